@@ -1,0 +1,163 @@
+#include "runner/launch/hosts.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/files/files.hpp"
+#include "base/numbers.hpp"
+#include "base/system/host_name.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint64_t kMostHostfileBytes = 1 << 20;
+constexpr int kMostSlots = 1 << 16;
+constexpr const char* kHostfileHint = "a line is NAME, NAME:SLOTS, or NAME slots=N max_slots=N";
+
+/// Reads hosts from one place; its errors say which.
+class HostReader {
+ public:
+  HostReader(Code code, std::string where, std::string hint)
+      : code_(code), where_(std::move(where)), hint_(std::move(hint)) {}
+
+  [[noreturn]] void fail(const std::string& why) const { throw Error(code_, where_ + ": " + why).hint(hint_); }
+
+  /// NAME, NAME:SLOTS or [ADDRESS]:SLOTS.
+  [[nodiscard]] LaunchHost host(std::string_view text) const {
+    const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
+    if (bracket == std::string_view::npos) fail("'[' without ']' in " + in_quotes(text));
+    const std::size_t colon = text.find(':', bracket);
+    LaunchHost host{.name = std::string(text.substr(0, colon)), .where = where_};
+    if (colon != std::string_view::npos) host.slots = number("the slots of " + host.name, text.substr(colon + 1));
+    if (host.name.starts_with('[')) host.name = host.name.substr(1, host.name.size() - 2);
+    check_name(host.name);
+    return host;
+  }
+
+  [[nodiscard]] int number(const std::string& what, std::string_view text) const {
+    try {
+      return whole_number(what, text, 1, kMostSlots);
+    } catch (const Error& error) {
+      fail(error.text());
+    }
+  }
+
+  /// slots=N, max_slots=N or max-slots=N.
+  void set(LaunchHost& host, std::string_view text) const {
+    const std::size_t equals = std::min(text.find('='), text.size());
+    const std::string key(text.substr(0, equals));
+    const std::string_view value = text.substr(std::min(equals + 1, text.size()));
+    if (key == "slots") {
+      host.slots = number(key, value);
+    } else if (key == "max_slots" || key == "max-slots") {
+      host.most = number(key, value);
+    } else {
+      const std::string like = nearest(key, std::vector<std::string>{"slots", "max_slots"});
+      fail("unknown word " + in_quotes(text) + (like.empty() ? "" : "; " + like + "=N?"));
+    }
+  }
+
+ private:
+  // A name that begins with '-' would be an option of ssh.
+  void check_name(const std::string& name) const {
+    const auto allowed = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             std::string_view("._-@:%").find(c) != std::string_view::npos;
+    };
+    if (name.empty()) fail("a host has no name");
+    if (name.front() == '-' || !std::all_of(name.begin(), name.end(), allowed))
+      fail(in_quotes(name) + " is no name of a host");
+  }
+
+  Code code_;
+  std::string where_, hint_;
+};
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!(line = trimmed(line)).empty()) {
+    const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+    words.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+  return words;
+}
+
+/// How many tasks the host gets at most.
+int room_of(const LaunchHost& host, std::optional<int> per_host) {
+  if (per_host && *per_host > host.most)
+    throw Error(Code::usage, "-ppn " + std::to_string(*per_host) + ": " + host.where + " allows " + host.name +
+                                 " only " + plural(static_cast<std::uint64_t>(host.most), "task"))
+        .hint("a lower -ppn, or a higher max_slots");
+  return per_host.value_or(host.slots);
+}
+
+}  // namespace
+
+std::vector<LaunchHost> parse_hosts(std::string_view text) {
+  const HostReader reader(Code::usage, "--hosts", "for example --hosts h1:2,h2:2");
+  std::vector<LaunchHost> hosts;
+  std::set<std::string> names;
+  for (const std::string_view item : split(text, ',')) {
+    hosts.push_back(reader.host(trimmed(item)));
+    if (!names.insert(hosts.back().name).second)
+      reader.fail(hosts.back().name + " is named twice; NAME:SLOTS gives it several tasks");
+  }
+  return hosts;
+}
+
+std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view text) {
+  std::vector<LaunchHost> hosts;
+  int line_number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    const HostReader reader(Code::file, escaped(file) + ":" + std::to_string(++line_number), kHostfileHint);
+    const auto words = words_of(line.substr(0, line.find('#')));
+    if (words.empty()) continue;
+    LaunchHost host = reader.host(words.front());
+    for (const std::string_view word : std::span(words).subspan(1)) reader.set(host, word);
+    if (host.slots > host.most)
+      reader.fail("slots=" + std::to_string(host.slots) + " is more than max_slots=" + std::to_string(host.most));
+    for (const LaunchHost& before : hosts)
+      if (before.name == host.name) reader.fail(host.name + " is named twice, first in " + before.where);
+    hosts.push_back(std::move(host));
+  }
+  if (hosts.empty()) throw Error(Code::file, escaped(file) + ": it names no host").hint(kHostfileHint);
+  return hosts;
+}
+
+std::vector<LaunchHost> read_hostfile(const std::string& file) {
+  const FileBytes bytes = local_files().read(file, kMostHostfileBytes);
+  return parse_hostfile(file, {reinterpret_cast<const char*>(bytes.span().data()), bytes.span().size()});
+}
+
+std::vector<HostTasks> place_tasks(std::span<const LaunchHost> hosts, std::optional<int> tasks,
+                                   std::optional<int> per_host) {
+  std::vector<HostTasks> placed;
+  std::string rooms;
+  int next = 0;
+  for (const LaunchHost& host : hosts) {
+    const int room = room_of(host, per_host);
+    const int count = tasks ? std::min(room, *tasks - next) : room;
+    if (count > 0) placed.push_back({host, next, count});
+    next += count;
+    if (rooms.size() < 200) rooms += (rooms.empty() ? "" : ", ") + host.name + ":" + std::to_string(room);
+  }
+  if (tasks && next < *tasks)
+    throw Error(Code::usage, "-n " + std::to_string(*tasks) + ": the hosts have room for " +
+                                 plural(static_cast<std::uint64_t>(next), "task") + ": " + rooms)
+        .hint("more slots for a host (NAME:SLOTS, slots=N), or -ppn");
+  return placed;
+}
+
+bool is_this_host(std::string_view name) {
+  const std::string own = this_host_name();
+  const auto short_form = [](std::string_view full) { return full.substr(0, full.find('.')); };
+  if (name == "localhost" || name == "127.0.0.1" || name == "::1" || name == own) return true;
+  // Of two names with domains, both must be equal.
+  const bool one_is_short = name.find('.') == std::string_view::npos || own.find('.') == std::string::npos;
+  return !own.empty() && one_is_short && short_form(name) == short_form(own);
+}
+
+}  // namespace ferry

@@ -1,0 +1,48 @@
+// The hosts of a job, as --hosts or a hostfile names them, and which tasks each of them gets.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ferry {
+
+/// A host that tasks may be started on.
+struct LaunchHost {
+  std::string name;       ///< as ssh takes it: NAME, USER@NAME or an address
+  int slots = 1;          ///< how many tasks it is for
+  int most = kUnlimited;  ///< how many it may ever have
+  std::string where;      ///< which named it: "--hosts" or "FILE:LINE"
+
+  static constexpr int kUnlimited = 1 << 20;
+};
+
+/// The hosts in "h1:2,h2", where h2 has one slot. Error(usage) for what is malformed or named twice.
+[[nodiscard]] std::vector<LaunchHost> parse_hosts(std::string_view text);
+
+/// The hosts in the text of a hostfile, one a line, in Open MPI's form ("h1 slots=2 max_slots=4") or MPICH's and
+/// Intel's ("h1:2"); # begins a comment. Error(file), with file and line, for what is malformed or named twice.
+/// `file`: its path, for messages.
+[[nodiscard]] std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view text);
+/// The same for a file, of at most 1 MiB.
+[[nodiscard]] std::vector<LaunchHost> read_hostfile(const std::string& file);
+
+/// The tasks of one host: numbers first … first + count - 1.
+struct HostTasks {
+  LaunchHost host;
+  int first = 0;
+  int count = 0;
+};
+
+/// Gives `tasks` tasks to the hosts, in order, to each as many as it has slots, or `per_host`; by default all hosts get
+/// as many as that. Hosts that get none are left out. Error(usage) when there is not enough room.
+[[nodiscard]] std::vector<HostTasks> place_tasks(std::span<const LaunchHost> hosts, std::optional<int> tasks,
+                                                 std::optional<int> per_host);
+
+/// Whether it is a name of the machine that this process runs on, so that tasks there need no ssh: "localhost",
+/// 127.0.0.1, or the machine's name, with or without its domain.
+[[nodiscard]] bool is_this_host(std::string_view name);
+
+}  // namespace ferry

@@ -1,0 +1,107 @@
+#include "runner/launch/hosts.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "base/system/host_name.hpp"
+
+namespace ferry {
+namespace {
+
+/// "h1:2 h2:1", with "<4" behind a host that may never have more than 4.
+std::string shown(const std::vector<LaunchHost>& hosts) {
+  std::string text;
+  for (const LaunchHost& host : hosts) {
+    text += (text.empty() ? "" : " ") + host.name + ":" + std::to_string(host.slots);
+    if (host.most != LaunchHost::kUnlimited) text += "<" + std::to_string(host.most);
+  }
+  return text;
+}
+
+/// "h1:0+2 h2:2+1": the first task and how many.
+std::string shown(const std::vector<HostTasks>& placed) {
+  std::string text;
+  for (const HostTasks& tasks : placed)
+    text += (text.empty() ? "" : " ") + tasks.host.name + ":" + std::to_string(tasks.first) + "+" +
+            std::to_string(tasks.count);
+  return text;
+}
+
+std::string error_of(const auto& body, Code code) {
+  try {
+    body();
+  } catch (const Error& error) {
+    CHECK(error.code() == code);
+    return error.text();
+  }
+  return "no error";
+}
+
+std::string hostfile_error(std::string_view text) {
+  return error_of([&] { static_cast<void>(parse_hostfile("hosts.txt", text)); }, Code::file);
+}
+
+std::string hosts_error(std::string_view text) {
+  return error_of([&] { static_cast<void>(parse_hosts(text)); }, Code::usage);
+}
+
+std::string place_error(std::string_view hosts, std::optional<int> tasks, std::optional<int> per_host) {
+  return error_of([&] { static_cast<void>(place_tasks(parse_hosts(hosts), tasks, per_host)); }, Code::usage);
+}
+
+bool says(const std::string& text, const std::string& what) {
+  return text.find(what) != std::string::npos;
+}
+
+TEST_CASE("hosts are read from the command line") {
+  CHECK(shown(parse_hosts("h1:2,h2")) == "h1:2 h2:1");
+  CHECK(shown(parse_hosts("me@10.0.0.1:3, [::1]:2,[fe80::1%eth0]")) == "me@10.0.0.1:3 ::1:2 fe80::1%eth0:1");
+  CHECK(says(hosts_error("h1,,h2"), "--hosts: a host has no name"));
+  CHECK(says(hosts_error("h1:0"), "whole number from 1"));
+  CHECK(says(hosts_error("h1:two"), "the slots of h1 two"));
+  CHECK(says(hosts_error("h1,h1"), "h1 is named twice; NAME:SLOTS"));
+  CHECK(says(hosts_error("-oProxyCommand=x"), "is no name of a host"));
+  CHECK(says(hosts_error("h 1"), "\"h 1\" is no name of a host"));
+}
+
+TEST_CASE("hostfiles of Open MPI, MPICH and Intel MPI are read") {
+  CHECK(shown(parse_hostfile("f", "# two hosts\n\nh1 slots=2 max_slots=4\n  h2\tmax-slots=8 slots=3 # big\r\nh3")) ==
+        "h1:2<4 h2:3<8 h3:1");
+  CHECK(shown(parse_hostfile("f", "h1:2\nh2:3\n")) == "h1:2 h2:3");
+  CHECK(parse_hostfile("f", "\nh1\n").front().where == "f:2");
+}
+
+TEST_CASE("047 a hostfile's mistakes are told with their line") {
+  CHECK(says(hostfile_error("h1\nh2 slot=2\n"), "hosts.txt:2: unknown word \"slot=2\"; slots=N?"));
+  CHECK(says(hostfile_error("h1\n\n# h1\nh1 slots=2\n"), "hosts.txt:4: h1 is named twice, first in hosts.txt:1"));
+  CHECK(says(hostfile_error("h1 slots=x"), "hosts.txt:1: slots x: not a whole number"));
+  CHECK(says(hostfile_error("h1 slots=99999999999"), "hosts.txt:1"));
+  CHECK(says(hostfile_error("h1:2:3"), "hosts.txt:1"));
+  CHECK(says(hostfile_error("h1 slots=4 max_slots=2"), "hosts.txt:1: slots=4 is more than max_slots=2"));
+  CHECK(says(hostfile_error("-oX"), "hosts.txt:1: \"-oX\" is no name of a host"));
+  CHECK(says(hostfile_error("h1\x01"), "hosts.txt:1: \"h1\\x01\" is no name of a host"));
+  CHECK(says(hostfile_error("# nobody\n"), "hosts.txt: it names no host"));
+}
+
+TEST_CASE("tasks fill the hosts in order") {
+  const auto hosts = parse_hosts("h1:2,h2,h3:4");
+  CHECK(shown(place_tasks(hosts, {}, {})) == "h1:0+2 h2:2+1 h3:3+4");
+  CHECK(shown(place_tasks(hosts, 3, {})) == "h1:0+2 h2:2+1");
+  CHECK(shown(place_tasks(hosts, 5, 2)) == "h1:0+2 h2:2+2 h3:4+1");
+  CHECK(shown(place_tasks(hosts, {}, 1)) == "h1:0+1 h2:1+1 h3:2+1");
+  CHECK(says(place_error("h1:2,h2", 4, {}), "-n 4: the hosts have room for 3 tasks: h1:2, h2:1"));
+  CHECK(
+      says(error_of([] { static_cast<void>(place_tasks(parse_hostfile("f", "h1 max_slots=2"), {}, 3)); }, Code::usage),
+           "-ppn 3: f:1 allows h1 only 2 tasks"));
+}
+
+TEST_CASE("this host is known by its names") {
+  CHECK(is_this_host("localhost"));
+  CHECK(is_this_host("127.0.0.1"));
+  CHECK(is_this_host(this_host_name()));
+  CHECK_FALSE(is_this_host("no-such-host.example"));
+  CHECK_FALSE(is_this_host(""));
+}
+
+}  // namespace
+}  // namespace ferry
