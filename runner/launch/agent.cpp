@@ -1,0 +1,224 @@
+#include "runner/launch/agent.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/numbers.hpp"
+#include "base/process/poll.hpp"
+#include "base/process/process.hpp"
+#include "base/ranges.hpp"
+#include "base/system/host_name.hpp"
+#include "base/text.hpp"
+#include "runner/command/machine.hpp"
+#include "runner/launch/wire.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::size_t kMostUnsent = 256 << 10;  // beyond that tasks wait until the launcher has read
+
+/// The first word of SSH_CONNECTION: the address from which this host was reached.
+std::string launcher_address() {
+  const char* connection = std::getenv("SSH_CONNECTION");
+  return connection == nullptr ? "" : std::string(split(connection, ' ').front());
+}
+
+struct AgentTask {
+  int number = 0;
+  int process = 0;
+  Descriptor in, out, error;
+  std::string input;        // still to be written to `in`
+  bool input_ends = false;  // after that
+  bool running = true;
+};
+
+class Agent {
+ public:
+  Agent(Descriptor in, Descriptor out) : signals_({SIGCHLD}), wire_(std::move(in), std::move(out), {}) {}
+
+  int run() {
+    adopt_orphans();
+    wire_.say_raw(kAgentBegins);
+    const AgentHello hello{FERRY_VERSION, this_host_name(), ranges(this_machine().mask), launcher_address()};
+    wire_.say(LaunchFrameKind::hello, 0, hello.data());
+    while (!done_ && !wire_.closed()) turn();
+    kill_descendants();
+    finish();
+    return 0;
+  }
+
+ private:
+  void turn() {
+    std::vector<DescriptorWatch> watches = {
+        {signals_.descriptor(), true, false, false}, wire_.to_read(), wire_.to_write()};
+    const bool listens = wire_.unsent() < kMostUnsent;
+    for (const AgentTask& task : tasks_) {
+      watches.push_back({task.out.get(), listens, false, false});
+      watches.push_back({task.error.get(), listens, false, false});
+      watches.push_back({task.in.get(), false, !task.input.empty(), false});
+    }
+    wait_ready(watches, Deadline::never(system_clock()));
+    if (watches[1].ready) wire_.receive();
+    const std::size_t known = tasks_.size();
+    take_frames();
+    for (std::size_t i = 0; i < known; ++i) {
+      if (watches[3 + 3 * i].ready) pass_on(tasks_[i], tasks_[i].out, LaunchFrameKind::output);
+      if (watches[4 + 3 * i].ready) pass_on(tasks_[i], tasks_[i].error, LaunchFrameKind::error);
+      if (watches[5 + 3 * i].ready) feed(tasks_[i]);
+    }
+    if (watches[0].ready) note_ends();
+    wire_.send();
+  }
+
+  void take_frames() {
+    try {
+      while (const auto frame = wire_.next()) take(*frame);
+    } catch (const Error& error) {
+      wire_.say(LaunchFrameKind::refused, 0,
+                packed(std::array{std::to_string(static_cast<int>(error.code())), error.text()}));
+      done_ = true;
+    }
+  }
+
+  void take(const LaunchFrame& frame) {
+    if (frame.kind == LaunchFrameKind::start) {
+      start(StartTasks::of(frame.data));
+    } else if (frame.kind == LaunchFrameKind::signal) {
+      const int signal = whole_number("signal", unpacked(frame.data).at(0), 1, 64);
+      for (const AgentTask& task : tasks_)
+        if (task.running) signal_group(task.process, signal);
+    } else if (frame.kind == LaunchFrameKind::input || frame.kind == LaunchFrameKind::input_end) {
+      for (AgentTask& task : tasks_) {
+        if (task.number != frame.task) continue;
+        task.input += frame.data;
+        task.input_ends |= frame.kind == LaunchFrameKind::input_end;
+        feed(task);
+      }
+    }
+  }
+
+  void start(const StartTasks& wanted) {
+    if (chdir(wanted.folder.c_str()) != 0)
+      throw Error(Code::usage,
+                  "the current folder is not there: " + in_quotes(wanted.folder) + ": " + std::strerror(errno))
+          .hint("ferry launch in a folder that all hosts have");
+    std::vector<std::string> processes;
+    for (int i = 0; i < wanted.count; ++i) {
+      tasks_.push_back(started(wanted, i));
+      processes.push_back(std::to_string(tasks_.back().process));
+    }
+    wire_.say(LaunchFrameKind::started, wanted.first, packed(processes));
+  }
+
+  static AgentTask started(const StartTasks& wanted, int local) {
+    // Variables of a launcher that this one runs under would name another job.
+    static const std::vector<std::string> kOthers = {
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
+        "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS"};
+    AgentTask task;
+    task.number = wanted.first + local;
+    Pipe out = make_pipe(), error = make_pipe();
+    ProgramStart program{.arguments = wanted.command,
+                         .set = {{"RANK", std::to_string(task.number)}, {"LOCAL_RANK", std::to_string(local)}},
+                         .unset = kOthers,
+                         .out = out.writer.get(),
+                         .error = error.writer.get()};
+    for (const std::string& variable : wanted.variables) {
+      const std::size_t equals = variable.find('=');
+      program.set.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+    }
+    // Only task 0 has something to read; the agent's own stdin is /dev/null by now.
+    Pipe in;
+    if (task.number == 0) {
+      in = make_pipe();
+      program.in = in.reader.get();
+      never_wait(in.writer);
+      task.in = std::move(in.writer);
+    }
+    task.process = start_program(program);
+    task.out = std::move(out.reader);
+    task.error = std::move(error.reader);
+    never_wait(task.out);
+    never_wait(task.error);
+    return task;
+  }
+
+  /// Reads once what there is of a task's output. Returns whether there may be more.
+  bool pass_on(const AgentTask& task, Descriptor& from, LaunchFrameKind kind) {
+    if (!from.open()) return false;
+    std::array<char, 64 << 10> buffer{};
+    const ssize_t got = read(from.get(), buffer.data(), buffer.size());
+    if (got > 0) wire_.say(kind, task.number, {buffer.data(), static_cast<std::size_t>(got)});
+    if (got == 0) from.close();
+    return got > 0;
+  }
+
+  /// Writes to the task's stdin what goes. What nobody reads is dropped.
+  void feed(AgentTask& task) {
+    while (!task.input.empty()) {
+      const ssize_t written = task.in.open() ? write(task.in.get(), task.input.data(), task.input.size()) : -1;
+      if (written < 0 && task.in.open() && errno == EAGAIN) return;
+      const std::size_t taken = written > 0 ? static_cast<std::size_t>(written) : task.input.size();
+      if (written <= 0) task.in.close();
+      wire_.say(LaunchFrameKind::input_taken, task.number, packed(std::array{std::to_string(taken)}));
+      task.input.erase(0, taken);
+    }
+    if (task.input_ends) task.in.close();
+  }
+
+  void note_ends() {
+    while (signals_.next() != 0) continue;
+    while (const auto end = next_ended_child()) {
+      for (AgentTask& task : tasks_)
+        if (task.process == end->process) tell_end(task, *end);
+    }
+    const auto running = [](const AgentTask& task) { return task.running; };
+    done_ |= !tasks_.empty() && std::none_of(tasks_.begin(), tasks_.end(), running);
+  }
+
+  void tell_end(AgentTask& task, const ProcessEnd& end) {
+    drain(task);
+    task.running = false;
+    wire_.say(LaunchFrameKind::ended, task.number,
+              packed(std::array{std::to_string(end.exit_code), std::to_string(end.signal)}));
+  }
+
+  /// Passes on what a task that has ended wrote; a process that it left may still write, but a pipe holds only so much.
+  void drain(AgentTask& task) {
+    constexpr int kMostReads = 32;
+    for (int i = 0; i < kMostReads && pass_on(task, task.out, LaunchFrameKind::output); ++i) continue;
+    for (int i = 0; i < kMostReads && pass_on(task, task.error, LaunchFrameKind::error); ++i) continue;
+  }
+
+  /// Says the rest, as long as the launcher is there to hear it.
+  void finish() {
+    for (AgentTask& task : tasks_) drain(task);
+    while (!wire_.closed() && wire_.unsent() > 0) {
+      std::array watches = {wire_.to_read(), wire_.to_write()};
+      wait_ready(watches, Deadline::never(system_clock()));
+      if (watches[0].ready) wire_.receive();
+      wire_.send();
+    }
+  }
+
+  SignalQueue signals_;
+  AgentWire wire_;
+  std::vector<AgentTask> tasks_;
+  bool done_ = false;  // all tasks have ended, or none could be started
+};
+
+}  // namespace
+
+int run_launch_agent() {
+  Descriptor in = take_standard(STDIN_FILENO), out = take_standard(STDOUT_FILENO);
+  return Agent(std::move(in), std::move(out)).run();
+}
+
+}  // namespace ferry

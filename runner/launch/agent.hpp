@@ -1,0 +1,11 @@
+// The launcher's agent on a host: starts tasks there, passes on what they write and what they are sent, and lets none
+// of them outlive itself or the launcher.
+#pragma once
+
+namespace ferry {
+
+/// Serves the launcher at the other end of stdin and stdout until all tasks have ended or the launcher has, and kills
+/// all that they have left. Returns the exit code.
+[[nodiscard]] int run_launch_agent();
+
+}  // namespace ferry
