@@ -1,0 +1,94 @@
+#include "runner/launch/host_agent.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr int kSshFailed = 255, kNotFound = 127, kNotExecutable = 126;
+
+/// The path as a word of a POSIX shell.
+std::string shell_word(const std::string& path) {
+  std::string word = "'";
+  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::vector<std::string> ssh_command(const LaunchOptions& options, const std::string& host) {
+  std::vector<std::string> words;
+  for (const std::string_view word : split(options.ssh, ' '))
+    if (!word.empty()) words.emplace_back(word);
+  if (words.empty()) throw Error(Code::usage, "--ssh: no command").hint("--ssh \"ssh -p 2222\"");
+  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.deadline).count());
+  // Never asks for a password, and notices a host that is cut off. Options of the user's come first, and so win.
+  for (const std::string& word :
+       {std::string("-T"), std::string("-x"), std::string("-oBatchMode=yes"),
+        "-oConnectTimeout=" + std::to_string(seconds), std::string("-oServerAliveInterval=10"), host,
+        "exec " + shell_word(this_program_path()) + " launch --agent"})
+    words.push_back(word);
+  return words;
+}
+
+ProgramStart program_of(const std::string& host, bool remote, const LaunchOptions& options) {
+  if (!remote) return {.arguments = {this_program_path(), "launch", "--agent"}, .dies_with_parent = false};
+  return {.arguments = ssh_command(options, host)};
+}
+
+}  // namespace
+
+HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options)
+    : HostAgent(std::move(tasks), options, make_pipe(), make_pipe(), make_pipe()) {}
+
+HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, Pipe to, Pipe from, Pipe said)
+    : tasks_(std::move(tasks)), wire_(std::move(from.reader), std::move(to.writer), kAgentBegins) {
+  const bool remote = !is_this_host(name());
+  ProgramStart program = program_of(name(), remote, options);
+  program.in = to.reader.get();
+  program.out = from.writer.get();
+  if (remote) {
+    program.error = said.writer.get();
+    said_ = std::move(said.reader);
+    never_wait(said_);
+  }
+  process_ = start_program(program);
+  running = tasks_.count;
+}
+
+std::vector<std::string> HostAgent::read_said() {
+  std::array<char, 4096> buffer{};
+  const ssize_t got = read(said_.get(), buffer.data(), buffer.size());
+  said_ended_ = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+  if (got > 0) said_begun_.append(buffer.data(), static_cast<std::size_t>(got));
+  if (said_ended_ && !said_begun_.empty()) said_begun_ += '\n';
+  std::vector<std::string> lines;
+  for (std::size_t end = 0; (end = said_begun_.find('\n')) != std::string::npos; said_begun_.erase(0, end + 1)) {
+    const std::string_view line = trimmed(std::string_view(said_begun_).substr(0, end));
+    if (!line.empty()) lines.push_back(said_last_ = escaped(line, 400));
+  }
+  return lines;
+}
+
+Error HostAgent::lost() const {
+  const std::string where = "host " + name() + " (" + tasks_.host.where + "): ";
+  const std::string why = said_last_.empty() ? "" : ": " + said_last_;
+  const int code = end ? end->code() : 0;
+  if (!is_remote())
+    return Error(Code::peer_lost, where + "the agent that runs its tasks " + (end ? end->text() : "is gone"));
+  if (!hello && (code == kNotFound || code == kNotExecutable))
+    return Error(Code::usage, where + "there is no " + this_program_path() + why)
+        .hint("install ferry at the same path on all hosts");
+  if (!hello)
+    return Error(Code::peer_lost, where + "it cannot be reached by ssh" + why)
+        .hint(code == kSshFailed ? "ssh " + name() + " must work without a password; --ssh \"ssh -p PORT -i KEY\""
+                                 : "ssh " + name() + " true");
+  return Error(Code::peer_lost, where + "the connection is lost" + why);
+}
+
+}  // namespace ferry

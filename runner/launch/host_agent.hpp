@@ -1,0 +1,53 @@
+// The launcher's side of an agent on a host.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/process/process.hpp"
+#include "runner/launch/hosts.hpp"
+#include "runner/launch/launcher.hpp"
+#include "runner/launch/wire.hpp"
+
+namespace ferry {
+
+/// An agent and its host. Started here as a process, elsewhere over ssh, which then is the process.
+class HostAgent {
+ public:
+  /// Starts it. Error(usage) when ssh cannot be started.
+  HostAgent(HostTasks tasks, const LaunchOptions& options);
+
+  [[nodiscard]] const HostTasks& tasks() const { return tasks_; }
+  [[nodiscard]] const std::string& name() const { return tasks_.host.name; }
+  [[nodiscard]] bool is_remote() const { return said_.open(); }
+  [[nodiscard]] int process() const { return process_; }
+  [[nodiscard]] AgentWire& wire() { return wire_; }
+  [[nodiscard]] const AgentWire& wire() const { return wire_; }
+
+  /// What ssh writes to stderr.
+  [[nodiscard]] DescriptorWatch to_said() const { return {said_.get(), said_.open() && !said_ended_, false, false}; }
+  /// Reads what there is of that, and returns its complete lines.
+  [[nodiscard]] std::vector<std::string> read_said();
+
+  /// Why an agent ended before its tasks: names host and reason.
+  [[nodiscard]] Error lost() const;
+
+  std::optional<AgentHello> hello;  ///< once it has come
+  std::vector<int> processes;       ///< of the tasks, once they are started
+  int running = 0;                  ///< tasks that have not ended
+  std::optional<ProcessEnd> end;    ///< of the agent or ssh
+
+ private:
+  HostAgent(HostTasks tasks, const LaunchOptions& options, Pipe to, Pipe from, Pipe said);
+
+  HostTasks tasks_;
+  Descriptor said_;  // stderr of ssh; not open without it
+  bool said_ended_ = false;
+  std::string said_begun_, said_last_;
+  int process_ = 0;
+  AgentWire wire_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,42 @@
+// How the tasks of a job have ended, and what that makes of the job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/process/process.hpp"
+
+namespace ferry {
+
+/// A task, or a host with all its tasks, that has failed.
+struct TaskFailure {
+  int code = 0;      ///< exit code
+  std::string text;  ///< "task 1 on h2 was killed by signal 9 (Killed)"
+  std::string host;
+};
+
+/// Collects failures in the order in which they are noticed.
+class JobEnds {
+ public:
+  /// A task's end; one with exit code 0 is no failure. Returns whether it is one.
+  bool add(int task, const std::string& host, const ProcessEnd& end);
+  void add(const Error& error, const std::string& host);
+
+  /// From now on tasks end because the launcher asks or kills them; that is no news, unless nothing failed before.
+  void intervene() { own_doing_ = true; }
+
+  /// The failure that the job ends with: the first. But a task that ends with Code::peer_lost says that another one was
+  /// first, which, on another host, may be noticed later.
+  [[nodiscard]] std::optional<TaskFailure> first() const;
+
+ private:
+  void note(TaskFailure failure);
+
+  std::vector<TaskFailure> failures_;
+  std::optional<TaskFailure> own_;  // the first that is the launcher's doing
+  bool own_doing_ = false;
+};
+
+}  // namespace ferry

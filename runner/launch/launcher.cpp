@@ -1,0 +1,58 @@
+#include "runner/launch/launcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+
+#include "base/system/log.hpp"
+#include "base/text.hpp"
+#include "runner/command/machine.hpp"
+#include "runner/launch/hosts.hpp"
+#include "runner/launch/supervisor.hpp"
+
+namespace ferry {
+namespace {
+
+/// With neither --hosts nor a hostfile there is room for any number of tasks here.
+std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
+  if (!options.hosts.empty()) return place_tasks(parse_hosts(options.hosts), options.tasks, options.per_host);
+  if (!options.hostfile.empty()) return place_tasks(read_hostfile(options.hostfile), options.tasks, options.per_host);
+  const int cores = static_cast<int>(std::max<std::size_t>(1, this_machine().mask.size()));
+  const int slots = options.tasks.value_or(options.per_host.value_or(cores));
+  return place_tasks(std::array{LaunchHost{.name = "localhost", .slots = slots, .where = "this host"}}, options.tasks,
+                     options.per_host);
+}
+
+/// Whether starting again may help: not where the command, a file or the plan is wrong, nor when somebody stopped it.
+bool may_help(const JobEnd& end) {
+  constexpr std::array kHopeless = {Code::usage, Code::file, Code::plan, Code::preempted, Code::interrupted};
+  return end.asked_by == 0 && std::none_of(kHopeless.begin(), kHopeless.end(),
+                                           [&](Code code) { return end.failure->code == static_cast<int>(code); });
+}
+
+void tell(const JobEnd& end) {
+  const std::string code = "; exit code " + std::to_string(end.failure->code);
+  if (end.asked_by != 0)
+    log_info(std::string("stopped by signal ") + std::to_string(end.asked_by) + " (" + strsignal(end.asked_by) +
+             "): " + end.failure->text + code);
+  else
+    log_error(end.failure->text);
+}
+
+}  // namespace
+
+int launch(const LaunchOptions& options) {
+  const std::vector<HostTasks> placed = placed_tasks(options);
+  adopt_orphans();
+  SignalQueue signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT});
+  for (int restart = 1;; ++restart) {
+    const JobEnd end = Supervisor(options, placed, signals).run();
+    if (!end.failure) return 0;
+    tell(end);
+    if (restart > options.restarts || !may_help(end)) return end.failure->code;
+    log_warn("the job starts again: restart " + std::to_string(restart) + " of " + std::to_string(options.restarts));
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,291 @@
+#include "runner/launch/supervisor.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+
+#include "base/numbers.hpp"
+#include "base/text.hpp"
+#include "runner/launch/job_table.hpp"
+
+namespace ferry {
+namespace {
+
+// A job is over within 5 s of its first failure: the others get time to say what they have noticed, then to clean up.
+constexpr auto kOwnWords = std::chrono::seconds(2);
+constexpr auto kToClean = std::chrono::milliseconds(1500);
+constexpr auto kToDie = std::chrono::milliseconds(700);
+
+std::string this_folder() {
+  const std::unique_ptr<char, decltype(&std::free)> folder(getcwd(nullptr, 0), &std::free);
+  if (folder == nullptr) throw Error(Code::usage, "the current folder is gone").hint("cd to one that is there");
+  return folder.get();
+}
+
+std::string fresh_secret() {
+  std::array<unsigned char, 16> bytes{};
+  if (getentropy(bytes.data(), bytes.size()) != 0) throw Error(Code::resource, "the system gives no random bytes");
+  std::string hex;
+  for (const unsigned char byte : bytes)
+    hex.append(1, "0123456789abcdef"[byte >> 4]).append(1, "0123456789abcdef"[byte & 15]);
+  return hex;
+}
+
+int number_at(const std::vector<std::string>& texts, std::size_t at) {
+  return whole_number("a number of an agent", at < texts.size() ? texts[at] : "", 0, 1 << 30);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const LaunchOptions& options, std::span<const HostTasks> placed, SignalQueue& signals)
+    : options_(options),
+      signals_(signals),
+      output_(placed.size() > 1 || placed.front().count > 1),
+      step_at_(Deadline::never(system_clock())) {
+  for (const HostTasks& tasks : placed) agents_.push_back(std::make_unique<HostAgent>(tasks, options));
+}
+
+JobEnd Supervisor::run() {
+  after(Step::none, options_.deadline);  // for the agents to come
+  while (!(all_over() && output_.empty()) && !left_) turn();
+  std::optional<TaskFailure> failure = ends_.first();
+  const int interrupted = static_cast<int>(Code::interrupted);
+  if (asked_by_ != 0 && (starting_ || step_ > Step::kill))
+    failure = TaskFailure{interrupted,
+                          starting_ ? "no task was started" : "not all tasks had ended in time, and were killed", ""};
+  return {std::move(failure), asked_by_};
+}
+
+bool Supervisor::all_over() const {
+  return std::all_of(agents_.begin(), agents_.end(), [](const auto& agent) { return agent->end.has_value(); });
+}
+
+void Supervisor::turn() {
+  constexpr std::size_t kOwn = 4, kEach = 3;
+  HostAgent& first = *agents_.front();
+  DescriptorWatch input = input_.watch();
+  input.to_read &= !first.processes.empty() && !first.wire().closed();
+  std::vector<DescriptorWatch> watches = {{signals_.descriptor(), true, false, false},
+                                          output_.watch(TaskStream::out),
+                                          output_.watch(TaskStream::error),
+                                          input};
+  const bool listens = !output_.full();
+  for (const auto& agent : agents_) {
+    watches.push_back(agent->wire().to_read(listens));
+    watches.push_back(agent->wire().to_write());
+    watches.push_back(agent->to_said());
+  }
+  wait_ready(watches, step_at_);
+  if (watches[1].ready) output_.write_to(TaskStream::out);
+  if (watches[2].ready) output_.write_to(TaskStream::error);
+  if (watches[3].ready) input_.pass_on(first.wire());
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    HostAgent& agent = *agents_[i];
+    if (watches[kOwn + kEach * i + 2].ready)
+      for (const std::string& line : agent.read_said()) output_.say("[" + agent.name() + "] " + line);
+    if (watches[kOwn + kEach * i].ready) take_frames(agent);
+  }
+  if (watches[0].ready) take_signals();
+  if (starting_ && step_ == Step::none && all_have_come()) start_tasks();
+  if (step_at_.expired()) do_step();
+  for (const auto& agent : agents_) agent->wire().send();
+}
+
+bool Supervisor::all_have_come() const {
+  return std::all_of(agents_.begin(), agents_.end(), [](const auto& agent) { return agent->hello.has_value(); });
+}
+
+std::string Supervisor::meeting_address() const {
+  if (!options_.interface.empty()) return options_.interface;
+  for (const auto& agent : agents_) {
+    if (!agent->is_remote()) continue;
+    if (!agent->hello->launcher.empty()) return agent->hello->launcher;
+    throw Error(Code::usage,
+                "host " + agent->name() + " does not say by which address it is reached (no SSH_CONNECTION)")
+        .hint("--interface NAME, which all hosts reach");
+  }
+  return "127.0.0.1";
+}
+
+void Supervisor::start_tasks() {
+  starting_ = false;
+  after(Step::none, Duration::max());
+  const std::string folder = this_folder();
+  int world = 0;
+  for (const auto& agent : agents_) world += agent->tasks().count;
+  const std::string secret = fresh_secret();
+  rendezvous_.emplace(RendezvousOptions{.address = meeting_address(), .tasks = world, .secret = secret});
+  std::vector<std::string> variables = {"WORLD_SIZE=" + std::to_string(world), "MASTER_ADDR=" + rendezvous_->address(),
+                                        "MASTER_PORT=" + std::to_string(rendezvous_->port()), "FERRY_SECRET=" + secret,
+                                        "FERRY_RENDEZVOUS_SERVED=1"};
+  variables.insert(variables.end(), options_.variables.begin(), options_.variables.end());
+  for (const auto& agent : agents_) {
+    StartTasks start{.folder = folder,
+                     .first = agent->tasks().first,
+                     .count = agent->tasks().count,
+                     .command = options_.command,
+                     .variables = variables};
+    start.variables.push_back("LOCAL_WORLD_SIZE=" + std::to_string(start.count));
+    agent->wire().say(LaunchFrameKind::start, start.first, start.data());
+  }
+}
+
+void Supervisor::show_table() {
+  std::vector<HostRow> rows;
+  for (const auto& agent : agents_)
+    rows.push_back({agent->is_remote() ? agent->name() : agent->hello->host, agent->tasks().first, agent->processes,
+                    agent->hello->cores});
+  output_.say("ferry " FERRY_VERSION " launches " + options_.command.front() + "; its tasks meet at " +
+              rendezvous_->address() + ":" + std::to_string(rendezvous_->port()));
+  for (const std::string& line : job_table(rows)) output_.say(line);
+}
+
+void Supervisor::take_frames(HostAgent& agent) {
+  agent.wire().receive();
+  try {
+    while (const auto frame = agent.wire().next()) take(agent, *frame);
+  } catch (const Error& error) {
+    agent.wire().close();
+    ends_.add(Error(error.code(), "host " + agent.name() + ": " + error.text()), agent.name());
+    after(Step::kill, Duration::zero());
+  }
+  // Its process ends now and says why; if not, it is killed with the others.
+  if (agent.wire().closed() && agent.running > 0 && step_ == Step::none) after(Step::ask, kOwnWords);
+}
+
+void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
+  const auto texts = frame.kind == LaunchFrameKind::output || frame.kind == LaunchFrameKind::error
+                         ? std::vector<std::string>()
+                         : unpacked(frame.data);
+  switch (frame.kind) {
+    case LaunchFrameKind::output:
+      output_.take(frame.task, TaskStream::out, frame.data);
+      break;
+    case LaunchFrameKind::error:
+      output_.take(frame.task, TaskStream::error, frame.data);
+      break;
+    case LaunchFrameKind::input_taken:
+      input_.taken(static_cast<std::size_t>(number_at(texts, 0)));
+      break;
+    case LaunchFrameKind::refused:
+      throw Error(static_cast<Code>(number_at(texts, 0)), texts.size() < 2 ? "" : texts[1]);
+    case LaunchFrameKind::hello: {
+      agent.hello = AgentHello::of(frame.data);
+      if (agent.hello->version != FERRY_VERSION)
+        throw Error(Code::usage, "it has ferry " + escaped(agent.hello->version) + ", the launcher is " FERRY_VERSION)
+            .hint("the same version on all hosts");
+      break;
+    }
+    case LaunchFrameKind::started: {
+      for (std::size_t i = 0; i < texts.size(); ++i) agent.processes.push_back(number_at(texts, i));
+      const auto started = [](const auto& one) { return !one->processes.empty(); };
+      if (std::all_of(agents_.begin(), agents_.end(), started)) show_table();
+      break;
+    }
+    case LaunchFrameKind::ended: {
+      const ProcessEnd end{.process = 0, .exit_code = number_at(texts, 0), .signal = number_at(texts, 1)};
+      --agent.running;
+      output_.end(frame.task);
+      if (ends_.add(frame.task, agent.name(), end) && step_ == Step::none) after(Step::ask, kOwnWords);
+      break;
+    }
+    default:
+      throw Error(Code::peer_lost, "its agent says what only a launcher does");
+  }
+}
+
+void Supervisor::take_signals() {
+  while (const int signal = signals_.next()) {
+    if (signal == SIGCHLD)
+      take_ends();
+    else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
+      take_stop(signal);
+    else if (signal != SIGCONT)
+      say_to_all(signal);
+  }
+}
+
+void Supervisor::take_stop(int signal) {
+  if (signal == SIGINT) ++interrupts_;
+  const bool first = asked_by_ == 0;
+  if (first) asked_by_ = signal;
+  if (starting_ || interrupts_ > 1 || all_over()) {
+    after(Step::kill, Duration::zero());
+    return;
+  }
+  say_to_all(signal);
+  if (first) after(Step::kill, options_.grace);
+}
+
+void Supervisor::take_ends() {
+  while (const auto end = next_ended_child())
+    for (const auto& agent : agents_)
+      if (agent->process() == end->process) {
+        agent->end = *end;
+        host_over(*agent);
+      }
+}
+
+void Supervisor::host_over(HostAgent& agent) {
+  take_frames(agent);
+  for (const std::string& line : agent.read_said()) output_.say("[" + agent.name() + "] " + line);
+  agent.wire().close();
+  if (agent.running == 0) return;
+  ends_.add(agent.lost(), agent.name());
+  if (starting_)
+    after(Step::kill, Duration::zero());
+  else if (step_ == Step::none)
+    after(Step::ask, kOwnWords);
+}
+
+void Supervisor::say_to_all(int signal) {
+  for (const auto& agent : agents_)
+    agent->wire().say(LaunchFrameKind::signal, 0, packed(std::array{std::to_string(signal)}));
+}
+
+void Supervisor::after(Step step, Duration time) {
+  step_ = step;
+  step_at_ = Deadline(system_clock(), time);
+}
+
+void Supervisor::do_step() {
+  switch (step_) {
+    case Step::none: {
+      std::vector<std::string> late;
+      for (const auto& agent : agents_)
+        if (!agent->hello) late.push_back(agent->name());
+      ends_.add(Error(Code::stalled,
+                      "after " + std::to_string(std::chrono::ceil<std::chrono::seconds>(options_.deadline).count()) +
+                          " s nothing is heard of " + join(late, ", "))
+                    .hint("a longer --deadline, or ssh " + late.front() + " true"),
+                late.front());
+      after(Step::kill, Duration::zero());
+      break;
+    }
+    case Step::ask:
+      ends_.intervene();
+      say_to_all(SIGTERM);
+      after(Step::kill, kToClean);
+      break;
+    case Step::kill:
+      ends_.intervene();
+      say_to_all(SIGKILL);
+      for (const auto& agent : agents_)
+        if (agent->processes.empty()) agent->wire().close();
+      after(Step::abandon, kToDie);
+      break;
+    case Step::abandon:
+      for (const auto& agent : agents_)
+        if (!agent->end) signal_group(agent->process(), SIGKILL);
+      after(Step::leave, kToDie);
+      break;
+    case Step::leave:
+      left_ = true;
+      break;
+  }
+}
+
+}  // namespace ferry

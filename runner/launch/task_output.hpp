@@ -1,0 +1,53 @@
+// What tasks write, on its way to the launcher's own stdout and stderr.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/process/poll.hpp"
+
+namespace ferry {
+
+enum class TaskStream : int { out = 1, error = 2 };  ///< values: the descriptors
+
+/// Whole lines of tasks, each with the task's number in front ("[1] …"); of a job with a single task, its bytes as they
+/// are. Never waits for a slow reader.
+class TaskOutput {
+ public:
+  explicit TaskOutput(bool numbered) : numbered_(numbered) {}
+
+  /// Takes what a task wrote; a line that is not complete is kept until it is, or has 64 KiB.
+  void take(int task, TaskStream stream, std::string_view bytes);
+  /// Takes a line of the launcher's own for stderr, without its line feed.
+  void say(std::string_view line);
+  /// The task writes no more: what is left becomes a line.
+  void end(int task);
+
+  /// Writes as much as can be written to a descriptor that is `ready`. What nobody reads any more is dropped.
+  void write_to(TaskStream stream);
+  /// Whether all is written.
+  [[nodiscard]] bool empty() const { return out_.left() + error_.left() == 0; }
+  /// Whether so much waits for the reader that tasks should wait too.
+  [[nodiscard]] bool full() const;
+  [[nodiscard]] DescriptorWatch watch(TaskStream stream) const;
+
+ private:
+  struct Queue {
+    std::string text;
+    std::size_t written = 0;  // of the text
+    bool lost = false;        // nobody reads any more
+
+    [[nodiscard]] std::size_t left() const { return text.size() - written; }
+  };
+  Queue& queue(TaskStream stream) { return stream == TaskStream::out ? out_ : error_; }
+  [[nodiscard]] const Queue& queue(TaskStream stream) const { return stream == TaskStream::out ? out_ : error_; }
+  void add_line(int task, TaskStream stream, std::string_view line);
+
+  bool numbered_;
+  std::map<std::pair<int, TaskStream>, std::string> begun_;  // lines that are not complete
+  Queue out_, error_;
+};
+
+}  // namespace ferry
