@@ -2,6 +2,9 @@
 // user gives, it sets `action`.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "runner/options/command_line.hpp"
 
 namespace ferry {
@@ -15,5 +18,11 @@ void add_doctor_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 void add_conformance_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+/// `launched`: the command that it starts, which take_launched() found; both outlive the action.
+void add_launch_command(CLI::App& app, const std::vector<std::string>& launched, Action& action);
+
+/// Takes off `argv` the command that `ferry launch` is to start: all after its own options and a "--". Called between
+/// add_launch_command() and parsing, since words such as "[ -f x ]" mean lists to CLI11. Empty for other subcommands.
+[[nodiscard]] std::vector<std::string> take_launched(const CLI::App& app, int& argc, char** argv);
 
 }  // namespace ferry

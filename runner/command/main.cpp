@@ -21,11 +21,14 @@ int run_command_line(int argc, char** argv) {
   ferry::add_conformance_command(app, action);
   ferry::add_doctor_command(app, action);
   ferry::add_bench_command(app, action);
+  std::vector<std::string> launched;
+  ferry::add_launch_command(app, launched, action);
   ferry::add_examples(app, R"(
     ferry run add.pb --tasks 3    runs a graph on three virtual tasks
     mpirun -np 3 ferry run add.pb    the same on three processes
     ferry plan add.pb --tasks 3    prints who does what, and every message
     ferry COMMAND --help  the options of a command, with examples)");
+  launched = ferry::take_launched(app, argc, argv);
   return ferry::parse_command_line(app, argc, argv) ? action() : 0;
 }
 

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Tests `ferry launch` on this host with commands of all kinds: launch_test.py FERRY"""
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import launched  # noqa: E402
+
+FERRY = sys.argv[1]
+
+
+def launch(*words, **options):
+    return launched.run(FERRY, *words, **options)
+
+
+class Ends(unittest.TestCase):
+    def test_all_is_well(self):
+        self.assertEqual(launch("-n", 3, "true"), (0, "", ""))
+
+    def test_the_first_failure_is_the_jobs(self):
+        code, out, err = launch("-n", 3, "--", "sh", "-c", 'test $RANK = 1 && exit 7; exec sleep 1000')
+        self.assertEqual((code, out), (7, ""))
+        self.assertRegex(err, r"^error: task 1 on \S+ ended with exit code 7\n$")
+
+    def test_a_killed_task(self):
+        code, _, err = launch("-n", 2, "--", "sh", "-c", 'test $RANK = 1 && kill -9 $$; exec sleep 1000')
+        self.assertEqual(code, 128 + 9)
+        self.assertRegex(err, r"error: task 1 on \S+ was killed by signal 9 \(Killed\)")
+
+    def test_others_end_though_they_would_not(self):
+        script = 'trap "" TERM INT HUP; (setsid sleep 1000 &); sleep 1000 & test $RANK = 1 && exit 3; while :; do wait; done'
+        with launched.Job(FERRY, "-n", 3, "--", "sh", "-c", script) as job:
+            code, _ = job.end()
+            self.assertEqual(code, 3)
+            self.assertEqual(job.processes(), [])
+
+    def test_a_command_that_is_not_there(self):
+        code, out, err = launch("-n", 2, "no-such-command")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn('cannot start "no-such-command": No such file or directory', err)
+
+    def test_what_is_typed_wrong(self):
+        for words, says in {("-n", "0", "true"): "--tasks 0: not a whole number", ("-n", "2"): "ferry launch: no command",
+                            ("--host", "a", "true"): "--hosts?", ("-n", "3", "--hosts", "localhost:2", "true"): "room for 2 tasks",
+                            ("--hosts", "a", "--hostfile", "b", "true"): "excludes", ("-x", "NOT_SET_HERE", "true"): "it is not set here",
+                            ("-n", "1", "--interface", "no-such", "true"): "no-such"}.items():
+            code, out, err = launch(*words)
+            self.assertEqual((code, out), (2, ""), words)
+            self.assertIn(says, err)
+
+    def test_many_tasks_are_shown_by_host(self):
+        done = subprocess.run([FERRY, "launch", "-n", "20", "true"], capture_output=True, text=True, check=True, timeout=60)
+        self.assertRegex(done.stderr, r"\n  tasks  host +processes +cores\n  0-19 ")
+
+    def test_the_environment(self):
+        code, out, _ = launch("-n", 2, "-x", "MINE=a b", "--", "sh", "-c",
+                              'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $FERRY_RENDEZVOUS_SERVED "$MINE"; '
+                              'test $MASTER_PORT -gt 0 && test ${#FERRY_SECRET} = 32', env=dict(os.environ, PMI_RANK="7"))
+        self.assertEqual(code, 0)
+        self.assertEqual(sorted(out.splitlines()), ["[0] 0 2 0 2 127.0.0.1 1 a b", "[1] 1 2 1 2 127.0.0.1 1 a b"])
+        code, _, err = launch("-n", 1, "--", "sh", "-c", 'test -z "$PMI_RANK"', env=dict(os.environ, PMI_RANK="7"))
+        self.assertEqual(code, 0, err)
+
+    def test_words_are_the_commands_own(self):
+        self.assertEqual(launch("-n", 1, "--", "sh", "-c", "[ -d / ]")[0], 0)
+        self.assertEqual(launch("-n1", "printf", "%s,", "-n", "[a,b]", "--", "run", "")[1], "-n,[a,b],--,run,,")
+        self.assertEqual(launch("-ppn", 2, "echo", "-n")[:2], (0, ""))
+
+
+class Output(unittest.TestCase):
+    def test_lines_have_numbers(self):
+        code, out, err = launch("-n", 2, "--", "sh", "-c", 'printf "a\\nb"; printf "c\\nd" >&2')
+        self.assertEqual(code, 0)
+        self.assertEqual(sorted(out.splitlines()), ["[0] a", "[0] b", "[1] a", "[1] b"])
+        self.assertEqual(sorted(err.splitlines()), ["[0] c", "[0] d", "[1] c", "[1] d"])
+
+    def test_a_single_task_writes_as_it_does(self):
+        self.assertEqual(launch("-n", 1, "--", "printf", "a\\nb"), (0, "a\nb", ""))
+
+    def test_much_output_stays_whole(self):
+        script = 'i=0; while [ $i -lt 3000 ]; do printf "%s line %s " $RANK $i; printf "%0300d\\n" $i; i=$((i+1)); done'
+        code, out, _ = launch("-n", 3, "--", "sh", "-c", script)
+        self.assertEqual(code, 0)
+        for task in range(3):
+            lines = [line for line in out.splitlines() if line.startswith(f"[{task}] ")]
+            self.assertEqual(lines, [f"[{task}] {task} line {i} {i:0300}" for i in range(3000)])
+
+    def test_a_very_long_line(self):
+        code, out, _ = launch("-n", 2, "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
+        self.assertEqual(code, 0)
+        for task in range(2):
+            self.assertEqual("".join(line[4:] for line in out.splitlines() if line.startswith(f"[{task}] ")), "x" * 200000)
+
+    def test_nobody_reads(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"yes | head -c 3000000; touch {folder}/$RANK"
+            launcher = subprocess.Popen([FERRY, "launch", "-n", "2", "--", "sh", "-c", script], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            launcher.stdout.close()
+            _, err = launcher.communicate(timeout=launched.SECONDS)
+            self.assertEqual(launcher.returncode, 0)
+            self.assertIn(b"warning: stdout: Broken pipe", err)
+            self.assertEqual(sorted(os.listdir(folder)), ["0", "1"])
+
+
+class Input(unittest.TestCase):
+    def test_it_goes_to_task_0(self):
+        self.assertEqual(launch("-n", 2, "cat", input=b"hello\n"), (0, "[0] hello\n", ""))
+
+    def test_all_of_it(self):
+        much = os.urandom(3_000_000)
+        self.assertEqual(launch("-n", 2, "--", "sh", "-c", "test $RANK = 1 || sha256sum", input=much)[1],
+                         f"[0] {hashlib.sha256(much).hexdigest()}  -\n")
+
+    def test_nobody_wants_it(self):
+        self.assertEqual(launch("-n", 2, "true", input=b"x" * 3_000_000)[0], 0)
+
+
+class Signals(unittest.TestCase):
+    def test_signals_of_the_users_reach_all_tasks(self):
+        with launched.Job(FERRY, "-n", 2, "--", "sh", "-c", 'trap "exit 0" USR1; echo up; while :; do sleep 1000 & wait; done') as job:
+            job.await_line(r"^\[\d\] up$", 2)
+            job.send(signal.SIGUSR1)
+            self.assertEqual(job.end()[0], 0)
+            self.assertEqual(job.processes(), [])
+
+    def test_a_job_that_does_not_stop_is_killed(self):
+        with launched.Job(FERRY, "-n", 2, "--grace", "0.1", "--", "sh", "-c", 'trap "" TERM; echo up; sleep 1000') as job:
+            job.await_line(r"^\[\d\] up$", 2)
+            job.send(signal.SIGTERM)
+            code, out = job.end()
+            self.assertEqual(code, 130)
+            self.assertIn("not all tasks had ended in time, and were killed", out)
+            self.assertEqual(job.processes(), [])
+
+
+class Restarts(unittest.TestCase):
+    def counted(self, script, *words):
+        """The job's end, and how often it was started."""
+        with tempfile.TemporaryDirectory() as folder:
+            starts = Path(folder) / "starts"
+            end = launch("-n", 1, *words, "--", "sh", "-c", f"echo >>{starts}; n=$(wc -l <{starts}); {script}")
+            return end, starts.read_text().count("\n")
+
+    def test_until_it_succeeds(self):
+        (code, _, err), starts = self.counted("test $n = 3 || exit 5", "--restarts", 5)
+        self.assertEqual((code, starts), (0, 3))
+        self.assertIn("the job starts again: restart 2 of 5", err)
+
+    def test_no_more_than_said(self):
+        self.assertEqual(self.counted("kill -9 $$", "--restarts", 2)[0][0], 137)
+        self.assertEqual(self.counted("exit 5", "--restarts", 2)[1], 3)
+        self.assertEqual(self.counted("exit 5")[1], 1)
+
+    def test_not_where_it_cannot_help(self):
+        for code in (2, 3, 4, 75, 130):
+            end, starts = self.counted(f"exit {code}", "--restarts", 5)
+            self.assertEqual((end[0], starts), (code, 1))
+
+    def test_each_start_has_a_secret_of_its_own(self):
+        end, starts = self.counted("echo $FERRY_SECRET; exit 5", "--restarts", 1)
+        self.assertEqual((starts, len(set(end[1].split()))), (2, 2))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

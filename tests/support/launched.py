@@ -1,0 +1,94 @@
+"""Jobs started by `ferry launch`, for tests: their output as it comes, and whether any of their processes is left."""
+import os
+import re
+import select
+import signal
+import subprocess
+import uuid
+
+SECONDS = 60  # limit for what should happen at once
+
+
+def run(ferry, *words, **options):
+    """Exit code, stdout and stderr of `ferry launch`, without its table."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    if "input" in options:
+        del options["stdin"]
+    done = subprocess.run([ferry, "launch", *map(str, words)], capture_output=True, timeout=SECONDS, check=False, **options)
+    return done.returncode, done.stdout.decode(), without_table(done.stderr.decode())
+
+
+def without_table(text):
+    return "".join(line for line in text.splitlines(True) if not re.match(r"ferry \S+ launches|  tasks? |  \d+(-\d+)?  ", line))
+
+
+class Job:
+    """A launcher that runs, and all that it started, which can be told by a variable of their environment."""
+
+    def __init__(self, ferry, *words):
+        self.tag = f"FERRY_TEST_JOB={uuid.uuid4()}"
+        name, value = self.tag.split("=")
+        self.launcher = subprocess.Popen([ferry, "launch", *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT, env=dict(os.environ, **{name: value}))
+        self.said = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes():
+            os.kill(process, signal.SIGKILL)
+        self.launcher.kill()
+        self.launcher.wait()
+        self.launcher.stdout.close()
+
+    def await_line(self, pattern, times=1):
+        """Waits until the pattern has been found in so many lines of the output; returns its last match."""
+        while len(found := list(re.finditer(pattern, self.said.decode(), re.MULTILINE))) < times:
+            assert select.select([self.launcher.stdout], [], [], SECONDS)[0], f"{pattern!r} is not said in:\n{self.said.decode()}"
+            read = os.read(self.launcher.stdout.fileno(), 1 << 16)
+            assert read, f"the job ended without saying {pattern!r}:\n{self.said.decode()}"
+            self.said += read
+        return found[-1]
+
+    def send(self, number):
+        self.launcher.send_signal(number)
+
+    def end(self):
+        """Exit code and all output."""
+        rest, _ = self.launcher.communicate(timeout=SECONDS)
+        self.said += rest or b""
+        return self.launcher.returncode, self.said.decode()
+
+    def processes(self):
+        """Ids of the launcher and all that it started and is not a zombie."""
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/environ", "rb") as environment:
+                    if self.tag.encode() in environment.read().split(b"\0"):
+                        found.append(int(name))
+            except OSError:
+                pass  # it has ended meanwhile, or is not ours
+        return found
+
+    def children(self, parent):
+        def parent_of(process):
+            try:
+                with open(f"/proc/{process}/stat", encoding="utf-8") as stat:
+                    return int(stat.read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                return 0
+        return [process for process in self.processes() if parent_of(process) == parent]
+
+    def await_all_gone(self):
+        """Waits until the launcher and all that it started have ended."""
+        while left := self.processes():
+            try:
+                handle = os.pidfd_open(left[0])
+            except ProcessLookupError:
+                continue
+            try:
+                assert select.select([handle], [], [], SECONDS)[0], f"process {left[0]} is left over"
+            finally:
+                os.close(handle)
