@@ -4,6 +4,8 @@
 #   netns.sh missing                   says what this machine lacks for them; says nothing where they can be made
 #   netns.sh inside COMMAND…           makes them and runs the command beside them; they end with it, however that ends
 #   netns.sh mpi [OPTION…] PROGRAM…    inside: mpirun with these words, on h1
+#   netns.sh on N COMMAND…             inside: runs the command on host N
+#   netns.sh ssh                       inside: prints the ssh command that reaches the hosts
 #   netns.sh cut N                     inside: takes the carrier from host N's link: both sides see nothing, no reset
 # NETNS_DIR is a folder for keys, logs and the hostfile. Needs root, iproute2, openssh-server and Open MPI.
 set -e
@@ -67,23 +69,28 @@ up() {
   done
 }
 
+ssh_command() {
+  echo "ssh -p 2222 -i $dir/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
+}
+
 mpi() {
-  local ssh="ssh -p 2222 -i $dir/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   local name passed=()
   for name in LSAN_OPTIONS UBSAN_OPTIONS OPENBLAS_CORETYPE; do [ -z "${!name}" ] || passed+=(-x "$name"); done
-  on 1 mpirun --hostfile "$dir/hostfile" --mca plm_rsh_agent "$ssh" --mca orte_tmpdir_base "$dir" --mca btl tcp,self \
+  on 1 mpirun --hostfile "$dir/hostfile" --mca plm_rsh_agent "$(ssh_command)" --mca orte_tmpdir_base "$dir" --mca btl tcp,self \
     --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --bind-to none "${passed[@]}" "$@"
 }
 
 case $1 in
   missing) missing; exit ;;
-  inside | up | mpi | cut) dir=${NETNS_DIR:?} ;;
-  *) sed -n '2,8s/^# //p' "$0" && exit 2 ;;
+  inside | up | mpi | ssh | on | cut) dir=${NETNS_DIR:?} ;;
+  *) sed -n '2,10s/^# //p' "$0" && exit 2 ;;
 esac
 case $1 in
   inside) exec $namespaces sh -c "$private_run && \"\$0\" up && exec \"\$@\"" "$0" "${@:2}" ;;
   up) up ;;
   mpi) mpi "${@:2}" ;;
+  ssh) ssh_command ;;
+  on) on "${@:2}" ;;
   cut) ip link set "ve$2" down ;;
 esac

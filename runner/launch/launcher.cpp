@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/system/host_name.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "runner/command/machine.hpp"
@@ -19,9 +20,11 @@ std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
   if (!options.hosts.empty()) return place_tasks(parse_hosts(options.hosts), options.tasks, options.per_host);
   if (!options.hostfile.empty()) return place_tasks(read_hostfile(options.hostfile), options.tasks, options.per_host);
   const int cores = static_cast<int>(std::max<std::size_t>(1, this_machine().mask.size()));
+  const std::string own = this_host_name();
   const int slots = options.tasks.value_or(options.per_host.value_or(cores));
-  return place_tasks(std::array{LaunchHost{.name = "localhost", .slots = slots, .where = "this host"}}, options.tasks,
-                     options.per_host);
+  return place_tasks(
+      std::array{LaunchHost{.name = own.empty() ? "localhost" : own, .slots = slots, .where = "this host"}},
+      options.tasks, options.per_host);
 }
 
 /// Whether starting again may help: not where the command, a file or the plan is wrong, nor when somebody stopped it.

@@ -43,6 +43,7 @@ int number_at(const std::vector<std::string>& texts, std::size_t at) {
 Supervisor::Supervisor(const LaunchOptions& options, std::span<const HostTasks> placed, SignalQueue& signals)
     : options_(options),
       signals_(signals),
+      folder_(this_folder()),
       output_(placed.size() > 1 || placed.front().count > 1),
       step_at_(Deadline::never(system_clock())) {
   for (const HostTasks& tasks : placed) agents_.push_back(std::make_unique<HostAgent>(tasks, options));
@@ -69,8 +70,8 @@ void Supervisor::turn() {
   DescriptorWatch input = input_.watch();
   input.to_read &= !first.processes.empty() && !first.wire().closed();
   std::vector<DescriptorWatch> watches = {{signals_.descriptor(), true, false, false},
-                                          output_.watch(TaskStream::out),
                                           output_.watch(TaskStream::error),
+                                          output_.watch(TaskStream::out),
                                           input};
   const bool listens = !output_.full();
   for (const auto& agent : agents_) {
@@ -79,8 +80,8 @@ void Supervisor::turn() {
     watches.push_back(agent->to_said());
   }
   wait_ready(watches, step_at_);
-  if (watches[1].ready) output_.write_to(TaskStream::out);
-  if (watches[2].ready) output_.write_to(TaskStream::error);
+  if (watches[1].ready) output_.write_to(TaskStream::error);  // first, as it begins with the table
+  if (watches[2].ready) output_.write_to(TaskStream::out);
   if (watches[3].ready) input_.pass_on(first.wire());
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     HostAgent& agent = *agents_[i];
@@ -113,7 +114,6 @@ std::string Supervisor::meeting_address() const {
 void Supervisor::start_tasks() {
   starting_ = false;
   after(Step::none, Duration::max());
-  const std::string folder = this_folder();
   int world = 0;
   for (const auto& agent : agents_) world += agent->tasks().count;
   const std::string secret = fresh_secret();
@@ -123,7 +123,7 @@ void Supervisor::start_tasks() {
                                         "FERRY_RENDEZVOUS_SERVED=1"};
   variables.insert(variables.end(), options_.variables.begin(), options_.variables.end());
   for (const auto& agent : agents_) {
-    StartTasks start{.folder = folder,
+    StartTasks start{.folder = folder_,
                      .first = agent->tasks().first,
                      .count = agent->tasks().count,
                      .command = options_.command,

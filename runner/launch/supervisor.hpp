@@ -62,6 +62,7 @@ class Supervisor {
   Cleanup cleanup_;  // first, so that it is the last to go
   const LaunchOptions& options_;
   SignalQueue& signals_;
+  std::string folder_;  // the current one of the tasks
   std::vector<std::unique_ptr<HostAgent>> agents_;
   std::optional<RendezvousServer> rendezvous_;
   TaskOutput output_;

@@ -1,4 +1,5 @@
 """Jobs started by `ferry launch`, for tests: their output as it comes, and whether any of their processes is left."""
+import contextlib
 import os
 import re
 import select
@@ -10,16 +11,31 @@ SECONDS = 60  # limit for what should happen at once
 
 
 def run(ferry, *words, **options):
-    """Exit code, stdout and stderr of `ferry launch`, without its table."""
+    """Exit code, stdout and stderr of `ferry launch`, without its table. `ferry`: its path, or a list of words that run it."""
     options.setdefault("stdin", subprocess.DEVNULL)
     if "input" in options:
         del options["stdin"]
-    done = subprocess.run([ferry, "launch", *map(str, words)], capture_output=True, timeout=SECONDS, check=False, **options)
+    done = subprocess.run(command(ferry, words), capture_output=True, timeout=SECONDS, check=False, **options)
     return done.returncode, done.stdout.decode(), without_table(done.stderr.decode())
+
+
+def command(ferry, words):
+    return [*([ferry] if isinstance(ferry, str) else ferry), "launch", *map(str, words)]
 
 
 def without_table(text):
     return "".join(line for line in text.splitlines(True) if not re.match(r"ferry \S+ launches|  tasks? |  \d+(-\d+)?  ", line))
+
+
+def await_end(process):
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([handle], [], [], SECONDS)[0], f"process {process} is left over"
+    finally:
+        os.close(handle)
 
 
 class Job:
@@ -28,7 +44,7 @@ class Job:
     def __init__(self, ferry, *words):
         self.tag = f"FERRY_TEST_JOB={uuid.uuid4()}"
         name, value = self.tag.split("=")
-        self.launcher = subprocess.Popen([ferry, "launch", *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.launcher = subprocess.Popen(command(ferry, words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                          stderr=subprocess.STDOUT, env=dict(os.environ, **{name: value}))
         self.said = b""
 
@@ -37,7 +53,8 @@ class Job:
 
     def __exit__(self, *_):
         for process in self.processes():
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self.launcher.kill()
         self.launcher.wait()
         self.launcher.stdout.close()
@@ -84,11 +101,4 @@ class Job:
     def await_all_gone(self):
         """Waits until the launcher and all that it started have ended."""
         while left := self.processes():
-            try:
-                handle = os.pidfd_open(left[0])
-            except ProcessLookupError:
-                continue
-            try:
-                assert select.select([handle], [], [], SECONDS)[0], f"process {left[0]} is left over"
-            finally:
-                os.close(handle)
+            await_end(left[0])

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Faults of jobs that `ferry launch` starts: launch_faults.py FERRY"""
+import os
+import signal
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import launched  # noqa: E402
+
+FERRY = sys.argv[1]
+# A task that does not end by itself, and has a child in its group and one in a session of its own.
+STUBBORN = 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000 & echo up; while :; do wait; done'
+
+
+class Faults(unittest.TestCase):
+    def job(self, *words):
+        return launched.Job(FERRY, *words)
+
+    def test_047_mistakes_in_a_hostfile(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "hosts"
+            for text, says in {"h1\nh2 slot=2": ':2: unknown word "slot=2"; slots=N?', "h1 # first\nh1": ":2: h1 is named twice",
+                               "": ": it names no host"}.items():
+                file.write_text(text)
+                code, out, err = launched.run(FERRY, "--hostfile", file, "true")
+                self.assertEqual((code, out), (3, ""))
+                self.assertIn(f"{file}{says}", err)
+
+    def test_068_the_launcher_is_killed(self):
+        with self.job("-n", 3, "--", "sh", "-c", STUBBORN) as job:
+            job.await_line(r"^\[\d\] up$", 3)
+            self.assertGreaterEqual(len(job.processes()), 11)
+            job.send(signal.SIGKILL)
+            job.await_all_gone()
+
+    def test_068_the_agent_is_killed(self):
+        with self.job("-n", 3, "--", "sh", "-c", STUBBORN) as job:
+            job.await_line(r"^\[\d\] up$", 3)
+            [agent] = job.children(job.launcher.pid)
+            os.kill(agent, signal.SIGKILL)
+            code, out = job.end()
+            self.assertEqual(code, 5)
+            self.assertIn("the agent that runs its tasks was killed by signal 9", out)
+            self.assertEqual(job.processes(), [])
+
+    def test_080_ctrl_c(self):
+        with self.job("-n", 2, "--restarts", 3, "--", "sh", "-c", "echo up; sleep 1000") as job:
+            job.await_line(r"^\[\d\] up$", 2)
+            job.send(signal.SIGINT)
+            code, out = job.end()
+            self.assertEqual(code, 130)
+            self.assertRegex(out, r"stopped by signal 2 \(Interrupt\): task \d on \S+ was killed by signal 2")
+            self.assertEqual(job.processes(), [])
+
+    def test_080_ctrl_c_twice(self):
+        with self.job("-n", 2, "--", "sh", "-c", 'trap "echo told" INT; ' + STUBBORN.replace("wait", "sleep 1000 & wait")) as job:
+            job.await_line(r"^\[\d\] up$", 2)
+            job.send(signal.SIGINT)
+            job.await_line(r"^\[\d\] told$", 2)
+            job.send(signal.SIGINT)
+            code, out = job.end()
+            self.assertEqual(code, 130)
+            self.assertIn("not all tasks had ended in time, and were killed", out)
+            self.assertEqual(job.processes(), [])
+
+    def test_081_sigterm_saves(self):
+        with self.job("-n", 2, "--restarts", 3, "--", "sh", "-c", 'trap "echo saved; exit 75" TERM; echo up; sleep 1000 & wait') as job:
+            job.await_line(r"^\[\d\] up$", 2)
+            job.send(signal.SIGTERM)
+            code, out = job.end()
+            self.assertEqual((code, out.count("] saved\n")), (75, 2))
+            self.assertEqual(job.processes(), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

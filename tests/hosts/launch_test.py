@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""`ferry launch` over three hosts by ssh, the hosts being network namespaces of this machine: launch_test.py FERRY
+
+Needs what hosts_test.py does; ends with 77, skipped, where it is missing.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import launched  # noqa: E402
+
+NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
+FERRY = os.path.abspath(sys.argv[1])
+ON_1 = [NETNS, "on", "1", FERRY]
+HOSTS = "10.77.0.1:2,10.77.0.2,10.77.0.3"
+STUBBORN = 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000 & echo up; while :; do wait; done'
+
+
+def with_ssh(words):
+    return ["--ssh", subprocess.run([NETNS, "ssh"], capture_output=True, text=True, check=True).stdout.strip(), *words]
+
+
+def launch(*words):
+    return launched.run(ON_1, *with_ssh(words))
+
+
+class HostsJob(launched.Job):
+    """All in the test's pid namespace that belongs to a launcher, which is told by its words, as ssh passes no variables."""
+
+    def __init__(self, *words):
+        super().__init__(ON_1, *with_ssh(["-x", "FERRY_TEST_JOB", *words]))
+
+    def processes(self):
+        return sorted({*super().processes(), *with_words(b"launch", b"--agent")})
+
+
+def with_words(*wanted):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if all(word in words for word in wanted):
+            found.append(int(name))
+    return found
+
+
+class Hosts(unittest.TestCase):
+    def tearDown(self):
+        while left := with_words(b"launch", b"--agent"):
+            launched.await_end(left[0])
+
+    def test_tasks_come_to_their_hosts(self):
+        code, out, err = launch("--hosts", HOSTS, "-x", "MINE=a b", "--", "sh", "-c",
+                                'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $(hostname) $MASTER_ADDR "$MINE" $PWD')
+        self.assertEqual((code, err), (0, ""))
+        end = f"10.77.0.1 a b {os.getcwd()}"
+        self.assertEqual(sorted(out.splitlines()), [f"[0] 0 4 0 2 h1 {end}", f"[1] 1 4 1 2 h1 {end}", f"[2] 2 4 0 1 h2 {end}",
+                                                    f"[3] 3 4 0 1 h3 {end}"])
+
+    def test_a_hostfile(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("# of Open MPI\n10.77.0.2 slots=2 max_slots=2\n10.77.0.3:3\n")
+            file.flush()
+            code, out, _ = launch("--hostfile", file.name, "-n", 4, "hostname")
+            self.assertEqual((code, sorted(out.splitlines())), (0, ["[0] h2", "[1] h2", "[2] h3", "[3] h3"]))
+
+    def test_input_goes_to_task_0_wherever_it_is(self):
+        done = subprocess.run(launched.command(ON_1, with_ssh(["--hosts", "10.77.0.3,10.77.0.2", "cat"])), input=b"hello\n",
+                              capture_output=True, timeout=60, check=True)
+        self.assertEqual(done.stdout, b"[0] hello\n")
+
+    def test_the_secret_is_in_no_command_line(self):
+        with HostsJob("--hosts", HOSTS, "--", "sh", "-c", 'echo secret $FERRY_SECRET; sleep 1000') as job:
+            secret = job.await_line(r"^\[3\] secret (\w{32})$")[1].encode()
+            lines = [Path(f"/proc/{process}/cmdline").read_bytes() for process in map(int, filter(str.isdigit, os.listdir("/proc")))]
+            self.assertGreater(len(lines), 10)
+            self.assertFalse(any(secret in line for line in lines))
+
+    def test_a_task_fails_on_another_host(self):
+        code, _, err = launch("--hosts", HOSTS, "--", "sh", "-c", "test $RANK = 3 && kill -9 $$; exec sleep 1000")
+        self.assertEqual(code, 137)
+        self.assertIn("error: task 3 on 10.77.0.3 was killed by signal 9 (Killed)", err)
+
+    def test_080_ctrl_c(self):
+        with HostsJob("--hosts", HOSTS, "--", "sh", "-c", "echo up; sleep 1000") as job:
+            job.await_line(r"^\[\d\] up$", 4)
+            os.kill(self.launcher_of(job), signal.SIGINT)
+            self.assertEqual(job.end()[0], 130)
+            self.assertEqual(job.processes(), [])
+
+    def test_068_the_launcher_is_killed(self):
+        with HostsJob("--hosts", HOSTS, "--", "sh", "-c", STUBBORN) as job:
+            job.await_line(r"^\[\d\] up$", 4)
+            self.assertGreaterEqual(len(job.processes()), 15)
+            os.kill(self.launcher_of(job), signal.SIGKILL)
+            job.await_all_gone()
+
+    def test_a_connection_ends(self):
+        with HostsJob("--hosts", HOSTS, "--", "sh", "-c", STUBBORN) as job:
+            job.await_line(r"^\[\d\] up$", 4)
+            [connection] = with_words(b"ssh", b"10.77.0.2")
+            os.kill(connection, signal.SIGKILL)
+            code, out = job.end()
+            self.assertEqual(code, 5)
+            self.assertIn("error: host 10.77.0.2 (--hosts): the connection is lost", out)
+            job.await_all_gone()
+
+    def test_047_a_host_that_is_not_there(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("10.77.0.2\nnowhere.example slots=2\n")
+            file.flush()
+            code, out, err = launch("--hostfile", file.name, "true")
+            self.assertEqual((code, out), (5, ""))
+            self.assertRegex(err, f"error: host nowhere.example \\({file.name}:2\\): it cannot be reached by ssh: .*resolve")
+
+    def test_nothing_listens_there(self):
+        code, _, err = launch("--hosts", "10.77.0.2,10.77.0.9", "--deadline", "2", "true")
+        self.assertIn(code, (5, 6), err)
+        self.assertIn("10.77.0.9", err)
+
+    def test_no_ferry_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # A login shell that greets, and then finds no ferry.
+            Path(folder, "ssh").write_text('#!/bin/sh\necho Welcome\nexec sh -c "exec /no/ferry launch --agent"\n')
+            Path(folder, "ssh").chmod(0o755)
+            code, _, err = launched.run(FERRY, "--hosts", "h9", "--ssh", f"{folder}/ssh", "true")
+            self.assertEqual(code, 2)
+            self.assertRegex(err, r"error: host h9 \(--hosts\): there is no \S+ferry: .*not found")
+
+    def test_the_folder_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(f"{folder}/here")
+            script = f"cd {folder}/here && rmdir {folder}/here && exec {FERRY} launch \"$@\""
+            done = subprocess.run([NETNS, "on", "1", "sh", "-c", script, "sh", *with_ssh(["--hosts", HOSTS, "true"])], timeout=60,
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("the current folder is gone", done.stderr)
+
+    def test_starting_again(self):
+        with tempfile.NamedTemporaryFile() as starts:
+            script = f'echo >>{starts.name}; test $RANK = 2 && test $(wc -l <{starts.name}) -lt 9 && exit 8; exec cat'
+            code, _, err = launch("--hosts", HOSTS, "--restarts", "5", "--", "sh", "-c", script)
+            self.assertEqual(code, 0, err)
+            self.assertTrue(re.search("the job starts again: restart 1 of 5", err))
+
+    @staticmethod
+    def launcher_of(job):
+        launchers = [process for process in with_words(b"launch", b"--hosts") if process not in with_words(b"on")]
+        return max(process for process in launchers if job.launcher.pid < process)
+
+
+def main():
+    if "NETNS_DIR" in os.environ:
+        return unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    if reason := subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=60).stdout.strip():
+        print(f"[skip] three hosts: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
+        command = [NETNS, "inside", sys.executable, __file__, FERRY, *sys.argv[2:]]
+        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
