@@ -97,12 +97,10 @@ void Control::take_word(int at) {
 void Control::say(Word word, std::string_view body) {
   if (body.size() > kLongestWord) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
   const WordHead head{word, 0, body.size()};
-  std::vector<std::byte> frame(sizeof head);
-  std::memcpy(frame.data(), &head, sizeof head);
+  std::string frame(reinterpret_cast<const char*>(&head), sizeof head);
   do {
     const std::size_t piece = std::min(body.size(), kFrame - frame.size());
-    const auto* begin = reinterpret_cast<const std::byte*>(body.data());
-    frame.insert(frame.end(), begin, begin + piece);
+    frame.append(body.substr(0, piece));
     body.remove_prefix(piece);
     Outgoing& out = outgoing_.emplace_back();
     out.frame = std::move(frame);

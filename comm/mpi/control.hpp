@@ -75,7 +75,7 @@ class Control {
     bool gone = false;
   };
   struct Outgoing {
-    std::vector<std::byte> frame;
+    std::string frame;
     std::vector<MPI_Request> requests;
   };
 

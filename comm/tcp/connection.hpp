@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "base/system/socket.hpp"
+#include "base/net/socket.hpp"
 #include "comm/tcp/frame.hpp"
 #include "comm/transport.hpp"
 

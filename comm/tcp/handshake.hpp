@@ -18,8 +18,8 @@
 
 #include <poll.h>
 
+#include "base/net/socket.hpp"
 #include "base/sha256.hpp"
-#include "base/system/socket.hpp"
 
 namespace ferry::tcp {
 

@@ -148,7 +148,8 @@ std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, 
     const bool needed = std::ranges::any_of(tasks, [&](const Sighting& other) {
       return other.pulse.task != number && !is_lost(other, patience) && awaits(other, number);
     });
-    if (!is_lost(task, patience) || !needed) continue;
+    const bool crashed = task.here && task.state == ProcessState::gone;
+    if (!is_lost(task, patience) || !(needed || crashed)) continue;
     Loss loss = !task.here                            ? silent(tasks, task, at(tasks, self))
                 : task.state == ProcessState::stopped ? stopped(task)
                                                       : gone(task);

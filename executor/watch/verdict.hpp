@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/system/process_state.hpp"
+#include "base/process/process_state.hpp"
 #include "executor/watch/pulse.hpp"
 
 namespace ferry {
@@ -38,9 +38,10 @@ inline constexpr std::chrono::milliseconds kPatience{2200};
 /// A task of another host counts as heard from while its silence is shorter.
 inline constexpr std::chrono::seconds kFresh{1};
 
-/// A task that can never go on, and that another one waits for: it is gone (peer_lost), stopped (stalled), or not heard
-/// from (peer_lost). `tasks` are all tasks of the job, in order; `self` is one of the judging process. A task under a
-/// debugger is none of these. `patience`: kPatience, or more where tasks tell of themselves less often.
+/// A task that can never go on: it is gone without having left the job (peer_lost); or another task waits for it, and
+/// it is stopped (stalled) or not heard from (peer_lost). `tasks` are all tasks of the job, in order; `self` is one of
+/// the judging process. A task under a debugger is none of these. `patience`: kPatience, or more where tasks tell of
+/// themselves less often.
 [[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience);
 
 /// For a job of which nothing has moved for `idle`: who keeps the others waiting (stalled). Nothing when no task waits

@@ -27,6 +27,8 @@ constexpr std::chrono::seconds kBusyOver{1};
 constexpr double kBusyShare = 0.1;
 /// A process lets each one with a lower number reach a verdict first for so long.
 constexpr std::chrono::milliseconds kAfterYou{150}, kAfterAll{600};
+/// How long a task whose transport has lost another one waits for the verdict.
+constexpr std::chrono::milliseconds kVerdictComes{1000};
 
 }  // namespace
 
@@ -228,6 +230,7 @@ void Watch::beat(TimePoint now) {
     for (Peer& peer : peers_) peer.heard = peer.state_since = now;
   look_at_own(now);
   look_at_peers(now);
+  receive(now);  // a process that is gone now may have said before that it leaves
   const std::vector<Sighting> tasks = sightings(now);
   count_time(tasks, now);
   if (!over()) judge(tasks, now);
@@ -367,6 +370,10 @@ Error Watch::verdict(int task) const {
 }
 
 Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) const {
+  // A transport may notice that a task is lost before the watch can say why.
+  const bool unexplained = error.code() == Code::peer_lost && failure && !failure->said && failure->task != task;
+  const Deadline verdict_comes(system_clock(), unexplained ? kVerdictComes : Duration::zero());
+  while (!over() && !verdict_comes.expired()) system_clock().sleep(kBeat / 10);
   if (over()) return verdict(task);
   Error result = error;
   const std::lock_guard lock(mutex_);

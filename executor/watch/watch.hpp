@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/net/datagram.hpp"
+#include "base/process/process_state.hpp"
 #include "base/system/clock.hpp"
-#include "base/system/datagram.hpp"
-#include "base/system/process_state.hpp"
 #include "comm/transport.hpp"
 #include "executor/watch/position.hpp"
 #include "executor/watch/verdict.hpp"

@@ -1,4 +1,4 @@
-#include "base/system/process_state.hpp"
+#include "base/process/process_state.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>

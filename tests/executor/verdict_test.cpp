@@ -55,10 +55,10 @@ void falls_silent(std::vector<Sighting>& tasks, const std::string& host) {
 
 }  // namespace
 
-TEST_CASE("a task that is gone ends the job once another one waits for it") {
+TEST_CASE("a task that is gone ends the job") {
   auto tasks = job(2);
   tasks[1].state = ProcessState::gone;
-  CHECK(!judge_lost(tasks, 0, kPatience));
+  CHECK(judge_lost(tasks, 0, kPatience));
   waits(tasks[0], {1});
   const auto verdict = judge_lost(tasks, 0, kPatience);
   REQUIRE(verdict);
@@ -84,8 +84,11 @@ TEST_CASE("a task that has left the job, or is under a debugger, is not lost") {
   CHECK(!judge_lost(tasks, 0, kPatience));
 }
 
-TEST_CASE("a stopped task ends the job after a while") {
+TEST_CASE("a stopped task ends the job after a while, once another one waits for it") {
   auto tasks = job(2);
+  tasks[1].state = ProcessState::stopped;
+  tasks[1].state_age = 1h;
+  CHECK(!judge_lost(tasks, 0, kPatience));
   waits(tasks[0], {1});
   tasks[1].state = ProcessState::stopped;
   tasks[1].state_age = 2s;

@@ -1,4 +1,4 @@
-#include "base/system/datagram.hpp"
+#include "base/net/datagram.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

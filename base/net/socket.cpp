@@ -1,4 +1,4 @@
-#include "base/system/socket.hpp"
+#include "base/net/socket.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -1,4 +1,4 @@
-#include "base/system/process_state.hpp"
+#include "base/process/process_state.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
