@@ -1,4 +1,5 @@
-// Two tasks on two hosts, over TCP, against hand-written MPI. The hosts are network namespaces of this machine.
+// Two tasks on two hosts, by ferry's own TCP, against hand-written MPI over TCP. The hosts are network namespaces of
+// this machine.
 #include "bench/benchmark.hpp"
 #include "bench/processes/process.hpp"
 #include "bench/processes/rank_pair.hpp"
@@ -26,8 +27,13 @@ std::vector<Figure> between_hosts(const std::string& what, std::int64_t bytes) {
   const std::string missing = run_program({netns, "missing"}).output;
   if (!missing.empty()) throw Skipped{missing.substr(0, missing.find('\n'))};
   const ScratchFolder folder;
-  const std::vector<std::string> mpirun = {"env", "NETNS_DIR=" + folder.path(), netns, "inside", netns, "mpi", "-np",
-                                           "2"};
+  const std::vector<std::string> mpirun = {"env", "NETNS_DIR=" + folder.path(),
+                                           netns, "inside",
+                                           netns, "mpi",
+                                           "-np", "2",
+                                           "-x",  "MASTER_ADDR=10.77.0.1",
+                                           "-x",  "MASTER_PORT=29500",
+                                           "-x",  "FERRY_SECRET=of two hosts of a benchmark"};
   return {against_best({.what = what, .number = bytes, .pairs = kPairs}, mpirun, tcp_tunings())};
 }
 
@@ -38,9 +44,13 @@ Benchmark benchmark(const std::string& name, const std::string& what, std::int64
 }  // namespace
 
 std::vector<Benchmark> hosts_benchmarks() {
-  return {benchmark("hop.tcp.4B", "hop", 4), benchmark("hop.tcp.64KB", "hop", 64 << 10),
-          benchmark("hop.tcp.1MB", "hop", 1 << 20), benchmark("hop.tcp.16MB", "hop", 16 << 20),
-          benchmark("hop.coalesced", "coalesced", 64)};
+  return {benchmark("hop.tcp.4B", "hop", 4),
+          benchmark("hop.tcp.64KB", "hop", 64 << 10),
+          benchmark("hop.tcp.1MB", "hop", 1 << 20),
+          benchmark("hop.tcp.16MB", "hop", 16 << 20),
+          benchmark("hop.coalesced", "coalesced", 64),
+          benchmark("allreduce.tcp.4KB", "allreduce", 4096),
+          benchmark("allreduce.tcp.1MB", "allreduce", 1 << 20)};
 }
 
 }  // namespace ferry::bench

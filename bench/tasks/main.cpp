@@ -3,7 +3,8 @@
 //     mpirun -np 2 ferry-bench-tasks hop 4096 15
 //     mpirun -np 2 --bind-to none ferry-bench-tasks metg.fft 2 5
 //
-// Rank 0 prints a line "FERRY PEER" for each pair.
+// Where MASTER_ADDR and MASTER_PORT are set, ferry's messages go over its own TCP; those of the peer by MPI in any
+// case. Rank 0 prints a line "FERRY PEER" for each pair.
 #include <mpi.h>
 
 #include <cstdio>
@@ -44,6 +45,15 @@ std::map<std::string, Make, std::less<>> all_by_name() {
   return all;
 }
 
+/// For ferry to meet over TCP what mpirun started.
+void rename_launch() {
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  setenv("RANK", std::to_string(rank).c_str(), 1);
+  setenv("WORLD_SIZE", std::to_string(size).c_str(), 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -52,6 +62,12 @@ int main(int argc, char** argv) {
   ferry::ClusterOptions options;
   options.threads = name.starts_with("wait.") ? 2 : 1;
   options.transport = "mpi";
+  if (std::getenv("MASTER_ADDR") != nullptr) {
+    MPI_Init(&argc, &argv);
+    std::atexit([] { MPI_Finalize(); });
+    rename_launch();
+    options.transport = "tcp";
+  }
   const auto cluster = ferry::Cluster::connect(argc, argv, options);
   const auto found = all.find(name);
   const int least = name.starts_with("metg.") ? 1 : 2;
