@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Faults of jobs over TCP that are made by processes: connection_faults.py FERRY
+
+Each case has its number in the table of README.md. Prints a line for each case; ends with 1 if one fails.
+"""
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import tcp_job
+
+FERRY = sys.argv[1]
+SECONDS = 60  # limit for a job that hangs; none takes as long otherwise
+FOLDER = tempfile.TemporaryDirectory(prefix="ferry-faults-")
+GRAPH, SUM_OF_THREE = (Path(FOLDER.name) / name for name in ("one.pbtxt", "three.pbtxt"))
+
+
+def constant(name, device=""):
+    return (f'op {{ name: "{name}" op: "Constant" device: "{device}" attr {{ name: "value" '
+            'tensor { dtype: FLOAT32 floats { value: 7 } } } }\n')
+
+
+def graph(*ops, fetch):
+    return f'version: 1\ngraph {{\n{"".join(ops)}}}\nentry {{ name: "run" fetch {{ name: "{fetch}" value: "{fetch}" }} }}\n'
+
+
+GRAPH.write_text(graph(constant("a"), fetch="a"))
+SUM_OF_THREE.write_text(graph(
+    *(constant(name, f"/task:{task}") for task, name in enumerate("abc")),
+    'op { name: "d" op: "Add" input: "b" input: "c" device: "/task:2" }\n',
+    'op { name: "e" op: "Add" input: "d" input: "a" device: "/task:0" }\n', fetch="e"))
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(result, code, *parts):
+    got, _, errors = result
+    if got != code:
+        raise Failed(f"exit code {got}, not {code}; it said:\n{errors}")
+    for part in parts:
+        if part not in errors:
+            raise Failed(f"{part!r} is not in:\n{errors}")
+
+
+def alone(*words, **variables):
+    done = subprocess.run([FERRY, "run", str(GRAPH), *words], capture_output=True, text=True, timeout=SECONDS,
+                          env=tcp_job.environment(**variables))
+    return done.returncode, done.stdout, done.stderr
+
+
+def case_046_a_variable_is_missing():
+    there = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    for name in there:
+        rest = {other: value for other, value in there.items() if other != name}
+        expect(alone(**rest), 2, f"is set, {name} is not")
+    expect(alone(**dict(there, RANK="2")), 2, "RANK", "0 to 1")
+    expect(alone(**dict(there, WORLD_SIZE="two")), 2, "WORLD_SIZE two", "not a whole number")
+    expect(alone(**dict(there, MASTER_PORT="0")), 2, "MASTER_PORT 0")
+    expect(alone("--transport", "tcp"), 2, "--transport tcp: RANK and WORLD_SIZE are not set")
+    # Variables of some image, which nobody meant as a launch.
+    expect(alone(MASTER_ADDR="127.0.0.1", MASTER_PORT="29500"), 0)
+    expect(alone(RANK="3"), 0)
+
+
+def case_046_two_launchers_disagree():
+    both = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500",
+            "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}
+    expect(alone(**both), 2, "OMPI_COMM_WORLD_SIZE says that this is task 1 of 3, RANK and WORLD_SIZE say 0 of 2",
+           "--transport")
+    expect(alone("--transport", "inproc", **both), 0)
+
+
+def case_046_other_number_of_tasks():
+    there = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    expect(alone("--tasks", "3", **there), 2, "--tasks 3, yet the launcher started 2 tasks")
+
+
+def case_049_port_in_use():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        expect(alone(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port), 2, f"127.0.0.1:{port} is in use",
+               "MASTER_PORT")
+
+
+def case_050_never_joins():
+    there = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(tcp_job.free_port())}
+    expect(alone("--deadline", "0.2", RANK="0", **there), 6, "rendezvous: task 1 of 2 did not come before the deadline")
+    expect(alone("--deadline", "0.2", RANK="1", **there), 6, "nobody listens there")
+
+
+def case_050_unknown_host():
+    there = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "no-such-host.invalid", "MASTER_PORT": "29500"}
+    expect(alone(**there), 2, "the host 'no-such-host.invalid' is not known")
+
+
+def case_050_unknown_interface():
+    there = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(tcp_job.free_port())}
+    expect(alone("--interface", "nosuch0", RANK="0", **there), 2, "interface 'nosuch0'", "127.0.0.1")
+
+
+def case_060_killed():
+    port = tcp_job.free_port()
+    command = [FERRY, "run", SUM_OF_THREE, "--steps", "1000000000000", "--print-every", "100"]
+    tasks = [tcp_job.start(command, rank, 3, port) for rank in range(3)]
+    try:
+        tasks[0].stdout.readline()  # it runs
+        tasks[2].send_signal(signal.SIGKILL)
+        for task in tasks[:2]:
+            out, errors = task.communicate(timeout=SECONDS)
+            expect((task.returncode, out, errors), 5, "task 2 failed first: the process ended before the job was done")
+    finally:
+        for task in tasks:
+            task.kill()
+
+
+def main():
+    failed = 0
+    for name, case in sorted(globals().items()):
+        if not name.startswith("case_"):
+            continue
+        try:
+            case()
+            print(f"ok {name[5:]}")
+        except (Failed, subprocess.TimeoutExpired) as why:
+            failed += 1
+            print(f"FAILED {name[5:]}: {why}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
