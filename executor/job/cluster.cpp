@@ -273,7 +273,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
         std::make_unique<Watch>(Watch::Job{.processes = processes_of(static_cast<int>(tasks.size()), processes),
                                            .self = local[0]->task(),
                                            .deadline = options.deadline,
-                                           .gathered = mpi_launch().has_value()},
+                                           .gathered = output_of_launch() != OutputOfLaunch::apart},
                                 *local[0], Deadline(system_clock(), options.deadline));
   FERRY_ASSERT(local.size() == 1 || local.size() == tasks.size(), "a process has one task of a job, or all");
   if (local.size() == 1 && local[0]->tasks() < static_cast<int>(tasks.size())) {
@@ -281,7 +281,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     local = std::move(hosted.ends);
     state->relay = std::move(hosted.relay);
   }
-  if (processes > 1) log_task(local[0]->task());
+  if (processes > 1 && output_of_launch() != OutputOfLaunch::numbered) log_task(local[0]->task());
   state->processes = processes_of(static_cast<int>(tasks.size()), processes);
   state->topology = options.elsewhere ? *options.elsewhere : topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());

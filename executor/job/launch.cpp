@@ -54,4 +54,14 @@ int launched_tasks(const ClusterOptions& options) {
   return launch_of(options).processes;
 }
 
+OutputOfLaunch output_of_launch() {
+  try {
+    if (mpi_launch()) return OutputOfLaunch::together;
+    const auto tcp = tcp_launch();
+    return tcp && tcp->served ? OutputOfLaunch::numbered : OutputOfLaunch::apart;
+  } catch (const Error&) {  // variables that say nothing clear
+    return OutputOfLaunch::apart;
+  }
+}
+
 }  // namespace ferry

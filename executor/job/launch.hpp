@@ -19,4 +19,12 @@ struct Launch {
 /// things and --transport does not choose, or when it chooses one that did not start this process.
 [[nodiscard]] Launch launch_of(const ClusterOptions& options);
 
+/// What the launcher does with what the tasks print.
+enum class OutputOfLaunch {
+  apart,     ///< nothing, or there is no launcher: each task may have a terminal or file of its own
+  together,  ///< mpirun, srun: comes out in one place
+  numbered   ///< ferry launch: the same, with the task's number before each line
+};
+[[nodiscard]] OutputOfLaunch output_of_launch();
+
 }  // namespace ferry

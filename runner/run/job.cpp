@@ -38,7 +38,6 @@ void in_job(const JobOptions& options, bool saves, const std::function<void(cons
   std::optional<Error> preempted;
   {
     const Cluster cluster = Cluster::connect(options.cluster);
-    if (cluster.local_tasks().size() < static_cast<std::size_t>(cluster.size())) log_task(cluster.rank());
     try {
       body(cluster);
     } catch (...) {
