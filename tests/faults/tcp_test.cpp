@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/net/socket.hpp"
 #include "base/sha256.hpp"
 #include "base/system/clock.hpp"
-#include "base/system/socket.hpp"
 #include "comm/backends.hpp"
 #include "comm/rendezvous.hpp"
 
