@@ -62,7 +62,10 @@ MPI_FLAGS = ["-DOMPI_SKIP_MPICXX=1", *output("pkg-config", "--cflags", "ompi").s
 # Blocks of C++ in pages that are not whole programs: what they stand in, with PAGE in their place, in the order of each page.
 USING = "#include <ferry/ferry.hpp>\nusing namespace ferry;\n"
 HYPOT = (USER_OPS / "hypot.cpp").read_text().partition("void ferry_add_ops")[0]
+OF_FERRY = "".join(f'#include "ops/{name}.hpp"\n' for name in ("build", "gradient/gradient", "math/logic", "math/math")) + "using namespace ferry;\n"
 FRAMES = {
+    "add_an_op.md": [OF_FERRY + "namespace page {PAGE const OpDef& op = kClamp; }",
+                     OF_FERRY + "namespace page { const OpDef kClamp{.name = \"Clamp\", .types = \"T->T\"}; PAGE}"],
     "checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::RunRequest& request) {PAGE}"],
     "coming_from_horovod.md": ["#include <ferry/ferry.hpp>\n#include <vector>\n"
                                "void f(int argc, char** argv, std::vector<float>& weights, std::vector<float>& gradients) {PAGE}"],
@@ -224,7 +227,7 @@ int main() {
         self.need_mpi()
         sources = []
         for page in sorted((Path(README).parent / "docs").rglob("*.md")):
-            blocks = re.findall(r"^```cpp\n(?!// \w+\.cpp\n)(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+            blocks = re.findall(r"^ *```cpp\n(?!// \w+\.cpp\n)(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL)
             frames = FRAMES.get(page.name, [])
             self.assertEqual(len(blocks), len(frames), f"{page.name}: a block needs a name (// NAME.cpp) or a frame in FRAMES")
             for number, (block, frame) in enumerate(zip(blocks, frames)):
@@ -232,7 +235,8 @@ int main() {
                 sources[-1].write_text(frame.replace("PAGE", "\n" + block.replace("\n…\n", "\n")))
 
         def compile_it(source):
-            output(CXX, "-fsyntax-only", *WARNINGS, *self.flags("--cflags"), *MPI_FLAGS, str(source))
+            of_ferry = ["-iquote", str(Path(README).parent)]
+            output(CXX, "-fsyntax-only", *WARNINGS, *of_ferry, *self.flags("--cflags"), *MPI_FLAGS, str(source))
 
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(compile_it, sources))
