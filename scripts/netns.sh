@@ -7,6 +7,7 @@
 #   netns.sh on N COMMAND…             inside: runs the command on host N
 #   netns.sh ssh                       inside: prints the ssh command that reaches the hosts
 #   netns.sh cut N                     inside: takes the carrier from host N's link: both sides see nothing, no reset
+#   netns.sh heal N                    inside: gives it back
 # NETNS_DIR is a folder for keys, logs and the hostfile. Needs root, iproute2, openssh-server and Open MPI.
 set -e
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -83,8 +84,8 @@ mpi() {
 
 case $1 in
   missing) missing; exit ;;
-  inside | up | mpi | ssh | on | cut) dir=${NETNS_DIR:?} ;;
-  *) sed -n '2,10s/^# //p' "$0" && exit 2 ;;
+  inside | up | mpi | ssh | on | cut | heal) dir=${NETNS_DIR:?} ;;
+  *) sed -n '2,11s/^# //p' "$0" && exit 2 ;;
 esac
 case $1 in
   inside) exec $namespaces sh -c "$private_run && \"\$0\" up && exec \"\$@\"" "$0" "${@:2}" ;;
@@ -93,4 +94,5 @@ case $1 in
   ssh) ssh_command ;;
   on) on "${@:2}" ;;
   cut) ip link set "ve$2" down ;;
+  heal) ip link set "ve$2" up ;;
 esac

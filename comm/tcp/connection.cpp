@@ -110,7 +110,7 @@ void Connection::forget_messages() {
   target_ = nullptr;
 }
 
-std::string Connection::read() {
+std::optional<int> Connection::read() {
   thread_local std::array<std::byte, kStaging> staging;
   for (int reads = 0; reads < kMostReads && socket_.open(); ++reads) {
     const std::size_t direct = target_ != nullptr ? body_left() : 0;
@@ -121,9 +121,9 @@ std::string Connection::read() {
     message.msg_iovlen = pieces.size();
     const ssize_t count = recvmsg(socket_.get(), &message, 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && try_again()) return {};
+    if (count < 0 && try_again()) return std::nullopt;
     if (count <= 0) {
-      const std::string why = count == 0 ? "end of file" : std::strerror(errno);
+      const int why = count == 0 ? 0 : errno;
       socket_.reset();
       return why;
     }
@@ -131,9 +131,9 @@ std::string Connection::read() {
     body_got_ += in_place;
     if (in_place > 0 && body_left() == 0) end();
     take(std::span(staging).first(got - in_place));
-    if (got < direct + staging.size()) return {};
+    if (got < direct + staging.size()) return std::nullopt;
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Takes apart what has been read into the staging memory.

@@ -23,7 +23,7 @@ class ConnectionUser {
   /// ended(). Throws Error(peer_lost) when the frame cannot be.
   [[nodiscard]] virtual std::byte* begins(const FrameHead& frame) = 0;
   virtual void ended(const FrameHead& frame, std::string word) = 0;
-  /// A frame or message that was given to the link with this number has been sent.
+  /// A frame or message that was given to the connection with this number has been sent.
   virtual void sent(std::uint32_t transfer) = 0;
 };
 
@@ -48,8 +48,9 @@ class Connection {
   [[nodiscard]] bool pending() const {
     return socket_.open() && !broken_ && (current_ || !frames_.empty() || !long_.empty());
   }
-  /// Handles all that has arrived. Returns why there will be no more ("" while it goes on), and closes the connection.
-  [[nodiscard]] std::string read();
+  /// Handles all that has arrived. When there will be no more it closes the connection and returns why: an errno, or 0
+  /// at its regular end.
+  [[nodiscard]] std::optional<int> read();
   /// Forgets what has not been sent, but words, and all memory of others: the rest of what is on its way is filled up
   /// with zeros, and dropped at the other end.
   void forget_messages();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "comm/failure.hpp"
@@ -19,9 +20,9 @@ namespace {
 constexpr std::chrono::milliseconds kLook{1};  // between looks at what the others' systems have
 constexpr std::chrono::milliseconds kMostAfterFailure{2000};
 
-bool system_has_all(const Connection& link) {
+bool system_has_all(const Connection& connection) {
   int bytes = 0;
-  return ioctl(link.socket().get(), SIOCOUTQ, &bytes) != 0 || bytes == 0;
+  return ioctl(connection.socket().get(), SIOCOUTQ, &bytes) != 0 || bytes == 0;
 }
 
 }  // namespace
@@ -36,11 +37,11 @@ Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::ch
   if (!events_.open()) throw net::system_error(Code::resource, "tcp: a descriptor", errno);
   for (std::size_t t = 0; t < connections.size(); ++t) {
     peers_.push_back(std::make_unique<Peer>(static_cast<int>(t), task, std::move(connections[t]), transfers_, *this));
-    if (peers_[t]->link() == nullptr) continue;
+    if (peers_[t]->connection() == nullptr) continue;
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = static_cast<std::uint32_t>(t);
-    epoll_ctl(events_.get(), EPOLL_CTL_ADD, peers_[t]->link()->socket().get(), &event);
+    epoll_ctl(events_.get(), EPOLL_CTL_ADD, peers_[t]->connection()->socket().get(), &event);
   }
 }
 
@@ -73,46 +74,47 @@ void Job::poll(std::chrono::microseconds at_most) {
 }
 
 void Job::poll_peer(int task) {
-  Connection* link = peer(task).link();
-  if (link == nullptr || !link->socket().open()) return;
-  link->flush();
+  Connection* connection = peer(task).connection();
+  if (connection == nullptr || !connection->socket().open()) return;
+  connection->flush();
   read(task);
   watch_room(task);
 }
 
 void Job::read(int task) {
   try {
-    const std::string why = peer(task).link()->read();
-    if (!why.empty()) lost(task, why);
+    if (const std::optional<int> why = peer(task).connection()->read()) lost(task, *why);
   } catch (const Error& error) {
     fail({task, error.code(), error.text()});
   }
 }
 
-void Job::lost(int task, const std::string& why) {
+void Job::lost(int task, int why) {
+  const bool ended = why == 0 || why == ECONNRESET || why == EPIPE;
+  const std::string here = "task " + std::to_string(task_);
   if (!peer(task).gone() && !closed_)
     fail({task, Code::peer_lost,
-          "the process ended before the job was done; its connection to task " + std::to_string(task_) +
-              " was closed: " + why});
+          ended ? "the process ended before the job was done, says its connection to " + here
+                : here + " cannot reach it any more: " + std::strerror(why)});
   peer(task).left();
   transfers_.moved();
 }
 
 void Job::watch_room(int task) {
-  Connection* link = peer(task).link();
-  if (link == nullptr || !link->socket().open()) return;
+  Connection* connection = peer(task).connection();
+  if (connection == nullptr || !connection->socket().open()) return;
   const auto at = static_cast<std::size_t>(task);
-  if (link->pending() == watches_room_[at]) return;
-  watches_room_[at] = link->pending();
+  if (connection->pending() == watches_room_[at]) return;
+  watches_room_[at] = connection->pending();
   epoll_event event{};
-  event.events = EPOLLIN | (link->pending() ? EPOLLOUT : 0u);
+  event.events = EPOLLIN | (connection->pending() ? EPOLLOUT : 0u);
   event.data.u32 = static_cast<std::uint32_t>(task);
-  epoll_ctl(events_.get(), EPOLL_CTL_MOD, link->socket().get(), &event);
+  epoll_ctl(events_.get(), EPOLL_CTL_MOD, connection->socket().get(), &event);
 }
 
 void Job::say(Kind kind, const std::string& body) {
   for (int task = 0; task < tasks(); ++task) {
-    if (task == task_ || !peer(task).link()->socket().open()) continue;
+    if (task == task_ || !peer(task).connection()->socket().open()) continue;
     peer(task).say(kind, body);
     watch_room(task);
   }
@@ -163,10 +165,10 @@ void Job::deliver(const Deadline& deadline) {
   for (;;) {
     bool all = true;
     for (const auto& peer : peers_) {
-      Connection* link = peer->link();
-      if (link == nullptr || !link->socket().open()) continue;
-      link->flush();
-      all = all && !link->pending() && system_has_all(*link);
+      Connection* connection = peer->connection();
+      if (connection == nullptr || !connection->socket().open()) continue;
+      connection->flush();
+      all = all && !connection->pending() && system_has_all(*connection);
     }
     if (all || deadline.expired()) return;
     poll();

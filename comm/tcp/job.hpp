@@ -66,7 +66,7 @@ class Job final : public PeerUser {
 
  private:
   void read(int task);
-  void lost(int task, const std::string& why);
+  void lost(int task, int why);
   void say(Kind kind, const std::string& body);
 
   int task_, tasks_here_;

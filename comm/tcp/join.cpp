@@ -80,7 +80,8 @@ Joined read_reply(const Socket& server, const TcpOptions& options) {
 }  // namespace
 
 void require_secret(const Address& address, std::string_view secret) {
-  constexpr const char* kHow = "export FERRY_SECRET=$(head -c 16 /dev/urandom | xxd -p), the same on all hosts";
+  constexpr const char* kHow =
+      "export FERRY_SECRET=$(od -An -tx8 -N16 /dev/urandom | tr -d ' '), once, and give it to all tasks";
   if (!secret.empty() && secret.size() < kShortestSecret)
     throw Error(Code::usage, "FERRY_SECRET has " + std::to_string(secret.size()) + " characters; a secret has " +
                                  std::to_string(kShortestSecret) + " or more")

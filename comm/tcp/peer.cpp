@@ -54,7 +54,7 @@ void Transfers::forget_all() {
 
 Peer::Peer(int task, int self, net::Socket socket, Transfers& transfers, PeerUser& user)
     : task_(task), self_(self), transfers_(transfers), user_(user) {
-  if (socket.open()) link_ = std::make_unique<Connection>(std::move(socket), *this);
+  if (socket.open()) connection_ = std::make_unique<Connection>(std::move(socket), *this);
 }
 
 FrameHead Peer::head(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes) const {
@@ -62,27 +62,27 @@ FrameHead Peer::head(Kind kind, std::uint32_t channel, std::uint64_t number, std
 }
 
 void Peer::tell(Kind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes) {
-  link_->send(head(kind, channel, number, bytes), {}, Connection::kNobody);
+  connection_->send(head(kind, channel, number, bytes), {}, Connection::kNobody);
 }
 
 void Peer::say(Kind kind, std::string body) {
   const std::uint64_t bytes = body.size();
-  link_->send_word(head(kind, 0, words_said_++, bytes), std::move(body));
+  connection_->send_word(head(kind, 0, words_said_++, bytes), std::move(body));
 }
 
 std::uint32_t Peer::send(std::uint32_t channel, std::span<const std::byte> bytes) {
   Channel& at = channels_[channel];
   const std::uint64_t number = at.next_send++;
-  if (!link_) to_self_ = {to_self_.messages + 1, to_self_.bytes + static_cast<std::int64_t>(bytes.size())};
+  if (!connection_) to_self_ = {to_self_.messages + 1, to_self_.bytes + static_cast<std::int64_t>(bytes.size())};
   const Sending sending{number, bytes, transfers_.open(task_, channel, false, bytes.size())};
   if (const auto grant = entry(at.grants, number); grant != at.grants.end()) {
     const std::uint64_t wanted = grant->bytes;
     at.grants.erase(grant);
     send_now(channel, sending, wanted);
   } else if (bytes.size() <= kEager && room_taken_ + bytes.size() + kCost <= kRoom) {
-    if (link_) {
+    if (connection_) {
       room_taken_ += bytes.size() + kCost;
-      link_->send(head(Kind::eager, channel, number, bytes.size()), bytes, sending.transfer);
+      connection_->send(head(Kind::eager, channel, number, bytes.size()), bytes, sending.transfer);
     } else {
       const FrameHead frame = head(Kind::eager, channel, number, bytes.size());
       if (std::byte* target = eager_begins(frame); target != nullptr && !bytes.empty())
@@ -92,7 +92,7 @@ std::uint32_t Peer::send(std::uint32_t channel, std::span<const std::byte> bytes
     }
   } else {
     at.waiting.push_back(sending);
-    if (link_)
+    if (connection_)
       tell(Kind::want, channel, number, bytes.size());
     else
       wanted(head(Kind::want, channel, number, bytes.size()));
@@ -103,7 +103,8 @@ std::uint32_t Peer::send(std::uint32_t channel, std::span<const std::byte> bytes
 /// Sends a message to a receive that is posted for `wanted` bytes.
 void Peer::send_now(std::uint32_t channel, const Sending& sending, std::uint64_t wanted) {
   if (wanted != sending.bytes.size()) return transfers_.mismatch(sending.transfer, wanted);
-  if (link_) return link_->send_pieces(head(Kind::data, channel, sending.number, 0), sending.bytes, sending.transfer);
+  if (connection_)
+    return connection_->send_pieces(head(Kind::data, channel, sending.number, 0), sending.bytes, sending.transfer);
   const FrameHead frame = head(Kind::data, channel, sending.number, wanted);
   std::memcpy(data_begins(frame), sending.bytes.data(), wanted);
   data_ended(frame);
@@ -145,7 +146,7 @@ std::uint32_t Peer::receive(std::uint32_t channel, std::span<std::byte> bytes) {
 void Peer::grant(std::uint32_t channel, Receiving& receiving) {
   receiving.granted = true;
   const std::uint64_t number = receiving.number, bytes = receiving.bytes.size();
-  if (link_)
+  if (connection_)
     tell(Kind::grant, channel, number, bytes);
   else
     granted(head(Kind::grant, channel, number, bytes));
@@ -153,7 +154,7 @@ void Peer::grant(std::uint32_t channel, Receiving& receiving) {
 
 /// Room is given back in large pieces, so that it costs no message for each message.
 void Peer::give_room_back(std::size_t bytes) {
-  if (!link_) return;
+  if (!connection_) return;
   to_give_back_ += bytes + kCost;
   if (to_give_back_ < kRoom / 4) return;
   const std::uint64_t given = std::exchange(to_give_back_, 0);
@@ -163,7 +164,7 @@ void Peer::give_room_back(std::size_t bytes) {
 
 void Peer::forget_messages() {
   failed_ = true;
-  if (link_) link_->forget_messages();
+  if (connection_) connection_->forget_messages();
   for (auto& [number, channel] : channels_) {
     channel.waiting.clear();
     channel.posted.clear();
@@ -175,7 +176,7 @@ void Peer::begin(std::uint32_t generation) {
   failed_ = false;
   room_taken_ = 0;
   for (auto& [number, channel] : channels_) channel.next_send = channel.next_receive = 0;
-  if (!link_) {
+  if (!connection_) {
     their_generation_ = generation;
     channels_.clear();
   }
@@ -254,7 +255,7 @@ std::byte* Peer::eager_begins(const FrameHead& frame) {
   if (receiving == at.posted.end() &&
       (entry(at.early, frame.number) != at.early.end() || (ours && frame.number < at.next_receive)))
     refuse("message " + std::to_string(frame.number) + " of channel " + std::to_string(frame.channel) + " once more");
-  if (link_) {
+  if (connection_) {
     room_given_ += frame.bytes + kCost;
     if (room_given_ > kRoom) refuse("more messages than there is room for");
   }

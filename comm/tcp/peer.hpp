@@ -58,13 +58,13 @@ class Peer final : public ConnectionUser {
   /// Without a socket: the task itself.
   Peer(int task, int self, net::Socket socket, Transfers& transfers, PeerUser& user);
 
-  [[nodiscard]] Connection* link() { return link_.get(); }
+  [[nodiscard]] Connection* connection() { return connection_.get(); }
   /// Start messages; the transfer may be complete when they return.
   [[nodiscard]] std::uint32_t send(std::uint32_t channel, std::span<const std::byte> bytes);
   [[nodiscard]] std::uint32_t receive(std::uint32_t channel, std::span<std::byte> bytes);
 
   void say(Kind kind, std::string body);
-  [[nodiscard]] WireCount count() const { return link_ ? link_->count() : to_self_; }
+  [[nodiscard]] WireCount count() const { return connection_ ? connection_->count() : to_self_; }
   std::deque<std::string> texts;
   [[nodiscard]] bool gone() const { return gone_; }
   void left() { gone_ = true; }
@@ -127,7 +127,7 @@ class Peer final : public ConnectionUser {
   [[nodiscard]] bool forgotten(const FrameHead& frame) const;
 
   int task_, self_;
-  std::unique_ptr<Connection> link_;
+  std::unique_ptr<Connection> connection_;
   Transfers& transfers_;
   PeerUser& user_;
   std::unordered_map<std::uint32_t, Channel> channels_;

@@ -23,6 +23,9 @@ NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
 SECONDS = 100  # limit for a job that hangs; none takes as long otherwise
 HOSTS = 3
 MPI = [NETNS, "mpi", "-np", str(HOSTS), "--mca", "mpi_yield_when_idle", "1"]  # more hosts than cores
+# mpirun only starts the tasks, which meet over TCP.
+TCP = [NETNS, "mpi", "-np", str(HOSTS), "-x", "MASTER_ADDR=10.77.0.1", "-x", "MASTER_PORT=29500", "-x", "WORLD_SIZE=3",
+       "-x", "FERRY_SECRET=of the hosts of a test", "sh", "-c", 'RANK=$OMPI_COMM_WORLD_RANK exec "$0" "$@" --transport tcp']
 
 # The largest of 500,000 sums, whose terms are drawn on tasks 0 and 1 and added on task 2; task 0 prints it in every step.
 DRAWN = '''attr { name: "dtype" dtype: FLOAT32 } attr { name: "shape" shape { dim { size: 500000 } } }
@@ -54,9 +57,9 @@ entry {{ name: "run" fetch {{ name: "f" value: "f" }} }}
 """
 
 
-def mpirun(*words):
+def mpirun(*words, launcher=tuple(MPI)):
     """Output of a job with one task on each host."""
-    command = [*MPI, *map(str, words)]
+    command = [*launcher, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -113,11 +116,29 @@ class Cases:
         output = mpirun(self.comm_mpi_test, "--no-colors=true")
         assert output.count("Status: SUCCESS!") == HOSTS, output
 
+    def over_tcp(self):
+        output = mpirun(self.ferry, "run", self.samples / "add.pb", launcher=TCP)
+        assert "[11 22 33]" in output, output
+        both = {}
+        for name, launcher in ("mpi", MPI), ("tcp", TCP):
+            for sample in "conjugate_gradient", "jacobi":
+                out = self.folder / name / sample
+                mpirun(self.ferry, "run", self.samples / f"{sample}.pb", "--out", out, launcher=launcher)
+                both.setdefault(name, []).append({path.name: path.read_bytes() for path in out.glob("*.npy")})
+        assert both["mpi"] == both["tcp"] and all(both["tcp"]), "other bits over TCP than over MPI"
+
+    def cut_link_over_tcp(self):
+        self.cut(TCP)
+        subprocess.run([NETNS, "heal", "3"], check=True)
+
     def cut_link(self):
         """When a host is cut off, a task on this side names the task on the other and so ends the job. mpirun does not notice."""
+        self.cut(MPI)
+
+    def cut(self, launcher):
         graph = self.folder / "steps.pbtxt"
         graph.write_text(STEPS)
-        command = [*MPI, self.ferry, "run", str(graph), "--steps", "1000000000", "--deadline", "5"]
+        command = [*launcher, self.ferry, "run", str(graph), "--steps", "1000000000", "--deadline", "5"]
         job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         watchdog = threading.Timer(SECONDS, give_up)
         watchdog.start()
@@ -150,7 +171,8 @@ def run_inside(arguments, folder):
     cases = Cases(*arguments, folder)
     passed = failed = 0
     # The last case cuts off a host.
-    for case in (cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.cut_link):
+    for case in (cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.over_tcp,
+                 cases.cut_link_over_tcp, cases.cut_link):
         name = case.__name__
         try:
             case()
