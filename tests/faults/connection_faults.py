@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Faults of jobs over TCP that are made by processes: connection_faults.py FERRY
+"""Faults of jobs over TCP that are made by processes: connection_faults.py FERRY TASK_ENDS
 
-Each case has its number in the table of README.md. Prints a line for each case; ends with 1 if one fails.
+TASK_ENDS is a job whose second task leaves in the middle (task_ends.cpp). Each case has its number in the table of README.md. Prints a line for each case; ends with 1 if one fails.
 """
 import signal
 import socket
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import tcp_job
 
-FERRY = sys.argv[1]
+FERRY, TASK_ENDS = sys.argv[1:3]
 SECONDS = 60  # limit for a job that hangs; none takes as long otherwise
 FOLDER = tempfile.TemporaryDirectory(prefix="ferry-faults-")
 GRAPH, SUM_OF_THREE = (Path(FOLDER.name) / name for name in ("one.pbtxt", "three.pbtxt"))
@@ -120,6 +120,26 @@ def case_060_killed():
     finally:
         for task in tasks:
             task.kill()
+
+
+def ends(how, code, of_itself, *parts):
+    """Checks how a job of three ends whose second task leaves in this way, with the code `of_itself`."""
+    for task, result in enumerate(tcp_job.run([TASK_ENDS, how], 3, SECONDS)):
+        if task == 1:
+            expect(result, of_itself)
+        else:
+            expect(result, code, *parts)
+
+
+def case_063_leaves_early():
+    ends("exit", 5, 0, "task 1 failed first: the process ended before the job was done")
+    ends("return", 5, 0, "task 1 has left the job, which this task still runs")
+
+
+def case_107_throws():
+    ends("error", 8, 8, "task 1 failed first: loss: NaN")
+    ends("exception", 10, 10, "task 1 failed first: the program threw: vector::at")
+    ends("op", 10, 10, 'task 1 failed first: Own "mine" on task 1: its code threw: something that is no std::exception')
 
 
 def main():
