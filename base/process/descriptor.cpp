@@ -16,6 +16,12 @@ bool Descriptor::close() noexcept {
   return number < 0 || ::close(number) == 0;
 }
 
+void open_standard() noexcept {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    // The lowest free number is the one that is given.
+    if (fcntl(number, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return;
+}
+
 Descriptor take_standard(int number) {
   Descriptor taken(fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));

@@ -109,6 +109,14 @@ class Output(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder)), ["0", "1"])
 
 
+    def test_closed_descriptors(self):
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            done = subprocess.run(["sh", "-c", f'"$0" launch -n 2 echo hello {closed}', FERRY], capture_output=True, text=True,
+                                  timeout=launched.SECONDS, check=False)
+            self.assertEqual(done.returncode, 0, closed)
+            self.assertEqual(sorted(done.stdout.splitlines()), [] if ">&- 2" in closed or closed == ">&-" else ["[0] hello", "[1] hello"])
+
+
 class Input(unittest.TestCase):
     def test_it_goes_to_task_0(self):
         self.assertEqual(launch("-n", 2, "cat", input=b"hello\n"), (0, "[0] hello\n", ""))
