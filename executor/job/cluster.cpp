@@ -273,6 +273,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
         std::make_unique<Watch>(Watch::Job{.processes = processes_of(static_cast<int>(tasks.size()), processes),
                                            .self = local[0]->task(),
                                            .deadline = options.deadline,
+                                           .interface = options.interface,
                                            .gathered = output_of_launch() != OutputOfLaunch::apart},
                                 *local[0], Deadline(system_clock(), options.deadline));
   FERRY_ASSERT(local.size() == 1 || local.size() == tasks.size(), "a process has one task of a job, or all");

@@ -70,9 +70,19 @@ std::string make_secret() {
   return words.take();
 }
 
-/// The own address in a network that all other hosts are in, too; else the first.
-std::optional<std::uint32_t> shared_address(const std::vector<std::vector<std::int64_t>>& others) {
-  const std::vector<InterfaceAddress> mine = interface_addresses();
+/// The addresses of this host, or only that of `interface`.
+std::vector<InterfaceAddress> own_addresses(const std::string& interface) {
+  std::vector<InterfaceAddress> all = interface_addresses();
+  if (interface.empty()) return all;
+  std::erase_if(all, [&](const InterfaceAddress& one) {
+    return one.interface != interface && address_text(one.address) != interface;
+  });
+  return all;
+}
+
+/// The one of `mine` in a network that all other hosts are in, too; else the first.
+std::optional<std::uint32_t> shared_address(const std::vector<InterfaceAddress>& mine,
+                                            const std::vector<std::vector<std::int64_t>>& others) {
   for (const InterfaceAddress& one : mine) {
     const auto in_network = [&](const std::vector<std::int64_t>& addresses) {
       for (std::size_t i = 0; i < addresses.size(); i += 2)
@@ -97,6 +107,7 @@ Watch::Watch(Job job, Transport& between, const Deadline& deadline) : job_(std::
 
 void Watch::find_peers(Transport& between, const Deadline& deadline) {
   const HostId host = host_id();
+  const std::vector<InterfaceAddress> addresses = own_addresses(job_.interface);
   sockets_.push_back(DatagramSocket::local());
   Card mine{.host = host.name,
             .proof = host.proof,
@@ -106,8 +117,7 @@ void Watch::find_peers(Transport& between, const Deadline& deadline) {
             .secret = make_secret(),
             .id = this_process(),
             .addresses = {}};
-  for (const InterfaceAddress& one : interface_addresses())
-    mine.addresses.insert(mine.addresses.end(), {one.address, one.mask});
+  for (const InterfaceAddress& one : addresses) mine.addresses.insert(mine.addresses.end(), {one.address, one.mask});
   std::vector<Card> cards;
   for (const std::string& said : between.exchange(mine.packed(), deadline)) cards.push_back(Card::unpacked(said));
   secret_ = cards[0].secret;
@@ -116,7 +126,7 @@ void Watch::find_peers(Transport& between, const Deadline& deadline) {
     std::vector<std::vector<std::int64_t>> others;
     for (const Card& card : cards)
       if (!card.on_host_of(mine)) others.push_back(card.addresses);
-    if (const auto address = shared_address(others)) sockets_.push_back(DatagramSocket::udp(*address));
+    if (const auto address = shared_address(addresses, others)) sockets_.push_back(DatagramSocket::udp(*address));
     const auto names = between.exchange(sockets_.size() > 1 ? sockets_[1].name() : "", deadline);
     for (std::size_t p = 0; p < cards.size(); ++p) cards[p].udp_name = names[p];
   }

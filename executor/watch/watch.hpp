@@ -51,6 +51,8 @@ class Watch {
     std::vector<int> processes;  ///< by task: the process that runs it
     int self = 0;                ///< this process
     Duration deadline{};
+    std::string interface {
+    };                      ///< for messages to other hosts, by name or address; empty: one that all are connected to
     bool gathered = false;  ///< what all tasks print comes out in one place
   };
   /// Where all tasks are in this process.
