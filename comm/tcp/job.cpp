@@ -86,6 +86,8 @@ void Job::read(int task) {
     if (const std::optional<int> why = peer(task).connection()->read()) lost(task, *why);
   } catch (const Error& error) {
     fail({task, error.code(), error.text()});
+    peer(task).left();
+    peer(task).connection()->close();  // nobody knows where the next frame begins
   }
 }
 

@@ -47,10 +47,20 @@ Machine this_machine() {
 }
 
 std::vector<std::pair<std::string, std::string>> launcher_variables() {
-  constexpr const char* kNames[] = {
-      "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",   "PMIX_RANK",
-      "SLURM_PROCID",         "SLURM_NTASKS",         "RANK",     "WORLD_SIZE", "LOCAL_RANK",
-      "MASTER_ADDR",          "MASTER_PORT"};
+  constexpr const char* kNames[] = {"OMPI_COMM_WORLD_RANK",
+                                    "OMPI_COMM_WORLD_SIZE",
+                                    "PMI_RANK",
+                                    "PMI_SIZE",
+                                    "PMIX_RANK",
+                                    "SLURM_PROCID",
+                                    "SLURM_NTASKS",
+                                    "RANK",
+                                    "WORLD_SIZE",
+                                    "LOCAL_RANK",
+                                    "MASTER_ADDR",
+                                    "MASTER_PORT",
+                                    "FERRY_INTERFACE",
+                                    "FERRY_RENDEZVOUS_SERVED"};
   std::vector<std::pair<std::string, std::string>> found;
   for (const char* name : kNames)
     if (const char* value = std::getenv(name); value != nullptr) found.emplace_back(name, value);
