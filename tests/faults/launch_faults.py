@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Faults of jobs that `ferry launch` starts: launch_faults.py FERRY"""
+"""Faults of jobs that `ferry launch` starts: launch_faults.py FERRY TASK_ENDS CHECKPOINT_JOB
+
+TASK_ENDS is task_ends.cpp, CHECKPOINT_JOB checkpoint_job.cpp, which prints a line in each step.
+"""
 import os
 import signal
 import sys
@@ -10,7 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import launched  # noqa: E402
 
-FERRY = sys.argv[1]
+FERRY, TASK_ENDS, CHECKPOINT_JOB = sys.argv[1:4]
+STEPS = ("--steps", 1000000000)
 # A task that does not end by itself, and has a child in its group and one in a session of its own.
 STUBBORN = 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000 & echo up; while :; do wait; done'
 
@@ -28,6 +32,37 @@ class Faults(unittest.TestCase):
                 code, out, err = launched.run(FERRY, "--hostfile", file, "true")
                 self.assertEqual((code, out), (3, ""))
                 self.assertIn(f"{file}{says}", err)
+
+    def test_060_a_task_is_killed(self):
+        with self.job("-n", 3, "--", "sh", "-c", 'echo process $$; exec "$@"', "sh", CHECKPOINT_JOB, *STEPS) as job:
+            task = int(job.await_line(r"^\[1\] process (\d+)$")[1])
+            job.await_line(r"^\[0\] total: ")
+            os.kill(task, signal.SIGKILL)
+            code, out = job.end()
+            self.assertEqual(code, 137)
+            self.assertRegex(out, r"\[0\] .*error: .*task 1 failed first")
+            self.assertRegex(out, r"(?m)^error: task 1 on \S+ was killed by signal 9 \(Killed\)$")
+            self.assertEqual(job.processes(), [])
+
+    def test_060_the_job_goes_on_from_its_checkpoint(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                self.job("-n", 2, "--restarts", 1, "--", "sh", "-c", 'echo process $$; exec "$@"', "sh", CHECKPOINT_JOB, *STEPS,
+                         "--checkpoint", folder, "--checkpoint-every", 1, "--resume") as job:
+            task = int(job.await_line(r"^\[1\] process (\d+)$")[1])
+            job.await_line(r"^\[0\] total: ", 10)
+            os.kill(task, signal.SIGKILL)
+            job.await_line(r"the job starts again: restart 1 of 1")
+            job.await_line(r"^\[0\] .*goes on after step [1-9]\d* of ")
+            before = job.said.count(b"total: ")
+            job.await_line(r"^\[0\] total: ", before + 1)
+            job.send(signal.SIGTERM)
+            self.assertEqual(job.end()[0], 75)
+
+    def test_063_a_task_leaves_early(self):
+        for how, says in {"exit": "the process ended before the job was done", "return": "task 1 has left the job"}.items():
+            code, _, err = launched.run(FERRY, "-n", 3, "--", TASK_ENDS, how)
+            self.assertEqual(code, 5)
+            self.assertIn(says, err)
 
     def test_068_the_launcher_is_killed(self):
         with self.job("-n", 3, "--", "sh", "-c", STUBBORN) as job:
@@ -67,12 +102,13 @@ class Faults(unittest.TestCase):
             self.assertEqual(job.processes(), [])
 
     def test_081_sigterm_saves(self):
-        with self.job("-n", 2, "--restarts", 3, "--", "sh", "-c", 'trap "echo saved; exit 75" TERM; echo up; sleep 1000 & wait') as job:
-            job.await_line(r"^\[\d\] up$", 2)
-            job.send(signal.SIGTERM)
-            code, out = job.end()
-            self.assertEqual((code, out.count("] saved\n")), (75, 2))
-            self.assertEqual(job.processes(), [])
+        with tempfile.TemporaryDirectory() as folder:
+            with self.job("-n", 2, "--restarts", 3, "--", CHECKPOINT_JOB, *STEPS, "--checkpoint", folder) as job:
+                job.await_line(r"^\[0\] total: ")
+                job.send(signal.SIGTERM)
+                self.assertEqual(job.end()[0], 75)
+                self.assertEqual(job.processes(), [])
+            self.assertEqual(len(list(Path(folder).glob("step-*"))), 1)
 
 
 if __name__ == "__main__":
