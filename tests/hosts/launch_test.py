@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`ferry launch` over three hosts by ssh, the hosts being network namespaces of this machine: launch_test.py FERRY
+"""`ferry launch` over three hosts by ssh, the hosts being network namespaces of this machine: launch_test.py FERRY SAMPLES_FOLDER
 
 Needs what hosts_test.py does; ends with 77, skipped, where it is missing.
 """
@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import launched  # noqa: E402
 
 NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
-FERRY = os.path.abspath(sys.argv[1])
+FERRY, SAMPLES = map(os.path.abspath, sys.argv[1:3])
 ON_1 = [NETNS, "on", "1", FERRY]
 HOSTS = "10.77.0.1:2,10.77.0.2,10.77.0.3"
 STUBBORN = 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000 & echo up; while :; do wait; done'
@@ -64,6 +64,14 @@ class Hosts(unittest.TestCase):
         end = f"10.77.0.1 a b {os.getcwd()}"
         self.assertEqual(sorted(out.splitlines()), [f"[0] 0 4 0 2 h1 {end}", f"[1] 1 4 1 2 h1 {end}", f"[2] 2 4 0 1 h2 {end}",
                                                     f"[3] 3 4 0 1 h3 {end}"])
+
+    def test_a_job_of_ferrys_own(self):
+        self.assertEqual(launch("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", FERRY, "run", f"{SAMPLES}/add.pb"),
+                         (0, "[0] c = [11 22 33]  int32[3]\n", ""))
+        alone = subprocess.run([FERRY, "run", f"{SAMPLES}/conjugate_gradient.pb", "--tasks", "4"], capture_output=True, text=True,
+                               check=True, timeout=launched.SECONDS).stdout
+        code, out, err = launch("--hosts", HOSTS, FERRY, "run", f"{SAMPLES}/conjugate_gradient.pb")
+        self.assertEqual((code, re.sub(r"(?m)^\[0\] ", "", out)), (0, alone), err)
 
     def test_a_hostfile(self):
         with tempfile.NamedTemporaryFile("w") as file:
@@ -159,12 +167,12 @@ class Hosts(unittest.TestCase):
 
 def main():
     if "NETNS_DIR" in os.environ:
-        return unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+        return unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
     if reason := subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=60).stdout.strip():
         print(f"[skip] three hosts: {reason}")
         return 77
     with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
-        command = [NETNS, "inside", sys.executable, __file__, FERRY, *sys.argv[2:]]
+        command = [NETNS, "inside", sys.executable, __file__, FERRY, SAMPLES, *sys.argv[3:]]
         return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
 
 
