@@ -34,6 +34,12 @@ std::vector<TableLine> lines_of_hosts(std::span<const HostRow> rows) {
   return lines;
 }
 
+/// How many characters wide the text is.
+std::size_t width_of(const std::string& text) {
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins));
+}
+
 }  // namespace
 
 std::vector<std::string> job_table(std::span<const HostRow> rows) {
@@ -46,12 +52,13 @@ std::vector<std::string> job_table(std::span<const HostRow> rows) {
   for (TableLine& line : lines)
     for (std::size_t i = 0; i < line.size(); ++i) {
       line[i] = escaped(line[i], kMostCell);
-      widths[i] = std::max(widths[i], line[i].size());
+      widths[i] = std::max(widths[i], width_of(line[i]));
     }
   std::vector<std::string> text;
   for (const TableLine& line : lines) {
     std::string row;
-    for (std::size_t i = 0; i < line.size(); ++i) row += "  " + line[i] + std::string(widths[i] - line[i].size(), ' ');
+    for (std::size_t i = 0; i < line.size(); ++i)
+      row += "  " + line[i] + std::string(widths[i] - width_of(line[i]), ' ');
     text.push_back(row.substr(0, row.find_last_not_of(' ') + 1));
   }
   if (left_out > 0) text.push_back("  … and " + plural(left_out, "more host"));

@@ -121,6 +121,20 @@ class Hosts(unittest.TestCase):
             self.assertIn("error: host 10.77.0.2 (--hosts): the connection is lost", out)
             job.await_all_gone()
 
+    def test_a_host_is_cut_off(self):
+        words = with_ssh(["--hosts", "10.77.0.1,10.77.0.3", "--", "sh", "-c", "echo up; exec sleep 1000"])
+        words[1] += " -o ServerAliveInterval=1"
+        with launched.Job(ON_1, *words) as job:
+            job.await_line(r"^\[\d\] up$", 2)
+            subprocess.run([NETNS, "cut", "3"], check=True)
+            self.addCleanup(subprocess.run, ["ip", "link", "set", "ve3", "up"], check=True)
+            code, out = job.end()
+            self.assertEqual(code, 5)
+            self.assertRegex(out, r"error: host 10\.77\.0\.3 \(--hosts\): the connection is lost")
+        # What is cut off does not know.
+        [agent] = with_words(b"launch", b"--agent")
+        os.kill(agent, signal.SIGKILL)
+
     def test_047_a_host_that_is_not_there(self):
         with tempfile.NamedTemporaryFile("w") as file:
             file.write("10.77.0.2\nnowhere.example slots=2\n")

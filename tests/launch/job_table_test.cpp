@@ -32,6 +32,14 @@ TEST_CASE("many tasks have a line for each host") {
         "  16-18  h2    7-9        0-15");
 }
 
+TEST_CASE("columns stand below each other, whatever is in them") {
+  std::vector<int> odd = processes(0, 60);
+  for (int& process : odd) process = 2 * process + 1;
+  const auto lines = job_table(std::vector<HostRow>{{"hôte", 0, odd, "0"}});
+  CHECK(lines[0] == "  tasks  host  processes                                              cores");
+  CHECK(lines[1] == "  0-59   hôte  1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,… (184 bytes)  0");
+}
+
 TEST_CASE("a table has one screen") {
   const std::vector<HostRow> rows(500, HostRow{"h", 0, {1}, "0"});
   const auto lines = job_table(rows);
