@@ -104,6 +104,9 @@ const Attrs& Op::attrs() const {
 std::uint32_t Op::remade() const {
   return graph_->ops_.remade(id_);
 }
+bool Op::recomputed() const {
+  return graph_->ops_.recomputed(id_);
+}
 const Annotation& Op::annotation() const {
   return graph_->ops_.annotation(id_);
 }
@@ -315,6 +318,17 @@ void Graph::rename(OpId op, std::string_view name) {
 
 void Graph::add_after(OpId op, std::span<const OpId> earlier) {
   ops_.add_after(op, earlier);
+}
+
+void Graph::budget(const Budget& limits) {
+  if (parent_ != nullptr) throw Error(Code::plan, "a body of control flow has no budget").hint("set it on the graph");
+  for (const std::optional<std::int64_t>& limit : {limits.bytes, limits.messages, limits.memory})
+    if (limit && *limit < 0) throw Error(Code::usage, "a budget of " + std::to_string(*limit)).hint("0 or more");
+  budget_ = limits;
+}
+
+void Graph::mark_recomputed(OpId op) {
+  ops_.mark_recomputed(op);
 }
 
 // ---- Subgraphs ----

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/annotation.hpp"
+#include "graph/budget.hpp"
 #include "graph/op/attrs.hpp"
 #include "graph/op/infer.hpp"
 #include "graph/op/op_def.hpp"
@@ -74,6 +75,8 @@ class Op {
   [[nodiscard]] const Annotation& annotation() const;
   /// The number of the Graph::remade() scope in which the op was added, counted from 1; 0: none.
   [[nodiscard]] std::uint32_t remade() const;
+  /// Whether the op is a copy that gradients() made of an op of a remade scope: it is computed again on purpose.
+  [[nodiscard]] bool recomputed() const;
   [[nodiscard]] SourceLine line() const;
   /// "matmul_1 (MatMul) at model.cpp:12".
   [[nodiscard]] std::string str() const;
@@ -146,8 +149,8 @@ class Graph {
   /// kept for the backward pass. Where gradients() needs them, it adds copies of these ops that compute them again from
   /// the values that enter the scope. This trades memory for computing, and for messages if a layout changes within the
   /// scope. Each scope stands alone: a value that goes from one to another is kept. Ops with state or an effect (such
-  /// as Print), and constants, are not repeated. It affects only gradients() of this graph: a graph file does not store
-  /// it.
+  /// as Print), and constants, are not repeated. It affects only gradients() of this graph: a graph file stores
+  /// the copies, not the scope.
   ///
   ///     { auto part = g.remade(); y = tanh(matmul(x, identity(w).laid({replicated()}))); }
   Scope remade();
@@ -162,6 +165,15 @@ class Graph {
   MeshId mesh(std::vector<Mesh::Axis> axes, std::string_view devices = "/task:*");
   MeshId mesh(Mesh mesh);
 
+  // ---- Budget ----
+
+  /// What a step of this graph may cost: a plan that costs more is refused with Error(plan), which names the line that
+  /// goes over. Each call replaces the budget before. Error(usage) for a negative number; Error(plan) in a subgraph.
+  ///
+  ///     g.budget({.messages = 100, .memory = 1'000'000'000});
+  void budget(const Budget& limits);
+  [[nodiscard]] const Budget& budget() const { return budget_; }
+
   // ---- Building with op definitions ----
 
   /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names
@@ -172,6 +184,8 @@ class Graph {
   void annotate(OpId op, const Annotation& annotation);
   void rename(OpId op, std::string_view name);
   void add_after(OpId op, std::span<const OpId> earlier);
+  /// Says that the op is computed again on purpose: planning never merges it with an equal one.
+  void mark_recomputed(OpId op);
 
   // ---- Subgraphs (bodies of control flow) ----
 
@@ -264,6 +278,7 @@ class Graph {
   std::vector<Graph*> body_scopes_;
   InferCache inferred_;
   std::vector<Mesh> meshes_;
+  Budget budget_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::unique_ptr<Graph>> subgraphs_;
   std::vector<ValueId> parameters_, captures_, results_;

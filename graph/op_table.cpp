@@ -21,7 +21,7 @@ OpId OpTable::append(NewOp op) {
     attrs_.push_back(std::move(op.attrs));
   }
   if (op.annotation != nullptr) record.annotation = intern(*op.annotation);
-  record.remade = op.remade;
+  record.remade = op.remade & 0x7fffffffU;
   record.name = names_.intern(op.name);
   op_of_name_.resize(names_.size(), id);
   op_of_name_[record.name] = id;

@@ -42,6 +42,7 @@ class OpTable {
   void rename(OpId op, std::string_view name);
   /// Makes the op run after `earlier`, which come before it in the table.
   void add_after(OpId op, std::span<const OpId> earlier);
+  void mark_recomputed(OpId op) { records_[op].recomputed = true; }
   /// "matmul", "matmul_1", …: the first that is free.
   [[nodiscard]] std::string fresh_name(const std::string& stem);
 
@@ -59,6 +60,7 @@ class OpTable {
   [[nodiscard]] const Attrs& attrs(OpId op) const { return attrs_[records_[op].attrs]; }
   [[nodiscard]] const Annotation& annotation(OpId op) const { return annotations_[records_[op].annotation]; }
   [[nodiscard]] std::uint32_t remade(OpId op) const { return records_[op].remade; }
+  [[nodiscard]] bool recomputed(OpId op) const { return records_[op].recomputed; }
   [[nodiscard]] SourceLine line(OpId op) const { return {files_[records_[op].file], records_[op].line}; }
   /// The op of that name, if there is one.
   [[nodiscard]] std::optional<OpId> find(std::string_view name) const;
@@ -76,7 +78,8 @@ class OpTable {
     std::uint32_t first_after, afters;
     ValueId first_output;
     std::uint32_t outputs;
-    std::uint32_t name, attrs, annotation, file, remade;
+    std::uint32_t name, attrs, annotation, file;
+    std::uint32_t remade : 31, recomputed : 1;
     int line;
   };
 

@@ -91,7 +91,9 @@ Attrs copied_attrs(const Op& op, Graph& to, const Values& inputs) {
 Values copy_op(const Op& op, Graph& to, const Values& inputs) {
   const Scope line = to.line(op.line());
   const Scope place = to.annotated(op.annotation());
-  return to.add(op.def(), inputs, copied_attrs(op, to, inputs), op.line());
+  Values copies = to.add(op.def(), inputs, copied_attrs(op, to, inputs), op.line());
+  if (op.recomputed()) copies[0].graph().mark_recomputed(copies[0].op().id());
+  return copies;
 }
 
 Values copy_results(const Graph& from, Graph& to, std::span<const Value> arguments) {

@@ -99,6 +99,7 @@ void refuse_unknown_fields(const file::GraphFile& message) {
            std::to_string(kGraphVersion) + " has not: damaged, or bytes after its end");
   };
   refuse(message.unknown_fields());
+  refuse(message.budget().unknown_fields());
   for (const file::Graph& graph : message.graph()) {
     refuse(graph.unknown_fields());
     for (const file::Op& op : graph.op()) refuse(op.unknown_fields());
@@ -196,6 +197,7 @@ class Decoder {
     for (int i = 1; i < file_.graph_size(); ++i)
       if (!built_[static_cast<std::size_t>(i)]) fail("graph " + std::to_string(i) + " is the body of no op");
     for (const file::Entry& entry : file_.entry()) add_entry(*root, entry);
+    if (file_.has_budget()) set_budget(*root, file_.budget());
     return root;
   }
 
@@ -276,6 +278,7 @@ class Decoder {
       graph.add(def, inputs, std::move(attrs), line, op.name());
     check_types(graph.op(id), op);
     annotate(graph, id, op);
+    if (op.recomputed()) graph.mark_recomputed(id);
     std::vector<OpId> after;
     for (const std::string& earlier : op.after()) after.push_back(places[*list.find(earlier)]);
     if (!after.empty()) graph.add_after(id, after);
@@ -378,6 +381,14 @@ class Decoder {
     Values results;
     for (const std::string& result : body.result()) results.push_back(value(graph, list, places, result));
     if (number > 0) graph.set_results(results);
+  }
+
+  static void set_budget(Graph& root, const file::Budget& given) {
+    Budget limits;
+    if (given.has_bytes()) limits.bytes = given.bytes();
+    if (given.has_messages()) limits.messages = given.messages();
+    if (given.has_memory()) limits.memory = given.memory();
+    in_part([] { return std::string("the budget"); }, [&] { root.budget(limits); });
   }
 
   static void add_entry(Graph& root, const file::Entry& entry) {

@@ -39,11 +39,17 @@ class Encoder {
       : format_(format), out_(out), content_(content) {}
 
   void encode(const Graph& root) {
-    out_.set_version(kGraphVersion);
     graphs_.push_back(&root);
     for (std::size_t i = 0; i < graphs_.size(); ++i) encode_graph(static_cast<std::uint32_t>(i));
     for (const Mesh& mesh : root.meshes()) encode_mesh(mesh);
     for (const auto& [name, entry] : root.entries()) encode_entry(root, name, entry);
+    if (const Budget& budget = root.budget(); !budget.empty()) {
+      file::Budget& out = *out_.mutable_budget();
+      if (budget.bytes) out.set_bytes(*budget.bytes);
+      if (budget.messages) out.set_messages(*budget.messages);
+      if (budget.memory) out.set_memory(*budget.memory);
+    }
+    out_.set_version(out_.has_budget() || recomputes_ ? kGraphVersion : 1);
   }
 
  private:
@@ -73,6 +79,10 @@ class Encoder {
       out.add_after(name.data(), name.size());
     }
     for (const auto& [name, value] : op.attrs()) encode_attr(number, op, name, value, *out.add_attr());
+    if (op.recomputed()) {
+      out.set_recomputed(true);
+      recomputes_ = true;
+    }
     encode_annotation(op.annotation(), out);
     for (int i = 0; i < op.outputs(); ++i) out.add_type_of_output(type_number(op.graph().type(op.output(i))));
     if (const SourceLine line = op.line(); line.known()) {
@@ -215,6 +225,7 @@ class Encoder {
     for (OpId target : entry.targets) out.add_target(std::string(graph.op(target).name()));
   }
 
+  bool recomputes_ = false;  // an op says so
   GraphFormat format_;
   file::GraphFile& out_;
   GraphContent& content_;

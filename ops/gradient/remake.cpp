@@ -38,7 +38,12 @@ void Remaker::make(OpId id) {
   const Op op = graph_.op(id);
   Values inputs;
   for (ValueId input : op.inputs()) inputs.push_back(latest(input));
-  copies_[id] = op.def().is(kEffect) ? Values{inputs[0]} : copy_op(op, graph_, inputs);  // an effect is not repeated
+  if (op.def().is(kEffect)) {  // is not repeated
+    copies_[id] = {inputs[0]};
+    return;
+  }
+  const Values& copy = copies_[id] = copy_op(op, graph_, inputs);
+  graph_.mark_recomputed(copy[0].op().id());
 }
 
 Value Remaker::latest(ValueId value) const {

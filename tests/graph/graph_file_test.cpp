@@ -103,6 +103,22 @@ TEST_CASE("a graph comes back from both formats with all it holds") {
   }
 }
 
+TEST_CASE("a budget and what is recomputed come back; without them older ferries read the file") {
+  Graph graph;
+  const Value x = graph.constant({1, 2, 3});
+  graph.fetch("run", "y", x + x);
+  CHECK(encode_graph(graph, GraphFormat::text).content.find("version: 1\n") != std::string::npos);
+  graph.budget({.bytes = 0, .memory = 1'000'000});
+  graph.mark_recomputed(1);
+  for (GraphFormat format : {GraphFormat::binary, GraphFormat::text}) {
+    const auto back = reload(graph, format);
+    CHECK(back->budget() == graph.budget());
+    CHECK(back->op(1).recomputed());
+    CHECK(!back->op(0).recomputed());
+  }
+  CHECK(encode_graph(graph, GraphFormat::text).content.find("version: 2\n") != std::string::npos);
+}
+
 TEST_CASE("large tensors lie beside the file, and must be those") {
   Graph graph;
   Tensor large(DType::float32, {600, 512});

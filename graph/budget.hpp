@@ -1,0 +1,19 @@
+// What a step may cost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace ferry {
+
+/// Limits of a step, for Graph::budget(). What is not given is not limited.
+struct Budget {
+  std::optional<std::int64_t> bytes = {};     ///< sent in a step, over all tasks
+  std::optional<std::int64_t> messages = {};  ///< sent in a step, over all tasks
+  std::optional<std::int64_t> memory = {};    ///< bytes of the values of each task, on all of its devices together
+
+  [[nodiscard]] bool empty() const { return !bytes && !messages && !memory; }
+  bool operator==(const Budget&) const = default;
+};
+
+}  // namespace ferry
