@@ -24,6 +24,11 @@ inline constexpr std::string_view kBinary = "...,...->...";
 /// The attributes of ops that take `axes` alone.
 inline constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
 
+/// OpDef::same of an op that does nothing whenever the types are equal.
+inline int same_as_input(const OpFacts&) {
+  return 0;
+}
+
 /// The graph to which an op with these inputs is added: the innermost of the inputs' graphs. Error(plan) at `line` when
 /// an input is undefined, or when there are no inputs.
 [[nodiscard]] Graph& graph_of(std::span<const Value> inputs, const SourceLine& line);

@@ -54,6 +54,13 @@ using InferFn = std::vector<Shape> (*)(const OpFacts&);
 using IndexFn = std::string (*)(const OpFacts&);
 using GradFn = Values (*)(GradCtx&);
 
+/// The number of an input that output 0 may equal, element by element and bit for bit, or -1: it does if their types
+/// are equal.
+using SameFn = int (*)(const OpFacts&);
+/// Whether the op, applied to the result of an op of the same definition that has the attributes `before`, gives back
+/// what that op took. `own` are its own attributes.
+using UndoesFn = bool (*)(const Attrs& own, const Attrs& before);
+
 /// Gives the dim along which an op concatenates its inputs, each of `rank` dims.
 using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 
@@ -80,7 +87,10 @@ enum OpFlag : std::uint32_t {
   kView = 1U << 4,         ///< output 0 has the bytes of input 0: no kernel is run
   kOnce = 1U << 5,         ///< gives the same value in every step: computed once per session
   kLocal = 1U << 6,        ///< its value depends on the task: must be annotated with one device, and is never moved
-  kMoves = 1U << 7  ///< only moves elements: those of its outputs come from input 0, or from all inputs of a list
+  kMoves = 1U << 7,  ///< only moves elements: those of its outputs come from input 0, or from all inputs of a list
+  /// Each element is one operation on integers or bools, a comparison, or one operation of IEEE 754, so that every
+  /// processor gives the same bits: folded if its inputs are constants. Ops that only move elements are so anyway.
+  kExact = 1U << 8
 };
 
 /// The definition of one op. Instances are constants that live as long as the program.
@@ -116,6 +126,12 @@ struct OpDef {
 
   /// Set for an op that concatenates its inputs: each input may then be computed in its place in the output.
   JoinFn joins = nullptr;
+
+  /// For ops that may do nothing, such as a product with ones: null if the op always does something. A view (kView)
+  /// whose type is its input's needs none.
+  SameFn same = nullptr;
+  /// For ops that may undo each other, such as transposes.
+  UndoesFn undoes = nullptr;
 
   /// Work for each point of the index space, in flops.
   double flops = 1;

@@ -1,5 +1,6 @@
 #include "ops/array/array.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -49,14 +50,28 @@ std::string transpose_index(const OpFacts& facts) {
   return term(in) + "->" + term(out);
 }
 
+/// The perm with its dims counted from the front.
+Ints from_front(Ints perm) {
+  for (std::int64_t& dim : perm)
+    if (dim < 0) dim += static_cast<std::int64_t>(perm.size());
+  return perm;
+}
+
 Ints inverse(const Ints& perm) {
-  Ints result(perm.size());
-  const auto rank = static_cast<std::int64_t>(perm.size());
-  for (std::int64_t i = 0; i < rank; ++i) {
-    const std::int64_t dim = perm[static_cast<std::size_t>(i)];
-    result[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] = i;
-  }
+  const Ints dims = from_front(perm);
+  Ints result(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    result[static_cast<std::size_t>(dims[i])] = static_cast<std::int64_t>(i);
   return result;
+}
+
+int same_as_transpose(const OpFacts& facts) {
+  const Ints perm = from_front(facts.attr<Ints>("perm"));
+  return std::ranges::is_sorted(perm) ? 0 : -1;
+}
+
+bool undoes_transpose(const Attrs& own, const Attrs& before) {
+  return from_front(own.get<Ints>("perm")) == inverse(before.get<Ints>("perm"));
 }
 
 // ---- Concat and Split ----
@@ -328,6 +343,8 @@ constexpr OpDef kTranspose{
     .attrs = kPermAttr,
     .index_of = transpose_index,
     .linear = 0b1,
+    .same = same_as_transpose,
+    .undoes = undoes_transpose,
     .flops = 0,
     .flags = kMoves,
     .grad = [](GradCtx& g) { return Values{transpose(g.dout(), inverse(g.attrs().get<Ints>("perm")))}; }};
@@ -345,6 +362,7 @@ constexpr OpDef kConcat{.name = "Concat",
                         .linear = ~0U,
                         .infer = concat_shape,
                         .joins = concat_dim,
+                        .same = [](const OpFacts& facts) { return facts.inputs() == 1 ? 0 : -1; },
                         .flops = 0,
                         .flags = kMoves,
                         .grad = concat_grad};
@@ -371,6 +389,7 @@ constexpr OpDef kSlice{.name = "Slice",
                        .index_of = slice_index,
                        .linear = 0b1,
                        .infer = slice_shape,
+                       .same = same_as_input,
                        .flops = 0,
                        .flags = kMoves,
                        .grad = [](GradCtx& g) { return Values{unslice(g.dout(), g.in(), g.attrs())}; }};
@@ -397,6 +416,7 @@ constexpr OpDef kPad{.name = "Pad",
                      .attrs = kPadAttrs,
                      .index_of = pad_index,
                      .infer = pad_shape,
+                     .same = same_as_input,
                      .flops = 0,
                      .grad = pad_grad};
 

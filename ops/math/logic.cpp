@@ -9,25 +9,40 @@ namespace {
 
 constexpr std::string_view kNotDifferentiable = "its result is not a floating-point number";
 
-constexpr OpDef kEqual{
-    .name = "Equal", .types = "T,T->bool", .T = kAnyType, .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kNotEqual{
-    .name = "NotEqual", .types = "T,T->bool", .T = kAnyType, .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kLess{.name = "Less", .types = "T,T->bool", .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kLessEqual{.name = "LessEqual", .types = "T,T->bool", .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kGreater{.name = "Greater", .types = "T,T->bool", .index = kBinary, .no_grad = kNotDifferentiable};
+constexpr OpDef kEqual{.name = "Equal",
+                       .types = "T,T->bool",
+                       .T = kAnyType,
+                       .index = kBinary,
+                       .flags = kExact,
+                       .no_grad = kNotDifferentiable};
+constexpr OpDef kNotEqual{.name = "NotEqual",
+                          .types = "T,T->bool",
+                          .T = kAnyType,
+                          .index = kBinary,
+                          .flags = kExact,
+                          .no_grad = kNotDifferentiable};
+constexpr OpDef kLess{
+    .name = "Less", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef kLessEqual{
+    .name = "LessEqual", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef kGreater{
+    .name = "Greater", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
 constexpr OpDef kGreaterEqual{
-    .name = "GreaterEqual", .types = "T,T->bool", .index = kBinary, .no_grad = kNotDifferentiable};
+    .name = "GreaterEqual", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
 
-constexpr OpDef kAnd{.name = "And", .types = "bool,bool->bool", .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kOr{.name = "Or", .types = "bool,bool->bool", .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kNot{.name = "Not", .types = "bool->bool", .index = "...->...", .no_grad = kNotDifferentiable};
+constexpr OpDef kAnd{
+    .name = "And", .types = "bool,bool->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef kOr{
+    .name = "Or", .types = "bool,bool->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef kNot{
+    .name = "Not", .types = "bool->bool", .index = "...->...", .flags = kExact, .no_grad = kNotDifferentiable};
 
 constexpr OpDef kSelect{.name = "Select",
                         .types = "bool,T,T->T",
                         .T = kAnyType,
                         .index = "...,...,...->...",
                         .linear = 0b110,
+                        .flags = kExact,
                         .grad = [](GradCtx& g) {
                           return Values{Value(), g.want(1, [&] { return select(g.in(0), g.dout(), 0); }),
                                         g.want(2, [&] { return select(g.in(0), 0, g.dout()); })};
@@ -40,6 +55,7 @@ constexpr OpDef kCast{.name = "Cast",
                       .T = kAnyType,
                       .attrs = kCastAttrs,
                       .index = "...->...",
+                      .same = same_as_input,
                       .flags = kMoves,
                       .grad = [](GradCtx& g) { return Values{cast(g.dout(), g.in().dtype())}; }};
 

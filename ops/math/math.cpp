@@ -10,31 +10,69 @@ namespace {
 constexpr std::string_view kUnary = "...->...";
 constexpr double kFunctionFlops = 10;  // of exp, log and the like: about what a vectorised polynomial takes
 
+bool all_ones(const Tensor* tensor) {
+  if (tensor == nullptr) return false;
+  for (std::int64_t i = 0; i < tensor->count(); ++i)
+    if (tensor->number(i) != 1) return false;
+  return true;
+}
+
+/// x * 1 and 1 * x are x. x + 0 is not, for x = -0.0.
+int same_as_product(const OpFacts& facts) {
+  if (all_ones(facts.constant(1))) return 0;
+  return all_ones(facts.constant(0)) ? 1 : -1;
+}
+
+int same_as_quotient(const OpFacts& facts) {
+  return all_ones(facts.constant(1)) ? 0 : -1;
+}
+
 // ---- Arithmetic. Partial sums pass through both inputs of a sum together, and through one factor of a product. ----
 
-constexpr OpDef kAdd{
-    .name = "Add", .types = "T,T->T", .index = kBinary, .reduce = Reduce::sum, .linear = 0b11, .grad = [](GradCtx& g) {
-      return Values{g.dout(), g.dout()};
-    }};
-
-constexpr OpDef kSub{.name = "Sub", .types = "T,T->T", .index = kBinary, .linear = 0b11, .grad = [](GradCtx& g) {
-                       return Values{g.dout(), g.want(1, [&] { return -g.dout(); })};
+constexpr OpDef kAdd{.name = "Add",
+                     .types = "T,T->T",
+                     .index = kBinary,
+                     .reduce = Reduce::sum,
+                     .linear = 0b11,
+                     .flags = kExact,
+                     .grad = [](GradCtx& g) {
+                       return Values{g.dout(), g.dout()};
                      }};
 
+constexpr OpDef kSub{
+    .name = "Sub", .types = "T,T->T", .index = kBinary, .linear = 0b11, .flags = kExact, .grad = [](GradCtx& g) {
+      return Values{g.dout(), g.want(1, [&] { return -g.dout(); })};
+    }};
+
 constexpr OpDef kMul{
-    .name = "Mul", .types = "T,T->T", .index = kBinary, .linear = 0b01, .grad = [](GradCtx& g) {
+    .name = "Mul",
+    .types = "T,T->T",
+    .index = kBinary,
+    .linear = 0b01,
+    .same = same_as_product,
+    .flags = kExact,
+    .grad = [](GradCtx& g) {
       return Values{g.want(0, [&] { return g.dout() * g.in(1); }), g.want(1, [&] { return g.dout() * g.in(0); })};
     }};
 
-constexpr OpDef kDiv{.name = "Div", .types = "T,T->T", .index = kBinary, .linear = 0b01, .grad = [](GradCtx& g) {
+constexpr OpDef kDiv{.name = "Div",
+                     .types = "T,T->T",
+                     .index = kBinary,
+                     .linear = 0b01,
+                     .same = same_as_quotient,
+                     .flags = kExact,
+                     .grad = [](GradCtx& g) {
                        const Value da = g.dout() / g.in(1);
                        return Values{da, g.want(1, [&] { return -(da * g.out()); })};
                      }};
 
-constexpr OpDef kNeg{
-    .name = "Neg", .types = "T->T", .T = kSigned, .index = kUnary, .linear = 0b1, .grad = [](GradCtx& g) {
-      return Values{-g.dout()};
-    }};
+constexpr OpDef kNeg{.name = "Neg",
+                     .types = "T->T",
+                     .T = kSigned,
+                     .index = kUnary,
+                     .linear = 0b1,
+                     .flags = kExact,
+                     .grad = [](GradCtx& g) { return Values{-g.dout()}; }};
 
 // d/da a^b = b a^(b-1), which is 0 for b = 0, even where a is 0. d/db a^b = a^b log a, which is taken as 0 where a <= 0
 // (for a = 0 and b > 0 that is the limit).
@@ -58,15 +96,17 @@ Values pow_grad(GradCtx& g) {
 
 constexpr OpDef kPow{.name = "Pow", .types = "T,T->T", .index = kBinary, .flops = 2 * kFunctionFlops, .grad = pow_grad};
 
-constexpr OpDef kMaximum{.name = "Maximum", .types = "T,T->T", .index = kBinary, .grad = [](GradCtx& g) {
-                           const Value first = greater_equal(g.in(0), g.in(1));
-                           return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
-                         }};
+constexpr OpDef kMaximum{
+    .name = "Maximum", .types = "T,T->T", .index = kBinary, .flags = kExact, .grad = [](GradCtx& g) {
+      const Value first = greater_equal(g.in(0), g.in(1));
+      return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
+    }};
 
-constexpr OpDef kMinimum{.name = "Minimum", .types = "T,T->T", .index = kBinary, .grad = [](GradCtx& g) {
-                           const Value first = less_equal(g.in(0), g.in(1));
-                           return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
-                         }};
+constexpr OpDef kMinimum{
+    .name = "Minimum", .types = "T,T->T", .index = kBinary, .flags = kExact, .grad = [](GradCtx& g) {
+      const Value first = less_equal(g.in(0), g.in(1));
+      return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
+    }};
 
 // The gradient of a - q b, where the integer q is constant between jumps.
 Values mod_grad(GradCtx& g) {
