@@ -25,6 +25,9 @@
 #include "placement/planner.hpp"
 #include "placement/program/assign_devices.hpp"
 #include "placement/program/check_program.hpp"
+#include "placement/program/drop_identities.hpp"
+#include "placement/program/fold.hpp"
+#include "placement/program/merge.hpp"
 #include "placement/program/program.hpp"
 #include "placement/program/select.hpp"
 
@@ -44,6 +47,9 @@ struct Pass {
 // clang-format off
 constexpr Pass<Program> kProgramPasses[] = {
     {"assign_devices", assign_devices},
+    {"fold", fold},
+    {"drop_identities", drop_identities},
+    {"merge", merge},
     {"propagate", propagate},
     {"reshard", reshard},
     {"fuse_messages", fuse_messages},

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,14 @@ struct PassReport {
   std::function<std::string()> text;  ///< its result as text; of a pass over a plan class, that class alone
 };
 
+/// An op that reads nothing but constants.
+struct ConstantOp {
+  const OpDef& def;
+  const Attrs& attrs;
+  std::span<const Type> input_types, output_types;  ///< all sizes are known
+  std::span<const Tensor> inputs;                   ///< not defined where the op uses only the sizes (OpDef::unread)
+};
+
 struct PlanOptions {
   bool soft_placement = false;
   DeviceKind default_device = DeviceKind::cpu;
@@ -50,6 +59,9 @@ struct PlanOptions {
   std::int64_t fuse_from = 16384;
   /// Checks the program or plan after each pass; Error(bug) names the pass that broke it.
   bool check_passes = false;
+  /// Gives the outputs of such an op, or none if it cannot. It is asked only for what every machine computes alike.
+  /// Null: no constants are folded.
+  std::function<std::vector<Tensor>(const ConstantOp&)> evaluate = {};
   std::function<void(const PassReport&)> on_pass = {};  ///< called after each pass
 };
 

@@ -6,6 +6,7 @@
 #include "base/system/log.hpp"
 #include "executor/job/build.hpp"
 #include "executor/job/cluster_state.hpp"
+#include "executor/session/constant_ops.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/verify/verify.hpp"
 
@@ -46,6 +47,8 @@ PlanCache::Shared PlanCache::get(const std::string& key, const Graph& graph, con
   options.check_passes = options_.check_passes;
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
+  const KernelTable& table = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
+  options.evaluate = [&table](const ConstantOp& op) { return evaluate(table, op); };
   options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
   PlanResult result = make_plan(graph, signature, cluster_.topology(), kernels_, options);
   const std::uint64_t of_plan = fingerprint(result.plan);

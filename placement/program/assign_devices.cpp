@@ -29,9 +29,9 @@ class Assigner {
  private:
   /// Adds the reasons for constants that have no device of their own.
   void tell_of_constants() {
-    for (const Node& node : program_.nodes)
-      if (node.where == kNone && node.role() == OpRole::constant)
-        program_.reasons.push_back({program_.name(node), "made wherever it is used", program_.line(node)});
+    for (NodeId id = 0; id < program_.nodes.size(); ++id)
+      if (const Node& node = program_.nodes[id]; node.where == kNone && node.role() == OpRole::constant)
+        tell(id, "made wherever it is used");
   }
 
   /// Ops without an annotation can be on any task: so each task must have a device of the default kind.
@@ -309,7 +309,13 @@ class Assigner {
     std::vector<NodeId>& causes = program_.causes.of_place;
     causes[id] = from == id || from == kNone ? from : causes[from];
     if (node.kind == NodeKind::parameter) return;
-    program_.reasons.push_back({program_.name(node), program_.wheres[where].str() + ": " + why(), program_.line(node)});
+    tell(id, program_.wheres[where].str() + ": " + why());
+  }
+
+  void tell(NodeId id, std::string why) {
+    const Node& node = program_.nodes[id];
+    program_.reason_of[id] = program_.reasons.size();
+    program_.reasons.push_back({program_.name(node), std::move(why), program_.line(node)});
   }
 
   /// Whether the node is computed in the setup: ops that give the same value in every step (kOnce), and pure ops of

@@ -171,7 +171,7 @@ struct Program {
   std::unordered_map<PValueId, LayoutHint> hints;
   Causes causes;
   std::vector<Reason> reasons;
-  std::unordered_map<NodeId, std::size_t> reason_of;  ///< of transfers and collectives: index into `reasons`
+  std::unordered_map<NodeId, std::size_t> reason_of;  ///< index into `reasons`
   std::vector<std::string> warnings;
   bool placed = false;  ///< assign_devices has run: nodes have devices
 

@@ -12,7 +12,8 @@ namespace ferry {
 class Users {
  public:
   explicit Users(const Program& program) : first_(program.values.size() + 2), nodes_(program.operands.size()) {
-    for (PValueId operand : program.operands) ++first_[operand + 2];
+    for (const Node& node : program.nodes)
+      for (PValueId input : program.inputs(node)) ++first_[input + 2];
     for (std::size_t i = 2; i < first_.size(); ++i) first_[i] += first_[i - 1];
     for (NodeId id = 0; id < program.nodes.size(); ++id)
       for (PValueId input : program.inputs(program.nodes[id])) nodes_[first_[input + 1]++] = id;

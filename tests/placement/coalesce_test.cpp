@@ -28,10 +28,10 @@ struct Given {
     x = graph.variable("x", graph.constant(Tensor(DType::float32, {4})));
   }
 
-  /// x times a number, computed on task 0.
-  Value made(const std::string& name, double factor = 2) {
+  /// x times a number of its own, computed on task 0.
+  Value made(const std::string& name) {
     auto here = graph.device("/task:0");
-    return Value(x * factor).named(name);
+    return Value(x * ++factor).named(name);
   }
   /// The sum of these values, computed on `task`.
   Value sum_on(int task, const Values& values) {
@@ -67,6 +67,7 @@ struct Given {
   Topology topology;
   PlanOptions options;
   Value x;
+  double factor = 1;
   Values fetches = {};
 };
 

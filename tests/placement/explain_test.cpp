@@ -58,9 +58,40 @@ OpId op_of(const Graph& graph, std::string_view subject) {
   return id;
 }
 
+/// The value that drop_identities may put in the place of this one.
+ValueId without_identities(const Graph& graph, ValueId value) {
+  const Op op = graph.op(graph.producer(value));
+  const bool may_be_dropped = op.def().same != nullptr || op.def().is(kView);
+  if (!may_be_dropped || graph.type(op.inputs()[0]) != graph.type(value)) return value;
+  return without_identities(graph, op.inputs()[0]);
+}
+
+/// Whether merge may make one of the ops, if they are on the same devices: they have the same inputs, or equal
+/// constants.
+bool equal(const Op& a, const Op& b) {
+  if (a.def().is(kRandom) || a.def().is(kStateful) || &a.def() != &b.def()) return false;
+  if (a.inputs().size() != b.inputs().size() || !a.attrs().same(b.attrs())) return false;
+  const Graph& graph = a.graph();
+  bool shared = false;
+  for (std::size_t i = 0; i < a.inputs().size(); ++i) {
+    const ValueId x = without_identities(graph, a.inputs()[i]), y = without_identities(graph, b.inputs()[i]);
+    const Tensor *const left = graph.constant_value(x), *const right = graph.constant_value(y);
+    if (x != y && (left == nullptr || right == nullptr || !left->same_bits(*right))) return false;
+    shared = shared || left == nullptr;
+  }
+  return shared;
+}
+
+/// Adds the ops that may be merged with one of these.
+void add_equal(const Graph& graph, std::set<OpId>& ops) {
+  for (OpId id = 0; id < graph.size(); ++id)
+    for (OpId other = 0; other < id; ++other)
+      if (ops.contains(id) != ops.contains(other) && equal(graph.op(id), graph.op(other))) ops.insert({id, other});
+}
+
 /// The ops whose layout or device may depend on the annotation of `start`, transitively: those that use a dependent
-/// op's values, and those that make its inputs without having layouts (and, if `places` may change, a device) of their
-/// own.
+/// op's values, those that make its inputs without having layouts (and, if `places` may change, a device) of their
+/// own, and equal ops, which may be computed once.
 std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
   std::set<OpId> found{start};
   for (std::size_t before = 0; before != found.size();) {
@@ -73,6 +104,7 @@ std::set<OpId> dependents(const Graph& graph, OpId start, bool places) {
         const bool free = own.layouts.empty() && (!places || own.device.empty());
         if (found.contains(id) && free) found.insert(producer);
       }
+    add_equal(graph, found);
   }
   return found;
 }
@@ -82,7 +114,11 @@ std::multiset<std::string> apart_from(const Graph& graph, const std::set<OpId>& 
                                       const std::vector<Reason>& reasons) {
   std::set<OpId> near = ops;
   for (OpId user : ops)
-    for (ValueId input : graph.op(user).inputs()) near.insert(graph.producer(input));
+    for (ValueId input : graph.op(user).inputs()) {
+      near.insert(graph.producer(input));
+      near.insert(graph.producer(without_identities(graph, input)));
+    }
+  add_equal(graph, near);
   std::multiset<std::string> apart;
   for (const Reason& reason : reasons)
     if (!near.contains(op_of(graph, reason.subject))) apart.insert(reason.subject + " " + reason.text);
@@ -195,7 +231,7 @@ TEST_CASE("explain names the sums that share a message, with their lines") {
   const Value x = uniform(g, {8, 6}, -1, 1).laid({split(0)});
   Values fetches;
   for (const std::string name : {"a", "b", "c", "d", "e"})
-    fetches.push_back(identity(sum(x, {0}).named(name)).laid({replicated()}));
+    fetches.push_back(identity(sum(x * static_cast<double>(name[0]), {0}).named(name)).laid({replicated()}));
   const int line = __LINE__ - 1;
   const PlanResult shared = planned({g, Topology::local(2), fetches, {}});
   const std::string at = " at " + std::string(__FILE__) + ":" + std::to_string(line);
@@ -259,7 +295,7 @@ TEST_CASE("explain: on random graphs a deleted annotation changes only what depe
   }
   MESSAGE(all.cited, " transfers cite an annotation, ", all.moved, " are not made without it; ", all.apart, " apart");
   CHECK(all.moved * 2 > all.cited);
-  CHECK(all.apart > all.cited);
+  CHECK(all.apart * 2 > all.cited);
 }
 
 TEST_CASE("explain has one reason for each op and each transfer") {

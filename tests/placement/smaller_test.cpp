@@ -1,0 +1,83 @@
+// Tests what fold, drop_identities and merge leave of a graph, beside tests/plans.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/explain/explain.hpp"
+#include "placement/verify/verify.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+std::size_t kernels(const Plan& plan, std::string_view op) {
+  std::size_t count = 0;
+  for (const PlanClass& role : plan.classes)
+    for (const Instruction& instruction : role.instructions)
+      count += instruction.what == Opcode::kernel && plan.string(instruction.op) == op ? 1 : 0;
+  return count;
+}
+
+TEST_CASE("equal ops are merged, also in the bodies of loops and branches") {
+  Graph g;
+  const Value x = g.variable("x", g.constant({1.0F, 2.0F}));
+  const Values looped = while_loop(
+      {x}, [](const Values& v) { return less(sum(v[0]), 30); },
+      [](const Values& v) { return Values{exp(v[0]) * exp(v[0])}; });
+  const Value chosen = cond(
+      less(sum(x), 7), [&] { return Values{log(x) + log(x)}; }, [&] { return Values{sqrt(x) + sqrt(x)}; })[0];
+  const Plan plan = test::planned(g, {looped[0], chosen, tanh(x) + tanh(x)}, 1);
+  for (const std::string_view op : {"Exp", "Log", "Sqrt", "Tanh"}) CHECK_MESSAGE(kernels(plan, op) == 1, op);
+}
+
+TEST_CASE("random numbers are drawn by each op that draws") {
+  Graph g;
+  const Value a = uniform(g, {4}, 0, 1), b = uniform(g, {4}, 0, 1);
+  CHECK(kernels(test::planned(g, {a - b}, 1), std::string(a.op().def().name)) == 2);
+}
+
+TEST_CASE("what is recomputed to save memory is not merged") {
+  Graph g;
+  const Value x = g.variable("x", g.constant({1.0F, 2.0F}));
+  Value y;
+  {
+    const Scope part = g.remade();
+    y = exp(tanh(x));
+  }
+  const Value loss = sum(y);
+  CHECK(kernels(test::planned(g, {loss, gradients(loss, std::vector<Value>{x})[0]}, 1), "Tanh") == 2);
+}
+
+TEST_CASE("explain says what became of ops that are left out") {
+  Graph g;
+  const Value x = g.variable("x", g.constant({1.0F, 2.0F}));
+  const Value first = exp(x).named("first"), second = exp(x * 1).named("second");
+  PlanOptions options;
+  options.reasons = true;
+  Signature signature;
+  signature.fetches = {(first + second).id()};
+  const PlanResult result = make_plan(g, signature, Topology::local(1), test::AllKernels(), options);
+  CHECK(explain(result, "second").find("computed once, with first at " + std::string(__FILE__)) != std::string::npos);
+  CHECK(explain(result, "mul").find("left out: its value is that of x") != std::string::npos);
+}
+
+TEST_CASE("a fetched value that is left out is fetched from what stands for it") {
+  Graph g;
+  const Value x = g.variable("x", g.constant({1.0F, 2.0F}));
+  const Value a = exp(x), b = exp(x), c = b * 1.0;
+  const Plan plan = test::planned(g, {a, b, c}, 2);
+  CHECK(verify(plan).pass);
+  CHECK(plan.fetches.size() == 3);
+  CHECK(kernels(plan, "Exp") == 1);
+  CHECK(kernels(plan, "Mul") == 0);
+}
+
+}  // namespace
+}  // namespace ferry
