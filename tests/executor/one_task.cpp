@@ -1,6 +1,7 @@
 #include "tests/executor/one_task.hpp"
 
 #include "executor/session/session.hpp"
+#include "tests/support/evaluate.hpp"
 #include "tests/support/random_graph.hpp"
 
 namespace ferry::test {
@@ -28,6 +29,16 @@ Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from, bool simulate
   return {std::move(fetched), session.stats()};
 }
 
+/// What the graph's ops give one by one, without a plan.
+std::vector<Tensor> evaluated(std::uint64_t seed) {
+  const RandomGraph made = random_graph(seed, 10 + static_cast<int>(seed % 50), 1);
+  Evaluator evaluator(*made.graph);
+  Evaluator::Feeds feeds;
+  for (const Value& input : made.inputs) feeds[std::string(input.name())] = tensor_for(seed, input);
+  static_cast<void>(evaluator.run(made.fetches, feeds, made.targets));
+  return evaluator.run(made.fetches, feeds, made.targets);
+}
+
 }  // namespace
 
 std::string differs_from_one_task(std::uint64_t seed, int tasks, bool simulated) {
@@ -36,6 +47,11 @@ std::string differs_from_one_task(std::uint64_t seed, int tasks, bool simulated)
     for (const TaskStats& task : stats.tasks)
       if (task.measured != task.planned)
         return "task " + std::to_string(task.task) + " of " + std::to_string(stats.tasks.size()) + ": traffic";
+  const std::vector<Tensor> unplanned = evaluated(seed);
+  for (std::size_t i = 0; i < alone.fetched.size(); ++i)
+    if (!alone.fetched[i].same_bits(unplanned[i]))
+      return "fetch " + std::to_string(i) + ": " + alone.fetched[i].str() + " on one task, " + unplanned[i].str() +
+             " without a plan";
   for (std::size_t i = 0; i < alone.fetched.size(); ++i)
     if (!alone.fetched[i].same_bits(spread.fetched[i]))
       return "fetch " + std::to_string(i) + ": " + alone.fetched[i].str() + " on one task, " + spread.fetched[i].str() +

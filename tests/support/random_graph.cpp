@@ -6,6 +6,7 @@
 #include "graph/op/core_ops.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/math/broadcast.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -97,7 +98,7 @@ class Builder {
   Value one_op(const Value& x) {
     const Value& y = dice_.of(values_);
     const auto last = static_cast<std::int64_t>(x.rank()) - 1;
-    switch (dice_.below(13)) {
+    switch (dice_.below(17)) {
       case 0:
         return x + y;
       case 1:
@@ -124,9 +125,26 @@ class Builder {
         return slice(x, 0, 1);
       case 11:
         return reshape(x, {-1});
+      case 12:
+        return again(x);
+      case 13:
+        return x * 1;
+      case 14:
+        return transpose(transpose(x));
+      case 15:
+        return ones_like(x) * 2 - 3;
       default:
         return select(less(x, y), x, y);
     }
+  }
+
+  /// A copy of the op that made x, unless it has no inputs.
+  Value again(const Value& x) {
+    const Op op = x.op();
+    if (op.inputs().empty() || op.outputs() != 1) return -x;
+    Values inputs;
+    for (const ValueId input : op.inputs()) inputs.push_back(graph().value(input));
+    return graph().add(op.def(), inputs, op.attrs(), op.line())[0];
   }
 
   void assign_something(const Value& variable) {
