@@ -21,6 +21,7 @@
 #include "placement/lower/lower.hpp"
 #include "placement/messages/coalesce.hpp"
 #include "placement/messages/fuse_messages.hpp"
+#include "placement/plan/check_budget.hpp"
 #include "placement/plan/plan_text.hpp"
 #include "placement/planner.hpp"
 #include "placement/program/assign_devices.hpp"
@@ -173,6 +174,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   lower_all(pipeline, program, result.plan);
   result.plan.topology = topology;
   result.plan.bucket_bytes = options.bucket_bytes;
+  if (!signature.initial) check_budget(result.plan, graph.budget());
   result.reasons = std::move(program.reasons);
   result.warnings = std::move(program.warnings);
   return result;

@@ -28,6 +28,7 @@ struct Signature {
   std::vector<ValueId> fetches;  ///< in the caller's order
   std::vector<OpId> targets;     ///< sorted
   std::int32_t fetch_to = 0;
+  bool initial = false;  ///< gives variables their first values: the graph's budget is not for that
 };
 
 /// What is reported of a pass when it has run.
@@ -86,8 +87,8 @@ struct PlanResult {
   std::vector<std::string> warnings;  ///< soft placement's moves
 };
 
-/// Error(plan) names op, device and line, also for an illegal graph (check_legal); Error(usage) for a signature that
-/// does not fit the graph.
+/// Error(plan) names op, device and line, also for an illegal graph (check_legal) and for a plan that costs more than
+/// the graph's budget; Error(usage) for a signature that does not fit the graph.
 [[nodiscard]] PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                                    const KernelLookup& kernels, const PlanOptions& options = {});
 

@@ -26,6 +26,7 @@ VariableUse variable_use(const Graph& graph, const Signature& signature) {
 
 Agreed initial_values(const Graph& graph, std::set<OpId> missing) {
   Agreed init;
+  init.signature.initial = true;
   if (const auto entry = graph.entries().find("init"); entry != graph.entries().end())
     for (OpId target : entry->second.targets)
       if (graph.op(target).def().role == OpRole::assign &&

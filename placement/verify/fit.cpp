@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "placement/plan/largest_values.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -27,33 +27,14 @@ std::string bytes_text(std::uint64_t bytes) {
   return human_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
 }
 
-/// A line for each of the largest buffers of a device: name, type, bytes, and the user's line that makes it. None: of
+/// A line for each of the largest values of a device: name, type, bytes, and the user's line that makes it. None: of
 /// the host.
 std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<std::uint32_t> device) {
-  const auto is_there = [&](const Buffer& b) {
-    return device ? b.device == *device : c.devices[b.device].kind == DeviceKind::cpu;
-  };
-  std::vector<std::uint32_t> ids;
-  for (std::uint32_t b = 0; b < c.buffers.size(); ++b)
-    if (c.buffers[b].view_of == kNone && c.buffers[b].space != Buffer::Space::none &&
-        c.buffers[b].space != Buffer::Space::tile && is_there(c.buffers[b]))
-      ids.push_back(b);
-  std::stable_sort(ids.begin(), ids.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return c.buffers[a].bytes > c.buffers[b].bytes; });
-  ids.resize(std::min(ids.size(), kShown));
-  std::map<std::uint32_t, std::string> lines;
-  for (const Instruction& i : c.instructions)
-    for (std::uint32_t k = 0; k < i.outputs.count; ++k)
-      lines.try_emplace(c.operands[i.outputs.begin + k], plan.line(i.line).str());
   std::string text;
-  for (const std::uint32_t b : ids) {
-    const Buffer& buffer = c.buffers[b];
-    const std::string_view name = plan.string(buffer.name);
-    text += "\n  " + (name.empty() ? "scratch" : "'" + escaped(name) + "'") + " " +
-            Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str() + ": " +
-            human_bytes(buffer.bytes);
-    if (const std::string& line = lines[b]; !line.empty()) text += " at " + line;
-  }
+  for (const LargeValue& value : largest_values(plan, c, kShown, [&](std::uint32_t d) {
+         return device ? d == *device : c.devices[d].kind == DeviceKind::cpu;
+       }))
+    text += "\n  " + value.text + (value.line.known() ? " at " + value.line.str() : "");
   return text;
 }
 

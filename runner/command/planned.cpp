@@ -11,6 +11,7 @@
 #include "placement/plan/plan_file.hpp"
 #include "runner/command/op_libraries.hpp"
 #include "runner/files/cluster_file.hpp"
+#include "runner/options/budget_option.hpp"
 #include "runner/options/device_rules.hpp"
 #include "runner/options/feeds.hpp"
 #include "runner/options/number_options.hpp"
@@ -49,6 +50,7 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   const LoadedGraph loaded = load_any_graph(options.file, options, shapes);
   const std::unique_ptr<Graph>& graph = loaded.graph;
   if (!options.device_rules.empty()) apply_device_rules(*graph, options.device_rules);
+  apply_budget(*graph, options.budget);
   Selection selection = select_entry(*graph, options.entry, options.fetches);
   if (options.on_selection) options.on_selection(*graph, selection);
   selection.request.fetch_to = options.fetch_to;

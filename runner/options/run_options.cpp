@@ -1,6 +1,7 @@
 #include "runner/options/run_options.hpp"
 
 #include "base/text.hpp"
+#include "runner/options/budget_option.hpp"
 #include "runner/options/number_options.hpp"
 
 namespace ferry {
@@ -108,6 +109,7 @@ void add_job_options(CLI::App& app, JobOptions& options) {
       ->type_name("RULES.txt");
   app.add_flag("--soft-placement", options.soft_placement,
                "An op whose device lacks it may move to the CPU; each move is reported");
+  add_budget_option(app, options.budget);
 }
 
 void add_run_options(CLI::App& app, RunOptions& options) {

@@ -27,6 +27,7 @@ struct JobOptions {
   std::string device = "auto";    ///< auto, cpu, gpu, sim, sim:SEED
   std::string device_rules;       ///< file for apply_device_rules
   bool soft_placement = false;
+  Budget budget;  ///< for apply_budget
   ClusterOptions cluster;
   /// The ops that a graph file may use; null in a program, which builds its graph itself.
   std::shared_ptr<const UserOps> ops;

@@ -10,6 +10,7 @@
 #include "placement/plan/plan_file.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/command_line.hpp"
+#include "runner/options/budget_option.hpp"
 #include "runner/options/device_rules.hpp"
 #include "runner/options/feeds.hpp"
 #include "runner/options/selection.hpp"
@@ -196,6 +197,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
 
 int run_graph(Graph& graph, const RunOptions& options) {
   if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
+  apply_budget(graph, options.budget);
   in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
   return 0;
 }
