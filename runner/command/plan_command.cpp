@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/system/clock.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
+#include "placement/plan/plan_diff.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "placement/plan/plan_text.hpp"
 #include "placement/verify/verify.hpp"
@@ -23,7 +25,7 @@ namespace {
 
 struct PrintedPlanOptions : PlanCommandOptions {
   bool as_json = false, as_dot = false, whole = false, times = false;
-  std::string svg, save, dump_after;
+  std::string svg, save, dump_after, diff;
 };
 
 /// Sums the time of each pass, and counts how often it ran.
@@ -67,6 +69,17 @@ class PassTimes {
   std::vector<Pass> passes_;
 };
 
+/// What changed from the plan in the file to this one.
+PlanDiff difference(const std::string& path, const Plan& plan) {
+  const Plan before = read_plan(local_files(), path);
+  require_verified(before);
+  PlanDiff changes = diff(before, plan);
+  if (changes.ops_in_both == 0 && !changes.ops.empty())
+    throw Error(Code::usage, "--diff: " + escaped(path) + " and this plan have no op in common")
+        .hint("compare plans of one graph: ferry plan FILE --save OLD.plan, and later --diff OLD.plan");
+  return changes;
+}
+
 int plan(PrintedPlanOptions options) {
   PassTimes times;
   std::string dumped;
@@ -91,9 +104,13 @@ int plan(PrintedPlanOptions options) {
     throw;
   }
   for (const std::string& warning : result.warnings) log_warn(warning);
+  std::optional<PlanDiff> changes;  // before --save writes, perhaps over the same file
+  if (!options.diff.empty()) changes = difference(options.diff, result.plan);
   if (!options.svg.empty()) local_files().write(options.svg, svg_of(plan_dot(result.plan, options.whole)));
   if (!options.save.empty()) local_files().write(options.save, encode_plan(result.plan));
-  if (options.as_json && options.dump_after.empty())
+  if (changes)
+    print(options.as_json ? diff_json(*changes) : changes->text());
+  else if (options.as_json && options.dump_after.empty())
     print(plan_json(result.plan));
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
@@ -116,6 +133,12 @@ void add_plan_command(CLI::App& app, Action& action) {
       "--full", options->whole,
       "Draws each op of each task, however many there are; else a large plan has a box for each line of the program");
   takes_plan_file(command->add_option("--save", options->save, "Writes the plan"));
+  command
+      ->add_option("--diff", options->diff,
+                   "Prints what changed since a plan that was saved: messages and bytes by line, copies, memory, ops "
+                   "that moved")
+      ->type_name("OLD.plan")
+      ->excludes(dot);
   std::vector<std::string> passes;
   for (const std::string_view pass : pass_names()) passes.emplace_back(pass);
   command
@@ -133,6 +156,8 @@ void add_plan_command(CLI::App& app, Action& action) {
     ferry plan add.pb --tasks 3 --svg add.svg    as a picture
     ferry plan add.pb --tasks 3 --dump-after reshard
     ferry plan add.pb --cluster cluster.pbtxt    for a cluster that is somewhere else (docs/cluster_format.md)
+    ferry plan add.pb --tasks 3 --save old.plan  and later, when the graph has changed:
+    ferry plan add.pb --tasks 3 --diff old.plan
     ferry plan model.pb --entry predict --shape x=64,784 --save model.plan)");
   command->callback([&action, options] { action = [options] { return plan(*options); }; });
 }

@@ -91,7 +91,39 @@ Json class_json(const Plan& plan, std::uint32_t index) {
   return json;
 }
 
+Json change_json(const Change& change) {
+  return {change.before, change.after};
+}
+
+Json place_json(const std::optional<std::string>& place) {
+  return place ? Json(*place) : Json();
+}
+
 }  // namespace
+
+std::string diff_json(const PlanDiff& diff) {
+  Json json = {{"same", diff.empty()},
+               {"tasks", change_json(diff.tasks)},
+               {"messages", change_json(diff.messages)},
+               {"bytes", change_json(diff.bytes)},
+               {"copies", change_json(diff.copies)},
+               {"sent", Json::array()},
+               {"ops", Json::array()},
+               {"memory", Json::array()}};
+  for (const PlanDiff::Message& message : diff.by_line)
+    json["sent"].push_back({{"name", message.name},
+                            {"line", message.line.str()},
+                            {"messages", change_json(message.messages)},
+                            {"bytes", change_json(message.bytes)}});
+  for (const PlanDiff::Op& op : diff.ops)
+    json["ops"].push_back({{"name", op.name},
+                           {"line", op.line.str()},
+                           {"before", place_json(op.before)},
+                           {"after", place_json(op.after)}});
+  for (const PlanDiff::Memory& task : diff.memory)
+    json["memory"].push_back({{"task", task.task}, {"bytes", change_json(task.bytes)}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string plan_json(const Plan& plan) {
   Json json = {{"version", plan.version},  {"tasks", Json::array()},    {"feeds", Json::array()},

@@ -4,11 +4,15 @@
 #include <string>
 
 #include "placement/plan/plan.hpp"
+#include "placement/plan/plan_diff.hpp"
 
 namespace ferry {
 
 /// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions.
 [[nodiscard]] std::string plan_json(const Plan& plan);
+
+/// The difference as one JSON object; each number is a list of the old and the new one.
+[[nodiscard]] std::string diff_json(const PlanDiff& diff);
 
 /// The plan as a graph in graphviz's language: a frame for each task, in it a box for each kernel or chain of kernels,
 /// cylinders for its variables, feeds and fetches; between the frames a hexagon for each collective of a group of
