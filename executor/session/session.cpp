@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "executor/job/fit.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/task_group.hpp"

@@ -154,6 +154,7 @@ TEST_CASE("options of a program without a value are refused") {
                                                 std::vector{"program", "--transport="}}) {
     std::vector<std::string> words(given.begin(), given.end());
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     int argc = static_cast<int>(words.size());
