@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "placement/verify/verify.hpp"
@@ -27,12 +28,23 @@ Plan plan_of_rows(std::uint64_t seed, const PlanOptions& options) {
   return test::planned(g, {centered * 2.0}, 1, {}, {{x.id(), x.shape().sizes()}}, options);
 }
 
+/// A plan in which a product has an epilogue.
+Plan plan_of_pieces(std::uint64_t seed) {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {16 + static_cast<std::int64_t>(seed % 5), 8});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {8, 8})));
+  PlanOptions options;
+  options.fuse_from = 2;
+  return test::planned(g, {maximum(matmul(x, w) - x, 0)}, 1, {}, {{x.id(), x.shape().sizes()}}, options);
+}
+
 /// The plan of a random graph. For half of the seeds it has tile regions wherever two elementwise ops can be joined.
 Plan some_plan(std::uint64_t seed) {
   const int tasks = 2 + static_cast<int>(seed / 2 % 3);
   PlanOptions options;
   if (seed / 2 % 2 == 0) options.fuse_from = 2;
   if (seed % 20 == 9) return plan_of_rows(seed, options);
+  if (seed % 20 == 19) return plan_of_pieces(seed);
   if (seed % 2 == 0)
     return test::random_plan(seed, {.ops = 12,
                                     .tasks = tasks,
