@@ -114,6 +114,7 @@ OPTIONS = {
     "--device sim:7": Option(lambda e, f: ["--device", "sim:7"]),
     "--devices": Option(lambda e, f: ["--devices", has_lines(f / "rules.txt")]),
     "--soft-placement": Option(lambda e, f: ["--soft-placement"]),
+    "--budget": Option(lambda e, f: ["--budget", "bytes=1GB,messages=1000000,memory=8GB"]),
     "--memory": Option(lambda e, f: ["--memory", "64GB"]),
     "--transport": Option(lambda e, f: ["--transport", "inproc"]),
     "--jobs": Option(lambda e, f: ["--jobs", f"worker=0-{e.tasks - 1}"], fits=lambda e: not e.jobs),
