@@ -1,6 +1,8 @@
 #include "placement/program/merge.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <span>
 #include <variant>
 
 #include "base/hash.hpp"
