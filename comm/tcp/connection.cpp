@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kStaging = 32 << 10;  // per read, besides what goes to its place at once
 constexpr int kMostReads = 16;              // before other connections have their turn
+constexpr std::size_t kTurn = 256 << 10;    // bytes to send before what has arrived is read, while the caches have it
 
 std::array<std::byte, std::max(kPiece, kEager)> zeros;  // never written
 
@@ -67,7 +68,9 @@ bool Connection::next() {
 }
 
 void Connection::flush() {
-  while (!broken_ && next() && write_some()) {
+  std::size_t bytes = 0;
+  while (!broken_ && bytes < kTurn && next() && write_some()) {
+    bytes += current_->bytes().size();
     if (has_body(current_->head.kind))
       count_ = {count_.messages + 1, count_.bytes + static_cast<std::int64_t>(current_->bytes().size())};
     const std::uint32_t transfer = current_->transfer;

@@ -30,7 +30,7 @@ inline constexpr std::size_t kEager = 64 << 10;
 /// Room for messages that a task does not expect yet, from each other task. Each counts with kCost besides its size.
 inline constexpr std::uint64_t kRoom = 4 << 20, kCost = 128;
 /// The most bytes in a frame of `data`.
-inline constexpr std::size_t kPiece = 1 << 20;
+inline constexpr std::size_t kPiece = 128 << 10;
 inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
 
 /// Whether the bytes follow the head.
