@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "base/blob.hpp"
 #include "base/sha256.hpp"
