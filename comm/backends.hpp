@@ -70,8 +70,8 @@ struct TcpOptions {
 /// Error(resource) for too few descriptors.
 [[nodiscard]] std::unique_ptr<Transport> tcp_transport(const TcpOptions& options);
 
-/// For callers that end the process without destroying its transports: tells the others that this task's jobs over TCP
-/// have failed with `code` and `why`. Does nothing for jobs of other threads.
+/// For callers that end the process without destroying its transports, and have printed `why`: tells the others that
+/// this task's jobs over TCP have failed with `code` and `why`. Does nothing for jobs of other threads.
 void leave_tcp(Code code, std::string_view why) noexcept;
 
 /// `inner`, except that messages between tasks of one host go through memory that they share (comm/shm). Everything

@@ -222,7 +222,7 @@ void leave_tcp(Code code, std::string_view why) noexcept {
         if (auto alive = job.lock(); alive && alive->on_its_thread()) mine.push_back(std::move(alive));
     }
     for (const auto& job : mine) {
-      job->fail({job->task(), code, std::string(why)});
+      job->fail({job->task(), code, std::string(why), true});
       job->deliver(Deadline(system_clock(), kTellTime));
     }
   } catch (const std::exception&) {  // the others see the connections end

@@ -16,7 +16,8 @@ constexpr std::chrono::milliseconds kMayExchange{500};
 bool is_lost(const Sighting& task, Duration patience) {
   if (task.pulse.doing == Doing::left) return false;
   if (!task.here) return task.silent >= patience;
-  return task.state == ProcessState::gone || (task.state == ProcessState::stopped && task.state_age >= patience);
+  return (task.state == ProcessState::gone && task.state_age >= kLastWords) ||
+         (task.state == ProcessState::stopped && task.state_age >= patience);
 }
 
 /// Whether `task` needs something from `other`, as far as it has said.
@@ -59,8 +60,10 @@ struct Loss {
 };
 
 Loss gone(const Sighting& task) {
-  return {Error(Code::peer_lost, who(task) + " is gone: it was killed, or it crashed" + last_seen(task)),
-          "see what it printed last; the system kills a process when memory runs out (dmesg tells)", task.pulse.task};
+  return {
+      Error(Code::peer_lost,
+            who(task) + " is gone: it was killed, it crashed, or it ended before the job was done" + last_seen(task)),
+      "see what it printed last; the system kills a process when memory runs out (dmesg tells)", task.pulse.task};
 }
 
 Loss stopped(const Sighting& task) {

@@ -32,6 +32,8 @@ struct JobVerdict {
   std::string text;
 };
 
+/// How long a process must be gone, so that what it said last arrives before the verdict.
+inline constexpr std::chrono::milliseconds kLastWords{200};
 /// How long a task of another host may be silent, or one of this host be stopped.
 inline constexpr std::chrono::milliseconds kPatience{2200};
 

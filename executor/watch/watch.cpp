@@ -27,7 +27,7 @@ constexpr int kFarewells = 3;
 constexpr std::chrono::seconds kBusyOver{1};
 constexpr double kBusyShare = 0.1;
 /// A process lets each one with a lower number reach a verdict first for so long.
-constexpr std::chrono::milliseconds kAfterYou{150}, kAfterAll{600};
+constexpr std::chrono::milliseconds kAfterYou{100}, kAfterAll{600};
 /// How long a task whose transport has lost another one waits for the verdict.
 constexpr std::chrono::milliseconds kVerdictComes{1000};
 
@@ -381,9 +381,14 @@ Error Watch::verdict(int task) const {
 }
 
 Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) const {
+  const bool echo = error.code() == Code::peer_lost && failure && failure->task != task;
+  if (echo && failure->said) {
+    Error result = error;
+    if (job_.gathered) result.told_elsewhere();
+    return result;
+  }
   // A transport may notice that a task is lost before the watch can say why.
-  const bool unexplained = error.code() == Code::peer_lost && failure && !failure->said && failure->task != task;
-  const Deadline verdict_comes(system_clock(), unexplained ? kVerdictComes : Duration::zero());
+  const Deadline verdict_comes(system_clock(), echo ? kVerdictComes : Duration::zero());
   while (!over() && !verdict_comes.expired()) system_clock().sleep(kBeat / 10);
   if (over()) return verdict(task);
   Error result = error;
@@ -392,8 +397,6 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
     for (const Sighting& other : seen_)
       if (other.pulse.task != task && other.pulse.doing != Pulse::Doing::waiting)
         result.note(who(other) + " " + doing_text(other));
-  } else if (error.code() == Code::peer_lost && failure && failure->task != task && job_.gathered) {
-    if (failure->said) result.told_elsewhere();
   }
   return result;
 }

@@ -55,9 +55,11 @@ void falls_silent(std::vector<Sighting>& tasks, const std::string& host) {
 
 }  // namespace
 
-TEST_CASE("a task that is gone ends the job") {
+TEST_CASE("a task that is gone ends the job, once what it said last has come") {
   auto tasks = job(2);
   tasks[1].state = ProcessState::gone;
+  CHECK(!judge_lost(tasks, 0, kPatience));
+  tasks[1].state_age = kLastWords;
   CHECK(judge_lost(tasks, 0, kPatience));
   waits(tasks[0], {1});
   const auto verdict = judge_lost(tasks, 0, kPatience);
@@ -66,7 +68,8 @@ TEST_CASE("a task that is gone ends the job") {
   CHECK(verdict->teller == 0);
   CHECK(verdict->code == Code::peer_lost);
   CHECK(verdict->text ==
-        "task 1 (host a, process 101) is gone: it was killed, or it crashed; it was last seen in MatMul \"h\" at "
+        "task 1 (host a, process 101) is gone: it was killed, it crashed, or it ended before the job was done; it was "
+        "last seen in MatMul \"h\" at "
         "m.cpp:4\n"
         "  task 0 (host a, process 100) waits in receive of \"w\" at m.cpp:3, for 61 s\n"
         "  try: see what it printed last; the system kills a process when memory runs out (dmesg tells)");
@@ -76,6 +79,7 @@ TEST_CASE("a task that has left the job, or is under a debugger, is not lost") {
   auto tasks = job(2);
   waits(tasks[0], {1});
   tasks[1].state = ProcessState::gone;
+  tasks[1].state_age = 1h;
   tasks[1].pulse.doing = Doing::left;
   CHECK(!judge_lost(tasks, 0, kPatience));
   tasks[1].pulse.doing = Doing::computing;

@@ -40,7 +40,7 @@ class Faults(unittest.TestCase):
             os.kill(task, signal.SIGKILL)
             code, out = job.end()
             self.assertEqual(code, 137)
-            self.assertRegex(out, r"\[0\] .*error: .*task 1 failed first")
+            self.assertRegex(out, r"\[[02]\] error: task 1 .* is gone: it was killed")
             self.assertRegex(out, r"(?m)^error: task 1 on \S+ was killed by signal 9 \(Killed\)$")
             self.assertEqual(job.processes(), [])
 
@@ -59,7 +59,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(job.end()[0], 75)
 
     def test_063_a_task_leaves_early(self):
-        for how, says in {"exit": "the process ended before the job was done", "return": "task 1 has left the job"}.items():
+        for how, says in {"exit": "ended before the job was done", "return": "task 1 has left the job"}.items():
             code, _, err = launched.run(FERRY, "-n", 3, "--", TASK_ENDS, how)
             self.assertEqual(code, 5)
             self.assertIn(says, err)

@@ -66,6 +66,7 @@ OF_FERRY = "".join(f'#include "ops/{name}.hpp"\n' for name in ("build", "gradien
 FRAMES = {
     "add_an_op.md": [OF_FERRY + "namespace page {PAGE const OpDef& op = kClamp; }",
                      OF_FERRY + "namespace page { const OpDef kClamp{.name = \"Clamp\", .types = \"T->T\"}; PAGE}"],
+    "budgets.md": [USING + "void f(Graph& g) {PAGE}"],
     "checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::RunRequest& request) {PAGE}"],
     "coming_from_horovod.md": ["#include <ferry/ferry.hpp>\n#include <vector>\n"
                                "void f(int argc, char** argv, std::vector<float>& weights, std::vector<float>& gradients) {PAGE}"],
