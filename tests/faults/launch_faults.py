@@ -82,7 +82,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(job.processes(), [])
 
     def test_080_ctrl_c(self):
-        with self.job("-n", 2, "--restarts", 3, "--", "sh", "-c", "echo up; sleep 1000") as job:
+        with self.job("-n", 2, "--restarts", 3, "--", *launched.UP) as job:
             job.await_line(r"^\[\d\] up$", 2)
             job.send(signal.SIGINT)
             code, out = job.end()

@@ -98,7 +98,7 @@ class Hosts(unittest.TestCase):
         self.assertIn("error: task 3 on 10.77.0.3 was killed by signal 9 (Killed)", err)
 
     def test_080_ctrl_c(self):
-        with HostsJob("--hosts", HOSTS, "--", "sh", "-c", "echo up; sleep 1000") as job:
+        with HostsJob("--hosts", HOSTS, "--", *launched.UP) as job:
             job.await_line(r"^\[\d\] up$", 4)
             os.kill(self.launcher_of(job), signal.SIGINT)
             self.assertEqual(job.end()[0], 130)

@@ -5,9 +5,13 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import uuid
 
 SECONDS = 60  # limit for what should happen at once
+
+# A task that says "up" and then waits. It is no shell, which may lose a Ctrl-C that comes while it starts a program.
+UP = [sys.executable, "-c", "import signal; print('up', flush=True); signal.pause()"]
 
 
 def run(ferry, *words, **options):
