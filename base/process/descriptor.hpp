@@ -26,8 +26,8 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// Opens /dev/null for those of stdin, stdout and stderr that are closed, so that no pipe gets their numbers. Best at the
-/// start of a program.
+/// Opens /dev/null for those of stdin, stdout and stderr that are closed, so that no pipe gets their numbers. Best at
+/// the start of a program.
 void open_standard() noexcept;
 
 /// Moves stdin, stdout or stderr (0, 1, 2) to another number, which programs that are started do not inherit, and
