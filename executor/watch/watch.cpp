@@ -9,6 +9,7 @@
 #include "base/blob.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "comm/failure.hpp"
 #include "comm/host.hpp"
 
 namespace ferry {
@@ -380,7 +381,7 @@ Error Watch::verdict(int task) const {
   return error;
 }
 
-Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) const {
+Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) {
   const bool echo = error.code() == Code::peer_lost && failure && failure->task != task;
   if (echo && failure->said) {
     Error result = error;
@@ -390,15 +391,19 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
   // A transport may notice that a task is lost before the watch can say why.
   const Deadline verdict_comes(system_clock(), echo ? kVerdictComes : Duration::zero());
   while (!over() && !verdict_comes.expired()) system_clock().sleep(kBeat / 10);
-  if (over()) return verdict(task);
-  Error result = error;
-  const std::lock_guard lock(mutex_);
-  if (error.code() == Code::stalled) {
-    for (const Sighting& other : seen_)
-      if (other.pulse.task != task && other.pulse.doing != Pulse::Doing::waiting)
-        result.note(who(other) + " " + doing_text(other));
+  const auto* const absent = dynamic_cast<const AbsentError*>(&error);
+  if (!over() && absent != nullptr && error.code() == Code::stalled) {
+    // Others that wait in the exchange find the same now, and the first of them tells it.
+    const std::lock_guard lock(mutex_);
+    Error text = error;
+    for (const int other : absent->tasks())
+      text.note(who(seen_[static_cast<std::size_t>(other)]) + " " + doing_text(seen_[static_cast<std::size_t>(other)]));
+    const auto first = std::ranges::find_if(seen_, [&](const Sighting& other) {
+      return other.pulse.task == task || (other.pulse.doing == Pulse::Doing::inside && other.silent < kFresh);
+    });
+    adopt({absent->tasks()[0], first->pulse.task, error.code(), text.text()});
   }
-  return result;
+  return over() ? verdict(task) : error;
 }
 
 std::optional<int> Watch::teller() const {

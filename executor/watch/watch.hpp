@@ -71,9 +71,10 @@ class Watch {
   /// The error of the verdict, for a task of this process; told elsewhere unless that task is to print it. Only when
   /// over().
   [[nodiscard]] Error verdict(int task) const;
-  /// `error` of a task of this process, replaced by the verdict if there is one, and with what is known of the tasks
-  /// that it waits for. An error that only echoes another task's is told elsewhere when that task still lives.
-  [[nodiscard]] Error explained(const Error& error, int task, const std::optional<Failure>& failure) const;
+  /// `error` of a task of this process, replaced by the verdict if there is one. An exchange to which tasks did not
+  /// come gives a verdict, with what they do instead. An error that only echoes what another task says is told
+  /// elsewhere.
+  [[nodiscard]] Error explained(const Error& error, int task, const std::optional<Failure>& failure);
   /// The task that prints the verdict, if there is one.
   [[nodiscard]] std::optional<int> teller() const;
   /// Forgets the verdict, for a job that begins anew.
