@@ -26,8 +26,12 @@ Error JobMember::out_of_memory() {
   return error;
 }
 
-Error JobMember::explained(const Error& error) const {
-  return cluster_.watch ? cluster_.watch->explained(error, task_, transport_.failure()) : error;
+Error JobMember::explained(const Error& error) {
+  if (!cluster_.watch) return error;
+  const std::optional<Failure> failure = transport_.failure();
+  const Error why = cluster_.watch->explained(error, task_, failure);
+  if (why.is_told_elsewhere() && !failure) tell(why);  // else this task's end would be taken for the one that says why
+  return why;
 }
 
 /// A verdict is told in the name of the task that prints it.

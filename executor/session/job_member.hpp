@@ -61,7 +61,7 @@ class JobMember {
     }
   }
   /// The error with what the job's watch knows of its cause (Watch::explained).
-  [[nodiscard]] Error explained(const Error& error) const;
+  [[nodiscard]] Error explained(const Error& error);
   /// To be called after an error that occurs on all tasks; true: the session cannot be used again.
   void set_failed(bool failed) { failed_ = failed; }
   /// True once an error has made the session unusable.

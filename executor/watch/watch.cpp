@@ -403,7 +403,10 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
     });
     adopt({absent->tasks()[0], first->pulse.task, error.code(), text.text()});
   }
-  return over() ? verdict(task) : error;
+  if (over()) return verdict(task);
+  // Another task has found it, and leaves it to this one to say so.
+  if (error.code() == Code::peer_lost && failure && failure->task == task) return {failure->code, failure->text};
+  return error;
 }
 
 std::optional<int> Watch::teller() const {
