@@ -107,8 +107,8 @@ def one(ferry, folder, dice, number):
     """Runs a job into a fault; returns a line about it."""
     job = Job(ferry, folder, 20000 + number % 10000)
     processes = job.await_steps()
-    begin = time.monotonic()
     name, patterns, lost, undo = strike(dice, processes)
+    begin = time.monotonic()
     told = None
     while set(job.processes()) - lost and time.monotonic() - begin < SECONDS:
         if told is None and any("error: " in text for text in job.said().values()):
