@@ -1,7 +1,10 @@
 #include "graph/op/attrs.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdio>
+#include <type_traits>
 
 #include "base/text.hpp"
 
@@ -19,6 +22,27 @@ std::string list(const std::vector<T>& values, F one) {
   std::string text = "[";
   for (const T& value : values) text.append(text.size() > 1 ? "," : "").append(one(value));
   return text + "]";
+}
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+bool same_value(const AttrValue& a, const AttrValue& b) {
+  if (a.index() != b.index()) return false;
+  return std::visit(
+      [&]<class T>(const T& one) {
+        const T& other = std::get<T>(b);
+        if constexpr (std::is_same_v<T, Tensor>)
+          return one.same_bits(other);
+        else if constexpr (std::is_same_v<T, double>)
+          return same_bits(one, other);
+        else if constexpr (std::is_same_v<T, Floats>)
+          return std::ranges::equal(one, other, same_bits);
+        else
+          return one == other;
+      },
+      a);
 }
 
 }  // namespace
@@ -64,12 +88,7 @@ const AttrValue* Attrs::find(std::string_view name) const {
 
 bool Attrs::same(const Attrs& other) const {
   return std::equal(items_.begin(), items_.end(), other.items_.begin(), other.items_.end(),
-                    [](const Item& a, const Item& b) {
-                      if (a.first != b.first || a.second.index() != b.second.index()) return false;
-                      if (const auto* tensor = std::get_if<Tensor>(&a.second))
-                        return tensor->same_bits(std::get<Tensor>(b.second));
-                      return str(a.second) == str(b.second);
-                    });
+                    [](const Item& a, const Item& b) { return a.first == b.first && same_value(a.second, b.second); });
 }
 
 void Attrs::bad_attribute(std::string_view name, const AttrValue* found) {

@@ -59,7 +59,7 @@ class Attrs {
   [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] auto begin() const { return items_.begin(); }
   [[nodiscard]] auto end() const { return items_.end(); }
-  /// Whether both have the same names and the same values; tensors are compared byte by byte.
+  /// Whether both have the same names and the same values; floating-point numbers and tensors are compared bit by bit.
   [[nodiscard]] bool same(const Attrs& other) const;
 
  private:

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "graph/op/core_ops.hpp"
 
 namespace ferry {
@@ -55,6 +57,19 @@ TEST_CASE("a variable is assigned its initial value by the entry init") {
   REQUIRE(init.targets.size() == 1);
   CHECK(&g.op(init.targets[0]).def() == &kAssign);
   CHECK(g.variables() == std::vector<OpId>{v.op().id()});
+}
+
+TEST_CASE("attributes are the same only to the last byte and bit") {
+  const auto same = [](AttrValue a, AttrValue b) {
+    return Attrs{{"x", std::move(a)}}.same(Attrs{{"x", std::move(b)}});
+  };
+  const std::string text(200, 'a');
+  CHECK(same(text, text));
+  CHECK(!same(text + "b", text + "c"));
+  CHECK(!same(0.0, -0.0));
+  CHECK(same(std::nan("1"), std::nan("1")));
+  CHECK(!same(Floats{1, std::nan("1")}, Floats{1, std::nan("2")}));
+  CHECK(!same(std::int64_t{1}, 1.0));
 }
 
 TEST_CASE("a body that was built to see what it gives is taken back") {
