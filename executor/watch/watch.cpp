@@ -225,7 +225,7 @@ void Watch::take(std::string_view datagram, TimePoint now) try {
     verdict->code = static_cast<Code>(reader.number());
     verdict->text = reader.text();
   }
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   while (!reader.empty()) {
     const Pulse pulse = read_pulse(reader);
     if (pulse.task < 0 || pulse.task >= static_cast<int>(pulses_.size())) return;
@@ -249,7 +249,7 @@ void Watch::beat(TimePoint now) {
   last_beat_ = now;
   ++beats_;
   tell();
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   seen_ = tasks;
 }
 
@@ -260,7 +260,7 @@ void Watch::look_at_own(TimePoint now) {
     cpu_before_ = used;
     cpu_since_ = now;
   }
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   for (std::size_t i = 0; i < own_.size(); ++i) {
     Pulse pulse = positions_[i].pulse(now, busy_);
     if (pulse.text.size() > kMostText) pulse.text = escaped(pulse.text, kMostText);
@@ -282,7 +282,7 @@ void Watch::look_at_peers(TimePoint now) {
 
 std::vector<Sighting> Watch::sightings(TimePoint now) const {
   std::vector<Sighting> tasks;
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   tasks.reserve(pulses_.size());
   for (const Pulse& pulse : pulses_) {
     const int process = job_.processes[static_cast<std::size_t>(pulse.task)];
@@ -328,7 +328,7 @@ void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
     return peer.process < job_.self && now - peer.heard < kFresh && peer.state == ProcessState::running;
   });
   if (now - suspect_since_ < std::min<Duration>(kAfterYou * before, kAfterAll)) return;
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   adopt(*verdict);
 }
 
@@ -338,6 +338,7 @@ void Watch::adopt(const JobVerdict& verdict) {
   verdict_ = verdict;
   over_.store(true, std::memory_order_release);
   clock_.set_over(true);
+  monitor_.notify();
 }
 
 /// Sends how the own tasks stand to all processes.
@@ -352,7 +353,7 @@ void Watch::tell() const {
     if (!peer.here && now - peer.heard > kFresh) unheard.push_back(static_cast<std::int64_t>(task));
   }
   if (unheard.size() > kMostAwaited) unheard.resize(kMostAwaited);
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   for (std::size_t next = 0; next < own_.size();) {
     BlobWriter head;
     head.add(kMagic).add(generation_).add(job_.self).add(beats_).add(unheard).add(verdict_.has_value());
@@ -373,8 +374,13 @@ void Watch::tell() const {
 
 // ---- The tasks' threads ----
 
+bool Watch::over_within(Duration at_most) const {
+  auto lock = monitor_.lock();
+  return monitor_.wait_for(lock, at_most, [this] { return verdict_.has_value(); });
+}
+
 Error Watch::verdict(int task) const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   FERRY_ASSERT(verdict_, "there is no verdict");
   Error error(verdict_->code, verdict_->text);
   if (job_.gathered && verdict_->teller != task) error.told_elsewhere();
@@ -389,12 +395,11 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
     return result;
   }
   // A transport may notice that a task is lost before the watch can say why.
-  const Deadline verdict_comes(system_clock(), echo ? kVerdictComes : Duration::zero());
-  while (!over() && !verdict_comes.expired()) system_clock().sleep(kBeat / 10);
+  if (echo) static_cast<void>(over_within(kVerdictComes));
   const auto* const absent = dynamic_cast<const AbsentError*>(&error);
   if (!over() && absent != nullptr && error.code() == Code::stalled) {
     // Others that wait in the exchange find the same now, and the first of them tells it.
-    const std::lock_guard lock(mutex_);
+    const auto lock = monitor_.lock();
     Error text = error;
     for (const int other : absent->tasks())
       text.note(who(seen_[static_cast<std::size_t>(other)]) + " " + doing_text(seen_[static_cast<std::size_t>(other)]));
@@ -410,12 +415,12 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
 }
 
 std::optional<int> Watch::teller() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   return verdict_ ? std::optional(verdict_->teller) : std::nullopt;
 }
 
 void Watch::begin_anew() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = monitor_.lock();
   verdict_.reset();
   ++generation_;
   over_.store(false);

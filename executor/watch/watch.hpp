@@ -5,7 +5,6 @@
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +15,7 @@
 #include "base/net/datagram.hpp"
 #include "base/process/process_state.hpp"
 #include "base/system/clock.hpp"
+#include "base/system/monitor.hpp"
 #include "comm/transport.hpp"
 #include "executor/watch/position.hpp"
 #include "executor/watch/verdict.hpp"
@@ -68,6 +68,8 @@ class Watch {
   [[nodiscard]] Clock& clock() { return clock_; }
   /// Whether there is a verdict. Costs a load.
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
+  /// Waits until there is a verdict, for no longer than `at_most`; returns whether there is one.
+  [[nodiscard]] bool over_within(Duration at_most) const;
   /// The error of the verdict, for a task of this process; told elsewhere unless that task is to print it. Only when
   /// over().
   [[nodiscard]] Error verdict(int task) const;
@@ -128,7 +130,7 @@ class Watch {
   double cpu_before_ = 0;
   bool busy_ = false, moved_ = false;
 
-  mutable std::mutex mutex_;    // guards what follows
+  mutable Monitor monitor_;     // guards what follows; wakes those that wait for the verdict
   std::vector<Pulse> pulses_;   // by task
   std::vector<Sighting> seen_;  // by task, as of the last beat
   std::optional<JobVerdict> verdict_;
