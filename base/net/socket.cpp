@@ -47,21 +47,6 @@ Error system_error(Code code, const std::string& what, int number) {
   return {code, what + ": " + std::strerror(number)};
 }
 
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this == &other) return *this;
-  reset();
-  descriptor_ = other.release();
-  return *this;
-}
-
-int Socket::release() noexcept {
-  return std::exchange(descriptor_, -1);
-}
-
-void Socket::reset() noexcept {
-  if (open()) ::close(release());
-}
-
 socklen_t Address::size() const {
   return get()->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 }
@@ -180,11 +165,12 @@ int connected(const Address& to, const Deadline& deadline, Socket& socket) {
 }
 
 void watch_link(const Socket& socket, std::chrono::milliseconds deadline) {
+  constexpr int kProbes = 3;
+  const auto seconds = static_cast<int>(std::clamp<std::int64_t>(deadline.count() / 1000 / (kProbes + 1), 1, 3600));
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  const auto seconds = std::max<std::int64_t>(deadline.count() / 4000, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, static_cast<int>(std::min<std::int64_t>(seconds, 3600)));
-  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, static_cast<int>(std::min<std::int64_t>(seconds, 3600)));
-  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(std::min<std::int64_t>(deadline.count(), 1 << 30)));
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
 bool ready(const Socket& socket, short events, const Deadline& deadline) {

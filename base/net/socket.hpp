@@ -1,4 +1,4 @@
-// Sockets: descriptors that close themselves, addresses, and reads and writes with a deadline.
+// Sockets: addresses, connections, and reads and writes with a deadline.
 #pragma once
 
 #include <netinet/in.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/process/descriptor.hpp"
 #include "base/system/clock.hpp"
 
 namespace ferry::net {
@@ -18,24 +19,8 @@ namespace ferry::net {
 /// An Error whose text ends with the system's words for `number` (an errno).
 [[nodiscard]] Error system_error(Code code, const std::string& what, int number);
 
-/// A descriptor, closed when this is destroyed. Sockets are non-blocking, not inherited by
-/// programs that are started later, and send short messages at once.
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket() { reset(); }
-  Socket(Socket&& other) noexcept : descriptor_(other.release()) {}
-  Socket& operator=(Socket&& other) noexcept;
-
-  [[nodiscard]] int get() const { return descriptor_; }
-  [[nodiscard]] bool open() const { return descriptor_ >= 0; }
-  void reset() noexcept;
-
- private:
-  [[nodiscard]] int release() noexcept;
-  int descriptor_ = -1;
-};
+/// Sockets are non-blocking, not inherited by programs that are started later, and send short messages at once.
+using Socket = Descriptor;
 
 /// An address of IPv4 or IPv6 with a port, as tasks send it to one another.
 struct Address {
@@ -65,7 +50,7 @@ struct Address {
 [[nodiscard]] std::optional<Socket> accepted(const Socket& listener);
 /// Connects. The errno when that fails; ETIMEDOUT at the deadline.
 [[nodiscard]] int connected(const Address& to, const Deadline& deadline, Socket& socket);
-/// From now on a connection whose link is cut for as long as `deadline` ends, whether or not something is sent.
+/// From now on an idle connection ends some time after its link is cut: `deadline`, but seconds at least.
 void watch_link(const Socket& socket, std::chrono::milliseconds deadline);
 
 /// Waits until `events` (of poll) or an error; false at the deadline.

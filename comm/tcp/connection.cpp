@@ -127,7 +127,7 @@ std::optional<int> Connection::read() {
     if (count < 0 && try_again()) return std::nullopt;
     if (count <= 0) {
       const int why = count == 0 ? 0 : errno;
-      socket_.reset();
+      socket_.close();
       return why;
     }
     const auto got = static_cast<std::size_t>(count), in_place = std::min(got, direct);

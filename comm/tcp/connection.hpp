@@ -51,7 +51,7 @@ class Connection {
   /// Handles all that has arrived. When there will be no more it closes the connection and returns why: an errno, or 0
   /// at its regular end.
   [[nodiscard]] std::optional<int> read();
-  void close() { socket_.reset(); }
+  void close() { socket_.close(); }
   /// Forgets what has not been sent, but words, and all memory of others: the rest of what is on its way is filled up
   /// with zeros, and dropped at the other end.
   void forget_messages();

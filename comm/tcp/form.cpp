@@ -19,7 +19,7 @@ constexpr rlim_t kOtherDescriptors = 64;            // of this process, besides 
 void make_room_for(int tasks) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t needed = static_cast<rlim_t>(tasks) + Guests::kMost + kOtherDescriptors;
+  const rlim_t needed = static_cast<rlim_t>(tasks) + Guests::room_for(tasks) + kOtherDescriptors;
   if (limit.rlim_cur >= needed) return;
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
@@ -58,7 +58,8 @@ Socket connection_to(int peer, const Address& address, const std::string& key, c
     hello.nonce = new_nonce();
     const Greeting greeting = greet(socket, key, hello, {}, deadline);
     if (greeting == Greeting::well) return socket;
-    if (greeting != Greeting::ended) throw lost_while_forming(peer, "another program answers at " + address.str());
+    if (greeting == Greeting::other_key || greeting == Greeting::other_program)
+      throw lost_while_forming(peer, "another program answers at " + address.str());
     system_clock().sleep(kOnceMore);  // a crowd of strangers can take all places
   }
 }
@@ -75,7 +76,7 @@ void check_connections(const std::vector<Socket>& connections, std::vector<pollf
 
 void accept_others(const Socket& listener, const std::string& key, std::vector<Socket>& connections,
                    const TcpOptions& options, const Deadline& deadline) {
-  Guests guests(listener, key, Purpose::peer, options.task);
+  Guests guests(listener, key, Purpose::peer, options.task, options.tasks);
   for (;;) {
     std::vector<int> absent;
     for (int task = options.task + 1; task < options.tasks; ++task)

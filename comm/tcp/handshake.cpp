@@ -42,14 +42,15 @@ Nonce new_nonce() {
 
 Greeting greet(const Socket& socket, std::string_view key, const Hello& hello, const Particulars& particulars,
                const Deadline& deadline) {
-  if (!net::sent_all(socket, wire(bytes_of(hello)), deadline)) return Greeting::ended;
+  const auto no_answer = [&] { return deadline.expired() ? Greeting::silent : Greeting::ended; };
+  if (!net::sent_all(socket, wire(bytes_of(hello)), deadline)) return no_answer();
   Challenge challenge;
   const Challenge ours;
-  if (!net::received_all(socket, std::as_writable_bytes(std::span(&challenge, 1)), deadline)) return Greeting::ended;
+  if (!net::received_all(socket, std::as_writable_bytes(std::span(&challenge, 1)), deadline)) return no_answer();
   if (challenge.magic != ours.magic || challenge.version != ours.version) return Greeting::other_program;
   if (!same_proof(challenge.proof, acceptor_proof(key, hello, challenge.nonce))) return Greeting::other_key;
   const Answer answer{particulars, connector_proof(key, hello, challenge.nonce, particulars)};
-  return net::sent_all(socket, wire(bytes_of(answer)), deadline) ? Greeting::well : Greeting::ended;
+  return net::sent_all(socket, wire(bytes_of(answer)), deadline) ? Greeting::well : no_answer();
 }
 
 void Guests::add_to(std::vector<pollfd>& waiting) const {
@@ -59,7 +60,7 @@ void Guests::add_to(std::vector<pollfd>& waiting) const {
 
 std::vector<Guest> Guests::advance() {
   while (auto socket = net::accepted(listener_)) {
-    if (halves_.size() == kMost) halves_.erase(halves_.begin());
+    if (halves_.size() == most_) halves_.erase(halves_.begin());
     halves_.push_back({*std::move(socket), Deadline(system_clock(), kTime), {}, 0, {}});
   }
   std::vector<Guest> complete;
@@ -95,15 +96,14 @@ Guests::Step Guests::advance(Half& half) const {
       return same_proof(answer.proof, proof) ? Step::complete : Step::drop;
     }
     const Hello right;
-    if (hello.magic != right.magic || hello.version != right.version || hello.purpose != purpose_ || hello.to != to_)
-      return Step::drop;
+    if (hello.magic != right.magic || hello.purpose != purpose_ || hello.to != to_) return Step::drop;
     half.nonce = new_nonce();
     Challenge challenge;
     challenge.nonce = *half.nonce;
     challenge.proof = acceptor_proof(key_, hello, *half.nonce);
-    const auto bytes = wire(bytes_of(challenge));  // an empty connection has room for it
+    const auto bytes = wire(bytes_of(challenge));  // an empty connection has room for it; it tells the version, too
     const ssize_t sent = send(half.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent != static_cast<ssize_t>(bytes.size())) return Step::drop;
+    if (sent != static_cast<ssize_t>(bytes.size()) || hello.version != right.version) return Step::drop;
   }
 }
 

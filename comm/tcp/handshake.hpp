@@ -56,9 +56,9 @@ struct Answer {
   Sha256 proof{};
 };
 
-/// What came of greeting an acceptor.
-enum class Greeting { well, ended, other_key, other_program };
-/// The connector's part. `ended`: the connection ended, or the deadline came.
+/// What came of greeting an acceptor. `ended`: it closed the connection; `silent`: the deadline came first.
+enum class Greeting { well, ended, silent, other_key, other_program };
+/// The connector's part.
 [[nodiscard]] Greeting greet(const Socket& socket, std::string_view key, const Hello& hello,
                              const Particulars& particulars, const Deadline& deadline);
 
@@ -70,13 +70,16 @@ struct Guest {
 };
 
 /// The acceptor's part for all that connect to one listener. Those that send anything but a right handshake are
-/// dropped, as are those that take too long for it; there is room for few, and the oldest makes way.
+/// dropped, as are those that take too long for it; there is room for all tasks and some strangers, and the oldest
+/// makes way.
 class Guests {
  public:
-  Guests(const Socket& listener, std::string key, Purpose purpose, int to)
-      : listener_(listener), key_(std::move(key)), purpose_(purpose), to_(to) {}
+  /// `tasks` are expected; `to` is the acceptor's own task.
+  Guests(const Socket& listener, std::string key, Purpose purpose, int to, int tasks)
+      : listener_(listener), key_(std::move(key)), purpose_(purpose), to_(to), most_(room_for(tasks)) {}
 
-  static constexpr std::size_t kMost = 64;
+  /// How many can be in the middle of their handshake.
+  [[nodiscard]] static std::size_t room_for(int tasks) { return static_cast<std::size_t>(tasks) + kStrangers; }
   static constexpr std::chrono::seconds kTime{10};
 
   /// Adds what to wait for; call advance() when something of it is ready, and after kTime.
@@ -95,10 +98,13 @@ class Guests {
   enum class Step { more, complete, drop };
   [[nodiscard]] Step advance(Half& half) const;
 
+  static constexpr std::size_t kStrangers = 64;
+
   const Socket& listener_;
   std::string key_;
   Purpose purpose_;
   int to_;
+  std::size_t most_;
   std::vector<Half> halves_;
 };
 

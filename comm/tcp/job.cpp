@@ -17,7 +17,7 @@
 namespace ferry::tcp {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{1};  // between looks at what the others' systems have
+constexpr std::chrono::milliseconds kLook{1};                // between looks at what the others' systems have
 constexpr std::chrono::milliseconds kMostAfterFailure{200};  // a lost task never takes what is left
 
 bool system_has_all(const Connection& connection) {

@@ -38,6 +38,14 @@ Socket reached(const TcpOptions& options, const Deadline& deadline) {
   }
 }
 
+/// For the other tasks, on the interface over which the rendezvous is reached unless another one is chosen.
+Socket listening_like(const Socket& server, const TcpOptions& options) {
+  Address here = options.interface.empty() ? net::local_address(server) : net::interface_address(options.interface);
+  here.set_port(0);
+  require_secret(here, options.secret);
+  return net::listening(here, "task " + std::to_string(options.task));
+}
+
 Particulars particulars_of(const Socket& listener, const Deadline& deadline) {
   Particulars mine;
   mine.listens = net::local_address(listener);
@@ -55,6 +63,9 @@ Particulars particulars_of(const Socket& listener, const Deadline& deadline) {
   if (greeting == Greeting::other_program)
     throw Error(Code::usage, where(options) + ": what answers there is no ferry, or another version")
         .hint("set MASTER_PORT to a port that nothing else uses, and start the same build on all hosts");
+  if (greeting == Greeting::silent)
+    throw Error(Code::stalled, where(options) + ": what listens there does not answer")
+        .hint("see whether task 0 runs, and whether MASTER_PORT belongs to another program");
   throw Error(Code::peer_lost, where(options) + ": the connection ended before the job was formed")
       .hint("see what task 0, or ferry launch, says");
 }
@@ -93,21 +104,24 @@ void require_secret(const Address& address, std::string_view secret) {
 }
 
 Joined join(const TcpOptions& options, const Deadline& deadline) {
-  const Socket server = reached(options, deadline);
-  Address here = options.interface.empty() ? net::local_address(server) : net::interface_address(options.interface);
-  here.set_port(0);
-  require_secret(here, options.secret);
-  Socket listener = net::listening(here, "task " + std::to_string(options.task));
+  Socket listener;
   Hello hello;
   hello.purpose = Purpose::rendezvous;
   hello.from = options.task;
   hello.tasks = options.tasks;
-  hello.nonce = new_nonce();
-  const Greeting greeting = greet(server, options.secret, hello, particulars_of(listener, deadline), deadline);
-  if (greeting != Greeting::well) refuse(greeting, options);
-  Joined joined = read_reply(server, options);
-  joined.listener = std::move(listener);
-  return joined;
+  for (;;) {
+    const Socket server = reached(options, deadline);
+    if (!listener.open()) listener = listening_like(server, options);
+    hello.nonce = new_nonce();
+    const Greeting greeting = greet(server, options.secret, hello, particulars_of(listener, deadline), deadline);
+    if (greeting == Greeting::well) {
+      Joined joined = read_reply(server, options);
+      joined.listener = std::move(listener);
+      return joined;
+    }
+    if (greeting != Greeting::ended || deadline.expired()) refuse(greeting, options);
+    system_clock().sleep(kAgain);  // a crowd of strangers can take all places
+  }
 }
 
 }  // namespace ferry::tcp

@@ -67,7 +67,7 @@ struct RendezvousServer::State {
         address(net::local_address(listener)),
         host(address.host()),
         places(static_cast<std::size_t>(options.tasks)),
-        guests(listener, options.secret, tcp::Purpose::rendezvous, -1) {}
+        guests(listener, options.secret, tcp::Purpose::rendezvous, -1, options.tasks) {}
 
   void serve();
   void wait() const;

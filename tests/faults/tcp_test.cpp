@@ -36,7 +36,8 @@ struct HelloBytes {
   std::array<char, 16> nonce{};
 };
 struct ChallengeBytes {
-  std::array<char, 16> magic_and_version{};
+  std::array<char, 8> magic{};
+  std::uint64_t version = 0;
   std::array<char, 16> nonce{};
   Sha256 proof{};
 };
@@ -141,6 +142,12 @@ bool goes_well(const RendezvousServer& server) {
   return other.get() && here;
 }
 
+void await_missing(const RendezvousServer& server, const std::vector<int>& tasks) {
+  const Deadline deadline = limit();
+  while (server.missing() != tasks && !deadline.expired()) std::this_thread::yield();
+  REQUIRE(server.missing() == tasks);
+}
+
 /// Task 1 of 2, connected to a task 0 that is ferry's.
 net::Socket false_task(const RendezvousServer& server) {
   const net::Socket rendezvous = reach(address_of(server));
@@ -242,7 +249,7 @@ TEST_CASE("049 a port in use") {
 TEST_CASE("050 a task that never joins is named at the deadline") {
   const RendezvousServer server({.tasks = 4, .secret = kSecret});
   auto other = std::async(std::launch::async, [&] { return error_of_task(3, 4, server); });
-  while (server.missing() != std::vector<int>{0, 1, 2}) std::this_thread::yield();
+  await_missing(server, {0, 1, 2});
   const auto thrown = error_of_task(0, 4, server, std::chrono::milliseconds(50));
   for (const auto& error : {thrown, other.get()}) {
     REQUIRE(error.has_value());
@@ -272,6 +279,34 @@ TEST_CASE("070 a task with another secret is told") {
   CHECK(thrown->code() == Code::usage);
   CHECK(thrown->text().find("it has another secret than this task") != std::string::npos);
   CHECK(thrown->text().find("FERRY_SECRET") != std::string::npos);
+}
+
+TEST_CASE("051 a task of another version is told") {
+  const RendezvousServer server({.tasks = 2, .secret = kSecret});
+  const net::Socket newer = reach(address_of(server));
+  HelloBytes hello;
+  hello.version = 2;
+  send(newer, bytes_of(hello));
+  const auto challenge = received<ChallengeBytes>(newer);
+  REQUIRE(challenge.has_value());
+  CHECK(challenge->version == 1);
+  CHECK(dropped(newer));
+  CHECK(goes_well(server));
+}
+
+TEST_CASE("050 a port whose owner does not answer") {
+  const net::Socket silent = net::listening(net::resolved("127.0.0.1", 0, "test").front(), "test");
+  try {
+    static_cast<void>(tcp_transport({.task = 1,
+                                     .tasks = 2,
+                                     .address = "127.0.0.1",
+                                     .port = net::local_address(silent).port(),
+                                     .deadline = std::chrono::milliseconds(50)}));
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::stalled);
+    CHECK(error.text().find("what listens there does not answer") != std::string::npos);
+  }
 }
 
 TEST_CASE("070 an address that others reach needs a secret") {
@@ -331,7 +366,7 @@ TEST_CASE("073 a handshake that was recorded is refused") {
     HelloBytes hello;
     hello.from = 1;
     recorded = shake_hands(socket, kSecret, hello);
-    while (server.missing() != std::vector<int>{0}) std::this_thread::yield();
+    await_missing(server, {0});
   }
   const RendezvousServer server({.tasks = 2, .secret = kSecret});
   const net::Socket socket = reach(address_of(server));
