@@ -25,10 +25,10 @@ Error no_socket(const std::string& what) {
   return {Code::resource, what + ": " + std::strerror(errno)};
 }
 
-int make_socket(int family) {
-  const int descriptor = ::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) throw no_socket("a socket for messages about the job's state");
-  setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &kBuffer, sizeof kBuffer);
+Descriptor make_socket(int family) {
+  Descriptor descriptor(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!descriptor.open()) throw no_socket("a socket for messages about the job's state");
+  setsockopt(descriptor.get(), SOL_SOCKET, SO_RCVBUF, &kBuffer, sizeof kBuffer);
   return descriptor;
 }
 
@@ -58,15 +58,13 @@ std::string address_text(std::uint32_t address) {
   return inet_ntop(AF_INET, &in, text, sizeof text) != nullptr ? text : "?";
 }
 
-DatagramSocket::DatagramSocket(int descriptor, const void* address, std::size_t bytes) : descriptor_(descriptor) {
+DatagramSocket::DatagramSocket(Descriptor descriptor, const void* address, std::size_t bytes)
+    : descriptor_(std::move(descriptor)) {
   sockaddr_storage bound{};
   auto size = static_cast<socklen_t>(sizeof bound);
-  if (::bind(descriptor, static_cast<const sockaddr*>(address), static_cast<socklen_t>(bytes)) != 0 ||
-      getsockname(descriptor, reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
-    const Error error = no_socket("an address for messages about the job's state");
-    ::close(descriptor);
-    throw error;
-  }
+  if (::bind(descriptor_.get(), static_cast<const sockaddr*>(address), static_cast<socklen_t>(bytes)) != 0 ||
+      getsockname(descriptor_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0)
+    throw no_socket("an address for messages about the job's state");
   name_.assign(reinterpret_cast<const char*>(&bound), size);
 }
 
@@ -82,53 +80,42 @@ DatagramSocket DatagramSocket::udp(std::uint32_t address) {
   return {make_socket(AF_INET), &here, sizeof here};
 }
 
-DatagramSocket::~DatagramSocket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-DatagramSocket::DatagramSocket(DatagramSocket&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), name_(std::move(other.name_)) {}
-
 bool DatagramSocket::send(std::string_view to, std::string_view bytes) const noexcept {
   sockaddr_storage address{};
   if (to.size() > sizeof address || bytes.size() > kMostDatagram) return true;
   std::memcpy(&address, to.data(), to.size());
-  const ssize_t sent = ::sendto(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL,
+  const ssize_t sent = ::sendto(descriptor_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL,
                                 reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(to.size()));
   return sent >= 0 || errno != ECONNREFUSED;
 }
 
 std::optional<std::string_view> DatagramSocket::receive(std::span<char> room) const noexcept {
   ssize_t got = 0;
-  do got = ::recv(descriptor_, room.data(), room.size(), 0);
+  do got = ::recv(descriptor_.get(), room.data(), room.size(), 0);
   while (got < 0 && errno == EINTR);
   if (got < 0) return std::nullopt;
   return std::string_view(room.data(), static_cast<std::size_t>(got));
 }
 
 SocketWait::SocketWait() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (event_ < 0) throw no_socket("an eventfd");
-}
-
-SocketWait::~SocketWait() {
-  ::close(event_);
+  if (!event_.open()) throw no_socket("an eventfd");
 }
 
 void SocketWait::wait(std::span<const DatagramSocket> sockets, Duration at_most) noexcept {
   constexpr std::size_t kMost = 4;
-  pollfd polled[kMost] = {{event_, POLLIN, 0}};
+  pollfd polled[kMost] = {{event_.get(), POLLIN, 0}};
   std::size_t count = 1;
   for (const DatagramSocket& socket : sockets.first(std::min(sockets.size(), kMost - 1)))
     polled[count++] = {socket.descriptor(), POLLIN, 0};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(std::max(at_most, Duration::zero()));
   ::poll(polled, count, static_cast<int>(milliseconds.count()));
   std::uint64_t rung = 0;
-  if (polled[0].revents != 0) static_cast<void>(::read(event_, &rung, sizeof rung) != 0);
+  if (polled[0].revents != 0) static_cast<void>(::read(event_.get(), &rung, sizeof rung) != 0);
 }
 
 void SocketWait::wake() noexcept {
   const std::uint64_t one = 1;
-  static_cast<void>(::write(event_, &one, sizeof one) != 0);
+  static_cast<void>(::write(event_.get(), &one, sizeof one) != 0);
 }
 
 }  // namespace ferry

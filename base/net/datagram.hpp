@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/descriptor.hpp"
 #include "base/system/clock.hpp"
 
 namespace ferry {
@@ -37,9 +38,6 @@ class DatagramSocket {
   [[nodiscard]] static DatagramSocket local();
   /// UDP on that address of this machine, at a port that the system chooses. Error(resource).
   [[nodiscard]] static DatagramSocket udp(std::uint32_t address);
-  ~DatagramSocket();
-  DatagramSocket(DatagramSocket&& other) noexcept;
-  DatagramSocket& operator=(DatagramSocket&&) = delete;
 
   /// What others pass to send(): bytes that only mean something there.
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -47,11 +45,11 @@ class DatagramSocket {
   bool send(std::string_view to, std::string_view bytes) const noexcept;
   /// The next datagram that has come; nothing when there is none. `room` keeps it until the next call.
   [[nodiscard]] std::optional<std::string_view> receive(std::span<char> room) const noexcept;
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
  private:
-  DatagramSocket(int descriptor, const void* address, std::size_t bytes);
-  int descriptor_ = -1;
+  DatagramSocket(Descriptor descriptor, const void* address, std::size_t bytes);
+  Descriptor descriptor_;
   std::string name_;
 };
 
@@ -60,9 +58,6 @@ class SocketWait {
  public:
   /// Error(resource).
   SocketWait();
-  ~SocketWait();
-  SocketWait(const SocketWait&) = delete;
-  SocketWait& operator=(const SocketWait&) = delete;
 
   /// Returns when a socket can be read, after wake(), or when `at_most` has passed.
   void wait(std::span<const DatagramSocket> sockets, Duration at_most) noexcept;
@@ -70,7 +65,7 @@ class SocketWait {
   void wake() noexcept;
 
  private:
-  int event_ = -1;
+  Descriptor event_;
 };
 
 }  // namespace ferry
