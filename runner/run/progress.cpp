@@ -36,6 +36,13 @@ std::string speed(double rate, std::int64_t samples_per_step) {
   return readable(rate * static_cast<double>(samples_per_step)) + " samples/s";
 }
 
+/// "step 20/100: loss = 0.5, 41,230 samples/s", where `rate` is what comes last, or empty.
+std::string step_line(std::int64_t done, const RunLength& run, const Metrics& metrics, const std::string& rate) {
+  const std::string between = rate.empty() ? "" : metrics.empty() ? " " : ", ";
+  return "step " + std::to_string(done) + "/" + std::to_string(run.steps) + ":" + text_of(metrics) + between + rate +
+         "\n";
+}
+
 }  // namespace
 
 ProgressBar::ProgressBar(const RunLength& run, int columns, Clock& clock, Sink sink)
@@ -98,11 +105,11 @@ std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
   if (done % every_ != 0 && done != run_.steps) return "";
   const TimePoint now = clock_->now();
   const double seconds = seconds_of(now - begin_);
-  std::string line = "step " + std::to_string(done) + "/" + std::to_string(run_.steps) + ":" + text_of(means_.take());
-  if (seconds > 0) line += ", " + speed(static_cast<double>(done - printed_) / seconds, run_.samples_per_step);
+  std::string rate;
+  if (seconds > 0) rate = speed(static_cast<double>(done - printed_) / seconds, run_.samples_per_step);
   begin_ = now;
   printed_ = done;
-  return line + "\n";
+  return step_line(done, run_, means_.take(), rate);
 }
 
 std::string TimedLines::line(std::int64_t done, const Metrics& metrics) {
@@ -110,9 +117,9 @@ std::string TimedLines::line(std::int64_t done, const Metrics& metrics) {
   const double rate = static_cast<double>(done - printed_) / seconds_of(now - begin_);
   begin_ = now;
   printed_ = done;
-  return "step " + std::to_string(done) + "/" + std::to_string(run_.steps) + ":" + text_of(metrics) + ", " +
-         speed(rate, run_.samples_per_step) + ", " + readable_seconds(static_cast<double>(run_.steps - done) / rate) +
-         " left\n";
+  return step_line(done, run_, metrics,
+                   speed(rate, run_.samples_per_step) + ", " +
+                       readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left");
 }
 
 std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetched) {

@@ -51,6 +51,8 @@ TEST_CASE("where no terminal is, a line comes every few seconds") {
   clock.advance(milliseconds(9000));
   lines.resume();
   CHECK_FALSE(lines.due(51));
+  clock.advance(milliseconds(5000));
+  CHECK(lines.line(100, {}) == "step 100/100: 100 samples/s, 0 s left\n");
 }
 
 TEST_CASE("the bar keeps to the terminal's width") {
