@@ -17,8 +17,9 @@
 namespace ferry::tcp {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{1};                // between looks at what the others' systems have
-constexpr std::chrono::milliseconds kMostAfterFailure{200};  // a lost task never takes what is left
+constexpr std::chrono::milliseconds kLook{1};  // between looks at what the others' systems have
+/// After a failure a lost task never takes what it is sent.
+constexpr std::chrono::milliseconds kTellTime{200};
 
 bool system_has_all(const Connection& connection) {
   int bytes = 0;
@@ -46,8 +47,7 @@ Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::ch
 }
 
 Job::~Job() {
-  if (process_ == getpid())
-    deliver(Deadline(system_clock(), failure_ ? std::min(deadline_, kMostAfterFailure) : deadline_));
+  if (process_ == getpid()) deliver();
 }
 
 bool Job::on_its_thread() const {
@@ -152,6 +152,7 @@ std::vector<int> Job::missing(bool closed_only) {
 void Job::fail(const Failure& failure) {
   if (failure_ || closed_) return;
   failure_ = failure;
+  tell_until_ = Deadline(system_clock(), kTellTime);
   transfers_.forget_all();
   transfers_.moved();
   for (const auto& peer : peers_) peer->forget_messages();
@@ -163,7 +164,8 @@ void Job::say_goodbye() {
   say(Kind::goodbye, {});
 }
 
-void Job::deliver(const Deadline& deadline) {
+void Job::deliver() {
+  const Deadline deadline = failure_ ? tell_until_ : Deadline(system_clock(), deadline_);
   for (;;) {
     bool all = true;
     for (const auto& peer : peers_) {

@@ -19,7 +19,7 @@ class Job final : public PeerUser {
  public:
   /// Over a connection to each task, in task order; none to this one. `tasks_here`: of the job, on this host.
   Job(int task, std::vector<net::Socket> connections, int tasks_here, std::chrono::milliseconds deadline);
-  /// Waits until the others have what was sent to them, for the deadline at most, and leaves.
+  /// deliver(), and leaves.
   ~Job() override;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -53,8 +53,8 @@ class Job final : public PeerUser {
 
   void say_goodbye();
   [[nodiscard]] bool closed() const { return closed_; }
-  /// Sends what waits to be sent, until the others' systems have it or the deadline.
-  void deliver(const Deadline& deadline);
+  /// Sends what waits to be sent, until the others' systems have it or the deadline; after a failure, for a moment.
+  void deliver();
 
   [[nodiscard]] std::uint32_t generation() const { return generation_; }
   /// Begins anew after a failure, and tells the others so.
@@ -78,6 +78,7 @@ class Job final : public PeerUser {
   net::Socket events_;              // epoll
   std::vector<bool> watches_room_;  // by task
   std::optional<Failure> failure_;
+  Deadline tell_until_ = Deadline::never(system_clock());  // once there is a failure
   bool closed_ = false;
   std::uint32_t generation_ = 0;
 };

@@ -16,9 +16,8 @@ namespace {
 using std::chrono::microseconds;
 using tcp::Job, tcp::Kind;
 
-constexpr int kAllEvery = 32;               // tests of one message between looks at all connections
-constexpr microseconds kLongestWait{1000};  // of exchange(), between looks at the deadline
-constexpr std::chrono::milliseconds kTellTime{200};
+constexpr int kAllEvery = 32;                         // tests of one message between looks at all connections
+constexpr microseconds kLongestWait{1000};            // of exchange(), between looks at the deadline
 constexpr microseconds kSpin{200}, kShortestSpin{5};  // of idle(); the second where threads outnumber cores
 
 /// The jobs of this process, for leave_tcp().
@@ -167,7 +166,7 @@ void TcpTransport::abort(const Failure& failure) noexcept {
   if (over()) return;
   try {
     job_->fail(failure);
-    job_->deliver(Deadline(system_clock(), kTellTime));
+    job_->deliver();
   } catch (const std::exception&) {  // no memory for the words: the others see the connections end
   }
 }
@@ -223,7 +222,7 @@ void leave_tcp(Code code, std::string_view why) noexcept {
     }
     for (const auto& job : mine) {
       job->fail({job->task(), code, std::string(why), true});
-      job->deliver(Deadline(system_clock(), kTellTime));
+      job->deliver();
     }
   } catch (const std::exception&) {  // the others see the connections end
   }
