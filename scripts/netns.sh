@@ -7,7 +7,9 @@
 #   netns.sh on N COMMAND…             inside: runs the command on host N
 #   netns.sh ssh                       inside: prints the ssh command that reaches the hosts
 #   netns.sh cut N                     inside: takes the carrier from host N's link: both sides see nothing, no reset
-#   netns.sh heal N                    inside: gives it back
+#   netns.sh drop N MATCH              inside: host N drops what it is sent and matches, in the words of nft
+#   netns.sh rate N RATE               inside: host N is sent no more than that a second, such as 1mbit
+#   netns.sh heal N                    inside: undoes all that
 # NETNS_DIR is a folder for keys, logs and the hostfile. Needs root, iproute2, openssh-server and Open MPI.
 set -e
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -84,8 +86,8 @@ mpi() {
 
 case $1 in
   missing) missing; exit ;;
-  inside | up | mpi | ssh | on | cut | heal) dir=${NETNS_DIR:?} ;;
-  *) sed -n '2,11s/^# //p' "$0" && exit 2 ;;
+  inside | up | mpi | ssh | on | cut | drop | rate | heal) dir=${NETNS_DIR:?} ;;
+  *) sed -n '2,13s/^# //p' "$0" && exit 2 ;;
 esac
 case $1 in
   inside) exec $namespaces sh -c "$private_run && \"\$0\" up && exec \"\$@\"" "$0" "${@:2}" ;;
@@ -94,5 +96,12 @@ case $1 in
   ssh) ssh_command ;;
   on) on "${@:2}" ;;
   cut) ip link set "ve$2" down ;;
-  heal) ip link set "ve$2" up ;;
+  drop)
+    ip netns exec "h$2" nft "add table inet faults; add chain inet faults in { type filter hook input priority 0; };
+      add rule inet faults in iifname eth0 $3 drop" ;;
+  rate) tc qdisc replace dev "ve$2" root tbf rate "$3" burst 16k latency 400ms ;;
+  heal)
+    ip link set "ve$2" up
+    tc qdisc del dev "ve$2" root 2>/dev/null || true
+    ip netns exec "h$2" nft delete table inet faults 2>/dev/null || true ;;
 esac

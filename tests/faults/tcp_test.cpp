@@ -281,7 +281,7 @@ TEST_CASE("070 a task with another secret is told") {
   CHECK(thrown->text().find("FERRY_SECRET") != std::string::npos);
 }
 
-TEST_CASE("051 a task of another version is told") {
+TEST_CASE("044 a task of another version is told") {
   const RendezvousServer server({.tasks = 2, .secret = kSecret});
   const net::Socket newer = reach(address_of(server));
   HelloBytes hello;
