@@ -176,6 +176,8 @@ class Graph {
 
   // ---- Building with op definitions ----
 
+  /// Makes room for so many ops, where their number is known.
+  void reserve(OpId ops) { ops_.reserve(ops); }
   /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names
   /// op, inputs with their types, and the line. The op gets an automatic name, or exactly `name`.
   Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,

@@ -4,6 +4,14 @@
 
 namespace ferry {
 
+void OpTable::reserve(OpId ops) {
+  records_.reserve(ops);
+  value_types_.reserve(ops);
+  value_ops_.reserve(ops);
+  names_.reserve(ops);
+  op_of_name_.reserve(ops);
+}
+
 OpId OpTable::append(NewOp op) {
   const OpId id = size();
   Record record{};

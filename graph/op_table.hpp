@@ -36,6 +36,8 @@ class OpTable {
   };
 
   OpTable() { files_.intern(""); }
+  /// Makes room for so many ops.
+  void reserve(OpId ops);
   OpId append(NewOp op);
   void annotate(OpId op, const Annotation& annotation);
   /// Precondition: no other op has `name`.

@@ -16,6 +16,7 @@
 #include "graph/file/topological.hpp"
 #include "graph/legality.hpp"
 #include "graph/op/core_ops.hpp"
+#include "graph/types/string_pool.hpp"
 
 namespace ferry {
 namespace {
@@ -114,25 +115,31 @@ using Index = std::uint32_t;
 class OpList {
  public:
   explicit OpList(const file::Graph& graph) : graph_(graph) {
-    index_.reserve(static_cast<std::size_t>(graph.op_size()));
+    names_.reserve(static_cast<std::uint32_t>(graph.op_size()));
     for (const file::Op& op : graph.op()) {
       check_name(op.name(), "an op's name");
-      if (!index_.emplace(op.name(), static_cast<Index>(index_.size())).second)
-        fail("two ops have the name " + in_quotes(op.name()));
+      const Index number = names_.size();
+      if (names_.intern(op.name()) != number) fail("two ops have the name " + in_quotes(op.name()));
     }
     sort();
   }
 
+  /// A value of an op of this list.
+  struct Reference {
+    Index op;
+    std::uint32_t output;
+  };
+
   [[nodiscard]] const std::vector<Index>& order() const { return order_; }
   [[nodiscard]] const file::Op& op(Index i) const { return graph_.op(static_cast<int>(i)); }
-  [[nodiscard]] std::optional<Index> find(std::string_view name) const {
-    const auto found = index_.find(name);
-    return found == index_.end() ? std::nullopt : std::optional(found->second);
+  /// What op i takes, in its order.
+  [[nodiscard]] std::span<const Reference> inputs(Index i) const {
+    return std::span(inputs_).subspan(first_input_[i], first_input_[i + 1] - first_input_[i]);
   }
   /// The op of that name. If there is none, Error(file) says so after user(), the one that refers to it.
   template <class User>
   [[nodiscard]] Index at(std::string_view name, User user) const {
-    if (const auto found = find(name)) return *found;
+    if (const Index found = names_.find(name); found != StringPool::kNone) return found;
     throw Error(Code::file, user() + ": there is no op " + in_quotes(name)).hint(like(name));
   }
   [[nodiscard]] Index at(std::string_view name) const {
@@ -142,17 +149,21 @@ class OpList {
  private:
   void sort() {
     std::vector<Need> needs;
-    for (Index i = 0; i < index_.size(); ++i) {
+    first_input_.reserve(names_.size() + std::size_t{1});
+    for (Index i = 0; i < names_.size(); ++i) {
       const auto who = [&] { return user(i); };
+      first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       for (const std::string& input : op(i).input()) {
         const graph_read::Reference ref = graph_read::reference(input);
-        needs.push_back({at(ref.op, who), i, false});
+        inputs_.push_back({at(ref.op, who), ref.output});
+        needs.push_back({inputs_.back().op, i, false});
       }
       for (const std::string& earlier : op(i).after()) needs.push_back({at(earlier, who), i, true});
     }
+    first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
     for (int k = 1; k < graph_.parameter_size(); ++k)  // parameters keep their order
       needs.push_back({at(graph_.parameter(k - 1)), at(graph_.parameter(k)), true});
-    Sorted sorted = sort_by_need(static_cast<Index>(index_.size()), needs);
+    Sorted sorted = sort_by_need(names_.size(), needs);
     if (!sorted.cycle.empty()) refuse_cycle(sorted.cycle);
     order_ = std::move(sorted.order);
   }
@@ -178,7 +189,9 @@ class OpList {
   }
 
   const file::Graph& graph_;
-  std::unordered_map<std::string_view, Index> index_;
+  StringPool names_;  // the number of an op's name is the op's
+  std::vector<Reference> inputs_;
+  std::vector<std::uint32_t> first_input_;  // by op, and one more: where its inputs begin
   std::vector<Index> order_;
 };
 
@@ -233,6 +246,7 @@ class Decoder {
 
   void build(Index number, Graph& graph) {
     built_[number] = true;
+    graph.reserve(static_cast<OpId>(file_.graph(static_cast<int>(number)).op_size()));
     const OpList list(file_.graph(static_cast<int>(number)));
     for (std::size_t i = 0; i < children_[number].size(); ++i) graph.add_subgraph("body_" + std::to_string(i));
     Places places(static_cast<std::size_t>(file_.graph(static_cast<int>(number)).op_size()), kNotBuilt);
@@ -240,7 +254,7 @@ class Decoder {
     for (Index i : list.order()) {
       const file::Op& op = list.op(i);
       in_part([&] { return in_quotes(op.name()) + " (" + escaped(op.op()) + ")"; },
-              [&] { places[i] = build_op(number, graph, list, places, parameters, op); });
+              [&] { places[i] = build_op(number, graph, list, places, parameters, i); });
     }
     set_results(number, graph, list, places);
   }
@@ -264,12 +278,13 @@ class Decoder {
   }
 
   OpId build_op(Index number, Graph& graph, const OpList& list, const Places& places, const Parameters& parameters,
-                const file::Op& op) {
+                Index i) {
+    const file::Op& op = list.op(i);
     const OpDef& def = definition(op);
     Attrs attrs =
         graph_read::attrs(op, beside_, [&](Index body) { return build_body(number, body, graph, list, places); });
     Values inputs;
-    for (const std::string& input : op.input()) inputs.push_back(value(graph, list, places, input));
+    for (const OpList::Reference& input : list.inputs(i)) inputs.push_back(value(graph, list, places, input));
     const SourceLine line(file_name(op), op.line());
     const OpId id = graph.size();
     if (const auto found = parameters.find(op.name()); found != parameters.end())
@@ -280,7 +295,7 @@ class Decoder {
     annotate(graph, id, op);
     if (op.recomputed()) graph.mark_recomputed(id);
     std::vector<OpId> after;
-    for (const std::string& earlier : op.after()) after.push_back(places[*list.find(earlier)]);
+    for (const std::string& earlier : op.after()) after.push_back(places[list.at(earlier)]);
     if (!after.empty()) graph.add_after(id, after);
     return id;
   }
@@ -332,15 +347,19 @@ class Decoder {
     if (!graph.op(id).attrs().same(attrs)) fail("its attributes are not those of what it stands for");
   }
 
-  static Value value(Graph& graph, const OpList& list, const Places& places, const std::string& text) {
-    const graph_read::Reference ref = graph_read::reference(text);
-    const OpId id = places[list.at(ref.op)];
-    if (id == kNotBuilt) fail(in_quotes(text) + " does not come before it");
+  static Value value(Graph& graph, const OpList& list, const Places& places, const OpList::Reference& ref) {
+    const OpId id = places[ref.op];
+    const std::string& name = list.op(ref.op).name();
+    if (id == kNotBuilt) fail(in_quotes(name) + " does not come before it");
     const Op op = graph.op(id);
     if (ref.output >= static_cast<std::uint32_t>(op.outputs()))
-      fail(in_quotes(text) + " is not there: " + in_quotes(op.name()) + " has " + std::to_string(op.outputs()) +
-           " outputs");
+      fail(in_quotes(name + ":" + std::to_string(ref.output)) + " is not there: " + in_quotes(name) + " has " +
+           std::to_string(op.outputs()) + " outputs");
     return graph.value(op.output(static_cast<int>(ref.output)));
+  }
+  static Value value(Graph& graph, const OpList& list, const Places& places, const std::string& text) {
+    const graph_read::Reference ref = graph_read::reference(text);
+    return value(graph, list, places, OpList::Reference{list.at(ref.op), ref.output});
   }
 
   [[nodiscard]] std::string_view file_name(const file::Op& op) const {
@@ -366,6 +385,7 @@ class Decoder {
   }
 
   void annotate(Graph& graph, OpId id, const file::Op& op) {
+    if (!op.has_device() && !op.has_mesh() && op.layout().empty()) return;
     Annotation annotation;
     if (op.has_device()) annotation.device = DeviceSpec::parse(op.device());
     if (op.has_mesh()) {

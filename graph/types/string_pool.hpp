@@ -14,6 +14,8 @@ class StringPool {
 
   /// The number of `text`, adding it if it is new. Error(resource) past 4 GiB of text.
   std::uint32_t intern(std::string_view text);
+  /// Makes room for so many strings.
+  void reserve(std::uint32_t count);
   /// The number of `text`, or kNone.
   [[nodiscard]] std::uint32_t find(std::string_view text) const;
   [[nodiscard]] std::string_view operator[](std::uint32_t id) const {
@@ -22,12 +24,17 @@ class StringPool {
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
 
  private:
-  [[nodiscard]] std::size_t slot_of(std::string_view text) const;
-  void grow();
+  /// A number, and the upper half of its string's hash, which spares looking at most strings that are not meant.
+  struct Slot {
+    std::uint32_t id = kNone, tag = 0;
+  };
+
+  [[nodiscard]] std::size_t slot_of(std::string_view text, std::uint64_t hash) const;
+  void grow(std::size_t slots);
 
   std::vector<char> chars_;
   std::vector<std::uint32_t> ends_{0};  // string i is [ends_[i], ends_[i + 1])
-  std::vector<std::uint32_t> slots_;    // hash table of ids: open addressing, size a power of two, kNone is free
+  std::vector<Slot> slots_;             // hash table: open addressing, size a power of two, kNone is free
 };
 
 }  // namespace ferry
