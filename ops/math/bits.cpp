@@ -9,14 +9,23 @@ namespace {
 constexpr std::string_view kNotDifferentiable = "its result is not a floating-point number";
 
 constexpr OpDef kBitAnd{
-    .name = "BitAnd", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kBitOr{.name = "BitOr", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
+    .name = "BitAnd", .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef kBitOr{
+    .name = "BitOr", .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
 constexpr OpDef kBitXor{
-    .name = "BitXor", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kShiftLeft{
-    .name = "ShiftLeft", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
-constexpr OpDef kShiftRight{
-    .name = "ShiftRight", .types = "T,T->T", .T = kInts, .index = kBinary, .no_grad = kNotDifferentiable};
+    .name = "BitXor", .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef kShiftLeft{.name = "ShiftLeft",
+                           .types = "T,T->T",
+                           .T = kInts,
+                           .index = kBinary,
+                           .flags = kExact,
+                           .no_grad = kNotDifferentiable};
+constexpr OpDef kShiftRight{.name = "ShiftRight",
+                            .types = "T,T->T",
+                            .T = kInts,
+                            .index = kBinary,
+                            .flags = kExact,
+                            .no_grad = kNotDifferentiable};
 
 constexpr const OpDef* kBitOps[] = {&kBitAnd, &kBitOr, &kBitXor, &kShiftLeft, &kShiftRight};
 
