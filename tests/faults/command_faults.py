@@ -504,7 +504,7 @@ def case_106_endless_loop_with_a_signal():
 
 
 def case_107_library_of_ops_that_throws():
-    for kind, what in ("Throw", "enough"), ("ThrowNumber", "something that is no std::exception"):
+    for kind, what in ("ThrowExact", "enough"), ("Throw", "enough"), ("ThrowNumber", "something that is no std::exception"):
         file = write("own.pbtxt", graph(op("x", "Constant", attrs=ints([1, 2])), op("mine", kind, ["x"]), fetches=["mine"]))
         refused(10, [f'{kind} "mine" on task 0: its code threw: {what}', "model.cpp:4"], file, "--ops", THROWING_OPS)
     plan = write("own.plan", "")

@@ -9,7 +9,11 @@ namespace {
 
 constexpr ferry::OpDef kThrow{.name = "Throw", .types = "T->T", .T = ferry::kNumbers, .index = "n->n"};
 constexpr ferry::OpDef kThrowNumber{.name = "ThrowNumber", .types = "T->T", .T = ferry::kNumbers, .index = "n->n"};
+/// Of constants it is computed when planning.
+constexpr ferry::OpDef kThrowExact{
+    .name = "ThrowExact", .types = "T->T", .T = ferry::kNumbers, .index = "n->n", .flags = ferry::kExact};
 constexpr ferry::Kernel kKernels[] = {
+    {.op = "ThrowExact", .run = [](ferry::KernelRun&) { throw std::runtime_error("enough"); }},
     {.op = "Throw", .run = [](ferry::KernelRun&) { throw std::runtime_error("enough"); }},
     {.op = "ThrowNumber", .run = [](ferry::KernelRun&) { throw 42; }}};
 
@@ -19,5 +23,6 @@ void ferry_add_ops(ferry::UserOps& to) {
   if (std::getenv("FERRY_TEST_OPS") != nullptr) throw std::runtime_error("no ops today");
   to.ops.add(kThrow);
   to.ops.add(kThrowNumber);
+  to.ops.add(kThrowExact);
   to.kernels.add(kKernels);
 }
