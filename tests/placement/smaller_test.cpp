@@ -4,12 +4,14 @@
 #include <string>
 
 #include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/control/control.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/op_set.hpp"
 #include "placement/explain/explain.hpp"
 #include "placement/verify/verify.hpp"
 #include "tests/support/plans.hpp"
@@ -66,6 +68,14 @@ TEST_CASE("explain says what became of ops that are left out") {
   const PlanResult result = make_plan(g, signature, Topology::local(1), test::AllKernels(), options);
   CHECK(explain(result, "second").find("computed once, with first at " + std::string(__FILE__)) != std::string::npos);
   CHECK(explain(result, "mul").find("left out: its value is that of x") != std::string::npos);
+}
+
+TEST_CASE("a broadcast that compares two extents is no identity") {
+  Graph g;
+  const Value x = nonzero(g.variable("x", g.constant({1.0F, 2.0F}))),
+              y = nonzero(g.variable("y", g.constant({3.0F, 0.0F})));
+  const Value seen = g.add(*default_ops().find("BroadcastLike"), std::vector<Value>{x, y}, {}, SourceLine())[0];
+  CHECK(kernels(test::planned(g, {seen}, 1), "BroadcastLike") == 1);
 }
 
 TEST_CASE("a fetched value that is left out is fetched from what stands for it") {
