@@ -1,0 +1,149 @@
+// Who is told to keep the others waiting, from tables as tasks measure them.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "executor/watch/straggler_judge.hpp"
+#include "executor/watch/straggler_watch.hpp"
+#include "executor/watch/work_times.hpp"
+#include "tests/support/has.hpp"
+
+namespace ferry {
+namespace {
+
+using test::has;
+
+constexpr std::uint64_t kMatMul = 1, kTanh = 2;
+
+/// A task that multiplies once in a step of 10 ms, in `wall` ms, and waits for the rest.
+WorkTimes task_of(double wall, double cpu, double distance = 0.01) {
+  WorkTimes times{.plan = 7, .samples = 64, .step = 0.010, .waiting = 0.010 - wall * 1e-3};
+  times.busiest = {{.key = kMatMul,
+                    .op = "MatMul at x.cpp:40",
+                    .runs = 1,
+                    .wall = {wall * 1e-3, distance * 1e-3},
+                    .cpu = {cpu * 1e-3, distance * 1e-3}}};
+  return times;
+}
+
+std::vector<WorkTimes> four_alike() {
+  return {task_of(8, 8), task_of(8.05, 8.04), task_of(7.96, 7.95), task_of(8.01, 8)};
+}
+
+TEST_CASE("a task whose op takes longer than elsewhere is slow") {
+  std::vector<WorkTimes> tasks = four_alike();
+  CHECK(judge_stragglers(tasks).empty());
+  tasks[2] = task_of(8.97, 8.95);
+  const auto found = judge_stragglers(tasks);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].task == 2);
+  CHECK(found[0].cause == Straggler::Cause::slow);
+  CHECK(found[0].slowdown == doctest::Approx(0.12).epsilon(0.01));
+  CHECK(found[0].cost == doctest::Approx(0.096).epsilon(0.01));
+  CHECK(text_of(found[0], "task 2 (host b, process 4711)") ==
+        "task 2 (host b, process 4711) is 12 % slow in MatMul at x.cpp:40; costs the job 10 %\n"
+        "  try: look at that host's clock rate, temperature, and other users of its memory; or give it less");
+}
+
+TEST_CASE("a task that does not get its core is told so") {
+  std::vector<WorkTimes> tasks = four_alike();
+  for (WorkTimes& task : tasks) task.step = 0.016, task.waiting = 0.008;
+  tasks[3] = task_of(16, 8.1);
+  tasks[3].step = 0.016;
+  tasks[3].waiting = 0;
+  const auto found = judge_stragglers(tasks);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].cause == Straggler::Cause::starved);
+  CHECK(text_of(found[0], "task 3") ==
+        "task 3 is 100 % slow in MatMul at x.cpp:40, where it gets 51 % of its core; costs the job 50 %\n"
+        "  try: see what else runs on that host (top), and what limits the task (taskset, cgroup)");
+}
+
+TEST_CASE("nobody is blamed for what is small, varies, delays nobody, or is not known yet") {
+  std::vector<WorkTimes> tasks = four_alike();
+  tasks[2] = task_of(8.7, 8.7);
+  CHECK(judge_stragglers(tasks).empty());
+  tasks[2] = task_of(8.97, 8.95, 0.3);
+  CHECK(judge_stragglers(tasks).empty());
+  tasks[2] = task_of(8.97, 8.95);
+  tasks[2].waiting = tasks[0].waiting;
+  CHECK(judge_stragglers(tasks).empty());
+  tasks[2] = task_of(8.97, 8.95);
+  tasks[2].samples = 29;
+  CHECK(judge_stragglers(tasks).empty());
+  tasks[2].samples = 30;
+  CHECK(judge_stragglers(tasks).size() == 1);
+  tasks[2].plan = 8;
+  CHECK(judge_stragglers(tasks).empty());
+  tasks[2] = task_of(8.97, 8.95);
+  tasks[2].busiest[0].key = kTanh;
+  CHECK(judge_stragglers(tasks).empty());
+}
+
+TEST_CASE("where threads share cores, only the time of the CPU counts, and only a clear difference") {
+  std::vector<WorkTimes> shared = four_alike(), told = four_alike();
+  for (WorkTimes& task : shared)
+    for (WorkTimes::Work& work : task.busiest) work.cpu.median /= 2;
+  for (WorkTimes& task : told) task.crowded = true;
+  for (std::vector<WorkTimes>* tasks : {&shared, &told}) {
+    const double cpu = (*tasks)[1].busiest[0].cpu.median;
+    (*tasks)[1].busiest[0].wall.median *= 3;
+    (*tasks)[1].waiting = 0;
+    CHECK(judge_stragglers(*tasks).empty());
+    (*tasks)[1].busiest[0].cpu.median = 1.4 * cpu;
+    CHECK(judge_stragglers(*tasks).empty());
+    (*tasks)[1].busiest[0].cpu.median = 1.6 * cpu;
+    REQUIRE(judge_stragglers(*tasks).size() == 1);
+    CHECK(judge_stragglers(*tasks)[0].cause == Straggler::Cause::slow);
+  }
+}
+
+TEST_CASE("a task with more to compute than the others is not called slow") {
+  std::vector<WorkTimes> tasks = four_alike();
+  for (WorkTimes& task : tasks) task.step = 0.014, task.waiting = 0.006;
+  tasks[0].waiting = 0;
+  tasks[0].busiest.push_back({.key = kTanh, .op = "Tanh", .runs = 3, .wall = {0.002, 0}, .cpu = {0.002, 0}});
+  const auto found = judge_stragglers(tasks);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].task == 0);
+  CHECK(found[0].cause == Straggler::Cause::uneven);
+  CHECK(has(text_of(found[0], "task 0"), "task 0 has 47 % more to compute than the tasks have on average"));
+}
+
+TEST_CASE("a task that computes the same, but slowly where that is not sure, has no more to compute") {
+  std::vector<WorkTimes> tasks = four_alike();
+  for (WorkTimes& task : tasks) task.step = 0.016, task.waiting = 0.008;
+  tasks[3] = task_of(16, 16, 4);
+  tasks[3].step = 0.016;
+  tasks[3].waiting = 0;
+  CHECK(judge_stragglers(tasks).empty());
+}
+
+TEST_CASE("a task is warned of once, when it has been found in several looks with new samples") {
+  std::vector<WorkTimes> tasks = four_alike();
+  tasks[2] = task_of(8.97, 8.95);
+  StragglerWatch watch(4);
+  const auto look = [&](std::int64_t more) {
+    for (WorkTimes& task : tasks) task.samples += more;
+    return watch.look(tasks).size();
+  };
+  for (int i = 1; i < StragglerWatch::kLooks; ++i) {
+    CHECK(look(1) == 0);
+    CHECK(look(0) == 0);
+  }
+  CHECK(look(1) == 1);
+  for (int i = 0; i < 2 * StragglerWatch::kLooks; ++i) CHECK(look(1) == 0);
+}
+
+TEST_CASE("a task that is slow only for a short time is not warned of") {
+  std::vector<WorkTimes> tasks = four_alike();
+  StragglerWatch watch(4);
+  for (int i = 0; i < 10 * StragglerWatch::kLooks; ++i) {
+    tasks[2] = i % StragglerWatch::kLooks == 0 ? task_of(8, 8) : task_of(8.97, 8.95);
+    tasks[2].samples = 64 + i;
+    CHECK(watch.look(tasks).empty());
+  }
+}
+
+}  // namespace
+}  // namespace ferry
