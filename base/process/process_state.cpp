@@ -35,6 +35,12 @@ Stat stat_of(std::string_view text) {
   return stat;
 }
 
+double seconds_of(clockid_t clock) {
+  timespec used{};
+  if (clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
 std::string stat_text(std::int64_t pid) {
   return system_text(("/proc/" + std::to_string(pid) + "/stat").c_str());
 }
@@ -72,9 +78,11 @@ std::string process_namespace() {
 }
 
 double process_cpu_seconds() {
-  timespec used{};
-  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return 0;
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+  return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+double thread_cpu_seconds() {
+  return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace ferry

@@ -26,5 +26,7 @@ enum class ProcessState : std::uint8_t {
 [[nodiscard]] std::string process_namespace();
 /// CPU time that all threads of this process have used, in seconds. Thread-safe.
 [[nodiscard]] double process_cpu_seconds();
+/// CPU time that the calling thread has used, in seconds.
+[[nodiscard]] double thread_cpu_seconds();
 
 }  // namespace ferry

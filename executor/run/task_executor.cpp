@@ -47,6 +47,7 @@ struct TaskExecutor::State {
                .queues = queues ? &*queues : nullptr,
                .checks = options.check_numerics ? &checks : nullptr,
                .trace = options.trace,
+               .timer = options.timer,
                .plan_id = options.plan_id,
                .progress = std::vector<Progress>(resolved.threads()),
                .feeds = {},

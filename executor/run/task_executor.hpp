@@ -22,6 +22,7 @@ class Watch;
 class FileSystem;
 class KernelTable;
 class Trace;
+class WorkTimer;
 
 struct ExecutorOptions {
   std::uint64_t seed = 0;
@@ -35,6 +36,7 @@ struct ExecutorOptions {
   Position* position = nullptr;                  ///< where the task reports what it does; null: nowhere
   const Watch* watch = nullptr;                  ///< whose verdict ends a step; null: there is none
   Trace* trace = nullptr;                        ///< null: nothing is traced
+  WorkTimer* timer = nullptr;                    ///< of the plan; null: no step is timed
   std::uint64_t plan_id = 0;                     ///< identifies the plan in traces
   bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf
   bool effects = true;  ///< false: kernels with `effect` do not perform it (KernelSetup::first is false on all tasks)

@@ -5,6 +5,7 @@
 
 #include "base/system/interrupt.hpp"
 #include "executor/observe/trace.hpp"
+#include "executor/observe/work_timer.hpp"
 #include "executor/run/messages.hpp"
 
 namespace ferry {
@@ -62,7 +63,8 @@ void Walker::fail(const std::exception_ptr& thrown, const Instruction& instructi
 void Walker::walk(std::uint32_t region) {
   ++region_runs_[region];
   if (shared_.queues != nullptr) return walk_queues(region);
-  if (shared_.trace != nullptr || shared_.checks != nullptr) [[unlikely]]
+  const bool timed = shared_.timer != nullptr && shared_.timer->reads(thread_);
+  if (timed || shared_.trace != nullptr || shared_.checks != nullptr) [[unlikely]]
     return walk_watched(region);
   Resolved* r = resolved_.list(region, thread_).data();
   for (const Direct& direct : resolved_.direct(region, thread_)) {
@@ -78,12 +80,15 @@ void Walker::walk(std::uint32_t region) {
 void Walker::walk_watched(std::uint32_t region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
+  WorkTimer* const timer = shared_.timer != nullptr && shared_.timer->reads(thread_) ? shared_.timer : nullptr;
   for (Resolved& r : resolved_.list(region, thread_)) {
     at(&r);
-    if (checks != nullptr && (r.flags & Resolved::kWaits) != 0) await(r);
+    if ((checks != nullptr || timer != nullptr) && (r.flags & Resolved::kWaits) != 0) await(r);
     const Given given = checks != nullptr ? checks->given_to(r) : Given();
     const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
+    const WorkTimer::Reading before = timer != nullptr ? WorkTimer::Reading::now() : WorkTimer::Reading();
     execute(r);
+    if (timer != nullptr) timer->add(thread_, *r.plan, before);
     if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
     at(&r);
     if (checks != nullptr) checks->check_result(r, given);

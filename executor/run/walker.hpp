@@ -19,6 +19,7 @@
 namespace ferry {
 
 class Trace;
+class WorkTimer;
 
 /// How many instructions of the setup or step a walker has done, as last published; on a cache line of its own.
 struct alignas(64) Progress {
@@ -37,6 +38,7 @@ struct SharedWalk {
   Queues* queues = nullptr;        ///< null: the task uses no queues
   NumberChecks* checks = nullptr;  ///< null: numbers are not checked
   Trace* trace = nullptr;          ///< null: nothing is traced
+  WorkTimer* timer = nullptr;      ///< null: no step is timed
   std::uint64_t plan_id = 0;       ///< identifies the plan in traces
   std::vector<Progress> progress;  ///< by walker
   std::span<const Tensor> feeds;

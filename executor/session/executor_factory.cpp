@@ -2,15 +2,15 @@
 
 namespace ferry {
 
-std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned) const {
-  return make(planned, trace_, true);
+std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned, WorkTimer* timer) const {
+  return make(planned, trace_, timer, true);
 }
 
 std::unique_ptr<TaskExecutor> ExecutorFactory::make_measured(const PlanCache::Planned& planned) const {
-  return make(planned, nullptr, false);
+  return make(planned, nullptr, nullptr, false);
 }
 
-std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned, Trace* trace,
+std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned, Trace* trace, WorkTimer* timer,
                                                     bool effects) const {
   ExecutorOptions options;
   options.seed = options_.seed;
@@ -23,6 +23,7 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   options.position = member_.position();
   options.watch = member_.cluster().watch.get();
   options.trace = trace;
+  options.timer = timer;
   options.plan_id = planned.fingerprint;
   options.check_numerics = options_.check_numerics;
   options.effects = effects;

@@ -25,13 +25,14 @@ class ExecutorFactory {
         variables_(variables),
         trace_(trace) {}
 
-  /// Makes an executor of the plan, whose variables must be bound.
-  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned) const;
+  /// Makes an executor of the plan, whose variables must be bound. `timer`: null where no step is timed.
+  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, WorkTimer* timer) const;
   /// The same, for steps that leave nothing behind: neither effects nor a trace.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make_measured(const PlanCache::Planned& planned) const;
 
  private:
-  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, Trace* trace, bool effects) const;
+  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, Trace* trace, WorkTimer* timer,
+                                                   bool effects) const;
 
   const JobMember& member_;
   const SessionOptions& options_;

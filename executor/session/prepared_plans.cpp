@@ -65,6 +65,10 @@ std::shared_ptr<Prepared> PreparedPlans::prepared(const std::string& key, const 
   compare(*planned);
   auto fresh = std::make_shared<Prepared>();
   fresh->planned = planned;
+  const Plan& plan = planned->result.plan;
+  const Cluster::State& cluster = member_.cluster();
+  if (cluster.watch && plan.class_for(member_.task()).queues.empty())
+    fresh->timer.emplace(plan, member_.task(), planned->fingerprint, cluster.crowded);
   return prepared_[{key, bucket_bytes_}] = std::move(fresh);
 }
 

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "executor/observe/work_timer.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/agreement.hpp"
 #include "executor/session/job_member.hpp"
@@ -18,6 +20,7 @@ namespace ferry {
 /// A plan that all tasks agree on, and its executor once it has run.
 struct Prepared {
   PlanCache::Shared planned;
+  std::optional<WorkTimer> timer;          ///< where there are other tasks to compare with
   std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
   std::uint64_t bound = 0;                 ///< what VariableStore::bind() returned when the executor was made
 };

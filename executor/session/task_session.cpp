@@ -147,10 +147,14 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
         looked = start;
         transport.idle(std::chrono::microseconds(0));
       }
+      if (prepared->timer) prepared->timer->begin_step(start);
       const WireCount before = i + 1 == steps ? transport.sent() : WireCount();
       prepared->executor->step(step++, given, fetched);
       if (i + 1 == steps) last_run_.wire = transport.sent() - before;
-      last_run_.times.add(seconds(system_clock().now() - start));
+      const TimePoint end = system_clock().now();
+      last_run_.times.add(seconds(end - start));
+      if (prepared->timer && prepared->timer->timed() && prepared->timer->end_step(start, end))
+        member_.cluster().watch->tell_times(member_.task(), prepared->timer->times());
       if (tells) on_step(i, fetched);
       if (after_step && after_step(step)) break;
     }
@@ -163,7 +167,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
 void TaskSession::bind(Prepared& prepared) {
   const std::uint64_t bound = variables_.bind(prepared.planned->variables(), member_.transport(), member_.deadline());
   if (prepared.executor && bound == prepared.bound) return;
-  prepared.executor = executors_.make(*prepared.planned);
+  prepared.executor = executors_.make(*prepared.planned, prepared.timer ? &*prepared.timer : nullptr);
   prepared.bound = bound;
 }
 

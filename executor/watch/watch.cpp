@@ -8,6 +8,7 @@
 
 #include "base/blob.hpp"
 #include "base/sha256.hpp"
+#include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/failure.hpp"
 #include "comm/host.hpp"
@@ -15,7 +16,8 @@
 namespace ferry {
 namespace {
 
-constexpr std::int64_t kMagic = 0x3168637461777266;  // "frwatch1"
+/// What a datagram has: how tasks stand, or what one has measured.
+constexpr std::int64_t kPulses = 0x3168637461777266, kTimes = 0x3173656d69747266;  // "frwatch1", "frtimes1"
 constexpr std::chrono::milliseconds kBeat{100};
 /// One more of these processes, or of these tasks in a process, makes beats proportionally rarer.
 constexpr std::size_t kPeersPerBeat = 64, kTasksPerBeat = 256;
@@ -64,6 +66,11 @@ struct Watch::Card {
 
 namespace {
 
+void sign(std::string& bytes, std::string_view secret) {
+  const Sha256 proof = hmac_sha256(secret, bytes);
+  bytes.append(reinterpret_cast<const char*>(proof.data()), proof.size());
+}
+
 /// 256 random bits, which only the processes of the job learn.
 std::string make_secret() {
   std::random_device random;
@@ -98,11 +105,12 @@ std::optional<std::uint32_t> shared_address(const std::vector<InterfaceAddress>&
 
 }  // namespace
 
-Watch::Watch(Job job) : job_(std::move(job)) {
+Watch::Watch(Job job) : job_(std::move(job)), stragglers_(job_.processes.size()), times_(job_.processes.size()) {
   begin();
 }
 
-Watch::Watch(Job job, Transport& between, const Deadline& deadline) : job_(std::move(job)) {
+Watch::Watch(Job job, Transport& between, const Deadline& deadline)
+    : job_(std::move(job)), stragglers_(job_.processes.size()), times_(job_.processes.size()) {
   find_peers(between, deadline);
   begin();
 }
@@ -209,7 +217,13 @@ void Watch::take(std::string_view datagram, TimePoint now) try {
   datagram.remove_suffix(proof.size());
   if (!same_proof(hmac_sha256(secret_, datagram), proof)) return;
   BlobReader reader(datagram);
-  if (reader.number() != kMagic) return;
+  const std::int64_t kind = reader.number();
+  if (kind == kPulses) take_pulses(reader, now);
+  if (kind == kTimes) take_times(reader);
+} catch (const Error&) {  // cut short: another build's, or damaged with a right proof
+}
+
+void Watch::take_pulses(BlobReader& reader, TimePoint now) {
   const std::int64_t generation = reader.number(), process = reader.number(), beat = reader.number();
   if (process < 0 || process >= static_cast<std::int64_t>(peer_of_.size()) || process == job_.self) return;
   Peer& peer = peers_[peer_of_[static_cast<std::size_t>(process)]];
@@ -234,7 +248,14 @@ void Watch::take(std::string_view datagram, TimePoint now) try {
     known = pulse;
   }
   if (verdict && generation == generation_) adopt(*verdict);
-} catch (const Error&) {  // cut short: another build's, or damaged with a right proof
+}
+
+void Watch::take_times(BlobReader& reader) {
+  const std::int64_t task = reader.number();
+  if (task < 0 || task >= static_cast<std::int64_t>(times_.size())) return;
+  WorkTimes times = read_work_times(reader);
+  const auto lock = monitor_.lock();
+  times_[static_cast<std::size_t>(task)] = std::move(times);
 }
 
 void Watch::beat(TimePoint now) {
@@ -246,6 +267,7 @@ void Watch::beat(TimePoint now) {
   const std::vector<Sighting> tasks = sightings(now);
   count_time(tasks, now);
   if (!over()) judge(tasks, now);
+  if (now - last_look_ >= StragglerWatch::kEvery) look_for_stragglers(tasks, now);
   last_beat_ = now;
   ++beats_;
   tell();
@@ -356,7 +378,7 @@ void Watch::tell() const {
   const auto lock = monitor_.lock();
   for (std::size_t next = 0; next < own_.size();) {
     BlobWriter head;
-    head.add(kMagic).add(generation_).add(job_.self).add(beats_).add(unheard).add(verdict_.has_value());
+    head.add(kPulses).add(generation_).add(job_.self).add(beats_).add(unheard).add(verdict_.has_value());
     if (verdict_)
       head.add(verdict_->culprit).add(verdict_->teller).add(static_cast<int>(verdict_->code)).add(verdict_->text);
     std::string bytes = head.take();
@@ -365,14 +387,48 @@ void Watch::tell() const {
       add(pulses_[static_cast<std::size_t>(own_[next++])], writer);
       bytes += writer.take();
     } while (next < own_.size() && bytes.size() < kFullDatagram);
-    const Sha256 proof = hmac_sha256(secret_, bytes);
-    bytes.append(reinterpret_cast<const char*>(proof.data()), proof.size());
-    for (const Peer& peer : peers_)
-      if (!peer.name.empty()) static_cast<void>(sockets_[peer.socket].send(peer.name, bytes));
+    sign(bytes, secret_);
+    for (const Peer& peer : peers_) send(bytes, peer);
+  }
+}
+
+void Watch::send(const std::string& bytes, const Peer& peer) const {
+  if (!peer.name.empty()) static_cast<void>(sockets_[peer.socket].send(peer.name, bytes));
+}
+
+void Watch::look_for_stragglers(std::span<const Sighting> tasks, TimePoint now) {
+  last_look_ = now;
+  if (job_.self != job_.processes[0]) return send_times(peers_[peer_of_[static_cast<std::size_t>(job_.processes[0])]]);
+  auto lock = monitor_.lock();
+  const std::vector<WorkTimes> times = times_;
+  lock.unlock();
+  for (const Straggler& straggler : stragglers_.look(times))
+    log_warn(text_of(straggler, who(tasks[static_cast<std::size_t>(straggler.task)])));
+}
+
+/// Sends what the own tasks have measured.
+void Watch::send_times(const Peer& peer) const {
+  const auto lock = monitor_.lock();
+  for (const int task : own_) {
+    const WorkTimes& times = times_[static_cast<std::size_t>(task)];
+    if (times.samples == 0) continue;
+    BlobWriter writer;
+    writer.add(kTimes).add(task);
+    add(times, writer);
+    std::string bytes = writer.take();
+    sign(bytes, secret_);
+    send(bytes, peer);
   }
 }
 
 // ---- The tasks' threads ----
+
+void Watch::tell_times(int task, WorkTimes times) {
+  for (WorkTimes::Work& work : times.busiest)
+    if (work.op.size() > kMostText) work.op = escaped(work.op, kMostText);
+  const auto lock = monitor_.lock();
+  times_[static_cast<std::size_t>(task)] = std::move(times);
+}
 
 bool Watch::over_within(Duration at_most) const {
   auto lock = monitor_.lock();

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/blob.hpp"
 #include "base/error.hpp"
 #include "base/net/datagram.hpp"
 #include "base/process/process_state.hpp"
@@ -18,7 +19,9 @@
 #include "base/system/monitor.hpp"
 #include "comm/transport.hpp"
 #include "executor/watch/position.hpp"
+#include "executor/watch/straggler_watch.hpp"
 #include "executor/watch/verdict.hpp"
+#include "executor/watch/work_times.hpp"
 
 namespace ferry {
 
@@ -44,7 +47,8 @@ class JobClock final : public Clock {
 /// to more than 64 processes. Nothing here calls the transport but the constructor.
 ///
 /// It reaches a verdict when a task that others wait for is gone, stopped or not heard from, or when nothing has moved
-/// for the deadline. The first verdict is told to all, and all tasks end with it. Thread-safe.
+/// for the deadline. The first verdict is told to all, and all tasks end with it. The process of task 0 warns of tasks
+/// that the others wait for in every step. Thread-safe.
 class Watch {
  public:
   struct Job {
@@ -66,6 +70,8 @@ class Watch {
 
   [[nodiscard]] Position& position(int task);
   [[nodiscard]] Clock& clock() { return clock_; }
+  /// What a task of this process has measured in its last steps.
+  void tell_times(int task, WorkTimes times);
   /// Whether there is a verdict. Costs a load.
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
   /// Waits until there is a verdict, for no longer than `at_most`; returns whether there is one.
@@ -102,12 +108,17 @@ class Watch {
   void serve();
   void receive(TimePoint now);
   void take(std::string_view datagram, TimePoint now);
+  void take_pulses(BlobReader& reader, TimePoint now);
+  void take_times(BlobReader& reader);
   void beat(TimePoint now);
   void look_at_own(TimePoint now);
   void look_at_peers(TimePoint now);
   void count_time(std::span<const Sighting> tasks, TimePoint now);
   void judge(std::span<const Sighting> tasks, TimePoint now);
   void tell() const;
+  void look_for_stragglers(std::span<const Sighting> tasks, TimePoint now);
+  void send_times(const Peer& peer) const;
+  void send(const std::string& bytes, const Peer& peer) const;
   void adopt(const JobVerdict& verdict);
   [[nodiscard]] std::vector<Sighting> sightings(TimePoint now) const;
 
@@ -126,13 +137,15 @@ class Watch {
   std::vector<std::size_t> peer_of_;  // by process: its index in peers_; none for this one
   std::vector<char> room_;
   std::int64_t beats_ = 0;
-  TimePoint last_beat_, idle_since_, suspect_since_, cpu_since_;
+  TimePoint last_beat_, last_look_, idle_since_, suspect_since_, cpu_since_;
+  StragglerWatch stragglers_;
   double cpu_before_ = 0;
   bool busy_ = false, moved_ = false;
 
-  mutable Monitor monitor_;     // guards what follows; wakes those that wait for the verdict
-  std::vector<Pulse> pulses_;   // by task
-  std::vector<Sighting> seen_;  // by task, as of the last beat
+  mutable Monitor monitor_;       // guards what follows; wakes those that wait for the verdict
+  std::vector<Pulse> pulses_;     // by task
+  std::vector<Sighting> seen_;    // by task, as of the last beat
+  std::vector<WorkTimes> times_;  // by task: of the own ones; in the process of task 0 of all
   std::optional<JobVerdict> verdict_;
   std::int64_t generation_ = 0;
 

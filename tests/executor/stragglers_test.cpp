@@ -1,11 +1,23 @@
-// Who is told to keep the others waiting, from tables as tasks measure them.
+// Who is told to keep the others waiting, from tables as tasks measure them, and in a job with one slow task.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
 #include <string>
 
+#include "base/system/clock.hpp"
+#include "base/system/log.hpp"
+#include "executor/session/session.hpp"
 #include "executor/watch/straggler_judge.hpp"
 #include "executor/watch/straggler_watch.hpp"
 #include "executor/watch/work_times.hpp"
+#include "graph/graph.hpp"
+#include "kernels/kernel.hpp"
+#include "ops/array/array.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/has.hpp"
 
 namespace ferry {
@@ -143,6 +155,60 @@ TEST_CASE("a task that is slow only for a short time is not warned of") {
     tasks[2].samples = 64 + i;
     CHECK(watch.look(tasks).empty());
   }
+}
+
+/// Takes the log while it lives, from any thread.
+class Warnings {
+ public:
+  Warnings()
+      : before_(log_sink([this](LogLevel, std::string_view lines) {
+          const std::lock_guard lock(mutex_);
+          text_ += lines;
+          return true;
+        })) {}
+  ~Warnings() { log_sink(before_); }
+  Warnings(const Warnings&) = delete;
+  Warnings& operator=(const Warnings&) = delete;
+
+  [[nodiscard]] std::string text() {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;
+  LogSink before_;
+};
+
+constexpr OpDef kSpinOp{.name = "Spin", .types = "T->T", .T = kFloats, .index = "n->n", .no_grad = "a test"};
+
+/// Takes x[0] times a thousand turns, which the compiler must not shorten.
+void spin(KernelRun& run) {
+  const auto turns = static_cast<std::int64_t>(1000 * *reinterpret_cast<const float*>(run.inputs[0].data));
+  std::atomic<std::int64_t> turn{0};
+  while (turn.load(std::memory_order_relaxed) < turns) turn.fetch_add(1, std::memory_order_relaxed);
+  std::copy_n(run.inputs[0].data, run.outputs[0].sizes[0] * sizeof(float), run.outputs[0].data);
+}
+
+TEST_CASE("in a job, a task whose op takes ten times as long is warned of, and counted") {
+  static constexpr Kernel kSpin{.op = "Spin", .run = spin};
+  KernelTable table = cpu_kernels();
+  table.add(std::span(&kSpin, 1));
+  Warnings warnings;
+  Graph g;
+  auto all = g.on(g.mesh("dp"));
+  const Value x = g.input("x", DType::float32, {2}).laid({split(0)});
+  const Value y = sum(g.add(kSpinOp, std::array{x}, {}, {})[0]);
+  Session session(g, Cluster::connect({.tasks = 2, .threads = 1, .jobs = ""}), {.fuse_from = 0, .kernels = &table});
+  RunRequest request;
+  request.fetches = {y};
+  request.feeds["x"] = Tensor::of<float>({2}, {100, 1000});
+  request.steps = 50;
+  const Deadline deadline(system_clock(), std::chrono::seconds(120));
+  while (warnings.text().empty() && !deadline.expired()) session.run(request);
+  CHECK(has(warnings.text(), "task 1 is "));
+  CHECK(has(warnings.text(), " % slow in Spin "));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ MAY_INCLUDE = {
     "executor/job": ["base", "graph", "ops", "placement/plan", "placement/planner", "placement/schedule",
                      "placement/topology", "kernels/kernel", "kernels/device",
                      "comm/transport", "comm/group", "comm/backends", "comm/host", "executor/watch"],
-    "executor/observe": ["base", "graph", "placement/plan", "comm/transport"],
+    "executor/observe": ["base", "graph", "placement/plan", "comm/transport", "executor/watch"],
     "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "executor/observe", "executor/watch"],
     "executor/state": ["base", "graph", "placement/plan", "kernels/device", "comm/transport", "executor/run"],
