@@ -18,6 +18,8 @@ namespace {
 constexpr auto kOwnWords = std::chrono::seconds(2);
 constexpr auto kToClean = std::chrono::milliseconds(1500);
 constexpr auto kToDie = std::chrono::milliseconds(700);
+/// What the tasks have written goes on for as long as somebody reads on before this has passed.
+constexpr auto kSlowReader = std::chrono::seconds(2);
 
 std::string this_folder() {
   const std::unique_ptr<char, decltype(&std::free)> folder(getcwd(nullptr, 0), &std::free);
@@ -251,6 +253,11 @@ void Supervisor::after(Step step, Duration time) {
   step_at_ = Deadline(system_clock(), time);
 }
 
+/// Whether what tasks have written is still being read: it is not dropped then.
+bool Supervisor::waits_for_reader() {
+  return output_.take_moved() && !output_.empty();
+}
+
 void Supervisor::do_step() {
   switch (step_) {
     case Step::none: {
@@ -278,11 +285,13 @@ void Supervisor::do_step() {
       after(Step::abandon, kToDie);
       break;
     case Step::abandon:
+      if (waits_for_reader()) return after(Step::abandon, kSlowReader);
       for (const auto& agent : agents_)
         if (!agent->end) signal_group(agent->process(), SIGKILL);
       after(Step::leave, kToDie);
       break;
     case Step::leave:
+      if (waits_for_reader()) return after(Step::leave, kSlowReader);
       left_ = true;
       break;
   }

@@ -58,6 +58,7 @@ class Supervisor {
 
   void after(Step step, Duration time);
   void do_step();
+  [[nodiscard]] bool waits_for_reader();
 
   Cleanup cleanup_;  // first, so that it is the last to go
   const LaunchOptions& options_;

@@ -1,5 +1,6 @@
 #include "runner/launch/task_output.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +16,25 @@ constexpr std::size_t kMostLine = 64 << 10;
 constexpr std::size_t kMostQueue = 1 << 20;
 constexpr std::size_t kMostWritten = 256 << 10;  // then it is removed from a queue
 
+bool same_place(TaskStream a, TaskStream b) {
+  struct stat left {
+  }, right{};
+  return fstat(static_cast<int>(a), &left) == 0 && fstat(static_cast<int>(b), &right) == 0 &&
+         left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
+/// What of the text is written in one go: no more than PIPE_BUF bytes, which a pipe that is ready takes without
+/// waiting, and whole lines, unless there is none.
+std::string_view portion(std::string_view text) {
+  text = text.substr(0, PIPE_BUF);
+  const std::size_t end = text.rfind('\n');
+  return end == std::string_view::npos ? text : text.substr(0, end + 1);
+}
+
 }  // namespace
+
+TaskOutput::TaskOutput(bool numbered)
+    : numbered_(numbered), one_place_(same_place(TaskStream::out, TaskStream::error)) {}
 
 void TaskOutput::add_line(int task, TaskStream stream, std::string_view line) {
   queue(stream).text.append("[").append(std::to_string(task)).append("] ").append(line).append("\n");
@@ -52,11 +71,15 @@ void TaskOutput::end(int task) {
 
 void TaskOutput::write_to(TaskStream stream) {
   Queue& to = queue(stream);
-  if (to.left() == 0) return;
-  // A pipe that is ready takes PIPE_BUF bytes without waiting; our descriptors are shared, so they stay as they are.
-  const std::size_t size = std::min<std::size_t>(to.left(), PIPE_BUF);
-  const ssize_t written = write(static_cast<int>(stream), to.text.data() + to.written, size);
-  if (written > 0) to.written += static_cast<std::size_t>(written);
+  if (!may_write(stream)) return;
+  // Our descriptors are shared with whoever started us, so they stay as they are: a write may wait.
+  const std::string_view bytes = portion(std::string_view(to.text).substr(to.written));
+  const ssize_t written = write(static_cast<int>(stream), bytes.data(), bytes.size());
+  if (written > 0) {
+    to.written += static_cast<std::size_t>(written);
+    to.in_line = bytes[static_cast<std::size_t>(written) - 1] != '\n';
+    moved_ = true;
+  }
   if (to.left() == 0 || to.written > kMostWritten) to.text.erase(0, std::exchange(to.written, 0));
   if (written >= 0 || errno == EINTR || errno == EAGAIN) return;
   const std::string why = std::strerror(errno);
@@ -65,12 +88,18 @@ void TaskOutput::write_to(TaskStream stream) {
     say("warning: stdout: " + why + "; what tasks write there is dropped, the job goes on");
 }
 
+/// Whether there is something to write, and it comes not into the middle of the other stream's line.
+bool TaskOutput::may_write(TaskStream stream) const {
+  const Queue& other = queue(stream == TaskStream::out ? TaskStream::error : TaskStream::out);
+  return queue(stream).left() > 0 && !(numbered_ && one_place_ && other.in_line);
+}
+
 bool TaskOutput::full() const {
   return out_.left() + error_.left() > kMostQueue;
 }
 
 DescriptorWatch TaskOutput::watch(TaskStream stream) const {
-  return {static_cast<int>(stream), false, queue(stream).left() > 0, false};
+  return {static_cast<int>(stream), false, may_write(stream), false};
 }
 
 }  // namespace ferry

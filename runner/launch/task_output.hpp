@@ -16,7 +16,7 @@ enum class TaskStream : int { out = 1, error = 2 };  ///< values: the descriptor
 /// are. Never waits for a slow reader.
 class TaskOutput {
  public:
-  explicit TaskOutput(bool numbered) : numbered_(numbered) {}
+  explicit TaskOutput(bool numbered);
 
   /// Takes what a task wrote; a line that is not complete is kept until it is, or has 64 KiB.
   void take(int task, TaskStream stream, std::string_view bytes);
@@ -27,6 +27,8 @@ class TaskOutput {
 
   /// Writes as much as can be written to a descriptor that is `ready`. What nobody reads any more is dropped.
   void write_to(TaskStream stream);
+  /// Whether something was written since the last call: the reader may be slow, but reads.
+  [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
   /// Whether all is written.
   [[nodiscard]] bool empty() const { return out_.left() + error_.left() == 0; }
   /// Whether so much waits for the reader that tasks should wait too.
@@ -38,6 +40,7 @@ class TaskOutput {
     std::string text;
     std::size_t written = 0;  // of the text
     bool lost = false;        // nobody reads any more
+    bool in_line = false;     // the line that was written last is not complete
 
     [[nodiscard]] std::size_t left() const { return text.size() - written; }
   };
@@ -45,7 +48,11 @@ class TaskOutput {
   [[nodiscard]] const Queue& queue(TaskStream stream) const { return stream == TaskStream::out ? out_ : error_; }
   void add_line(int task, TaskStream stream, std::string_view line);
 
+  [[nodiscard]] bool may_write(TaskStream stream) const;
+
   bool numbered_;
+  bool one_place_;  // stdout and stderr go to the same file, pipe or terminal
+  bool moved_ = false;
   std::map<std::pair<int, TaskStream>, std::string> begun_;  // lines that are not complete
   Queue out_, error_;
 };

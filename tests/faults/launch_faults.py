@@ -4,6 +4,7 @@
 TASK_ENDS is task_ends.cpp, CHECKPOINT_JOB checkpoint_job.cpp, which prints a line in each step.
 """
 import os
+import select
 import signal
 import sys
 import tempfile
@@ -63,6 +64,16 @@ class Faults(unittest.TestCase):
             code, _, err = launched.run(FERRY, "-n", 3, "--", TASK_ENDS, how)
             self.assertEqual(code, 5)
             self.assertIn(says, err)
+
+    def test_060_what_a_failed_job_wrote_reaches_a_slow_reader(self):
+        lines, each = 1000, 1000
+        script = f'test $RANK = 0 || exec sleep 1000; yes {"x" * each} | head -n {lines}; exit 3'
+        with self.job("-n", 2, "--", "sh", "-c", script) as job:
+            while read := os.read(job.launcher.stdout.fileno(), 16 << 10):
+                job.said += read
+                select.select([], [], [], 0.1)  # as a terminal far away
+            self.assertEqual(job.end()[0], 3)
+            self.assertEqual(job.said.count(b"[0] " + b"x" * each + b"\n"), lines)
 
     def test_068_the_launcher_is_killed(self):
         with self.job("-n", 3, "--", "sh", "-c", STUBBORN) as job:

@@ -91,6 +91,14 @@ class Output(unittest.TestCase):
             lines = [line for line in out.splitlines() if line.startswith(f"[{task}] ")]
             self.assertEqual(lines, [f"[{task}] {task} line {i} {i:0300}" for i in range(3000)])
 
+    def test_lines_of_both_streams_in_one_place(self):
+        script = 'i=0; while [ $i -lt 300 ]; do printf "o%06000d\\n" $i; printf "e%0100d\\n" $i >&2; i=$((i+1)); done'
+        done = subprocess.run([FERRY, "launch", "-n", "2", "--", "sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=launched.SECONDS, check=True)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("[")]
+        self.assertEqual(sorted(lines), sorted(f"[{task}] {line}" for task in range(2) for i in range(300)
+                                               for line in (f"o{i:06000}", f"e{i:0100}")))
+
     def test_a_very_long_line(self):
         code, out, _ = launch("-n", 2, "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
         self.assertEqual(code, 0)
