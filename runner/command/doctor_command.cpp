@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/ranges.hpp"
 #include "base/text.hpp"
@@ -8,17 +8,11 @@
 #include "executor/job/cluster.hpp"
 #include "kernels/kernel.hpp"
 #include "runner/command/commands.hpp"
+#include "runner/command/doctor_report.hpp"
 #include "runner/command/machine.hpp"
 
 namespace ferry {
 namespace {
-
-/// A line of the report: a topic and a sentence for people, a key and values for programs (--json).
-struct Finding {
-  std::string topic;
-  std::string text;
-  nlohmann::json data;
-};
 
 Finding cpu_finding(const Machine& machine) {
   return {"cpu",
@@ -30,7 +24,8 @@ Finding cpu_finding(const Machine& machine) {
 Finding memory_finding(const Machine& machine) {
   return {"memory",
           human_bytes(machine.memory_bytes) + ", " + human_bytes(machine.free_bytes) + " available",
-          {{"bytes", machine.memory_bytes}, {"available_bytes", machine.free_bytes}}};
+          {{"bytes", machine.memory_bytes}, {"available_bytes", machine.free_bytes}},
+          true};
 }
 
 Finding kernels_finding() {
@@ -45,15 +40,17 @@ Finding shm_finding(const Machine& machine) {
           machine.shm_bytes == 0
               ? "none"
               : human_bytes(machine.shm_bytes) + ", " + human_bytes(machine.shm_free_bytes) + " free",
-          {{"bytes", machine.shm_bytes}, {"free_bytes", machine.shm_free_bytes}}};
+          {{"bytes", machine.shm_bytes}, {"free_bytes", machine.shm_free_bytes}},
+          true};
 }
 
-Finding launcher_finding() {
-  const auto variables = launcher_variables();
+/// `alone`: the job has no other tasks; else variables that differ by nature have "…" for people.
+Finding launcher_finding(bool alone) {
   std::string text;
   nlohmann::json data = nlohmann::json::object();
-  for (const auto& [name, value] : variables) {
-    text += (text.empty() ? "" : " ") + name + "=" + escaped(value);
+  for (const auto& [name, value] : launcher_variables()) {
+    const bool of_task = name.ends_with("RANK") || name.ends_with("PROCID");
+    text += (text.empty() ? "" : " ") + name + "=" + (of_task && !alone ? "…" : escaped(value));
     data[name] = value;
   }
   return {"launcher", text.empty() ? "none: started by hand" : text, data};
@@ -66,24 +63,19 @@ Finding mpi_finding() {
           {{"built", true}, {"version", mpi_version()}, {"thread_level", "MPI_THREAD_FUNNELED"}}};
 }
 
-/// The job that this process is in; joins it.
-Finding job_finding() {
-  const Cluster cluster = Cluster::connect();
-  nlohmann::json tasks = nlohmann::json::array();
-  std::string text = plural(static_cast<std::uint64_t>(cluster.size()), "task") + " over " +
-                     std::string(cluster.transport(cluster.rank()).name());
-  for (int task = 0; task < cluster.size(); ++task) {
-    const TaskInfo& info = cluster.topology().tasks[static_cast<std::size_t>(task)];
-    text += "\n             task " + std::to_string(task) + (task == cluster.rank() ? " (this one)" : "") + " on " +
-            info.host_name + ", " + plural(static_cast<std::uint64_t>(info.threads), "thread");
-    tasks.push_back({{"host", info.host_name}, {"threads", info.threads}});
-  }
-  return {"job",
-          text,
-          {{"task", cluster.rank()}, {"transport", cluster.transport(cluster.rank()).name()}, {"tasks", tasks}}};
+Finding threads_finding(const Cluster& cluster) {
+  const std::int32_t threads = cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].threads;
+  return {"threads", std::to_string(threads), threads};
 }
 
-std::vector<Finding> examine() {
+Finding job_finding(const Cluster& cluster) {
+  const std::string_view transport = cluster.transport(cluster.rank()).name();
+  return {"job",
+          plural(static_cast<std::uint64_t>(cluster.size()), "task") + " over " + std::string(transport),
+          {{"task", cluster.rank()}, {"tasks", cluster.size()}, {"transport", transport}}};
+}
+
+std::vector<Finding> examine(const Cluster& cluster) {
   const Machine machine = this_machine();
   return {
       {"ferry", FERRY_VERSION ", built by " FERRY_COMPILER, {{"version", FERRY_VERSION}, {"compiler", FERRY_COMPILER}}},
@@ -95,19 +87,27 @@ std::vector<Finding> examine() {
       {"gpus", "0: built without CUDA; --device sim simulates some", {{"count", 0}, {"why", "built without CUDA"}}},
       kernels_finding(),
       mpi_finding(),
-      launcher_finding(),
-      job_finding()};
+      launcher_finding(cluster.size() == 1),
+      threads_finding(cluster),
+      job_finding(cluster)};
+}
+
+/// What all tasks of the job find. All call it together.
+std::vector<TaskFindings> examine_all(const Cluster& cluster) {
+  const std::string mine = packed(examine(cluster)) + "\n";
+  const std::vector<std::uint8_t> all =
+      cluster.all_gather(std::span(reinterpret_cast<const std::uint8_t*>(mine.data()), mine.size()));
+  const std::string text(all.begin(), all.end());
+  const std::vector<std::string_view> lines = split(text, '\n');
+  std::vector<TaskFindings> tasks;
+  for (const TaskInfo& info : cluster.topology().tasks) tasks.push_back({info.host, unpacked(lines[tasks.size()])});
+  return tasks;
 }
 
 int doctor(bool as_json) {
-  nlohmann::json all = nlohmann::json::object();
-  std::string text;
-  for (const Finding& finding : examine()) {
-    all[finding.topic] = finding.data;
-    text += finding.topic + std::string(finding.topic.size() < 13 ? 13 - finding.topic.size() : 1, ' ') + finding.text +
-            "\n";
-  }
-  print(as_json ? all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : text);
+  const Cluster cluster = Cluster::connect();
+  const std::vector<TaskFindings> tasks = examine_all(cluster);
+  if (cluster.rank() == 0) print(as_json ? doctor_json(tasks) : doctor_text(tasks));
   return 0;
 }
 
@@ -119,7 +119,7 @@ void add_doctor_command(CLI::App& app, Action& action) {
   command->add_flag("--json", *as_json, "As one JSON object");
   add_examples(*command, R"(
     ferry doctor                    this machine
-    mpirun -np 2 ferry doctor       what each task of a job finds)");
+    mpirun -np 2 ferry doctor       what all tasks of a job find, in one table; differences have a star)");
   command->callback([&action, as_json] { action = [as_json] { return doctor(*as_json); }; });
 }
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Tests `ferry launch` on this host with commands of all kinds: launch_test.py FERRY"""
 import hashlib
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +68,20 @@ class Ends(unittest.TestCase):
         self.assertEqual(sorted(out.splitlines()), ["[0] 0 2 0 2 127.0.0.1 1 a b", "[1] 1 2 1 2 127.0.0.1 1 a b"])
         code, _, err = launch("-n", 1, "--", "sh", "-c", 'test -z "$PMI_RANK"', env=dict(os.environ, PMI_RANK="7"))
         self.assertEqual(code, 0, err)
+
+    def test_the_doctor_sees_all_tasks(self):
+        unlike = 'ulimit -n $((200 + RANK / 2)); exec "$0" doctor "$@"'
+        code, out, err = launch("-n", 3, "--", "sh", "-c", unlike, FERRY)
+        self.assertEqual(code, 0, err)
+        for line in (r"\[0\] descriptors \* +tasks 0-1 +200", r"\[0\] +task 2 +201", r"\[0\] kernels +cpu.*", r"\[0\] job +3 tasks over tcp",
+                     r"\[0\] \* differs between tasks"):
+            self.assertEqual(len(re.findall(f"^{line}$", out, re.M)), 1, line + " in\n" + out)
+        self.assertNotRegex(out, r"(?m)^\[[12]\]")
+        code, out, err = launch("-n", 3, "--", "sh", "-c", unlike, FERRY, "--json")
+        self.assertEqual(code, 0, err)
+        found = json.loads(re.sub(r"(?m)^\[0\] ", "", out))
+        self.assertEqual([task["descriptors"] for task in found["tasks"]], [200, 200, 201])
+        self.assertEqual(found["differ"], ["descriptors"])
 
     def test_words_are_the_commands_own(self):
         self.assertEqual(launch("-n", 1, "--", "sh", "-c", "[ -d / ]")[0], 0)
