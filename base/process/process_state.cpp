@@ -1,8 +1,11 @@
 #include "base/process/process_state.hpp"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
@@ -45,7 +48,74 @@ std::string stat_text(std::int64_t pid) {
   return system_text(("/proc/" + std::to_string(pid) + "/stat").c_str());
 }
 
+struct SystemCall {
+  long number;
+  const char* name;
+  bool has_file = false;  ///< its first argument is a descriptor
+};
+
+/// Those in which a thread may sleep for long.
+constexpr SystemCall kSystemCalls[] = {
+    {SYS_read, "read", true},
+    {SYS_readv, "readv", true},
+    {SYS_pread64, "pread", true},
+    {SYS_write, "write", true},
+    {SYS_writev, "writev", true},
+    {SYS_pwrite64, "pwrite", true},
+    {SYS_fsync, "fsync", true},
+    {SYS_fdatasync, "fdatasync", true},
+    {SYS_flock, "flock", true},
+    {SYS_fcntl, "fcntl", true},
+    {SYS_ioctl, "ioctl", true},
+    {SYS_connect, "connect", true},
+    {SYS_accept, "accept", true},
+    {SYS_accept4, "accept4", true},
+    {SYS_recvfrom, "recv", true},
+    {SYS_recvmsg, "recvmsg", true},
+    {SYS_sendto, "send", true},
+    {SYS_sendmsg, "sendmsg", true},
+    {SYS_openat, "openat"},
+    {SYS_futex, "futex"},
+    {SYS_nanosleep, "nanosleep"},
+    {SYS_clock_nanosleep, "nanosleep"},
+    {SYS_wait4, "wait4"},
+    {SYS_waitid, "waitid"},
+    {SYS_ppoll, "poll"},
+    {SYS_pselect6, "select"},
+    {SYS_epoll_pwait, "epoll_wait"},
+#ifdef SYS_poll  // machines that came later lack these
+    {SYS_poll, "poll"},
+    {SYS_select, "select"},
+    {SYS_epoll_wait, "epoll_wait"},
+    {SYS_pause, "pause"},
+#endif
+};
+
+/// What a descriptor of this process is open to: a path, "pipe:[4711]"; empty when it is not open.
+std::string file_of(std::uint64_t descriptor) {
+  std::array<char, 256> room{};
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t size = readlink(link.c_str(), room.data(), room.size());
+  return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
 }  // namespace
+
+std::int64_t this_thread_number() {
+  return syscall(SYS_gettid);
+}
+
+std::string sleeps_in(std::int64_t thread) {
+  // "NUMBER 0xARGUMENT …"; "running"; "-1 …" outside of a system call
+  const std::string text = system_text(("/proc/self/task/" + std::to_string(thread) + "/syscall").c_str());
+  char* end = nullptr;
+  const long number = std::strtol(text.c_str(), &end, 10);
+  if (end == text.c_str() || number < 0) return {};
+  const auto* const call = std::ranges::find(kSystemCalls, number, &SystemCall::number);
+  if (call == std::end(kSystemCalls)) return "system call " + std::to_string(number);
+  const std::string file = call->has_file ? file_of(std::strtoull(end, nullptr, 16)) : std::string();
+  return file.empty() ? call->name : call->name + (" of " + file);
+}
 
 ProcessId this_process() {
   const auto pid = static_cast<std::int64_t>(getpid());

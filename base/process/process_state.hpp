@@ -24,6 +24,11 @@ enum class ProcessState : std::uint8_t {
 [[nodiscard]] ProcessState state_of(const ProcessId& process);
 /// Equal in two processes of one machine if each sees the other under its process number. Thread-safe.
 [[nodiscard]] std::string process_namespace();
+/// The calling thread, as the system numbers it.
+[[nodiscard]] std::int64_t this_thread_number();
+/// The system call in which a thread of this process sleeps, and the file it concerns if there is one: "read of
+/// /data/a.csv", "futex". Empty when the thread runs or has ended, or where the system tells nothing. Thread-safe.
+[[nodiscard]] std::string sleeps_in(std::int64_t thread);
 /// CPU time that all threads of this process have used, in seconds. Thread-safe.
 [[nodiscard]] double process_cpu_seconds();
 /// CPU time that the calling thread has used, in seconds.

@@ -4,9 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <string>
+#include <thread>
+
+#include "base/system/clock.hpp"
+#include "base/system/system_file.hpp"
 
 using namespace ferry;
+using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("base/process_state");
 
@@ -42,6 +49,31 @@ TEST_CASE("a later process with the same number is another one") {
   CHECK(state_of(id) == ProcessState::running);
   ++id.start;
   CHECK(state_of(id) == ProcessState::gone);
+}
+
+TEST_CASE("a thread that sleeps says in which system call, and on what file") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  std::atomic<std::int64_t> number{0};
+  std::thread reader([&] {
+    number = this_thread_number();
+    char byte = 0;
+    while (read(ends[0], &byte, 1) == 1) {
+    }
+  });
+  std::string told;
+  if (system_text("/proc/self/syscall").empty()) {
+    MESSAGE("the system does not tell");
+  } else {
+    for (const TimePoint end = system_clock().now() + 60s; !told.starts_with("read of ") && system_clock().now() < end;
+         std::this_thread::yield())
+      told = sleeps_in(number);
+    CHECK(told.starts_with("read of pipe:["));
+  }
+  close(ends[1]);
+  reader.join();
+  close(ends[0]);
+  CHECK(sleeps_in(-1).empty());
 }
 
 TEST_SUITE_END();
