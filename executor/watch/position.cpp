@@ -2,11 +2,30 @@
 
 #include <utility>
 
+#include "base/process/process_state.hpp"
+#include "base/text.hpp"
+
 namespace ferry {
+namespace {
+
+/// A task that has been outside of the session for so long may be stuck there.
+constexpr std::chrono::seconds kLongOutside{1};
+
+std::int64_t thread_number() {
+  thread_local const std::int64_t number = this_thread_number();
+  return number;
+}
+
+}  // namespace
+
+Position::Position(int task) : thread_(thread_number()) {
+  last_.task = task;
+}
 
 Position::Call::Call(Position* position, std::string what) : position_(position) {
   if (position_ == nullptr) return;
   const std::lock_guard lock(position_->mutex_);
+  position_->thread_ = thread_number();
   before_ = std::exchange(position_->call_, std::move(what));
 }
 
@@ -71,6 +90,8 @@ Pulse Position::pulse(TimePoint now, bool busy) {
   }
   if (since_ == TimePoint() || !pulse.alike(last_)) since_ = now;
   pulse.age = now - since_;
+  if (pulse.doing == Pulse::Doing::outside && !pulse.busy && pulse.age >= kLongOutside)
+    pulse.text = escaped(sleeps_in(thread_));
   last_ = pulse;
   return pulse;
 }

@@ -32,7 +32,8 @@ struct Awaited {
 /// One per task. The task's thread reports; the watch's thread calls pulse(). What is reported often costs a store.
 class Position {
  public:
-  explicit Position(int task) { last_.task = task; }
+  /// Made by the task's thread, or by one that stands for it until its first call.
+  explicit Position(int task);
 
   /// A call of the session, in words, while it lives. Calls may nest.
   class Call {
@@ -70,6 +71,7 @@ class Position {
 
  private:
   std::mutex mutex_;
+  std::int64_t thread_;  ///< of the task
   std::optional<std::string> call_;
   const RunningPlan* plan_ = nullptr;
   std::optional<Awaited> awaited_;

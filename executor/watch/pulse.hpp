@@ -26,7 +26,7 @@ struct Pulse {
   Duration age{};                       ///< how long nothing of the above has changed
   std::uint64_t where = 0;              ///< waiting: equal on tasks that wait in the same collective; else 0
   std::vector<std::int64_t> awaited{};  ///< waiting: the tasks that it needs something from
-  std::string text{};                   ///< in words: "MatMul 'h' at train.cpp:40"
+  std::string text{};                   ///< in words: "MatMul 'h' at train.cpp:40"; outside: what it sleeps in
 
   [[nodiscard]] bool alike(const Pulse& other) const {
     return doing == other.doing && steps == other.steps && spot == other.spot && where == other.where;

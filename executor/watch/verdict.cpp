@@ -132,7 +132,8 @@ std::string doing_text(const Sighting& task) {
   const std::string since = lasts ? ", for " + seconds_text(task.pulse.age) : std::string();
   switch (task.pulse.doing) {
     case Doing::outside:
-      return "runs the program's own code, outside of the session" + since;
+      return "runs the program's own code, outside of the session" + since +
+             (task.pulse.text.empty() ? "" : ", asleep in " + task.pulse.text);
     case Doing::inside:
       return "is in " + task.pulse.text + since;
     case Doing::computing:
