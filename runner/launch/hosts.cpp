@@ -116,7 +116,11 @@ std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view
     const auto words = words_of(line.substr(0, line.find('#')));
     if (words.empty()) continue;
     LaunchHost host = reader.host(words.front());
+    const int named = host.slots;
+    const bool has_slots = words.front().size() > host.name.size() && words.front().back() != ']';
     for (const std::string_view word : std::span(words).subspan(1)) reader.set(host, word);
+    if (has_slots && host.slots != named)
+      reader.fail(in_quotes(words.front()) + " contradicts slots=" + std::to_string(host.slots));
     if (host.slots > host.most)
       reader.fail("slots=" + std::to_string(host.slots) + " is more than max_slots=" + std::to_string(host.most));
     for (const LaunchHost& before : hosts)

@@ -78,6 +78,9 @@ TEST_CASE("047 a hostfile's mistakes are told with their line") {
   CHECK(says(hostfile_error("h1 slots=99999999999"), "hosts.txt:1"));
   CHECK(says(hostfile_error("h1:2:3"), "hosts.txt:1"));
   CHECK(says(hostfile_error("h1 slots=4 max_slots=2"), "hosts.txt:1: slots=4 is more than max_slots=2"));
+  CHECK(says(hostfile_error("h0\nh1:2 slots=3"), "hosts.txt:2: \"h1:2\" contradicts slots=3"));
+  CHECK(says(hostfile_error("[::1]:2 slots=3"), "hosts.txt:1: \"[::1]:2\" contradicts slots=3"));
+  CHECK(shown(parse_hostfile("f", "h1:2 slots=2\n[::1] slots=3")) == "h1:2 ::1:3");
   CHECK(says(hostfile_error("-oX"), "hosts.txt:1: \"-oX\" is no name of a host"));
   CHECK(says(hostfile_error("h1\x01"), "hosts.txt:1: \"h1\\x01\" is no name of a host"));
   CHECK(says(hostfile_error("# nobody\n"), "hosts.txt: it names no host"));
