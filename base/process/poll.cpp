@@ -44,7 +44,11 @@ void wait_ready(std::span<DescriptorWatch> watched, const Deadline& deadline) {
 SignalQueue::SignalQueue(std::initializer_list<int> signals) {
   sigset_t queued;
   sigemptyset(&queued);
-  for (const int signal : signals) sigaddset(&queued, signal);
+  for (const int signal : signals) {
+    sigaddset(&queued, signal);
+    // A parent may have left it ignored, and then no child's end is ever told.
+    if (signal == SIGCHLD) ::signal(SIGCHLD, SIG_DFL);
+  }
   pthread_sigmask(SIG_BLOCK, &queued, &before_);
   descriptor_ = Descriptor(signalfd(-1, &queued, SFD_CLOEXEC | SFD_NONBLOCK));
   if (descriptor_.open()) return;

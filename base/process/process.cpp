@@ -66,8 +66,10 @@ std::vector<char*> ending_with_null(std::vector<std::string>& texts) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (dies && replace(program.in, STDIN_FILENO) && replace(program.out, STDOUT_FILENO) &&
-      replace(program.error, STDERR_FILENO))
-    execvpe(words[0], words, environment);
+      replace(program.error, STDERR_FILENO)) {
+    environ = const_cast<char**>(environment);  // its PATH is where the program is looked for
+    execvp(words[0], words);
+  }
   const int error = errno;
   static_cast<void>(!write(said, &error, sizeof error));
   _exit(1);

@@ -19,7 +19,7 @@ struct Pipe {
 
 /// A program to start.
 struct ProgramStart {
-  std::vector<std::string> arguments;                         ///< [0] is looked for in PATH unless it has a slash
+  std::vector<std::string> arguments;  ///< [0] is looked for in its own PATH unless it has a slash
   std::vector<std::pair<std::string, std::string>> set = {};  ///< variables besides those of this process
   std::vector<std::string> unset = {};                        ///< variables of this process that it does not get
   int in = -1, out = -1, error = -1;  ///< become its stdin, stdout and stderr; -1: those of this process

@@ -42,6 +42,16 @@ class Ends(unittest.TestCase):
             self.assertEqual(code, 3)
             self.assertEqual(job.processes(), [])
 
+    def test_ends_are_noticed_where_the_parent_ignores_them(self):
+        done = subprocess.run(["sh", "-c", 'trap "" CHLD; exec "$0" launch -n 2 -- sh -c "exit 7"', FERRY], capture_output=True,
+                              timeout=launched.SECONDS, check=False)
+        self.assertEqual(done.returncode, 7)
+
+    def test_the_command_is_looked_for_in_the_path_of_the_task(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink("/bin/echo", Path(folder) / "only-here")
+            self.assertEqual(launch("-n", 1, "-x", f"PATH={folder}", "only-here", "found"), (0, "found\n", ""))
+
     def test_a_command_that_is_not_there(self):
         code, out, err = launch("-n", 2, "no-such-command")
         self.assertEqual((code, out), (2, ""))
