@@ -1,4 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -15,11 +17,18 @@ namespace ferry {
 namespace {
 
 constexpr int kMostRestarts = 1'000'000;
+/// What tasks are told by the launcher and its agents.
+constexpr std::array<std::string_view, 8> kLaunchVariables = {
+    "RANK",        "WORLD_SIZE",  "LOCAL_RANK",   "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR", "MASTER_PORT", "FERRY_SECRET", "FERRY_RENDEZVOUS_SERVED"};
 
 /// "NAME=VALUE"; a NAME alone has the value that it has here.
 std::string variable_of(const std::string& text) {
   const std::string name = text.substr(0, text.find('='));
   if (name.empty()) throw Error(Code::usage, "-x " + escaped(text) + ": no name").hint("-x NAME=VALUE");
+  if (std::find(kLaunchVariables.begin(), kLaunchVariables.end(), name) != kLaunchVariables.end())
+    throw Error(Code::usage, "-x " + escaped(text) + ": ferry launch itself gives each task its " + name)
+        .hint(name == "MASTER_ADDR" ? "--interface NAME" : "leave it out");
   if (name.size() < text.size()) return text;
   const char* value = std::getenv(name.c_str());
   if (value == nullptr)
@@ -35,9 +44,10 @@ bool takes_next(const CLI::App& command, const std::string& word) {
 }
 
 void add_where_options(CLI::App& command, LaunchOptions& options) {
-  within(command.add_option("-n,--tasks", options.tasks,
-                            "How many tasks; without it one for each slot of the hosts, or core of this one"),
-         1, kMostTasks);
+  within(
+      command.add_option("-n,--tasks", options.tasks,
+                         "How many tasks (or -np N); without it one for each slot of the hosts, or core of this one"),
+      1, kMostTasks);
   within(command.add_option("--ppn", options.per_host,
                             "How many on each host (or -ppn K); without it as many as it has slots"),
          1, kMostTasks)
@@ -89,8 +99,10 @@ std::vector<std::string> take_launched(const CLI::App& app, int& argc, char** ar
   const CLI::App& command = *app.get_subcommand("launch");
   int end = 2;
   while (end < argc && argv[end][0] == '-' && std::strcmp(argv[end], "--") != 0) {
-    static char per_host[] = "--ppn";
-    if (std::strcmp(argv[end], "-ppn") == 0) argv[end] = per_host;  // CLI11 would read it as -p pn
+    // As mpirun has them; CLI11 would read -p pn and -n p.
+    static char per_host[] = "--ppn", tasks[] = "--tasks";
+    if (std::strcmp(argv[end], "-ppn") == 0) argv[end] = per_host;
+    if (std::strcmp(argv[end], "-np") == 0) argv[end] = tasks;
     end += takes_next(command, argv[end]) ? 2 : 1;
   }
   end = std::min(end, argc);

@@ -61,6 +61,7 @@ class Ends(unittest.TestCase):
         for words, says in {("-n", "0", "true"): "--tasks 0: not a whole number", ("-n", "2"): "ferry launch: no command",
                             ("--host", "a", "true"): "--hosts?", ("-n", "3", "--hosts", "localhost:2", "true"): "room for 2 tasks",
                             ("--hosts", "a", "--hostfile", "b", "true"): "excludes", ("-x", "NOT_SET_HERE", "true"): "it is not set here",
+                            ("-x", "RANK=3", "true"): "-x RANK=3: ferry launch itself gives each task its RANK",
                             ("-n", "1", "--interface", "no-such", "true"): "no-such"}.items():
             code, out, err = launch(*words)
             self.assertEqual((code, out), (2, ""), words)
@@ -97,6 +98,7 @@ class Ends(unittest.TestCase):
         self.assertEqual(launch("-n", 1, "--", "sh", "-c", "[ -d / ]")[0], 0)
         self.assertEqual(launch("-n1", "printf", "%s,", "-n", "[a,b]", "--", "run", "")[1], "-n,[a,b],--,run,,")
         self.assertEqual(launch("-ppn", 2, "echo", "-n")[:2], (0, ""))
+        self.assertEqual(sorted(launch("-np", 2, "echo", "-np")[1].splitlines()), ["[0] -np", "[1] -np"])
 
 
 class Output(unittest.TestCase):
