@@ -1,6 +1,5 @@
 #include "base/process/process.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -16,7 +15,6 @@
 
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
-#include "base/system/system_file.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -75,26 +73,6 @@ std::vector<char*> ending_with_null(std::vector<std::string>& texts) {
   _exit(1);
 }
 
-/// The parent's id, from the text of /proc/ID/stat: "ID (NAME) STATE PARENT …", where NAME may have anything in it.
-pid_t parent_in(const std::string& stat) {
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos || name_end + 4 > stat.size()) return 0;
-  return std::atoi(stat.c_str() + name_end + 4);
-}
-
-void kill_children() {
-  DIR* all = opendir("/proc");
-  if (all == nullptr) return;
-  const pid_t self = getpid();
-  while (const dirent* entry = readdir(all)) {
-    const pid_t process = std::atoi(entry->d_name);
-    if (process <= 0) continue;
-    if (parent_in(system_text(("/proc/" + std::string(entry->d_name) + "/stat").c_str())) == self)
-      kill(process, SIGKILL);
-  }
-  closedir(all);
-}
-
 }  // namespace
 
 Pipe make_pipe() {
@@ -133,16 +111,21 @@ std::optional<ProcessEnd> next_ended_child() noexcept {
   return ProcessEnd{.process = process, .exit_code = WEXITSTATUS(status)};
 }
 
-void adopt_orphans() noexcept {
+std::vector<ProcessId> adopt_orphans() {
+  std::vector<ProcessId> before = child_processes();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  return before;
 }
 
-void kill_descendants() noexcept {
+void kill_descendants(std::span<const ProcessId> spared) {
   // Those of a killed child become children themselves, so it takes several rounds.
   for (const Deadline patience(system_clock(), kKillPatience); !patience.expired(); system_clock().sleep(kKillLook)) {
-    kill_children();
+    std::vector<ProcessId> children = child_processes();
+    std::erase_if(children,
+                  [&](const ProcessId& one) { return std::find(spared.begin(), spared.end(), one) != spared.end(); });
+    if (children.empty()) return;
+    for (const ProcessId& child : children) kill(static_cast<pid_t>(child.pid), SIGKILL);
     while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
-    if (waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
   }
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/process/descriptor.hpp"
+#include "base/process/process_state.hpp"
 
 namespace ferry {
 
@@ -47,12 +49,12 @@ struct ProcessEnd {
 [[nodiscard]] std::optional<ProcessEnd> next_ended_child() noexcept;
 
 /// From now on this process becomes the parent of descendants whose own parent has ended, so that
-/// kill_descendants() finds them.
-void adopt_orphans() noexcept;
+/// kill_descendants() finds them. Returns the children that it has already, from before an exec.
+[[nodiscard]] std::vector<ProcessId> adopt_orphans();
 
-/// Kills all children of this process and, after adopt_orphans(), all that they have started, and waits for their ends,
-/// for a second at most. next_ended_child() does not tell of those.
-void kill_descendants() noexcept;
+/// Kills all children of this process but those `spared` and, after adopt_orphans(), all that they have started, and
+/// waits for their ends, for a second at most. next_ended_child() does not tell of those.
+void kill_descendants(std::span<const ProcessId> spared);
 
 /// Sends a signal to all processes of the group that start_program() made for `process`.
 void signal_group(int process, int signal) noexcept;

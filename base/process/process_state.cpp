@@ -1,5 +1,6 @@
 #include "base/process/process_state.hpp"
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <string_view>
 
 #include "base/system/system_file.hpp"
@@ -18,10 +20,11 @@ namespace {
 /// Of /proc/PID/stat: the fields after the program's name, which may have any characters.
 struct Stat {
   char state = 'R';
+  std::int64_t parent = 0;
   std::uint64_t start = 0;
 };
 
-constexpr int kStartField = 22, kStateField = 3;
+constexpr int kStateField = 3, kParentField = 4, kStartField = 22;
 
 Stat stat_of(std::string_view text) {
   Stat stat;
@@ -33,6 +36,7 @@ Stat stat_of(std::string_view text) {
     const std::size_t space = text.find(' ');
     if (space == std::string_view::npos) return stat;
     text.remove_prefix(space + 1);
+    if (field + 1 == kParentField) stat.parent = std::atoll(std::string(text.substr(0, text.find(' '))).c_str());
   }
   stat.start = std::strtoull(std::string(text.substr(0, text.find(' '))).c_str(), nullptr, 10);
   return stat;
@@ -139,6 +143,19 @@ ProcessState state_of(const ProcessId& process) {
     default:
       return ProcessState::running;
   }
+}
+
+std::vector<ProcessId> child_processes() {
+  std::vector<ProcessId> children;
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc"), &closedir);
+  if (all == nullptr) return children;
+  while (const dirent* entry = readdir(all.get())) {
+    const std::int64_t pid = std::atoll(entry->d_name);
+    if (pid <= 0) continue;
+    const Stat stat = stat_of(stat_text(pid));
+    if (stat.parent == getpid()) children.push_back({pid, stat.start});
+  }
+  return children;
 }
 
 std::string process_namespace() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ferry {
 
@@ -10,6 +11,8 @@ namespace ferry {
 struct ProcessId {
   std::int64_t pid = 0;
   std::uint64_t start = 0;  ///< clock ticks since the machine's boot; 0: not known
+
+  bool operator==(const ProcessId&) const = default;
 };
 
 enum class ProcessState : std::uint8_t {
@@ -22,6 +25,8 @@ enum class ProcessState : std::uint8_t {
 [[nodiscard]] ProcessId this_process();
 /// `running`, too, where the system tells nothing. Thread-safe.
 [[nodiscard]] ProcessState state_of(const ProcessId& process);
+/// The children of this process, zombies too; none where the system tells nothing. Thread-safe.
+[[nodiscard]] std::vector<ProcessId> child_processes();
 /// Equal in two processes of one machine if each sees the other under its process number. Thread-safe.
 [[nodiscard]] std::string process_namespace();
 /// The calling thread, as the system numbers it.

@@ -44,12 +44,12 @@ class Agent {
   Agent(Descriptor in, Descriptor out) : signals_({SIGCHLD}), wire_(std::move(in), std::move(out), {}) {}
 
   int run() {
-    adopt_orphans();
+    const std::vector<ProcessId> others = adopt_orphans();
     wire_.say_raw(kAgentBegins);
     const AgentHello hello{FERRY_VERSION, this_host_name(), ranges(this_machine().mask), launcher_address()};
     wire_.say(LaunchFrameKind::hello, 0, hello.data());
     while (!done_ && !wire_.closed()) turn();
-    kill_descendants();
+    kill_descendants(others);
     finish();
     return 0;
   }

@@ -47,10 +47,10 @@ void tell(const JobEnd& end) {
 
 int launch(const LaunchOptions& options) {
   const std::vector<HostTasks> placed = placed_tasks(options);
-  adopt_orphans();
+  const std::vector<ProcessId> others = adopt_orphans();
   SignalQueue signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT});
   for (int restart = 1;; ++restart) {
-    const JobEnd end = Supervisor(options, placed, signals).run();
+    const JobEnd end = Supervisor(options, placed, others, signals).run();
     if (!end.failure) return 0;
     tell(end);
     if (restart > options.restarts || !may_help(end)) return end.failure->code;

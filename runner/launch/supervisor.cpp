@@ -42,8 +42,10 @@ int number_at(const std::vector<std::string>& texts, std::size_t at) {
 
 }  // namespace
 
-Supervisor::Supervisor(const LaunchOptions& options, std::span<const HostTasks> placed, SignalQueue& signals)
-    : options_(options),
+Supervisor::Supervisor(const LaunchOptions& options, std::span<const HostTasks> placed,
+                       std::span<const ProcessId> others, SignalQueue& signals)
+    : cleanup_{others},
+      options_(options),
       signals_(signals),
       folder_(this_folder()),
       output_(placed.size() > 1 || placed.front().count > 1),

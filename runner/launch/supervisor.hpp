@@ -26,8 +26,10 @@ struct JobEnd {
 
 class Supervisor {
  public:
-  /// `signals` has all that the launcher handles, and SIGCHLD; `placed` is not empty.
-  Supervisor(const LaunchOptions& options, std::span<const HostTasks> placed, SignalQueue& signals);
+  /// `signals` has all that the launcher handles, and SIGCHLD; `placed` is not empty; `others` are children of this
+  /// process that are none of the job's.
+  Supervisor(const LaunchOptions& options, std::span<const HostTasks> placed, std::span<const ProcessId> others,
+             SignalQueue& signals);
 
   /// Runs the job to its end; called once. None of its processes is left on this host.
   [[nodiscard]] JobEnd run();
@@ -38,7 +40,8 @@ class Supervisor {
 
   /// Whatever happens, none of the job's processes stays.
   struct Cleanup {
-    ~Cleanup() { kill_descendants(); }
+    std::span<const ProcessId> others;
+    ~Cleanup() { kill_descendants(others); }
   };
 
   void turn();

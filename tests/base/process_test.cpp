@@ -81,14 +81,27 @@ TEST_CASE("what cannot be started is an error that says why") {
 }
 
 TEST_CASE("descendants are killed even when they have left group and parent") {
-  adopt_orphans();
+  const auto spared = adopt_orphans();
+  CHECK(spared.empty());
   Pipe out = make_pipe();
   start_shell("(setsid sh -c 'echo; exec sleep 1000' & ); exec sleep 1000", out);
   char line = 0;
   REQUIRE(read(out.reader.get(), &line, 1) == 1);
-  kill_descendants();
+  kill_descendants(spared);
   CHECK(all_written(out.reader).empty());
   CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("children from before are not killed") {
+  const int before = start_program({.arguments = {"sleep", "1000"}});
+  const auto spared = adopt_orphans();
+  REQUIRE(spared.size() == 1);
+  CHECK(spared.front().pid == before);
+  static_cast<void>(start_program({.arguments = {"sleep", "1000"}}));
+  kill_descendants(spared);
+  CHECK(child_processes() == spared);
+  kill_descendants({});
+  CHECK(child_processes().empty());
 }
 
 TEST_CASE("signals are queued, and started programs have none blocked") {

@@ -47,6 +47,13 @@ class Ends(unittest.TestCase):
                               timeout=launched.SECONDS, check=False)
         self.assertEqual(done.returncode, 7)
 
+    def test_children_from_before_stay(self):
+        script = 'sleep 1000 >&2 & echo $!; exec "$0" launch -n 2 true'
+        done = subprocess.run(["sh", "-c", script, FERRY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              timeout=launched.SECONDS, check=False)
+        os.kill(int(done.stdout.split()[0]), signal.SIGKILL)  # raises if it is gone
+        self.assertEqual(done.returncode, 0)
+
     def test_the_command_is_looked_for_in_the_path_of_the_task(self):
         with tempfile.TemporaryDirectory() as folder:
             os.symlink("/bin/echo", Path(folder) / "only-here")
