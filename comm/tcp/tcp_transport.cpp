@@ -16,9 +16,9 @@ namespace {
 using std::chrono::microseconds;
 using tcp::Job, tcp::Kind;
 
-constexpr int kAllEvery = 32;                         // tests of one message between looks at all connections
-constexpr microseconds kLongestWait{1000};            // of exchange(), between looks at the deadline
-constexpr microseconds kSpin{200}, kShortestSpin{5};  // of idle(); the second where threads outnumber cores
+constexpr int kAllEvery = 32;                          // tests of one message between looks at all connections
+constexpr microseconds kLongestWait{1000};             // of exchange(), between looks at the deadline
+constexpr microseconds kSpin{2000}, kShortestSpin{5};  // of idle(); the second where threads outnumber cores
 
 /// The jobs of this process, for leave_tcp().
 struct Jobs {
