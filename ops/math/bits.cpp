@@ -8,24 +8,16 @@ namespace {
 
 constexpr std::string_view kNotDifferentiable = "its result is not a floating-point number";
 
-constexpr OpDef kBitAnd{
-    .name = "BitAnd", .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
-constexpr OpDef kBitOr{
-    .name = "BitOr", .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
-constexpr OpDef kBitXor{
-    .name = "BitXor", .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
-constexpr OpDef kShiftLeft{.name = "ShiftLeft",
-                           .types = "T,T->T",
-                           .T = kInts,
-                           .index = kBinary,
-                           .flags = kExact,
-                           .no_grad = kNotDifferentiable};
-constexpr OpDef kShiftRight{.name = "ShiftRight",
-                            .types = "T,T->T",
-                            .T = kInts,
-                            .index = kBinary,
-                            .flags = kExact,
-                            .no_grad = kNotDifferentiable};
+constexpr OpDef bit_op(std::string_view name) {
+  return {
+      .name = name, .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+}
+
+constexpr OpDef kBitAnd = bit_op("BitAnd");
+constexpr OpDef kBitOr = bit_op("BitOr");
+constexpr OpDef kBitXor = bit_op("BitXor");
+constexpr OpDef kShiftLeft = bit_op("ShiftLeft");
+constexpr OpDef kShiftRight = bit_op("ShiftRight");
 
 constexpr const OpDef* kBitOps[] = {&kBitAnd, &kBitOr, &kBitXor, &kShiftLeft, &kShiftRight};
 
