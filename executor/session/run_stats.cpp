@@ -4,6 +4,7 @@
 
 #include "base/blob.hpp"
 #include "base/error.hpp"
+#include "executor/watch/straggler_judge.hpp"
 
 namespace ferry {
 namespace {
@@ -37,6 +38,7 @@ std::string packed(const LastRun& run, int threads, int task) {
   add(writer, executor.measured());
   add(writer, planned_traffic(plan, task, executor.region_runs()));
   writer.add(run.wire.messages).add(run.wire.bytes).add(executor.arena_bytes()).add(planned_bytes);
+  add(run.what->timer ? run.what->timer->times() : WorkTimes(), writer);
   writer.add(run.times.count()).add(run.times.least()).add(run.times.median()).add(run.times.most());
   return writer.take();
 }
@@ -49,6 +51,7 @@ RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
     const auto all = member.exchange(packed(run, threads, member.task()));
     RunStats stats;
     stats.fingerprint = run.what->planned->fingerprint;
+    std::vector<WorkTimes> times;
     for (std::size_t t = 0; t < all.size(); ++t) {
       BlobReader reader(all[t]);
       TaskStats task;
@@ -62,6 +65,9 @@ RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
       task.wire_bytes = reader.number();
       task.peak_bytes = static_cast<std::uint64_t>(reader.number());
       task.planned_peak_bytes = static_cast<std::uint64_t>(reader.number());
+      const WorkTimes& work = times.emplace_back(read_work_times(reader));
+      task.computing_seconds = work.computing();
+      task.waiting_seconds = work.waiting;
       if (t == 0) {
         stats.steps = reader.number();
         stats.min_seconds = reader.real();
@@ -70,6 +76,7 @@ RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
       }
       stats.tasks.push_back(std::move(task));
     }
+    stats.stragglers = judge_stragglers(times);
     return stats;
   });
 }

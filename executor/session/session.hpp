@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executor/job/cluster.hpp"
+#include "executor/watch/straggler.hpp"
 #include "graph/graph.hpp"
 #include "graph/types/tensor.hpp"
 #include "placement/plan/plan.hpp"
@@ -64,6 +65,8 @@ struct TaskStats {
   Traffic measured, planned;
   std::int64_t wire_messages = 0, wire_bytes = 0;  ///< what the transport sent, including chunks and headers
   std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;
+  /// In a step, medians over those that were timed; 0 if none was: in a job of one task or a run of few steps.
+  double computing_seconds = 0, waiting_seconds = 0;
 };
 
 struct RunStats {
@@ -71,6 +74,7 @@ struct RunStats {
   std::int64_t steps = 0;
   double min_seconds = 0, median_seconds = 0, max_seconds = 0;  ///< of a step, measured on task 0
   std::vector<TaskStats> tasks;                                 ///< of all tasks, on every task
+  std::vector<Straggler> stragglers;                            ///< the tasks that the others wait for, ascending
 };
 
 /// A run: the values asked for, ops run for their effect, feeds, and the number of steps.

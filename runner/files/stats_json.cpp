@@ -26,9 +26,22 @@ Json task_json(const TaskStats& task) {
   add_traffic(json, task.measured, task.peak_bytes);
   json["wire_messages"] = task.wire_messages;
   json["wire_bytes"] = task.wire_bytes;
+  json["computing_seconds"] = task.computing_seconds;
+  json["waiting_seconds"] = task.waiting_seconds;
   Json planned;
   add_traffic(planned, task.planned, task.planned_peak_bytes);
   json["planned"] = std::move(planned);
+  return json;
+}
+
+Json straggler_json(const Straggler& straggler) {
+  Json json;
+  json["task"] = straggler.task;
+  json["cause"] = name_of(straggler.cause);
+  json["op"] = straggler.op;
+  json["slowdown"] = straggler.slowdown;
+  json["core"] = straggler.core;
+  json["cost"] = straggler.cost;
   return json;
 }
 
@@ -44,6 +57,8 @@ std::string stats_json(const RunStats& stats) {
   json["step_seconds"] = {{"min", stats.min_seconds}, {"median", stats.median_seconds}, {"max", stats.max_seconds}};
   json["tasks"] = Json::array();
   for (const TaskStats& task : stats.tasks) json["tasks"].push_back(task_json(task));
+  json["stragglers"] = Json::array();
+  for (const Straggler& straggler : stats.stragglers) json["stragglers"].push_back(straggler_json(straggler));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
