@@ -209,6 +209,11 @@ TEST_CASE("in a job, a task whose op takes ten times as long is warned of") {
   while (warnings.text().empty() && !deadline.expired()) session.run(request);
   CHECK(has(warnings.text(), "task 1 is "));
   CHECK(has(warnings.text(), " % slow in Spin "));
+  const RunStats stats = session.stats();
+  REQUIRE(stats.stragglers.size() == 1);
+  CHECK(stats.stragglers[0].task == 1);
+  CHECK(stats.tasks[1].computing_seconds > stats.tasks[0].computing_seconds);
+  CHECK(stats.tasks[0].waiting_seconds > stats.tasks[1].waiting_seconds);
 }
 
 }  // namespace

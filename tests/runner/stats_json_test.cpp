@@ -22,7 +22,15 @@ TEST_CASE("the counters of --stats have the documented names") {
   task.peak_bytes = 100;
   task.planned_peak_bytes = 128;
   task.wire_messages = 4;
+  task.computing_seconds = 0.125;
+  task.waiting_seconds = 0.25;
   stats.tasks = {TaskStats(), task};
+  stats.stragglers = {{.task = 1,
+                       .cause = Straggler::Cause::starved,
+                       .op = "MatMul at a.cpp:1",
+                       .slowdown = 0.5,
+                       .core = 0.75,
+                       .cost = 0.25}};
   const auto json = nlohmann::json::parse(stats_json(stats));
   CHECK(json["world"] == 2);
   CHECK(json["fingerprint"] == "0000000000000abc");
@@ -43,6 +51,15 @@ TEST_CASE("the counters of --stats have the documented names") {
   CHECK(t["peak_bytes"] == 100);
   CHECK(t["planned"]["peak_bytes"] == 128);
   CHECK(t["wire_messages"] == 4);
+  CHECK(t["computing_seconds"] == 0.125);
+  CHECK(t["waiting_seconds"] == 0.25);
+  const auto& straggler = json["stragglers"][0];
+  CHECK(straggler["task"] == 1);
+  CHECK(straggler["cause"] == "starved");
+  CHECK(straggler["op"] == "MatMul at a.cpp:1");
+  CHECK(straggler["slowdown"] == 0.5);
+  CHECK(straggler["core"] == 0.75);
+  CHECK(straggler["cost"] == 0.25);
 }
 
 }  // namespace
