@@ -4,25 +4,13 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "executor/observe/instruction_text.hpp"
 #include "executor/run/origin.hpp"
 
 namespace ferry {
 namespace {
 
 constexpr std::size_t kLines = 12;
-
-std::string peers_text(const Plan& plan, const Instruction& instruction, int task) {
-  if (instruction.what != Opcode::collective && instruction.what != Opcode::collective_wait) {
-    const Channel& channel = plan.channels[instruction.target];
-    return channel.from == task ? " to task " + std::to_string(channel.to)
-                                : " from task " + std::to_string(channel.from);
-  }
-  const Collective& collective = plan.collectives[instruction.target];
-  std::vector<std::string> tasks;
-  for (std::int32_t other : *membership(plan.groupings[collective.grouping], task).group)
-    if (other != task) tasks.push_back(std::to_string(other));
-  return (tasks.size() == 1 ? " with task " : " with tasks ") + join(tasks, ", ");
-}
 
 }  // namespace
 
@@ -32,11 +20,6 @@ Error located(const Error& error, const Plan& plan, const Instruction& instructi
   return Error(error.code(), what + " " + in_quotes(plan.string(instruction.name)) + " on task " +
                                  std::to_string(task) + ": " + error.text())
       .at(plan.line(instruction.line));
-}
-
-std::string at_line(const Plan& plan, const Instruction& instruction) {
-  const SourceLine line = plan.line(instruction.line);
-  return line.known() ? " at " + line.str() : "";
 }
 
 Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels) {
@@ -54,20 +37,6 @@ Error error_of_kernel(const std::exception_ptr& thrown, const Plan& plan, const 
   } catch (...) {
     return error_of_kernel(thrown, plan.string(instruction.op), kernels);
   }
-}
-
-std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {
-  std::string text = std::string(name_of(instruction.what)) + " of " + in_quotes(plan.string(instruction.name));
-  const bool communicates = (instruction.what >= Opcode::send && instruction.what <= Opcode::collective) ||
-                            instruction.what == Opcode::collective_wait;
-  if (communicates) text += peers_text(plan, instruction, task);
-  return text + at_line(plan, instruction);
-}
-
-std::string computing_text(const Plan& plan, const Instruction& instruction) {
-  std::string what(plan.string(instruction.op));
-  if (what.empty()) what = name_of(instruction.what);
-  return what + " " + in_quotes(plan.string(instruction.name)) + at_line(plan, instruction);
 }
 
 Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,

@@ -1,4 +1,4 @@
-// Texts and errors about an instruction that failed or waits.
+// Errors of an instruction that failed or waits too long.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,6 @@ namespace ferry {
 /// `error` with the op, its name and the task before its text, and the user's line after it.
 [[nodiscard]] Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task);
 
-/// " at model.cpp:3": the user's line; "" where there is none.
-[[nodiscard]] std::string at_line(const Plan& plan, const Instruction& instruction);
-
 /// What the kernel of `op` in `kernels` threw, as an Error. An exception of another type becomes Code::program if the
 /// kernel is the user's, else Code::bug.
 [[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels);
@@ -27,12 +24,6 @@ namespace ferry {
 /// from (executor/run/origin.hpp).
 [[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, const Plan& plan, const Instruction& instruction,
                                     int task, const KernelTable& kernels);
-
-/// "receive_wait of "a" from task 0 at model.cpp:3": what an instruction waits for, with its peers if it communicates.
-[[nodiscard]] std::string pending_text(const Plan& plan, const Instruction& instruction, int task);
-
-/// "MatMul "h" at model.cpp:3": an instruction that computes.
-[[nodiscard]] std::string computing_text(const Plan& plan, const Instruction& instruction);
 
 /// Error(stalled): `task` has made no progress in `instruction` for `waited`; `others` are its other pending
 /// operations, a line each.

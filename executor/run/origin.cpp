@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "executor/run/messages.hpp"
+#include "executor/observe/instruction_text.hpp"
 #include "ops/op_set.hpp"
 
 namespace ferry {

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "base/files/files.hpp"
-#include "executor/run/messages.hpp"
+#include "executor/observe/flight_recorder.hpp"
+#include "executor/observe/instruction_text.hpp"
 #include "executor/run/walker.hpp"
 #include "kernels/kernel.hpp"
 
@@ -47,6 +48,7 @@ struct TaskExecutor::State {
                .queues = queues ? &*queues : nullptr,
                .checks = options.check_numerics ? &checks : nullptr,
                .trace = options.trace,
+               .recorder = options.recorder,
                .timer = options.timer,
                .plan_id = options.plan_id,
                .progress = std::vector<Progress>(resolved.threads()),
@@ -112,6 +114,7 @@ void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::s
   if (state_->queues) state_->queues->sets(state_->resolved.step());
   state_->resolved.begin_step(step);
   if (state_->position != nullptr) state_->position->begins_step();
+  if (state_->shared.recorder != nullptr) state_->shared.recorder->begins_step(step);
   state_->checks.begin_step(step);
   state_->shared.feeds = feeds;
   state_->shared.fetched = fetched;
@@ -128,7 +131,7 @@ std::uint64_t TaskExecutor::spot() const {
 std::optional<std::string> TaskExecutor::computes(bool first_waits) const {
   for (const Walker& walker : state_->walkers)
     if (const Instruction* at = walker.computes(); at != nullptr && !(first_waits && &walker == &state_->walkers[0]))
-      return computing_text(state_->resolved.plan(), *at);
+      return instruction_text(state_->resolved.plan(), *at, state_->resolved.task());
   return std::nullopt;
 }
 

@@ -20,6 +20,7 @@ namespace ferry {
 class Devices;
 class Watch;
 class FileSystem;
+class FlightRecorder;
 class KernelTable;
 class Trace;
 class WorkTimer;
@@ -36,6 +37,7 @@ struct ExecutorOptions {
   Position* position = nullptr;                  ///< where the task reports what it does; null: nowhere
   const Watch* watch = nullptr;                  ///< whose verdict ends a step; null: there is none
   Trace* trace = nullptr;                        ///< null: nothing is traced
+  FlightRecorder* recorder = nullptr;            ///< null: nothing is recorded
   WorkTimer* timer = nullptr;                    ///< of the plan; null: no step is timed
   std::uint64_t plan_id = 0;                     ///< identifies the plan in traces
   bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf

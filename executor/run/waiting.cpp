@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/hash.hpp"
+#include "executor/observe/instruction_text.hpp"
 #include "executor/run/messages.hpp"
 
 namespace ferry {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/system/interrupt.hpp"
+#include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/observe/work_timer.hpp"
 #include "executor/run/messages.hpp"
@@ -64,7 +65,7 @@ void Walker::walk(std::uint32_t region) {
   ++region_runs_[region];
   if (shared_.queues != nullptr) return walk_queues(region);
   const bool timed = shared_.timer != nullptr && shared_.timer->reads(thread_);
-  if (timed || shared_.trace != nullptr || shared_.checks != nullptr) [[unlikely]]
+  if (timed || shared_.trace != nullptr || shared_.checks != nullptr || shared_.recorder != nullptr) [[unlikely]]
     return walk_watched(region);
   Resolved* r = resolved_.list(region, thread_).data();
   for (const Direct& direct : resolved_.direct(region, thread_)) {
@@ -83,6 +84,7 @@ void Walker::walk_watched(std::uint32_t region) {
   WorkTimer* const timer = shared_.timer != nullptr && shared_.timer->reads(thread_) ? shared_.timer : nullptr;
   for (Resolved& r : resolved_.list(region, thread_)) {
     at(&r);
+    if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
     if ((checks != nullptr || timer != nullptr) && (r.flags & Resolved::kWaits) != 0) await(r);
     const Given given = checks != nullptr ? checks->given_to(r) : Given();
     const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
@@ -103,6 +105,7 @@ void Walker::walk_watched(std::uint32_t region) {
   const PlanClass& role = resolved_.plan().class_for(resolved_.task());
   for (Resolved& r : resolved_.list(region, thread_)) {
     at(&r);
+    if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
     const bool queued = role.on_queue(*r.plan);
     if (!queued) shared_.queues->before(r, shared_.waiting);
     const Given given = checks != nullptr && !queued ? checks->given_to(r) : Given();

@@ -18,6 +18,7 @@
 
 namespace ferry {
 
+class FlightRecorder;
 class Trace;
 class WorkTimer;
 
@@ -35,12 +36,13 @@ struct SharedWalk {
   Ledger& ledger;
   Waiting& waiting;
   Cancellation& cancellation;
-  Queues* queues = nullptr;        ///< null: the task uses no queues
-  NumberChecks* checks = nullptr;  ///< null: numbers are not checked
-  Trace* trace = nullptr;          ///< null: nothing is traced
-  WorkTimer* timer = nullptr;      ///< null: no step is timed
-  std::uint64_t plan_id = 0;       ///< identifies the plan in traces
-  std::vector<Progress> progress;  ///< by walker
+  Queues* queues = nullptr;            ///< null: the task uses no queues
+  NumberChecks* checks = nullptr;      ///< null: numbers are not checked
+  Trace* trace = nullptr;              ///< null: nothing is traced
+  FlightRecorder* recorder = nullptr;  ///< null: nothing is recorded
+  WorkTimer* timer = nullptr;          ///< null: no step is timed
+  std::uint64_t plan_id = 0;           ///< identifies the plan in traces
+  std::vector<Progress> progress;      ///< by walker
   std::span<const Tensor> feeds;
   std::span<Tensor> fetched;
 };

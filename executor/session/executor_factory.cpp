@@ -23,6 +23,7 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   options.position = member_.position();
   options.watch = member_.cluster().watch.get();
   options.trace = trace;
+  options.recorder = recorder_;
   options.timer = timer;
   options.plan_id = planned.fingerprint;
   options.check_numerics = options_.check_numerics;

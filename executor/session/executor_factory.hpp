@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/run/workers.hpp"
@@ -15,15 +16,16 @@ namespace ferry {
 
 class ExecutorFactory {
  public:
-  /// `trace`: null where nothing is traced.
+  /// `trace`, `recorder`: null where nothing is traced or recorded.
   ExecutorFactory(const JobMember& member, const SessionOptions& options, const KernelsOfDevices& kernels,
-                  Workers& workers, VariableStore& variables, Trace* trace)
+                  Workers& workers, VariableStore& variables, Trace* trace, FlightRecorder* recorder)
       : member_(member),
         options_(options),
         kernels_(kernels),
         workers_(workers),
         variables_(variables),
-        trace_(trace) {}
+        trace_(trace),
+        recorder_(recorder) {}
 
   /// Makes an executor of the plan, whose variables must be bound. `timer`: null where no step is timed.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, WorkTimer* timer) const;
@@ -40,6 +42,7 @@ class ExecutorFactory {
   Workers& workers_;
   VariableStore& variables_;
   Trace* const trace_;
+  FlightRecorder* const recorder_;
 };
 
 /// A tensor for each of the plan's feeds, undefined for those that another task gives.

@@ -13,6 +13,7 @@
 #include "base/system/log.hpp"
 #include "base/system/make_threads.hpp"
 #include "base/system/monitor.hpp"
+#include "executor/observe/gather_flight.hpp"
 #include "executor/session/task_session.hpp"
 
 namespace ferry {
@@ -168,6 +169,13 @@ struct TaskGroup::State {
     threads.emplace(job.local_tasks, job.relay.get());
     begun = true;
   }
+  void fail(const Error& error) {
+    failure = error.text();
+    if (options.flight_recorder.empty()) return;
+    std::map<int, FlightRecord> own;
+    for (const auto& task : tasks) own[task->member().task()] = task->recorder()->record(system_clock().now());
+    write_flight(options.flight_recorder, error, cluster.state().watch.get(), own);
+  }
   void cancel() {
     const std::lock_guard lock(beginning);
     for (const auto& task : tasks) task->cancel();
@@ -258,10 +266,10 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
     });
   } catch (const Error& error) {
     if (std::any_of(s.tasks.begin(), s.tasks.end(), [](const auto& task) { return task->member().failed(); }))
-      s.failure = error.text();
+      s.fail(error);
     throw;
   } catch (...) {
-    s.failure = as_error(std::current_exception(), Code::program, "a callback").text();
+    s.fail(as_error(std::current_exception(), Code::program, "a callback"));
     throw;
   }
 }

@@ -33,6 +33,11 @@ WorkersOptions workers_of(int task, const Cluster::State& cluster) {
   return options;
 }
 
+/// Says where the job's watch finds what the task did last.
+void set_source(const Cluster::State& cluster, int task, const FlightSource* source) {
+  if (cluster.watch) cluster.watch->flights().set_source(task, source);
+}
+
 std::optional<Trace> trace_of(const SessionOptions& options, int task, int threads) {
   return options.trace_file.empty() ? std::nullopt : std::optional<Trace>(std::in_place, task, threads);
 }
@@ -47,8 +52,15 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
       variables_(task, cluster.devices),
       trace_(trace_of(options, task, workers_.threads())),
       plans_(member_, plans, options.bucket_bytes),
-      executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr),
-      tuner_(member_, executors_, variables_) {}
+      executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr,
+                 options.flight_recorder.empty() ? nullptr : &recorder_.emplace(task, workers_.threads())),
+      tuner_(member_, executors_, variables_) {
+  if (recorder_) set_source(cluster, task, &*recorder_);
+}
+
+TaskSession::~TaskSession() {
+  if (recorder_) set_source(member_.cluster(), member_.task(), nullptr);
+}
 
 /// Tasks in one process have the same graph, so nothing is compared if all are here.
 void TaskSession::compare_graphs(const Graph& graph) {
@@ -135,6 +147,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
   return member_.guarded([&] {
     bind(*prepared);
     const Position::Run running(member_.position(), *prepared->executor);
+    if (recorder_) recorder_->runs({prepared->planned, &plan});
     if (options_.check_numerics) check_variables();
     const std::vector<Tensor> given = given_feeds(plan, feeds, member_.task());
     std::vector<Tensor> fetched(plan.fetches.size());

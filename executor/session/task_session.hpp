@@ -33,6 +33,9 @@ class TaskSession {
 
   TaskSession(int task, Transport& transport, const Cluster::State& cluster, PlanCache& plans,
               const SessionOptions& options);
+  ~TaskSession();
+  TaskSession(const TaskSession&) = delete;
+  TaskSession& operator=(const TaskSession&) = delete;
 
   /// This task as a member of the job.
   [[nodiscard]] JobMember& member() { return member_; }
@@ -63,6 +66,8 @@ class TaskSession {
   void set_steps(std::map<std::string, std::int64_t> steps) { next_step_ = std::move(steps); }
   /// The trace of all tasks as JSON, on task 0; all tasks call it.
   [[nodiscard]] std::string trace();
+  /// What the task did last; null where nothing is recorded.
+  [[nodiscard]] const FlightRecorder* recorder() const { return recorder_ ? &*recorder_ : nullptr; }
   /// Makes the present run end soon with Error(interrupted). May be called by any thread.
   void cancel() { workers_.cancel(); }
 
@@ -85,6 +90,7 @@ class TaskSession {
   Workers workers_;
   VariableStore variables_;
   std::optional<Trace> trace_;
+  std::optional<FlightRecorder> recorder_;
   PreparedPlans plans_;
   ExecutorFactory executors_;
   Tuner tuner_;

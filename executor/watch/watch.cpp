@@ -66,9 +66,9 @@ struct Watch::Card {
 
 namespace {
 
-void sign(std::string& bytes, std::string_view secret) {
+std::string signed_with(std::string_view secret, std::string bytes) {
   const Sha256 proof = hmac_sha256(secret, bytes);
-  bytes.append(reinterpret_cast<const char*>(proof.data()), proof.size());
+  return bytes.append(reinterpret_cast<const char*>(proof.data()), proof.size());
 }
 
 /// 256 random bits, which only the processes of the job learn.
@@ -105,12 +105,19 @@ std::optional<std::uint32_t> shared_address(const std::vector<InterfaceAddress>&
 
 }  // namespace
 
-Watch::Watch(Job job) : job_(std::move(job)), stragglers_(job_.processes.size()), times_(job_.processes.size()) {
+Watch::Watch(Job job)
+    : job_(std::move(job)),
+      flights_(job_.processes, job_.self, [this] { wait_.wake(); }),
+      stragglers_(job_.processes.size()),
+      times_(job_.processes.size()) {
   begin();
 }
 
 Watch::Watch(Job job, Transport& between, const Deadline& deadline)
-    : job_(std::move(job)), stragglers_(job_.processes.size()), times_(job_.processes.size()) {
+    : job_(std::move(job)),
+      flights_(job_.processes, job_.self, [this] { wait_.wake(); }),
+      stragglers_(job_.processes.size()),
+      times_(job_.processes.size()) {
   find_peers(between, deadline);
   begin();
 }
@@ -193,13 +200,17 @@ Position& Watch::position(int task) {
 // ---- The watch's thread ----
 
 void Watch::serve() {
+  const auto send_flight = [this](int process, std::string bytes) { this->send_flight(process, std::move(bytes)); };
+  bool asks = false;
   while (!ending_.load()) {
     TimePoint now = system_clock().now();
-    wait_.wait(sockets_, last_beat_ + every_ - now);
+    wait_.wait(sockets_, std::min<Duration>(last_beat_ + every_ - now, asks ? FlightGather::kAgain : every_));
     now = system_clock().now();
     receive(now);
+    asks = flights_.say(now, send_flight);
     if (now - last_beat_ >= every_) beat(now);
   }
+  flights_.say(system_clock().now(), send_flight);
   for (Position& position : positions_) position.leaves();
   look_at_own(system_clock().now());
   for (int i = 0; i < kFarewells; ++i) tell();
@@ -220,6 +231,7 @@ void Watch::take(std::string_view datagram, TimePoint now) try {
   const std::int64_t kind = reader.number();
   if (kind == kPulses) take_pulses(reader, now);
   if (kind == kTimes) take_times(reader);
+  flights_.take(kind, reader, [this](int to, const std::string& bytes) { send_flight(to, bytes); });
 } catch (const Error&) {  // cut short: another build's, or damaged with a right proof
 }
 
@@ -387,13 +399,18 @@ void Watch::tell() const {
       add(pulses_[static_cast<std::size_t>(own_[next++])], writer);
       bytes += writer.take();
     } while (next < own_.size() && bytes.size() < kFullDatagram);
-    sign(bytes, secret_);
+    bytes = signed_with(secret_, std::move(bytes));
     for (const Peer& peer : peers_) send(bytes, peer);
   }
 }
 
 void Watch::send(const std::string& bytes, const Peer& peer) const {
   if (!peer.name.empty()) static_cast<void>(sockets_[peer.socket].send(peer.name, bytes));
+}
+
+void Watch::send_flight(int process, std::string bytes) const {
+  const auto known = static_cast<std::size_t>(process) < peer_of_.size() && process != job_.self;
+  if (known) send(signed_with(secret_, std::move(bytes)), peers_[peer_of_[static_cast<std::size_t>(process)]]);
 }
 
 void Watch::look_for_stragglers(std::span<const Sighting> tasks, TimePoint now) {
@@ -415,9 +432,7 @@ void Watch::send_times(const Peer& peer) const {
     BlobWriter writer;
     writer.add(kTimes).add(task);
     add(times, writer);
-    std::string bytes = writer.take();
-    sign(bytes, secret_);
-    send(bytes, peer);
+    send(signed_with(secret_, writer.take()), peer);
   }
 }
 
@@ -475,7 +490,27 @@ std::optional<int> Watch::teller() const {
   return verdict_ ? std::optional(verdict_->teller) : std::nullopt;
 }
 
+std::vector<Sighting> Watch::seen() const {
+  const auto lock = monitor_.lock();
+  return seen_;
+}
+
+std::vector<int> Watch::answering() const {
+  std::vector<int> tasks;
+  for (const Sighting& task : seen())
+    if (job_.processes[static_cast<std::size_t>(task.pulse.task)] != job_.self &&
+        task.pulse.doing != Pulse::Doing::left && task.state == ProcessState::running && task.silent < kFresh)
+      tasks.push_back(task.pulse.task);
+  return tasks;
+}
+
+bool Watch::gathers() const {
+  return std::ranges::none_of(answering(),
+                              [&](int task) { return job_.processes[static_cast<std::size_t>(task)] < job_.self; });
+}
+
 void Watch::begin_anew() {
+  flights_.begin_anew();
   const auto lock = monitor_.lock();
   verdict_.reset();
   ++generation_;

@@ -18,6 +18,7 @@
 #include "base/system/clock.hpp"
 #include "base/system/monitor.hpp"
 #include "comm/transport.hpp"
+#include "executor/watch/flight_exchange.hpp"
 #include "executor/watch/position.hpp"
 #include "executor/watch/straggler_watch.hpp"
 #include "executor/watch/verdict.hpp"
@@ -85,6 +86,14 @@ class Watch {
   [[nodiscard]] Error explained(const Error& error, int task, const std::optional<Failure>& failure);
   /// The task that prints the verdict, if there is one.
   [[nodiscard]] std::optional<int> teller() const;
+  /// What the tasks did last, once the job has failed.
+  [[nodiscard]] FlightExchange& flights() { return flights_; }
+  /// Whether this process is to gather that, as the first that goes on.
+  [[nodiscard]] bool gathers() const;
+  /// The tasks of other processes that can answer.
+  [[nodiscard]] std::vector<int> answering() const;
+  /// How all tasks stand, in order, as of the last beat.
+  [[nodiscard]] std::vector<Sighting> seen() const;
   /// Forgets the verdict, for a job that begins anew.
   void begin_anew();
 
@@ -119,10 +128,12 @@ class Watch {
   void look_for_stragglers(std::span<const Sighting> tasks, TimePoint now);
   void send_times(const Peer& peer) const;
   void send(const std::string& bytes, const Peer& peer) const;
+  void send_flight(int process, std::string bytes) const;
   void adopt(const JobVerdict& verdict);
   [[nodiscard]] std::vector<Sighting> sightings(TimePoint now) const;
 
   const Job job_;
+  FlightExchange flights_;
   JobClock clock_;
   std::string secret_;
   std::deque<Position> positions_;  // of the own tasks

@@ -1,11 +1,16 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <ctime>
 #include <memory>
+#include <span>
 
 #include "base/files/files.hpp"
 #include "base/text.hpp"
+#include "executor/observe/flight_file.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/plan_session.hpp"
 #include "placement/plan/plan_file.hpp"
@@ -14,6 +19,7 @@
 #include "runner/command/planned.hpp"
 #include "runner/files/graph_files.hpp"
 #include "runner/files/model_files.hpp"
+#include "runner/options/number_options.hpp"
 
 namespace ferry {
 namespace {
@@ -65,6 +71,7 @@ void show_ops(const Graph& graph, const std::string& indent) {
 struct ShowOptions : JobOptions {
   std::string file;
   std::vector<std::string> shapes;
+  int last = 10;
 };
 
 int show_graph(const ShowOptions& options) {
@@ -91,14 +98,19 @@ int show_model(const std::string& folder) {
   return 0;
 }
 
-/// The time when the file was last written, in local time; "?" if it cannot be read.
-std::string time_of(const std::string& path) {
-  struct stat status {};
+/// In local time; "?" if there is none.
+std::string time_text(std::time_t time) {
   struct tm local {};
-  if (::stat(path.c_str(), &status) != 0 || localtime_r(&status.st_mtime, &local) == nullptr) return "?";
+  if (localtime_r(&time, &local) == nullptr) return "?";
   char text[32];
   const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
   return {text, size};
+}
+
+/// When the file was last written; "?" if it cannot be read.
+std::string time_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? time_text(status.st_mtime) : "?";
 }
 
 /// Prints how many checkpoints there are, and for each a line: name, time, step, tasks, bytes, whether it can be
@@ -138,30 +150,57 @@ int show_plan(const std::string& file) {
   return 0;
 }
 
+/// What each task of a failed job did last, and how long before the end.
+int show_flight(const ShowOptions& options) {
+  const FlightFile flight = read_flight_file(local_files(), options.file);
+  std::string text = "flight of " + plural(flight.tasks.size(), "task") + ", which failed at " +
+                     time_text(static_cast<std::time_t>(flight.time)) + "\nerror: " + flight.error + "\n";
+  for (const FlightFile::Task& task : flight.tasks) {
+    text += task.who + (task.state.empty() ? "" : " " + task.state) + "\n";
+    if (task.events.empty()) text += "  nothing is known of what it did before\n";
+    const bool threads =
+        std::ranges::any_of(task.events, [](const FlightFile::Event& event) { return event.thread != 0; });
+    const std::size_t shown = std::min(task.events.size(), static_cast<std::size_t>(options.last));
+    for (const FlightFile::Event& event : std::span(task.events).last(shown)) {
+      std::array<char, 64> before{};
+      std::snprintf(before.data(), before.size(), "%12.6f s  ", -event.age);
+      text += before.data() + (threads ? "thread " + std::to_string(event.thread) + "  " : std::string()) + event.what +
+              "\n";
+    }
+  }
+  print(text);
+  return 0;
+}
+
 }  // namespace
 
 void add_show_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("show", "What a graph, a plan, a saved model or a folder of checkpoints holds");
+  CLI::App* command = app.add_subcommand(
+      "show", "What a graph, a plan, a saved model, a folder of checkpoints or a failed job's --flight-recorder holds");
   auto options = std::make_shared<ShowOptions>();
   command
       ->add_option(
           "FILE", options->file,
-          "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), or a folder written by --save or --checkpoint")
+          "A graph (.pb, .pbtxt), an ONNX model (.onnx), a plan (.plan), a file of --flight-recorder (.json), or a "
+          "folder written by --save or --checkpoint")
       ->required();
   add_ops_option(*command, options->ops);
   add_dim_option(*command, *options);
   add_shape_option(*command, options->shapes);
+  within(command->add_option("--last", options->last, "How many events of each task of a failed job; default 10"), 1,
+         1 << 20);
   add_examples(*command, R"(
     ferry show add.pb    entries, then a line for each op
     ferry show add.plan  its feeds, fetches and variables
     ferry show model     the variables of a saved model
-    ferry show saved     the checkpoints of a run, and whether they can be loaded)");
+    ferry show saved     the checkpoints of a run, and whether they can be loaded
+    ferry show last.json --last 3    what each task of a failed job did last)");
   command->callback([&action, options] {
     action = [options] {
       if (local_files().is_folder(options->file))
         return has_checkpoints(options->file, local_files()) ? show_checkpoints(options->file)
                                                              : show_model(options->file);
+      if (options->file.ends_with(".json")) return show_flight(*options);
       return is_plan_file(options->file) ? show_plan(options->file) : show_graph(*options);
     };
   });

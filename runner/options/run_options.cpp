@@ -160,6 +160,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   within(app.add_option("--checkpoint-keep", options.checkpoint_keep, "Of the newest; default 3"), 1, 1 << 20)
       ->needs(checkpoint);
   app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint, if there is one")->needs(checkpoint);
+  app.add_option("--flight-recorder", options.flight_recorder,
+                 "If the job fails: what each task did last, for ferry show")
+      ->type_name("FILE.json");
   app.add_option("--trace", options.trace,
                  "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
       ->type_name("FILE.json");

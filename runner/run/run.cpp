@@ -44,6 +44,7 @@ class Run {
     options.data_folder = options_.data;
     options.check_numerics = options_.check_numerics;
     options.trace_file = options_.trace;
+    options.flight_recorder = options_.flight_recorder;
     Session session(graph_, cluster_, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     std::optional<Checkpoints> checkpoints;

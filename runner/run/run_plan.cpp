@@ -84,6 +84,7 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   for_session.seed = options.seed;
   for_session.data_folder = options.data;
   for_session.trace_file = options.trace;
+  for_session.flight_recorder = options.flight_recorder;
   PlanSession session(std::move(plan), cluster, for_session);
   if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());
   std::vector<std::string> names;

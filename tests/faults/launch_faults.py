@@ -3,9 +3,12 @@
 
 TASK_ENDS is task_ends.cpp, CHECKPOINT_JOB checkpoint_job.cpp, which prints a line in each step.
 """
+import json
 import os
+import re
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -58,6 +61,29 @@ class Faults(unittest.TestCase):
             job.await_line(r"^\[0\] total: ", before + 1)
             job.send(signal.SIGTERM)
             self.assertEqual(job.end()[0], 75)
+
+    def test_060_what_the_tasks_did_last(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "last.json"
+            with self.job("-n", 3, "--", "sh", "-c", 'echo process $$; exec "$@"', "sh", CHECKPOINT_JOB, *STEPS,
+                          "--flight-recorder", file) as job:
+                task = int(job.await_line(r"^\[0\] process (\d+)$")[1])
+                job.await_line(r"^\[0\] total: ", 3)
+                self.assertFalse(file.exists())
+                os.kill(task, signal.SIGKILL)
+                job.end()
+            flight = json.loads(file.read_text())
+            self.assertRegex(flight["error"], rf"task 0 \(host \S+, process {task}\) is gone")
+            self.assertEqual([task["state"] for task in flight["tasks"]], ["is gone", "", ""])
+            self.assertEqual(flight["tasks"][0]["events"], [])
+            for other in flight["tasks"][1:]:
+                whats = [event["what"] for event in other["events"]]
+                self.assertIn("step 1", whats)
+                self.assertTrue(any(" from task " in what or " with tasks " in what for what in whats))
+                self.assertEqual(whats[-1].split()[0].rsplit("_")[-1], "wait")
+            shown = subprocess.run([FERRY, "show", file, "--last", "2"], capture_output=True, text=True, check=True).stdout
+            self.assertRegex(shown, rf"(?s)^flight of 3 tasks, .*\nerror: task 0 .*\ntask 0 \(host \S+, process {task}\) is gone\n")
+            self.assertEqual(len(re.findall(r"(?m)^ +-\d+\.\d+ s  ", shown)), 4)
 
     def test_063_a_task_leaves_early(self):
         for how, says in {"exit": "ended before the job was done", "return": "task 1 has left the job"}.items():

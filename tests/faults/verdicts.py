@@ -4,6 +4,7 @@
 usage: verdicts.py FERRY TASK_ENDS
 Ends with 77, skipped, where there is no mpirun. The last line is "N passed, N failed, N skipped".
 """
+import json
 import os
 import re
 import shutil
@@ -98,7 +99,7 @@ class Cases:
 
     def stricken(self, number):
         """Sends the signal to task 1 in the middle of a run; returns the exit code, the tasks and what was said."""
-        job = Job(self.ferry, "run", self.file(50, 2, "Print"), "--steps", 10**9)
+        job = Job(self.ferry, "run", self.file(50, 2, "Print"), "--steps", 10**9, "--flight-recorder", self.folder / "last.json")
         job.read_until("here: ")
         ranks = job.ranks()
         assert len(ranks) == 3, ranks
@@ -117,6 +118,8 @@ class Cases:
         assert code == 6, (code, said)
         once(said, rf"error: task 1 \(host \S+, process {ranks[1]}\) was stopped \(SIGSTOP or Ctrl-Z\)")
         assert re.search(r"task \d .* waits in receive_wait of .* from task \d", said), said
+        states = {task["who"].split()[1]: (task["state"], len(task["events"])) for task in json.loads((self.folder / "last.json").read_text())["tasks"]}
+        assert states["1"] == ("is stopped", 0) and states["0"][1] > 100 and states["2"][1] > 100, states
 
     def case_062_busy(self):
         """A task computes for longer than the deadline: that is no fault."""

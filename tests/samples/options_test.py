@@ -61,6 +61,12 @@ def written(path, form):
     return check
 
 
+def not_written(path):
+    def check(folder):
+        assert not (folder / path).exists(), path
+    return check
+
+
 def is_plan(path):
     devices = ["--device", "sim"] if "queues" in run("plan", path, "--json") else []
     assert "PASS" in run("check", path, *devices)
@@ -92,6 +98,7 @@ OPTIONS = {
     "--threads": Option(lambda e, f: ["--threads", 2]),
     "--threads 3": Option(lambda e, f: ["--threads", 3]),
     "--trace": Option(lambda e, f: ["--trace", f / "trace.json"], check=written("trace.json", lambda p: json.loads(p.read_text()))),
+    "--flight-recorder": Option(lambda e, f: ["--flight-recorder", f / "last.json"], check=not_written("last.json")),
     "--stats": Option(lambda e, f: ["--stats", f / "stats.json"], check=written("stats.json", check_stats)),
     "--metrics": Option(lambda e, f: ["--metrics", f / "metrics.jsonl"], check=written("metrics.jsonl", has_steps)),
     "--tensorboard": Option(lambda e, f: ["--tensorboard", f / "board"], fits=lambda e: e.name == "train", check=has_events),

@@ -1,0 +1,53 @@
+#include "executor/observe/gather_flight.hpp"
+
+#include "base/system/log.hpp"
+#include "base/system/wall_time.hpp"
+#include "executor/observe/flight_file.hpp"
+#include "executor/watch/watch.hpp"
+
+namespace ferry {
+namespace {
+
+/// Of the two seconds that a launcher gives a failed job.
+constexpr std::chrono::milliseconds kToGather{1000}, kToWait{1500};
+
+/// Nothing for a task that has come back from its run, as they all do after a failure.
+std::string state_text(const Sighting& task) {
+  if (task.state == ProcessState::gone) return "is gone";
+  if (task.state == ProcessState::stopped) return "is stopped";
+  return task.pulse.doing == Pulse::Doing::inside ? "" : doing_text(task);
+}
+
+std::vector<FlightFile::Event> events_of(const FlightRecord& record) {
+  std::vector<FlightFile::Event> events;
+  for (const FlightEvent& event : record)
+    events.push_back({std::chrono::duration<double>(event.age).count(), event.thread, event.text});
+  return events;
+}
+
+std::vector<FlightFile::Task> gathered(Watch& watch) {
+  std::vector<FlightFile::Task> tasks;
+  const std::vector<FlightRecord> records = watch.flights().gather(watch.answering(), kToGather);
+  for (const Sighting& task : watch.seen())
+    tasks.push_back({who(task), state_text(task), events_of(records[static_cast<std::size_t>(task.pulse.task)])});
+  return tasks;
+}
+
+}  // namespace
+
+void write_flight(const std::string& file, const Error& error, Watch* watch,
+                  const std::map<int, FlightRecord>& own) try {
+  const bool gathers = watch == nullptr || watch->gathers();
+  // Another one may have gathered all, and left, before this one has failed.
+  if (watch != nullptr && watch->flights().await_end(gathers ? Duration::zero() : kToWait)) return;
+  if (!gathers) return;
+  FlightFile flight{.error = error.what(), .time = static_cast<std::int64_t>(wall_seconds()), .tasks = {}};
+  flight.tasks = watch != nullptr ? gathered(*watch) : std::vector<FlightFile::Task>{{"task 0", "", {}}};
+  for (const auto& [task, record] : own) flight.tasks[static_cast<std::size_t>(task)].events = events_of(record);
+  write_flight_file(local_files(), file, flight);
+  if (watch != nullptr) watch->flights().end();
+} catch (const std::exception& problem) {
+  log_warn("what the tasks did last is not written: " + std::string(problem.what()));
+}
+
+}  // namespace ferry
