@@ -179,6 +179,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+std::string without_password(std::string_view url) {
+  const std::size_t slashes = url.find("://"), at = url.rfind('@');
+  if (slashes == std::string_view::npos || at == std::string_view::npos || at < slashes) return std::string(url);
+  return std::string(url.substr(0, slashes)) + "://***" + std::string(url.substr(at));
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlank);

@@ -41,6 +41,9 @@ namespace ferry {
 /// The views point into `text`.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 
+/// A URL for a message: "redis://***@host/key" for "redis://:password@host/key". Other texts stay as they are.
+[[nodiscard]] std::string without_password(std::string_view url);
+
 /// `text` without the spaces, tabs, carriage returns and line feeds at both ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 

@@ -88,6 +88,13 @@ TEST_CASE("join and split undo each other") {
   CHECK(split(",", ',') == std::vector<std::string_view>{"", ""});
 }
 
+TEST_CASE("messages show no password") {
+  CHECK(without_password("redis://:secret@host:6379/key") == "redis://***@host:6379/key");
+  CHECK(without_password("redis://:with/a@slash@host/key") == "redis://***@host/key");
+  CHECK(without_password("redis://host/key") == "redis://host/key");
+  CHECK(without_password("file:/folder/a@b") == "file:/folder/a@b");
+}
+
 TEST_CASE("blanks at the ends are trimmed") {
   CHECK(trimmed(" \t a b \r\n") == "a b");
   CHECK(trimmed(" \n").empty());
