@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
 
@@ -82,6 +83,24 @@ Address local_address(const Socket& socket) {
   return address;
 }
 
+std::optional<Address> parsed_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  std::string host = text.substr(0, colon);
+  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  int port = 0;
+  std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_NUMERICHOST;
+  addrinfo* list = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &wanted, &list) != 0) return std::nullopt;
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  Address address = address_of(list->ai_addr);
+  address.set_port(port);
+  return address.str() == text ? std::optional(address) : std::nullopt;
+}
+
 std::vector<Address> resolved(const std::string& host, int port, std::string_view what) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
@@ -118,6 +137,17 @@ Address interface_address(const std::string& name) {
         .hint("give the name or the address of one of these");
   found->set_port(0);
   return *found;
+}
+
+Address only_address(std::span<const InterfaceAddress> all) {
+  std::string list;
+  for (const InterfaceAddress& one : all)
+    list += (list.empty() ? "" : ", ") + one.interface + " (" + address_text(one.address) + ")";
+  if (all.size() > 1)
+    throw Error(Code::usage, "tcp: this host has several addresses, of which the other tasks may reach one only")
+        .note("it has " + list)
+        .hint("--interface NAME or FERRY_INTERFACE=NAME, for the network between the hosts");
+  return resolved(all.empty() ? "127.0.0.1" : address_text(all.front().address), 0, "tcp").front();
 }
 
 Socket listening(const Address& address, std::string_view what) {

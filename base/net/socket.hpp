@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/net/datagram.hpp"
 #include "base/process/descriptor.hpp"
 #include "base/system/clock.hpp"
 
@@ -37,12 +38,18 @@ struct Address {
   [[nodiscard]] std::string str() const;
 };
 [[nodiscard]] Address local_address(const Socket& socket);
+/// The address of which Address::str() is `text`; nothing for any other text, such as one with a host's name.
+[[nodiscard]] std::optional<Address> parsed_address(const std::string& text);
 
 /// The addresses of a host's name or number. Error(usage), with `what` in front, when there is none.
 [[nodiscard]] std::vector<Address> resolved(const std::string& host, int port, std::string_view what);
 /// The address of an interface of this host, given by its name or one of its addresses, port 0. Error(usage) lists the
 /// interfaces when there is no such one.
 [[nodiscard]] Address interface_address(const std::string& name);
+
+/// The address, port 0, of a host that has these besides loopback: loopback where there are none. Error(usage) lists
+/// them where there are several.
+[[nodiscard]] Address only_address(std::span<const InterfaceAddress> all);
 
 /// Listens. Error(usage) when the port is in use or the address not of this host; `what` is put in front.
 [[nodiscard]] Socket listening(const Address& address, std::string_view what);

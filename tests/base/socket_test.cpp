@@ -1,0 +1,40 @@
+#include "base/net/socket.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+namespace ferry::net {
+namespace {
+
+TEST_CASE("an address is read as it is written") {
+  for (const char* text : {"10.0.0.1:29500", "127.0.0.1:1", "[::1]:65535", "[fd00::2]:80"}) {
+    const auto address = parsed_address(text);
+    REQUIRE(address.has_value());
+    CHECK(address->str() == text);
+  }
+}
+
+TEST_CASE("what is no address is told from one") {
+  for (const char* text :
+       {"", ":", ":80", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0x50", "10.0.0.1:65536", "10.0.0.1:-1", "10.0.0.1: 80",
+        "10.0.0.1:80 ", "localhost:80", "10.1:80", "[10.0.0.1]:80", "[::1:80", "[]:80", "[:80", "::1"})
+    CHECK_MESSAGE(!parsed_address(text), text);
+}
+
+TEST_CASE("the address of a host, where there is no choice") {
+  const InterfaceAddress one{"eth0", 0x0A000001, 0xFFFFFF00}, two{"ib0", 0x0A010001, 0xFFFFFF00};
+  CHECK(only_address({}).str() == "127.0.0.1:0");
+  CHECK(only_address(std::array{one}).str() == "10.0.0.1:0");
+  try {
+    static_cast<void>(only_address(std::array{one, two}));
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::usage);
+    CHECK(error.text().find("it has eth0 (10.0.0.1), ib0 (10.1.0.1)") != std::string::npos);
+    CHECK(error.text().find("--interface") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace ferry::net
