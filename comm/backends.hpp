@@ -49,9 +49,10 @@ void keep_mpi_launch();
 /// How a task joins a job over TCP.
 struct TcpOptions {
   int task = 0, tasks = 1;
+  std::string rendezvous = {};  ///< where task 0 puts up its address, as FERRY_RENDEZVOUS says; empty: it is known
   std::string address = "127.0.0.1";  ///< of the rendezvous
   int port = 0;
-  bool served = false;         ///< a RendezvousServer runs there already; else task 0 makes one
+  bool served = false;         ///< a RendezvousServer is there or in the notice already; else task 0 makes one
   std::string interface = {};  ///< where this task listens, by name or address; empty: where it reaches the rendezvous
   std::string secret = {};     ///< the same for all tasks; may be empty on loopback only
   int threads = 1;             ///< of this task; where a host has more threads than cores, waiting tasks sleep sooner
@@ -59,15 +60,17 @@ struct TcpOptions {
 };
 
 /// What a launcher says of this process in RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, FERRY_RENDEZVOUS_SERVED,
-/// FERRY_INTERFACE and FERRY_SECRET: the first four are torchrun's. Nothing when RANK, WORLD_SIZE or both are missing
-/// with no other of the four set. Error(usage) names the variable when one of the four is missing or is no number.
+/// FERRY_INTERFACE and FERRY_SECRET: the first four are torchrun's. FERRY_RENDEZVOUS, "file:/FOLDER/NAME" or
+/// "redis://[:PASSWORD@]HOST[:PORT]/KEY", stands for MASTER_ADDR and MASTER_PORT where nobody knows them. Nothing when
+/// RANK, WORLD_SIZE or both are missing with no other of the four set. Error(usage) names the variable when one of them
+/// is missing, is no number or no such text, or when both ways are given.
 [[nodiscard]] std::optional<TcpOptions> tcp_launch();
 
 /// This task's end of a job over TCP. All tasks call it. It listens on one address, until all are connected. Each
 /// proves to each other that it knows the secret; what is sent is not encrypted. The transport is used from the calling
 /// thread only. Error(usage) when the job cannot be: no secret, another one, a number twice, an address that is not
-/// there, a port in use. Error(stalled) naming the tasks that do not come, Error(peer_lost) when one ends,
-/// Error(resource) for too few descriptors.
+/// there, a port in use, a place for the notice that cannot be used. Error(stalled) naming the tasks that do not come,
+/// Error(peer_lost) when one ends, Error(resource) for too few descriptors.
 [[nodiscard]] std::unique_ptr<Transport> tcp_transport(const TcpOptions& options);
 
 /// For callers that end the process without destroying its transports, and have printed `why`: tells the others that

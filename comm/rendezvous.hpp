@@ -13,6 +13,7 @@ struct RendezvousOptions {
   int port = 0;                       ///< 0: any that is free
   int tasks = 1;                      ///< of the job, at least 1
   std::string secret = {};            ///< what the tasks have as FERRY_SECRET; may be empty on loopback only
+  std::string job = {};               ///< its name in the notice by which tasks find the server; empty: they know where
 };
 
 /// Serves the start of one job, in a thread of its own, until it is destroyed: a job that starts again needs a new one.

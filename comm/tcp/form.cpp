@@ -104,6 +104,17 @@ void accept_others(const Socket& listener, const std::string& key, std::vector<S
   }
 }
 
+/// All tasks have come when this returns, so that nobody needs the notice any more.
+Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
+  const auto notice = notice_at(options.rendezvous);
+  if (options.task != 0 || options.served) return join_by_notice(options, *notice, deadline);
+  const Announcement announcement(options, *notice, deadline);
+  TcpOptions here = options;
+  here.address = announcement.point().address.host();
+  here.port = announcement.point().address.port();
+  return join(here, announcement.point().job, deadline);
+}
+
 }  // namespace
 
 std::shared_ptr<Job> formed(const TcpOptions& options) {
@@ -113,10 +124,11 @@ std::shared_ptr<Job> formed(const TcpOptions& options) {
   int tasks_here = 1;
   if (options.tasks > 1) {
     make_room_for(options.tasks);
+    const bool by_notice = !options.rendezvous.empty();
     std::optional<RendezvousServer> server;
-    if (options.task == 0 && !options.served)
+    if (options.task == 0 && !options.served && !by_notice)
       server.emplace(RendezvousOptions{options.address, options.port, options.tasks, options.secret});
-    const Joined joined = join(options, deadline);
+    const Joined joined = by_notice ? joined_by_notice(options, deadline) : join(options, "", deadline);
     const std::string here = joined.addresses[static_cast<std::size_t>(options.task)].host();
     tasks_here = static_cast<int>(std::ranges::count(joined.addresses, here, &Address::host));
     const std::string key = job_key(options.secret, joined.job);

@@ -16,6 +16,10 @@ namespace {
 constexpr std::chrono::milliseconds kAgain{20};  // between attempts to connect
 constexpr std::chrono::seconds kGrace{5};        // for the server to say who is missing
 constexpr std::uint64_t kLongestRefusal = 1 << 16;
+constexpr std::chrono::milliseconds kLookAgain{100};  // between two looks at a notice
+constexpr std::chrono::seconds kOneTry{2};            // for an address that may be an old one
+constexpr const char* kNewSecret =
+    "export FERRY_SECRET=$(od -An -tx8 -N16 /dev/urandom | tr -d ' '), once, and give it to all tasks";
 
 std::string where(const TcpOptions& options) {
   return "rendezvous at " + options.address + ":" + std::to_string(options.port);
@@ -88,32 +92,69 @@ Joined read_reply(const Socket& server, const TcpOptions& options) {
   return joined;
 }
 
-}  // namespace
-
-void require_secret(const Address& address, std::string_view secret) {
-  constexpr const char* kHow =
-      "export FERRY_SECRET=$(od -An -tx8 -N16 /dev/urandom | tr -d ' '), once, and give it to all tasks";
-  if (!secret.empty() && secret.size() < kShortestSecret)
-    throw Error(Code::usage, "FERRY_SECRET has " + std::to_string(secret.size()) + " characters; a secret has " +
-                                 std::to_string(kShortestSecret) + " or more")
-        .hint(kHow);
-  if (secret.empty() && !address.loopback())
-    throw Error(Code::usage, "tcp: " + address.host() + " can be reached from other machines, and there is no secret" +
-                                 " by which the tasks of this job know each other")
-        .hint(kHow);
-}
-
-Joined join(const TcpOptions& options, const Deadline& deadline) {
-  Socket listener;
+Hello hello_of(const TcpOptions& options) {
   Hello hello;
   hello.purpose = Purpose::rendezvous;
   hello.from = options.task;
   hello.tasks = options.tasks;
+  hello.nonce = new_nonce();
+  return hello;
+}
+
+void require_long_secret(std::string_view secret) {
+  if (!secret.empty() && secret.size() < kShortestSecret)
+    throw Error(Code::usage, "FERRY_SECRET has " + std::to_string(secret.size()) + " characters; a secret has " +
+                                 std::to_string(kShortestSecret) + " or more")
+        .hint(kNewSecret);
+}
+
+bool lacks_secret(const Address& address, std::string_view secret) {
+  return secret.empty() && !address.loopback();
+}
+
+/// What is wrong with the meeting point of a notice; nothing once the server there has greeted this task.
+std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
+                              Socket& server, Socket& listener) {
+  const auto wrong = [&](const std::string& why) { return Error(Code::stalled, point.address.str() + why); };
+  if (lacks_secret(point.address, options.secret))
+    return wrong(" can be reached from other machines, and this task has no secret").hint(kNewSecret);
+  const Deadline soon(system_clock(), kOneTry);  // so that the last try is as good as the others
+  if (const int error = net::connected(point.address, soon, server); error != 0)
+    return net::system_error(Code::stalled, wrong(", where nobody listens").text(), error)
+        .hint("see whether task 0 runs; its --interface says by which network it is reached");
+  listener = listening_like(server, options);
+  const Greeting greeting = greet(server, rendezvous_key(options.secret, point.job), hello_of(options),
+                                  particulars_of(listener, deadline), soon);
+  if (greeting == Greeting::well) return std::nullopt;
+  if (greeting == Greeting::other_key)
+    return wrong(", where another job answers, or one with another secret")
+        .hint("set FERRY_SECRET to the same text for all tasks of a job");
+  return wrong(", where no ferry answers, or another version").hint("see whether task 0 runs, by the same build");
+}
+
+}  // namespace
+
+void require_secret(const Address& address, std::string_view secret) {
+  require_long_secret(secret);
+  if (lacks_secret(address, secret))
+    throw Error(Code::usage, "tcp: " + address.host() + " can be reached from other machines, and there is no secret" +
+                                 " by which the tasks of this job know each other")
+        .hint(kNewSecret);
+}
+
+std::string rendezvous_key(const std::string& secret, const std::string& job) {
+  if (job.empty()) return secret;
+  const Sha256 key = hmac_sha256(secret, "ferry rendezvous " + job);
+  return {reinterpret_cast<const char*>(key.data()), key.size()};
+}
+
+Joined join(const TcpOptions& options, const std::string& job, const Deadline& deadline) {
+  const std::string key = rendezvous_key(options.secret, job);
+  Socket listener;
   for (;;) {
     const Socket server = reached(options, deadline);
     if (!listener.open()) listener = listening_like(server, options);
-    hello.nonce = new_nonce();
-    const Greeting greeting = greet(server, options.secret, hello, particulars_of(listener, deadline), deadline);
+    const Greeting greeting = greet(server, key, hello_of(options), particulars_of(listener, deadline), deadline);
     if (greeting == Greeting::well) {
       Joined joined = read_reply(server, options);
       joined.listener = std::move(listener);
@@ -121,6 +162,35 @@ Joined join(const TcpOptions& options, const Deadline& deadline) {
     }
     if (greeting != Greeting::ended || deadline.expired()) refuse(greeting, options);
     system_clock().sleep(kAgain);  // a crowd of strangers can take all places
+  }
+}
+
+Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline& deadline) {
+  require_long_secret(options.secret);
+  const Deadline answers(system_clock(), options.deadline + kGrace);
+  for (;;) {
+    const auto text = notice.get(answers);
+    std::optional<Error> wrong;
+    if (text) {
+      const MeetingPoint point = meeting_point(notice, *text);
+      Socket server, listener;
+      wrong = greet_at(point, options, deadline, server, listener);
+      if (!wrong) {
+        TcpOptions there = options;
+        there.address = point.address.host();
+        there.port = point.address.port();
+        Joined joined = read_reply(server, there);
+        joined.listener = std::move(listener);
+        return joined;
+      }
+    }
+    if (deadline.expired()) {
+      const std::string by = "rendezvous by " + notice.where() + ": ";
+      if (wrong) throw Error(Code::stalled, by + "the notice there says " + wrong->text());
+      throw Error(Code::stalled, by + "task 0 has put up no notice there before the deadline")
+          .hint("see whether task 0 runs, with the same FERRY_RENDEZVOUS");
+    }
+    system_clock().sleep(std::min<Duration>(deadline.remaining(), kLookAgain));
   }
 }
 

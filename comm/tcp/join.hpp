@@ -8,6 +8,7 @@
 
 #include "comm/backends.hpp"
 #include "comm/tcp/handshake.hpp"
+#include "comm/tcp/notice.hpp"
 
 namespace ferry::tcp {
 
@@ -25,13 +26,19 @@ struct Joined {
   Socket listener;                 ///< of this task
 };
 
-/// Error(usage) when the job cannot be: a secret is missing or another one, two tasks have one number, the host is not
-/// known. Error(stalled) when the server or a task does not come before the deadline, Error(peer_lost) when one ends.
-[[nodiscard]] Joined join(const TcpOptions& options, const Deadline& deadline);
+/// By the server at options.address, whose job has this name (empty: none). Error(usage) when the job cannot be: a
+/// secret is missing or another one, two tasks have one number, the host is not known. Error(stalled) when the server
+/// or a task does not come before the deadline, Error(peer_lost) when one ends.
+[[nodiscard]] Joined join(const TcpOptions& options, const std::string& job, const Deadline& deadline);
+/// By the server that the notice of task 0 names. Looks again while there is no notice, or an old one: nobody, another
+/// program or another job answers there. Errors as join() and Notice.
+[[nodiscard]] Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline& deadline);
 
 /// Error(usage) unless there is a secret of kShortestSecret characters or more, or `address` is on loopback and there
 /// is none.
 void require_secret(const Address& address, std::string_view secret);
 inline constexpr std::size_t kShortestSecret = 16;
+/// The key by which tasks and server know each other at the rendezvous.
+[[nodiscard]] std::string rendezvous_key(const std::string& secret, const std::string& job);
 
 }  // namespace ferry::tcp

@@ -4,12 +4,13 @@
 
 #include "base/numbers.hpp"
 #include "comm/backends.hpp"
+#include "comm/tcp/notice.hpp"
 
 namespace ferry {
 namespace {
 
 constexpr const char* kHowToLaunch =
-    "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task, or unset them all";
+    "set RANK and WORLD_SIZE for each task, and either MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS; or unset all";
 
 std::string variable(const char* name) {
   const char* text = std::getenv(name);
@@ -25,18 +26,31 @@ bool is_set(const char* name) {
 std::optional<TcpOptions> tcp_launch() {
   int there = 0;
   std::string first;
-  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "FERRY_RENDEZVOUS"}) {
     if (!is_set(name)) continue;
     if (there++ == 0) first = name;
   }
   if (there < 2 || !(is_set("RANK") || is_set("WORLD_SIZE"))) return std::nullopt;
-  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
-    if (!is_set(name)) throw Error(Code::usage, "launch: " + first + " is set, " + name + " is not").hint(kHowToLaunch);
+  const bool by_notice = is_set("FERRY_RENDEZVOUS");
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    if (by_notice && std::string_view(name).starts_with("MASTER_")) {
+      if (is_set(name))
+        throw Error(Code::usage, std::string("launch: both ") + name + " and FERRY_RENDEZVOUS are set")
+            .hint(kHowToLaunch);
+    } else if (!is_set(name)) {
+      throw Error(Code::usage, "launch: " + first + " is set, " + name + " is not").hint(kHowToLaunch);
+    }
+  }
   TcpOptions options;
   options.tasks = whole_number("WORLD_SIZE", variable("WORLD_SIZE"), 1, 1 << 16);
   options.task = whole_number("RANK", variable("RANK"), 0, options.tasks - 1);
-  options.address = variable("MASTER_ADDR");
-  options.port = whole_number("MASTER_PORT", variable("MASTER_PORT"), 1, 65535);
+  if (by_notice) {
+    options.rendezvous = variable("FERRY_RENDEZVOUS");
+    static_cast<void>(tcp::notice_at(options.rendezvous));  // says at once what is wrong in it
+  } else {
+    options.address = variable("MASTER_ADDR");
+    options.port = whole_number("MASTER_PORT", variable("MASTER_PORT"), 1, 65535);
+  }
   options.served = is_set("FERRY_RENDEZVOUS_SERVED");
   options.interface = variable("FERRY_INTERFACE");
   options.secret = variable("FERRY_SECRET");

@@ -67,7 +67,8 @@ struct RendezvousServer::State {
         address(net::local_address(listener)),
         host(address.host()),
         places(static_cast<std::size_t>(options.tasks)),
-        guests(listener, options.secret, tcp::Purpose::rendezvous, -1, options.tasks) {}
+        guests(listener, tcp::rendezvous_key(options.secret, options.job), tcp::Purpose::rendezvous, -1,
+               options.tasks) {}
 
   void serve();
   void wait() const;
@@ -164,7 +165,7 @@ void RendezvousServer::State::look_after_tasks() {
       return fail(
           Error(Code::stalled, "rendezvous: " + tasks_text(absent) + " of " + std::to_string(places.size()) +
                                    " did not come before the deadline")
-              .hint("see whether it was started, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; --deadline "
+              .hint("see whether it was started, with RANK and the same variables as the others besides; --deadline "
                     "gives it more time"));
   }
 }

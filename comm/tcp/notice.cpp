@@ -1,0 +1,55 @@
+#include "comm/tcp/notice.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+
+namespace ferry::tcp {
+namespace {
+
+constexpr std::chrono::seconds kToTakeAway{2};
+constexpr std::string_view kFile = "file:", kRedis = "redis://";
+
+}  // namespace
+
+std::unique_ptr<Notice> notice_at(const std::string& place) {
+  if (place.starts_with(kFile)) return file_notice(std::string_view(place).substr(kFile.size()));
+  if (place.starts_with(kRedis)) return redis_notice(std::string_view(place).substr(kRedis.size()));
+  throw Error(Code::usage, "FERRY_RENDEZVOUS=" + escaped(without_password(place)) + ": no place where tasks can meet")
+      .hint("file:/SHARED/FOLDER/NAME or redis://[:PASSWORD@]HOST[:PORT]/KEY, the same for all tasks");
+}
+
+std::string MeetingPoint::str() const {
+  return "ferry rendezvous " + address.str() + " " + job;
+}
+
+MeetingPoint meeting_point(const Notice& notice, const std::string& text) {
+  const std::vector<std::string_view> words = split(text, ' ');
+  if (words.size() == 4)
+    if (const auto address = net::parsed_address(std::string(words[2])); address && address->port() > 0)
+      if (MeetingPoint point{*address, std::string(words[3])}; !point.job.empty() && point.str() == text) return point;
+  throw Error(Code::usage, "rendezvous by " + notice.where() +
+                               ": what is there is no notice of ferry's: " + in_quotes(text.substr(0, kLongestNotice)))
+      .hint("remove it, or give the job another name there");
+}
+
+Announcement::Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline)
+    : notice_(notice),
+      point_{options.interface.empty() ? notice.here(deadline) : net::interface_address(options.interface),
+             hex_digest(new_nonce())},
+      server_({.address = point_.address.host(), .tasks = options.tasks, .secret = options.secret, .job = point_.job}) {
+  point_.address.set_port(server_.port());
+  if (const auto there = notice_.get(deadline)) static_cast<void>(meeting_point(notice_, *there));
+  notice_.put(point_.str(), deadline);
+}
+
+Announcement::~Announcement() {
+  try {
+    notice_.remove(point_.str(), Deadline(system_clock(), kToTakeAway));
+  } catch (const std::exception&) {  // one that stays there does no harm
+  }
+}
+
+}  // namespace ferry::tcp

@@ -1,0 +1,69 @@
+// Notice: where task 0 puts up its address, for jobs whose tasks cannot know it before they start.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "comm/backends.hpp"
+#include "comm/rendezvous.hpp"
+#include "comm/tcp/handshake.hpp"
+
+namespace ferry::tcp {
+
+/// A short text at a place that all tasks of a job reach. Used by one thread at a time. All functions throw
+/// Error(usage) when the place cannot be used, or has something else than a short text, and Error(stalled) when it does
+/// not answer before the deadline; both name the place.
+class Notice {
+ public:
+  virtual ~Notice() = default;
+  /// The place, for messages: "file:/shared/job42", and no password.
+  [[nodiscard]] virtual std::string where() const = 0;
+  /// The address, port 0, at which the other tasks best reach this one. Error(usage) when there is a choice.
+  [[nodiscard]] virtual Address here(const Deadline& deadline) = 0;
+  /// Puts up the text, in place of any other. It may go by itself some time after the deadline.
+  virtual void put(const std::string& text, const Deadline& deadline) = 0;
+  /// The text, if one is there.
+  [[nodiscard]] virtual std::optional<std::string> get(const Deadline& deadline) = 0;
+  /// Takes the text away, unless another one is there by now.
+  virtual void remove(const std::string& text, const Deadline& deadline) = 0;
+};
+
+inline constexpr std::size_t kLongestNotice = 256;
+
+/// The notice at FERRY_RENDEZVOUS=`place`: "file:/FOLDER/NAME" or "redis://[:PASSWORD@]HOST[:PORT]/KEY". Touches
+/// neither yet. Error(usage) for any other text.
+[[nodiscard]] std::unique_ptr<Notice> notice_at(const std::string& place);
+[[nodiscard]] std::unique_ptr<Notice> file_notice(std::string_view path);
+[[nodiscard]] std::unique_ptr<Notice> redis_notice(std::string_view url);
+
+/// What a notice says: "ferry rendezvous 10.0.0.1:29500 JOB". The job's name is random, so that nobody takes a job
+/// that has got the same port later for it.
+struct MeetingPoint {
+  Address address;
+  std::string job;
+
+  [[nodiscard]] std::string str() const;
+};
+/// Error(usage), which names the place, for a text that is no notice.
+[[nodiscard]] MeetingPoint meeting_point(const Notice& notice, const std::string& text);
+
+/// Task 0's part of a rendezvous by notice: a server, at a free port, whose address is put up for as long as this
+/// lives. Replaces the notice of another job, but nothing that is no notice. Errors as Notice and RendezvousServer.
+class Announcement {
+ public:
+  Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline);
+  ~Announcement();
+  Announcement(const Announcement&) = delete;
+  Announcement& operator=(const Announcement&) = delete;
+
+  [[nodiscard]] const MeetingPoint& point() const { return point_; }
+
+ private:
+  Notice& notice_;
+  MeetingPoint point_;
+  RendezvousServer server_;
+};
+
+}  // namespace ferry::tcp
