@@ -38,7 +38,7 @@ def counted(text, skips):
     if found := PLAIN.findall(text):
         return tuple(int(n or 0) for n in found[-1])
     if found := UNITTEST.findall(text):
-        return sum(map(int, found)), 0, 0
+        return sum(map(int, found)), 0, skips
     return None
 
 
