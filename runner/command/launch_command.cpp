@@ -21,6 +21,7 @@ constexpr int kMostRestarts = 1'000'000;
 constexpr std::array<std::string_view, 8> kLaunchVariables = {
     "RANK",        "WORLD_SIZE",  "LOCAL_RANK",   "LOCAL_WORLD_SIZE",
     "MASTER_ADDR", "MASTER_PORT", "FERRY_SECRET", "FERRY_RENDEZVOUS_SERVED"};
+constexpr std::string_view kOtherWayToMeet = "FERRY_RENDEZVOUS";
 
 /// "NAME=VALUE"; a NAME alone has the value that it has here.
 std::string variable_of(const std::string& text) {
@@ -29,6 +30,8 @@ std::string variable_of(const std::string& text) {
   if (std::find(kLaunchVariables.begin(), kLaunchVariables.end(), name) != kLaunchVariables.end())
     throw Error(Code::usage, "-x " + escaped(text) + ": ferry launch itself gives each task its " + name)
         .hint(name == "MASTER_ADDR" ? "--interface NAME" : "leave it out");
+  if (name == kOtherWayToMeet)
+    throw Error(Code::usage, "-x " + name + ": the tasks of ferry launch meet at the launcher").hint("leave it out");
   if (name.size() < text.size()) return text;
   const char* value = std::getenv(name.c_str());
   if (value == nullptr)

@@ -59,11 +59,12 @@ std::vector<std::pair<std::string, std::string>> launcher_variables() {
                                     "LOCAL_RANK",
                                     "MASTER_ADDR",
                                     "MASTER_PORT",
+                                    "FERRY_RENDEZVOUS",
                                     "FERRY_INTERFACE",
                                     "FERRY_RENDEZVOUS_SERVED"};
   std::vector<std::pair<std::string, std::string>> found;
   for (const char* name : kNames)
-    if (const char* value = std::getenv(name); value != nullptr) found.emplace_back(name, value);
+    if (const char* value = std::getenv(name); value != nullptr) found.emplace_back(name, without_password(value));
   return found;
 }
 

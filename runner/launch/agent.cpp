@@ -120,8 +120,8 @@ class Agent {
   static AgentTask started(const StartTasks& wanted, int local) {
     // Variables of a launcher that this one runs under would name another job.
     static const std::vector<std::string> kOthers = {
-        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE",
-        "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS"};
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK",       "PMI_RANK", "PMI_SIZE",
+        "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS", "FERRY_RENDEZVOUS"};
     AgentTask task;
     task.number = wanted.first + local;
     Pipe out = make_pipe(), error = make_pipe();

@@ -69,6 +69,7 @@ class Ends(unittest.TestCase):
                             ("--host", "a", "true"): "--hosts?", ("-n", "3", "--hosts", "localhost:2", "true"): "room for 2 tasks",
                             ("--hosts", "a", "--hostfile", "b", "true"): "excludes", ("-x", "NOT_SET_HERE", "true"): "it is not set here",
                             ("-x", "RANK=3", "true"): "-x RANK=3: ferry launch itself gives each task its RANK",
+                            ("-x", "FERRY_RENDEZVOUS=file:/a/b", "true"): "-x FERRY_RENDEZVOUS: the tasks of ferry launch meet",
                             ("-n", "1", "--interface", "no-such", "true"): "no-such"}.items():
             code, out, err = launch(*words)
             self.assertEqual((code, out), (2, ""), words)
@@ -84,7 +85,8 @@ class Ends(unittest.TestCase):
                               'test $MASTER_PORT -gt 0 && test ${#FERRY_SECRET} = 32', env=dict(os.environ, PMI_RANK="7"))
         self.assertEqual(code, 0)
         self.assertEqual(sorted(out.splitlines()), ["[0] 0 2 0 2 127.0.0.1 1 a b", "[1] 1 2 1 2 127.0.0.1 1 a b"])
-        code, _, err = launch("-n", 1, "--", "sh", "-c", 'test -z "$PMI_RANK"', env=dict(os.environ, PMI_RANK="7"))
+        code, _, err = launch("-n", 1, "--", "sh", "-c", 'test -z "$PMI_RANK$FERRY_RENDEZVOUS"',
+                              env=dict(os.environ, PMI_RANK="7", FERRY_RENDEZVOUS="file:/a/b"))
         self.assertEqual(code, 0, err)
 
     def test_the_doctor_sees_all_tasks(self):

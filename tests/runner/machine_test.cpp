@@ -24,5 +24,13 @@ TEST_CASE("the launcher's variables are found") {
   REQUIRE(unsetenv("SLURM_PROCID") == 0);
 }
 
+TEST_CASE("the launcher's variables are shown without a password") {
+  REQUIRE(setenv("FERRY_RENDEZVOUS", "redis://:secret@host/key", 1) == 0);
+  const auto found = launcher_variables();
+  const std::pair<std::string, std::string> shown("FERRY_RENDEZVOUS", "redis://***@host/key");
+  CHECK(std::find(found.begin(), found.end(), shown) != found.end());
+  REQUIRE(unsetenv("FERRY_RENDEZVOUS") == 0);
+}
+
 }  // namespace
 }  // namespace ferry
