@@ -66,8 +66,8 @@ struct ClusterOptions {
 ///     cluster.rank();   // 0 … size() - 1
 class Cluster {
  public:
-  /// Joins the job that was started by mpirun or srun, or by whatever sets RANK, WORLD_SIZE, MASTER_ADDR and
-  /// MASTER_PORT; else makes `options.tasks` virtual tasks. Options given on
+  /// Joins the job that was started by mpirun or srun, or by whatever sets RANK, WORLD_SIZE, and
+  /// MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS; else makes `options.tasks` virtual tasks. Options given on
   /// the command line as --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant, --device sim
   /// are taken out of argv. Error(usage) for a wrong launch or option, Error(plan) when a task runs another build of
   /// ferry, Error(stalled) when a task does not connect before the deadline.

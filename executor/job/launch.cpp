@@ -36,7 +36,9 @@ Launch launch_of(const ClusterOptions& options) {
     auto tcp = tcp_launch();
     if (!tcp)
       throw Error(Code::usage, "--transport tcp: RANK and WORLD_SIZE are not set")
-          .hint("start each task of a job with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (docs/starting.md)");
+          .hint(
+              "start each task of a job with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or RANK, WORLD_SIZE and "
+              "FERRY_RENDEZVOUS (docs/starting.md)");
     return over_tcp(*std::move(tcp), options);
   }
   if (wanted != "auto")

@@ -129,12 +129,13 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--save", options.save, "Where the variables go at the end")->type_name("DIR");
   within(app.add_option("--seed", options.seed, "Of random numbers and of the order of data; default 0"),
          std::uint64_t{0}, kMostSeed);
-  app.add_option("--transport", options.cluster.transport,
-                 "Between the tasks; default: auto, which is mpi under mpirun and srun, tcp where RANK, WORLD_SIZE, "
-                 "MASTER_ADDR and MASTER_PORT are set, else inproc")
+  app.add_option(
+         "--transport", options.cluster.transport,
+         "Between the tasks; default: auto, which is mpi under mpirun and srun, tcp where RANK, WORLD_SIZE, and "
+         "MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS are set, else inproc")
       ->check(CLI::IsMember({"auto", "inproc", "mpi", "tcp"}));
   app.add_option("--interface", options.cluster.interface,
-                 "Over tcp, where this task listens; default: where it reaches MASTER_ADDR")
+                 "Over tcp, where this task listens; default: where it reaches task 0")
       ->type_name("NAME|ADDRESS");
   app.add_option("--data", options.data, "The only folder that the graph's data ops may read")->type_name("DIR");
   app.add_option_function<std::string>(
