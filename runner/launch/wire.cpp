@@ -91,7 +91,7 @@ AgentWire::AgentWire(Descriptor in, Descriptor out, std::string_view begin)
 }
 
 void AgentWire::say(LaunchFrameKind kind, int task, std::string_view data) {
-  if (closed_) return;
+  if (closed_ || deaf_) return;
   unsent_ += static_cast<char>(kind);
   append_u32(unsent_, static_cast<std::uint32_t>(task));
   append_u32(unsent_, static_cast<std::uint32_t>(data.size()));
@@ -100,16 +100,16 @@ void AgentWire::say(LaunchFrameKind kind, int task, std::string_view data) {
 
 void AgentWire::send() {
   std::size_t sent = 0;
-  while (!closed_ && sent < unsent_.size()) {
+  while (!closed_ && !deaf_ && sent < unsent_.size()) {
     const ssize_t written = write(out_.get(), unsent_.data() + sent, unsent_.size() - sent);
     if (written > 0)
       sent += static_cast<std::size_t>(written);
     else if (errno == EAGAIN)
       break;
     else if (errno != EINTR)
-      closed_ = true;
+      deaf_ = true;  // what the other side has said before may still be unread
   }
-  unsent_.erase(0, closed_ ? unsent_.size() : sent);
+  unsent_.erase(0, closed_ || deaf_ ? unsent_.size() : sent);
 }
 
 void AgentWire::receive() {

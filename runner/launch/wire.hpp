@@ -75,7 +75,7 @@ class AgentWire {
   void say(LaunchFrameKind kind, int task, std::string_view data);
   /// Puts text into that queue which is no frame.
   void say_raw(std::string_view text) { unsent_ += text; }
-  /// Writes as much of the queue as goes. When nobody reads any more, it drops it and closed() becomes true.
+  /// Writes as much of the queue as goes. When nobody reads any more, it is dropped, as is what is said later.
   void send();
   /// Reads what there is; at its end, closed() becomes true.
   void receive();
@@ -102,6 +102,7 @@ class AgentWire {
   std::string unsent_, unread_;
   std::size_t told_ = 0;  // bytes of unread_ that next() has returned
   bool closed_ = false;
+  bool deaf_ = false;  // the other side reads no more
 };
 
 /// What an agent says first of all, and what it reads first.

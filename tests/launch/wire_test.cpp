@@ -74,6 +74,19 @@ TEST_CASE("an end is noticed, and nothing is written that nobody reads") {
   CHECK(side.wire.unsent() == 0);
 }
 
+TEST_CASE("the last words of one that reads no more are taken") {
+  Written side;
+  side.output.reader.close();
+  side.wire.say(LaunchFrameKind::signal, 0, "15");
+  side.wire.send();
+  CHECK(side.wire.unsent() == 0);
+  side.write(frame(3, 5, "hello"));
+  side.input.writer.close();
+  side.wire.receive();
+  CHECK(side.wire.closed());
+  CHECK(side.wire.next()->data == "hello");
+}
+
 TEST_CASE("what an agent is told arrives as it was said") {
   const StartTasks start{
       .folder = "/a b", .first = 2, .count = 3, .command = {"sh", "-c", "", "[x]"}, .variables = {"A=1", "B=\xff"}};
