@@ -30,9 +30,9 @@ std::string number_text(const char* format, double value) {
   return text;
 }
 
-/// "41,230 samples/s", or steps/s if the samples are not known; `rate` is in steps per second.
+/// "41,230 samples/s", or "12.5 steps/s", "31.0 s/step" if the samples are not known; `rate` is in steps per second.
 std::string speed(double rate, std::int64_t samples_per_step) {
-  if (samples_per_step == 0) return readable(rate) + " steps/s";
+  if (samples_per_step == 0) return rate < 1 && rate > 0 ? readable(1 / rate) + " s/step" : readable(rate) + " steps/s";
   return readable(rate * static_cast<double>(samples_per_step)) + " samples/s";
 }
 
@@ -210,7 +210,8 @@ std::string readable_seconds(double seconds) {
   const auto whole = std::llround(seconds);
   if (whole < 60) return std::to_string(whole) + " s";
   if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
-  return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
+  if (whole < 48 * 3600) return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
+  return std::to_string(whole / 86400) + " d " + std::to_string(whole / 3600 % 24) + " h";
 }
 
 }  // namespace ferry

@@ -168,7 +168,7 @@ void write_stderr(std::string_view text);
 
 /// 41230 → "41,230"; below 100 with one decimal.
 [[nodiscard]] std::string readable(double number);
-/// 3.2 → "3 s", 200 → "3 min 20 s", 7300 → "2 h 1 min".
+/// 3.2 → "3 s", 200 → "3 min 20 s", 7300 → "2 h 1 min", 200000 → "2 d 7 h".
 [[nodiscard]] std::string readable_seconds(double seconds);
 
 }  // namespace ferry

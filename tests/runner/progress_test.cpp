@@ -37,6 +37,13 @@ TEST_CASE("of a run that goes on, the rate is that of its own steps") {
   CHECK(shown == "\r\x1b[K60/100 [############--------] 10.0 steps/s  4 s left");
 }
 
+TEST_CASE("a step of several seconds is told in seconds") {
+  test::ManualClock clock;
+  TimedLines lines({.steps = 100000}, clock);
+  clock.advance(milliseconds(31000));
+  CHECK(lines.line(1, {}) == "step 1/100000: 31.0 s/step, 35 d 21 h left\n");
+}
+
 TEST_CASE("where no terminal is, a line comes every few seconds") {
   test::ManualClock clock;
   TimedLines lines({.steps = 100, .samples_per_step = 10}, clock);
@@ -106,6 +113,7 @@ TEST_CASE("numbers are readable") {
   CHECK(readable_seconds(3.2) == "3 s");
   CHECK(readable_seconds(200) == "3 min 20 s");
   CHECK(readable_seconds(7300) == "2 h 1 min");
+  CHECK(readable_seconds(200000) == "2 d 7 h");
 }
 
 }  // namespace
