@@ -55,10 +55,12 @@ void add_where_options(CLI::App& command, LaunchOptions& options) {
                             "How many on each host (or -ppn K); without it as many as it has slots"),
          1, kMostTasks)
       ->type_name("K");
-  CLI::Option* hosts = command
-                           .add_option("--hosts", options.hosts,
-                                       "Where, and how many slots each host has: h1:2,h2; without it on this host")
-                           ->type_name("HOST[:N],…");
+  CLI::Option* hosts =
+      command
+          .add_option("--hosts", options.hosts,
+                      "Where, and how many slots each host has: h1:2,h2; without it on the nodes of the SLURM "
+                      "allocation, or else on this host")
+          ->type_name("HOST[:N],…");
   command
       .add_option("--hostfile", options.hostfile,
                   "The same from a file, a host a line: \"h1 slots=2 max_slots=4\" or \"h1:2\"; # begins a comment")
@@ -69,9 +71,12 @@ void add_where_options(CLI::App& command, LaunchOptions& options) {
                   "The interface, by name or address, of this host on which the tasks meet; without it the one by "
                   "which the first host is reached by ssh")
       ->type_name("NAME");
-  command.add_option("--ssh", options.ssh, "The command that reaches a host, with options: \"ssh -p 2222 -i key\"")
-      ->type_name("COMMAND")
-      ->capture_default_str();
+  command
+      .add_option(
+          "--ssh", options.ssh,
+          "The command that reaches a host, with options: \"ssh -p 2222 -i key\"; default: ssh, and srun for the "
+          "nodes of an allocation")
+      ->type_name("COMMAND");
   command
       .add_option_function<std::string>(
           "-x,--env", [&options](const std::string& text) { options.variables.push_back(variable_of(text)); },

@@ -24,8 +24,10 @@ namespace {
 
 constexpr std::size_t kMostUnsent = 256 << 10;  // beyond that tasks wait until the launcher has read
 
-/// The first word of SSH_CONNECTION: the address from which this host was reached.
+/// The address from which this host was reached: what srun says, else the first word of SSH_CONNECTION, which a step
+/// of SLURM's may have from the shell of the user.
 std::string launcher_address() {
+  if (const char* address = std::getenv("SLURM_LAUNCH_NODE_IPADDR"); address != nullptr) return address;
   const char* connection = std::getenv("SSH_CONNECTION");
   return connection == nullptr ? "" : std::string(split(connection, ' ').front());
 }

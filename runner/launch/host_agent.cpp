@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "runner/launch/slurm.hpp"
 
 namespace ferry {
 namespace {
@@ -21,9 +22,13 @@ std::string shell_word(const std::string& path) {
   return word + "'";
 }
 
+bool by_srun(const LaunchHost& host, const LaunchOptions& options) {
+  return host.by_srun && options.ssh.empty();
+}
+
 std::vector<std::string> ssh_command(const LaunchOptions& options, const std::string& host) {
   std::vector<std::string> words;
-  for (const std::string_view word : split(options.ssh, ' '))
+  for (const std::string_view word : split(options.ssh.empty() ? "ssh" : options.ssh, ' '))
     if (!word.empty()) words.emplace_back(word);
   if (words.empty()) throw Error(Code::usage, "--ssh: no command").hint("--ssh \"ssh -p 2222\"");
   const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.deadline).count());
@@ -36,9 +41,13 @@ std::vector<std::string> ssh_command(const LaunchOptions& options, const std::st
   return words;
 }
 
-ProgramStart program_of(const std::string& host, bool remote, const LaunchOptions& options) {
-  if (!remote) return {.arguments = {this_program_path(), "launch", "--agent"}, .dies_with_parent = false};
-  return {.arguments = ssh_command(options, host)};
+ProgramStart program_of(const LaunchHost& host, bool remote, const LaunchOptions& options) {
+  const std::vector<std::string> agent{this_program_path(), "launch", "--agent"};
+  if (!remote) return {.arguments = agent, .dies_with_parent = false};
+  if (!by_srun(host, options)) return {.arguments = ssh_command(options, host.name)};
+  std::vector<std::string> words = srun_command(host.name);
+  words.insert(words.end(), agent.begin(), agent.end());
+  return {.arguments = std::move(words)};
 }
 
 }  // namespace
@@ -47,9 +56,11 @@ HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options)
     : HostAgent(std::move(tasks), options, make_pipe(), make_pipe(), make_pipe()) {}
 
 HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, Pipe to, Pipe from, Pipe said)
-    : tasks_(std::move(tasks)), wire_(std::move(from.reader), std::move(to.writer), kAgentBegins) {
+    : tasks_(std::move(tasks)),
+      by_srun_(by_srun(tasks_.host, options)),
+      wire_(std::move(from.reader), std::move(to.writer), kAgentBegins) {
   const bool remote = !is_this_host(name());
-  ProgramStart program = program_of(name(), remote, options);
+  ProgramStart program = program_of(tasks_.host, remote, options);
   program.in = to.reader.get();
   program.out = from.writer.get();
   if (remote) {
@@ -84,6 +95,9 @@ Error HostAgent::lost() const {
   if (!hello && (code == kNotFound || code == kNotExecutable))
     return Error(Code::usage, where + "there is no " + this_program_path() + why)
         .hint("install ferry at the same path on all hosts");
+  if (!hello && by_srun_)
+    return Error(Code::peer_lost, where + "srun cannot start ferry there" + why)
+        .hint("srun --overlap --nodelist=" + name() + " true; or --ssh ssh");
   if (!hello)
     return Error(Code::peer_lost, where + "it cannot be reached by ssh" + why)
         .hint(code == kSshFailed ? "ssh " + name() + " must work without a password; --ssh \"ssh -p PORT -i KEY\""

@@ -13,10 +13,10 @@
 
 namespace ferry {
 
-/// An agent and its host. Started here as a process, elsewhere over ssh, which then is the process.
+/// An agent and its host. Started here as a process, elsewhere by ssh or srun, which then is the process.
 class HostAgent {
  public:
-  /// Starts it. Error(usage) when ssh cannot be started.
+  /// Starts it. Error(usage) when ssh or srun cannot be started.
   HostAgent(HostTasks tasks, const LaunchOptions& options);
 
   [[nodiscard]] const HostTasks& tasks() const { return tasks_; }
@@ -26,7 +26,7 @@ class HostAgent {
   [[nodiscard]] AgentWire& wire() { return wire_; }
   [[nodiscard]] const AgentWire& wire() const { return wire_; }
 
-  /// What ssh writes to stderr.
+  /// What ssh or srun writes to stderr.
   [[nodiscard]] DescriptorWatch to_said() const { return {said_.get(), said_.open() && !said_ended_, false, false}; }
   /// Reads what there is of that, and returns its complete lines.
   [[nodiscard]] std::vector<std::string> read_said();
@@ -37,13 +37,14 @@ class HostAgent {
   std::optional<AgentHello> hello;  ///< once it has come
   std::vector<int> processes;       ///< of the tasks, once they are started
   int running = 0;                  ///< tasks that have not ended
-  std::optional<ProcessEnd> end;    ///< of the agent or ssh
+  std::optional<ProcessEnd> end;    ///< of the agent, ssh or srun
 
  private:
   HostAgent(HostTasks tasks, const LaunchOptions& options, Pipe to, Pipe from, Pipe said);
 
   HostTasks tasks_;
-  Descriptor said_;  // stderr of ssh; not open without it
+  bool by_srun_;
+  Descriptor said_;  // stderr of ssh or srun; not open without them
   bool said_ended_ = false;
   std::string said_begun_, said_last_;
   int process_ = 0;

@@ -13,7 +13,6 @@ namespace ferry {
 namespace {
 
 constexpr std::uint64_t kMostHostfileBytes = 1 << 20;
-constexpr int kMostSlots = 1 << 16;
 constexpr const char* kHostfileHint = "a line is NAME, NAME:SLOTS, or NAME slots=N max_slots=N";
 
 /// Reads hosts from one place; its errors say which.

@@ -14,10 +14,12 @@ struct LaunchHost {
   std::string name;       ///< as ssh takes it: NAME, USER@NAME or an address
   int slots = 1;          ///< how many tasks it is for
   int most = kUnlimited;  ///< how many it may ever have
-  std::string where;      ///< which named it: "--hosts" or "FILE:LINE"
+  std::string where;      ///< which named it: "--hosts", "FILE:LINE" or "SLURM_JOB_NODELIST"
+  bool by_srun = false;   ///< a node of this allocation of SLURM's, for which srun does what ssh does elsewhere
 
   static constexpr int kUnlimited = 1 << 20;
 };
+inline constexpr int kMostSlots = 1 << 16;
 
 /// The hosts in "h1:2,h2", where h2 has one slot. Error(usage) for what is malformed or named twice.
 [[nodiscard]] std::vector<LaunchHost> parse_hosts(std::string_view text);

@@ -10,15 +10,17 @@
 #include "base/text.hpp"
 #include "runner/command/machine.hpp"
 #include "runner/launch/hosts.hpp"
+#include "runner/launch/slurm.hpp"
 #include "runner/launch/supervisor.hpp"
 
 namespace ferry {
 namespace {
 
-/// With neither --hosts nor a hostfile there is room for any number of tasks here.
+/// With neither --hosts nor a hostfile nor an allocation there is room for any number of tasks here.
 std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
   if (!options.hosts.empty()) return place_tasks(parse_hosts(options.hosts), options.tasks, options.per_host);
   if (!options.hostfile.empty()) return place_tasks(read_hostfile(options.hostfile), options.tasks, options.per_host);
+  if (const auto allocated = allocated_hosts()) return place_tasks(*allocated, options.tasks, options.per_host);
   const int cores = static_cast<int>(std::max<std::size_t>(1, this_machine().mask.size()));
   const std::string own = this_host_name();
   const int slots = options.tasks.value_or(options.per_host.value_or(cores));

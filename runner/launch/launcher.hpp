@@ -11,9 +11,11 @@ namespace ferry {
 struct LaunchOptions {
   std::vector<std::string> command;    ///< the program of each task, and its arguments
   std::optional<int> tasks, per_host;  ///< without: as many as the hosts have slots
-  std::string hosts, hostfile;  ///< as parse_hosts() and read_hostfile() take them; at most one; neither: this host
-  std::string interface;        ///< where the rendezvous listens; "": where the hosts reach this one
-  std::string ssh = "ssh";      ///< the command, and options of it
+  /// As parse_hosts() and read_hostfile() take them; at most one; neither: the nodes of an allocation (slurm.hpp), or
+  /// else this host.
+  std::string hosts, hostfile;
+  std::string interface;  ///< where the rendezvous listens; "": where the hosts reach this one
+  std::string ssh;        ///< the command, and options of it; "": srun for the nodes of an allocation, ssh for others
   std::vector<std::string> variables;                             ///< "NAME=VALUE" or "NAME", for all tasks
   int restarts = 0;                                               ///< how often a job that fails is started again
   std::chrono::milliseconds deadline = std::chrono::seconds(60);  ///< for all hosts to come

@@ -108,8 +108,9 @@ std::string Supervisor::meeting_address() const {
   for (const auto& agent : agents_) {
     if (!agent->is_remote()) continue;
     if (!agent->hello->launcher.empty()) return agent->hello->launcher;
-    throw Error(Code::usage,
-                "host " + agent->name() + " does not say by which address it is reached (no SSH_CONNECTION)")
+    throw Error(Code::usage, "host " + agent->name() +
+                                 " does not say by which address it is reached (neither SSH_CONNECTION nor "
+                                 "SLURM_LAUNCH_NODE_IPADDR)")
         .hint("--interface NAME, which all hosts reach");
   }
   return "127.0.0.1";

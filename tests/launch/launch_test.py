@@ -193,6 +193,55 @@ class Signals(unittest.TestCase):
             self.assertEqual(job.processes(), [])
 
 
+class Slurm(unittest.TestCase):
+    """In an allocation whose nodes are this host, reached by a program that stands for srun."""
+
+    def launch(self, *words, counts="2,1", srun='shift 6; SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 exec "$@"', nodes="node[07-08]"):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "srun").write_text(f'#!/bin/sh\necho "$*" >>{folder}/called\n{srun}\n')
+            Path(folder, "srun").chmod(0o755)
+            env = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", SLURM_JOB_NODELIST=nodes, SLURM_TASKS_PER_NODE=counts,
+                       SSH_CONNECTION="192.0.2.1 1 192.0.2.2 22")
+            end = launch(*words, env=env)
+            called = Path(folder, "called")
+            return end, called.read_text() if called.exists() else ""
+
+    def test_tasks_go_to_its_nodes(self):
+        script = 'echo $RANK of $WORLD_SIZE at $MASTER_ADDR, $LOCAL_RANK of $LOCAL_WORLD_SIZE'
+        (code, out, err), called = self.launch("--", "sh", "-c", script)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(sorted(out.splitlines()), ["[0] 0 of 3 at 127.0.0.1, 0 of 2", "[1] 1 of 3 at 127.0.0.1, 1 of 2",
+                                                    "[2] 2 of 3 at 127.0.0.1, 0 of 1"])
+        lines = [f"--nodes=1 --ntasks=1 --overlap --cpu-bind=none --unbuffered --nodelist=node0{n} {os.path.realpath(FERRY)} launch --agent"
+                 for n in (7, 8)]
+        self.assertEqual(sorted(called.splitlines()), lines)
+
+    def test_how_many_may_be_said(self):
+        (code, out, err), _ = self.launch("-n", 2, "--", "sh", "-c", "echo $RANK")
+        self.assertEqual((code, sorted(out.split()), err), (0, ["0", "1", "[0]", "[1]"], ""))
+        (code, _, err), _ = self.launch("-n", 4, "true")
+        self.assertEqual(code, 2)
+        self.assertIn("the hosts have room for 3 tasks: node07:2, node08:1", err)
+
+    def test_other_hosts_may_be_named(self):
+        (code, out, _), called = self.launch("--hosts", "localhost:2", "--", "sh", "-c", "echo here")
+        self.assertEqual((code, out.count("here"), called), (0, 2, ""))
+
+    def test_srun_fails(self):
+        (code, _, err), _ = self.launch("true", srun="echo srun: error: node07 is down >&2; exit 1")
+        self.assertEqual(code, 5)
+        self.assertRegex(err, r"error: host node0[78] \(SLURM_JOB_NODELIST\): srun cannot start ferry there: srun: error: node07 is down\n"
+                              r"  try: srun --overlap --nodelist=node0[78] true; or --ssh ssh\n")
+
+    def test_what_cannot_be_read(self):
+        for nodes, counts, says in (("node[1", "1", "SLURM_JOB_NODELIST=node[1: '[' without ']'"),
+                                    ("node[1-2]", "3", "SLURM_TASKS_PER_NODE=3: 1 counts for 2 nodes"),
+                                    ("node1", "x", "SLURM_TASKS_PER_NODE=x: ")):
+            (code, _, err), _ = self.launch("true", nodes=nodes, counts=counts)
+            self.assertEqual(code, 2)
+            self.assertIn(says, err)
+
+
 class Restarts(unittest.TestCase):
     def counted(self, script, *words):
         """The job's end, and how often it was started."""

@@ -1,0 +1,127 @@
+#include "runner/launch/slurm.hpp"
+
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/numbers.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr const char* kList = "SLURM_JOB_NODELIST";
+constexpr const char* kCounts = "SLURM_TASKS_PER_NODE";
+constexpr std::size_t kMostNodes = 1 << 16;
+
+[[noreturn]] void fail(const char* variable, std::string_view text, const std::string& why) {
+  throw Error(Code::usage, std::string(variable) + "=" + escaped(text, 200) + ": " + why)
+      .hint("--hosts or --hostfile instead");
+}
+
+/// Splits at the commas that are not in brackets.
+std::vector<std::string_view> items_of(std::string_view text) {
+  std::vector<std::string_view> items;
+  std::size_t begin = 0;
+  bool inside = false;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && (text[i] == '[' || text[i] == ']')) inside = text[i] == '[';
+    if (i < text.size() && (text[i] != ',' || inside)) continue;
+    items.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return items;
+}
+
+/// Expands lists of nodes.
+class NodeList {
+ public:
+  explicit NodeList(std::string_view text) : text_(text) {
+    for (const std::string_view item : items_of(text)) expand("", item);
+  }
+  std::vector<std::string> names;
+
+ private:
+  void expand(const std::string& begun, std::string_view rest) {
+    const std::size_t open = rest.find('['), close = rest.find(']');
+    if (open == std::string_view::npos) {
+      if (close != std::string_view::npos) fail(kList, text_, "']' without '['");
+      return add(begun + std::string(rest));
+    }
+    if (close == std::string_view::npos || close < open) fail(kList, text_, "'[' without ']'");
+    const std::string front = begun + std::string(rest.substr(0, open));
+    for (const std::string_view range : split(rest.substr(open + 1, close - open - 1), ',')) {
+      const std::string_view first = range.substr(0, range.find('-'));
+      const std::string_view last = first.size() < range.size() ? range.substr(first.size() + 1) : first;
+      const int from = number(first), to = number(last);
+      if (to < from || to - from >= static_cast<int>(kMostNodes)) fail(kList, text_, "no range: " + in_quotes(range));
+      for (int i = from; i <= to; ++i) {
+        std::string digits = std::to_string(i);
+        if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
+        expand(front + digits, rest.substr(close + 1));
+      }
+    }
+  }
+
+  [[nodiscard]] int number(std::string_view digits) const {
+    // Leading zeros belong to the name.
+    const std::size_t begin = std::min(digits.find_first_not_of('0'), digits.empty() ? 0 : digits.size() - 1);
+    try {
+      return whole_number("a node's number", digits.substr(begin), 0, 1 << 30);
+    } catch (const Error& error) {
+      fail(kList, text_, error.text());
+    }
+  }
+
+  void add(std::string name) {
+    if (name.empty() || name.front() == '-') fail(kList, text_, in_quotes(name) + " is no name of a host");
+    if (names.size() == kMostNodes) fail(kList, text_, "more than 65,536 nodes");
+    names.push_back(std::move(name));
+  }
+
+  const std::string_view text_;
+};
+
+}  // namespace
+
+std::vector<std::string> parse_nodelist(std::string_view text) {
+  return NodeList(text).names;
+}
+
+std::vector<int> parse_node_counts(std::string_view text) {
+  std::vector<int> counts;
+  for (const std::string_view item : split(text, ',')) {
+    const std::size_t open = item.find("(x");
+    const bool repeated = open != std::string_view::npos && item.ends_with(')');
+    try {
+      const int count = whole_number("a count", item.substr(0, open), 1, kMostSlots);
+      const int times = repeated ? whole_number("a count", item.substr(open + 2, item.size() - open - 3), 1,
+                                                static_cast<int>(kMostNodes - counts.size()))
+                                 : 1;
+      counts.insert(counts.end(), static_cast<std::size_t>(times), count);
+    } catch (const Error& error) {
+      fail(kCounts, text, error.text());
+    }
+  }
+  return counts;
+}
+
+std::optional<std::vector<LaunchHost>> allocated_hosts() {
+  const char* const list = std::getenv(kList);
+  const char* const counts = std::getenv(kCounts);
+  if (list == nullptr || *list == '\0') return std::nullopt;
+  const std::vector<std::string> names = parse_nodelist(list);
+  const std::vector<int> slots = counts == nullptr ? std::vector<int>(names.size(), 1) : parse_node_counts(counts);
+  if (slots.size() != names.size())
+    fail(kCounts, counts, std::to_string(slots.size()) + " counts for " + plural(names.size(), "node"));
+  std::vector<LaunchHost> hosts;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    hosts.push_back({.name = names[i], .slots = slots[i], .where = kList, .by_srun = true});
+  return hosts;
+}
+
+std::vector<std::string> srun_command(const std::string& node) {
+  // Beside other steps, with all cores that the job has there, and the output as it comes.
+  return {"srun", "--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--unbuffered", "--nodelist=" + node};
+}
+
+}  // namespace ferry
