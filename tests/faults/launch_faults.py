@@ -78,7 +78,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(flight["tasks"][0]["events"], [])
             for other in flight["tasks"][1:]:
                 whats = [event["what"] for event in other["events"]]
-                self.assertIn("step 1", whats)
+                self.assertTrue(any(what.startswith("step ") for what in whats))
                 self.assertTrue(any(" from task " in what or " with tasks " in what for what in whats))
                 self.assertEqual(whats[-1].split()[0].rsplit("_")[-1], "wait")
             shown = subprocess.run([FERRY, "show", file, "--last", "2"], capture_output=True, text=True, check=True).stdout
