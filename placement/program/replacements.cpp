@@ -16,6 +16,11 @@ bool is_pure(const Node& node) {
   return op.after().empty() && !op.recomputed();
 }
 
+bool is_target(const Program& program, const Node& node) {
+  const std::vector<OpId>& targets = program.signature->targets;
+  return node.graph == program.graph && std::binary_search(targets.begin(), targets.end(), node.op);
+}
+
 void Replacements::update(NodeId id) {
   if (instead_.empty()) return;
   for (PValueId& input : program_.inputs(program_.nodes[id])) input = latest(input);
@@ -51,7 +56,7 @@ void Replacements::finish() {
     for (std::size_t i = region.order.size(); i > 0; --i) {
       const NodeId id = region.order[i - 1];
       const Node& node = program_.nodes[id];
-      if (gone_[id] || !is_pure(node) || is_target(node) || is_read(node)) continue;
+      if (gone_[id] || !is_pure(node) || is_target(program_, node) || is_read(node)) continue;
       for (const PValueId input : program_.inputs(node)) --reads[input];
       take_out(id, [] { return "left out: nothing reads it any more"; });
     }
@@ -66,11 +71,6 @@ std::vector<std::uint32_t> Replacements::count_reads() const {
     for (const PValueId result : region.results) ++reads[result];
   }
   return reads;
-}
-
-bool Replacements::is_target(const Node& node) const {
-  const std::vector<OpId>& targets = program_.signature->targets;
-  return node.graph == program_.graph && std::binary_search(targets.begin(), targets.end(), node.op);
 }
 
 }  // namespace ferry

@@ -11,6 +11,8 @@ namespace ferry {
 /// A function of its inputs, which two equal ones may share: it has no state, effect, random numbers, bodies or value
 /// of its task, runs after no other op, and is not recomputed on purpose. Constants are such.
 [[nodiscard]] bool is_pure(const Node& node);
+/// Whether the run asks for the op itself.
+[[nodiscard]] bool is_target(const Program& program, const Node& node);
 
 /// Collects which values stand for which others while a pass walks over the nodes, in order. Not thread-safe.
 class Replacements {
@@ -51,7 +53,6 @@ class Replacements {
   [[nodiscard]] PValueId latest(PValueId value) const { return value < instead_.size() ? instead_[value] : value; }
   /// How often each value is read, as an operand or as a region's result.
   [[nodiscard]] std::vector<std::uint32_t> count_reads() const;
-  [[nodiscard]] bool is_target(const Node& node) const;
 
   Program& program_;
   std::vector<PValueId> instead_;  // of each value; empty as long as none was replaced
