@@ -31,6 +31,7 @@
 #include "placement/program/merge.hpp"
 #include "placement/program/program.hpp"
 #include "placement/program/select.hpp"
+#include "placement/program/send_parts.hpp"
 
 namespace ferry {
 namespace {
@@ -51,6 +52,7 @@ constexpr Pass<Program> kProgramPasses[] = {
     {"fold", fold},
     {"drop_identities", drop_identities},
     {"merge", merge},
+    {"send_parts", send_parts},
     {"propagate", propagate},
     {"reshard", reshard},
     {"fuse_messages", fuse_messages},

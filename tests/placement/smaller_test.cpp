@@ -1,4 +1,4 @@
-// Tests what fold, drop_identities and merge leave of a graph, beside tests/plans.
+// Tests what fold, drop_identities, merge and send_parts make of a graph, beside tests/plans.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -68,6 +68,44 @@ TEST_CASE("explain says what became of ops that are left out") {
   const PlanResult result = make_plan(g, signature, Topology::local(1), test::AllKernels(), options);
   CHECK(explain(result, "second").find("computed once, with first at " + std::string(__FILE__)) != std::string::npos);
   CHECK(explain(result, "mul").find("left out: its value is that of x") != std::string::npos);
+}
+
+TEST_CASE("explain says where a part is cut, and what that saves") {
+  Graph g;
+  Value x, row, y;
+  {
+    const Scope there = g.device("/task:1");
+    x = exp(g.variable("v", g.constant(Tensor(DType::float32, {16, 96})))).named("x");
+  }
+  {
+    const Scope here = g.device("/task:0");
+    row = slice(x, 0, 3, 4).named("row");
+    y = exp(row);
+  }
+  PlanOptions options;
+  options.reasons = true;
+  Signature signature;
+  signature.fetches = {y.id()};
+  const PlanResult result = make_plan(g, signature, Topology::local(2), test::AllKernels(), options);
+  CHECK(explain(result, "row").find("/task:1/cpu:0: where its input x is: 384 bytes travel, not 6144") !=
+        std::string::npos);
+  REQUIRE(result.plan.channels.size() == 1);
+  CHECK(result.plan.channels[0].bytes == 384);
+}
+
+TEST_CASE("random graphs, whose results tests compare, have parts that are sent") {
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const test::RandomGraph made = test::random_graph(seed, 60, 4);
+    Signature signature;
+    for (const Value& fetch : made.fetches) signature.fetches.push_back(fetch.id());
+    for (const auto& [value, sizes] : test::feeds_of(made)) signature.feeds.push_back({value, 0, sizes});
+    const auto after = [&](std::string_view pass) {
+      return test::text_after(pass, *made.graph, signature, Topology::local(4));
+    };
+    changed += after("merge") == after("send_parts") ? 0 : 1;
+  }
+  CHECK(changed >= 10);
 }
 
 TEST_CASE("a broadcast that compares two extents is no identity") {

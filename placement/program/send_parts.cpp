@@ -1,0 +1,238 @@
+#include "placement/program/send_parts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "placement/program/replacements.hpp"
+#include "placement/program/users.hpp"
+
+namespace ferry {
+namespace {
+
+class PartSender {
+ public:
+  explicit PartSender(Program& program)
+      : program_(program),
+        users_(program),
+        replacements_(program),
+        is_result_(program.values.size()),
+        selects_(program.nodes.size()),
+        before_(program.nodes.size(), kNone),
+        travels_(program.values.size()) {
+    for (const ProgramRegion& region : program.regions)
+      for (const PValueId result : region.results) is_result_[result] = true;
+  }
+
+  void run() {
+    for (ProgramRegion& region : program_.regions) {
+      for (std::size_t i = region.order.size(); i > 0; --i) measure(region.order[i - 1]);
+      bool any = false;
+      for (const NodeId id : region.order) any = move_readers(id) || any;
+      if (any) reorder(region);
+    }
+  }
+
+ private:
+  /// Finds out whether the node may move, and how much of what it gives would then come back.
+  void measure(NodeId id) {
+    const Node& node = program_.nodes[id];
+    selects_[id] = selects(node);
+    if (!selects_[id]) return;
+    for (std::uint32_t k = 0; k < node.outputs; ++k)
+      travels_[node.first_output + k] = used_on(node.where, node.first_output + k);
+  }
+
+  /// Whether the op gives elements of its input 0, and may do so on another device.
+  [[nodiscard]] bool selects(const Node& node) const {
+    if (node.inputs == 0 || node.where == kNone || !program_.where(node).single() || !is_pure(node)) return false;
+    if (is_target(program_, node) || !node.graph->op(node.op).annotation().layouts.empty()) return false;
+    const auto inputs = program_.inputs(node);
+    const Type& from = program_.values[inputs[0]].type;
+    if (from.shape.bounded() || (node.def->flags & (kView | kMoves)) == 0) return false;
+    for (std::uint32_t k = 0; k < node.outputs; ++k) {
+      const Type& type = program_.values[node.first_output + k].type;
+      const bool rounds = node.def->is(kMoves) && type.dtype != from.dtype;
+      if (rounds || type.shape.bounded() || is_result_[node.first_output + k]) return false;
+    }
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      if (!is_unread(program_, node, i) && !goes_along(inputs[i], node)) return false;
+    return true;
+  }
+
+  /// Whether the value is a constant that may be wherever the node is.
+  [[nodiscard]] bool goes_along(PValueId value, const Node& node) const {
+    const Node& producer = program_.nodes[program_.values[value].producer];
+    if (producer.role() != OpRole::constant) return false;
+    return producer.where == kNone ||
+           (producer.where == node.where && users_[value].size() == 1 && !is_target(program_, producer));
+  }
+
+  /// Of a value, or of what ops on `where` select of it, the bytes that are read there.
+  [[nodiscard]] std::int64_t used_on(WhereId where, PValueId value) const {
+    const std::int32_t task = program_.wheres[where].tasks[0];
+    std::int64_t bytes = 0;
+    for (const NodeId user : users_[value]) {
+      const WhereId at = read_on(user, value);
+      if (at == kNone || (at != where && (program_.wheres[at].single() || !program_.wheres[at].has(task)))) continue;
+      bytes += taken(user, value, program_.wheres[where].kind);
+    }
+    return std::min(bytes, bytes_of(value));
+  }
+
+  /// Of the value, or of what ops select of it, the bytes that the user's device must get if those that may move are
+  /// on a device of that kind.
+  [[nodiscard]] std::int64_t taken(NodeId user, PValueId value, DeviceKind kind) const {
+    const Node& node = program_.nodes[user];
+    const bool moves = selects_[user] && program_.inputs(node)[0] == value &&
+                       (node.def->is(kView) || program_.kernels->find(node.def->name, kind) != nullptr);
+    if (!moves) return bytes_of(value);
+    std::int64_t bytes = 0;
+    for (std::uint32_t k = 0; k < node.outputs; ++k) bytes += travels_[node.first_output + k];
+    return bytes;
+  }
+
+  [[nodiscard]] std::int64_t bytes_of(PValueId value) const { return program_.values[value].type.bytes(); }
+
+  /// The devices on which the node reads the value; kNone if it reads only its sizes.
+  [[nodiscard]] WhereId read_on(NodeId user, PValueId value) const {
+    const Node& node = program_.nodes[user];
+    const NodeId producer = program_.values[value].producer;
+    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)  // its parameters are where the value was
+      return before_[producer] == kNone ? program_.nodes[producer].where : before_[producer];
+    const auto inputs = program_.inputs(node);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i] == value && !is_unread(program_, node, i)) return node.where;
+    return kNone;
+  }
+
+  /// Moves what selects parts of the node's values on other devices; returns whether there was any.
+  bool move_readers(NodeId id) {
+    const Node& node = program_.nodes[id];
+    bool any = false;
+    for (std::uint32_t k = 0; k < node.outputs; ++k) any = move_readers_of(node.first_output + k) || any;
+    return any;
+  }
+
+  bool move_readers_of(PValueId value) {
+    const WhereId at = place_of(value);
+    if (at == kNone || !program_.wheres[at].single() || is_result_[value]) return false;
+    readers_.clear();
+    for (const NodeId user : users_[value])
+      if (const WhereId where = read_on(user, value); where != kNone && where != at) readers_.emplace_back(where, user);
+    std::ranges::sort(readers_);
+    readers_.erase(std::ranges::unique(readers_).begin(), readers_.end());
+    bool any = false;
+    for (auto first = readers_.begin(); first != readers_.end();) {
+      const auto last = std::find_if(first, readers_.end(), [&](const auto& r) { return r.first != first->first; });
+      any = move_from(first->first, std::span(first, last), value, at) || any;
+      first = last;
+    }
+    return any;
+  }
+
+  /// Moves all of the value's readers on one device to where the value is, or none.
+  bool move_from(WhereId from, std::span<const std::pair<WhereId, NodeId>> readers, PValueId value, WhereId at) {
+    if (is_brought_anyway(at, from)) return false;
+    std::int64_t bytes = 0;
+    for (const auto& reader : readers) bytes += taken(reader.second, value, program_.wheres[at].kind);
+    if (bytes >= bytes_of(value)) return false;
+    for (const auto& reader : readers) move(reader.second, at, bytes);
+    return true;
+  }
+
+  /// Whether the value, which is read by readers_, is brought from a device to the host of its task because it is sent
+  /// to other tasks.
+  [[nodiscard]] bool is_brought_anyway(WhereId at, WhereId to) const {
+    const Where &device = program_.wheres[at], &host = program_.wheres[to];
+    if (device.kind == DeviceKind::cpu || host.kind != DeviceKind::cpu || host.tasks != device.tasks) return false;
+    return std::ranges::any_of(readers_, [&](const auto& r) { return program_.wheres[r.first].tasks != device.tasks; });
+  }
+
+  /// Where reshard will have the value; kNone if that is not known yet.
+  [[nodiscard]] WhereId place_of(PValueId value) const {
+    const Node& node = program_.nodes[program_.values[value].producer];
+    const auto output = value - node.first_output;
+    if (node.kind == NodeKind::branch) return kNone;
+    if (node.kind == NodeKind::loop) return place_of(program_.regions[node.detail + 1].parameters[output]);
+    const bool goes_home = node.kind == NodeKind::feed && program_.feed_homes[node.detail] != kNone;
+    return goes_home ? program_.feed_homes[node.detail] : node.where;
+  }
+
+  void move(NodeId id, WhereId to, std::int64_t bytes) {
+    Node& node = program_.nodes[id];
+    before_[id] = node.where;
+    node.where = to;
+    bool once = true;
+    for (const PValueId input : program_.inputs(node)) {
+      Node& producer = program_.nodes[program_.values[input].producer];
+      if (producer.role() == OpRole::constant && producer.where != kNone) producer.where = to;
+      once = once && producer.once;
+    }
+    node.once = once;
+    if (!program_.options.reasons) return;
+    const PValueId input = program_.inputs(node)[0];
+    program_.causes.of_place[id] = program_.causes.of_place[program_.values[input].producer];
+    replacements_.tell(id, [&] {
+      return program_.wheres[to].str() + ": where its input " + program_.name(input) + " is: " + std::to_string(bytes) +
+             " bytes travel, not " + std::to_string(bytes_of(input));
+    });
+  }
+
+  /// Puts what was moved right after what it reads.
+  void reorder(ProgramRegion& region) {
+    std::vector<NodeId> order;
+    order.reserve(region.order.size());
+    placed_.resize(program_.nodes.size());
+    for (const NodeId id : region.order) {
+      next_.push_back(id);
+      while (!next_.empty()) {
+        const NodeId now = next_.back();
+        next_.pop_back();
+        if (placed_[now]) continue;
+        placed_[now] = true;
+        order.push_back(now);
+        follow(now);
+      }
+    }
+    region.order = std::move(order);
+  }
+
+  /// Says that what reads the node and was moved comes next, after the constants that it reads.
+  void follow(NodeId id) {
+    const Node& node = program_.nodes[id];
+    const auto first = next_.size();
+    for (std::uint32_t k = 0; k < node.outputs; ++k)
+      for (const NodeId user : users_[node.first_output + k]) {
+        const auto inputs = program_.inputs(program_.nodes[user]);
+        if (before_[user] == kNone || inputs[0] != node.first_output + k) continue;
+        for (const PValueId input : inputs.subspan(1))
+          if (const NodeId maker = program_.values[input].producer; program_.nodes[maker].role() == OpRole::constant)
+            next_.push_back(maker);
+        next_.push_back(user);
+      }
+    std::reverse(next_.begin() + static_cast<std::ptrdiff_t>(first), next_.end());
+  }
+
+  Program& program_;
+  const Users users_;
+  Replacements replacements_;  // tells the reasons
+  std::vector<bool> is_result_;
+  std::vector<bool> selects_;          // of each node
+  std::vector<WhereId> before_;        // of each node: where it was; kNone: it was not moved
+  std::vector<std::int64_t> travels_;  // of each value that an op selects: bytes that come back if that op moves
+  std::vector<std::pair<WhereId, NodeId>> readers_;  // of a value, on other devices
+  std::vector<bool> placed_;                         // of each node: it is in the new order
+  std::vector<NodeId> next_;                         // to be placed, the last one first
+};
+
+}  // namespace
+
+void send_parts(Program& program) {
+  if (program.wheres.size() > 1) PartSender(program).run();
+}
+
+}  // namespace ferry

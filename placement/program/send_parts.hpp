@@ -1,0 +1,19 @@
+// send_parts: of a value of which another device uses only parts, those parts are sent.
+#pragma once
+
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// Moves ops that only select or rearrange elements of a value, and chains of them, from the device that reads the
+/// value to the one that has it, where fewer bytes travel then: all that is read there of the value goes through such
+/// ops, and what they give is smaller together. A result still goes to every device that reads it, so an annotation
+/// holds for the value that is used there. A moved op comes right after the value, so that it is sent as early as the
+/// value was. Constants that only the op reads go with it.
+///
+/// Stays: an op with a layout annotation, a bounded value or several devices; a target, a region's result, what merge
+/// leaves alone, and an op without a kernel on the other device. No op changes its region. Linear, but for the sorting
+/// of each value's users.
+void send_parts(Program& program);
+
+}  // namespace ferry
