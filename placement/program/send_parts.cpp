@@ -103,6 +103,7 @@ class PartSender {
     const NodeId producer = program_.values[value].producer;
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)  // its parameters are where the value was
       return before_[producer] == kNone ? program_.nodes[producer].where : before_[producer];
+    if (node.kind != NodeKind::compute || node.def->unread == 0) return node.where;
     const auto inputs = program_.inputs(node);
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (inputs[i] == value && !is_unread(program_, node, i)) return node.where;
