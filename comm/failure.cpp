@@ -30,15 +30,16 @@ std::string tasks_text(std::span<const int> tasks) {
 AbsentError missing_error(std::span<const int> missing, int tasks) {
   return {Error(Code::stalled, "exchange: " + tasks_text(missing) + " of " + std::to_string(tasks) +
                                    " did not come before the deadline")
-              .hint("see whether it was stopped, computes for long or waits elsewhere; --deadline gives it more time"),
+              .hint("see whether it was stopped or waits elsewhere; --deadline gives it more time"),
           missing};
 }
 
 AbsentError closed_error(std::span<const int> gone) {
-  return {Error(Code::peer_lost, "exchange: " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
-                                     " left the job, which this task still runs")
-              .hint("all tasks must make the same calls in the same order"),
-          gone};
+  return {
+      Error(Code::peer_lost, "exchange: " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
+                                 " ended in order, while this task still needs " + (gone.size() == 1 ? "it" : "them"))
+          .hint("no task has failed: the program must make the same calls in the same order on all of them"),
+      gone};
 }
 
 std::string pack_failure(const Failure& failure) {

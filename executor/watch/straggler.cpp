@@ -40,10 +40,11 @@ std::string text_of(const Straggler& straggler, std::string_view who) {
   if (straggler.cause == Straggler::Cause::uneven)
     text += " has " + percent(straggler.slowdown) + " more to compute than the tasks have on average";
   else
-    text += " is " + percent(straggler.slowdown) + " slow in " + straggler.op;
+    text += " takes " + percent(straggler.slowdown) + " longer than the others in " + straggler.op;
   if (straggler.cause == Straggler::Cause::starved)
     text += ", where it gets " + percent(straggler.core) + " of its core";
-  return text + "; costs the job " + percent(straggler.cost) + "\n  try: " + std::string(hint(straggler.cause));
+  return text + "; without that, steps would be " + percent(straggler.cost) +
+         " shorter\n  try: " + std::string(hint(straggler.cause));
 }
 
 }  // namespace ferry

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kMayExchange{500};
 
 bool is_lost(const Sighting& task, Duration patience) {
   if (task.pulse.doing == Doing::left) return false;
-  if (!task.here) return task.silent >= patience;
+  if (!task.here) return task.known && task.silent >= patience;
   return (task.state == ProcessState::gone && task.state_age >= kLastWords) ||
          (task.state == ProcessState::stopped && task.state_age >= patience);
 }
@@ -69,7 +69,8 @@ Loss gone(const Sighting& task) {
 Loss stopped(const Sighting& task) {
   return {Error(Code::stalled, who(task) + " was stopped (SIGSTOP or Ctrl-Z) " + seconds_text(task.state_age) + " ago" +
                                    last_seen(task)),
-          "see who stopped it; a debugger may halt a task, which is no failure", task.pulse.task};
+          "see who sent the signal (a batch system, Ctrl-Z); the job ends, so that SIGCONT does not help",
+          task.pulse.task};
 }
 
 /// `task` is the first on another host that is not heard from and that somebody waits for.
@@ -77,7 +78,7 @@ Loss silent(std::span<const Sighting> tasks, const Sighting& task, const Sightin
   std::set<std::string> lost_hosts, heard_hosts;
   std::vector<int> lost;
   for (const Sighting& other : tasks) {
-    if (other.here || other.pulse.doing == Doing::left) continue;
+    if (other.here || !other.known || other.pulse.doing == Doing::left) continue;
     const bool heard = other.silent < kFresh;
     (heard ? heard_hosts : lost_hosts).insert(other.host);
     if (!heard && other.host == task.host) lost.push_back(other.pulse.task);
@@ -132,8 +133,10 @@ std::string doing_text(const Sighting& task) {
   const std::string since = lasts ? ", for " + seconds_text(task.pulse.age) : std::string();
   switch (task.pulse.doing) {
     case Doing::outside:
-      return "runs the program's own code, outside of the session" + since +
-             (task.pulse.text.empty() ? "" : ", asleep in " + task.pulse.text);
+      if (!task.known) return "cannot be heard by the watch";
+      return std::string(task.pulse.busy ? "computes in" : "is in") +
+             " the program's own code, outside of the session" + (task.pulse.busy ? "" : ", and computes nothing") +
+             since + (task.pulse.text.empty() ? "" : ", asleep in " + task.pulse.text);
     case Doing::inside:
       return "is in " + task.pulse.text + since;
     case Doing::computing:

@@ -176,7 +176,7 @@ void Watch::begin() {
   every_ = kBeat * rarer;
   patience_ = kPatience * rarer;
   room_.resize(kMostDatagram);
-  last_beat_ = cpu_since_ = system_clock().now();
+  begun_ = last_beat_ = cpu_since_ = system_clock().now();
   idle_since_ = clock_.now();
   seen_ = sightings(last_beat_);
   // The program's signal handlers run on its own threads.
@@ -280,6 +280,7 @@ void Watch::beat(TimePoint now) {
   count_time(tasks, now);
   if (!over()) judge(tasks, now);
   if (now - last_look_ >= StragglerWatch::kEvery) look_for_stragglers(tasks, now);
+  if (!looked_for_unheard_ && now - begun_ >= patience_) look_for_unheard(tasks);
   last_beat_ = now;
   ++beats_;
   tell();
@@ -330,6 +331,7 @@ std::vector<Sighting> Watch::sightings(TimePoint now) const {
     if (task.here) continue;
     const Peer& peer = peers_[peer_of_[static_cast<std::size_t>(process)]];
     task.here = peer.here || peer.name.empty();
+    task.known = peer.here || peer.beat > 0;
     task.silent = now - peer.heard;
     task.state = peer.state;
     task.state_age = now - peer.state_since;
@@ -421,6 +423,19 @@ void Watch::look_for_stragglers(std::span<const Sighting> tasks, TimePoint now) 
   lock.unlock();
   for (const Straggler& straggler : stragglers_.look(times))
     log_warn(text_of(straggler, who(tasks[static_cast<std::size_t>(straggler.task)])));
+}
+
+/// Warns, once, of a network that lets the messages of the job through, but not those of its watch.
+void Watch::look_for_unheard(std::span<const Sighting> tasks) {
+  looked_for_unheard_ = true;
+  std::vector<int> unheard;
+  for (const Sighting& task : tasks)
+    if (!task.known) unheard.push_back(task.pulse.task);
+  if (job_.self != job_.processes[0] || unheard.empty()) return;
+  log_warn(tasks_text(unheard) +
+           " cannot be heard over UDP: if one is lost or stopped, the job may say so only at its "
+           "deadline, and not why\n  try: let UDP between the hosts through the firewall; --interface chooses another "
+           "network");
 }
 
 /// Sends what the own tasks have measured.

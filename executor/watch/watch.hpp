@@ -126,6 +126,7 @@ class Watch {
   void judge(std::span<const Sighting> tasks, TimePoint now);
   void tell() const;
   void look_for_stragglers(std::span<const Sighting> tasks, TimePoint now);
+  void look_for_unheard(std::span<const Sighting> tasks);
   void send_times(const Peer& peer) const;
   void send(const std::string& bytes, const Peer& peer) const;
   void send_flight(int process, std::string bytes) const;
@@ -148,10 +149,10 @@ class Watch {
   std::vector<std::size_t> peer_of_;  // by process: its index in peers_; none for this one
   std::vector<char> room_;
   std::int64_t beats_ = 0;
-  TimePoint last_beat_, last_look_, idle_since_, suspect_since_, cpu_since_;
+  TimePoint begun_, last_beat_, last_look_, idle_since_, suspect_since_, cpu_since_;
   StragglerWatch stragglers_;
   double cpu_before_ = 0;
-  bool busy_ = false, moved_ = false;
+  bool busy_ = false, moved_ = false, looked_for_unheard_ = false;
 
   mutable Monitor monitor_;       // guards what follows; wakes those that wait for the verdict
   std::vector<Pulse> pulses_;     // by task

@@ -28,7 +28,8 @@ bool by_srun(const LaunchHost& host, const LaunchOptions& options) {
 
 std::vector<std::string> ssh_command(const LaunchOptions& options, const std::string& host) {
   std::vector<std::string> words;
-  for (const std::string_view word : split(options.ssh.empty() ? "ssh" : options.ssh, ' '))
+  const std::string command = options.ssh.empty() ? "ssh" : options.ssh;
+  for (const std::string_view word : split(command, ' '))
     if (!word.empty()) words.emplace_back(word);
   if (words.empty()) throw Error(Code::usage, "--ssh: no command").hint("--ssh \"ssh -p 2222\"");
   const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.deadline).count());

@@ -53,7 +53,8 @@ TEST_CASE("a task whose op takes longer than elsewhere is slow") {
   CHECK(found[0].slowdown == doctest::Approx(0.12).epsilon(0.01));
   CHECK(found[0].cost == doctest::Approx(0.096).epsilon(0.01));
   CHECK(text_of(found[0], "task 2 (host b, process 4711)") ==
-        "task 2 (host b, process 4711) is 12 % slow in MatMul at x.cpp:40; costs the job 10 %\n"
+        "task 2 (host b, process 4711) takes 12 % longer than the others in MatMul at x.cpp:40; without that, steps "
+        "would be 10 % shorter\n"
         "  try: look at that host's clock rate, temperature, and other users of its memory; or give it less");
 }
 
@@ -67,7 +68,9 @@ TEST_CASE("a task that does not get its core is told so") {
   REQUIRE(found.size() == 1);
   CHECK(found[0].cause == Straggler::Cause::starved);
   CHECK(text_of(found[0], "task 3") ==
-        "task 3 is 100 % slow in MatMul at x.cpp:40, where it gets 51 % of its core; costs the job 50 %\n"
+        "task 3 takes 100 % longer than the others in MatMul at x.cpp:40, where it gets 51 % of its core; without "
+        "that, steps would be "
+        "50 % shorter\n"
         "  try: see what else runs on that host (top), and what limits the task (taskset, cgroup)");
 }
 
@@ -207,8 +210,8 @@ TEST_CASE("in a job, a task whose op takes ten times as long is warned of") {
   request.steps = 50;
   const Deadline deadline(system_clock(), std::chrono::seconds(120));
   while (warnings.text().empty() && !deadline.expired()) session.run(request);
-  CHECK(has(warnings.text(), "task 1 is "));
-  CHECK(has(warnings.text(), " % slow in Spin "));
+  CHECK(has(warnings.text(), "task 1 takes "));
+  CHECK(has(warnings.text(), " % longer than the others in Spin"));
   const RunStats stats = session.stats();
   REQUIRE(stats.stragglers.size() == 1);
   CHECK(stats.stragglers[0].task == 1);

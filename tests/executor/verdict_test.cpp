@@ -154,7 +154,8 @@ TEST_CASE("what keeps the others waiting is found through those that wait, too")
   CHECK(verdict->teller == 0);
   CHECK(has(verdict->text, "no progress for 60 s: task 0 (host a, process 100) waits in receive"));
   CHECK(has(verdict->text,
-            "and task 2 (host b, process 102) runs the program's own code, outside of the session, for 70 s"));
+            "and task 2 (host b, process 102) is in the program's own code, outside of the session, and computes "
+            "nothing, for 70 s"));
 }
 
 TEST_CASE("of a collective's members the one that has not come is named") {

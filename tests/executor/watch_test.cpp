@@ -62,7 +62,7 @@ TEST_CASE("a task outside of the session that another one waits for is named, on
     const Error error = watch.verdict(task);
     CHECK(error.code() == Code::stalled);
     CHECK(has(error.text(), "waits in receive of \"w\" from task 1"));
-    CHECK(has(error.text(), "runs the program's own code, outside of the session"));
+    CHECK(has(error.text(), "is in the program's own code, outside of the session, and computes nothing"));
     CHECK(error.is_told_elsewhere() == (task == 1));
     CHECK(watch.teller() == 0);
     CHECK(watch.explained(Error(Code::peer_lost, "task 0 failed first"), task, std::nullopt).text() == error.text());

@@ -86,7 +86,7 @@ class Faults(unittest.TestCase):
             self.assertEqual(len(re.findall(r"(?m)^ +-\d+\.\d+ s  ", shown)), 4)
 
     def test_063_a_task_leaves_early(self):
-        for how, says in {"exit": "ended before the job was done", "return": "task 1 has left the job"}.items():
+        for how, says in {"exit": "ended before the job was done", "return": "task 1 has ended in order"}.items():
             code, _, err = launched.run(FERRY, "-n", 3, "--", TASK_ENDS, how)
             self.assertEqual(code, 5)
             self.assertIn(says, err)

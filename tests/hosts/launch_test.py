@@ -52,6 +52,19 @@ def with_words(*wanted):
     return found
 
 
+class Firewall(unittest.TestCase):
+    def test_one_that_lets_no_udp_through(self):
+        subprocess.run([NETNS, "drop", "1", "ip protocol udp"], check=True)
+        try:
+            with HostsJob("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--", FERRY, "run", f"{SAMPLES}/add.pb", "--steps", "1000000000",
+                          "--print-every", "1000") as job:
+                job.await_line(r"^\[0\] warning: tasks 1 and 2 cannot be heard over UDP")
+                job.await_line(r"^\[0\] step ", job.said.count(b"[0] step ") + 2)
+                self.assertNotIn(b"error: ", job.said)
+        finally:
+            subprocess.run([NETNS, "heal", "1"], check=True)
+
+
 class Hosts(unittest.TestCase):
     def tearDown(self):
         while left := with_words(b"launch", b"--agent"):
