@@ -11,11 +11,16 @@ namespace {
 /// Of the two seconds that a launcher gives a failed job.
 constexpr std::chrono::milliseconds kToGather{1000}, kToWait{1500};
 
+/// A task that has been outside of the session for so long was so before the job failed.
+constexpr std::chrono::seconds kBefore{2};
+
 /// Nothing for a task that has come back from its run, as they all do after a failure.
 std::string state_text(const Sighting& task) {
   if (task.state == ProcessState::gone) return "is gone";
   if (task.state == ProcessState::stopped) return "is stopped";
-  return task.pulse.doing == Pulse::Doing::inside ? "" : doing_text(task);
+  const bool back = task.pulse.doing == Pulse::Doing::inside ||
+                    (task.pulse.doing == Pulse::Doing::outside && task.pulse.age < kBefore);
+  return back ? "" : doing_text(task);
 }
 
 std::vector<FlightFile::Event> events_of(const FlightRecord& record) {

@@ -68,7 +68,7 @@ class Job:
         while len(found := list(re.finditer(pattern, self.said.decode(), re.MULTILINE))) < times:
             assert select.select([self.launcher.stdout], [], [], SECONDS)[0], f"{pattern!r} is not said in:\n{self.said.decode()}"
             read = os.read(self.launcher.stdout.fileno(), 1 << 16)
-            assert read, f"the job ended without saying {pattern!r}:\n{self.said.decode()}"
+            assert read, f"the job ended without saying {pattern!r} (exit code {self.launcher.wait()}):\n{self.said.decode()}"
             self.said += read
         return found[-1]
 
