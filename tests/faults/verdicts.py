@@ -119,11 +119,11 @@ class Cases:
         once(said, rf"error: task 1 \(host \S+, process {ranks[1]}\) was stopped \(SIGSTOP or Ctrl-Z\)")
         assert re.search(r"task \d .* waits in receive_wait of .* from task \d", said), said
         states = {task["who"].split()[1]: (task["state"], len(task["events"])) for task in json.loads((self.folder / "last.json").read_text())["tasks"]}
-        assert states["1"] == ("is stopped", 0) and states["0"][1] > 100 and states["2"][1] > 100, states
+        assert states["1"] == ("is stopped", 0) and states["0"][1] > 0 and states["2"][1] > 0, states
 
     def case_062_busy(self):
         """A task computes for longer than the deadline: that is no fault."""
-        job = Job(self.ferry, "run", self.file(2000, 4, "Identity"), "--deadline", "0.05", "--threads", 1)
+        job = Job(self.ferry, "run", self.file(3000, 2, "Identity"), "--deadline", "0.5", "--threads", 1)
         assert job.end([]) == 0, job.said
 
     def case_outside(self):
