@@ -110,6 +110,7 @@ Watch::Watch(Job job)
       flights_(job_.processes, job_.self, [this] { wait_.wake(); }),
       stragglers_(job_.processes.size()),
       times_(job_.processes.size()) {
+  prepare();
   begin();
 }
 
@@ -119,6 +120,8 @@ Watch::Watch(Job job, Transport& between, const Deadline& deadline)
       stragglers_(job_.processes.size()),
       times_(job_.processes.size()) {
   find_peers(between, deadline);
+  prepare();
+  greet(between, deadline);
   begin();
 }
 
@@ -164,7 +167,7 @@ void Watch::find_peers(Transport& between, const Deadline& deadline) {
   }
 }
 
-void Watch::begin() {
+void Watch::prepare() {
   for (std::size_t task = 0; task < job_.processes.size(); ++task) {
     Pulse& pulse = pulses_.emplace_back();
     pulse.task = static_cast<int>(task);
@@ -179,6 +182,18 @@ void Watch::begin() {
   begun_ = last_beat_ = cpu_since_ = system_clock().now();
   idle_since_ = clock_.now();
   seen_ = sightings(last_beat_);
+}
+
+/// Says a first word to the others before any of them goes on: whom a process has not heard by then, and does not hear
+/// later, it cannot hear at all.
+void Watch::greet(Transport& between, const Deadline& deadline) {
+  if (std::ranges::all_of(peers_, &Peer::here)) return;
+  ++beats_;
+  tell();
+  static_cast<void>(between.exchange("", deadline));
+}
+
+void Watch::begin() {
   // The program's signal handlers run on its own threads.
   sigset_t all, before;
   sigfillset(&all);

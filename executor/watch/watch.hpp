@@ -113,6 +113,8 @@ class Watch {
   };
 
   void find_peers(Transport& between, const Deadline& deadline);
+  void prepare();
+  void greet(Transport& between, const Deadline& deadline);
   void begin();
   void serve();
   void receive(TimePoint now);
