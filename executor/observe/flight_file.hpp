@@ -16,9 +16,8 @@ struct FlightFile {
     std::string what;
   };
   struct Task {
-    std::string who;  ///< "task 1 (host b, process 4711)"
-    std::string
-        state;  ///< how it stood when it was asked: "is gone", "computes MatMul …, for 3 s"; "" if it had failed
+    std::string who;            ///< "task 1 (host b, process 4711)"
+    std::string state;          ///< when it was asked: "is gone", "computes MatMul …, for 3 s"; "" if it had failed
     std::vector<Event> events;  ///< ascending by time
   };
   std::string error;

@@ -3,16 +3,20 @@
 namespace ferry {
 
 std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned, WorkTimer* timer) const {
-  return make(planned, trace_, timer, true);
+  ExecutorOptions options;
+  options.trace = trace_;
+  options.recorder = recorder_;
+  options.timer = timer;
+  return make(planned, options);
 }
 
 std::unique_ptr<TaskExecutor> ExecutorFactory::make_measured(const PlanCache::Planned& planned) const {
-  return make(planned, nullptr, nullptr, false);
+  ExecutorOptions options;
+  options.effects = false;
+  return make(planned, options);
 }
 
-std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned, Trace* trace, WorkTimer* timer,
-                                                    bool effects) const {
-  ExecutorOptions options;
+std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& planned, ExecutorOptions options) const {
   options.seed = options_.seed;
   options.data_folder = options_.data_folder;
   options.kernels = options_.kernels;
@@ -22,12 +26,8 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   options.clock = &member_.cluster().clock();
   options.position = member_.position();
   options.watch = member_.cluster().watch.get();
-  options.trace = trace;
-  options.recorder = recorder_;
-  options.timer = timer;
   options.plan_id = planned.fingerprint;
   options.check_numerics = options_.check_numerics;
-  options.effects = effects;
   const auto address = [this](std::string_view name) { return variables_.address(name); };
   return std::make_unique<TaskExecutor>(planned.result.plan, member_.task(), member_.transport(), workers_, address,
                                         options);

@@ -29,12 +29,12 @@ class ExecutorFactory {
 
   /// Makes an executor of the plan, whose variables must be bound. `timer`: null where no step is timed.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, WorkTimer* timer) const;
-  /// The same, for steps that leave nothing behind: neither effects nor a trace.
+  /// The same, for steps that leave nothing behind: neither effects nor a trace or record.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make_measured(const PlanCache::Planned& planned) const;
 
  private:
-  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, Trace* trace, WorkTimer* timer,
-                                                   bool effects) const;
+  /// `options`: what differs between the two above.
+  [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, ExecutorOptions options) const;
 
   const JobMember& member_;
   const SessionOptions& options_;

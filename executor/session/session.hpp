@@ -51,7 +51,7 @@ struct SessionOptions {
   /// what your kernels are given; ops that are missing here cannot be checked.
   const OpSet* ops = nullptr;
   /// Where it is written what each task did last, once the session has failed, by the first process that still goes on;
-  /// empty: nothing is recorded. Recording costs some 25 ns an instruction.
+  /// empty: nothing is recorded. Error(file) unless its folder is there. Recording costs some 25 ns an instruction.
   std::string flight_recorder = {};
   std::string trace_file = {};  ///< Chrome trace of all tasks, written by task 0 when the session closes
 };

@@ -13,6 +13,7 @@
 #include "base/system/log.hpp"
 #include "base/system/make_threads.hpp"
 #include "base/system/monitor.hpp"
+#include "base/text.hpp"
 #include "executor/observe/gather_flight.hpp"
 #include "executor/session/task_session.hpp"
 
@@ -149,6 +150,15 @@ class Exclusive {
 struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o) : cluster(c), options(std::move(o)), plans(cluster, options) {
     cluster.state().require_own_process();
+    require_folder_of(options.flight_recorder);
+  }
+
+  /// When the file is written it is too late to say that there is no place for it.
+  static void require_folder_of(const std::string& file) {
+    const std::size_t slash = file.rfind('/');
+    if (slash == std::string::npos || local_files().is_folder(file.substr(0, slash + 1))) return;
+    throw Error(Code::file, in_quotes(file) + ", for what the tasks did last: its folder is not there")
+        .hint("make the folder on all hosts; the first task that goes on writes the file");
   }
 
   /// Makes the tasks and their threads, at the first call that needs them: planning needs neither.

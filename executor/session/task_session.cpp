@@ -33,11 +33,6 @@ WorkersOptions workers_of(int task, const Cluster::State& cluster) {
   return options;
 }
 
-/// Says where the job's watch finds what the task did last.
-void set_source(const Cluster::State& cluster, int task, const FlightSource* source) {
-  if (cluster.watch) cluster.watch->flights().set_source(task, source);
-}
-
 std::optional<Trace> trace_of(const SessionOptions& options, int task, int threads) {
   return options.trace_file.empty() ? std::nullopt : std::optional<Trace>(std::in_place, task, threads);
 }
@@ -55,11 +50,11 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
       executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr,
                  options.flight_recorder.empty() ? nullptr : &recorder_.emplace(task, workers_.threads())),
       tuner_(member_, executors_, variables_) {
-  if (recorder_) set_source(cluster, task, &*recorder_);
+  if (recorder_ && cluster.watch) cluster.watch->flights().set_source(task, *recorder_);
 }
 
 TaskSession::~TaskSession() {
-  if (recorder_) set_source(member_.cluster(), member_.task(), nullptr);
+  if (recorder_ && member_.cluster().watch) member_.cluster().watch->flights().forget(*recorder_);
 }
 
 /// Tasks in one process have the same graph, so nothing is compared if all are here.

@@ -1,5 +1,6 @@
 #include "executor/watch/flight_exchange.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -14,9 +15,14 @@ constexpr int kLastWords = 3;
 
 }  // namespace
 
-void FlightExchange::set_source(int task, const FlightSource* source) {
+void FlightExchange::set_source(int task, const FlightSource& source) {
   const auto lock = monitor_.lock();
-  sources_[static_cast<std::size_t>(task)] = source;
+  sources_[static_cast<std::size_t>(task)] = &source;
+}
+
+void FlightExchange::forget(const FlightSource& source) {
+  const auto lock = monitor_.lock();
+  std::ranges::replace(sources_, &source, nullptr);
 }
 
 std::vector<FlightRecord> FlightExchange::gather(std::span<const int> others, Duration at_most) {

@@ -28,8 +28,10 @@ class FlightExchange {
         sources_(processes_.size()),
         packed_(processes_.size()) {}
 
-  /// Where to find what a task of this process did last; null: nowhere any more.
-  void set_source(int task, const FlightSource* source);
+  /// Says where to find what a task of this process did last.
+  void set_source(int task, const FlightSource& source);
+  /// The source will be gone.
+  void forget(const FlightSource& source);
   /// The records of `others`, tasks of other processes, as far as they come within `at_most`: by task of the job, empty
   /// for those that did not.
   [[nodiscard]] std::vector<FlightRecord> gather(std::span<const int> others, Duration at_most);

@@ -78,7 +78,7 @@ TEST_CASE("a record is gathered over a network that loses, doubles and turns rou
     FlightExchange exchange;
     std::vector<std::string> inbox;
   } sides[2] = {Side(0), Side(1)};
-  sides[1].exchange.set_source(1, &source);
+  sides[1].exchange.set_source(1, source);
   std::atomic<bool> gathered{false};
   std::vector<FlightRecord> records;
   std::thread gathering([&] {
@@ -117,7 +117,7 @@ TEST_CASE("the lowest process that goes on gathers from the others, which wait f
                 *ends[static_cast<std::size_t>(task)], Deadline(system_clock(), 60s));
     FlightRecorder recorder(task, 1);
     for (int step = 0; step < 500; ++step) recorder.begins_step(step);
-    watch.flights().set_source(task, &recorder);
+    watch.flights().set_source(task, recorder);
     // Until each has heard of the other.
     static_cast<void>(ends[static_cast<std::size_t>(task)]->exchange("", Deadline(system_clock(), 60s)));
     CHECK(watch.gathers() == (task == 0));
@@ -131,7 +131,7 @@ TEST_CASE("the lowest process that goes on gathers from the others, which wait f
       CHECK(watch.flights().await_end(60s));
     }
     static_cast<void>(ends[static_cast<std::size_t>(task)]->exchange("", Deadline(system_clock(), 60s)));
-    watch.flights().set_source(task, nullptr);
+    watch.flights().forget(recorder);
   };
   std::thread other(play, 1);
   play(0);
@@ -180,6 +180,45 @@ TEST_CASE("a session that fails writes what all its tasks did last") {
       CHECK(std::ranges::any_of(task.events, [](const FlightFile::Event& event) { return event.what == "step 1"; }));
     }
   }
+}
+
+TEST_CASE("a session whose record has no place is refused before it runs") {
+  const test::TempFolder folder;
+  Graph g;
+  try {
+    const Session session(g, Cluster::connect({.tasks = 1, .threads = 1, .jobs = ""}),
+                          {.flight_recorder = folder / "no/last.json"});
+    FAIL("taken");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::file);
+    CHECK(has(error.text(), "no/last.json"));
+  }
+}
+
+TEST_CASE("a session that ends leaves the record of another one there") {
+  FlightExchange here({0, 1}, 0, [] {}), there({0, 1}, 1, [] {});
+  FlightRecorder first(0, 1), second(0, 1);
+  second.begins_step(7);
+  here.set_source(0, first);
+  here.set_source(0, second);
+  here.forget(first);
+  std::vector<FlightRecord> records;
+  std::atomic<bool> gathered{false};
+  std::thread gathering([&] {
+    records = there.gather(std::array{0}, 60s);
+    gathered = true;
+  });
+  const auto taken_by = [](FlightExchange& exchange, const FlightExchange::Send& answer) {
+    return [&exchange, answer](int, const std::string& datagram) {
+      BlobReader reader(datagram);
+      const std::int64_t kind = reader.number();
+      CHECK(exchange.take(kind, reader, answer));
+    };
+  };
+  while (!gathered) static_cast<void>(there.say(system_clock().now(), taken_by(here, taken_by(there, {}))));
+  gathering.join();
+  REQUIRE(records[0].size() == 1);
+  CHECK(records[0][0].text == "step 7");
 }
 
 TEST_CASE("what is no file of the flight recorder is refused by its name") {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/system/clock.hpp"
+#include "executor/observe/flight_file.hpp"
 #include "executor/session/session.hpp"
 #include "ops/array/array.hpp"
 #include "ops/control/control.hpp"
@@ -196,6 +197,21 @@ TEST_CASE("tune refuses what cannot be measured, and the session stays usable") 
   unfed.feeds["nothing"] = Tensor(DType::float32, {1});
   CHECK_THROWS_AS(static_cast<void>(session.tune(unfed)), Error);
   CHECK(session.run(training.request)[0].defined());
+}
+
+TEST_CASE("what is only measured is not recorded") {
+  const test::TempFolder folder;
+  Training training;
+  Session session(training.graph, two_tasks(), {.flight_recorder = folder / "last.json"});
+  static_cast<void>(session.tune(training.request, {.steps = 5, .rounds = 1}));
+  training.request.on_step = [](std::int64_t, std::span<const Tensor>) { throw std::runtime_error("enough"); };
+  CHECK_THROWS(static_cast<void>(session.run(training.request)));
+  for (const FlightFile::Task& task : read_flight_file(local_files(), folder / "last.json").tasks) {
+    const auto steps = std::ranges::count_if(
+        task.events, [](const FlightFile::Event& event) { return event.what.starts_with("step "); });
+    CHECK(steps >= 1);
+    CHECK(steps <= 3);  // the variables' initial values, and one or two of training
+  }
 }
 
 }  // namespace

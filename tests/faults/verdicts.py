@@ -4,6 +4,7 @@
 usage: verdicts.py FERRY TASK_ENDS
 Ends with 77, skipped, where there is no mpirun. The last line is "N passed, N failed, N skipped".
 """
+import functools
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import launched  # noqa: E402
 import mpirun  # noqa: E402
+from cases import run as run_cases  # noqa: E402
 
 SECONDS = 100  # limit for a job that hangs; none takes as long otherwise
 
@@ -154,19 +156,10 @@ def main():
     if shutil.which("mpirun") is None:
         print("[skip] verdicts: no mpirun here")
         return 77
-    passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="ferry-verdicts-") as folder:
         cases = Cases(*map(os.path.abspath, sys.argv[1:]), Path(folder))
-        for case in (cases.case_060_killed, cases.case_061_stopped, cases.case_062_busy, cases.case_outside):
-            try:
-                run(case)
-                passed += 1
-                print(f"passed {case.__name__}", flush=True)
-            except AssertionError as error:
-                failed += 1
-                print(f"FAILED {case.__name__}: {error}", flush=True)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+        return run_cases((case.__name__, functools.partial(run, case)) for case in (
+            cases.case_060_killed, cases.case_061_stopped, cases.case_062_busy, cases.case_outside))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import threading
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+from cases import run as run_cases  # noqa: E402
 from sends import check_sends, sends
 
 NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
@@ -162,20 +163,9 @@ def give_up():
 def run_inside(arguments, folder):
     """Runs the cases; called inside the namespaces, beside the hosts."""
     cases = Cases(*arguments, folder)
-    passed = failed = 0
     # The last case cuts off a host.
-    for case in (cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.over_tcp,
-                 cases.cut_link):
-        name = case.__name__
-        try:
-            case()
-            passed += 1
-            print(f"passed {name}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            failed += 1
-            print(f"FAILED {name}: {error}", flush=True)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return run_cases((case.__name__, case) for case in (
+        cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.over_tcp, cases.cut_link))
 
 
 def main():

@@ -19,7 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
+from cases import run as run_cases  # noqa: E402
 from hosts_test import DRAWN, HOSTS, NETNS  # noqa: E402
 
 SECONDS = 100  # limit for a job that hangs
@@ -180,17 +181,11 @@ def job_ends(job, fault, begin, before):
 
 def run_inside(ferry, count, seed=1):
     dice = random.Random(int(seed))
-    passed = failed = 0
-    for number in range(int(count)):
+
+    def case(number):
         with tempfile.TemporaryDirectory(dir=os.environ["NETNS_DIR"]) as folder:
-            try:
-                print(f"passed {one(ferry, Path(os.path.realpath(folder)), dice, number)}", flush=True)
-                passed += 1
-            except AssertionError as error:
-                failed += 1
-                print(f"FAILED {error}", flush=True)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+            return one(ferry, Path(os.path.realpath(folder)), dice, number)
+    return run_cases((f"job {number}", functools.partial(case, number)) for number in range(int(count)))
 
 
 def main():

@@ -4,13 +4,12 @@
 Starts a redis-server of its own, on loopback. All jobs give the bits of a job in one process.
 """
 import contextlib
+import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -25,46 +24,38 @@ QUOTED = "a p%40ss%2Fword%25"
 REDIS = shutil.which("redis-server")
 
 
-def until(what):
-    """What `what` returns once that is true."""
-    end = time.monotonic() + SECONDS
-    while not (found := what()):
-        if time.monotonic() > end:
-            raise AssertionError("nothing happens")
-        time.sleep(0.01)
-    return found
-
-
 class Redis:
     def __init__(self, folder):
         self.port = tcp_job.free_port()
         self.process = subprocess.Popen(
             [REDIS, "--bind", "127.0.0.1", "--port", str(self.port), "--requirepass", PASSWORD, "--save", "", "--dir", folder],
-            stdout=subprocess.DEVNULL)
-        until(self.answers)
+            stdout=subprocess.PIPE, text=True)
+        while "Ready to accept connections" not in (line := self.process.stdout.readline()):
+            assert line, "Redis does not start"
 
-    def answers(self):
-        with contextlib.suppress(OSError):
-            return self.ask("PING") == "+PONG"
-        return False
-
-    def ask(self, *words):
-        """The first line of the reply; of a text, the text."""
+    @contextlib.contextmanager
+    def replies(self, *words):
+        """The lines that come after a command."""
         with socket.create_connection(("127.0.0.1", self.port), SECONDS) as connection:
             for command in ("AUTH", PASSWORD), words:
                 connection.sendall(f"*{len(command)}\r\n".encode() + b"".join(
                     f"${len(word)}\r\n{word}\r\n".encode() for word in command))
             with connection.makefile(newline="\r\n") as replies:
-                replies.readline()
-                line = replies.readline().strip()
-                return replies.readline().strip() if line[0] == "$" and line != "$-1" else line
+                assert replies.readline() == "+OK\r\n"
+                yield replies
+
+    def ask(self, *words):
+        """The first line of the reply; of a text, the text."""
+        with self.replies(*words) as replies:
+            line = replies.readline().strip()
+            return replies.readline().strip() if line[0] == "$" and line != "$-1" else line
 
     def url(self, key, password=QUOTED):
         return f"redis://{password and f':{password}@'}127.0.0.1:{self.port}/{key}"
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(SECONDS)
+        self.process.communicate(timeout=SECONDS)
 
 
 class FilePlace:
@@ -152,12 +143,9 @@ class Jobs:
             stranger.accept()[0].close()  # one has read it
         self.check_well(tasks + self.tasks(0))
 
-    def test_a_killed_task_0(self):
-        first, = self.tasks(0)
-        old = until(self.place.get)
-        first.send_signal(signal.SIGKILL)
-        end([first])
-        self.assertEqual(self.place.get(), old)
+    def test_a_notice_of_a_task_0_that_was_killed(self):
+        old = f"ferry rendezvous 127.0.0.1:{tcp_job.free_port()} {'7' * 32}"
+        self.place.put(old)
         code, errors = end([start(1, self.place.name, "--deadline", "0.1")])[0]
         self.assertEqual(code, 6, errors)
         self.assertIn(f"{self.place.message}the notice there says {old.split()[2]}, where nobody listens", errors)
@@ -224,9 +212,10 @@ class ByRedis(Jobs, unittest.TestCase):
         self.place = RedisPlace(self.redis, self.id())
 
     def test_a_notice_goes_by_itself(self):
-        first, = self.tasks(0)
-        until(self.place.get)
-        self.assertIn(int(self.redis.ask("TTL", self.place.key)[1:]), range(1, 66))
+        with self.redis.replies("MONITOR") as commands:
+            first, = self.tasks(0)
+            put = next(line for line in commands if f'"SET" "{self.place.key}"' in line)
+        self.assertIn(int(re.search(r'"EX" "(\d+)"', put)[1]), range(1, 67))
         first.kill()
         end([first])
 

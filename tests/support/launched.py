@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 import uuid
 
 SECONDS = 60  # limit for what should happen at once
@@ -71,6 +72,14 @@ class Job:
             assert read, f"the job ended without saying {pattern!r} (exit code {self.launcher.wait()}):\n{self.said.decode()}"
             self.said += read
         return found[-1]
+
+    def read_for(self, seconds):
+        """Reads the output for so long, or to its end."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and select.select([self.launcher.stdout], [], [], left)[0]:
+            if not (read := os.read(self.launcher.stdout.fileno(), 1 << 16)):
+                return
+            self.said += read
 
     def send(self, number):
         self.launcher.send_signal(number)
