@@ -104,7 +104,7 @@ class Faults(unittest.TestCase):
     def test_068_the_launcher_is_killed(self):
         with self.job("-n", 3, "--", "sh", "-c", STUBBORN) as job:
             job.await_line(r"^\[\d\] up$", 3)
-            self.assertGreaterEqual(len(job.processes()), 11)
+            job.await_processes(11)
             job.send(signal.SIGKILL)
             job.await_all_gone()
 

@@ -102,6 +102,12 @@ class Job:
                 pass  # it has ended meanwhile, or is not ours
         return found
 
+    def await_processes(self, count):
+        """Waits until there are so many: one that starts a program cannot be told for a moment."""
+        end = time.monotonic() + SECONDS
+        while len(found := self.processes()) < count:
+            assert time.monotonic() < end, f"{found} are not {count} processes"
+
     def children(self, parent):
         def parent_of(process):
             try:
