@@ -15,6 +15,7 @@
 #include "placement/class/plan_memory.hpp"
 #include "placement/class/share_memory.hpp"
 #include "placement/class/update_variables.hpp"
+#include "placement/layout/join_windows.hpp"
 #include "placement/layout/propagate.hpp"
 #include "placement/layout/reshard.hpp"
 #include "placement/lower/find_roles.hpp"
@@ -53,6 +54,7 @@ constexpr Pass<Program> kProgramPasses[] = {
     {"drop_identities", drop_identities},
     {"merge", merge},
     {"send_parts", send_parts},
+    {"join_windows", join_windows},
     {"propagate", propagate},
     {"reshard", reshard},
     {"fuse_messages", fuse_messages},

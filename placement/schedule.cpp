@@ -134,6 +134,18 @@ class Direct {
     to_others(StepKind::send_input);
     wait();
   }
+  void sparse_exchange(std::span<const std::int64_t> parts) {
+    const auto given = [&](int from, int to) { return parts[static_cast<std::size_t>(from * s_.members + to)] > 0; };
+    const auto after = [&](int member, int distance) { return (member + distance) % s_.members; };
+    each([&](int d) {
+      for_some({StepKind::receive_output, next(d), next(d)}, [&](int self) { return given(after(self, d), self); });
+    });
+    for_some({StepKind::copy, own, own}, [&](int self) { return given(self, self); });
+    each([&](int d) {
+      for_some({StepKind::send_input, next(d), next(d)}, [&](int self) { return given(self, after(self, d)); });
+    });
+    wait();
+  }
   void broadcast() {
     from_root([](int) { return fixed(0); }, fixed(0));
   }
@@ -155,6 +167,21 @@ class Direct {
 
  private:
   void add(const ScheduleStep& step) { s_.steps.push_back(step); }
+  /// Adds the step for those members that do it: once for all or all but one, else for each of them.
+  template <class Does>
+  void for_some(ScheduleStep step, const Does& does) {
+    std::vector<std::int32_t> doing, other;
+    for (int member = 0; member < s_.members; ++member) (does(member) ? doing : other).push_back(member);
+    if (doing.empty()) return;
+    if (other.size() < 2) {
+      step.except = other.empty() ? ScheduleStep::kAll : other[0];
+      return add(step);
+    }
+    for (const std::int32_t member : doing) {
+      step.only = member;
+      add(step);
+    }
+  }
   void wait(std::int32_t only = ScheduleStep::kAll) {
     if (s_.members > 1) add({StepKind::wait, {}, {}, only});
   }
@@ -321,6 +348,15 @@ Schedule direct_schedule(CollectiveKind kind, int members, int root, bool guest_
       direct.reduce();
       break;
   }
+  return schedule;
+}
+
+Schedule sparse_exchange(std::span<const std::int64_t> parts) {
+  int members = 0;
+  while (static_cast<std::size_t>(members) * static_cast<std::size_t>(members) < parts.size()) ++members;
+  Schedule schedule{
+      .kind = CollectiveKind::all_to_all, .algorithm = "sparse", .members = members, .slots = 0, .steps = {}};
+  Direct(schedule).sparse_exchange(parts);
   return schedule;
 }
 

@@ -73,6 +73,8 @@ enum class OpRole : std::uint8_t {
   assign,
   parameter,
   take_part,    ///< cuts a task's part out of a value that is whole on it
+  cut_halo,     ///< gives the rows of a task's part that other tasks read
+  window,       ///< reads a value, or a task's part and halo of it, at other places
   fill_bound,   ///< pads a bounded value with zeros up to its bound
   extent_of,    ///< gives the extent of a bounded value
   with_extent,  ///< makes a bounded value from a padded one and an extent

@@ -26,7 +26,8 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> region_kernels();       ///< regions of images, sampled
 [[nodiscard]] std::span<const Kernel> determinant_kernels();  ///< determinants, cofactors
 [[nodiscard]] std::span<const Kernel> random_kernels();
-[[nodiscard]] std::span<const Kernel> parts_kernels();  ///< parts of split values (ops/control/comm.hpp)
+[[nodiscard]] std::span<const Kernel> parts_kernels();   ///< parts of split values (ops/control/comm.hpp)
+[[nodiscard]] std::span<const Kernel> window_kernels();  ///< halos of split values (ops/control/comm.hpp)
 
 /// The CPU's FoldElements (kernel.hpp).
 void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* left, const std::byte* right,

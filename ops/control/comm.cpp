@@ -1,9 +1,17 @@
 #include "ops/control/comm.hpp"
 
+#include <string>
+#include <vector>
+
+#include "graph/op/index_notation.hpp"
+
 namespace ferry {
 namespace {
 
 constexpr AttrDef kPartAttrs[] = {{"dim", "int"}, {"parts", "int"}};
+constexpr AttrDef kHaloAttrs[] = {{"dim", "int"}, {"parts", "int"}, {"reads", "ints"}};
+constexpr AttrDef kWindowAttrs[] = {{"begin", "ints"}, {"dim", "int"},   {"parts", "int"},  {"reads", "ints"},
+                                    {"size", "ints"},  {"step", "ints"}, {"value", "float"}};
 
 /// The shape with its first dim bounded, or fixed at the bound.
 Shape with_first(Shape shape, bool bounded) {
@@ -11,6 +19,32 @@ Shape with_first(Shape shape, bool bounded) {
   const std::int64_t size = shape[0].size();
   shape[0] = bounded ? Dim::at_most(size) : Dim(size);
   return shape;
+}
+
+using Ints = std::vector<std::int64_t>;
+
+std::vector<Shape> window_shape(const OpFacts& facts) {
+  const auto &begin = facts.attr<Ints>("begin"), &step = facts.attr<Ints>("step"), &size = facts.attr<Ints>("size");
+  const auto rank = static_cast<std::size_t>(facts.shape(0).rank());
+  if (begin.size() != rank || step.size() != rank || size.size() != rank)
+    OpFacts::fail("begin, step and size need a number for each of " + std::to_string(rank) + " dims");
+  for (std::size_t d = 0; d < rank; ++d)
+    if (step[d] < 1 || size[d] < 0) OpFacts::fail("a step below 1, or a size below 0");
+  return {Shape(std::span<const std::int64_t>(size))};
+}
+
+/// "a[b]->a[c]" where dim 1 is not read as it is.
+std::string window_index(const OpFacts& facts) {
+  const auto &begin = facts.attr<Ints>("begin"), &step = facts.attr<Ints>("step"), &size = facts.attr<Ints>("size");
+  Letters letters;
+  std::string from, to;
+  for (std::size_t d = 0; d < begin.size(); ++d) {
+    const bool same = begin[d] == 0 && step[d] == 1 && size[d] == facts.shape(0)[static_cast<int>(d)].size();
+    const std::string letter = letters.next();
+    from += same ? letter : whole(letter);
+    to += same ? letter : whole(letters.next());
+  }
+  return term(from) + "->" + term(to);
 }
 
 }  // namespace
@@ -39,6 +73,25 @@ const OpDef kCutParts{.name = "CutParts",
                       .flops = 0,
                       .flags = kMoves,
                       .no_grad = "inserted after gradients are made"};
+
+const OpDef kCutHalo{.name = "CutHalo",
+                     .types = "T->T",
+                     .T = kAnyType,
+                     .attrs = kHaloAttrs,
+                     .index = "...->...",
+                     .flops = 0,
+                     .flags = kMoves,
+                     .role = OpRole::cut_halo,
+                     .no_grad = "inserted after gradients are made"};
+const OpDef kWindow{.name = "Window",
+                    .types = "T...->T",
+                    .T = kAnyType,
+                    .attrs = kWindowAttrs,
+                    .index_of = window_index,
+                    .infer = window_shape,
+                    .flops = 0,
+                    .role = OpRole::window,
+                    .no_grad = "inserted after gradients are made"};
 
 const OpDef kFillBound{
     .name = "FillBound",

@@ -14,6 +14,13 @@ extern const OpDef kTakePart;
 extern const OpDef kJoinParts;
 /// The inverse of JoinParts.
 extern const OpDef kCutParts;
+/// The rows of the own part of a value, split along `dim` into `parts`, that other tasks read: for each of these in
+/// their order a block of rows. `reads` has the three numbers of each Reads of the Halo (graph/types/halo.hpp).
+extern const OpDef kCutHalo;
+/// A value whose element at k[d] along each dim d is the one of x at begin[d] + k[d] * step[d], or `value` where that
+/// is outside. If input 1 is there, x is split along `dim`, and that input has the rows that this task reads and others
+/// have, in blocks as CutHalo makes them.
+extern const OpDef kWindow;
 /// A bounded value as one of fixed size: its elements, then zeros up to the bound. Collectives move, cut and add it in
 /// this form.
 extern const OpDef kFillBound;
@@ -22,6 +29,7 @@ extern const OpDef kExtentOf;
 /// The bounded value made from the result of FillBound, or a part of it, and the whole value's extent (int64[1]).
 extern const OpDef kWithExtent;
 
-inline constexpr const OpDef* kCommOps[] = {&kTakePart, &kJoinParts, &kCutParts, &kFillBound, &kExtentOf, &kWithExtent};
+inline constexpr const OpDef* kCommOps[] = {&kTakePart, &kJoinParts, &kCutParts, &kCutHalo,
+                                            &kWindow,   &kFillBound, &kExtentOf, &kWithExtent};
 
 }  // namespace ferry

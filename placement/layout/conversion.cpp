@@ -132,11 +132,24 @@ std::int64_t conversion_cost(const Program& program, const Type& type, const Whe
     unsplit[step.axis] = replicated();
     const std::int64_t members = where.axes[step.axis];
     const std::int64_t bytes = moved(step, part_bytes(type, unsplit, where), members);
-    const LinkCost& link = where.between_hosts[step.axis] ? program.topology->between_hosts : program.topology->on_host;
-    if (bytes > 0) cost += picoseconds(link.latency_seconds) + bytes * picoseconds(1 / link.bytes_per_second);
+    cost += message_cost(program, where, step.axis, bytes);
     now[step.axis] = step.after;
   }
   return cost;
+}
+
+std::int64_t row_bytes(const Type& type, const Layout& layout, const Where& where, std::size_t axis,
+                       std::int64_t rows) {
+  Type brought = type;
+  brought.shape[layout[axis].dim] = Dim(rows);
+  Layout others = layout;
+  others[axis] = replicated();
+  return part_bytes(brought, others, where);
+}
+
+std::int64_t message_cost(const Program& program, const Where& where, std::size_t axis, std::int64_t bytes) {
+  const LinkCost& link = where.between_hosts[axis] ? program.topology->between_hosts : program.topology->on_host;
+  return bytes == 0 ? 0 : picoseconds(link.latency_seconds) + bytes * picoseconds(1 / link.bytes_per_second);
 }
 
 }  // namespace ferry

@@ -33,4 +33,12 @@ struct ConversionStep {
 [[nodiscard]] std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where,
                                            const Layout& from, const Layout& to);
 
+/// The bytes of `rows` rows of the dim of a value that `axis` splits, as a task has them.
+[[nodiscard]] std::int64_t row_bytes(const Type& type, const Layout& layout, const Where& where, std::size_t axis,
+                                     std::int64_t rows);
+
+/// The time that messages of so many bytes along an axis take, in picoseconds.
+[[nodiscard]] std::int64_t message_cost(const Program& program, const Where& where, std::size_t axis,
+                                        std::int64_t bytes);
+
 }  // namespace ferry

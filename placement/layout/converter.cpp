@@ -345,14 +345,43 @@ PValueId Converter::finish(Node node, std::span<const PValueId> inputs, const Ty
   return result;
 }
 
+PValueId Converter::halo(PValueId value, const CutAxis& cut, const Halo& halo) {
+  if (most_rows_got(halo) == 0) return kNone;
+  const Attrs attrs = halo_attrs(halo, cut.dim);
+  const auto key = std::make_tuple(value, cut.axis, attrs.get<Ints>("reads"));
+  if (const auto found = halos_.find(key); found != halos_.end()) return found->second;
+  const auto brought = [&](PValueId rows, bool got) {
+    program_.values[rows].halo = static_cast<std::uint32_t>(program_.halos.size());
+    program_.halos.push_back({cut.axis, cut.dim, halo, got});
+    return rows;
+  };
+  const PValue from = program_.values[value];
+  const auto bringing = reasons_.bringing(value);
+  const PValueId given = brought(computed(kCutHalo, {&value, 1}, from.type, from.where, from.layout, attrs), false);
+  const std::uint32_t grouping = program_.wheres[from.where].groupings[cut.axis];
+  const ProgramCollective exchange{
+      CollectiveKind::all_to_all, Reduce::none, {grouping}, static_cast<std::int16_t>(cut.dim)};
+  return halos_[key] = brought(collective(given, exchange, from.where, from.layout, cut.axis), true);
+}
+
+PValueId Converter::window(PValueId value, PValueId halo, const WindowOf& window, Attrs attrs) {
+  const PValue from = program_.values[value];
+  std::vector<std::int64_t> sizes;
+  for (const Reads& dim : window.dims) sizes.push_back(dim.size);
+  const PValueId inputs[] = {value, halo};
+  return computed(kWindow, std::span(inputs).first(halo == kNone ? 1 : 2),
+                  {from.type.dtype, Shape(std::span<const std::int64_t>(sizes))}, from.where, from.layout,
+                  std::move(attrs));
+}
+
 PValueId Converter::computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,
-                             const Layout& layout) {
+                             const Layout& layout, Attrs attrs) {
   Node node = added(NodeKind::compute, inputs[0]);
   node.once =
       std::ranges::all_of(inputs, [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
   node.def = &def;
   static const Attrs kNoAttrs;
-  node.attrs = &kNoAttrs;
+  node.attrs = attrs.empty() ? &kNoAttrs : &program_.added_attrs.emplace_back(std::move(attrs));
   return finish(node, inputs, type, where, layout);
 }
 

@@ -11,6 +11,7 @@
 #include "placement/layout/conversion.hpp"
 #include "placement/layout/mesh_parts.hpp"
 #include "placement/layout/reasons.hpp"
+#include "placement/layout/windows.hpp"
 #include "placement/program/program.hpp"
 
 namespace ferry {
@@ -40,6 +41,11 @@ class Converter {
   void replace(PValueId value, WhereId where, const Layout& layout);
   /// The value's version on `where` in that layout; adds the conversion unless that was done before.
   [[nodiscard]] PValueId need(PValueId value, WhereId where, const Layout& layout);
+  /// Of a value that is split along an axis: the rows that each task reads, as `halo` says, and others have. The same
+  /// rows are brought once. kNone if there are none.
+  [[nodiscard]] PValueId halo(PValueId value, const CutAxis& cut, const Halo& halo);
+  /// Adds a window of the value that is split alike; `halo` is kNone or its halo along the dim that is cut.
+  PValueId window(PValueId value, PValueId halo, const WindowOf& window, Attrs attrs);
 
  private:
   /// The value replicated on its own tasks. The reasons of its messages name no layout.
@@ -83,9 +89,8 @@ class Converter {
   Node added(NodeKind kind, PValueId value) const;
   PValueId finish(Node node, PValueId value, WhereId where, const Layout& layout);
   PValueId finish(Node node, std::span<const PValueId> inputs, const Type& type, WhereId where, const Layout& layout);
-  /// Adds a compute node of an op without attributes.
   PValueId computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,
-                    const Layout& layout);
+                    const Layout& layout, Attrs attrs = {});
   /// `axis`: the axis of the mesh along which it works; kNone: not along a single one.
   PValueId collective(PValueId value, const ProgramCollective& what, WhereId where, const Layout& layout,
                       std::size_t axis = kNone);
@@ -114,6 +119,7 @@ class Converter {
   RegionId region_ = 0;
   std::map<PValueId, PValueId> replaced_;
   std::map<std::tuple<PValueId, WhereId, std::string>, PValueId> made_;
+  std::map<std::tuple<PValueId, std::size_t, Ints>, PValueId> halos_;  // of a value along an axis; by what is read
 };
 
 }  // namespace ferry

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "placement/layout/conversion.hpp"
+#include "placement/layout/windows.hpp"
 
 namespace ferry {
 
@@ -42,8 +44,8 @@ void Reasons::added(NodeId id, std::size_t axis) {
   const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
   const Cited cites = cited(message, axis);
   Reason reason{program_.name(message.first_output),
-                text(message) + ", " + std::to_string(program_.values[message.first_output].type.bytes()) +
-                    " bytes: " + use + " on " + program_.where(user).str() + text(cites),
+                text(message) + ", " + std::to_string(bytes_of(message)) + " bytes: " + use + " on " +
+                    program_.where(user).str() + text(cites),
                 program_.line(user), true};
   if (cites.node != kNone) {
     reason.constraint = program_.name(program_.nodes[cites.node]);
@@ -93,6 +95,13 @@ Reasons::Cited Reasons::of_axis(std::size_t axis) const {
   return {asks_for(axis) != kNone ? asks_for(axis) : cause(brought_, axis), true};
 }
 
+std::int64_t Reasons::bytes_of(const Node& message) const {
+  const PValue& given = program_.values[program_.inputs(message)[0]];
+  if (given.halo == kNone) return program_.values[message.first_output].type.bytes();
+  const ProgramHalo& halo = program_.halos[given.halo];
+  return row_bytes(given.type, given.layout, program_.wheres[given.where], halo.axis, most_rows_got(halo.halo));
+}
+
 std::string Reasons::text(const Node& message) const {
   if (message.kind == NodeKind::transfer) {
     const PValue& from = program_.values[program_.inputs(message)[0]];
@@ -100,7 +109,8 @@ std::string Reasons::text(const Node& message) const {
            program_.where(message).str();
   }
   const ProgramCollective& what = program_.collectives[message.detail];
-  return std::string(name_of(what.kind)) + " over " +
+  const bool of_rows = program_.values[program_.inputs(message)[0]].halo != kNone;
+  return (of_rows ? "halos" : std::string(name_of(what.kind))) + " over " +
          std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks";
 }
 

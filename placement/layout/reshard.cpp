@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
@@ -11,6 +15,8 @@
 #include "placement/layout/reasons.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/layout/sums.hpp"
+#include "placement/layout/windows.hpp"
+#include "placement/program/users.hpp"
 
 namespace ferry {
 namespace {
@@ -19,7 +25,8 @@ using Kind = AxisLayout::Kind;
 
 class Resharder {
  public:
-  explicit Resharder(Program& program) : program_(program), reasons_(program), to_(program, reasons_), sums_(program) {}
+  explicit Resharder(Program& program)
+      : program_(program), reasons_(program), to_(program, reasons_), sums_(program), users_(program) {}
 
   void run() { region(0); }
 
@@ -122,12 +129,15 @@ class Resharder {
     const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
                                              : choose_strategy(program_, node, given, or_hinted(node, wanted));
     const std::vector<NodeId> causes = causes_of(id, strategy);
+    const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
+    if (source != kNone) note_windows(source);
     {
       const auto asking = reasons_.asking(id, causes);
       for (std::uint32_t i = 0; i < node.inputs; ++i)
         if (!is_unread(program_, node, i)) set_input(id, i, node.where, strategy.inputs[i]);
     }
     program_.nodes[id].once = node.once && inputs_once(id);
+    if (source != kNone) cut_window(id, source, strategy.inputs[0], causes);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
       place(node.first_output + o, node.where, strategy.outputs[o], causes);
     to_.emit(id);
@@ -136,6 +146,100 @@ class Resharder {
       const auto asking = reasons_.asking(id, std::vector<NodeId>(wanted[o].size(), id));
       to_.replace(node.first_output + o, node.where, wanted[o]);
     }
+  }
+
+  // ---- Windows ----
+
+  /// If the node is a window of a value that is split along dims that the window cuts, it becomes one of the own part
+  /// and a halo. Of several such dims, each but the last is cut by a node of its own.
+  void cut_window(NodeId id, PValueId source, const Layout& layout, const std::vector<NodeId>& causes) {
+    std::optional<WindowOf> left = window_of(program_, program_.nodes[id]);
+    PValueId value = program_.inputs(program_.nodes[id])[0];
+    const std::vector<CutAxis> cuts = cut_axes(*left, program_.values[value].type.shape, layout);
+    if (!cuts.empty()) bring_halos(id, source, value, layout, causes);
+    for (std::size_t k = 0; k < cuts.size(); ++k) {
+      const CutAxis& cut = cuts[k];
+      Reads& reads = left->dims[cut.dim];
+      const Halo all = halo_for(value, cut, reads, k == 0 ? reads_of(source, layout, cut.dim) : std::vector{reads});
+      const PValueId halo = [&] {
+        const auto asking = reasons_.asking(id, causes);
+        return to_.halo(value, cut, all);
+      }();
+      if (k + 1 == cuts.size()) return become_window(id, value, halo, window_attrs(*left, all, cut.dim));
+      const WindowOf part = only(*left, value, cut.dim);
+      value = to_.window(value, halo, part, window_attrs(part, all, cut.dim));
+      reasons_.laid(value, causes);
+      reads = {0, 1, reads.size};
+    }
+  }
+
+  /// Notes all windows of a value, before one of them becomes another node.
+  void note_windows(PValueId source) {
+    const auto [at, fresh] = windows_.try_emplace(source);
+    if (!fresh) return;
+    for (const NodeId user : users_[source])
+      if (program_.inputs(program_.nodes[user])[0] == source)
+        if (auto window = window_of(program_, program_.nodes[user])) at->second.push_back(std::move(*window));
+  }
+
+  /// Adds the halos along the dims that windows of the value cut first, so that all travel before one is waited for.
+  void bring_halos(NodeId id, PValueId source, PValueId value, const Layout& layout,
+                   const std::vector<NodeId>& causes) {
+    const auto asking = reasons_.asking(id, causes);
+    for (const auto& [cut, reads] : first_cuts(source, layout))
+      static_cast<void>(to_.halo(value, cut, halo_for(value, cut, reads, reads_of(source, layout, cut.dim))));
+  }
+
+  /// What all windows of the value, laid out like that, read of the dim.
+  std::vector<Reads> reads_of(PValueId source, const Layout& layout, std::size_t dim) const {
+    std::vector<Reads> all;
+    for (const auto& [cut, reads] : first_cuts(source, layout))
+      if (cut.dim == dim) all.push_back(reads);
+    return all;
+  }
+
+  /// Of each window of the value, laid out like that: the dim that it cuts first.
+  std::vector<std::pair<CutAxis, Reads>> first_cuts(PValueId source, const Layout& layout) const {
+    std::vector<std::pair<CutAxis, Reads>> all;
+    for (const WindowOf& window : windows_.at(source)) {
+      const std::vector<CutAxis> cuts = cut_axes(window, program_.values[source].type.shape, layout);
+      if (!cuts.empty()) all.emplace_back(cuts[0], window.dims[cuts[0].dim]);
+    }
+    return all;
+  }
+
+  /// The window along this dim alone: others stay as they are in the value.
+  WindowOf only(WindowOf window, PValueId value, std::size_t dim) const {
+    const Shape& shape = program_.values[value].type.shape;
+    for (std::size_t d = 0; d < window.dims.size(); ++d)
+      if (d != dim) window.dims[d] = {0, 1, shape[static_cast<int>(d)].size()};
+    return window;
+  }
+
+  void become_window(NodeId id, PValueId value, PValueId halo, Attrs attrs) {
+    Node& node = program_.nodes[id];
+    node.def = &kWindow;
+    node.attrs = &program_.added_attrs.emplace_back(std::move(attrs));
+    node.first_input = static_cast<std::uint32_t>(program_.operands.size());
+    program_.operands.push_back(value);
+    if (halo != kNone) program_.operands.push_back(halo);
+    node.inputs = halo == kNone ? 1 : 2;
+    node.once = node.once && inputs_once(id);
+  }
+
+  /// The halo for a dim of a window's input: with what other windows read of that value, if that moves no more rows
+  /// than halos of their own.
+  Halo halo_for(PValueId value, const CutAxis& cut, const Reads& reads, const std::vector<Reads>& others) const {
+    const std::int64_t whole = program_.values[value].type.shape[static_cast<int>(cut.dim)].size();
+    const std::int64_t parts = program_.wheres[program_.values[value].where].axes[cut.axis];
+    Halo all{whole, parts, others};
+    const auto key = [](const Reads& one) { return std::tuple(one.begin, one.step, one.size); };
+    std::ranges::sort(all.reads, {}, key);
+    const auto same = std::ranges::unique(all.reads);
+    all.reads.erase(same.begin(), same.end());
+    std::int64_t rows = 0;
+    for (const Reads& one : all.reads) rows += most_rows_got({whole, parts, {one}});
+    return most_rows_got(all) <= rows ? all : Halo{whole, parts, {reads}};
   }
 
   /// The wanted layouts; outputs that have a hint get its layout.
@@ -334,6 +438,8 @@ class Resharder {
   Reasons reasons_;
   Converter to_;
   Sums sums_;
+  const Users users_;                                  // as the graph has them
+  std::map<PValueId, std::vector<WindowOf>> windows_;  // of a value
 };
 
 }  // namespace

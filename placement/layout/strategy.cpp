@@ -7,6 +7,7 @@
 #include "graph/op/index_notation.hpp"
 #include "ops/control/comm.hpp"
 #include "placement/layout/conversion.hpp"
+#include "placement/layout/windows.hpp"
 
 namespace ferry {
 namespace {
@@ -56,6 +57,7 @@ class Chooser {
         node_(node),
         where_(program.where(node)),
         space_(index_space(program, node)),
+        window_(window_of(program, node)),
         given_(given),
         wanted_(wanted),
         tried_{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
@@ -79,6 +81,9 @@ class Chooser {
       for (int letter = 0; letter < static_cast<int>(space_->sizes.size()); ++letter)
         if (auto choice = split_choice(axis, letter)) found.push_back(std::move(*choice));
     }
+    if (where_.axes[axis] > 1 && window_)
+      for (int dim = 0; dim < static_cast<int>(window_->dims.size()); ++dim)
+        if (auto choice = window_choice(axis, dim)) found.push_back(std::move(*choice));
     found.push_back(replicated_choice());
     return found;
   }
@@ -107,6 +112,42 @@ class Chooser {
     if (choice.asked == kNone) return std::nullopt;
     choice.parallel = true;
     return choice;
+  }
+
+  /// A window is split along a dim that it cuts: each task gets the rows that it reads and others have.
+  std::optional<Choice> window_choice(std::size_t axis, int dim) const {
+    if (!window_->cuts(static_cast<std::size_t>(dim), input_type().shape[dim].size())) return std::nullopt;
+    Choice choice = replicated_choice();
+    choice.inputs[0] = choice.outputs[0] = split(dim);
+    if (given_[0][axis] == split(dim))
+      choice.asked = 0;
+    else if (!wanted_[0].empty() && wanted_[0][axis] == split(dim))
+      choice.asked = Strategy::kOutput;
+    else
+      return std::nullopt;
+    choice.parallel = true;
+    return choice;
+  }
+
+  const Type& input_type() const { return program_.values[program_.inputs(node_)[0]].type; }
+
+  /// The time that the halos of a window take; none if two axes split a dim that it cuts.
+  std::optional<std::int64_t> halos() const {
+    if (!window_) return 0;
+    const Layout& layout = tried_.inputs[0];
+    std::int64_t cost = 0;
+    std::vector<bool> seen(window_->dims.size());
+    for (std::size_t axis = 0; axis < layout.size(); ++axis) {
+      if (layout[axis].kind != Kind::split) continue;
+      const auto dim = static_cast<std::size_t>(layout[axis].dim);
+      const std::int64_t whole = input_type().shape[layout[axis].dim].size();
+      if (!window_->cuts(dim, whole)) continue;
+      if (seen[dim]) return std::nullopt;
+      seen[dim] = true;
+      const std::int64_t rows = most_rows_got({whole, where_.axes[axis], {window_->dims[dim]}});
+      cost += message_cost(program_, where_, axis, row_bytes(input_type(), layout, where_, axis, rows));
+    }
+    return cost;
   }
 
   AxisLayout output_layout(int letter, std::size_t output) const {
@@ -142,7 +183,9 @@ class Chooser {
   }
 
   void consider() {
-    std::int64_t cost = computing();
+    const std::optional<std::int64_t> of_halos = halos();
+    if (!of_halos) return;
+    std::int64_t cost = computing() + *of_halos;
     for (std::size_t i = 0; i < node_.inputs; ++i) {
       if (is_unread(program_, node_, i)) continue;
       if (!add_cost(cost, program_.inputs(node_)[i], given_[i], tried_.inputs[i])) return;
@@ -197,6 +240,7 @@ class Chooser {
   const Node& node_;
   const Where& where_;
   const std::optional<IndexSpace> space_;
+  const std::optional<WindowOf> window_;
   const std::vector<Layout>&given_, &wanted_;
   std::vector<std::vector<Choice>> choices_;
   Strategy tried_;

@@ -224,6 +224,12 @@ std::uint32_t ClassBuffers::window(const PValue& value) {
       window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim), grouping(where.groupings[axis])});
   if (window.splits.empty()) return kNone;
   window.sizes = value.type.shape.sizes();
+  if (value.halo != kNone) {
+    const ProgramHalo& halo = program_.halos[value.halo];
+    window.has = halo.got ? Window::Has::got : Window::Has::given;
+    window.halo_dim = static_cast<std::uint32_t>(halo.dim);
+    window.reads = halo.halo.reads;
+  }
   return tables_.window(std::move(window));
 }
 

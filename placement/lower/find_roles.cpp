@@ -26,6 +26,8 @@ class Roles {
     tell_apart(all, [&](std::size_t i) { return program_.topology->tasks[i].threads; });
     for (const Where& where : program_.wheres) tell_apart(where.tasks, [](std::size_t) { return 0; });
     part_sizes();
+    for (const PValue& value : program_.values)
+      if (value.halo != kNone) rows(program_.wheres[value.where], program_.halos[value.halo]);
     ends();
     number_in_order();
     return std::move(class_of_);
@@ -71,6 +73,13 @@ class Roles {
         return part;
       });
     }
+  }
+
+  void rows(const Where& where, const ProgramHalo& halo) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t task = 0; task < halo.halo.parts; ++task) rows.push_back(halo.rows(task));
+    tell_apart(where.tasks,
+               [&](std::size_t i) { return rows[static_cast<std::size_t>(coordinate(where, i, halo.axis))]; });
   }
 
   /// Whether all parts have the same size.

@@ -122,7 +122,9 @@ class Numberer {
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // sent as bytes, with the extent
       const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
-      collective.schedule = schedule(wanted, groups.pattern, bytes);
+      collective.schedule = cut_value(node, wanted.kind).halo == kNone
+                                ? schedule(wanted, groups.pattern, bytes)
+                                : tables_.schedule(sparse_exchange(groups.parts));
       collective.grouping = groups.grouping;
       collective.reduce = wanted.reduce;
       const bool whole = plan_.schedules[collective.schedule].whole;
@@ -207,7 +209,10 @@ class Numberer {
   /// Whether the parts have the same sizes in all groups.
   bool groups_alike(const Node& node, CollectiveKind kind) const {
     const auto inputs = program_.inputs(node);
-    if (inputs.size() == 1) return is_even(program_, cut_value(node, kind));
+    if (inputs.size() == 1) {
+      const PValue& cut = cut_value(node, kind);
+      return is_even(program_, cut, cut.halo == kNone ? kNone : program_.halos[cut.halo].axis);
+    }
     return std::all_of(inputs.begin(), inputs.end(),
                        [&](PValueId input) { return is_even(program_, program_.values[input]); });
   }
@@ -236,7 +241,13 @@ class Numberer {
         return sizes;
       }
       case CollectiveKind::all_to_all:
-        for (std::int32_t task : group) append_blocks(sizes, local_sizes(program_, value, task), wanted.dim, members);
+        for (std::int64_t m = 0; m < members; ++m) {
+          std::vector<std::int64_t> local = local_sizes(program_, value, group[static_cast<std::size_t>(m)]);
+          if (value.halo == kNone)
+            append_blocks(sizes, std::move(local), wanted.dim, members);
+          else
+            append_rows(sizes, std::move(local), program_.halos[value.halo], m);
+        }
         return sizes;
       default:
         for (std::int32_t task : group) sizes.push_back(part_on(value, task));
@@ -264,6 +275,15 @@ class Numberer {
     const std::int64_t whole = extent;
     for (std::int64_t i = 0; i < members; ++i) {
       extent = part_of(whole, members, i).size;
+      sizes.push_back(checked_count(local));
+    }
+  }
+
+  /// Appends the elements of the rows that `task` gives to each of the others.
+  static void append_rows(std::vector<std::int64_t>& sizes, std::vector<std::int64_t> local, const ProgramHalo& given,
+                          std::int64_t task) {
+    for (std::int64_t other = 0; other < given.halo.parts; ++other) {
+      local[given.dim] = other == task ? 0 : given.halo.rows_between(task, other).size;
       sizes.push_back(checked_count(local));
     }
   }

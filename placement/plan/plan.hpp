@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/op/attrs.hpp"
+#include "graph/types/halo.hpp"
 #include "graph/types/shape.hpp"
 #include "graph/types/shared_list.hpp"
 #include "graph/types/string_list.hpp"
@@ -20,7 +21,7 @@
 
 namespace ferry {
 
-inline constexpr std::uint32_t kPlanVersion = 4;
+inline constexpr std::uint32_t kPlanVersion = 5;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
 /// Consecutive entries of a table.
@@ -40,10 +41,18 @@ struct SplitDim {
   bool operator==(const SplitDim&) const = default;
 };
 
-/// Where a part lies in the whole value.
+/// What a buffer has of a split value.
 struct Window {
+  enum class Has : std::uint8_t {
+    part,
+    given,  ///< rows of the task's part that others read, in blocks, one for each of the others (Halo)
+    got     ///< rows of the others' parts that the task reads, in such blocks
+  };
   std::vector<std::int64_t> sizes;  ///< of the whole value
   std::vector<SplitDim> splits;
+  Has has = Has::part;
+  std::uint32_t halo_dim = 0;     ///< of rows that are given or got: the dim, which is split once
+  std::vector<Reads> reads = {};  ///< and what is read of it
   bool operator==(const Window&) const = default;
 };
 

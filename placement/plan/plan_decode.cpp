@@ -171,9 +171,15 @@ class Decoder {
     return list(*g.groups(), [](const fbs::Group& group) { return numbers(*group.tasks()); });
   }
   static Window window(const fbs::Window& w) {
-    return {numbers(*w.sizes()), list(*w.splits(), [](const fbs::SplitDim& s) {
-              return SplitDim{s.dim(), s.grouping()};
-            })};
+    Window result;
+    result.sizes = numbers(*w.sizes());
+    result.splits = list(*w.splits(), [](const fbs::SplitDim& s) { return SplitDim{s.dim(), s.grouping()}; });
+    result.has = one_of(w.has(), Window::Has::got);
+    if (result.has == Window::Has::part) return result;
+    if (w.reads() == nullptr) malformed("a window without what is read of it");
+    result.halo_dim = w.halo_dim();
+    result.reads = list(*w.reads(), [](const fbs::Reads& r) { return Reads{r.begin(), r.step(), r.size()}; });
+    return result;
   }
   static PlanPort port(const fbs::Port& p) {
     return {p.name(), p.task(), dtype(p.dtype()), numbers(*p.sizes()), p.bounded()};

@@ -157,7 +157,9 @@ class Encoder {
   Offset<fbs::Window> encode_window(const Window& window) {
     const auto sizes = out_.CreateVector(window.sizes);
     const auto splits = structs(window.splits, [](const SplitDim& s) { return fbs::SplitDim(s.dim, s.grouping); });
-    return fbs::CreateWindow(out_, sizes, splits);
+    if (window.has == Window::Has::part) return fbs::CreateWindow(out_, sizes, splits);
+    const auto reads = structs(window.reads, [](const Reads& r) { return fbs::Reads(r.begin, r.step, r.size); });
+    return fbs::CreateWindow(out_, sizes, splits, number(window.has), window.halo_dim, reads);
   }
 
   Offset<fbs::Port> encode_port(const PlanPort& port) {

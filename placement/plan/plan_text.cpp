@@ -228,7 +228,10 @@ class Printer {
   }
 
   std::string window(const Window& w) const {
-    std::string text = " part of [";
+    std::string text = w.has == Window::Has::part ? " part of ["
+                       : w.has == Window::Has::given
+                           ? " rows of dim " + std::to_string(w.halo_dim) + " that others read of ["
+                           : " rows of dim " + std::to_string(w.halo_dim) + " that others have of [";
     for (std::size_t i = 0; i < w.sizes.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(w.sizes[i]);
     text += "]";
     for (const SplitDim& split : w.splits)

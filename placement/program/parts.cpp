@@ -17,14 +17,18 @@ std::vector<std::int64_t> local_sizes(const Program& program, const PValue& valu
     std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
     size = part_of(size, where.axes[axis], coordinate(where, position, axis)).size;
   }
+  if (value.halo != kNone) {
+    const ProgramHalo& halo = program.halos[value.halo];
+    sizes[halo.dim] = halo.rows(coordinate(where, position, halo.axis));
+  }
   return sizes;
 }
 
-bool is_even(const Program& program, const PValue& value) {
+bool is_even(const Program& program, const PValue& value, std::size_t but) {
   const Where& where = program.wheres[value.where];
   std::vector<std::int64_t> sizes = value.type.shape.sizes();
   for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
-    if (value.layout[axis].kind != AxisLayout::Kind::split) continue;
+    if (value.layout[axis].kind != AxisLayout::Kind::split || axis == but) continue;
     std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
     if (size % where.axes[axis] != 0) return false;
     size /= where.axes[axis];

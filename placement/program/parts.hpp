@@ -14,8 +14,8 @@ namespace ferry {
 /// Sizes of the part of a value that `task` holds; the task must be in the value's device set.
 [[nodiscard]] std::vector<std::int64_t> local_sizes(const Program& program, const PValue& value, std::int32_t task);
 
-/// Whether all parts of the value have the same size.
-[[nodiscard]] bool is_even(const Program& program, const PValue& value);
+/// Whether all parts of the value have the same size, those along the axis `but` aside.
+[[nodiscard]] bool is_even(const Program& program, const PValue& value, std::size_t but = kNone);
 
 /// The task that sends in a transfer node.
 [[nodiscard]] std::int32_t sender_of(const Program& program, const Node& transfer);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "graph/types/halo.hpp"
 #include "kernels/traits.hpp"
 #include "placement/plan/plan.hpp"
 #include "placement/planner.hpp"
@@ -105,6 +106,17 @@ class LayoutRef {
   const Layout* layout_ = nullptr;
 };
 
+/// The rows of a split value that tasks read and others have: what a task gives to others, or gets from them, in blocks
+/// of rows, one for each of the others in their order (kCutHalo).
+struct ProgramHalo {
+  std::size_t axis = 0;  ///< of the mesh
+  std::size_t dim = 0;   ///< which that axis splits
+  Halo halo;
+  bool got = false;
+
+  [[nodiscard]] std::int64_t rows(std::int64_t task) const { return got ? halo.rows_got(task) : halo.rows_given(task); }
+};
+
 /// A value of the program.
 struct PValue {
   Type type;  ///< of the whole value; all dims known or bounded
@@ -113,6 +125,7 @@ struct PValue {
   LayoutRef layout;              ///< one entry for each axis of `where`
   const Graph* graph = nullptr;  ///< with `value`: the graph's value that it stands for, for names and lines
   ValueId value = 0;
+  std::uint32_t halo = kNone;  ///< index into Program::halos: not a part of the value, but rows that go to others
 };
 
 /// The tasks that take part in a collective.
@@ -165,6 +178,7 @@ struct Program {
   std::deque<Layout> layouts;  ///< of values, each once
   std::vector<Grouping> groupings;
   std::vector<ProgramCollective> collectives;
+  std::vector<ProgramHalo> halos;
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
   std::deque<Attrs> added_attrs;       ///< of nodes that placement adds
   std::vector<WhereId> feed_homes;     ///< of each feed: where its input is annotated to be; kNone: where it is given

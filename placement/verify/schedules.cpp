@@ -185,7 +185,9 @@ class Play {
         terms_(schedule.members, schedule.members - (schedule.guest_root ? 1 : 0)),
         own_begin_(static_cast<std::size_t>(schedule.members) + 1, 0) {}
 
-  void check() {
+  /// Returns which blocks of an all-to-all arrive: that of member i for member j at i * members + j. The others must be
+  /// empty.
+  std::vector<bool> check() {
     share_steps();
     wires_.reserve(2 * static_cast<std::size_t>(s_.members));
     players_.resize(symmetric_ ? 1 : static_cast<std::size_t>(s_.members));
@@ -202,6 +204,7 @@ class Play {
     for (const auto& [route, wire] : wires_)
       if (wire.sent.size() != wire.received) reject(what_ + ": not as many messages are received as are sent");
     for (const Player& player : players_) check_result(player);
+    return std::move(arrived_);
   }
 
  private:
@@ -482,6 +485,7 @@ class Play {
       if (!held.has(player.self, part)) continue;
       const Piece& piece = player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)].piece;
       const std::string where = what_ + ": member " + std::to_string(player.self) + " ends with ";
+      if (s_.kind == CollectiveKind::all_to_all && !note_arrival(player.self, part, piece)) continue;
       if (piece.term == Terms::kNothing) reject(where + "nothing in part " + std::to_string(part) + " of its output");
       if (!folds(s_.kind)) {
         if (piece.term != wanted(player.self, part)) reject(where + "another value in part " + std::to_string(part));
@@ -494,6 +498,18 @@ class Play {
       if (at->second != piece.term)
         reject(where + "part " + std::to_string(part) + " folded in another order than on other members");
     }
+  }
+
+  /// Notes the block that a member of an all-to-all has from another one; false if it has none.
+  bool note_arrival(int self, int from, const Piece& piece) {
+    const auto n = static_cast<std::size_t>(s_.members);
+    arrived_.resize(n * n);
+    if (piece.term == Terms::kNothing) return false;
+    for (int shift = 0; shift < (symmetric_ ? s_.members : 1); ++shift) {
+      const auto to = static_cast<std::size_t>((self + shift) % s_.members);
+      arrived_[static_cast<std::size_t>((from + shift) % s_.members) * n + to] = true;
+    }
+    return true;
   }
 
   [[nodiscard]] std::uint32_t wanted(int self, int part) const {
@@ -536,7 +552,8 @@ class Play {
   std::deque<int> ready_;
   std::unordered_map<std::uint64_t, Wire> wires_;
   std::unordered_map<int, std::uint32_t> folded_;  // of each part
-  int slots_full_of_ = -1;                         // the part to which all slots hold their peers' contributions; or -1
+  std::vector<bool> arrived_;
+  int slots_full_of_ = -1;  // the part to which all slots hold their peers' contributions; or -1
 };
 
 /// Whether all members do the same except for a shift: steps name no member by number, but for contributions to fold.
@@ -556,17 +573,25 @@ bool is_symmetric(const Schedule& s) {
 
 void check_schedules(const Plan& plan) {
   std::vector<bool> checked(plan.schedules.size(), false);
+  std::vector<std::vector<bool>> arriving(plan.schedules.size());  // of each all-to-all
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
     const std::uint32_t number = plan.collectives[c].schedule;
     const Schedule& schedule = plan.schedules[number];
     check_sharing(plan, c);
-    if (checked[number]) continue;
-    checked[number] = true;
     const std::string what = described(plan, c) + ", " + escaped(schedule.algorithm) + " " +
                              std::string(name_of(schedule.kind)) + " of " + std::to_string(schedule.members) +
                              " members";
-    if (!check_flips(schedule, what)) Play(schedule, what, is_symmetric(schedule)).check();
-    check_reach(schedule, what);
+    if (!checked[number]) {
+      checked[number] = true;
+      if (!check_flips(schedule, what)) arriving[number] = Play(schedule, what, is_symmetric(schedule)).check();
+      check_reach(schedule, what);
+    }
+    const std::vector<bool>& arrived = arriving[number];
+    for (std::size_t block = 0; block < arrived.size(); ++block)
+      if (!arrived[block] && plan.collectives[c].parts[block] > 0)
+        reject(what + ": member " + std::to_string(block / static_cast<std::size_t>(schedule.members)) +
+               " does not give member " + std::to_string(block % static_cast<std::size_t>(schedule.members)) +
+               " its part");
   }
 }
 

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "placement/verify/halos.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -76,6 +77,11 @@ class Structure {
       require(split.dim < window.sizes.size() && split.grouping < plan_.groupings.size() &&
                   seen.emplace(split.dim, split.grouping).second,
               "a window's split is out of range");
+    if (window.has == Window::Has::part) return;
+    const auto cuts = [&](const SplitDim& split) { return split.dim == window.halo_dim; };
+    require(window.halo_dim < window.sizes.size() && std::ranges::count_if(window.splits, cuts) == 1 &&
+                std::ranges::all_of(window.reads, reads_are_legal),
+            "what is read of a window is out of range");
   }
 
   void check_port(const PlanPort& port) const {

@@ -15,6 +15,7 @@
 #include "kernels/traits.hpp"
 #include "ops/control/comm.hpp"
 #include "ops/op_set.hpp"
+#include "placement/verify/halos.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -157,6 +158,9 @@ class Types {
   static Type local(const Buffer& b) { return type_of(b.dtype, b.sizes.vector(), b.bounded); }
 
   void check_op(const Instruction& i, const OpDef& def) const {
+    for (const Range range : {i.inputs, i.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k)
+        if (halo(operand(range, k)) != nullptr) refuse(i, "it takes rows that go to others for a value");
     if (def.is(kControlFlow)) refuse(i, "it is no kernel: it has bodies");
     const int taken = inputs_of(def);
     const bool packed = taken > 0 && static_cast<int>(i.inputs.count) == taken + 1;
@@ -245,12 +249,16 @@ class Types {
 
   /// For ops that change only how a value is split: the whole value must stay the same.
   void check_parts(const Instruction& i, const OpDef& def) const {
+    if (def.role == OpRole::window) return check_window(i, def);
     if (def.infer != nullptr) return check_bound(i, def);
     if (i.inputs.count != 1 || i.outputs.count != 1) refuse(i, "it takes and gives one value");
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
     if (whole(in) != whole(out)) refuse(i, "it makes " + whole(out).str() + " of " + whole(in).str());
     if (in.space == Buffer::Space::none) refuse(i, "it reads " + named(in) + ", which has no bytes");
+    if (halo(in) != nullptr || (halo(out) != nullptr) != (def.role == OpRole::cut_halo))
+      refuse(i, "it takes rows that go to others for a value");
     if (def.role == OpRole::take_part) return check_part(i, in, out);
+    if (def.role == OpRole::cut_halo) return check_cut_halo(i, in, out);
     if (in.bounded) refuse(i, "it moves elements and not their extent");
     if (in.sizes != out.sizes) refuse(i, "it makes " + local(out).str() + " of " + local(in).str());
     const AttrValue *dim = attrs_of(i).find("dim"), *parts = attrs_of(i).find("parts");
@@ -289,6 +297,91 @@ class Types {
       const Splits before = splits_of(in, d), after = splits_of(out, d);
       if (before.size() > after.size() || !std::equal(before.begin(), before.end(), after.begin()))
         refuse(i, named(out) + " is no part of " + named(in));
+    }
+  }
+
+  // ---- Halos ----
+
+  [[nodiscard]] const Window* halo(const Buffer& b) const {
+    const Window* const window = b.window == kNone ? nullptr : &plan_.windows[b.window];
+    return window != nullptr && window->has != Window::Has::part ? window : nullptr;
+  }
+
+  /// The members over which a dim of the buffer is split; 0 unless it is split once, into groups of one size.
+  [[nodiscard]] std::int64_t members_along(const Buffer& b, std::size_t dim) const {
+    const Splits splits = splits_of(b, dim);
+    if (splits.size() != 1) return 0;
+    const Grouping& grouping = plan_.groupings[splits[0]];
+    const auto same = [&](const auto& group) { return group.size() == grouping[0].size(); };
+    return std::ranges::all_of(grouping, same) ? static_cast<std::int64_t>(grouping[0].size()) : 0;
+  }
+
+  /// The rows are those of the input's part that others read, as the attributes say.
+  void check_cut_halo(const Instruction& i, const Buffer& in, const Buffer& out) const {
+    if (in.bounded) refuse(i, "it moves elements and not their extent");
+    check_halo_attrs(i, in, *halo(out), Window::Has::given);
+  }
+
+  void check_halo_attrs(const Instruction& i, const Buffer& of, const Window& halo, Window::Has has) const {
+    if (of.window == kNone || halo.has != has || plan_.windows[of.window].sizes != halo.sizes ||
+        plan_.windows[of.window].splits != halo.splits)
+      refuse(i, "its rows are not of " + named(of));
+    std::vector<std::int64_t> reads;
+    for (const Reads& one : halo.reads) reads.insert(reads.end(), {one.begin, one.step, one.size});
+    const std::int64_t members = members_along(of, halo.halo_dim);
+    if (members == 0 || ints(i, "reads") != reads || number(i, "dim") != static_cast<std::int64_t>(halo.halo_dim) ||
+        number(i, "parts") != members)
+      refuse(i, "its attributes are not those of its rows");
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> ints(const Instruction& i, std::string_view name) const {
+    const auto* const found = std::get_if<std::vector<std::int64_t>>(attrs_of(i).find(name));
+    if (found == nullptr) refuse(i, "it has no attribute '" + std::string(name) + "'");
+    return *found;
+  }
+  [[nodiscard]] std::int64_t number(const Instruction& i, std::string_view name) const {
+    const auto* const found = std::get_if<std::int64_t>(attrs_of(i).find(name));
+    if (found == nullptr) refuse(i, "it has no attribute '" + std::string(name) + "'");
+    return *found;
+  }
+
+  /// A window is split as its input is. A dim that it does not read as it is, is whole, but for one: of that, each
+  /// member has all rows that it reads, in its part or in its halo.
+  void check_window(const Instruction& i, const OpDef& def) const {
+    if (i.inputs.count < 1 || i.inputs.count > 2 || i.outputs.count != 1) refuse(i, "it takes a value and its halo");
+    const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
+    if (in.space == Buffer::Space::none || in.bounded || out.bounded || halo(in) != nullptr || halo(out) != nullptr)
+      refuse(i, "it reads no value of fixed size");
+    if (std::get_if<double>(attrs_of(i).find("value")) == nullptr) refuse(i, "it has no attribute 'value'");
+    const Window* const got = i.inputs.count == 2 ? halo(operand(i.inputs, 1)) : nullptr;
+    if (i.inputs.count == 2) {
+      if (got == nullptr || operand(i.inputs, 1).dtype != in.dtype) refuse(i, "input 1 is no halo");
+      check_halo_attrs(i, in, *got, Window::Has::got);
+    }
+    if (const std::vector<Type> made = inferred(i, def, KernelFacts({whole(in)}, attrs_of(i))); whole(out) != made[0])
+      refuse(i, "it makes " + whole(out).str() + " of " + whole(in).str());
+    const std::vector<std::int64_t> begin = ints(i, "begin"), step = ints(i, "step"), size = ints(i, "size");
+    const Type all = whole(in);
+    for (std::size_t d = 0; d < begin.size(); ++d) {
+      const Reads reads{begin[d], step[d], size[d]};
+      if (!reads_are_legal(reads)) refuse(i, "dim " + std::to_string(d) + " overflows 64 bits");
+      if (splits_of(in, d) != splits_of(out, d))
+        refuse(i, "dim " + std::to_string(d) + " of " + named(out) + " is split otherwise than that of " + named(in));
+      const std::int64_t rows = all.shape[static_cast<int>(d)].size();
+      const bool same = reads == Reads{.begin = 0, .step = 1, .size = rows};
+      if (!same && !splits_of(in, d).empty()) check_rows(i, in, d, reads, got);
+    }
+  }
+
+  void check_rows(const Instruction& i, const Buffer& in, std::size_t d, const Reads& reads, const Window* got) const {
+    const std::int64_t members = members_along(in, d), all = plan_.windows[in.window].sizes[d];
+    if (members == 0 || number(i, "dim") != static_cast<std::int64_t>(d) || number(i, "parts") != members)
+      refuse(i, "dim " + std::to_string(d) + " of " + named(in) + " is split, which it must have whole");
+    for (std::int64_t member = 0; member < members; ++member) {
+      const Rows own = rows_had(all, members, member), read = rows_read(reads, all, members, member);
+      const Rows come = got == nullptr ? Rows{} : rows_read(*got, members, member);
+      if (!read.in({0, own.begin}).within(come) || !read.in({own.end, all}).within(come))
+        refuse(i, "member " + std::to_string(member) + " reads rows of " + named(in) + " that it does not have");
     }
   }
 

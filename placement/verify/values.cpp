@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "placement/verify/halos.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -136,6 +137,7 @@ class Values {
 
   /// Whether all tasks of the class have a part of the value, and all parts have the same sizes.
   [[nodiscard]] bool cut_evenly(std::uint32_t window) const {
+    if (plan_.windows[window].has != Window::Has::part) return false;
     Sizes sizes = plan_.windows[window].sizes;
     for (const SplitDim& split : plan_.windows[window].splits) {
       const auto members = static_cast<std::int64_t>(tables_.members[split.grouping]);
@@ -156,6 +158,13 @@ class Values {
           static_cast<std::int64_t>(plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size());
       sizes[split.dim] = size_of_part(sizes[split.dim], members, place.member);
     }
+    if (const Window& halo = plan_.windows[window]; halo.has != Window::Has::part)
+      for (const SplitDim& split : halo.splits)
+        if (split.dim == halo.halo_dim) {
+          const Place place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
+          const auto members = plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size();
+          sizes[split.dim] = rows_of(halo, static_cast<std::int64_t>(members), place.member);
+        }
     return sizes;
   }
 

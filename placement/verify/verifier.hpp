@@ -87,6 +87,9 @@ std::size_t check_tiles(const Plan& plan);
 /// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
 /// sizes of their place; variables and memory are as the tasks have them.
 void check_values(const Plan& plan, const Tables& tables);
+/// Rows of split values that tasks read and others have go from those that have them to those that read them, and are
+/// used for nothing else.
+void check_halos(const Plan& plan, const Tables& tables);
 /// Kernels get and give what their ops say: attributes, dtypes and sizes of whole values are those of the op's own
 /// inference; dims with the same letter in its index notation are split alike; kernels write over inputs only where
 /// they may. Returns the ops that are not known, for which none of this was proved.

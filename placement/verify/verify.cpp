@@ -28,6 +28,7 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     verifier::check_buckets(plan, tables);
     proved(plural(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
     proved(plural(plan.collectives.size(), "collective") + ": every member takes part, with the sizes of its schedule");
+    verifier::check_halos(plan, tables);
     verifier::check_schedules(plan);
     proved(plural(plan.schedules.size(), "collective schedule") +
            ": every member ends with what is promised, sums folded alike on all, though nothing is buffered");

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "ops/array/array.hpp"
+#include "ops/control/state.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
@@ -38,6 +40,19 @@ Plan plan_of_pieces(std::uint64_t seed) {
   return test::planned(g, {maximum(matmul(x, w) - x, 0)}, 1, {}, {{x.id(), x.shape().sizes()}}, options);
 }
 
+/// A plan with halos along one or two dims.
+Plan plan_of_halos(std::uint64_t seed) {
+  Graph g;
+  const auto rows = 16 + static_cast<std::int64_t>(seed % 7);
+  const MeshId mesh = g.mesh({{"y", 2}, {"x", Mesh::kOpen}}, "/task:*");
+  auto here = g.on(mesh);
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {rows, rows}))).laid({split(0), split(1)});
+  const Value wide = pad(x, {1, 1}, {1, 1});
+  const Value up = slice(wide, {0, 1}, {0, 1}, {-2, -1}), down = slice(wide, {0, 1}, {2, 1}, {kEnd, -1});
+  const Value left = slice(wide, {0, 1}, {1, 0}, {-1, -2});
+  return test::planned(g, {up + down + left}, 2 + 2 * static_cast<int>(seed / 20 % 2));
+}
+
 /// The plan of a random graph. For half of the seeds it has tile regions wherever two elementwise ops can be joined.
 Plan some_plan(std::uint64_t seed) {
   const int tasks = 2 + static_cast<int>(seed / 2 % 3);
@@ -45,6 +60,7 @@ Plan some_plan(std::uint64_t seed) {
   if (seed / 2 % 2 == 0) options.fuse_from = 2;
   if (seed % 20 == 9) return plan_of_rows(seed, options);
   if (seed % 20 == 19) return plan_of_pieces(seed);
+  if (seed % 20 == 13) return plan_of_halos(seed);
   if (seed % 2 == 0)
     return test::random_plan(seed, {.ops = 12,
                                     .tasks = tasks,

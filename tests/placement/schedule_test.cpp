@@ -13,6 +13,7 @@
 #include "placement/messages/choose_schedule.hpp"
 #include "placement/plan/traffic.hpp"
 #include "placement/verify/verifier.hpp"
+#include "tests/support/dice.hpp"
 
 namespace ferry {
 namespace {
@@ -363,6 +364,40 @@ TEST_CASE("the traffic of all members together is that of each") {
   }
 }
 
+TEST_CASE("a sparse exchange moves the parts that are not empty, and the verifier knows which") {
+  test::Dice dice(1);
+  for (int n = 1; n <= 6; ++n)
+    for (int k = 0; k < 20; ++k) {
+      Plan plan;
+      plan.collectives.resize(1);
+      std::vector<std::int64_t>& parts = plan.collectives[0].parts;
+      for (int block = 0; block < n * n; ++block) parts.push_back(dice.below(k % 4 + 1));
+      const Schedule schedule = sparse_exchange(parts);
+      plan.schedules = {schedule};
+      CHECK_NOTHROW(verifier::check_schedules(plan));
+      std::int64_t messages = 0;
+      for (int m = 0; m < n; ++m) {
+        messages += schedule.sends_of(m);
+        std::int64_t given = 0;
+        for (int other = 0; other < n; ++other)
+          given += other == m ? 0 : parts[static_cast<std::size_t>(m * n + other)];
+        CHECK(schedule.sent_elements(parts, m) == given);
+      }
+      std::int64_t filled = 0;
+      for (std::size_t block = 0; block < parts.size(); ++block) {
+        const bool own = block / static_cast<std::size_t>(n) == block % static_cast<std::size_t>(n);
+        if (parts[block] > 0) {
+          filled += own ? 0 : 1;
+        } else {
+          parts[block] = 1;
+          CHECK_THROWS_AS(verifier::check_schedules(plan), verifier::Rejected);
+          parts[block] = 0;
+        }
+      }
+      CHECK(messages == filled);
+    }
+}
+
 TEST_CASE("the verifier plays every schedule") {
   for (int n = 1; n <= 9; ++n) {
     std::vector<Schedule> all = others(n);
@@ -371,6 +406,7 @@ TEST_CASE("the verifier plays every schedule") {
       Plan plan;
       plan.schedules = {schedule};
       plan.collectives.resize(1);
+      plan.collectives[0].parts.assign(static_cast<std::size_t>(schedule.part_count()), 1);
       CHECK_NOTHROW(verifier::check_schedules(plan));
       for (std::size_t k = 0; k < schedule.steps.size() && n > 1; ++k) {
         if (schedule.steps[k].kind == Kind::wait || schedule.steps[k].kind == Kind::wait_sends) continue;

@@ -35,6 +35,16 @@ bool wrong_coordinates(Plan& plan, Dice& dice) {
   plan.windows[*w].splits[0].grouping = static_cast<std::uint32_t>(plan.groupings.size() - 1);
   return true;
 }
+/// Rows that are exchanged are said to be others.
+bool wrong_rows(Plan& plan, Dice& dice) {
+  std::vector<std::int64_t*> places;
+  for (Window& window : plan.windows)
+    for (Reads& reads : window.reads) places.insert(places.end(), {&reads.begin, &reads.size});
+  std::int64_t* const* const place = one_of(places, dice);
+  if (place == nullptr) return false;
+  **place += dice.one_in(2) ? 3 : -3;
+  return true;
+}
 bool wrong_buffer_bytes(Plan& plan, Dice& dice) {
   PlanClass& c = plan.classes[dice.below(plan.classes.size())];
   if (c.buffers.empty()) return false;
@@ -97,6 +107,7 @@ bool too_little_memory(Plan& plan, Dice& dice) {
 constexpr Mutation kValueMutations[] = {
     {"wrong window", wrong_window},
     {"wrong coordinates", wrong_coordinates},
+    {"wrong rows", wrong_rows},
     {"wrong bytes", wrong_buffer_bytes},
     {"wrong dims", wrong_dims},
     {"wrong dtype", wrong_buffer_dtype},
