@@ -359,7 +359,7 @@ class Types {
       check_halo_attrs(i, in, *got, Window::Has::got);
     }
     if (const std::vector<Type> made = inferred(i, def, KernelFacts({whole(in)}, attrs_of(i))); whole(out) != made[0])
-      refuse(i, "it makes " + whole(out).str() + " of " + whole(in).str());
+      refuse(i, "output 0 is " + whole(out).str() + " in the plan, its op gives " + made[0].str());
     const std::vector<std::int64_t> begin = ints(i, "begin"), step = ints(i, "step"), size = ints(i, "size");
     const Type all = whole(in);
     for (std::size_t d = 0; d < begin.size(); ++d) {

@@ -30,9 +30,9 @@ FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3"}  # needed by cases with 
 # For a sample: the numbers of tasks that it is made for, and what the error says on others.
 REFUSED = {
     "add": (lambda tasks: tasks > 2, "is not there"),  # task 2 adds
-    "jacobi": (lambda tasks: tasks > 2, "is not there"),  # three strips
     "charlm": (lambda tasks: tasks % 2 == 0, "does not fit"),  # meshes of two columns or rows
     "data_tensor": (lambda tasks: tasks % 2 == 0, "does not fit"),
+    "heat": (lambda tasks: tasks % 2 == 0, "does not fit"),
     "matrix_product": (lambda tasks: tasks % 2 == 0, "does not fit"),
     "parameter_server": (lambda tasks: tasks > 1, "is not there"),
 }
@@ -165,6 +165,14 @@ def jacobi_equals_one_task(folder):
     check_stats(folder / "stats.json")
 
 
+def heat_is_the_same_in_any_blocks(folder):
+    found = set()
+    for tasks in (2, 4, 6):
+        found.add(run("run", SAMPLES / "heat.pb", "--tasks", tasks, "--stats", folder / "stats.json"))
+        check_stats(folder / "stats.json")
+    assert len(found) == 1 and "0.928751 0.928751" in found.pop(), found
+
+
 def power_iteration_on_any_number_of_tasks(folder):
     found = {value(run("run", SAMPLES / "power_iteration.pb", "--tasks", n), "eigenvalue") for n in (1, 2, 4)}
     assert max(found) - min(found) < 1e-9 and abs(max(found) - 3.99989108) < 1e-3, found
@@ -295,7 +303,7 @@ def shards_hold_the_pixels_of_folders(folder):
 
 
 CASES = [counters_without_fetches, add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
-         jacobi_equals_one_task, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
+         jacobi_equals_one_task, heat_is_the_same_in_any_blocks, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
          three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi,
          charlm_learns_and_writes, charlm_over_mpi, resnet50_learns, resnet50_has_the_same_bits_over_mpi, resnet50_sends_16_bits,
          resnet50_reads_shards, shards_hold_the_pixels_of_folders]

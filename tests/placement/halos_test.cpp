@@ -1,0 +1,122 @@
+// Halos: the bytes that windows of split values send, and plans with other rows, which the verifier refuses.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "graph/types/halo.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/math.hpp"
+#include "placement/verify/verify.hpp"
+#include "tests/support/has.hpp"
+#include "tests/support/plans.hpp"
+
+namespace ferry {
+namespace {
+
+/// The element `by` before each one along a dim, 0 where there is none.
+Value shifted(const Value& x, int dim, std::int64_t by) {
+  Ints low(static_cast<std::size_t>(x.rank())), high = low;
+  (by > 0 ? low : high)[static_cast<std::size_t>(dim)] = std::abs(by);
+  const Value wide = pad(x, low, high);
+  return by > 0 ? slice(wide, dim, 0, -by) : slice(wide, dim, -by);
+}
+
+/// A star-shaped stencil of that radius, on a variable in blocks.
+struct Stencil {
+  Graph g;
+  Value next;
+
+  Stencil(std::vector<Mesh::Axis> axes, std::vector<std::int64_t> sizes, int radius) {
+    auto here = g.on(g.mesh(axes, "/task:*"));
+    Layout layout;
+    for (int axis = 0; axis < static_cast<int>(axes.size()); ++axis) layout.push_back(split(axis));
+    const Value u = g.variable("u", g.constant(Tensor(DType::float32, sizes))).laid(layout);
+    Value sum = u;
+    for (int dim = 0; dim < u.rank(); ++dim)
+      for (int by = 1; by <= radius; ++by) sum = sum + shifted(u, dim, by) + shifted(u, dim, -by);
+    next = assign(u, sum);
+  }
+
+  [[nodiscard]] Plan plan(int tasks) const { return test::planned(g, {}, tasks, {next}); }
+};
+
+TEST_CASE("a stencil sends each neighbour the rows that it reads, once") {
+  for (int tasks = 2; tasks <= 5; ++tasks)
+    for (int radius = 1; radius <= 3; ++radius) {
+      CAPTURE(tasks);
+      CAPTURE(radius);
+      const Plan plan = Stencil({{"x", tasks}}, {23, 6}, radius).plan(tasks);
+      for (int task = 0; task < tasks; ++task) {
+        const int neighbours = task == 0 || task + 1 == tasks ? 1 : 2;
+        const Traffic traffic = traffic_of(plan, task, 1);
+        CHECK(traffic.sent_messages == neighbours);
+        CHECK(traffic.sent_bytes == neighbours * radius * 6 * 4);
+        CHECK(traffic.received_bytes == traffic.sent_bytes);
+      }
+      CHECK(verify(plan).reason == "");
+    }
+}
+
+TEST_CASE("in blocks, rows go along one axis and columns along the other") {
+  const Plan plan = Stencil({{"y", 2}, {"x", 3}}, {10, 9}, 1).plan(6);
+  for (int task = 0; task < 6; ++task) {
+    const bool middle = task % 3 == 1;
+    const Traffic traffic = traffic_of(plan, task, 1);
+    CHECK(traffic.sent_messages == (middle ? 3 : 2));
+    CHECK(traffic.sent_bytes == (3 + (middle ? 2 : 1) * 5) * 4);
+  }
+}
+
+TEST_CASE("a window of several neighbours, of empty parts, or of few rows brings what it reads") {
+  const auto halo = [](std::int64_t whole, std::int64_t parts, Reads reads) { return Halo{whole, parts, {reads}}; };
+  CHECK(halo(8, 4, {-3, 1, 8}).rows_read(3).begin == 3);  // part [6, 8) reads [3, 5)
+  CHECK(halo(8, 4, {-3, 1, 8}).rows_got(3) == 2);
+  CHECK(halo(8, 4, {-3, 1, 8}).rows_between(1, 3).size == 1);
+  CHECK(halo(8, 4, {-3, 1, 8}).rows_between(2, 3).size == 1);
+  CHECK(halo(2, 4, {-2, 1, 6}).rows_got(2) == 0);  // outside
+  CHECK(halo(100, 4, {0, 1, 8}).rows_given(0) == 6);
+  CHECK(halo(100, 4, {0, 10, 10}).rows_read(3).size == 11);  // 80 and 90, and what lies between
+}
+
+TEST_CASE("plans that exchange or read other rows are refused") {
+  const Plan plan = Stencil({{"x", 3}}, {23, 6}, 1).plan(3);
+  const auto refused = [&](const auto& change, const std::string& why) {
+    Plan changed = plan;
+    change(changed);
+    const std::string reason = verify(changed).reason;
+    CAPTURE(reason);
+    CHECK(test::has(reason, why));
+  };
+  const auto halo_windows = [](Plan& p, const auto& change) {
+    for (Window& window : p.windows)
+      if (window.has != Window::Has::part) change(window);
+  };
+  refused([&](Plan& p) { halo_windows(p, [](Window& w) { w.reads[0].begin -= 1; }); },
+          "its part of the whole value is");
+  refused([&](Plan& p) { halo_windows(p, [](Window& w) { w.reads[0].step = 0; }); }, "out of range");
+  refused([&](Plan& p) { halo_windows(p, [](Window& w) { w.halo_dim = 1; }); }, "out of range");
+  refused([&](Plan& p) { halo_windows(p, [](Window& w) { w.has = Window::Has::given; }); }, "its rows are not of");
+  refused(
+      [&](Plan& p) {
+        halo_windows(p, [](Window& w) { w.has = w.has == Window::Has::given ? Window::Has::got : Window::Has::given; });
+      },
+      "its rows are not of 'u'");
+  refused([&](Plan& p) { std::swap(p.collectives[0].parts[1], p.collectives[0].parts[3]); }, "");
+  const auto attrs = [](Plan& p, const std::string& name, std::int64_t by) {
+    for (Attrs& all : p.attrs)
+      if (all.has("reads") && all.has(name)) {
+        Ints numbers = all.get<Ints>(name);
+        if (!numbers.empty()) numbers[0] += by;
+        all.set(name, numbers);
+      }
+  };
+  refused([&](Plan& p) { attrs(p, "begin", -3); }, "reads rows of 'u' that it does not have");
+  refused([&](Plan& p) { attrs(p, "size", 1); }, "output 0 is float32[23,6] in the plan, its op gives float32[24,6]");
+  refused([&](Plan& p) { attrs(p, "step", 1); }, "reads rows of 'u' that it does not have");
+  refused([&](Plan& p) { attrs(p, "reads", 1); }, "its attributes are not those of its rows");
+}
+
+}  // namespace
+}  // namespace ferry
