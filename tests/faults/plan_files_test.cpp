@@ -75,7 +75,7 @@ TEST_CASE("004 wrong magic of a plan") {
 TEST_CASE("005 newer plan format names both versions") {
   Bytes newer = kWhole;
   put<std::uint32_t>(newer, 8, 6);
-  CHECK(has(refusal(newer), "version 6; this ferry reads version 4"));
+  CHECK(has(refusal(newer), "version 6; this ferry reads version 5"));
 }
 
 TEST_CASE("006 trailing bytes after a plan") {
