@@ -76,6 +76,7 @@ FRAMES = {
     "data.md": [USING + "Value f(Graph& g) {PAGE return x + labels; }"],
     "dtypes.md": [USING + "Value f(Graph& g) {PAGE return half + g.constant(t); }"],
     "layouts.md": [USING + "Value f(Graph& g, Value initial) {PAGE return y; }",
+                   USING + "Value f(Graph& g, Tensor start) {PAGE return up + down; }",
                    USING + "void f(Graph& g, Value x, Value weights, Value y) {PAGE}"],
     "user_ops.md": [HYPOT + "PAGE", HYPOT + "void f(const ferry::Graph& graph, const ferry::Cluster& cluster) {PAGE}"],
 }
