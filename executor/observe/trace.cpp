@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/blob.hpp"
 #include "base/text.hpp"
+#include "placement/plan/traffic.hpp"
 
 namespace ferry {
 namespace {
@@ -37,22 +39,50 @@ Json named(const char* what, int task, std::size_t thread, const std::string& na
   return {{"name", what}, {"ph", "M"}, {"pid", task}, {"tid", thread}, {"args", {{"name", name}}}};
 }
 
+Json sends_json(const std::vector<LinkTraffic>& sends) {
+  Json list = Json::array();
+  for (const LinkTraffic& link : sends) list.push_back({link.to, link.messages, link.bytes});
+  return list;
+}
+
+/// How long a collective is in flight: the event that opens or closes the bar. The first one of each collective says
+/// who takes part, and what this task sends in it.
+class CollectiveBars {
+ public:
+  explicit CollectiveBars(int task) : task_(task) {}
+
+  std::string line_of(const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, double begin,
+                      double end) {
+    const bool starts = instruction.what == Opcode::collective;
+    if (!starts && instruction.what != Opcode::collective_wait) return "";
+    const Collective& collective = plan.collectives[instruction.target];
+    Json json{{"name", std::string(name_of(plan.schedules[collective.schedule].kind)) + " " +
+                           text(plan.string(collective.name))},
+              {"cat", "collective"},
+              {"ph", starts ? "b" : "e"},
+              {"id", std::to_string(task_) + "." + std::to_string(plan_id) + "." + std::to_string(instruction.target)},
+              {"ts", starts ? begin : end},
+              {"pid", task_}};
+    if (starts && told_.emplace(plan_id, instruction.target).second)
+      json["args"] = {{"members", *membership(plan.groupings[collective.grouping], task_).group},
+                      {"sends", sends_json(sends_of_collective(plan, collective, task_))}};
+    return line(json);
+  }
+
+ private:
+  int task_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> told_;
+};
+
+/// Waits for other threads that are shorter are the reading of the clock.
+constexpr Duration kShortestWait = std::chrono::nanoseconds(500);
+
 }  // namespace
 
-/// The event that opens or closes the bar which shows how long a collective is in flight; "" for other instructions.
-std::string Trace::collective_line(const Event& event, double begin, double end) const {
-  const Instruction& instruction = *event.instruction;
-  const bool starts = instruction.what == Opcode::collective;
-  if (!starts && instruction.what != Opcode::collective_wait) return "";
-  const Collective& collective = event.plan->collectives[instruction.target];
-  return line(
-      {{"name", std::string(name_of(event.plan->schedules[collective.schedule].kind)) + " " +
-                    text(event.plan->string(collective.name))},
-       {"cat", "collective"},
-       {"ph", starts ? "b" : "e"},
-       {"id", std::to_string(task_) + "." + std::to_string(event.plan_id) + "." + std::to_string(instruction.target)},
-       {"ts", starts ? begin : end},
-       {"pid", task_}});
+void Trace::add_step(const Plan& plan, std::int64_t number, TimePoint begin, TimePoint end,
+                     std::span<const std::int64_t> region_runs) {
+  if (left_out() == 0 && steps_.size() < kMostEvents)
+    steps_.push_back({&plan, number, begin, end, {region_runs.begin(), region_runs.end()}});
 }
 
 std::uint64_t Trace::left_out() const {
@@ -61,8 +91,42 @@ std::uint64_t Trace::left_out() const {
   return sum;
 }
 
+std::string Trace::step_lines(Duration offset) const {
+  std::string lines;
+  std::map<std::pair<const Plan*, std::size_t>, std::vector<LinkTraffic>> known;
+  std::map<const Plan*, std::string> fingerprints;
+  for (const Step& step : steps_) {
+    std::map<std::int32_t, LinkTraffic> sends;
+    for (std::size_t region = 0; region < step.region_runs.size(); ++region) {
+      const std::int64_t runs = step.region_runs[region];
+      if (runs == 0) continue;
+      const auto [at, fresh] = known.try_emplace({step.plan, region});
+      if (fresh) at->second = sends_of(*step.plan, task_, static_cast<std::uint32_t>(region));
+      for (const LinkTraffic& link : at->second) {
+        LinkTraffic& sum = sends[link.to];
+        sum = {link.to, sum.messages + runs * link.messages, sum.bytes + runs * link.bytes};
+      }
+    }
+    std::vector<LinkTraffic> list;
+    for (const auto& [to, link] : sends) list.push_back(link);
+    const auto [plan, first] = fingerprints.try_emplace(step.plan);
+    if (first) plan->second = std::to_string(fingerprint(*step.plan));
+    const double begin = microseconds(step.begin, offset);
+    lines += line({{"name", step.number < 0 ? "setup" : "step " + std::to_string(step.number)},
+                   {"cat", "step"},
+                   {"ph", "X"},
+                   {"ts", begin},
+                   {"dur", microseconds(step.end, offset) - begin},
+                   {"pid", task_},
+                   {"tid", 0},
+                   {"args", {{"plan", plan->second}, {"sends", sends_json(list)}}}});
+  }
+  return lines;
+}
+
 std::string Trace::str(Duration offset) const {
-  std::string lines = line(named("process_name", task_, 0, "task " + std::to_string(task_)));
+  std::string lines = line(named("process_name", task_, 0, "task " + std::to_string(task_))) + step_lines(offset);
+  CollectiveBars bars(task_);
   std::map<std::tuple<std::uint64_t, std::uint32_t, bool>, std::uint64_t> messages;
   for (std::size_t thread = 0; thread < walkers_.size(); ++thread) {
     lines += line(named("thread_name", task_, thread, "thread " + std::to_string(thread)));
@@ -70,6 +134,16 @@ std::string Trace::str(Duration offset) const {
       const Instruction& instruction = *event.instruction;
       const double begin = microseconds(event.begin, offset);
       const double duration = microseconds(event.end, offset) - begin;
+      if (event.begin - event.due >= kShortestWait) {
+        const double due = microseconds(event.due, offset);
+        lines += line({{"name", "wait for threads"},
+                       {"cat", "thread_wait"},
+                       {"ph", "X"},
+                       {"ts", due},
+                       {"dur", begin - due},
+                       {"pid", task_},
+                       {"tid", thread}});
+      }
       Json json{{"name", title(*event.plan, instruction)},
                 {"cat", name_of(instruction.what)},
                 {"ph", "X"},
@@ -79,20 +153,24 @@ std::string Trace::str(Duration offset) const {
                 {"tid", thread}};
       if (instruction.line != kNone) json["args"]["line"] = text(event.plan->line(instruction.line).str());
       lines += line(json);
-      lines += collective_line(event, begin, begin + duration);
+      lines += bars.line_of(*event.plan, event.plan_id, instruction, begin, begin + duration);
       const bool sends = instruction.what == Opcode::send;
       if (!sends && instruction.what != Opcode::receive_wait) continue;
       // The k-th send on a channel is matched with the k-th receive.
       const std::uint64_t k = messages[{event.plan_id, instruction.target, sends}]++;
+      const Channel& channel = event.plan->channels[instruction.target];
       Json arrow{
-          {"name", text(event.plan->string(event.plan->channels[instruction.target].name))},
+          {"name", text(event.plan->string(channel.name))},
           {"cat", "message"},
           {"ph", sends ? "s" : "f"},
           {"id", std::to_string(event.plan_id) + "." + std::to_string(instruction.target) + "." + std::to_string(k)},
           {"ts", sends ? begin : begin + duration},
           {"pid", task_},
           {"tid", thread}};
-      if (!sends) arrow["bp"] = "e";
+      if (sends)
+        arrow["args"] = {{"to", channel.to}, {"bytes", channel.bytes}};
+      else
+        arrow["bp"] = "e";
       lines += line(arrow);
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,24 +14,29 @@
 namespace ferry {
 
 /// The events of one task. In the viewer a process is a task and a thread is a walker. A message is an arrow from its
-/// `send` to the `receive_wait` that it ends. Each walker adds to its own list, without locks; in a long run only the
-/// first kMostEvents are kept, as many as a viewer can show.
+/// `send` to the `receive_wait` that it ends; where an instruction waited for other threads, that is an event of its
+/// own. A step is an event around its instructions, which says what the plan lets the task send in it. Each walker adds
+/// to its own list, without locks; in a long run only the first kMostEvents are kept, as many as a viewer can show.
 class Trace {
  public:
   static constexpr std::size_t kMostEvents = 1 << 18;  ///< per walker
 
   Trace(int task, int threads) : task_(task), walkers_(static_cast<std::size_t>(threads)) {}
 
-  /// Adds an event of walker `thread`; called by that walker. The plan must live until str(); `plan_id` is the same for
-  /// that plan on all tasks.
-  void add(std::size_t thread, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint begin,
-           TimePoint end) {
+  /// Adds an event of walker `thread`, which waited for other threads from `due` to `begin`; called by that walker. The
+  /// plan must live until str(); `plan_id` is the same for that plan on all tasks.
+  void add(std::size_t thread, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint due,
+           TimePoint begin, TimePoint end) {
     Walker& walker = walkers_[thread];
     if (walker.events.size() < kMostEvents)
-      walker.events.push_back({&plan, plan_id, &instruction, begin, end});
+      walker.events.push_back({&plan, plan_id, &instruction, due, begin, end});
     else
       ++walker.left_out;
   }
+  /// Adds a step that is over, or with `number` -1 the setup; `region_runs` says how often each region ran. Steps of
+  /// which an event is left out are not added. Called while no walker runs.
+  void add_step(const Plan& plan, std::int64_t number, TimePoint begin, TimePoint end,
+                std::span<const std::int64_t> region_runs);
 
   /// The number of events that were left out: those after the first kMostEvents of their walker.
   [[nodiscard]] std::uint64_t left_out() const;
@@ -43,17 +49,24 @@ class Trace {
     const Plan* plan;
     std::uint64_t plan_id;
     const Instruction* instruction;
+    TimePoint due, begin, end;
+  };
+  struct Step {
+    const Plan* plan;
+    std::int64_t number;
     TimePoint begin, end;
+    std::vector<std::int64_t> region_runs;
   };
   struct Walker {
     std::vector<Event> events;
     std::uint64_t left_out = 0;
   };
 
-  [[nodiscard]] std::string collective_line(const Event& event, double begin, double end) const;
+  [[nodiscard]] std::string step_lines(Duration offset) const;
 
   int task_;
   std::vector<Walker> walkers_;
+  std::vector<Step> steps_;
 };
 
 /// The offset to add to this task's clock to get task 0's: the median over several exchanges, from which all tasks

@@ -7,6 +7,7 @@
 #include "base/files/files.hpp"
 #include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/instruction_text.hpp"
+#include "executor/observe/trace.hpp"
 #include "executor/run/walker.hpp"
 #include "kernels/kernel.hpp"
 
@@ -58,9 +59,10 @@ struct TaskExecutor::State {
     for (std::size_t thread = 0; thread < resolved.threads(); ++thread) walkers.emplace_back(shared, thread);
   }
 
-  /// Runs all threads' parts of the region.
-  void run(std::uint32_t which) {
+  /// Runs all threads' parts of the region, of the setup (step -1) or of a step.
+  void run(std::uint32_t which, std::int64_t step) {
     region = which;
+    const TimePoint begin = shared.trace != nullptr ? system_clock().now() : TimePoint();
     for (Walker& walker : walkers) walker.begin();
     if (resolved.links() > 0) workers.on_chunk([this] { ledger.poll_quietly(); });
     if (resolved.single()) {
@@ -72,6 +74,8 @@ struct TaskExecutor::State {
     if (resolved.links() > 0) workers.on_chunk({});
     cancellation.rethrow();
     add_up();
+    if (shared.trace != nullptr)
+      shared.trace->add_step(resolved.plan(), step, begin, system_clock().now(), region_runs);
   }
 
   void add_up() {
@@ -118,8 +122,8 @@ void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::s
   state_->checks.begin_step(step);
   state_->shared.feeds = feeds;
   state_->shared.fetched = fetched;
-  if (!std::exchange(state_->set_up, true)) state_->run(0);
-  state_->run(1);
+  if (!std::exchange(state_->set_up, true)) state_->run(0, -1);
+  state_->run(1, step);
 }
 
 std::uint64_t TaskExecutor::spot() const {

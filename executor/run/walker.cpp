@@ -85,13 +85,16 @@ void Walker::walk_watched(std::uint32_t region) {
   for (Resolved& r : resolved_.list(region, thread_)) {
     at(&r);
     if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
-    if ((checks != nullptr || timer != nullptr) && (r.flags & Resolved::kWaits) != 0) await(r);
+    const bool waits = (r.flags & Resolved::kWaits) != 0;
+    const TimePoint due = trace != nullptr ? system_clock().now() : TimePoint();
+    if ((checks != nullptr || timer != nullptr || trace != nullptr) && waits) await(r);
     const Given given = checks != nullptr ? checks->given_to(r) : Given();
-    const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
+    const TimePoint begin = trace != nullptr && (waits || checks != nullptr) ? system_clock().now() : due;
     const WorkTimer::Reading before = timer != nullptr ? WorkTimer::Reading::now() : WorkTimer::Reading();
     execute(r);
     if (timer != nullptr) timer->add(thread_, *r.plan, before);
-    if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
+    if (trace != nullptr)
+      trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, due, begin, system_clock().now());
     at(&r);
     if (checks != nullptr) checks->check_result(r, given);
   }
@@ -107,6 +110,7 @@ void Walker::walk_watched(std::uint32_t region) {
     at(&r);
     if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
     const bool queued = role.on_queue(*r.plan);
+    const TimePoint due = trace != nullptr ? system_clock().now() : TimePoint();
     if (!queued) shared_.queues->before(r, shared_.waiting);
     const Given given = checks != nullptr && !queued ? checks->given_to(r) : Given();
     const TimePoint begin = trace != nullptr ? system_clock().now() : TimePoint();
@@ -116,7 +120,8 @@ void Walker::walk_watched(std::uint32_t region) {
       shared_.queues->give_checked(r, moved_, shared_.waiting, *checks);
     else
       shared_.queues->give(r, moved_);
-    if (trace != nullptr) trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
+    if (trace != nullptr)
+      trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, due, begin, system_clock().now());
     at(&r);
     if (checks != nullptr && !queued) checks->check_result(r, given);
   }

@@ -90,6 +90,22 @@ Traffic traffic_of_collective(const Plan& plan, const Collective& collective, in
           .received_bytes = schedule.received_elements(collective.parts, member) * size};
 }
 
+class SendsByLink {
+ public:
+  void add(std::int32_t to, std::int64_t bytes, std::int64_t messages = 1) {
+    LinkTraffic& link = links_[to];
+    link = {to, link.messages + messages, link.bytes + bytes};
+  }
+  [[nodiscard]] std::vector<LinkTraffic> list() const {
+    std::vector<LinkTraffic> links;
+    for (const auto& [to, link] : links_) links.push_back(link);
+    return links;
+  }
+
+ private:
+  std::map<std::int32_t, LinkTraffic> links_;
+};
+
 /// What one task moves in a region without its collectives; of_collective(number) is called for each of these.
 template <class F>
 Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t region, F of_collective) {
@@ -126,6 +142,39 @@ Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
     collectives += traffic_of_collective(plan, plan.collectives[number], task);
   });
   return total += collectives;
+}
+
+std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective& collective, int task) {
+  const Membership mine = membership(plan.groupings[collective.grouping], task);
+  if (mine.group == nullptr) return {};
+  const Schedule& schedule = plan.schedules[collective.schedule];
+  const auto size = static_cast<std::int64_t>(size_of(collective.dtype));
+  Schedule one = schedule;
+  SendsByLink sum;
+  for (const ScheduleStep& step : schedule.steps) {
+    if (!sends(step) || !step.concerns(mine.member)) continue;
+    one.steps.assign(1, step);
+    sum.add((*mine.group)[static_cast<std::size_t>(step.peer.resolve(mine.member, schedule.members))],
+            one.sent_elements(collective.parts, mine.member) * size);
+  }
+  return sum.list();
+}
+
+std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t region) {
+  const PlanClass& role = plan.class_for(task);
+  const Range range = role.regions[region].instructions;
+  SendsByLink sum;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role.instructions[i];
+    if (instruction.what == Opcode::send) {
+      const Channel& channel = plan.channels[instruction.target];
+      sum.add(channel.to, static_cast<std::int64_t>(channel.bytes));
+    } else if (instruction.what == Opcode::collective) {
+      for (const LinkTraffic& link : sends_of_collective(plan, plan.collectives[instruction.target], task))
+        sum.add(link.to, link.bytes, link.messages);
+    }
+  }
+  return sum.list();
 }
 
 std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts) {

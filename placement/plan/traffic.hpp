@@ -29,6 +29,19 @@ class ClassTraffic {
   std::map<std::uint32_t, std::vector<Traffic>> known_;  // by collective
 };
 
+/// What one task sends to another.
+struct LinkTraffic {
+  std::int32_t to = 0;
+  std::int64_t messages = 0, bytes = 0;
+  bool operator==(const LinkTraffic&) const = default;
+};
+
+/// What one run of a region of the task's class sends, without the regions nested in it, by receiver, ascending: the
+/// sent_messages and sent_bytes of traffic_of() by link. The plan has passed the verifier.
+[[nodiscard]] std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t region);
+/// The same of one collective; none for a task that is not its member.
+[[nodiscard]] std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective& collective, int task);
+
 /// What each member of a collective sends and receives. The fields for bytes have elements.
 [[nodiscard]] std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts);
 

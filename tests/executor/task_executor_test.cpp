@@ -10,6 +10,7 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "placement/plan/traffic.hpp"
 #include "placement/verify/verify.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/plans.hpp"
@@ -57,10 +58,16 @@ class Job {
   void check_traffic() const {
     for (std::size_t t = 0; t < executors_.size(); ++t) {
       const auto runs = executors_[t]->region_runs();
-      Traffic planned;
+      Traffic planned, by_link;
       for (std::uint32_t region = 1; region < runs.size(); ++region)
-        for (std::int64_t i = 0; i < runs[region]; ++i) planned += traffic_of(plan_, static_cast<int>(t), region);
+        for (std::int64_t i = 0; i < runs[region]; ++i) {
+          planned += traffic_of(plan_, static_cast<int>(t), region);
+          for (const LinkTraffic& link : sends_of(plan_, static_cast<int>(t), region))
+            by_link += {.sent_messages = link.messages, .sent_bytes = link.bytes};
+        }
       CHECK(executors_[t]->measured() == planned);
+      CHECK(by_link.sent_messages == planned.sent_messages);
+      CHECK(by_link.sent_bytes == planned.sent_bytes);
     }
   }
   [[nodiscard]] const Plan& plan() const { return plan_; }
