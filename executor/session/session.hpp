@@ -54,6 +54,8 @@ struct SessionOptions {
   /// empty: nothing is recorded. Error(file) unless its folder is there. Recording costs some 25 ns an instruction.
   std::string flight_recorder = {};
   std::string trace_file = {};  ///< Chrome trace of all tasks, written by task 0 when the session closes
+  /// Called with that trace in the process of task 0 when the session closes; given in all processes or in none.
+  std::function<void(std::string_view trace)> on_trace = {};
 };
 
 /// Named tensors, as fed and fetched.

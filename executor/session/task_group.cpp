@@ -299,13 +299,15 @@ void TaskGroup::close() {
   if (s.closed || !s.cluster.state().in_own_process()) return;
   if (s.busy) throw Error(Code::usage, "this session is running: it cannot be closed by its own callback");
   std::string trace;
-  if (!s.options.trace_file.empty() && s.failure.empty())
+  if (traces(s.options) && s.failure.empty())
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });
   s.closed = true;
   Cluster::State& job = s.cluster.state();
   if (!s.failure.empty() && !job.renewable) job.kept.push_back(std::make_shared<decltype(s.tasks)>(std::move(s.tasks)));
   s.tasks.clear();
-  if (!trace.empty()) local_files().write(s.options.trace_file, trace);
+  if (trace.empty()) return;
+  if (!s.options.trace_file.empty()) local_files().write(s.options.trace_file, trace);
+  if (s.options.on_trace) s.options.on_trace(trace);
 }
 
 }  // namespace ferry

@@ -34,7 +34,7 @@ WorkersOptions workers_of(int task, const Cluster::State& cluster) {
 }
 
 std::optional<Trace> trace_of(const SessionOptions& options, int task, int threads) {
-  return options.trace_file.empty() ? std::nullopt : std::optional<Trace>(std::in_place, task, threads);
+  return !traces(options) ? std::nullopt : std::optional<Trace>(std::in_place, task, threads);
 }
 
 }  // namespace

@@ -26,6 +26,11 @@
 
 namespace ferry {
 
+/// Whether the options ask for a trace.
+[[nodiscard]] inline bool traces(const SessionOptions& options) {
+  return !options.trace_file.empty() || options.on_trace;
+}
+
 /// Agrees with the other tasks, plans, runs steps, and keeps the state between steps: variables, counters, traces.
 class TaskSession {
  public:
