@@ -1,10 +1,10 @@
 #include "placement/layout/strategy.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "graph/op/index_notation.hpp"
+#include "graph/op/op_time.hpp"
 #include "ops/control/comm.hpp"
 #include "placement/layout/conversion.hpp"
 #include "placement/layout/windows.hpp"
@@ -21,12 +21,6 @@ struct Choice {
   std::uint32_t asked = kNone;  ///< as in Strategy
 };
 
-// Roughly a core of today; what matters is that messages and redundant computing are weighed at all.
-constexpr std::int64_t kPicosecondsPerByte = 100;
-constexpr double kPicosecondsPerFlop = 20;
-constexpr std::int64_t kPicosecondsPerKernel = 50'000;
-constexpr std::int64_t kPicosecondsPerUnknownByte = 1600;  // for ops without index notation, whose work is not known
-
 std::optional<IndexSpace> index_space(const Program& program, const Node& node) {
   if (node.def->index.empty() && node.def->index_of == nullptr) return std::nullopt;
   const ProgramFacts facts(program, program.inputs(node), *node.attrs);
@@ -37,11 +31,6 @@ std::optional<IndexSpace> index_space(const Program& program, const Node& node) 
       if (!size.known()) size = program.values[node.first_output + o].type.shape[static_cast<int>(d)];
     }
   return space;
-}
-
-/// The slower of arithmetic and memory, in picoseconds.
-std::int64_t computing_cost(std::int64_t bytes, double flops) {
-  return std::max<std::int64_t>(bytes * kPicosecondsPerByte, std::llround(flops * kPicosecondsPerFlop));
 }
 
 double points_of(const IndexSpace& space) {
@@ -210,7 +199,7 @@ class Chooser {
         bytes += part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_);
     for (std::uint32_t o = 0; o < node_.outputs; ++o)
       bytes += part_bytes(program_.values[node_.first_output + o].type, tried_.outputs[o], where_);
-    return computing_cost(bytes, flops());
+    return computing_picoseconds(bytes, flops());
   }
 
   /// The flops of the part of the index space that one task computes.
@@ -292,8 +281,7 @@ std::int64_t computing_cost(const Program& program, const Node& node) {
     if (!is_unread(program, node, i)) add(program.inputs(node)[i]);
   for (std::uint32_t o = 0; o < node.outputs; ++o) add(node.first_output + o);
   const auto space = index_space(program, node);
-  return kPicosecondsPerKernel +
-         (space ? computing_cost(bytes, node.def->flops * points_of(*space)) : bytes * kPicosecondsPerUnknownByte);
+  return kernel_picoseconds(bytes, space ? std::optional(node.def->flops * points_of(*space)) : std::nullopt);
 }
 
 Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,
