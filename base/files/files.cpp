@@ -266,6 +266,11 @@ std::string normal_path(const std::string& path) {
   return normal;
 }
 
+bool same_file(const std::string& one, const std::string& other) {
+  std::error_code error;
+  return std::filesystem::equivalent(one, other, error) || normal_path(one) == normal_path(other);
+}
+
 FileSystem& local_files() {
   static LocalFiles files;
   return files;

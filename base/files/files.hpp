@@ -89,4 +89,8 @@ class FileSystem {
 /// links are not followed.
 [[nodiscard]] std::string normal_path(const std::string& path);
 
+/// Whether both name the same file or folder of this machine, also through links; names of what is not there are
+/// compared as normal paths.
+[[nodiscard]] bool same_file(const std::string& one, const std::string& other);
+
 }  // namespace ferry

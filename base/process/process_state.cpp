@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <ctime>
 #include <memory>
@@ -119,6 +120,29 @@ std::string sleeps_in(std::int64_t thread) {
   if (call == std::end(kSystemCalls)) return "system call " + std::to_string(number);
   const std::string file = call->has_file ? file_of(std::strtoull(end, nullptr, 16)) : std::string();
   return file.empty() ? call->name : call->name + (" of " + file);
+}
+
+std::string started_as() {
+  constexpr std::string_view kPlain = "%+,-./:=@^_";
+  const auto is_plain = [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
+  };
+  const std::string words = system_text("/proc/self/cmdline");  // each ends in a zero
+  std::string command;
+  for (std::size_t begin = 0; begin < words.size();) {
+    const std::size_t end = std::min(words.find('\0', begin), words.size());
+    const std::string word = words.substr(begin, end - begin);
+    begin = end + 1;
+    if (!command.empty()) command += ' ';
+    if (!word.empty() && std::ranges::all_of(word, is_plain)) {
+      command += word;
+      continue;
+    }
+    command += '\'';
+    for (const char c : word) command += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    command += '\'';
+  }
+  return command;
 }
 
 ProcessId this_process() {

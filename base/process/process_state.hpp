@@ -23,6 +23,8 @@ enum class ProcessState : std::uint8_t {
 };
 
 [[nodiscard]] ProcessId this_process();
+/// The command that started this process, for a shell; empty where the system tells nothing.
+[[nodiscard]] std::string started_as();
 /// `running`, too, where the system tells nothing. Thread-safe.
 [[nodiscard]] ProcessState state_of(const ProcessId& process);
 /// The children of this process, zombies too; none where the system tells nothing. Thread-safe.

@@ -60,6 +60,18 @@ void put(const std::string& path, std::string_view text) {
 
 TEST_SUITE_BEGIN("base/files");
 
+TEST_CASE("two names are of the same file through links too, and of what is not there by their text") {
+  const test::TempFolder folder;
+  local_files().write(folder / "a", std::string_view("x"));
+  local_files().write(folder / "b", std::string_view("x"));
+  std::filesystem::create_symlink(folder / "a", folder / "link");
+  CHECK(same_file(folder / "a", folder / "link"));
+  CHECK(same_file(folder / "a", folder / "./a"));
+  CHECK_FALSE(same_file(folder / "a", folder / "b"));
+  CHECK(same_file("none/x", "none//y/../x"));
+  CHECK_FALSE(same_file("none/x", "none/y"));
+}
+
 TEST_CASE("files: what is written is read back") {
   const TempFolder folder;
   const std::string path = folder / "a";

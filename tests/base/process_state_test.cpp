@@ -17,6 +17,10 @@ using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("base/process_state");
 
+TEST_CASE("the command that started this process is known") {
+  CHECK(started_as().find("base_test") != std::string::npos);
+}
+
 TEST_CASE("a process runs, is stopped, runs on, and is gone") {
   int ready[2];
   REQUIRE(pipe(ready) == 0);
