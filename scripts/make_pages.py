@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FILES = r"(?:FILE|\.npy|\.pbtxt|\.txt|\.json|\.jsonl|\.svg|\.plan|\.so)"
+FILES = r"(?:FILE|\.npy|\.pbtxt|\.txt|\.json|\.jsonl|\.svg|\.html|\.plan|\.so)"
 
 
 def helped(ferry, *words):

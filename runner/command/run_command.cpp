@@ -11,12 +11,9 @@ namespace ferry {
 
 void add_run_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "Runs a graph file over tasks");
-  struct Options : RunOptions {
-    std::string file;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   command
-      ->add_option("FILE", options->file,
+      ->add_option("FILE", options->graph_file,
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), or a plan that ferry plan --save wrote (.plan)")
       ->required();
   add_run_options(*command, *options);
@@ -31,11 +28,12 @@ void add_run_command(CLI::App& app, Action& action) {
     ferry run mine.pb --ops ./libmine.so             with ops of one's own
     ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m
     ferry run model.pb --epochs 3 --checkpoint c --checkpoint-every 30s --resume   goes on where it was stopped
+    ferry run model.pb --epochs 3 --report run.html  where the time went, for a browser
     ferry run model.pb --epochs 3 --check-numerics   which op, step and line made the first NaN)");
   command->callback([&action, options] {
     action = [options] {
-      if (is_plan_file(options->file)) return run_plan(options->file, *options);
-      LoadedGraph loaded = load_any_graph(options->file, *options);
+      if (is_plan_file(options->graph_file)) return run_plan(options->graph_file, *options);
+      LoadedGraph loaded = load_any_graph(options->graph_file, *options);
       options->feeds = std::move(loaded.feeds);
       return run_graph(*loaded.graph, *options);
     };

@@ -167,6 +167,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--trace", options.trace,
                  "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
       ->type_name("FILE.json");
+  app.add_option("--report", options.report,
+                 "A page that shows the run: timeline, critical path, what each task waited for, messages, memory, "
+                 "curves; for any browser")
+      ->type_name("FILE.html");
   app.add_option("--metrics", options.metrics,
                  "The fetched scalars of each step, a line of JSON each, while the run goes on")
       ->type_name("FILE.jsonl");

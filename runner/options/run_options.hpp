@@ -41,7 +41,8 @@ struct RunOptions : JobOptions {
   std::int64_t print_every = 0;
   std::string model, save;
   std::uint64_t seed = 0;
-  std::string data, flight_recorder, trace, stats, metrics, tensorboard;
+  std::string data, flight_recorder, trace, stats, metrics, tensorboard, report;
+  std::string graph_file;  ///< what is run; empty in a program, which makes its graph itself
   bool tune = false;
   std::string save_plan;
   std::string checkpoint;        ///< folder; empty: none are saved

@@ -60,7 +60,9 @@ void deliver(const RunOptions& options, const Results& results, bool is_main) {
   }
   if (!options.out.empty() && (is_main || !here.names.empty())) write_npy_files(options.out, here.names, here.fetched);
   if (is_main && !options.save.empty()) write_model(options.save, results.variables);
-  if (is_main && !results.stats.tasks.empty()) local_files().write(options.stats, stats_json(results.stats));
+  if (is_main && !options.stats.empty() && !results.stats.tasks.empty())
+    local_files().write(options.stats, stats_json(results.stats));
+  if (is_main && !results.report.empty()) local_files().write(options.report, results.report);
   if (options.out.empty())
     for (std::size_t i = 0; i < here.names.size(); ++i) print(result_line(here.names[i], here.fetched[i]));
 }

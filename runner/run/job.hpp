@@ -21,7 +21,8 @@ struct Results {
   std::vector<std::string> names;  ///< names of the fetches
   std::vector<Tensor> fetched;
   TensorMap variables;  ///< with --save
-  RunStats stats;       ///< with --stats
+  RunStats stats;       ///< with --stats or --report
+  std::string report;   ///< with --report: the page, in the process of task 0
 };
 
 /// Writes the files that were asked for, or prints a line for each fetch. All processes call it: the process that has a

@@ -5,10 +5,12 @@
 
 #include "runner/files/metrics.hpp"
 #include "runner/options/run_options.hpp"
+#include "runner/report/run_report.hpp"
 
 namespace ferry {
 
-/// What --metrics and --tensorboard ask for. `before`: steps that were done before this run.
-[[nodiscard]] MetricsSinks sinks_of(const RunOptions& options, std::int64_t before);
+/// What --metrics, --tensorboard and --report ask for; the last goes to `curves`, which must outlive the sinks.
+/// `before`: steps that were done before this run.
+[[nodiscard]] MetricsSinks sinks_of(const RunOptions& options, std::int64_t before, Curves& curves);
 
 }  // namespace ferry

@@ -4,9 +4,11 @@
 #include <optional>
 
 #include "base/files/files.hpp"
+#include "base/process/process_state.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/session/session.hpp"
+#include "ops/op_set.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/budget_option.hpp"
@@ -14,6 +16,8 @@
 #include "runner/options/device_rules.hpp"
 #include "runner/options/feeds.hpp"
 #include "runner/options/selection.hpp"
+#include "runner/report/report_page.hpp"
+#include "runner/report/run_report.hpp"
 #include "runner/run/invariant_cost.hpp"
 #include "runner/run/job.hpp"
 #include "runner/run/metrics_sinks.hpp"
@@ -35,6 +39,7 @@ class Run {
     if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
     selection_.request.fetch_to = options_.fetch_to;
     if (eval_) eval_->request.fetch_to = options_.fetch_to;
+    if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report, {options_.graph_file});
     if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
   }
 
@@ -45,6 +50,9 @@ class Run {
     options.check_numerics = options_.check_numerics;
     options.trace_file = options_.trace;
     options.flight_recorder = options_.flight_recorder;
+    RunReport report(started_as());
+    std::string trace;
+    if (!options_.report.empty()) options.on_trace = [&](std::string_view text) { trace = text; };
     Session session(graph_, cluster_, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     std::optional<Checkpoints> checkpoints;
@@ -54,14 +62,23 @@ class Run {
       tell_beginning(*checkpoints);
     }
     if (options_.tune) tune(session);
-    Results results{selection_.names, all_steps(session, checkpoints ? &*checkpoints : nullptr), {}, {}};
+    Results results{
+        selection_.names, all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves()), {}, {}, {}};
     if (checkpoints) checkpoints->save();
     const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
-    if (!options_.stats.empty() && ran) results.stats = session.stats();
+    if ((!options_.stats.empty() || !options_.report.empty()) && ran) results.stats = session.stats();
+    if (!options_.report.empty()) add_plans(session, report);
     if (!options_.save.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) save_plan(session);
     session.close();
+    if (!options_.report.empty() && !ran && is_main())
+      log_warn("--report: no step was left to run, so there is nothing to write");
+    if (!options_.report.empty() && ran && is_main()) {
+      report.set_stats(results.stats);
+      report.set_trace(trace, "the trace of this run");
+      results.report = report_page({{"", report.json()}});
+    }
     deliver(options_, results, is_main());
   }
 
@@ -95,6 +112,12 @@ class Run {
     local_files().write(options_.save_plan, encode_plan(plan));
   }
 
+  void add_plans(Session& session, RunReport& report) const {
+    const OpSet& ops = options_.ops ? options_.ops->ops : default_ops();
+    report.add_plan(selection_.entry, session.plan(selection_.request).plan, ops);
+    if (eval_) report.add_plan(eval_->entry, session.plan(eval_->request).plan, ops);
+  }
+
   void tell_beginning(const Checkpoints& checkpoints) const {
     if (!is_main() || !options_.resume) return;
     const std::string where = in_quotes(options_.checkpoint);
@@ -108,9 +131,9 @@ class Run {
                std::to_string(total_) + " steps none is left");
   }
 
-  std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints) {
+  std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints, Curves& curves) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
-    if (has_fetches()) metrics_ = sinks_of(options_, done);
+    if (has_fetches()) metrics_ = sinks_of(options_, done, curves);
     StepReport::Options told = step_report_options(options_.print_every, total_);
     told.metrics = metrics_.empty() ? nullptr : &metrics_;
     told.entry = selection_.entry;

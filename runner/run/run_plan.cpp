@@ -1,11 +1,15 @@
 #include <algorithm>
 
 #include "base/files/files.hpp"
+#include "base/process/process_state.hpp"
 #include "base/text.hpp"
 #include "executor/session/plan_session.hpp"
+#include "ops/op_set.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/feeds.hpp"
+#include "runner/report/report_page.hpp"
+#include "runner/report/run_report.hpp"
 #include "runner/run/job.hpp"
 #include "runner/run/metrics_sinks.hpp"
 #include "runner/run/progress.hpp"
@@ -85,6 +89,10 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   for_session.data_folder = options.data;
   for_session.trace_file = options.trace;
   for_session.flight_recorder = options.flight_recorder;
+  if (is_main && !options.report.empty()) check_report_file("--report", options.report, {options.graph_file});
+  RunReport run_report(started_as());
+  std::string trace;
+  if (!options.report.empty()) for_session.on_trace = [&](std::string_view text) { trace = text; };
   PlanSession session(std::move(plan), cluster, for_session);
   if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());
   std::vector<std::string> names;
@@ -93,7 +101,7 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   const auto here = cluster.local_tasks();
   const bool has_fetches = !session.plan().fetches.empty() &&
                            std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
-  MetricsSinks metrics = has_fetches ? sinks_of(options, 0) : MetricsSinks();
+  MetricsSinks metrics = has_fetches ? sinks_of(options, 0, run_report.curves()) : MetricsSinks();
   StepReport::Options told = step_report_options(options.print_every, steps);
   told.metrics = metrics.empty() ? nullptr : &metrics;
   told.entry = "plan";
@@ -110,9 +118,16 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
     results.names.push_back(names[i]);
     results.fetched.push_back(fetched[i]);
   }
-  if (!options.stats.empty()) results.stats = session.stats();
+  if (!options.stats.empty() || !options.report.empty()) results.stats = session.stats();
   if (!options.save.empty()) results.variables = session.variables();
+  if (!options.report.empty())
+    run_report.add_plan("plan", session.plan(), options.ops ? options.ops->ops : default_ops());
   session.close();
+  if (!options.report.empty() && is_main) {
+    run_report.set_stats(results.stats);
+    run_report.set_trace(trace, "the trace of this run");
+    results.report = report_page({{"", run_report.json()}});
+  }
   deliver(options, results, is_main);
 }
 

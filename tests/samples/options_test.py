@@ -100,6 +100,7 @@ OPTIONS = {
     "--trace": Option(lambda e, f: ["--trace", f / "trace.json"], check=written("trace.json", lambda p: json.loads(p.read_text()))),
     "--flight-recorder": Option(lambda e, f: ["--flight-recorder", f / "last.json"], check=not_written("last.json")),
     "--stats": Option(lambda e, f: ["--stats", f / "stats.json"], check=written("stats.json", check_stats)),
+    "--report": Option(lambda e, f: ["--report", f / "run.html"], check=written("run.html", lambda p: p.read_text().index('class="run"'))),
     "--metrics": Option(lambda e, f: ["--metrics", f / "metrics.jsonl"], check=written("metrics.jsonl", has_steps)),
     "--tensorboard": Option(lambda e, f: ["--tensorboard", f / "board"], fits=lambda e: e.name == "train", check=has_events),
     "--print-every": Option(lambda e, f: ["--print-every", 1]),

@@ -1,0 +1,109 @@
+#include "runner/report/planned_times.hpp"
+
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "graph/op/index_notation.hpp"
+#include "graph/op/op_time.hpp"
+
+namespace ferry {
+namespace {
+
+std::vector<Type> types_of(const PlanClass& role, Range range) {
+  std::vector<Type> types;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Buffer& buffer = role.buffers[role.operands[i]];
+    types.push_back({buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes.vector()))});
+  }
+  return types;
+}
+
+/// What index notation is bound to: the buffers of an instruction.
+class BufferFacts final : public OpFacts {
+ public:
+  BufferFacts(const PlanClass& role, const Instruction& instruction, const Attrs& attrs)
+      : inputs_(types_of(role, instruction.inputs)), attrs_(attrs) {}
+  [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
+  [[nodiscard]] const Type& input(int i) const override { return inputs_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
+  [[nodiscard]] const Tensor* constant(int) const override { return nullptr; }
+  [[nodiscard]] std::vector<Type> results(std::string_view) const override { return {}; }
+
+ private:
+  std::vector<Type> inputs_;
+  const Attrs& attrs_;
+};
+
+class Reckoning {
+ public:
+  Reckoning(const Plan& plan, const PlanClass& role, const OpSet& ops) : plan_(plan), role_(role), ops_(ops) {}
+
+  [[nodiscard]] std::int64_t picoseconds(const Instruction& instruction) const {
+    if (instruction.what != Opcode::tiles) return kernel_picoseconds(bytes(instruction), flops(instruction));
+    const Range kernels = role_.regions[instruction.target].instructions;
+    double work = 0;
+    for (std::uint32_t i = kernels.begin; i < kernels.begin + kernels.count; ++i)
+      work += flops(role_.instructions[i]).value_or(0);
+    return kernel_picoseconds(bytes(instruction), work);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t bytes(const Instruction& instruction) const {
+    std::uint64_t sum = 0;
+    for (const Range range : {instruction.inputs, instruction.outputs})
+      for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+        const Buffer& buffer = role_.buffers[role_.operands[i]];
+        if (buffer.space != Buffer::Space::none) sum += buffer.bytes;
+      }
+    return static_cast<std::int64_t>(sum);
+  }
+
+  [[nodiscard]] std::optional<double> flops(const Instruction& instruction) const {
+    if (instruction.what == Opcode::copy) return 0;
+    const OpDef* const def = ops_.find(plan_.string(instruction.op));
+    if (def == nullptr || (def->index.empty() && def->index_of == nullptr)) return std::nullopt;
+    static const Attrs kNoAttrs;
+    const BufferFacts facts(role_, instruction, instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs]);
+    try {
+      IndexSpace space = bind_index(notation_of(*def, facts), facts);
+      const std::vector<Type> outputs = types_of(role_, instruction.outputs);
+      for (std::size_t o = 0; o < space.outputs.size() && o < outputs.size(); ++o)
+        for (std::size_t d = 0; d < space.outputs[o].size(); ++d) {
+          Dim& size = space.sizes[static_cast<std::size_t>(space.outputs[o][d])];
+          if (!size.known()) size = outputs[o].shape[static_cast<int>(d)];
+        }
+      double work = def->flops;
+      for (const Dim& size : space.sizes) work *= static_cast<double>(size.size());
+      return work;
+    } catch (const Error&) {  // what is packed or fused has other inputs than the op
+      return std::nullopt;
+    }
+  }
+
+  const Plan& plan_;
+  const PlanClass& role_;
+  const OpSet& ops_;
+};
+
+}  // namespace
+
+std::map<std::string, double> planned_times(const Plan& plan, int task, const OpSet& ops) {
+  const PlanClass& role = plan.class_for(task);
+  const Reckoning reckoning(plan, role, ops);
+  std::map<std::string, double> times;
+  for (const Region& region : role.regions) {
+    if (region.kind == Region::Kind::tile) continue;
+    for (std::uint32_t i = region.instructions.begin; i < region.instructions.begin + region.instructions.count; ++i) {
+      const Instruction& instruction = role.instructions[i];
+      const bool copies = instruction.what == Opcode::copy;
+      if (!copies && instruction.what != Opcode::kernel && instruction.what != Opcode::tiles) continue;
+      const std::string name = std::string(copies ? name_of(Opcode::copy) : plan.string(instruction.op)) + " " +
+                               std::string(plan.string(instruction.name));
+      times[name] = static_cast<double>(reckoning.picoseconds(instruction)) * 1e-12;
+    }
+  }
+  return times;
+}
+
+}  // namespace ferry

@@ -1,0 +1,27 @@
+// A report as a page of HTML that needs nothing else, and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ferry {
+
+/// The page for one run, or for two side by side: what RunReport::json() gives for each, and what it is called.
+struct ReportedRun {
+  std::string name;  ///< "" of a single run
+  std::string json;
+};
+[[nodiscard]] std::string report_page(const std::vector<ReportedRun>& runs);
+
+/// Checks before the work that the page can be written where `option` says, in `file`. Error(file) when its folder is
+/// not there or it is a folder, Error(usage) when it is one of the files that are read.
+void check_report_file(std::string_view option, const std::string& file, const std::vector<std::string>& read);
+
+/// The JSON of the run in a page with one. Error(file), which names `file`, for any other text.
+[[nodiscard]] std::string run_in_page(std::string_view page, const std::string& file);
+
+/// Whether the text is such a page, by its beginning.
+[[nodiscard]] bool is_report_page(std::string_view text);
+
+}  // namespace ferry

@@ -1,0 +1,238 @@
+#include "runner/report/run_report.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "runner/files/stats_json.hpp"
+#include "runner/report/critical_path.hpp"
+#include "runner/report/planned_times.hpp"
+#include "runner/report/time_use.hpp"
+
+namespace ferry {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kActivities[] = {"computing", "sending", "message wait", "thread wait", "nested"};
+constexpr std::size_t kMostOfPath = 20;  // rows of its table
+
+double seconds(std::int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+/// The end of the time of which events are shown: that of the last step with which they are not too many.
+std::int64_t shown_until(const TracedRun& run) {
+  if (run.events.size() <= RunReport::kMostEvents) return run.nanoseconds;
+  std::vector<std::int64_t> ends;
+  for (const TracedEvent& event : run.events) ends.push_back(event.end);
+  std::ranges::nth_element(ends, ends.begin() + RunReport::kMostEvents);
+  const std::int64_t most = ends[RunReport::kMostEvents];
+  std::int64_t until = 0;
+  for (const TracedStep& step : run.steps)
+    if (step.end < most) until = std::max(until, step.end);
+  return until > 0 ? until : most;
+}
+
+Json threads_json(const TracedRun& run, std::int64_t until) {
+  Json threads = Json::array();
+  const TracedEvent* before = nullptr;
+  for (const TracedEvent& event : run.events) {
+    if (before == nullptr || before->task != event.task || before->thread != event.thread)
+      threads.push_back({{"task", event.task},
+                         {"thread", event.thread},
+                         {"begin", Json::array()},
+                         {"duration", Json::array()},
+                         {"name", Json::array()},
+                         {"line", Json::array()},
+                         {"activity", Json::array()}});
+    before = &event;
+    if (event.end > until) continue;
+    Json& thread = threads.back();
+    thread["begin"].push_back(event.begin);
+    thread["duration"].push_back(event.end - event.begin);
+    thread["name"].push_back(event.name);
+    thread["line"].push_back(event.line);
+    thread["activity"].push_back(static_cast<int>(event.activity));
+  }
+  return threads;
+}
+
+Json messages_json(const TracedRun& run, std::int64_t until) {
+  Json messages = Json::array();
+  for (const TracedMessage& message : run.messages) {
+    const TracedEvent& sender = run.events[message.sender];
+    const TracedEvent& receiver = run.events[message.receiver];
+    if (receiver.end > until) continue;
+    messages.push_back({sender.task, sender.thread, sender.begin, receiver.task, receiver.thread, receiver.end,
+                        message.bytes, message.name});
+  }
+  return messages;
+}
+
+Json use_json(const TimeUse& use) {
+  Json waiting = Json::array();
+  for (const auto& [task, time] : use.waiting) waiting.push_back({task, seconds(time)});
+  return {{"computing", seconds(use.computing)}, {"moving", seconds(use.moving)},   {"waiting", waiting},
+          {"threads", seconds(use.threads)},     {"between", seconds(use.between)}, {"outside", seconds(use.outside)}};
+}
+
+/// The path's time by what runs where, the longest first, and its stretches.
+Json path_json(const TracedRun& run, std::int64_t until) {
+  constexpr std::string_view kKinds[] = {"", "message", "between", "outside"};
+  struct Key {
+    std::string kind;
+    std::uint32_t name, line;
+    std::int32_t task;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, std::int64_t> rows;
+  std::map<std::string, std::int64_t> kinds;
+  Json segments = Json::array();
+  for (const PathSegment& segment : critical_path(run)) {
+    const TracedEvent& event = run.events[segment.event];
+    const bool named = segment.kind == PathSegment::Kind::event || segment.kind == PathSegment::Kind::message;
+    const std::string kind(segment.kind == PathSegment::Kind::event
+                               ? kActivities[static_cast<std::size_t>(event.activity)]
+                               : kKinds[static_cast<std::size_t>(segment.kind)]);
+    const std::int64_t time = segment.end - segment.begin;
+    rows[{kind, named ? event.name : 0, named ? event.line : 0, segment.task}] += time;
+    kinds[kind] += time;
+    if (segment.end <= until)
+      segments.push_back({segment.task, segment.thread, segment.begin, segment.end - segment.begin});
+  }
+  std::vector<std::pair<Key, std::int64_t>> longest(rows.begin(), rows.end());
+  std::ranges::stable_sort(longest, std::ranges::greater(), &std::pair<Key, std::int64_t>::second);
+  longest.resize(std::min(longest.size(), kMostOfPath));
+  Json json = {{"kinds", Json::object()}, {"longest", Json::array()}, {"segments", std::move(segments)}};
+  for (const auto& [kind, time] : kinds) json["kinds"][kind] = seconds(time);
+  for (const auto& [key, time] : longest)
+    json["longest"].push_back({key.kind, run.strings[key.name], run.strings[key.line], key.task, seconds(time)});
+  return json;
+}
+
+Json links_json(const TracedRun& run) {
+  Json links = Json::array();
+  for (const auto& [ends, link] : run.links)
+    links.push_back({ends.first, ends.second, link.messages, link.bytes, link.planned_messages, link.planned_bytes});
+  return links;
+}
+
+/// The ops that compute longest, at most three.
+std::vector<std::string> longest(const std::map<std::string, std::int64_t>& ops) {
+  std::vector<std::pair<std::string, std::int64_t>> sorted(ops.begin(), ops.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(), &std::pair<std::string, std::int64_t>::second);
+  std::vector<std::string> names;
+  for (const auto& [name, time] : sorted)
+    if (names.size() < 3) names.push_back(name);
+  return names;
+}
+
+/// Sums over tasks and steps, by line of the user's program.
+Json lines_json(const TracedRun& run, const std::vector<std::map<std::string, double>>& planned) {
+  struct Line {
+    std::map<std::string, std::int64_t> ops;  ///< and how long they computed
+    std::int64_t runs = 0, computing = 0, waiting = 0, reckoned = 0;
+    double planned = 0;
+  };
+  std::map<std::uint32_t, Line> lines;
+  std::vector<std::unordered_map<std::uint32_t, double>> known(static_cast<std::size_t>(run.tasks));
+  for (const TracedEvent& event : run.events) {
+    const std::int64_t time = event.end - event.begin;
+    if (event.activity == Activity::message_wait) lines[event.line].waiting += time;
+    if (event.activity != Activity::computing) continue;
+    Line& line = lines[event.line];
+    const std::string& name = run.strings[event.name];
+    line.ops[name.substr(0, name.find(' '))] += time;
+    ++line.runs;
+    line.computing += time;
+    const auto task = static_cast<std::size_t>(event.task);
+    if (task >= planned.size()) continue;
+    const auto [at, fresh] = known[task].try_emplace(event.name, -1);
+    if (fresh)
+      if (const auto found = planned[task].find(name); found != planned[task].end()) at->second = found->second;
+    if (at->second < 0) continue;
+    line.planned += at->second;
+    line.reckoned += time;
+  }
+  Json json = Json::array();
+  for (const auto& [name, line] : lines)
+    json.push_back({run.strings[name], longest(line.ops), line.runs, seconds(line.computing), line.planned,
+                    seconds(line.reckoned), seconds(line.waiting)});
+  return json;
+}
+
+}  // namespace
+
+void Curves::add(std::int64_t step, std::string_view entry, const Metrics& metrics) {
+  for (const auto& [name, value] : metrics) {
+    Curve& curve = curves_[{std::string(entry), name}];
+    if (curve.added++ % curve.stride != 0) continue;
+    if (curve.steps.size() == kMostPoints) {
+      for (std::size_t i = 0; 2 * i < kMostPoints; ++i) {
+        curve.steps[i] = curve.steps[2 * i];
+        curve.values[i] = curve.values[2 * i];
+      }
+      curve.steps.resize(kMostPoints / 2);
+      curve.values.resize(kMostPoints / 2);
+      curve.stride *= 2;
+    }
+    curve.steps.push_back(step);
+    curve.values.push_back(value);
+  }
+}
+
+void RunReport::add_plan(std::string_view entry, const Plan& plan, const OpSet& ops) {
+  const auto tasks = static_cast<std::size_t>(plan.topology.size());
+  times_.resize(std::max(times_.size(), tasks));
+  arenas_.clear();
+  std::map<std::uint32_t, std::map<std::string, double>> by_class;
+  for (std::size_t task = 0; task < tasks; ++task) {
+    const auto [at, fresh] = by_class.try_emplace(plan.class_of[task]);
+    if (fresh) at->second = planned_times(plan, static_cast<int>(task), ops);
+    times_[task].insert(at->second.begin(), at->second.end());
+    std::vector<Arena>& arenas = arenas_.emplace_back();
+    for (const PlanDevice& device : plan.class_for(static_cast<int>(task)).devices)
+      arenas.push_back({std::string(name_of(device.kind)) + ":" + std::to_string(device.index), device.step_bytes,
+                        device.state_bytes});
+  }
+  entry_of_.emplace(std::to_string(fingerprint(plan)), entry);
+}
+
+std::string RunReport::json() const {
+  const std::int64_t until = shown_until(run_);
+  Json json;
+  json["format"] = 1;
+  json["version"] = command_.empty() ? "" : FERRY_VERSION;
+  json["command"] = command_;
+  json["stats"] = stats_.tasks.empty() ? Json() : Json::parse(stats_json(stats_));
+  json["seconds"] = seconds(run_.nanoseconds);
+  json["shown_seconds"] = seconds(until);
+  json["strings"] = run_.strings;
+  json["time"] = Json::array();
+  for (const TimeUse& use : time_uses(run_)) json["time"].push_back(use_json(use));
+  json["path"] = path_json(run_, until);
+  json["links"] = links_json(run_);
+  json["memory"] = Json::array();
+  for (const std::vector<Arena>& arenas : arenas_) {
+    Json& list = json["memory"].emplace_back(Json::array());
+    for (const Arena& arena : arenas) list.push_back({arena.device, arena.step_bytes, arena.state_bytes});
+  }
+  json["lines"] = lines_json(run_, times_);
+  json["curves"] = Json::array();
+  for (const auto& [name, curve] : curves_.all())
+    json["curves"].push_back(
+        {{"entry", name.first}, {"name", name.second}, {"steps", curve.steps}, {"values", curve.values}});
+  json["activities"] = kActivities;
+  json["steps"] = Json::array();
+  for (const TracedStep& step : run_.steps) {
+    const auto entry = entry_of_.find(step.plan);
+    json["steps"].push_back({step.task, step.begin, step.end - step.begin, run_.strings[step.name],
+                             entry == entry_of_.end() ? std::string() : entry->second});
+  }
+  json["threads"] = threads_json(run_, until);
+  json["messages"] = messages_json(run_, until);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace ferry

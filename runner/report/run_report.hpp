@@ -1,0 +1,86 @@
+// RunReport: what `ferry run --report` writes, put together while the run goes on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/session/session.hpp"
+#include "graph/op/op_def.hpp"
+#include "placement/plan/plan.hpp"
+#include "runner/files/metrics.hpp"
+#include "runner/report/traced_run.hpp"
+
+namespace ferry {
+
+/// The scalars of a run by entry and name, step by step. In a long run only every second, fourth, … step is kept.
+class Curves {
+ public:
+  struct Curve {
+    std::vector<std::int64_t> steps;
+    std::vector<double> values;
+    std::int64_t added = 0, stride = 1;
+  };
+  static constexpr std::size_t kMostPoints = 4096;  ///< of a curve
+
+  void add(std::int64_t step, std::string_view entry, const Metrics& metrics);
+  [[nodiscard]] const std::map<std::pair<std::string, std::string>, Curve>& all() const { return curves_; }
+
+ private:
+  std::map<std::pair<std::string, std::string>, Curve> curves_;
+};
+
+/// A sink of a run's scalars for its report.
+class CurvesSink final : public MetricsSink {
+ public:
+  explicit CurvesSink(Curves& curves) : curves_(curves) {}
+  void add(std::int64_t step, std::string_view entry, const Metrics& metrics) override {
+    curves_.add(step, entry, metrics);
+  }
+  void flush() override {}
+
+ private:
+  Curves& curves_;
+};
+
+/// Used from one thread. Afterwards json() has the report's data.
+///
+///     report.add_plan("train", session.plan(request).plan, ops);
+///     report.set_stats(session.stats());
+///     report.set_trace(trace);
+///     local_files().write(path, report_page({report.json()}));
+class RunReport {
+ public:
+  /// Events that a page shows: those of so many whole steps as there is room for. Sums are over all that is traced.
+  static constexpr std::size_t kMostEvents = 200'000;
+
+  explicit RunReport(std::string command) : command_(std::move(command)) {}
+
+  [[nodiscard]] Curves& curves() { return curves_; }
+  /// A plan that the run uses, and what runs by it; last the one that ran last, which the statistics are of.
+  void add_plan(std::string_view entry, const Plan& plan, const OpSet& ops);
+  void set_stats(RunStats stats) { stats_ = std::move(stats); }
+  /// The trace of all tasks; `name` says whose it is in the error, Error(file), if it is none.
+  void set_trace(std::string_view trace, const std::string& name) { run_ = read_trace(trace, name); }
+
+  /// One JSON object: docs/report.md has its keys.
+  [[nodiscard]] std::string json() const;
+
+ private:
+  struct Arena {
+    std::string device;
+    std::uint64_t step_bytes = 0, state_bytes = 0;
+  };
+
+  std::string command_;
+  Curves curves_;
+  std::map<std::string, std::string> entry_of_;       // by the plan's fingerprint, as a trace has it
+  std::vector<std::vector<Arena>> arenas_;            // by task, of the last plan
+  std::vector<std::map<std::string, double>> times_;  // seconds of a run of each instruction, by task
+  RunStats stats_;
+  TracedRun run_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,154 @@
+"""What --report writes: its data against the run's own numbers, what is refused before the run, and, where there
+is a browser, the page as that shows it.
+
+usage: report_test.py FERRY SAMPLES_FOLDER DATA_FOLDER
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import cases
+
+FERRY, SAMPLES, DATA = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+RUN = re.compile(r'<script type="application/json" class="run">\n(.*?)\n</script>', re.DOTALL)
+
+
+def ferry(*words, code=0):
+    done = subprocess.run([FERRY, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == code, (words, done.returncode, done.stderr)
+    return done.stderr
+
+
+def runs_in(page):
+    return [json.loads(text)["run"] for text in RUN.findall(page.read_text(encoding="utf-8"))]
+
+
+def train(*words):
+    ferry("run", SAMPLES / "digits.pb", "--entry", "train", "--data", DATA, *words)
+
+
+def adds_up(run):
+    for use in run["time"]:
+        parts = [part for name, part in use.items() if name != "waiting"] + [part for _, part in use["waiting"]]
+        assert min(parts) >= 0 and abs(sum(parts) / run["seconds"] - 1) < 1e-6, (use, run["seconds"])
+    assert abs(sum(run["path"]["kinds"].values()) / run["seconds"] - 1) < 1e-6, run["path"]["kinds"]
+
+
+def agrees(folder, sample, *words, tasks):
+    """The report against --stats and --metrics of the same run."""
+    page, stats = folder / "run.html", folder / "stats.json"
+    ferry("run", SAMPLES / f"{sample}.pb", "--tasks", tasks, *words, "--report", page, "--stats", stats, "--metrics", folder / "metrics.jsonl")
+    run, = runs_in(page)
+    numbers = json.loads(stats.read_text())
+    assert run["stats"] == numbers, run["stats"]
+    assert "--report" in run["command"] and run["version"], run["command"]
+    assert len(run["time"]) == tasks
+    adds_up(run)
+    entry = {step[4] for step in run["steps"]} - {""}
+    assert len(entry) == 1, entry
+    steps = [step for step in run["steps"] if step[4] and step[3] != "setup"]
+    assert len(steps) == tasks * numbers["steps"], len(steps)
+    for sender, receiver, messages, size, planned, planned_size in run["links"]:
+        assert (messages, size) == (planned, planned_size), run["links"]
+    for task in numbers["tasks"]:
+        number = task["task"]
+        sent = [link for link in run["links"] if link[0] == number]
+        total = sum(link[2] for link in sent), sum(link[3] for link in sent)
+        assert total == (task["sent_messages"] * numbers["steps"], task["sent_bytes"] * numbers["steps"]), (total, task)
+        assert sum(step + state for _, step, state in run["memory"][number]) == task["planned"]["peak_bytes"], run["memory"]
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for curve in run["curves"]:
+        assert curve["values"] == [line["values"][curve["name"]] for line in lines], curve
+    events = sum(len(thread["begin"]) for thread in run["threads"])
+    return f"{events} events, {len(run['messages'])} messages"
+
+
+def one_task(folder):
+    return agrees(folder, "digits", "--data", DATA, "--entry", "train", "--steps", 4, tasks=1)
+
+
+def two_tasks(folder):
+    return agrees(folder, "digits", "--data", DATA, "--entry", "train", "--steps", 4, tasks=2)
+
+
+def four_tasks(folder):
+    return agrees(folder, "digits", "--data", DATA, "--entry", "train", "--steps", 4, tasks=4)
+
+
+def a_loop(folder):
+    return agrees(folder, "jacobi", tasks=4)
+
+
+def evaluated(folder):
+    train("--tasks", 2, "--steps", 4, "--eval-every", 2, "--report", folder / "run.html")
+    run, = runs_in(folder / "run.html")
+    adds_up(run)
+    assert {step[4] for step in run["steps"]} == {"", "train", "eval"}, run["steps"]
+    assert {(curve["entry"], curve["name"]) for curve in run["curves"]} == {("train", "loss"), ("train", "accuracy"), ("eval", "accuracy")}
+    planned = [sum(step + state for _, step, state in arenas) for arenas in run["memory"]]
+    assert planned == [task["planned"]["peak_bytes"] for task in run["stats"]["tasks"]], planned
+
+
+def of_a_plan(folder):
+    ferry("plan", SAMPLES / "add.pb", "--tasks", 3, "--save", folder / "add.plan")
+    ferry("run", folder / "add.plan", "--report", folder / "run.html")
+    run, = runs_in(folder / "run.html")
+    adds_up(run)
+    assert {step[4] for step in run["steps"]} == {"plan"}, run["steps"]
+
+
+def refused(folder):
+    graph = folder / "add.pb"
+    shutil.copy(SAMPLES / "add.pb", graph)
+    (folder / "link.html").symlink_to(graph)
+    (folder / "folder").mkdir()
+    for file, code, says in ((folder / "none" / "run.html", 3, "its folder is not there"), (folder / "folder", 3, "this is a folder"),
+                             (graph, 2, "this file is read"), (folder / "link.html", 2, "this file is read")):
+        said = ferry("run", graph, "--tasks", 3, "--report", file, code=code)
+        assert says in said, said
+    assert graph.read_bytes() == (SAMPLES / "add.pb").read_bytes()
+
+
+def not_after_a_failure(folder):
+    ferry("run", SAMPLES / "digits.pb", "--entry", "train", "--data", folder, "--tasks", 2, "--report", folder / "run.html", code=3)
+    assert not (folder / "run.html").exists()
+
+
+def shown(page):
+    """The page's elements after its script has run."""
+    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={page.parent}/browser",
+                           f"file://{page}"], capture_output=True, text=True, timeout=100)
+    assert 'data-milliseconds="' in done.stdout, (done.stdout[-300:], done.stderr[-300:])
+    return RUN.sub("", done.stdout)
+
+
+def in_a_browser(folder):
+    train("--tasks", 2, "--steps", 3, "--report", folder / "run.html")
+    run, = runs_in(folder / "run.html")
+    text = shown(folder / "run.html")
+    for heading in ("The run", "Timeline", "Where the time went", "Critical path", "Messages", "Memory", "By line of the program", "Curves"):
+        assert f"<h2>{heading}</h2>" in text, heading
+    assert text.count("<canvas") == 1 and text.count("<svg") == 2, (text.count("<canvas"), text.count("<svg"))
+    for line in run["lines"]:
+        assert f">{line[0]}<" in text, line
+    for link in run["links"]:
+        assert f">{link[2]}<" in text, link
+
+
+def in_folder(case):
+    def run():
+        with tempfile.TemporaryDirectory() as name:
+            return case(pathlib.Path(name).resolve())
+    return run
+
+
+CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, *[in_a_browser] * bool(BROWSER)]
+sys.exit(cases.run([(case.__name__.replace("_", " "), in_folder(case)) for case in CASES],
+                   [] if BROWSER else [("the report in a browser", "there is no chromium here")]))
