@@ -20,6 +20,7 @@ int run_command_line(int argc, char** argv) {
   ferry::add_import_command(app, action);
   ferry::add_conformance_command(app, action);
   ferry::add_doctor_command(app, action);
+  ferry::add_report_command(app, action);
   ferry::add_bench_command(app, action);
   std::vector<std::string> launched;
   ferry::add_launch_command(app, launched, action);

@@ -1,4 +1,4 @@
-"""What --report writes: its data against the run's own numbers, what is refused before the run, and, where there
+"""What --report writes: its data against the run's own numbers, what is refused before the run, two runs side by side, and, where there
 is a browser, the page as that shows it.
 
 usage: report_test.py FERRY SAMPLES_FOLDER DATA_FOLDER
@@ -121,6 +121,21 @@ def not_after_a_failure(folder):
     assert not (folder / "run.html").exists()
 
 
+def compared(folder):
+    train("--tasks", 1, "--steps", 3, "--report", folder / "one.html", "--trace", folder / "one.json")
+    train("--tasks", 2, "--steps", 3, "--report", folder / "two.html")
+    ferry("report", folder / "one.html", folder / "two.html", "--out", folder / "both.html")
+    one, two = runs_in(folder / "both.html")
+    assert one == runs_in(folder / "one.html")[0] and two == runs_in(folder / "two.html")[0]
+    ferry("report", folder / "one.json", "--out", folder / "trace.html")
+    run, = runs_in(folder / "trace.html")
+    assert run["threads"] == one["threads"] and run["stats"] is None
+    for words, says in (((folder / "both.html", "--out", folder / "x.html"), "compares two runs"),
+                        ((SAMPLES / "add.pb", "--out", folder / "x.html"), "no trace of ferry's")):
+        assert says in ferry("report", *words, code=3)
+    assert "this file is read" in ferry("report", folder / "one.html", "--out", folder / "one.html", code=2)
+
+
 def shown(page):
     """The page's elements after its script has run."""
     done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={page.parent}/browser",
@@ -140,6 +155,9 @@ def in_a_browser(folder):
         assert f">{line[0]}<" in text, line
     for link in run["links"]:
         assert f">{link[2]}<" in text, link
+    ferry("report", folder / "run.html", folder / "run.html", "--out", folder / "both.html")
+    text = shown(folder / "both.html")
+    assert "<h2>Side by side</h2>" in text and text.count("<canvas") == 2
 
 
 def in_folder(case):
@@ -149,6 +167,6 @@ def in_folder(case):
     return run
 
 
-CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, *[in_a_browser] * bool(BROWSER)]
+CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, compared, *[in_a_browser] * bool(BROWSER)]
 sys.exit(cases.run([(case.__name__.replace("_", " "), in_folder(case)) for case in CASES],
                    [] if BROWSER else [("the report in a browser", "there is no chromium here")]))
