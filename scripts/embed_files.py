@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes files as C++ constants: embed_files.py OUTPUT.hpp NAME=FILE…
+"""Writes files as C++ constants: embed_files.py OUTPUT.hpp NAME=FILE,FILE… …
 
-Each becomes `inline constexpr std::string_view NAME`, so that a program has the file's text in itself.
+Each becomes `inline constexpr std::string_view NAME`, so that a program has the text of its files, one after another, in itself.
 """
 import sys
 from pathlib import Path
@@ -18,8 +18,9 @@ def literal(text):
 def main():
     lines = ["#pragma once", "", "#include <string_view>", "", "namespace ferry {", ""]
     for word in sys.argv[2:]:
-        name, _, file = word.partition("=")
-        lines.append(f"inline constexpr std::string_view {name} =\n    {literal(Path(file).read_text(encoding='utf-8'))};")
+        name, _, files = word.partition("=")
+        text = "\n".join(Path(file).read_text(encoding="utf-8") for file in files.split(","))
+        lines.append(f"inline constexpr std::string_view {name} =\n    {literal(text)};")
     Path(sys.argv[1]).write_text("\n".join([*lines, "", "}  // namespace ferry", ""]), encoding="utf-8")
 
 
