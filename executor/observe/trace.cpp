@@ -108,6 +108,7 @@ std::string Trace::step_lines(Duration offset) const {
       }
     }
     std::vector<LinkTraffic> list;
+    list.reserve(sends.size());
     for (const auto& [to, link] : sends) list.push_back(link);
     const auto [plan, first] = fingerprints.try_emplace(step.plan);
     if (first) plan->second = std::to_string(fingerprint(*step.plan));

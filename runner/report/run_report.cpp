@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <unordered_map>
 
 #include "runner/files/stats_json.hpp"
@@ -80,12 +81,7 @@ Json use_json(const TimeUse& use) {
 /// The path's time by what runs where, the longest first, and its stretches.
 Json path_json(const TracedRun& run, std::int64_t until) {
   constexpr std::string_view kKinds[] = {"", "message", "between", "outside"};
-  struct Key {
-    std::string kind;
-    std::uint32_t name, line;
-    std::int32_t task;
-    auto operator<=>(const Key&) const = default;
-  };
+  using Key = std::tuple<std::string, std::uint32_t, std::uint32_t, std::int32_t>;  // kind, name, line, task
   std::map<Key, std::int64_t> rows;
   std::map<std::string, std::int64_t> kinds;
   Json segments = Json::array();
@@ -107,7 +103,8 @@ Json path_json(const TracedRun& run, std::int64_t until) {
   Json json = {{"kinds", Json::object()}, {"longest", Json::array()}, {"segments", std::move(segments)}};
   for (const auto& [kind, time] : kinds) json["kinds"][kind] = seconds(time);
   for (const auto& [key, time] : longest)
-    json["longest"].push_back({key.kind, run.strings[key.name], run.strings[key.line], key.task, seconds(time)});
+    json["longest"].push_back({std::get<0>(key), run.strings[std::get<1>(key)], run.strings[std::get<2>(key)],
+                               std::get<3>(key), seconds(time)});
   return json;
 }
 
