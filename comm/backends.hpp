@@ -35,6 +35,9 @@ struct MpiLaunch {
 /// Nothing when no MPI launcher started this process. Error(usage), naming the variable, when a launcher's variable is
 /// not a number or one of the pair is missing.
 [[nodiscard]] std::optional<MpiLaunch> mpi_launch();
+/// mpi_launch(), or what srun says where it knows of no MPI: enough to number processes, not to start MPI. Nothing in a
+/// shell that srun --pty gave to the user. Errors as mpi_launch().
+[[nodiscard]] std::optional<MpiLaunch> numbered_launch();
 /// Makes mpi_launch() return what it returns now for the rest of the process. Call it before initializing MPI, because
 /// MPI sets some of these variables itself in a process that no launcher started. Errors as mpi_launch(). Not while
 /// another thread calls either function.
@@ -62,9 +65,10 @@ struct TcpOptions {
 /// What a launcher says of this process in RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, FERRY_RENDEZVOUS_SERVED,
 /// FERRY_INTERFACE and FERRY_SECRET: the first four are torchrun's. FERRY_RENDEZVOUS, "file:/FOLDER/NAME" or
 /// "redis://[:PASSWORD@]HOST[:PORT]/KEY", stands for MASTER_ADDR and MASTER_PORT where nobody knows them. Nothing when
-/// RANK, WORLD_SIZE or both are missing with no other of the four set. Error(usage) names the variable when one of them
-/// is missing, is no number or no such text, or when both ways are given.
-[[nodiscard]] std::optional<TcpOptions> tcp_launch();
+/// RANK, WORLD_SIZE or both are missing with no other of the four set. Where neither is set, `numbers`, if given, has
+/// their values. Error(usage) names the variable when one of them is missing, is no number or no such text, or when
+/// both ways are given.
+[[nodiscard]] std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers = std::nullopt);
 
 /// This task's end of a job over TCP. All tasks call it. It listens on one address, until all are connected. Each
 /// proves to each other that it knows the secret; what is sent is not encrypted. The transport is used from the calling

@@ -17,6 +17,9 @@ constexpr Names kNames[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", tru
                             {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", false},            // srun --mpi=pmix
                             {"PMI_RANK", "PMI_SIZE", true}};                         // MPICH's mpirun
 
+/// srun by itself, without --mpi=pmix or pmi2.
+constexpr Names kSrun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", false};
+
 int number(const char* name, const char* other, int least) {
   const char* text = std::getenv(name);
   if (text == nullptr) {
@@ -51,6 +54,13 @@ std::optional<std::optional<MpiLaunch>>& kept() {
 
 std::optional<MpiLaunch> mpi_launch() {
   return kept() ? *kept() : launch_now();
+}
+
+std::optional<MpiLaunch> numbered_launch() {
+  if (std::getenv("SLURM_PTY_PORT") != nullptr) return std::nullopt;
+  if (auto launch = mpi_launch()) return launch;
+  if (std::getenv(kSrun.rank) == nullptr || std::getenv(kSrun.size) == nullptr) return std::nullopt;
+  return MpiLaunch{number(kSrun.rank, kSrun.size, 0), number(kSrun.size, kSrun.rank, 1), kSrun.size};
 }
 
 void keep_mpi_launch() {

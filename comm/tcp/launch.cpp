@@ -23,27 +23,29 @@ bool is_set(const char* name) {
 
 }  // namespace
 
-std::optional<TcpOptions> tcp_launch() {
+std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers) {
+  const bool numbered = numbers && !is_set("RANK") && !is_set("WORLD_SIZE");
   int there = 0;
   std::string first;
   for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "FERRY_RENDEZVOUS"}) {
     if (!is_set(name)) continue;
     if (there++ == 0) first = name;
   }
-  if (there < 2 || !(is_set("RANK") || is_set("WORLD_SIZE"))) return std::nullopt;
+  if (there < (numbered ? 1 : 2) || !(numbered || is_set("RANK") || is_set("WORLD_SIZE"))) return std::nullopt;
   const bool by_notice = is_set("FERRY_RENDEZVOUS");
-  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
-    if (by_notice && std::string_view(name).starts_with("MASTER_")) {
-      if (is_set(name))
-        throw Error(Code::usage, std::string("launch: both ") + name + " and FERRY_RENDEZVOUS are set")
+  for (const std::string_view name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    const bool meets = name.starts_with("MASTER_");
+    if (by_notice && meets) {
+      if (is_set(name.data()))
+        throw Error(Code::usage, "launch: both " + std::string(name) + " and FERRY_RENDEZVOUS are set")
             .hint(kHowToLaunch);
-    } else if (!is_set(name)) {
-      throw Error(Code::usage, "launch: " + first + " is set, " + name + " is not").hint(kHowToLaunch);
+    } else if (!is_set(name.data()) && (meets || !numbered)) {
+      throw Error(Code::usage, "launch: " + first + " is set, " + std::string(name) + " is not").hint(kHowToLaunch);
     }
   }
   TcpOptions options;
-  options.tasks = whole_number("WORLD_SIZE", variable("WORLD_SIZE"), 1, 1 << 16);
-  options.task = whole_number("RANK", variable("RANK"), 0, options.tasks - 1);
+  options.tasks = numbered ? numbers->size : whole_number("WORLD_SIZE", variable("WORLD_SIZE"), 1, 1 << 16);
+  options.task = numbered ? numbers->rank : whole_number("RANK", variable("RANK"), 0, options.tasks - 1);
   if (by_notice) {
     options.rendezvous = variable("FERRY_RENDEZVOUS");
     static_cast<void>(tcp::notice_at(options.rendezvous));  // says at once what is wrong in it

@@ -34,6 +34,14 @@ Launch launch_of(const ClusterOptions& options) {
   }
   if (wanted == "tcp") {
     auto tcp = tcp_launch();
+    const auto numbers = tcp ? std::nullopt : numbered_launch();
+    if (numbers && numbers->size > 1) tcp = tcp_launch(numbers);
+    if (!tcp && numbers && numbers->size > 1)
+      throw Error(Code::usage, "--transport tcp: " + numbers->by + " says that there are " +
+                                   std::to_string(numbers->size) + " tasks, and nothing says where they meet")
+          .hint(
+              "FERRY_RENDEZVOUS=file:/shared/folder/NAME, or MASTER_ADDR and MASTER_PORT, for all of them "
+              "(mpirun -x FERRY_RENDEZVOUS; docs/starting.md)");
     if (!tcp)
       throw Error(Code::usage, "--transport tcp: RANK and WORLD_SIZE are not set")
           .hint(

@@ -14,7 +14,8 @@ namespace ferry::test {
 namespace {
 
 constexpr const char* kNames[] = {
-    "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "PMI_RANK", "PMI_SIZE"};
+    "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "PMI_RANK", "PMI_SIZE",
+    "SLURM_PROCID",         "SLURM_PTY_PORT"};
 
 /// Of the environment variables of launchers, sets exactly these; the destructor removes them.
 class Launcher {
@@ -53,6 +54,16 @@ TEST_CASE("mpirun and srun tell rank and size") {
 TEST_CASE("a shell within an allocation is no launch") {
   const Launcher shell{{"SLURM_STEP_NUM_TASKS", "3"}};
   CHECK_FALSE(mpi_launch().has_value());
+}
+
+TEST_CASE("processes that srun starts without MPI are numbered") {
+  const Launcher srun{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "3"}};
+  CHECK_FALSE(mpi_launch().has_value());
+  REQUIRE(numbered_launch().has_value());
+  CHECK(numbered_launch()->rank == 1);
+  CHECK(numbered_launch()->size == 3);
+  const Launcher shell{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PTY_PORT", "40000"}};
+  CHECK_FALSE(numbered_launch().has_value());
 }
 
 TEST_CASE("what MPI sets as it is initialized is no launcher's") {

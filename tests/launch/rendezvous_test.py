@@ -191,6 +191,28 @@ class ByFile(Jobs, unittest.TestCase):
         self.assertIn("launch: both MASTER_ADDR and FERRY_RENDEZVOUS are set", errors)
 
 
+class NumberedByALauncher(unittest.TestCase):
+    """Tasks that mpirun or srun numbers, and that are to meet over TCP."""
+
+    def tasks(self, rank, size, *words, **variables):
+        command = [FERRY, "run", str(SAMPLES / "conjugate_gradient.pb"), "--transport", "tcp", *words]
+        return [subprocess.Popen(command, env=tcp_job.environment(FERRY_INTERFACE="127.0.0.1", **{rank: str(task), size: str(TASKS)}, **variables),
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for task in range(TASKS)]
+
+    def test_the_bits_are_the_same(self):
+        for rank, size in ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"):
+            with tempfile.TemporaryDirectory() as folder:
+                for code, errors in end(self.tasks(rank, size, "--out", f"{folder}/out", FERRY_RENDEZVOUS=f"file:{folder}/job")):
+                    self.assertEqual(code, 0, errors)
+                self.assertEqual(bits(f"{folder}/out"), EXPECTED)
+
+    def test_nothing_says_where(self):
+        for code, errors in end(self.tasks("PMI_RANK", "PMI_SIZE")):
+            self.assertEqual(code, 2, errors)
+            self.assertIn("--transport tcp: PMI_SIZE says that there are 3 tasks, and nothing says where they meet\n"
+                          "  try: FERRY_RENDEZVOUS=file:/shared/folder/NAME, or MASTER_ADDR and MASTER_PORT, for all", errors)
+
+
 class ByAddress(unittest.TestCase):
     def test_the_bits_are_the_same(self):
         with tempfile.TemporaryDirectory() as out:
