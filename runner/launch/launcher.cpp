@@ -8,6 +8,7 @@
 #include "base/system/host_name.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
+#include "comm/backends.hpp"
 #include "runner/command/machine.hpp"
 #include "runner/launch/hosts.hpp"
 #include "runner/launch/slurm.hpp"
@@ -29,6 +30,22 @@ std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
       options.tasks, options.per_host);
 }
 
+/// mpirun and srun would run the whole job as often as they start its launcher.
+void require_one_launcher(const LaunchOptions& options) {
+  std::optional<MpiLaunch> started;
+  try {
+    started = numbered_launch();
+  } catch (const Error&) {
+    return;  // variables that say nothing clear
+  }
+  if (!started || started->size == 1) return;
+  const std::string many = std::to_string(started->size), command = options.command.front() + " …";
+  const std::string by = started->by.starts_with("SLURM_") ? "srun" : "mpirun";
+  throw Error(Code::usage, "ferry launch: " + by + " starts it " + many + " times (" + started->by +
+                               "), and each would run the whole job")
+      .hint("either alone: ferry launch -n " + many + " -- " + command + " or " + by + " -n " + many + " " + command);
+}
+
 /// Whether starting again may help: not where the command, a file or the plan is wrong, nor when somebody stopped it.
 bool may_help(const JobEnd& end) {
   constexpr std::array kHopeless = {Code::usage, Code::file, Code::plan, Code::preempted, Code::interrupted};
@@ -48,6 +65,7 @@ void tell(const JobEnd& end) {
 }  // namespace
 
 int launch(const LaunchOptions& options) {
+  require_one_launcher(options);
   const std::vector<HostTasks> placed = placed_tasks(options);
   const std::vector<ProcessId> others = adopt_orphans();
   SignalQueue signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT});

@@ -79,6 +79,19 @@ class Ends(unittest.TestCase):
         done = subprocess.run([FERRY, "launch", "-n", "20", "true"], capture_output=True, text=True, check=True, timeout=60)
         self.assertRegex(done.stderr, r"\n  tasks  host +processes +cores\n  0-19 ")
 
+    def test_one_launcher_is_enough(self):
+        size = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
+        code, out, err = launch("-n", 3, "echo", "a", env=dict(os.environ, **size))
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("error: ferry launch: mpirun starts it 2 times (OMPI_COMM_WORLD_SIZE), and each would run the whole job\n"
+                      "  try: either alone: ferry launch -n 2 -- echo … or mpirun -n 2 echo …\n", err)
+        step = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}
+        code, out, err = launch("-n", 3, "echo", "a", env=dict(os.environ, **step))
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("srun starts it 4 times (SLURM_STEP_NUM_TASKS)", err)
+        for alone in dict(size, OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="1"), dict(step, SLURM_PTY_PORT="40000"):
+            self.assertEqual(launch("-n", 1, "echo", "a", env=dict(os.environ, **alone)), (0, "a\n", ""))
+
     def test_the_environment(self):
         code, out, _ = launch("-n", 2, "-x", "MINE=a b", "--", "sh", "-c",
                               'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR $FERRY_RENDEZVOUS_SERVED "$MINE"; '
