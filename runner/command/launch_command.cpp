@@ -90,6 +90,12 @@ void add_end_options(CLI::App& command, LaunchOptions& options) {
          kMostRestarts);
   command
       .add_option_function<std::string>(
+          "--restart-wait",
+          [&options](const std::string& text) { options.restart_wait = time_span("--restart-wait", text); },
+          "How long to wait before the first restart; doubles with each, up to 60; default 1")
+      ->type_name("SECONDS");
+  command
+      .add_option_function<std::string>(
           "--deadline", [&options](const std::string& text) { options.deadline = time_span("--deadline", text); },
           "How long hosts may take to come; default 60")
       ->type_name("SECONDS");

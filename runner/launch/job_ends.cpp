@@ -6,7 +6,7 @@ namespace ferry {
 
 bool JobEnds::add(int task, const std::string& host, const ProcessEnd& end) {
   if (end.code() == 0) return false;
-  note({end.code(), "task " + std::to_string(task) + " on " + host + " " + end.text(), host});
+  note({end.code(), "task " + std::to_string(task) + " on " + host + " " + end.text(), host, task, end.signal != 0});
   return true;
 }
 

@@ -15,6 +15,8 @@ struct TaskFailure {
   int code = 0;      ///< exit code
   std::string text;  ///< "task 1 on h2 was killed by signal 9 (Killed)"
   std::string host;
+  int task = -1;        ///< -1: it is the host that failed
+  bool killed = false;  ///< the task, by a signal
 };
 
 /// Collects failures in the order in which they are noticed.

@@ -11,6 +11,7 @@
 #include "comm/backends.hpp"
 #include "runner/command/machine.hpp"
 #include "runner/launch/hosts.hpp"
+#include "runner/launch/restart_waits.hpp"
 #include "runner/launch/slurm.hpp"
 #include "runner/launch/supervisor.hpp"
 
@@ -53,13 +54,27 @@ bool may_help(const JobEnd& end) {
                                            [&](Code code) { return end.failure->code == static_cast<int>(code); });
 }
 
+std::string stopped_by(int signal) {
+  return std::string("stopped by signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")";
+}
+
 void tell(const JobEnd& end) {
-  const std::string code = "; exit code " + std::to_string(end.failure->code);
   if (end.asked_by != 0)
-    log_info(std::string("stopped by signal ") + std::to_string(end.asked_by) + " (" + strsignal(end.asked_by) +
-             "): " + end.failure->text + code);
+    log_info(stopped_by(end.asked_by) + ": " + end.failure->text + "; exit code " + std::to_string(end.failure->code));
   else
     log_error(end.failure->text);
+}
+
+/// Waits before a restart. Returns the signal by which the user stops it; 0: none came.
+int stop_within(Duration wait, SignalQueue& signals) {
+  const Deadline end(system_clock(), wait);
+  do {
+    std::array watched = {DescriptorWatch{signals.descriptor(), true, false, false}};
+    wait_ready(watched, end);
+    while (const int signal = signals.next())
+      if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) return signal;
+  } while (!end.expired());
+  return 0;
 }
 
 }  // namespace
@@ -69,12 +84,21 @@ int launch(const LaunchOptions& options) {
   const std::vector<HostTasks> placed = placed_tasks(options);
   const std::vector<ProcessId> others = adopt_orphans();
   SignalQueue signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT});
+  RestartWaits waits(options.restart_wait);
   for (int restart = 1;; ++restart) {
+    const TimePoint begin = system_clock().now();
     const JobEnd end = Supervisor(options, placed, others, signals).run();
     if (!end.failure) return 0;
     tell(end);
     if (restart > options.restarts || !may_help(end)) return end.failure->code;
-    log_warn("the job starts again: restart " + std::to_string(restart) + " of " + std::to_string(options.restarts));
+    const Duration wait = waits.after(system_clock().now() - begin);
+    const std::string which = "restart " + std::to_string(restart) + " of " + std::to_string(options.restarts);
+    log_warn("the job starts again in " + seconds_text(wait) + ": " + which);
+    if (const int signal = stop_within(wait, signals); signal != 0) {
+      log_info(stopped_by(signal) + " before " + which + " of a job that had failed: " + end.failure->text +
+               "; exit code " + std::to_string(static_cast<int>(Code::interrupted)));
+      return static_cast<int>(Code::interrupted);
+    }
   }
 }
 

@@ -16,8 +16,10 @@ struct LaunchOptions {
   std::string hosts, hostfile;
   std::string interface;  ///< where the rendezvous listens; "": where the hosts reach this one
   std::string ssh;        ///< the command, and options of it; "": srun for the nodes of an allocation, ssh for others
-  std::vector<std::string> variables;                             ///< "NAME=VALUE" or "NAME", for all tasks
-  int restarts = 0;                                               ///< how often a job that fails is started again
+  std::vector<std::string> variables;  ///< "NAME=VALUE" or "NAME", for all tasks
+  int restarts = 0;                    ///< how often a job that fails is started again
+  std::chrono::milliseconds restart_wait =
+      std::chrono::seconds(1);                                    ///< before the first; later ones: restart_waits.hpp
   std::chrono::milliseconds deadline = std::chrono::seconds(60);  ///< for all hosts to come
   std::chrono::milliseconds grace = std::chrono::seconds(30);     ///< for tasks to end that are asked to
 };

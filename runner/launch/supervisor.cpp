@@ -57,6 +57,7 @@ JobEnd Supervisor::run() {
   after(Step::none, options_.deadline);  // for the agents to come
   while (!(all_over() && output_.empty()) && !left_) turn();
   std::optional<TaskFailure> failure = ends_.first();
+  if (failure && failure->task >= 0) failure->text += words_.of(failure->task, !failure->killed);
   const int interrupted = static_cast<int>(Code::interrupted);
   if (asked_by_ != 0 && (starting_ || step_ > Step::kill))
     failure = TaskFailure{interrupted,
@@ -171,6 +172,7 @@ void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
       break;
     case LaunchFrameKind::error:
       output_.take(frame.task, TaskStream::error, frame.data);
+      words_.take(frame.task, frame.data);
       break;
     case LaunchFrameKind::input_taken:
       input_.taken(static_cast<std::size_t>(number_at(texts, 0)));

@@ -12,6 +12,7 @@
 #include "comm/rendezvous.hpp"
 #include "runner/launch/host_agent.hpp"
 #include "runner/launch/job_ends.hpp"
+#include "runner/launch/last_words.hpp"
 #include "runner/launch/launcher.hpp"
 #include "runner/launch/task_input.hpp"
 #include "runner/launch/task_output.hpp"
@@ -71,6 +72,7 @@ class Supervisor {
   std::optional<RendezvousServer> rendezvous_;
   TaskOutput output_;
   TaskInput input_;
+  LastWords words_;
   JobEnds ends_;
   Step step_ = Step::none;
   Deadline step_at_;

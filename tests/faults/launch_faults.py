@@ -50,12 +50,12 @@ class Faults(unittest.TestCase):
 
     def test_060_the_job_goes_on_from_its_checkpoint(self):
         with tempfile.TemporaryDirectory() as folder, \
-                self.job("-n", 2, "--restarts", 1, "--", "sh", "-c", 'echo process $$; exec "$@"', "sh", CHECKPOINT_JOB, *STEPS,
+                self.job("-n", 2, "--restarts", 1, "--restart-wait", 0.001, "--", "sh", "-c", 'echo process $$; exec "$@"', "sh", CHECKPOINT_JOB, *STEPS,
                          "--checkpoint", folder, "--checkpoint-every", 1, "--resume") as job:
             task = int(job.await_line(r"^\[1\] process (\d+)$")[1])
             job.await_line(r"^\[0\] total: ", 10)
             os.kill(task, signal.SIGKILL)
-            job.await_line(r"the job starts again: restart 1 of 1")
+            job.await_line(r"the job starts again in 0.001 s: restart 1 of 1")
             job.await_line(r"^\[0\] .*goes on after step [1-9]\d* of ")
             before = job.said.count(b"total: ")
             job.await_line(r"^\[0\] total: ", before + 1)

@@ -63,7 +63,7 @@ def restarted(dice, expected, folder):
     """Kills tasks of a job at random; returns a line about it."""
     tasks = dice.choice(list(expected))
     out = folder / "out"
-    with launched.Job(FERRY, "-n", tasks, "--restarts", 9, "--", *TASK, "--steps", STEPS, "--out", out, "--checkpoint", folder / "saved",
+    with launched.Job(FERRY, "-n", tasks, "--restarts", 9, "--restart-wait", 0.001, "--", *TASK, "--steps", STEPS, "--out", out, "--checkpoint", folder / "saved",
                       "--checkpoint-every", dice.randrange(1, 4), "--resume") as job:
         for _ in range(dice.randrange(1, 4)):
             task, steps, starts = dice.randrange(tasks), dice.randrange(0, 12), job.said.count(AGAIN)

@@ -182,9 +182,9 @@ class Hosts(unittest.TestCase):
     def test_starting_again(self):
         with tempfile.NamedTemporaryFile() as starts:
             script = f'echo >>{starts.name}; test $RANK = 2 && test $(wc -l <{starts.name}) -lt 9 && exit 8; exec cat'
-            code, _, err = launch("--hosts", HOSTS, "--restarts", "5", "--", "sh", "-c", script)
+            code, _, err = launch("--hosts", HOSTS, "--restarts", "5", "--restart-wait", "0.001", "--", "sh", "-c", script)
             self.assertEqual(code, 0, err)
-            self.assertTrue(re.search("the job starts again: restart 1 of 5", err))
+            self.assertTrue(re.search("the job starts again in 0.001 s: restart 1 of 5", err))
 
     @staticmethod
     def launcher_of(job):

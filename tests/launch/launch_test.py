@@ -260,13 +260,24 @@ class Restarts(unittest.TestCase):
         """The job's end, and how often it was started."""
         with tempfile.TemporaryDirectory() as folder:
             starts = Path(folder) / "starts"
-            end = launch("-n", 1, *words, "--", "sh", "-c", f"echo >>{starts}; n=$(wc -l <{starts}); {script}")
+            end = launch("-n", 1, "--restart-wait", 0.001, *words, "--", "sh", "-c", f"echo >>{starts}; n=$(wc -l <{starts}); {script}")
             return end, starts.read_text().count("\n")
 
     def test_until_it_succeeds(self):
         (code, _, err), starts = self.counted("test $n = 3 || exit 5", "--restarts", 5)
         self.assertEqual((code, starts), (0, 3))
-        self.assertIn("the job starts again: restart 2 of 5", err)
+        self.assertIn("the job starts again in 0.002 s: restart 2 of 5", err)
+
+    def test_a_signal_ends_the_wait(self):
+        with launched.Job(FERRY, "-n", 2, "--restarts", 3, "--restart-wait", 300, "--", "sh", "-c", "echo error: no luck >&2; exit 5") as job:
+            job.await_line(r"^warning: the job starts again in 300 s: restart 1 of 3$")
+            job.await_line(r"^error: task [01] on \S+ ended with exit code 5: no luck$")
+            job.send(signal.SIGUSR1)
+            job.send(signal.SIGTERM)
+            code, out = job.end()
+            self.assertEqual(code, 130)
+            self.assertRegex(out.splitlines()[-1], r"^stopped by signal 15 \(Terminated\) before restart 1 of 3 of a job that had failed: "
+                                                   r"task [01] on \S+ ended with exit code 5: no luck; exit code 130$")
 
     def test_no_more_than_said(self):
         self.assertEqual(self.counted("kill -9 $$", "--restarts", 2)[0][0], 137)

@@ -1,0 +1,32 @@
+// What tasks have said of why they end.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace ferry {
+
+/// Reads along what the tasks of a job write to stderr.
+class LastWords {
+ public:
+  void take(int task, std::string_view bytes);
+
+  /// What belongs behind "task 1 on h2 ended with exit code 5", in one line: the last error that the task itself has
+  /// written (": …"); else, if `others`, the first of any task ("; task 0 says: …"); else its last line ("; its last
+  /// line: …"); "" when there is none.
+  [[nodiscard]] std::string of(int task, bool others);
+
+ private:
+  struct Task {
+    std::string begun;  // a line that is not complete
+    std::string last, error;
+  };
+  void end_line(int task, Task& of);
+
+  std::map<int, Task> tasks_;
+  std::string first_error_;
+  int first_task_ = 0;  // that wrote it
+};
+
+}  // namespace ferry
