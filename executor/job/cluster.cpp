@@ -250,6 +250,11 @@ std::vector<int> processes_of(int tasks, int processes) {
   return result;
 }
 
+/// Puts the task's number before each line of the log, unless its launcher does.
+void number_log(int task) {
+  if (output_of_launch() != OutputOfLaunch::numbered) log_task(task);
+}
+
 std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
@@ -282,7 +287,7 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     local = std::move(hosted.ends);
     state->relay = std::move(hosted.relay);
   }
-  if (processes > 1 && output_of_launch() != OutputOfLaunch::numbered) log_task(local[0]->task());
+  if (processes > 1) number_log(local[0]->task());
   state->processes = processes_of(static_cast<int>(tasks.size()), processes);
   state->topology = options.elsewhere ? *options.elsewhere : topology_of(tasks, options);
   for (auto& transport : local) state->local_tasks.push_back(transport->task());
@@ -395,6 +400,7 @@ Cluster Cluster::connect(ClusterOptions options) {
     return over(std::move(ends), std::move(options));
   }
   Launch launch = launch_of(options);
+  if (launch.processes > 1) number_log(launch.task);  // also for what is said while the job is formed
   if (options.tasks > 1 && launch.by != Launch::By::nobody && options.tasks != launch.processes)
     throw Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
                                  plural(launch.processes, "task"))

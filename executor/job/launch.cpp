@@ -8,7 +8,7 @@ namespace ferry {
 namespace {
 
 Launch over_tcp(TcpOptions found, const ClusterOptions& options) {
-  Launch launch{Launch::By::tcp, found.tasks, std::move(found)};
+  Launch launch{Launch::By::tcp, found.tasks, found.task, std::move(found)};
   launch.tcp.deadline = options.deadline;
   if (!options.interface.empty()) launch.tcp.interface = options.interface;
   return launch;
@@ -30,7 +30,7 @@ Launch launch_of(const ClusterOptions& options) {
   if (wanted == "inproc") return {};
   if (wanted == "mpi") {
     const auto mpi = mpi_launch();
-    return {Launch::By::mpi, mpi ? mpi->size : 1, {}};
+    return {Launch::By::mpi, mpi ? mpi->size : 1, mpi ? mpi->rank : 0, {}};
   }
   if (wanted == "tcp") {
     auto tcp = tcp_launch();
@@ -55,7 +55,7 @@ Launch launch_of(const ClusterOptions& options) {
   auto tcp = tcp_launch();
   const bool by_mpi = mpi && mpi->size > 1, by_tcp = tcp && tcp->tasks > 1;
   if (by_mpi && by_tcp) require_agreement(*mpi, *tcp);
-  if (by_mpi) return {Launch::By::mpi, mpi->size, {}};
+  if (by_mpi) return {Launch::By::mpi, mpi->size, mpi->rank, {}};
   if (by_tcp) return over_tcp(*std::move(tcp), options);
   return {};
 }

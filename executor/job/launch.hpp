@@ -12,6 +12,7 @@ struct Launch {
   enum class By { nobody, mpi, tcp };
   By by = By::nobody;
   int processes = 1;
+  int task = 0;    ///< this process's number
   TcpOptions tcp;  ///< where by is tcp
 };
 

@@ -93,7 +93,7 @@ def case_049_port_in_use():
 
 def case_050_never_joins():
     there = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(tcp_job.free_port())}
-    expect(alone("--deadline", "0.2", RANK="0", **there), 6, "rendezvous: task 1 of 2 did not come before the deadline")
+    expect(alone("--deadline", "0.2", RANK="0", **there), 6, "[task 0] error: rendezvous: task 1 of 2 did not come before the deadline")
     expect(alone("--deadline", "0.2", RANK="1", **there), 6, "nobody listens there")
 
 
