@@ -194,9 +194,9 @@ def case_042_more_memory_than_there_is():
                "model.cpp:1", "--memory")
 
 
-def two_files(one, other, settings=((), ())):
+def two_files(one, other, settings=((), ()), words=()):
     """Runs two tasks by mpirun, each with its own file and environment variables. Gives exit code, stdout, stderr."""
-    tasks = [["-np", "1", "env", *setting, FERRY, "run", file] for setting, file in zip(settings, (one, other))]
+    tasks = [["-np", "1", "env", *setting, FERRY, "run", file, *words] for setting, file in zip(settings, (one, other))]
     done = subprocess.run([MPIRUN, "--oversubscribe", *tasks[0], ":", *tasks[1]],
                           capture_output=True, text=True, timeout=SECONDS, env=environment())
     return done.returncode, done.stdout, done.stderr
@@ -266,6 +266,14 @@ def case_052_missing_feed_of_a_plan():
     refused(2, ["--feed xx", "try: x?"], plan, "--feed", "xx=1")
     refused(2, ["--fetch z", "one of y"], plan, "--fetch", "z")
     refused(2, ["--entry"], plan, "--entry", "run")
+
+
+def case_050_unknown_interface():
+    if not MPIRUN:
+        return "no mpirun here"
+    file = write("add.pbtxt", add("/task:0", "/task:1", "/task:0"))
+    expect(two_files(file, file, words=["--interface", "nosuch0"]), 2, "interface 'nosuch0': this host has no such one", "127.0.0.1")
+    return None
 
 
 def case_046_launcher_variable_missing():
