@@ -15,6 +15,9 @@ namespace {
 constexpr int kRedisPort = 6379;
 constexpr std::size_t kLongestLine = 4096;
 constexpr std::chrono::seconds kAfterDeadline{5};  // a notice that nobody has taken away goes by itself
+/// As one step, since task 0 of another job may put up its notice at any moment.
+constexpr std::string_view kRemove =
+    "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0";
 
 struct RedisPlace {
   std::string host, password, key;
@@ -52,7 +55,7 @@ class RedisNotice final : public Notice {
   }
 
   void remove(const std::string& text, const Deadline& deadline) override {
-    if (get(deadline) == text) call(':', {"DEL", place_.key}, deadline);
+    call(':', {"EVAL", kRemove, "1", place_.key, text}, deadline);
   }
 
  private:
