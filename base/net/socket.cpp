@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -17,6 +18,10 @@ namespace ferry::net {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestPoll{60000};
+
+bool is_ip(const sockaddr& address) {
+  return address.sa_family == AF_INET || address.sa_family == AF_INET6;
+}
 
 Address address_of(const sockaddr* from) {
   Address address;
@@ -46,8 +51,12 @@ Error system_error(Code code, const std::string& what, int number) {
   return {code, what + ": " + std::strerror(number)};
 }
 
+bool Address::six() const {
+  return get()->sa_family == AF_INET6;
+}
+
 socklen_t Address::size() const {
-  return get()->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  return six() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
 // The port lies at the same place in both kinds of addresses.
@@ -60,7 +69,7 @@ void Address::set_port(int port) {
 }
 
 bool Address::loopback() const {
-  if (get()->sa_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&bytes.sin6_addr);
+  if (six()) return IN6_IS_ADDR_LOOPBACK(&bytes.sin6_addr);
   return (ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
 }
 
@@ -71,8 +80,7 @@ std::string Address::host() const {
 }
 
 std::string Address::str() const {
-  const bool six = get()->sa_family == AF_INET6;
-  return (six ? "[" + host() + "]" : host()) + ":" + std::to_string(port());
+  return (six() ? "[" + host() + "]" : host()) + ":" + std::to_string(port());
 }
 
 Address local_address(const Socket& socket) {
@@ -112,8 +120,7 @@ std::vector<Address> resolved(const std::string& host, int port, std::string_vie
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
   std::vector<Address> result;
   for (const addrinfo* at = list; at != nullptr; at = at->ai_next)
-    if (at->ai_family == AF_INET || at->ai_family == AF_INET6)
-      result.emplace_back(address_of(at->ai_addr)).set_port(port);
+    if (is_ip(*at->ai_addr)) result.emplace_back(address_of(at->ai_addr)).set_port(port);
   return result;
 }
 
@@ -125,10 +132,10 @@ Address interface_address(const std::string& name) {
   std::optional<Address> found;
   for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
     if (at->ifa_addr == nullptr) continue;
-    if (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6) continue;
+    if (!is_ip(*at->ifa_addr)) continue;
     const Address address = address_of(at->ifa_addr);
     there += std::string(there.empty() ? "" : ", ") + at->ifa_name + " (" + address.host() + ")";
-    const bool better = !found || (found->get()->sa_family == AF_INET6 && address.get()->sa_family == AF_INET);
+    const bool better = !found || (found->six() && !address.six());
     if ((name == at->ifa_name || name == address.host()) && better) found = address;
   }
   if (!found)
@@ -139,15 +146,35 @@ Address interface_address(const std::string& name) {
   return *found;
 }
 
-Address only_address(std::span<const InterfaceAddress> all) {
+std::vector<HostAddress> host_addresses() {
+  std::vector<HostAddress> found;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return found;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    if (!is_ip(*at->ifa_addr)) continue;
+    const Address address = address_of(at->ifa_addr);
+    if (address.six() && IN6_IS_ADDR_LINKLOCAL(&address.bytes.sin6_addr)) continue;
+    found.push_back({at->ifa_name, address});
+  }
+  return found;
+}
+
+Address only_address(std::span<const HostAddress> all) {
+  const bool has_four = std::ranges::any_of(all, [](const HostAddress& one) { return !one.address.six(); });
+  std::vector<HostAddress> choice;
   std::string list;
-  for (const InterfaceAddress& one : all)
-    list += (list.empty() ? "" : ", ") + one.interface + " (" + address_text(one.address) + ")";
-  if (all.size() > 1)
+  for (const HostAddress& one : all) {
+    list += (list.empty() ? "" : ", ") + one.interface + " (" + one.address.host() + ")";
+    const bool other = choice.empty() || !one.address.six() || choice.back().interface != one.interface;
+    if (one.address.six() != has_four && other) choice.push_back(one);
+  }
+  if (choice.size() > 1)
     throw Error(Code::usage, "tcp: this host has several addresses, of which the other tasks may reach one only")
         .note("it has " + list)
         .hint("--interface NAME or FERRY_INTERFACE=NAME, for the network between the hosts");
-  return resolved(all.empty() ? "127.0.0.1" : address_text(all.front().address), 0, "tcp").front();
+  return choice.empty() ? resolved("127.0.0.1", 0, "tcp").front() : choice.front().address;
 }
 
 Socket listening(const Address& address, std::string_view what) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/net/datagram.hpp"
 #include "base/process/descriptor.hpp"
 #include "base/system/clock.hpp"
 
@@ -28,6 +27,7 @@ struct Address {
   sockaddr_in6 bytes{};  ///< or the shorter sockaddr_in, by its family
 
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
+  [[nodiscard]] bool six() const;  ///< of IPv6
   [[nodiscard]] socklen_t size() const;
   [[nodiscard]] int port() const;
   void set_port(int port);
@@ -47,9 +47,17 @@ struct Address {
 /// interfaces when there is no such one.
 [[nodiscard]] Address interface_address(const std::string& name);
 
-/// The address, port 0, of a host that has these besides loopback: loopback where there are none. Error(usage) lists
-/// them where there are several.
-[[nodiscard]] Address only_address(std::span<const InterfaceAddress> all);
+/// An address of this host, port 0, and the interface that has it.
+struct HostAddress {
+  std::string interface;  ///< "eth0"
+  Address address;
+};
+/// Those of the interfaces that are up by which other hosts may reach this one: no loopback, and no IPv6 address that
+/// counts on one link only. Empty, too, where the system tells nothing.
+[[nodiscard]] std::vector<HostAddress> host_addresses();
+/// The one of these by which others reach the host, IPv4 where it has that: loopback where there are none. An interface
+/// may have several IPv6 addresses, of which the first will do. Error(usage) lists them where there is a choice.
+[[nodiscard]] Address only_address(std::span<const HostAddress> all);
 
 /// Listens. Error(usage) when the port is in use or the address not of this host; `what` is put in front.
 [[nodiscard]] Socket listening(const Address& address, std::string_view what);

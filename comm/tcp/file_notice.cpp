@@ -1,7 +1,7 @@
 // A notice that is a file, in a folder that all hosts of the job share.
 #include "base/files/files.hpp"
 #include "base/files/shared_file.hpp"
-#include "base/net/datagram.hpp"
+#include "base/net/socket.hpp"
 #include "base/text.hpp"
 #include "comm/tcp/notice.hpp"
 
@@ -15,7 +15,7 @@ class FileNotice final : public Notice {
   FileNotice(std::string folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {}
 
   [[nodiscard]] std::string where() const override { return "file:" + escaped(path(), 200); }
-  [[nodiscard]] Address here(const Deadline&) override { return net::only_address(interface_addresses()); }
+  [[nodiscard]] Address here(const Deadline&) override { return net::only_address(net::host_addresses()); }
 
   void put(const std::string& text, const Deadline&) override {
     try {

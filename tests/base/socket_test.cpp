@@ -23,9 +23,17 @@ TEST_CASE("what is no address is told from one") {
 }
 
 TEST_CASE("the address of a host, where there is no choice") {
-  const InterfaceAddress one{"eth0", 0x0A000001, 0xFFFFFF00}, two{"ib0", 0x0A010001, 0xFFFFFF00};
+  const auto host_address = [](const char* interface, const char* text) {
+    return HostAddress{interface, parsed_address(text).value()};
+  };
+  const HostAddress one = host_address("eth0", "10.0.0.1:0"), two = host_address("ib0", "10.1.0.1:0");
+  const HostAddress six = host_address("eth0", "[fd00::2]:0"), private_six = host_address("eth0", "[fd00::abcd]:0");
   CHECK(only_address({}).str() == "127.0.0.1:0");
   CHECK(only_address(std::array{one}).str() == "10.0.0.1:0");
+  CHECK(only_address(std::array{six}).str() == "[fd00::2]:0");
+  CHECK(only_address(std::array{six, private_six}).str() == "[fd00::2]:0");
+  CHECK(only_address(std::array{six, one}).str() == "10.0.0.1:0");
+  CHECK_THROWS_AS(static_cast<void>(only_address(std::array{six, host_address("ib0", "[fd01::2]:0")})), Error);
   try {
     static_cast<void>(only_address(std::array{one, two}));
     FAIL("no error");
