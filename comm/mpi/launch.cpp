@@ -1,21 +1,25 @@
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "comm/backends.hpp"
+#include "comm/launch_variables.hpp"
 
 namespace ferry {
 namespace {
 
-/// The environment variables in which a launcher gives rank and size.
-struct Names {
-  const char* rank;
-  const char* size;
-  bool size_tells;  ///< the size alone also proves a launch, so that a missing rank is an error
-};
-constexpr Names kNames[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},  // Open MPI's mpirun
-                            {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", false},            // srun --mpi=pmix
-                            {"PMI_RANK", "PMI_SIZE", true}};                         // MPICH's mpirun
+constexpr Launcher kOfMpi[] = {Launcher::mpirun, Launcher::srun, Launcher::mpich};
+
+/// The variable in which the launcher says that.
+const char* variable_of(Launcher launcher, LaunchVariable::Says what) {
+  const auto* const found = std::ranges::find_if(kLaunchVariables, [&](const LaunchVariable& variable) {
+    return variable.by == launcher && variable.says == what;
+  });
+  FERRY_ASSERT(found != std::end(kLaunchVariables), "each launcher says rank and size");
+  return found->name.data();
+}
 
 /// srun by itself, without --mpi=pmix or pmi2.
 constexpr Names kSrun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", false};
@@ -37,9 +41,13 @@ int number(const char* name, const char* other, int least) {
 }
 
 std::optional<MpiLaunch> launch_now() {
-  for (const Names& names : kNames) {
-    if (std::getenv(names.rank) == nullptr && !(names.size_tells && std::getenv(names.size) != nullptr)) continue;
-    return MpiLaunch{number(names.rank, names.size, 0), number(names.size, names.rank, 1), names.size};
+  for (const Launcher launcher : kOfMpi) {
+    const char* const rank = variable_of(launcher, LaunchVariable::Says::rank);
+    const char* const size = variable_of(launcher, LaunchVariable::Says::size);
+    // Shells in an allocation of SLURM's have a size, too; elsewhere it proves a launch, whose rank is missing.
+    const bool size_tells = launcher != Launcher::srun && std::getenv(size) != nullptr;
+    if (std::getenv(rank) == nullptr && !size_tells) continue;
+    return MpiLaunch{number(rank, size, 0), number(size, rank, 1), size};
   }
   return std::nullopt;
 }

@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <span>
 
 #include "base/ranges.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
+#include "comm/launch_variables.hpp"
 #include "executor/job/cluster.hpp"
 #include "kernels/kernel.hpp"
 #include "runner/command/commands.hpp"
@@ -44,12 +46,17 @@ Finding shm_finding(const Machine& machine) {
           true};
 }
 
+bool differs_between_tasks(std::string_view variable) {
+  const auto* const found = std::ranges::find(kLaunchVariables, variable, &LaunchVariable::name);
+  return found->says == LaunchVariable::Says::rank || found->says == LaunchVariable::Says::number;
+}
+
 /// `alone`: the job has no other tasks; else variables that differ by nature have "…" for people.
 Finding launcher_finding(bool alone) {
   std::string text;
   nlohmann::json data = nlohmann::json::object();
   for (const auto& [name, value] : launcher_variables()) {
-    const bool of_task = name.ends_with("RANK") || name.ends_with("PROCID");
+    const bool of_task = differs_between_tasks(name);
     text += (text.empty() ? "" : " ") + name + "=" + (of_task && !alone ? "…" : escaped(value));
     data[name] = value;
   }

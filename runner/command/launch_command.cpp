@@ -1,12 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "base/error.hpp"
 #include "base/process/descriptor.hpp"
+#include "comm/launch_variables.hpp"
 #include "executor/job/cluster.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/launch/agent.hpp"
@@ -17,17 +17,14 @@ namespace ferry {
 namespace {
 
 constexpr int kMostRestarts = 1'000'000;
-/// What tasks are told by the launcher and its agents.
-constexpr std::array<std::string_view, 8> kLaunchVariables = {
-    "RANK",        "WORLD_SIZE",  "LOCAL_RANK",   "LOCAL_WORLD_SIZE",
-    "MASTER_ADDR", "MASTER_PORT", "FERRY_SECRET", "FERRY_RENDEZVOUS_SERVED"};
 constexpr std::string_view kOtherWayToMeet = "FERRY_RENDEZVOUS";
 
 /// "NAME=VALUE"; a NAME alone has the value that it has here.
 std::string variable_of(const std::string& text) {
   const std::string name = text.substr(0, text.find('='));
   if (name.empty()) throw Error(Code::usage, "-x " + escaped(text) + ": no name").hint("-x NAME=VALUE");
-  if (std::find(kLaunchVariables.begin(), kLaunchVariables.end(), name) != kLaunchVariables.end())
+  const auto is_own = [&](const LaunchVariable& variable) { return variable.own && variable.name == name; };
+  if (std::ranges::any_of(kLaunchVariables, is_own))
     throw Error(Code::usage, "-x " + escaped(text) + ": ferry launch itself gives each task its " + name)
         .hint(name == "MASTER_ADDR" ? "--interface NAME" : "leave it out");
   if (name == kOtherWayToMeet)

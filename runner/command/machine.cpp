@@ -10,6 +10,7 @@
 #include "base/system/host_name.hpp"
 #include "base/system/system_file.hpp"
 #include "base/text.hpp"
+#include "comm/launch_variables.hpp"
 
 namespace ferry {
 namespace {
@@ -47,24 +48,11 @@ Machine this_machine() {
 }
 
 std::vector<std::pair<std::string, std::string>> launcher_variables() {
-  constexpr const char* kNames[] = {"OMPI_COMM_WORLD_RANK",
-                                    "OMPI_COMM_WORLD_SIZE",
-                                    "PMI_RANK",
-                                    "PMI_SIZE",
-                                    "PMIX_RANK",
-                                    "SLURM_PROCID",
-                                    "SLURM_NTASKS",
-                                    "RANK",
-                                    "WORLD_SIZE",
-                                    "LOCAL_RANK",
-                                    "MASTER_ADDR",
-                                    "MASTER_PORT",
-                                    "FERRY_RENDEZVOUS",
-                                    "FERRY_INTERFACE",
-                                    "FERRY_RENDEZVOUS_SERVED"};
   std::vector<std::pair<std::string, std::string>> found;
-  for (const char* name : kNames)
-    if (const char* value = std::getenv(name); value != nullptr) found.emplace_back(name, without_password(value));
+  for (const LaunchVariable& variable : kLaunchVariables) {
+    const char* const value = std::getenv(variable.name.data());
+    if (value != nullptr && !variable.secret) found.emplace_back(variable.name, without_password(value));
+  }
   return found;
 }
 

@@ -16,6 +16,7 @@
 #include "base/ranges.hpp"
 #include "base/system/host_name.hpp"
 #include "base/text.hpp"
+#include "comm/launch_variables.hpp"
 #include "runner/command/machine.hpp"
 #include "runner/launch/wire.hpp"
 
@@ -121,15 +122,15 @@ class Agent {
 
   static AgentTask started(const StartTasks& wanted, int local) {
     // Variables of a launcher that this one runs under would name another job.
-    static const std::vector<std::string> kOthers = {
-        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK",       "PMI_RANK", "PMI_SIZE",
-        "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS", "FERRY_RENDEZVOUS"};
+    std::vector<std::string> others{"FERRY_RENDEZVOUS"};
+    for (const LaunchVariable& variable : kLaunchVariables)
+      if (variable.by != Launcher::tcp) others.emplace_back(variable.name);
     AgentTask task;
     task.number = wanted.first + local;
     Pipe out = make_pipe(), error = make_pipe();
     ProgramStart program{.arguments = wanted.command,
                          .set = {{"RANK", std::to_string(task.number)}, {"LOCAL_RANK", std::to_string(local)}},
-                         .unset = kOthers,
+                         .unset = std::move(others),
                          .out = out.writer.get(),
                          .error = error.writer.get()};
     for (const std::string& variable : wanted.variables) {
