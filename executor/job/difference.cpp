@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -12,6 +13,8 @@ namespace ferry {
 namespace {
 
 using Hash = std::uint64_t;
+
+constexpr std::size_t kLongest = 4;  // of what escaped() makes of a byte
 
 /// Index of the first text that differs from texts[0]; texts.size() if none does.
 std::size_t first_other(const std::vector<std::string>& texts) {
@@ -35,13 +38,26 @@ std::size_t first_difference(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(at - a.begin()) / sizeof(Hash);
 }
 
+std::string digest_text(std::span<const std::byte> bytes) {
+  return " #" + hex_digest(bytes).substr(0, 8);
+}
+
+/// The digest of a value of which str() may show a part only; nothing for any other.
+std::string digest_text(const AttrValue& value) {
+  if (const auto* tensor = std::get_if<Tensor>(&value)) return digest_text(tensor->bytes());
+  if (const auto* text = std::get_if<std::string>(&value); text != nullptr && text->size() > 80 / kLongest)
+    return digest_text(std::as_bytes(std::span(*text)));
+  if (const auto* ints = std::get_if<Ints>(&value); ints != nullptr && ints->size() > 5)
+    return digest_text(std::as_bytes(std::span(*ints)));
+  if (const auto* floats = std::get_if<Floats>(&value); floats != nullptr && floats->size() > 4)
+    return digest_text(std::as_bytes(std::span(*floats)));
+  return {};
+}
+
 std::string attrs_text(const Attrs& attrs) {
   std::vector<std::string> items;
-  for (const auto& [name, value] : attrs) {
-    std::string text = escaped(name) + "=" + escaped(str(value), 120);
-    if (const auto* tensor = std::get_if<Tensor>(&value)) text += " #" + hex_digest(tensor->bytes()).substr(0, 8);
-    items.push_back(std::move(text));
-  }
+  for (const auto& [name, value] : attrs)
+    items.push_back(escaped(name) + "=" + escaped(str(value), 120) + digest_text(value));
   return items.empty() ? "" : " {" + join(items, ", ") + "}";
 }
 
@@ -49,8 +65,10 @@ std::string op_text(const Graph& graph, const Op& op) {
   std::vector<std::string> inputs;
   for (const ValueId input : op.inputs()) inputs.push_back(graph.value_name(input));
   for (const OpId earlier : op.after()) inputs.push_back("after " + std::string(graph.op(earlier).name()));
-  std::string text = std::string(op.def().name) + " '" + escaped(op.name()) + "' (" + escaped(join(inputs, ", "), 400) +
-                     ")" + attrs_text(op.attrs());
+  const std::string all = join(inputs, ", ");
+  std::string text = std::string(op.def().name) + " '" + escaped(op.name()) + "' (" + escaped(all, 400) +
+                     (all.size() > 400 / kLongest ? digest_text(std::as_bytes(std::span(all))) : "") + ")" +
+                     attrs_text(op.attrs());
   for (int i = 0; i < op.outputs(); ++i) text += " " + graph.type(op.output(i)).str();
   const Annotation& where = op.annotation();
   if (!where.device.empty()) text += " on " + where.device.str();

@@ -209,6 +209,10 @@ def case_043_graphs_differ():
     other = two_files(one, write("other.pbtxt", add("/task:0", "/task:1", "/task:0", third=4)))
     expect(other, 4, "the tasks have different graphs", "first difference, in task 1:", "task 0 has Constant 'a'", "[1 2 3]",
            "task 1 has Constant 'a'", "[1 2 4]", "model.cpp:1")
+    shared = "x" * 130
+    labels = [write(f"label_{last}.pbtxt", graph(op("a", "Constant", attrs=ints([1])), op(
+        "b", "Print", ["a"], attrs=f'attr {{ name: "label" string: "{shared}{last}" }}'), fetches=["b"])) for last in "pq"]
+    expect(two_files(*labels), 4, "the tasks have different graphs", "task 0 has Print 'b'", "task 1 has Print 'b'")
     foreign = two_files(one, write("foreign.pbtxt", graph(op("x", "Constant", attrs=ints([1])), fetches=["x"])))
     expect(foreign, 4, "the tasks have different graphs", "task 0 has Constant 'a'", "task 1 has Constant 'x'")
     return None
