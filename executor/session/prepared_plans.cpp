@@ -81,19 +81,29 @@ void PreparedPlans::compare(const PlanCache::Planned& planned) {
   });
 }
 
-std::vector<PlanCache::Shared> PreparedPlans::candidates(const Graph& graph, const Agreed& agreed) {
+PreparedPlans::Candidates PreparedPlans::candidates(const Graph& graph, const Agreed& agreed) {
   std::vector<BucketBytes> sizes{bucket_bytes_};
   sizes.insert(sizes.end(), std::begin(kSizes), std::end(kSizes));
-  std::vector<PlanCache::Shared> found;
+  Candidates found;
+  std::optional<Error> first_refusal;
   for (const BucketBytes& size : sizes) {
-    PlanCache::Shared planned = plans_.get(key_of(graph, agreed), graph, agreed.signature, size);
-    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& other) {
+    PlanCache::Shared planned;
+    try {
+      planned = plans_.get(key_of(graph, agreed), graph, agreed.signature, size);
+    } catch (const Error& error) {
+      if (error.code() != Code::plan) throw;
+      if (!first_refusal) first_refusal = error;
+      ++found.refused;
+      continue;
+    }
+    const bool known = std::any_of(found.plans.begin(), found.plans.end(), [&](const auto& other) {
       return same_messages(planned->result.plan, other->result.plan);
     });
     if (known) continue;
     compare(*planned);
-    found.push_back(std::move(planned));
+    found.plans.push_back(std::move(planned));
   }
+  if (found.plans.empty()) throw Error(*first_refusal);
   return found;
 }
 

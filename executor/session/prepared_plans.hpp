@@ -36,9 +36,13 @@ class PreparedPlans {
   [[nodiscard]] std::shared_ptr<Prepared> of(const Graph& graph, const Agreed& agreed);
   /// The only plan of a PlanSession.
   [[nodiscard]] std::shared_ptr<Prepared> of(const PlanCache::Shared& planned);
+  struct Candidates {
+    std::vector<PlanCache::Shared> plans;  ///< at least one
+    int refused = 0;                       ///< bucket sizes with which there is no plan
+  };
   /// The request's plans with several bucket sizes, the session's own first; of plans that send the same messages only
-  /// the first.
-  [[nodiscard]] std::vector<PlanCache::Shared> candidates(const Graph& graph, const Agreed& agreed);
+  /// the first. Sizes whose plans are refused, as over the budget, are left out; Error(plan) if all are.
+  [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
   /// Makes all plans have that bucket size from now on, and forgets the others.
   void use(BucketBytes bucket_bytes);
   /// The request's key in PlanCache. It marks graphs without entries, such as those that restore variables, apart.

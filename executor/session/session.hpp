@@ -117,6 +117,7 @@ struct Tuned {
   };
   std::vector<Size> sizes;  ///< the session's own first, then one for each plan that sends other messages
   std::size_t chosen = 0;   ///< index in `sizes`
+  int refused = 0;          ///< how many sizes, maybe the own, are left out: no plan with them fits budget and memory
 };
 
 /// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a call during

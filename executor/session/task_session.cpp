@@ -194,9 +194,10 @@ void TaskSession::check_variables() {
 
 Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const TuneOptions& options) {
   const Agreed agreed = agree_on(graph, request);
-  initialise(graph, agreed.signature, 0);
   const auto candidates = plans_.candidates(graph, agreed);
-  Tuned tuned = tuner_.tune(candidates, next_step_[agreed.request], request.feeds, options);
+  initialise(graph, agreed.signature, 0);
+  Tuned tuned = tuner_.tune(candidates.plans, next_step_[agreed.request], request.feeds, options);
+  tuned.refused = candidates.refused;
   plans_.use(tuned.sizes[tuned.chosen].bucket_bytes);
   return tuned;
 }

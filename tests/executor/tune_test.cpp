@@ -187,6 +187,29 @@ TEST_CASE("tune measures nothing where no sums can share a message") {
   CHECK(clock.measured() == 0);
 }
 
+TEST_CASE("tune leaves out the sizes whose plans go over the budget, and fails only if all do") {
+  const std::int64_t few = [] {
+    Training training;
+    Session session(training.graph, two_tasks());
+    static_cast<void>(session.run(training.request));
+    return messages(session.stats());
+  }();
+  for (const std::optional<std::int64_t> own : {std::optional<std::int64_t>(), std::optional<std::int64_t>(0)}) {
+    Training training;
+    training.graph.budget({.messages = few});
+    Session session(training.graph, two_tasks(), with_buckets(own));
+    WoundClock clock({});
+    const Tuned tuned = session.tune(training.request, {.clock = &clock});
+    REQUIRE(tuned.sizes.size() == 1);
+    CHECK(tuned.refused > 0);
+    CHECK(session.run(training.request)[0].defined());
+  }
+  Training training;
+  training.graph.budget({.messages = few - 1});
+  Session session(training.graph, two_tasks());
+  CHECK_THROWS_WITH_AS(static_cast<void>(session.tune(training.request)), doctest::Contains("its budget is"), Error);
+}
+
 TEST_CASE("tune refuses what cannot be measured, and the session stays usable") {
   Training training;
   Session session(training.graph, two_tasks());

@@ -15,4 +15,13 @@ TEST_CASE("--tune tells where there is nothing to tune") {
   CHECK(tuning_text({{{std::nullopt, 0}}, 0}) == "--tune: no values of the step can share messages");
 }
 
+TEST_CASE("--tune tells how many sizes it left out, over the budget") {
+  CHECK(
+      tuning_text({{{std::nullopt, 0.001}, {0, 0.002}}, 0, 1}) ==
+      "--tune: a step takes 1 ms with buckets as the links suggest; 2 ms with each value alone; 1 size left out, over "
+      "the budget or the memory");
+  CHECK(tuning_text({{{std::nullopt, 0}}, 0, 7}) ==
+        "--tune: of the sizes of messages only buckets as the links suggest fits the budget and the memory");
+}
+
 }  // namespace ferry
