@@ -83,6 +83,7 @@ const PlanResult& TaskSession::plan(const Graph& graph, const RunRequest& reques
 
 std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& request) {
   const Agreed agreed = agree_on(graph, request);
+  static_cast<void>(plans_.of(graph, agreed));  // so that what is refused is refused before anything runs
   initialise(graph, agreed.signature, 0);
   return run_steps(graph, agreed, request);
 }

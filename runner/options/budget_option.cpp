@@ -9,8 +9,19 @@
 namespace ferry {
 namespace {
 
-std::int64_t bytes_from(std::string_view name, std::string_view text) {
-  return text == "0" ? 0 : static_cast<std::int64_t>(byte_count(name, text));
+constexpr const char* kExample = "for example --budget bytes=10MB,messages=100,memory=1GB";
+
+/// Of bytes, or of messages. `item`: what was given, as "bytes=10MB", for the error.
+std::int64_t limit_in(std::string_view item, bool of_messages, std::string_view text) {
+  if (text == "0") return 0;
+  try {
+    if (of_messages) return whole_number("", text, std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
+    return static_cast<std::int64_t>(byte_count("", text));
+  } catch (const Error&) {
+    throw Error(Code::usage, "--budget " + escaped(item) + ": not " +
+                                 (of_messages ? "a number of messages, 0 or more" : "a number of bytes, 0 or more"))
+        .hint(kExample);
+  }
 }
 
 void read_budget(const std::string& text, Budget& budget) {
@@ -22,13 +33,9 @@ void read_budget(const std::string& text, Budget& budget) {
                                                : what == "memory"   ? &budget.memory
                                                                     : nullptr;
     if (equals == std::string_view::npos || limit == nullptr)
-      throw Error(Code::usage, "--budget " + escaped(item) + ": expected bytes=, messages= or memory=")
-          .hint("for example --budget bytes=10MB,messages=100,memory=1GB");
+      throw Error(Code::usage, "--budget " + escaped(item) + ": expected bytes=, messages= or memory=").hint(kExample);
     if (*limit) throw Error(Code::usage, "--budget: " + std::string(what) + " is given twice");
-    const std::string name = "--budget " + std::string(what);
-    const std::string_view number = trimmed(item.substr(equals + 1));
-    *limit = what == "messages" ? whole_number(name, number, std::int64_t{0}, std::numeric_limits<std::int64_t>::max())
-                                : bytes_from(name, number);
+    *limit = limit_in(trimmed(item), what == "messages", trimmed(item.substr(equals + 1)));
   }
 }
 

@@ -19,6 +19,7 @@
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
 #include "tests/support/throws.hpp"
 
@@ -61,6 +62,17 @@ Tensor pair() {
 }
 
 }  // namespace
+
+TEST_CASE("a plan that goes over the budget is refused before initial values are computed") {
+  Graph g;
+  const Value beyond = cast(uniform(g, {1}, 5, 6), DType::int32);
+  const Value w = g.variable("w", gather(g.constant(pair()), beyond));  // an error, if it is computed
+  g.budget({.memory = 1});
+  Session session(g, tasks(1));
+  const Error error = error_of_run(session, request(w + w, {}));
+  CHECK(error.code() == Code::plan);
+  CHECK(error.text().find("its budget is 1 byte") != std::string::npos);
+}
 
 TEST_CASE("the type of a feed is enough for a plan, but not for a run") {
   Graph g;

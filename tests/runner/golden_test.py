@@ -44,6 +44,7 @@ COMMANDS = {
     "add_over_memory": ["explain", ADD, "--tasks", "3", "--budget", "memory=100,messages=3,bytes=36"],
     "data_parallel_over_bytes": ["check", PARALLEL, "--tasks", "2", "--budget", "bytes=0"],
     "budget_misread": ["run", ADD, "--budget", "byte=100"],
+    "budget_below_zero": ["run", ADD, "--budget", "messages=100,bytes=-1"],
     "add_diff_none": ["plan", ADD, "--tasks", "3", "--threads", "1", "--diff", "add.plan"],
     "add_diff": ["plan", ADD, "--tasks", "3", "--threads", "1", "--devices", "rules.txt", "--diff", "add.plan"],
     "add_diff_json": ["plan", ADD, "--tasks", "4", "--threads", "1", "--diff", "add.plan", "--json"],
