@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -266,14 +268,27 @@ std::string normal_path(const std::string& path) {
   return normal;
 }
 
-bool same_file(const std::string& one, const std::string& other) {
-  std::error_code error;
-  return std::filesystem::equivalent(one, other, error) || normal_path(one) == normal_path(other);
-}
-
 FileSystem& local_files() {
   static LocalFiles files;
   return files;
+}
+
+std::string file_identity(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  const auto number = [](const struct stat& of) { return std::to_string(of.st_dev) + ":" + std::to_string(of.st_ino); };
+  if (path.empty()) return {};
+  std::string at = path;
+  struct stat found {};
+  for (int links = 0; links < kMostLinks; ++links) {
+    if (::stat(at.c_str(), &found) == 0) return S_ISREG(found.st_mode) ? number(found) : std::string();
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = ::readlink(at.c_str(), target.data(), target.size());
+    if (size <= 0) break;  // a link to a file that is still to be made is followed
+    const std::string next(target.data(), static_cast<std::size_t>(size));
+    at = next.front() == '/' ? next : folder_of(at) + "/" + next;
+  }
+  if (::stat(folder_of(at).c_str(), &found) != 0) return {};
+  return number(found) + "/" + at.substr(at.rfind('/') + 1);  // without a slash, all of it
 }
 
 }  // namespace ferry

@@ -89,8 +89,9 @@ class FileSystem {
 /// links are not followed.
 [[nodiscard]] std::string normal_path(const std::string& path);
 
-/// Whether both name the same file or folder of this machine, also through links; names of what is not there are
-/// compared as normal paths.
-[[nodiscard]] bool same_file(const std::string& one, const std::string& other);
+/// A text that all paths of one regular file have in common, through links; it may be of a file that is still to be
+/// made. Empty for an empty path, for what is no regular file, such as a terminal, pipe or folder, and where there is
+/// no folder for the file.
+[[nodiscard]] std::string file_identity(const std::string& path);
 
 }  // namespace ferry

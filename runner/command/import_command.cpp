@@ -18,6 +18,9 @@ struct ImportOptions : JobOptions {
 int import(const ImportOptions& options) {
   if (!is_onnx_file(options.from))
     throw Error(Code::usage, escaped(options.from) + ": only ONNX models (.onnx) are imported");
+  std::vector<GivenFile> read = files_read(options);
+  read.push_back({"", options.from});
+  require_apart(read, {{"OUT", options.to}});
   const LoadedGraph loaded = load_any_graph(options.from, options, parse_shapes(options.shapes));
   save_graph(*loaded.graph, options.to);
   print(escaped(options.to) + ": " + plural(loaded.graph->size(), "op") + "\n");

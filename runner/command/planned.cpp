@@ -117,7 +117,11 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
 CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
   return app
       .add_option_function<std::string>(
-          "--cluster", [&options](const std::string& path) { options.cluster.elsewhere = read_cluster(path); },
+          "--cluster",
+          [&options](const std::string& path) {
+            options.cluster_file = path;
+            options.cluster.elsewhere = read_cluster(path);
+          },
           "Plans for the hosts, tasks and links that a file describes, which need not be here")
       ->type_name("CLUSTER.pbtxt");
 }

@@ -4,6 +4,7 @@
 #include "base/files/files.hpp"
 #include "base/text.hpp"
 #include "runner/command/commands.hpp"
+#include "runner/files/written_files.hpp"
 #include "runner/report/report_page.hpp"
 #include "runner/report/run_report.hpp"
 
@@ -26,7 +27,10 @@ ReportedRun read_run(const std::string& file) {
 }
 
 int write_report(const ReportOptions& options) {
-  check_report_file("--out", options.out, options.files);
+  check_report_file("--out", options.out);
+  std::vector<GivenFile> read;
+  for (const std::string& file : options.files) read.push_back({"", file});
+  require_apart(read, {{"--out", options.out}});
   std::vector<ReportedRun> runs;
   for (const std::string& file : options.files) runs.push_back(read_run(file));
   local_files().write(options.out, report_page(runs));

@@ -13,7 +13,7 @@ void add_run_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "Runs a graph file over tasks");
   auto options = std::make_shared<RunOptions>();
   command
-      ->add_option("FILE", options->graph_file,
+      ->add_option("FILE", options->file,
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), or a plan that ferry plan --save wrote (.plan)")
       ->required();
   add_run_options(*command, *options);
@@ -32,8 +32,8 @@ void add_run_command(CLI::App& app, Action& action) {
     ferry run model.pb --epochs 3 --check-numerics   which op, step and line made the first NaN)");
   command->callback([&action, options] {
     action = [options] {
-      if (is_plan_file(options->graph_file)) return run_plan(options->graph_file, *options);
-      LoadedGraph loaded = load_any_graph(options->graph_file, *options);
+      if (is_plan_file(options->file)) return run_plan(*options);
+      LoadedGraph loaded = load_any_graph(options->file, *options);
       options->feeds = std::move(loaded.feeds);
       return run_graph(*loaded.graph, *options);
     };

@@ -35,6 +35,27 @@ SessionOptions session_options(const JobOptions& options) {
   return result;
 }
 
+std::vector<GivenFile> files_read(const JobOptions& options) {
+  std::vector<GivenFile> files{{"--devices", options.device_rules}, {"--cluster", options.cluster_file}};
+  for (const std::string& feed : options.feeds)
+    if (const std::size_t equals = feed.find('='); equals != std::string::npos)
+      files.push_back({"--feed", feed.substr(equals + 1)});
+  return files;
+}
+
+void require_apart(const RunOptions& options, const std::vector<std::string>& data) {
+  std::vector<GivenFile> read = files_read(options);
+  read.push_back({"", options.file});
+  if (!options.data.empty())
+    for (const std::string& path : data) read.push_back({"--data", options.data + "/" + path});
+  require_apart(read, {{"--save-plan", options.save_plan},
+                       {"--flight-recorder", options.flight_recorder},
+                       {"--trace", options.trace},
+                       {"--metrics", options.metrics},
+                       {"--stats", options.stats},
+                       {"--report", options.report}});
+}
+
 bool places_ops(const JobOptions& options) {
   return options.device != "auto" && !options.cluster.simulated;
 }

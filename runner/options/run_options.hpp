@@ -9,6 +9,7 @@
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/user_ops.hpp"
+#include "runner/files/written_files.hpp"
 
 namespace CLI {
 class App;
@@ -26,6 +27,7 @@ struct JobOptions {
   std::vector<std::string> dims;  ///< "batch=4"
   std::string device = "auto";    ///< auto, cpu, gpu, sim, sim:SEED
   std::string device_rules;       ///< file for apply_device_rules
+  std::string cluster_file;       ///< file that cluster.elsewhere was read from
   bool soft_placement = false;
   Budget budget;  ///< for apply_budget
   ClusterOptions cluster;
@@ -34,6 +36,7 @@ struct JobOptions {
 };
 
 struct RunOptions : JobOptions {
+  std::string file;        ///< that the graph or plan is read from; empty: the program makes the graph
   std::string out;         ///< folder for the fetches as NAME.npy; empty: they are printed
   std::int64_t steps = 0;  ///< 0: as many as `epochs` take, or one
   std::int64_t epochs = 0;
@@ -42,7 +45,6 @@ struct RunOptions : JobOptions {
   std::string model, save;
   std::uint64_t seed = 0;
   std::string data, flight_recorder, trace, stats, metrics, tensorboard, report;
-  std::string graph_file;  ///< what is run; empty in a program, which makes its graph itself
   bool tune = false;
   std::string save_plan;
   std::string checkpoint;        ///< folder; empty: none are saved
@@ -59,6 +61,12 @@ struct RunOptions : JobOptions {
 /// The options that Session takes, from those of the job. They point to kernels and ops in `options.ops`, which must
 /// stay alive.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
+
+/// The files that a job with these options reads, besides the graph.
+[[nodiscard]] std::vector<GivenFile> files_read(const JobOptions& options);
+/// Error(usage) when a run would write over a file that it reads (`data` are those of the graph's data ops, below the
+/// folder --data), or one file twice. Before anything runs.
+void require_apart(const RunOptions& options, const std::vector<std::string>& data);
 
 /// Whether --device only says where ops go, which a plan has decided: a simulated one also says what a task's GPUs are.
 [[nodiscard]] bool places_ops(const JobOptions& options);

@@ -156,4 +156,14 @@ DataSize data_of(const Graph& graph, const Selection& selection) {
   return size;
 }
 
+std::vector<std::string> data_files(const Graph& graph) {
+  std::vector<std::string> files;
+  for (OpId id = 0; id < graph.size(); ++id)
+    if (const AttrValue* path = graph.op(id).attrs().find("path"); path != nullptr)
+      if (const auto* text = std::get_if<std::string>(path)) files.push_back(*text);
+  for (std::uint32_t i = 0; i < graph.subgraphs(); ++i)
+    for (std::string& file : data_files(graph.subgraph({i}))) files.push_back(std::move(file));
+  return files;
+}
+
 }  // namespace ferry

@@ -39,4 +39,7 @@ struct DataSize {
 };
 [[nodiscard]] DataSize data_of(const Graph& graph, const Selection& selection);
 
+/// The files that the graph's data ops read, bodies of loops and branches included, as paths below the data folder.
+[[nodiscard]] std::vector<std::string> data_files(const Graph& graph);
+
 }  // namespace ferry

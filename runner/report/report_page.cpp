@@ -43,7 +43,7 @@ std::string report_page(const std::vector<ReportedRun>& runs) {
   return page + "<script>\n" + std::string(kPageScript) + "</script>\n</html>\n";
 }
 
-void check_report_file(std::string_view option, const std::string& file, const std::vector<std::string>& read) {
+void check_report_file(std::string_view option, const std::string& file) {
   const std::string given = std::string(option) + " " + in_quotes(file);
   const std::size_t slash = file.rfind('/');
   if (slash != std::string::npos && !local_files().is_folder(file.substr(0, slash + 1)))
@@ -51,10 +51,6 @@ void check_report_file(std::string_view option, const std::string& file, const s
   if (local_files().is_folder(file))
     throw Error(Code::file, given + ": this is a folder")
         .hint(std::string(option) + " " + escaped(normal_path(file)) + "/run.html");
-  for (const std::string& other : read)
-    if (same_file(file, other))
-      throw Error(Code::usage, given + ": this file is read, and would be overwritten")
-          .hint("give another name, such as " + std::string(option) + " report.html");
 }
 
 bool is_report_page(std::string_view text) {

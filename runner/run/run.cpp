@@ -39,7 +39,7 @@ class Run {
     if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
     selection_.request.fetch_to = options_.fetch_to;
     if (eval_) eval_->request.fetch_to = options_.fetch_to;
-    if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report, {options_.graph_file});
+    if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
     if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
   }
 
@@ -222,6 +222,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
 int run_graph(Graph& graph, const RunOptions& options) {
   if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
   apply_budget(graph, options.budget);
+  require_apart(options, data_files(graph));
   in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
   return 0;
 }

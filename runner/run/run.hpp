@@ -12,9 +12,9 @@ namespace ferry {
 /// or throws Error after telling the other tasks.
 [[nodiscard]] int run_graph(Graph& graph, const RunOptions& options);
 
-/// Runs a plan that `ferry plan --save` wrote, on as many tasks as it was made for. As run_graph; Error(usage) for
-/// options that only a graph can follow.
-[[nodiscard]] int run_plan(const std::string& file, const RunOptions& options);
+/// Runs the plan in options.file, which `ferry plan --save` wrote, on as many tasks as it was made for. As run_graph;
+/// Error(usage) for options that only a graph can follow.
+[[nodiscard]] int run_plan(const RunOptions& options);
 
 /// "c = [11 22 33]  int32[3]".
 [[nodiscard]] std::string result_line(std::string_view name, const Tensor& value);

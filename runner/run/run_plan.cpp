@@ -40,6 +40,15 @@ void refuse_options_of_graphs(const RunOptions& options) {
     if (is_given) refuse(name, "run the graph's file: it is planned when it starts");
 }
 
+/// The files that the plan's data ops read, below the data folder.
+std::vector<std::string> data_files(const Plan& plan) {
+  std::vector<std::string> files;
+  for (const Attrs& attrs : plan.attrs)
+    if (const AttrValue* path = attrs.find("path"); path != nullptr)
+      if (const auto* text = std::get_if<std::string>(path)) files.push_back(*text);
+  return files;
+}
+
 /// The index in the plan of each wanted fetch; all fetches when none is named.
 std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std::string>& lists) {
   std::vector<std::string> known;
@@ -89,7 +98,7 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
   for_session.data_folder = options.data;
   for_session.trace_file = options.trace;
   for_session.flight_recorder = options.flight_recorder;
-  if (is_main && !options.report.empty()) check_report_file("--report", options.report, {options.graph_file});
+  if (is_main && !options.report.empty()) check_report_file("--report", options.report);
   RunReport run_report(started_as());
   std::string trace;
   if (!options.report.empty()) for_session.on_trace = [&](std::string_view text) { trace = text; };
@@ -133,9 +142,10 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
 
 }  // namespace
 
-int run_plan(const std::string& file, const RunOptions& options) {
+int run_plan(const RunOptions& options) {
   refuse_options_of_graphs(options);
-  Plan plan = read_plan(local_files(), file);
+  Plan plan = read_plan(local_files(), options.file);
+  require_apart(options, data_files(plan));
   const JobOptions job = job_for(plan, options);
   in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), options); });
   return 0;

@@ -60,16 +60,22 @@ void put(const std::string& path, std::string_view text) {
 
 TEST_SUITE_BEGIN("base/files");
 
-TEST_CASE("two names are of the same file through links too, and of what is not there by their text") {
+TEST_CASE("a file is known by all of its paths, also when it is still to be made") {
   const test::TempFolder folder;
-  local_files().write(folder / "a", std::string_view("x"));
-  local_files().write(folder / "b", std::string_view("x"));
-  std::filesystem::create_symlink(folder / "a", folder / "link");
-  CHECK(same_file(folder / "a", folder / "link"));
-  CHECK(same_file(folder / "a", folder / "./a"));
-  CHECK_FALSE(same_file(folder / "a", folder / "b"));
-  CHECK(same_file("none/x", "none//y/../x"));
-  CHECK_FALSE(same_file("none/x", "none/y"));
+  local_files().write(folder / "one", "1");
+  std::filesystem::create_symlink("one", folder / "soft");
+  std::filesystem::create_hard_link(folder / "one", folder / "hard");
+  std::filesystem::create_symlink("none", folder / "dangling");
+  const std::string one = file_identity(folder / "one");
+  CHECK_FALSE(one.empty());
+  for (const char* same : {"soft", "hard", "./one"}) CHECK(file_identity(folder / same) == one);
+  const std::string none = file_identity(folder / "none");
+  CHECK_FALSE(none.empty());
+  CHECK(none != one);
+  CHECK(file_identity(folder / "dangling") == none);
+  CHECK(file_identity(folder / "other") != none);
+  for (const std::string& unknown : {std::string(), std::string("/dev/null"), folder.path(), folder / "no/one"})
+    CHECK(file_identity(unknown).empty());
 }
 
 TEST_CASE("files: what is written is read back") {

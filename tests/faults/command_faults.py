@@ -537,6 +537,40 @@ def catches(pid, sig):
     return False
 
 
+def case_outputs_over_inputs_and_each_other():
+    """Told by the file, not by its path: through links, and of a file that is still to be made."""
+    graph_file, feed, rules = write("fed.pbtxt", FED), write("f4.npy", npy("<f4", (2, 3), bytes(24))), write("rules.txt", "y /task:0\n")
+    for name, how in ("soft", os.symlink), ("hard", os.link):
+        how(graph_file, FOLDER / name)
+    os.symlink("to_be_made", FOLDER / "dangling")
+    words = ["run", graph_file, "--feed", f"x={feed}", "--devices", rules]
+    one = str(FOLDER / "one.json")
+    for option in "--stats", "--trace", "--metrics", "--flight-recorder":
+        for path, is_what in (graph_file, "fed.pbtxt"), (str(FOLDER / "soft"), "fed.pbtxt"), (str(FOLDER / "hard"), "fed.pbtxt"), (feed, "--feed "), (
+                rules, "--devices "):
+            expect(run(*words, option, path), 2, f"error: {option} {path}: the same file as ", is_what, "another file for " + option)
+        other = "--trace" if option == "--stats" else "--stats"
+        expect(run(*words, option, one, other, str(FOLDER / "." / "one.json")), 2, "the same file as")
+    expect(run(*words, "--stats", str(FOLDER / "dangling"), "--trace", str(FOLDER / "to_be_made")), 2, "the same file as")
+    expect(run("plan", graph_file, "--svg", graph_file), 2, f"--svg {graph_file}: the same file as {graph_file}")
+    plan = str(FOLDER / "apart.plan")
+    expect(run("plan", graph_file, "--save", plan, "--svg", plan), 2, "the same file as")
+    expect(run("plan", graph_file, "--save", plan), 0)
+    expect(run("plan", graph_file, "--save", plan, "--diff", plan), 0)
+    expect(run("run", plan, "--feed", f"x={feed}", "--stats", plan), 2, "the same file as")
+    data = FOLDER / "data"
+    data.mkdir()
+    (data / "a.csv").write_text("1\n")
+    rows = graph(op("x", "ReadCsv", attrs='attr { name: "dtype" dtype: FLOAT32 } attr { name: "path" string: "a.csv" } attr { name: "shape" '
+                    'shape { dim { size: 1 } dim { size: 1 } } } attr { name: "skip" int: 0 }'), fetches=["x"])
+    words_of_data = ["run", write("rows.pbtxt", rows), "--data", str(data)]
+    expect(run(*words_of_data), 0)
+    expect(run(*words_of_data, "--trace", str(data / "a.csv")), 2, "the same file as --data")
+    if one in map(str, FOLDER.iterdir()) or Path(graph_file).read_text() != FED or (data / "a.csv").read_text() != "1\n":
+        raise Failed("a file was written")
+    expect(run(*words, "--stats", "/dev/null", "--trace", "/dev/null"), 0)
+
+
 def case_083_stdout_closed():
     reader, writer = os.pipe()
     os.close(reader)
