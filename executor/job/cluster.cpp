@@ -6,9 +6,12 @@
 #include <exception>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/blob.hpp"
+#include "base/net/socket.hpp"
 #include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -24,6 +27,8 @@ namespace ferry {
 namespace {
 
 /// What a task tells the others about itself.
+constexpr std::chrono::seconds kToDecline{10};  // for the others to come and hear why there is no job
+
 struct Introduction {
   std::string host_name, proof, mask;
   bool whole_machine = true;
@@ -33,6 +38,12 @@ struct Introduction {
   int gpus = 0;
   std::uint64_t gpu_memory_bytes = 0;
   std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to, ascending
+  std::optional<Error> problem;     ///< why it cannot take part in the job
+};
+
+/// A problem for which no job is formed.
+struct JobProblem : Error {
+  explicit JobProblem(Error error) : Error(std::move(error)) {}
 };
 
 Introduction introduce(const ClusterOptions& options, const std::optional<DeviceLibrary>& devices) {
@@ -46,7 +57,8 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
                   .threads = options.threads,
                   .memory_bytes = options.memory_bytes,
                   .host_memory_bytes = host_memory_bytes(),
-                  .lends = {}};
+                  .lends = {},
+                  .problem = {}};
   if (devices) {
     check_device_table(*devices->table);
     const char* why = "it does not say why";
@@ -61,6 +73,8 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
 std::string packed(const Introduction& task, const ClusterOptions& options) {
   return BlobWriter()
       .add(build_text())
+      .add(static_cast<int>(task.problem ? task.problem->code() : Code::ok))
+      .add(task.problem ? task.problem->text() : "")
       .add(task.host_name)
       .add(task.proof)
       .add(task.mask)
@@ -87,6 +101,9 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   BlobReader reader(bytes);
   static_cast<void>(reader.text());
   Introduction task;
+  const auto code = static_cast<Code>(reader.number());
+  const std::string_view problem = reader.text();
+  if (code != Code::ok) task.problem.emplace(code, std::string(problem));
   task.host_name = reader.text();
   task.proof = reader.text();
   task.mask = reader.text();
@@ -179,14 +196,50 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
   return topology;
 }
 
+/// Throws, on all tasks, the first problem that one has. It is printed once where the launcher brings together what all
+/// print.
+void require_no_problem(const std::vector<Introduction>& tasks, Transport& end, const Deadline& deadline) {
+  const auto first = std::ranges::find_if(tasks, [](const Introduction& task) { return task.problem.has_value(); });
+  if (first == tasks.end()) return;
+  try {  // whoever leaves must not be missed by one that has not heard of the problem
+    static_cast<void>(end.exchange("", deadline));
+  } catch (const Error&) {
+  }
+  const int self = end.task();
+  const auto number = static_cast<int>(first - tasks.begin());
+  const bool alike = tasks[static_cast<std::size_t>(self)].problem &&
+                     tasks[static_cast<std::size_t>(self)].problem->text() == first->problem->text();
+  const OutputOfLaunch output = output_of_launch();
+  JobProblem problem(alike || output != OutputOfLaunch::apart
+                         ? *first->problem
+                         : Error(first->problem->code(), "task " + std::to_string(number) + " on " +
+                                                             escaped(first->host_name) +
+                                                             " cannot take part: " + first->problem->text()));
+  if (number != self && output != OutputOfLaunch::apart) problem.told_elsewhere();
+  throw JobProblem(problem);
+}
+
+/// Why this task cannot be in a job with these options.
+std::optional<Error> problem_of(const ClusterOptions& options) {
+  try {
+    if (!options.interface.empty()) static_cast<void>(net::interface_address(options.interface));
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
 /// Exchanges the introductions of all processes; `end` is this one's transport.
 std::vector<Introduction> introductions(Transport& end, const Introduction& me, const ClusterOptions& options) {
-  const auto all = end.exchange(packed(me, options), Deadline(system_clock(), options.deadline));
+  const Deadline deadline(system_clock(), options.deadline);
+  const auto all = end.exchange(packed(me, options), deadline);
   require_one_build(all);
   std::vector<Introduction> tasks;
+  std::vector<Common> commons(all.size());
+  for (std::size_t t = 0; t < all.size(); ++t) tasks.push_back(unpacked(all[t], commons[t]));
+  require_no_problem(tasks, end, deadline);
   for (std::size_t t = 0; t < all.size(); ++t) {
-    Common common;
-    tasks.push_back(unpacked(all[t], common));
+    const Common& common = commons[t];
     const auto differ = [&](const std::string& option, const std::string& here, const std::string& there) {
       return Error(Code::usage, option + " differs: " + here + " here, " + there + " on task " + std::to_string(t))
           .hint("give all tasks the same options");
@@ -230,6 +283,20 @@ void find_lends(const std::vector<std::unique_ptr<Transport>>& local, std::vecto
   }
 }
 
+/// Returns f(), in which this task meets the others. It does not repeat what another one has said, which failed before
+/// all had met.
+template <class F>
+auto hearing(Transport& end, F f) {
+  try {
+    return f();
+  } catch (Error& error) {
+    const std::optional<Failure> failure = end.failure();
+    const bool said = failure && failure->said && failure->task != end.task();
+    if (said && output_of_launch() != OutputOfLaunch::apart) error.told_elsewhere();
+    throw;
+  }
+}
+
 /// Makes the tasks look as if they were spread over so many hosts.
 void spread(std::vector<Introduction>& tasks, int hosts) {
   const auto count = static_cast<int>(tasks.size());
@@ -255,7 +322,22 @@ void number_log(int task) {
   if (output_of_launch() != OutputOfLaunch::numbered) log_task(task);
 }
 
-std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
+/// This process's end of the job that a launcher started.
+std::vector<std::unique_ptr<Transport>> launched_transports(Launch launch, const ClusterOptions& options) {
+  if (launch.processes > 1) number_log(launch.task);  // also for what is said while the job is formed
+  const int relay_and_tasks = options.invariant > launch.processes ? 2 + (options.invariant - 1) / launch.processes : 1;
+  const int threads = std::max(options.threads, relay_and_tasks);
+  launch.tcp.threads = threads;
+  auto between = launch.by == Launch::By::tcp ? tcp_transport(launch.tcp)
+                                              : mpi_transport({.threads = threads, .deadline = options.deadline});
+  std::vector<std::unique_ptr<Transport>> local;
+  local.push_back(shared_memory_transport(std::move(between), threads, options.deadline));
+  return local;
+}
+
+/// `problem`: why this task cannot take part, which is all that it has to tell the others.
+std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options,
+                                       std::optional<Error> problem = {}) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
   state->devices = devices_of(options);
@@ -270,17 +352,19 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
     FERRY_ASSERT(local.size() == 1, "a process has one task of a job, or all");
     for (int task = 0; task < processes; ++task)
       if (task != local[0]->task() && local[0]->lends(task)) me.lends.push_back(task);
-    tasks = introductions(*local[0], me, options);
+    me.problem = problem ? std::move(problem) : problem_of(options);
+    tasks = hearing(*local[0], [&] { return introductions(*local[0], me, options); });
   }
   if (options.invariant > 0) tasks = shared_out(tasks, options.invariant);
   if (processes > 1)
-    state->watch =
-        std::make_unique<Watch>(Watch::Job{.processes = processes_of(static_cast<int>(tasks.size()), processes),
-                                           .self = local[0]->task(),
-                                           .deadline = options.deadline,
-                                           .interface = options.interface,
-                                           .gathered = output_of_launch() != OutputOfLaunch::apart},
-                                *local[0], Deadline(system_clock(), options.deadline));
+    state->watch = hearing(*local[0], [&] {
+      return std::make_unique<Watch>(Watch::Job{.processes = processes_of(static_cast<int>(tasks.size()), processes),
+                                                .self = local[0]->task(),
+                                                .deadline = options.deadline,
+                                                .interface = options.interface,
+                                                .gathered = output_of_launch() != OutputOfLaunch::apart},
+                                     *local[0], Deadline(system_clock(), options.deadline));
+    });
   FERRY_ASSERT(local.size() == 1 || local.size() == tasks.size(), "a process has one task of a job, or all");
   if (local.size() == 1 && local[0]->tasks() < static_cast<int>(tasks.size())) {
     HostedTasks hosted = host_tasks(std::move(local[0]), options.invariant);
@@ -312,6 +396,12 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
 
 }  // namespace
 
+Error Cluster::State::found_by_all(Error error) const {
+  const bool of_all = error.code() == Code::usage || error.code() == Code::file || error.code() == Code::plan;
+  if (of_all && local_tasks[0] != 0 && output_of_launch() != OutputOfLaunch::apart) error.told_elsewhere();
+  return error;
+}
+
 void Cluster::State::renew() {
   require_own_process();
   if (watch && watch->over()) watch->begin_anew();
@@ -331,17 +421,19 @@ void Cluster::State::watch_own_tasks() {
 
 /// Meets the other tasks, in a new job if this one has failed. A task that had finished the failed run before may not
 /// know of the failure and waits in the failed job; its wait fails, since those who know do not come there, and then it
-/// goes on to the new one.
+/// goes on to the new one. A task that calls its first session has finished no run: a failure is one of this job.
 void Cluster::State::meet() {
+  const bool first = !std::exchange(met_, true);
   const auto failed_here = [this] { return transports[0]->failure().has_value(); };
   const auto come = [this] {
     static_cast<void>(transports[0]->exchange("", Deadline(system_clock(), options.deadline)));
   };
   for (;;) {
     try {
-      if (!failed_here()) return come();
-    } catch (const Error&) {
+      if (first || !failed_here()) return come();
+    } catch (const Error& error) {
       if (!failed_here()) throw;
+      if (first) throw watch ? watch->explained(error, local_tasks[0], transports[0]->failure()) : error;
     }
     std::vector<std::unique_ptr<Transport>> fresh;
     fresh.push_back(transports[0]->renewed(options.deadline));
@@ -400,25 +492,32 @@ Cluster Cluster::connect(ClusterOptions options) {
     return over(std::move(ends), std::move(options));
   }
   Launch launch = launch_of(options);
-  if (launch.processes > 1) number_log(launch.task);  // also for what is said while the job is formed
-  if (options.tasks > 1 && launch.by != Launch::By::nobody && options.tasks != launch.processes)
-    throw Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
-                                 plural(launch.processes, "task"))
-        .hint("leave --tasks out where a launcher starts the tasks");
-  std::vector<std::unique_ptr<Transport>> local;
   if (launch.by == Launch::By::nobody) {
-    local = inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1));
-    Cluster cluster = over(std::move(local), std::move(options));
+    Cluster cluster = over(inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1)),
+                           std::move(options));
     cluster.state().renewable = cluster.state().relay == nullptr;
     return cluster;
   }
-  const int relay_and_tasks = options.invariant > launch.processes ? 2 + (options.invariant - 1) / launch.processes : 1;
-  const int threads = std::max(options.threads, relay_and_tasks);
-  launch.tcp.threads = threads;
-  auto between = launch.by == Launch::By::tcp ? tcp_transport(launch.tcp)
-                                              : mpi_transport({.threads = threads, .deadline = options.deadline});
-  local.push_back(shared_memory_transport(std::move(between), threads, options.deadline));
-  return over(std::move(local), std::move(options));
+  if (options.tasks > 1 && options.tasks != launch.processes)
+    decline(options, Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
+                                            plural(launch.processes, "task"))
+                         .hint("leave --tasks out where a launcher starts the tasks"));
+  return Cluster(formed(launched_transports(std::move(launch), options), std::move(options)));
+}
+
+void Cluster::decline(ClusterOptions options, const Error& error) {
+  end_with_uncaught();
+  try {
+    options.deadline = std::min<std::chrono::milliseconds>(options.deadline, kToDecline);
+    Launch launch = launch_of(options);
+    if (launch.by == Launch::By::nobody || launch.processes == 1) throw JobProblem(error);
+    auto local = launched_transports(std::move(launch), options);
+    static_cast<void>(formed(std::move(local), std::move(options), error));
+  } catch (const JobProblem& problem) {
+    throw Error(problem);
+  } catch (const Error&) {  // there is no way to tell the others
+  }
+  throw Error(error);
 }
 
 Cluster Cluster::over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {

@@ -73,6 +73,10 @@ class Cluster {
   /// ferry, Error(stalled) when a task does not connect before the deadline.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});
+  /// Throws `error`, which keeps this process from taking part in the job, after telling the other processes, which it
+  /// meets for no more than that: their connect() throws it, too. Where the launcher brings together what all print, it
+  /// is printed once, also when all have the same.
+  [[noreturn]] static void decline(ClusterOptions options, const Error& error);
   /// A cluster over transports made elsewhere (ferry::adopt, tests).
   [[nodiscard]] static Cluster over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options = {});
 

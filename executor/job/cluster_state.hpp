@@ -31,6 +31,9 @@ struct Cluster::State {
   void watch_own_tasks();
   /// The clock of the job's deadlines.
   [[nodiscard]] Clock& clock() const { return watch ? watch->clock() : system_clock(); }
+  /// An error that all tasks find alike: the process of task 0 prints it, the others only where nobody brings together
+  /// what all print.
+  [[nodiscard]] Error found_by_all(Error error) const;
   /// Whether all tasks of the job run in this process.
   [[nodiscard]] bool all_here() const { return transports.size() == topology.tasks.size(); }
 
@@ -54,6 +57,8 @@ struct Cluster::State {
  private:
   void meet();
   void replace_by(std::vector<std::unique_ptr<Transport>> fresh);
+
+  bool met_ = false;  // a session has made its first call
 };
 
 /// Sets the tasks' jobs, and their indices there, from a text like "ps=0,worker=1-3". Error(usage) for a wrong text.

@@ -15,7 +15,7 @@ void JobMember::agree_on_problem(const std::string& problem, Code code) const {
   for (const std::string& said : exchange(BlobWriter().add(static_cast<int>(code)).add(problem).take())) {
     BlobReader reader(said);
     const auto of_task = static_cast<Code>(reader.number());
-    if (const std::string text(reader.text()); !text.empty()) throw Error(of_task, text);
+    if (const std::string text(reader.text()); !text.empty()) throw cluster_.found_by_all(Error(of_task, text));
   }
 }
 

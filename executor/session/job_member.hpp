@@ -57,7 +57,16 @@ class JobMember {
       return f();
     } catch (const Error& error) {
       failed_ = true;
-      throw explained(error);
+      throw cluster_.found_by_all(explained(error));
+    }
+  }
+  /// The same, where nothing was exchanged, and the session stays usable.
+  template <class F>
+  auto alike(F f) const {
+    try {
+      return f();
+    } catch (const Error& error) {
+      throw cluster_.found_by_all(error);
     }
   }
   /// The error with what the job's watch knows of its cause (Watch::explained).

@@ -53,7 +53,7 @@ std::string PreparedPlans::key_of(const Graph& graph, const Agreed& agreed) {
 std::shared_ptr<Prepared> PreparedPlans::of(const Graph& graph, const Agreed& agreed) {
   const std::string key = key_of(graph, agreed);
   if (const auto found = prepared_.find({key, bucket_bytes_}); found != prepared_.end()) return found->second;
-  return prepared(key, plans_.get(key, graph, agreed.signature, bucket_bytes_));
+  return prepared(key, member_.alike([&] { return plans_.get(key, graph, agreed.signature, bucket_bytes_); }));
 }
 
 std::shared_ptr<Prepared> PreparedPlans::of(const PlanCache::Shared& planned) {
@@ -103,7 +103,7 @@ PreparedPlans::Candidates PreparedPlans::candidates(const Graph& graph, const Ag
     compare(*planned);
     found.plans.push_back(std::move(planned));
   }
-  if (found.plans.empty()) throw Error(*first_refusal);
+  if (found.plans.empty()) throw member_.cluster().found_by_all(*first_refusal);
   return found;
 }
 

@@ -71,7 +71,7 @@ Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
     return agree(graph, request, gives, member_.transport(), cluster.topology, member_.deadline());
   } catch (const Error& error) {
     member_.set_failed(error.code() != Code::usage);
-    throw member_.explained(error);
+    throw cluster.found_by_all(member_.explained(error));
   }
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/blob.hpp"
-#include "base/net/socket.hpp"
 #include "base/sha256.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -80,11 +79,10 @@ std::string make_secret() {
   return words.take();
 }
 
-/// The addresses of this host, or only that of `interface`. Error(usage) when there is no such interface.
+/// The addresses of this host, or only that of `interface`.
 std::vector<InterfaceAddress> own_addresses(const std::string& interface) {
   std::vector<InterfaceAddress> all = interface_addresses();
   if (interface.empty()) return all;
-  static_cast<void>(net::interface_address(interface));
   std::erase_if(all, [&](const InterfaceAddress& one) {
     return one.interface != interface && address_text(one.address) != interface;
   });

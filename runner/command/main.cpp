@@ -4,6 +4,7 @@
 #include "base/system/log.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/options/command_line.hpp"
+#include "runner/run/job.hpp"
 
 namespace {
 
@@ -31,7 +32,9 @@ int run_command_line(int argc, char** argv) {
     ferry plan add.pb --tasks 3    prints who does what, and every message
     ferry COMMAND --help  the options of a command, with examples)");
   launched = ferry::take_launched(app, argc, argv);
-  return ferry::parse_command_line(app, argc, argv) ? action() : 0;
+  const auto parse = [&] { return ferry::parse_command_line(app, argc, argv); };
+  const bool joins_job = argc > 1 && (std::string_view(argv[1]) == "run" || std::string_view(argv[1]) == "doctor");
+  return (joins_job ? ferry::before_job({}, parse) : parse()) ? action() : 0;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "runner/command/op_libraries.hpp"
 #include "runner/command/planned.hpp"
 #include "runner/files/graph_files.hpp"
+#include "runner/run/job.hpp"
 #include "runner/run/run.hpp"
 
 namespace ferry {
@@ -33,7 +34,7 @@ void add_run_command(CLI::App& app, Action& action) {
   command->callback([&action, options] {
     action = [options] {
       if (is_plan_file(options->file)) return run_plan(*options);
-      LoadedGraph loaded = load_any_graph(options->file, *options);
+      LoadedGraph loaded = before_job(options->cluster, [&] { return load_any_graph(options->file, *options); });
       options->feeds = std::move(loaded.feeds);
       return run_graph(*loaded.graph, *options);
     };

@@ -17,7 +17,7 @@ namespace {
 /// Tells the other tasks why this process gives up.
 void abort_job(const Cluster& cluster, const Report& report) noexcept {
   for (const int task : cluster.local_tasks())
-    cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text, true});
+    cluster.transport(task).abort({task, static_cast<Code>(report.exit_code), report.text, !report.told_elsewhere});
 }
 
 /// The error if it is Error(preempted): all tasks throw it, so none has to be told, and each leaves the job as usual.

@@ -10,6 +10,17 @@
 
 namespace ferry {
 
+/// Returns f(), which is what a process does before it joins its job. An Error in it is told to the other processes,
+/// and printed once where all find the same (Cluster::decline).
+template <class F>
+auto before_job(const ClusterOptions& options, F f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    Cluster::decline(options, error);
+  }
+}
+
 /// Joins the job, or starts it in this process, and calls `body`. Tells the other tasks what `body` throws, and throws
 /// it on; exit codes are those of the task that failed first, so that all processes end with the same one. Only
 /// Error(preempted), which every task throws by itself, is not told. Ctrl-C and SIGTERM end the run in good order;

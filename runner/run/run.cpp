@@ -29,21 +29,21 @@ namespace {
 
 class Run {
  public:
-  Run(Graph& graph, const RunOptions& options, const Cluster& cluster)
+  Run(Graph& graph, const RunOptions& options)
       : graph_(graph),
         options_(options),
-        cluster_(cluster),
         selection_(select_entry(graph, options.entry, options.fetches)),
         data_(data_of(graph, selection_)),
         total_(total_steps()) {
     if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
     selection_.request.fetch_to = options_.fetch_to;
     if (eval_) eval_->request.fetch_to = options_.fetch_to;
-    if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
-    if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
   }
 
-  void run() {
+  void run(const Cluster& cluster) {
+    cluster_ = &cluster;
+    if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
+    if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
     SessionOptions options = session_options(options_);
     options.seed = options_.seed;
     options.data_folder = options_.data;
@@ -53,7 +53,7 @@ class Run {
     RunReport report(started_as());
     std::string trace;
     if (!options_.report.empty()) options.on_trace = [&](std::string_view text) { trace = text; };
-    Session session(graph_, cluster_, options);
+    Session session(graph_, cluster, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     std::optional<Checkpoints> checkpoints;
     if (!options_.checkpoint.empty()) {
@@ -83,10 +83,10 @@ class Run {
   }
 
  private:
-  [[nodiscard]] bool is_main() const { return cluster_.rank() == 0; }
+  [[nodiscard]] bool is_main() const { return cluster_->rank() == 0; }
   /// Whether the fetches arrive in this process.
   [[nodiscard]] bool has_fetches() const {
-    const auto here = cluster_.local_tasks();
+    const auto here = cluster_->local_tasks();
     return std::find(here.begin(), here.end(), options_.fetch_to) != here.end();
   }
 
@@ -186,7 +186,7 @@ class Run {
   void tell_cost(Session& session) {
     const Plan& plan = session.plan(selection_.request).plan;
     if (!is_main()) return;
-    const int processes = cluster_.process_of(cluster_.size() - 1) + 1;
+    const int processes = cluster_->process_of(cluster_->size() - 1) + 1;
     const int tasks = processes > 1 ? processes : std::max(options_.cluster.tasks, 1);
     ClusterOptions as_many;
     as_many.tasks = tasks;
@@ -205,7 +205,7 @@ class Run {
 
   Graph& graph_;
   const RunOptions& options_;
-  const Cluster& cluster_;
+  const Cluster* cluster_ = nullptr;  // once it runs
   Selection selection_;
   DataSize data_;
   std::int64_t total_;
@@ -220,10 +220,13 @@ std::string result_line(std::string_view name, const Tensor& value) {
 }
 
 int run_graph(Graph& graph, const RunOptions& options) {
-  if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
-  apply_budget(graph, options.budget);
-  require_apart(options, data_files(graph));
-  in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { Run(graph, options, cluster).run(); });
+  Run run = before_job(options.cluster, [&] {
+    if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
+    apply_budget(graph, options.budget);
+    require_apart(options, data_files(graph));
+    return Run(graph, options);
+  });
+  in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { run.run(cluster); });
   return 0;
 }
 

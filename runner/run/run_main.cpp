@@ -8,6 +8,7 @@
 #include "graph/file/graph_file.hpp"
 #include "runner/options/command_line.hpp"
 #include "runner/options/number_options.hpp"
+#include "runner/run/job.hpp"
 #include "runner/run/run.hpp"
 
 namespace ferry {
@@ -39,8 +40,8 @@ int run_program(int argc, char** argv, const ProgramOptions& own,
     add_own_options(app, own);
     add_run_options(app, options);
     app.add_option("--save-graph", save_graph_file, "Writes the graph and runs nothing")->type_name("FILE.pb");
-    if (!parse_command_line(app, argc, argv)) return 0;
-    Graph& graph = graph_for(options);
+    if (!before_job(options.cluster, [&] { return parse_command_line(app, argc, argv); })) return 0;
+    Graph& graph = *before_job(options.cluster, [&] { return &graph_for(options); });
     if (save_graph_file.empty()) return run_graph(graph, options);
     save_graph(graph, save_graph_file);
     return 0;

@@ -90,8 +90,7 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
   return job;
 }
 
-void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
-  const std::vector<std::size_t> chosen = chosen_fetches(plan, options.fetches);
+void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chosen, const RunOptions& options) {
   const bool is_main = cluster.rank() == 0;
   SessionOptions for_session = session_options(options);
   for_session.seed = options.seed;
@@ -143,11 +142,17 @@ void run_in(const Cluster& cluster, Plan plan, const RunOptions& options) {
 }  // namespace
 
 int run_plan(const RunOptions& options) {
-  refuse_options_of_graphs(options);
-  Plan plan = read_plan(local_files(), options.file);
-  require_apart(options, data_files(plan));
-  const JobOptions job = job_for(plan, options);
-  in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), options); });
+  JobOptions job = options;
+  std::vector<std::size_t> chosen;
+  Plan plan = before_job(options.cluster, [&] {
+    refuse_options_of_graphs(options);
+    Plan read = read_plan(local_files(), options.file);
+    require_apart(options, data_files(read));
+    chosen = chosen_fetches(read, options.fetches);
+    job = job_for(read, options);
+    return read;
+  });
+  in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), chosen, options); });
   return 0;
 }
 

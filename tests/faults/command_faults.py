@@ -218,6 +218,28 @@ def case_043_graphs_differ():
     return None
 
 
+def case_what_all_tasks_find_is_said_once():
+    if not MPIRUN:
+        return "no mpirun here"
+    here, away = write("once.pbtxt", add("/task:0", "/task:1", "/task:0")), write("away.pbtxt", add())
+    missing, unknown = str(FOLDER / "missing.pb"), ["--stepz", "3"]
+    for file, words, code, says in ((missing, [], 3, "missing.pb"), (here, unknown, 2, 'unknown option "--stepz"'), (away, [], 4, "/task:2"),
+                                    (here, ["--tasks", "5"], 2, "--tasks 5"), (here, ["--budget", "messages=0"], 4, "its budget is"),
+                                    (here, ["--entry", "no"], 2, "--entry no"), (here, ["--interface", "nosuch0"], 2, "nosuch0"),
+                                    (here, ["--fetch", "nothing"], 2, "nothing"), (here, ["--feed", "x=1"], 2, "--feed x"),
+                                    (here, ["--model", missing], 3, "missing.pb")):
+        result = two_files(file, file, words=words)
+        expect(result, code, says)
+        if len([line for line in result[2].splitlines() if "error: " in line]) != 1:
+            raise Failed(f"not said once, of {words}:\n{result[2]}")
+    for one, other in ((here, missing), (missing, here)):
+        result = two_files(one, other)
+        expect(result, 3, "missing.pb")
+        if result[2].count("error: ") != 1:
+            raise Failed(f"not said once:\n{result[2]}")
+    return None
+
+
 def case_044_products_by_different_code():
     cores = ("Prescott", "Nehalem")
     if not MPIRUN:

@@ -37,6 +37,12 @@ class Faults(unittest.TestCase):
                 self.assertEqual((code, out), (3, ""))
                 self.assertIn(f"{file}{says}", err)
 
+    def test_what_all_tasks_find_is_said_once(self):
+        for words, wanted, says in (["missing.pb"], 3, "missing.pb"), (["missing.pb", "--stepz", "1"], 2, "--stepz"):
+            code, out, err = launched.run(FERRY, "-n", 3, "--", FERRY, "run", *words)
+            self.assertEqual(code, wanted)
+            self.assertEqual(len(re.findall(r"(?m)^\[\d\] error: .*" + says, out + err)), 1, out + err)
+
     def test_060_a_task_is_killed(self):
         with self.job("-n", 3, "--", "sh", "-c", 'echo process $$; exec "$@"', "sh", CHECKPOINT_JOB, *STEPS) as job:
             task = int(job.await_line(r"^\[1\] process (\d+)$")[1])
