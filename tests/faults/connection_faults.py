@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Faults of jobs over TCP that are made by processes: connection_faults.py FERRY TASK_ENDS
 
-TASK_ENDS is a job whose second task leaves in the middle (task_ends.cpp). Each case has its number in the table of README.md. Prints a line for each case; ends with 1 if one fails.
+TASK_ENDS is a job whose second task leaves in the middle (task_ends.cpp). Each case has its number in the table of README.md. Ends with 1 if one fails.
 """
 import signal
 import socket
@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+import cases
 import tcp_job
 
 FERRY, TASK_ENDS = sys.argv[1:3]
@@ -36,17 +37,13 @@ SUM_OF_THREE.write_text(graph(
     'op { name: "e" op: "Add" input: "d" input: "a" device: "/task:0" }\n', fetch="e"))
 
 
-class Failed(Exception):
-    pass
-
-
 def expect(result, code, *parts):
     got, _, errors = result
     if got != code:
-        raise Failed(f"exit code {got}, not {code}; it said:\n{errors}")
+        raise AssertionError(f"exit code {got}, not {code}; it said:\n{errors}")
     for part in parts:
         if part not in errors:
-            raise Failed(f"{part!r} is not in:\n{errors}")
+            raise AssertionError(f"{part!r} is not in:\n{errors}")
 
 
 def alone(*words, **variables):
@@ -143,17 +140,7 @@ def case_107_throws():
 
 
 def main():
-    failed = 0
-    for name, case in sorted(globals().items()):
-        if not name.startswith("case_"):
-            continue
-        try:
-            case()
-            print(f"ok {name[5:]}")
-        except (Failed, subprocess.TimeoutExpired) as why:
-            failed += 1
-            print(f"FAILED {name[5:]}: {why}")
-    return 1 if failed else 0
+    return cases.run((name[5:], case) for name, case in sorted(globals().items()) if name.startswith("case_"))
 
 
 if __name__ == "__main__":
