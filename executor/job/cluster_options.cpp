@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <string>
 
 #include "base/numbers.hpp"
@@ -90,6 +91,13 @@ void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
   const auto fail = [&](const std::string& why) {
     throw Error(Code::usage, "--jobs " + escaped(jobs) + ": " + why).hint(example_jobs(count));
   };
+  const auto number = [&](std::string_view text, int least) {
+    int value = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > kMostTasks)
+      fail(in_quotes(text) + " is not the number of a task, " + std::to_string(least) + " or more");
+    return value;
+  };
   std::vector<bool> given(tasks.size(), false);
   std::vector<std::string> seen;
   std::string_view job;
@@ -106,9 +114,8 @@ void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
     }
     if (job.empty()) fail("expected NAME=TASKS");
     const std::size_t dash = item.find('-');
-    const int first = whole_number("--jobs", item.substr(0, dash), 0, kMostTasks);
-    const int last =
-        dash == std::string_view::npos ? first : whole_number("--jobs", item.substr(dash + 1), first, kMostTasks);
+    const int first = number(item.substr(0, dash), 0);
+    const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1), first);
     if (last >= count)
       fail("there is no task " + std::to_string(std::max(first, count)) + " of " + std::to_string(count));
     for (int task = first; task <= last; ++task) {

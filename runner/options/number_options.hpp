@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::m
 /// `option` takes whole numbers from `least` to `most`; Error(usage) for anything else.
 template <class T>
 CLI::Option* within(CLI::Option* option, T least, T most) {
-  const auto check = [name = option->get_name(), least, most](std::string& text) {
+  const auto check = [name = option->get_name(false, true), least, most](std::string& text) {
     text = std::to_string(whole_number(name, text, least, most));  // CLI11 would read 010 as octal
     return std::string();
   };

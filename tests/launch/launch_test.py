@@ -65,7 +65,7 @@ class Ends(unittest.TestCase):
         self.assertIn('cannot start "no-such-command": No such file or directory', err)
 
     def test_what_is_typed_wrong(self):
-        for words, says in {("-n", "0", "true"): "--tasks 0: not a whole number", ("-n", "2"): "ferry launch: no command",
+        for words, says in {("-n", "0", "true"): "-n,--tasks 0: not a whole number", ("-n", "2"): "ferry launch: no command",
                             ("--host", "a", "true"): "--hosts?", ("-n", "3", "--hosts", "localhost:2", "true"): "room for 2 tasks",
                             ("--hosts", "a", "--hostfile", "b", "true"): "excludes", ("-x", "NOT_SET_HERE", "true"): "it is not set here",
                             ("-x", "RANK=3", "true"): "-x RANK=3: ferry launch itself gives each task its RANK",
