@@ -21,9 +21,6 @@ const char* variable_of(Launcher launcher, LaunchVariable::Says what) {
   return found->name.data();
 }
 
-/// srun by itself, without --mpi=pmix or pmi2.
-constexpr Names kSrun = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", false};
-
 int number(const char* name, const char* other, int least) {
   const char* text = std::getenv(name);
   if (text == nullptr) {
@@ -67,8 +64,11 @@ std::optional<MpiLaunch> mpi_launch() {
 std::optional<MpiLaunch> numbered_launch() {
   if (std::getenv("SLURM_PTY_PORT") != nullptr) return std::nullopt;
   if (auto launch = mpi_launch()) return launch;
-  if (std::getenv(kSrun.rank) == nullptr || std::getenv(kSrun.size) == nullptr) return std::nullopt;
-  return MpiLaunch{number(kSrun.rank, kSrun.size, 0), number(kSrun.size, kSrun.rank, 1), kSrun.size};
+  // srun by itself, without --mpi=pmix or pmi2
+  const char* const rank = variable_of(Launcher::srun, LaunchVariable::Says::number);
+  const char* const size = variable_of(Launcher::srun, LaunchVariable::Says::size);
+  if (std::getenv(rank) == nullptr || std::getenv(size) == nullptr) return std::nullopt;
+  return MpiLaunch{number(rank, size, 0), number(size, rank, 1), size};
 }
 
 void keep_mpi_launch() {
