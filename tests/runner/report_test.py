@@ -110,7 +110,7 @@ def refused(folder):
     (folder / "link.html").symlink_to(graph)
     (folder / "folder").mkdir()
     for file, code, says in ((folder / "none" / "run.html", 3, "its folder is not there"), (folder / "folder", 3, "this is a folder"),
-                             (graph, 2, "this file is read"), (folder / "link.html", 2, "this file is read")):
+                             (graph, 2, "which it would overwrite"), (folder / "link.html", 2, "which it would overwrite")):
         said = ferry("run", graph, "--tasks", 3, "--report", file, code=code)
         assert says in said, said
     assert graph.read_bytes() == (SAMPLES / "add.pb").read_bytes()
@@ -133,7 +133,7 @@ def compared(folder):
     for words, says in (((folder / "both.html", "--out", folder / "x.html"), "compares two runs"),
                         ((SAMPLES / "add.pb", "--out", folder / "x.html"), "no trace of ferry's")):
         assert says in ferry("report", *words, code=3)
-    assert "this file is read" in ferry("report", folder / "one.html", "--out", folder / "one.html", code=2)
+    assert "which it would overwrite" in ferry("report", folder / "one.html", "--out", folder / "one.html", code=2)
 
 
 def shown(page):
