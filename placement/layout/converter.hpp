@@ -20,9 +20,9 @@ namespace ferry {
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
 /// Between device sets: device -> device a transfer, device -> mesh broadcast or scatter, mesh -> device gather or
 /// reduce, each axis by axis; mesh -> mesh of other tasks part by part, otherwise mesh -> mesh by way of one task; to
-/// other devices of the same tasks a copy. A
-/// value goes to each device set and layout once, however many use it there. Bounded values are cut at their bounds: a
-/// part along the bounded dim has what lies before the extent, which may be nothing.
+/// other devices of the same tasks a copy. A value goes to each device set and layout once, however many use it there,
+/// and so do the rows of a halo. Bounded values are cut at their bounds: a part along the bounded dim has what lies
+/// before the extent, which may be nothing.
 class Converter {
  public:
   /// `reasons` is told of every message that is added; the caller tells it for which node.

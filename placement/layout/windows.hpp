@@ -35,8 +35,7 @@ struct CutAxis {
 /// These axes, if the input lies in that layout, ordered by axis; empty if two axes split one such dim.
 [[nodiscard]] std::vector<CutAxis> cut_axes(const WindowOf& window, const Shape& input, const Layout& layout);
 
-/// Attributes of a kWindow that cuts only some of the dims of `input`, and that of kCutHalo. `halo` along `dim`, if
-/// there is one, is what the task gets from others.
+/// The attributes of a kWindow and of a kCutHalo; `halo` is what is read along `dim`.
 [[nodiscard]] Attrs window_attrs(const WindowOf& window, const Halo& halo, std::size_t dim);
 [[nodiscard]] Attrs halo_attrs(const Halo& halo, std::size_t dim);
 
