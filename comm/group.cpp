@@ -33,7 +33,10 @@ std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& s
   FERRY_ASSERT(
       static_cast<std::int64_t>(spec.staging.size()) >= staging_bytes(schedule, spec.parts, spec.dtype, spec.member),
       "staging is too small");
-  FERRY_ASSERT(spec.input == nullptr || spec.input != spec.output || schedule.in_place,
+  // What has no bytes may lie anywhere.
+  FERRY_ASSERT(spec.input == nullptr || spec.input != spec.output || schedule.in_place ||
+                   schedule.input_elements(spec.parts, spec.member) == 0 ||
+                   schedule.output_elements(spec.parts, spec.member) == 0,
                "a collective cannot write over its input");
   if (schedule.via != Via::messages) require_lending(transport, spec);
   const bool one_shot = schedule.in_place && schedule.whole && schedule.members > 1;
