@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/op/attrs.hpp"
+#include "graph/types/halo.hpp"
 #include "graph/types/layout.hpp"
 #include "graph/types/shape.hpp"
 
@@ -63,6 +65,10 @@ using UndoesFn = bool (*)(const Attrs& own, const Attrs& before);
 
 /// Gives the dim along which an op concatenates its inputs, each of `rank` dims.
 using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
+
+/// Gives what an op of these inputs, whose sizes are known, reads of input 0; nothing if its output is no window of
+/// that.
+using WindowFn = std::optional<WindowOf> (*)(const OpFacts&);
 
 /// The special role of an op in the graph and in planning, if it is more than a function of its inputs.
 enum class OpRole : std::uint8_t {
@@ -128,6 +134,10 @@ struct OpDef {
 
   /// Set for an op that concatenates its inputs: each input may then be computed in its place in the output.
   JoinFn joins = nullptr;
+
+  /// Set for an op whose output is a window of input 0, such as a slice: where it is split along a dim that it does not
+  /// read as it is, tasks get the rows that they read of others (a halo), and kWindow stands for it.
+  WindowFn window = nullptr;
 
   /// For ops that may do nothing, such as a product with ones: null if the op always does something. A view (kView)
   /// whose type is its input's needs none.

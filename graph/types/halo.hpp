@@ -1,8 +1,9 @@
-// Halos: of a split dim, the rows that a task reads and other tasks have. A row is all elements at one index of that
-// dim.
+// Windows: values whose elements are those of another one at other places; and halos: of a split dim, the rows that a
+// task reads for them and other tasks have. A row is all elements at one index of that dim.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,6 +17,18 @@ namespace ferry {
 struct Reads {
   std::int64_t begin = 0, step = 1, size = 0;
   bool operator==(const Reads&) const = default;
+};
+
+/// A value whose element at k[d] along each dim d is the one at dims[d].begin + k[d] * dims[d].step of another value,
+/// or `fill` where that is outside.
+struct WindowOf {
+  std::vector<Reads> dims;
+  double fill = 0;
+
+  /// Whether dim d, of `size` in the other value, is not read as it is.
+  [[nodiscard]] bool cuts(std::size_t d, std::int64_t size) const {
+    return dims[d] != Reads{.begin = 0, .step = 1, .size = size};
+  }
 };
 
 /// A dim of `whole` rows that is split over `parts` tasks, as part_of() says, and what is read of it: values that are

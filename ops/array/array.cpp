@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -282,6 +283,34 @@ std::string unslice_index(const OpFacts& facts) {
   return part + "," + all + "->" + all;
 }
 
+/// How input i is read if the cuts are taken of it.
+WindowOf cut_window(const OpFacts& facts, int i) {
+  const std::vector<Cut> cuts = cuts_of(facts, i);
+  WindowOf window;
+  for (int d = 0; d < facts.shape(i).rank(); ++d) {
+    const Cut& cut = cuts[static_cast<std::size_t>(d)];
+    const std::int64_t size = facts.shape(i)[d].size();
+    const SliceRange range = cut.step == 0 ? SliceRange{0, size} : slice_range(size, cut.begin, cut.end, cut.step);
+    window.dims.push_back({range.first, std::max<std::int64_t>(cut.step, 1), range.count});
+  }
+  return window;
+}
+
+std::optional<WindowOf> slice_window(const OpFacts& facts) {
+  return cut_window(facts, 0);
+}
+
+/// Not for steps: between the elements there would be zeros.
+std::optional<WindowOf> unslice_window(const OpFacts& facts) {
+  WindowOf window = cut_window(facts, 1);
+  for (std::size_t d = 0; d < window.dims.size(); ++d) {
+    Reads& reads = window.dims[d];
+    if (reads.step > 1) return std::nullopt;
+    reads = {-reads.begin, 1, facts.shape(1)[static_cast<int>(d)].size()};
+  }
+  return window;
+}
+
 Value unslice(const Value& y, const Value& like, const Attrs& attrs);
 
 // ---- Pad ----
@@ -315,6 +344,14 @@ std::string pad_index(const OpFacts& facts) {
   for (std::size_t d = 0; d < low.size(); ++d) cuts[d].step = low[d] == 0 && high[d] == 0 ? 0 : 1;
   const auto [padded, plain] = slice_terms(cuts);
   return plain + "->" + padded;
+}
+
+std::optional<WindowOf> pad_window(const OpFacts& facts) {
+  const Ints &low = facts.attr<Ints>("low"), &high = facts.attr<Ints>("high");
+  WindowOf window{{}, facts.attr<double>("value")};
+  for (std::size_t d = 0; d < low.size(); ++d)
+    window.dims.push_back({-low[d], 1, facts.shape(0)[static_cast<int>(d)].size() + low[d] + high[d]});
+  return window;
 }
 
 Values pad_grad(GradCtx& g) {
@@ -389,6 +426,7 @@ constexpr OpDef kSlice{.name = "Slice",
                        .index_of = slice_index,
                        .linear = 0b1,
                        .infer = slice_shape,
+                       .window = slice_window,
                        .same = same_as_input,
                        .flops = 0,
                        .flags = kMoves,
@@ -403,6 +441,7 @@ constexpr OpDef kUnslice{
     .linear = 0b01,
     .unread = 0b10,
     .infer = unslice_shape,
+    .window = unslice_window,
     .flops = 0,
     .grad = [](GradCtx& g) {
       const Attrs& a = g.attrs();
@@ -416,6 +455,7 @@ constexpr OpDef kPad{.name = "Pad",
                      .attrs = kPadAttrs,
                      .index_of = pad_index,
                      .infer = pad_shape,
+                     .window = pad_window,
                      .same = same_as_input,
                      .flops = 0,
                      .grad = pad_grad};

@@ -33,16 +33,23 @@ std::vector<Shape> window_shape(const OpFacts& facts) {
   return {Shape(std::span<const std::int64_t>(size))};
 }
 
+std::optional<WindowOf> window_itself(const OpFacts& facts) {
+  const auto &begin = facts.attr<Ints>("begin"), &step = facts.attr<Ints>("step"), &size = facts.attr<Ints>("size");
+  WindowOf window{{}, facts.attr<double>("value")};
+  for (std::size_t d = 0; d < begin.size(); ++d) window.dims.push_back({begin[d], step[d], size[d]});
+  return window;
+}
+
 /// "a[b]->a[c]" where dim 1 is not read as it is.
 std::string window_index(const OpFacts& facts) {
-  const auto &begin = facts.attr<Ints>("begin"), &step = facts.attr<Ints>("step"), &size = facts.attr<Ints>("size");
+  const WindowOf window = *window_itself(facts);
   Letters letters;
   std::string from, to;
-  for (std::size_t d = 0; d < begin.size(); ++d) {
-    const bool same = begin[d] == 0 && step[d] == 1 && size[d] == facts.shape(0)[static_cast<int>(d)].size();
+  for (std::size_t d = 0; d < window.dims.size(); ++d) {
+    const bool cut = window.cuts(d, facts.shape(0)[static_cast<int>(d)].size());
     const std::string letter = letters.next();
-    from += same ? letter : whole(letter);
-    to += same ? letter : whole(letters.next());
+    from += cut ? whole(letter) : letter;
+    to += cut ? whole(letters.next()) : letter;
   }
   return term(from) + "->" + term(to);
 }
@@ -89,6 +96,7 @@ const OpDef kWindow{.name = "Window",
                     .attrs = kWindowAttrs,
                     .index_of = window_index,
                     .infer = window_shape,
+                    .window = window_itself,
                     .flops = 0,
                     .role = OpRole::window,
                     .no_grad = "inserted after gradients are made"};

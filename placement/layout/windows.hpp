@@ -11,20 +11,7 @@
 
 namespace ferry {
 
-/// What an op of one value gives: its element at k[d] along each dim d is the one at dims[d].begin + k[d] *
-/// dims[d].step of input 0, or `fill` where that is outside.
-struct WindowOf {
-  std::vector<Reads> dims;
-  double fill = 0;
-
-  /// Whether dim d, of `size` in the input, is not read as it is.
-  [[nodiscard]] bool cuts(std::size_t d, std::int64_t size) const {
-    return dims[d] != Reads{.begin = 0, .step = 1, .size = size};
-  }
-};
-
-/// What a compute node gives, if that is a window of its input 0 and no size is bounded: a slice, a pad, the gradient
-/// of a slice without steps, or kWindow.
+/// What a compute node reads of its input 0, if it gives a window of that (OpDef::window) and no size is bounded.
 [[nodiscard]] std::optional<WindowOf> window_of(const Program& program, const Node& node);
 
 /// An axis of a mesh along which the input of a window is split, in a dim that the window cuts.

@@ -67,7 +67,7 @@ void cut_halo(KernelRun& run) {
 
 // ---- Window ----
 
-struct WindowOf {
+struct WindowState {
   Ints begin, step;
   HaloOf halo;
   Tensor fill;
@@ -79,7 +79,7 @@ std::unique_ptr<KernelState> prepare_window(const KernelSetup& setup) {
   Tensor fill(setup.outputs[0].dtype, {});
   convert_elements(DType::float64, reinterpret_cast<const std::byte*>(&number), fill.dtype(),
                    fill.mutable_bytes().data(), 1);
-  return keep(WindowOf{attrs.get<Ints>("begin"), attrs.get<Ints>("step"), halo_of(attrs), std::move(fill)});
+  return keep(WindowState{attrs.get<Ints>("begin"), attrs.get<Ints>("step"), halo_of(attrs), std::move(fill)});
 }
 
 /// Elements [first, end) of a part of y along a dim.
@@ -90,7 +90,7 @@ struct Span {
 /// Copies to y from arrays that have parts of x.
 class WindowCopy {
  public:
-  WindowCopy(KernelRun& run, const WindowOf& window)
+  WindowCopy(KernelRun& run, const WindowState& window)
       : run_(run), window_(window), y_(run.outputs[0]), steps_(steps_of(y_.sizes)), spans_(y_.sizes.size()) {}
 
   /// Copies what lies in `rows` of x along `dim`; `data` has the whole rows that task has, from those on, as an array
@@ -147,7 +147,7 @@ class WindowCopy {
   }
 
   KernelRun& run_;
-  const WindowOf& window_;
+  const WindowState& window_;
   const Array& y_;
   Steps steps_;
   std::vector<Span> spans_;
@@ -157,7 +157,7 @@ void window(KernelRun& run) {
   const Array& x = run.inputs[0];
   const Array& y = run.outputs[0];
   if (y.count() == 0) return;
-  const auto& how = kept<WindowOf>(run);
+  const auto& how = kept<WindowState>(run);
   const std::size_t dim = how.halo.dim;
   WindowCopy copies(run, how);
   copies.fill();
