@@ -171,12 +171,29 @@ bool IndexSpace::in_output(int letter, int output) const {
   return std::find(dims.begin(), dims.end(), letter) != dims.end();
 }
 
+double IndexSpace::points() const {
+  double count = 1;
+  for (const Dim& size : sizes) count *= static_cast<double>(size.size());
+  return count;
+}
+
 IndexSpace bind_index(std::string_view notation, const OpFacts& facts) {
   return Binder(notation, facts).bind();
 }
 
 std::string notation_of(const OpDef& def, const OpFacts& facts) {
   return def.index_of != nullptr ? def.index_of(facts) : std::string(def.index);
+}
+
+std::optional<IndexSpace> index_space(const OpDef& def, const OpFacts& facts, std::span<const Type> outputs) {
+  if (def.index.empty() && def.index_of == nullptr) return std::nullopt;
+  IndexSpace space = bind_index(notation_of(def, facts), facts);
+  for (std::size_t o = 0; o < space.outputs.size() && o < outputs.size(); ++o)
+    for (std::size_t d = 0; d < space.outputs[o].size(); ++d) {
+      Dim& size = space.sizes[static_cast<std::size_t>(space.outputs[o][d])];
+      if (!size.known()) size = outputs[o].shape[static_cast<int>(d)];
+    }
+  return space;
 }
 
 std::string Letters::next() {

@@ -1,6 +1,8 @@
 // Index notation, such as "...mk,...kn->...mn", bound to actual shapes.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,8 @@ struct IndexSpace {
   std::vector<std::vector<bool>> broadcast;
 
   [[nodiscard]] bool in_output(int letter, int output) const;
+  /// The points of the space, a bounded size at its bound.
+  [[nodiscard]] double points() const;
 };
 
 /// Binds `notation` to the shapes of the inputs. Error(plan), such as "sizes differ: k is 3 and 4", when they do not
@@ -30,6 +34,11 @@ struct IndexSpace {
 
 /// The notation of `def` for these facts: def.index, or what index_of gives.
 [[nodiscard]] std::string notation_of(const OpDef& def, const OpFacts& facts);
+
+/// The space of an op whose outputs have these types, the sizes of output-only letters included; nothing if the op has
+/// no notation. Error(plan) as bind_index.
+[[nodiscard]] std::optional<IndexSpace> index_space(const OpDef& def, const OpFacts& facts,
+                                                    std::span<const Type> outputs);
 
 /// Hands out letters for index notation.
 class Letters {

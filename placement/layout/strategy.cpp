@@ -21,22 +21,10 @@ struct Choice {
   std::uint32_t asked = kNone;  ///< as in Strategy
 };
 
-std::optional<IndexSpace> index_space(const Program& program, const Node& node) {
-  if (node.def->index.empty() && node.def->index_of == nullptr) return std::nullopt;
-  const ProgramFacts facts(program, program.inputs(node), *node.attrs);
-  IndexSpace space = bind_index(notation_of(*node.def, facts), facts);
-  for (std::size_t o = 0; o < node.outputs; ++o)
-    for (std::size_t d = 0; d < space.outputs[o].size(); ++d) {
-      Dim& size = space.sizes[static_cast<std::size_t>(space.outputs[o][d])];
-      if (!size.known()) size = program.values[node.first_output + o].type.shape[static_cast<int>(d)];
-    }
-  return space;
-}
-
-double points_of(const IndexSpace& space) {
-  double points = 1;
-  for (const Dim& size : space.sizes) points *= static_cast<double>(size.size());
-  return points;
+std::optional<IndexSpace> space_of(const Program& program, const Node& node) {
+  std::vector<Type> outputs;
+  for (std::uint32_t o = 0; o < node.outputs; ++o) outputs.push_back(program.values[node.first_output + o].type);
+  return index_space(*node.def, ProgramFacts(program, program.inputs(node), *node.attrs), outputs);
 }
 
 class Chooser {
@@ -45,7 +33,7 @@ class Chooser {
       : program_(program),
         node_(node),
         where_(program.where(node)),
-        space_(index_space(program, node)),
+        space_(space_of(program, node)),
         window_(window_of(program, node)),
         given_(given),
         wanted_(wanted),
@@ -205,7 +193,7 @@ class Chooser {
   /// The flops of the part of the index space that one task computes.
   double flops() const {
     if (!space_) return 0;
-    double points = node_.def->flops * points_of(*space_);
+    double points = node_.def->flops * space_->points();
     for (std::size_t axis = 0; axis < parallel_.size(); ++axis)
       if (parallel_[axis]) points /= static_cast<double>(where_.axes[axis]);
     return points;
@@ -280,8 +268,8 @@ std::int64_t computing_cost(const Program& program, const Node& node) {
   for (std::size_t i = 0; i < node.inputs; ++i)
     if (!is_unread(program, node, i)) add(program.inputs(node)[i]);
   for (std::uint32_t o = 0; o < node.outputs; ++o) add(node.first_output + o);
-  const auto space = index_space(program, node);
-  return kernel_picoseconds(bytes, space ? std::optional(node.def->flops * points_of(*space)) : std::nullopt);
+  const auto space = space_of(program, node);
+  return kernel_picoseconds(bytes, space ? std::optional(node.def->flops * space->points()) : std::nullopt);
 }
 
 Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,

@@ -62,20 +62,12 @@ class Reckoning {
   [[nodiscard]] std::optional<double> flops(const Instruction& instruction) const {
     if (instruction.what == Opcode::copy) return 0;
     const OpDef* const def = ops_.find(plan_.string(instruction.op));
-    if (def == nullptr || (def->index.empty() && def->index_of == nullptr)) return std::nullopt;
+    if (def == nullptr) return std::nullopt;
     static const Attrs kNoAttrs;
     const BufferFacts facts(role_, instruction, instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs]);
     try {
-      IndexSpace space = bind_index(notation_of(*def, facts), facts);
-      const std::vector<Type> outputs = types_of(role_, instruction.outputs);
-      for (std::size_t o = 0; o < space.outputs.size() && o < outputs.size(); ++o)
-        for (std::size_t d = 0; d < space.outputs[o].size(); ++d) {
-          Dim& size = space.sizes[static_cast<std::size_t>(space.outputs[o][d])];
-          if (!size.known()) size = outputs[o].shape[static_cast<int>(d)];
-        }
-      double work = def->flops;
-      for (const Dim& size : space.sizes) work *= static_cast<double>(size.size());
-      return work;
+      const auto space = index_space(*def, facts, types_of(role_, instruction.outputs));
+      return space ? std::optional(def->flops * space->points()) : std::nullopt;
     } catch (const Error&) {  // what is packed or fused has other inputs than the op
       return std::nullopt;
     }
