@@ -351,9 +351,7 @@ Schedule direct_schedule(CollectiveKind kind, int members, int root, bool guest_
   return schedule;
 }
 
-Schedule sparse_exchange(std::span<const std::int64_t> parts) {
-  int members = 0;
-  while (static_cast<std::size_t>(members) * static_cast<std::size_t>(members) < parts.size()) ++members;
+Schedule sparse_exchange(int members, std::span<const std::int64_t> parts) {
   Schedule schedule{
       .kind = CollectiveKind::all_to_all, .algorithm = "sparse", .members = members, .slots = 0, .steps = {}};
   Direct(schedule).sparse_exchange(parts);

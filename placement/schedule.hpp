@@ -174,7 +174,7 @@ inline constexpr std::int64_t kSlotAlign = 64;
 [[nodiscard]] Schedule direct_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
 /// A direct all-to-all of these parts (members², as Schedule has them) that sends no empty ones, and is for no others.
-[[nodiscard]] Schedule sparse_exchange(std::span<const std::int64_t> parts);
+[[nodiscard]] Schedule sparse_exchange(int members, std::span<const std::int64_t> parts);
 
 /// An all-reduce in one round: each member sends its whole input to each other one, and folds by itself. It moves n/2
 /// times the bytes of a direct one in half its messages. The sums are folded in the same order, so the bits are the

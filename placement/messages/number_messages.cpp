@@ -124,7 +124,7 @@ class Numberer {
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
       collective.schedule = cut_value(node, wanted.kind).halo == kNone
                                 ? schedule(wanted, groups.pattern, bytes)
-                                : tables_.schedule(sparse_exchange(groups.parts));
+                                : tables_.schedule(sparse_exchange(members_of(wanted), groups.parts));
       collective.grouping = groups.grouping;
       collective.reduce = wanted.reduce;
       const bool whole = plan_.schedules[collective.schedule].whole;
@@ -136,10 +136,14 @@ class Numberer {
     }
   }
 
+  int members_of(const ProgramCollective& wanted) const {
+    return static_cast<int>(program_.groupings[wanted.members.grouping][0].size());
+  }
+
   /// An all-to-all has a part for each pair of members. Throws if the plan would have too many, before they are made.
   void require_room(const Node& node, const ProgramCollective& wanted) {
     if (wanted.kind != CollectiveKind::all_to_all) return;
-    const auto members = static_cast<std::int64_t>(program_.groupings[wanted.members.grouping][0].size());
+    const std::int64_t members = members_of(wanted);
     blocks_ += members * members;
     if (blocks_ <= kMostBlocks) return;
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(std::int64_t));

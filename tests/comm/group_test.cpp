@@ -205,6 +205,30 @@ std::vector<Schedule> others(int n) {
   return all;
 }
 
+TEST_CASE("a member that gives or gets nothing may have any address for it") {
+  on_jobs([](Transport& end) {
+    const auto n = static_cast<std::size_t>(end.tasks());
+    std::vector<std::int64_t> parts(n * n);
+    if (n > 1) parts[n - 1] = 3;  // of member 0 for the last one
+    const Schedule schedule = sparse_exchange(end.tasks(), parts);
+    const std::vector<std::int32_t> tasks = everybody(end);
+    std::vector<float> values = end.task() == 0 ? std::vector<float>{1, 2, 3} : std::vector<float>(3);
+    const auto call = prepare_call(end, {.schedule = schedule,
+                                         .parts = parts,
+                                         .tasks = tasks,
+                                         .member = end.task(),
+                                         .channel = 3,
+                                         .input = bytes_of(values),
+                                         .output = bytes_of(values),
+                                         .staging = {},
+                                         .fold = add});
+    call->start();
+    finish(end, *call);
+    const bool has = n > 1 && (end.task() == 0 || end.task() + 1 == end.tasks());
+    CHECK(values == (has || n == 1 ? std::vector<float>{1, 2, 3} : std::vector<float>(3)));
+  });
+}
+
 TEST_CASE("other schedules give the same values, run after run, with the traffic that they say") {
   on_jobs([](Transport& end) {
     for (const Schedule& schedule : others(end.tasks())) {

@@ -372,7 +372,7 @@ TEST_CASE("a sparse exchange moves the parts that are not empty, and the verifie
       plan.collectives.resize(1);
       std::vector<std::int64_t>& parts = plan.collectives[0].parts;
       for (int block = 0; block < n * n; ++block) parts.push_back(dice.below(k % 4 + 1));
-      const Schedule schedule = sparse_exchange(parts);
+      const Schedule schedule = sparse_exchange(n, parts);
       plan.schedules = {schedule};
       CHECK_NOTHROW(verifier::check_schedules(plan));
       std::int64_t messages = 0;
