@@ -14,10 +14,7 @@ namespace {
 class Joiner {
  public:
   explicit Joiner(Program& program)
-      : program_(program), users_(program), replacements_(program), is_result_(program.values.size()) {
-    for (const ProgramRegion& region : program.regions)
-      for (const PValueId result : region.results) is_result_[result] = true;
-  }
+      : program_(program), users_(program), replacements_(program), is_result_(region_results(program)) {}
 
   void run() {
     for (const ProgramRegion& region : program_.regions)

@@ -17,11 +17,8 @@ class Propagator {
       : program_(program),
         users_(program),
         laid_(program.values.size()),
-        is_result_(program.values.size()),
-        strategies_(program.nodes.size()) {
-    for (const ProgramRegion& region : program.regions)
-      for (PValueId result : region.results) is_result_[result] = true;
-  }
+        is_result_(region_results(program)),
+        strategies_(program.nodes.size()) {}
 
   void run() {
     forwards(0);

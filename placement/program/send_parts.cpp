@@ -19,13 +19,10 @@ class PartSender {
       : program_(program),
         users_(program),
         replacements_(program),
-        is_result_(program.values.size()),
+        is_result_(region_results(program)),
         selects_(program.nodes.size()),
         before_(program.nodes.size(), kNone),
-        travels_(program.values.size()) {
-    for (const ProgramRegion& region : program.regions)
-      for (const PValueId result : region.results) is_result_[result] = true;
-  }
+        travels_(program.values.size()) {}
 
   void run() {
     for (ProgramRegion& region : program_.regions) {

@@ -1,4 +1,4 @@
-// Users: the nodes that read each value of a program.
+// Users: the nodes that read each value of a program, and what regions give.
 #pragma once
 
 #include <span>
@@ -27,5 +27,13 @@ class Users {
   std::vector<std::uint32_t> first_;
   std::vector<NodeId> nodes_;
 };
+
+/// Of each value, whether it is a result of a region.
+[[nodiscard]] inline std::vector<bool> region_results(const Program& program) {
+  std::vector<bool> results(program.values.size());
+  for (const ProgramRegion& region : program.regions)
+    for (const PValueId result : region.results) results[result] = true;
+  return results;
+}
 
 }  // namespace ferry
