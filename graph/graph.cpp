@@ -72,8 +72,11 @@ Value Value::laid(const Layout& layout) const {
     throw Error(Code::plan, "laid: a layout for " + std::to_string(layout.size()) + " axes on the mesh " + mesh.str());
   for (const AxisLayout& axis : layout)
     if (axis.kind == AxisLayout::Kind::split && (axis.dim < 0 || axis.dim >= rank()))
-      throw Error(Code::plan, "laid: split(" + std::to_string(axis.dim) + ") of " + name() + " " + type().str())
-          .at(op.line());
+      throw Error(Code::plan, "laid: split(" + std::to_string(axis.dim) + ") of " + name() + " " + type().str() +
+                                  ", which has no dim " + std::to_string(axis.dim))
+          .at(op.line())
+          .hint(rank() == 0 ? "replicated()"
+                            : "split(0) to split(" + std::to_string(rank() - 1) + "), or replicated()");
   annotation.layouts.resize(static_cast<std::size_t>(op.outputs()));
   annotation.layouts[id_ - op.output(0)] = layout;
   graph_->annotate(op.id(), annotation);

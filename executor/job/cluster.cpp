@@ -26,9 +26,9 @@
 namespace ferry {
 namespace {
 
-/// What a task tells the others about itself.
 constexpr std::chrono::seconds kToDecline{10};  // for the others to come and hear why there is no job
 
+/// What a task tells the others about itself.
 struct Introduction {
   std::string host_name, proof, mask;
   bool whole_machine = true;

@@ -44,8 +44,9 @@ void Reasons::added(NodeId id, std::size_t axis) {
   const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
   const Cited cites = cited(message, axis);
   Reason reason{program_.name(message.first_output),
-                text(message) + ", " + std::to_string(bytes_of(message)) + " bytes: " + use + " on " +
-                    program_.where(user).str() + text(cites),
+                text(message) + ", " + std::to_string(bytes_of(message)) +
+                    (of_rows(message) ? " bytes to a task: " : " bytes: ") + use + " on " + program_.where(user).str() +
+                    text(cites),
                 program_.line(user), true};
   if (cites.node != kNone) {
     reason.constraint = program_.name(program_.nodes[cites.node]);
@@ -95,9 +96,13 @@ Reasons::Cited Reasons::of_axis(std::size_t axis) const {
   return {asks_for(axis) != kNone ? asks_for(axis) : cause(brought_, axis), true};
 }
 
+bool Reasons::of_rows(const Node& message) const {
+  return program_.values[program_.inputs(message)[0]].halo != kNone;
+}
+
 std::int64_t Reasons::bytes_of(const Node& message) const {
+  if (!of_rows(message)) return program_.values[message.first_output].type.bytes();
   const PValue& given = program_.values[program_.inputs(message)[0]];
-  if (given.halo == kNone) return program_.values[message.first_output].type.bytes();
   const ProgramHalo& halo = program_.halos[given.halo];
   return row_bytes(given.type, given.layout, program_.wheres[given.where], halo.axis, most_rows_got(halo.halo));
 }
@@ -109,8 +114,7 @@ std::string Reasons::text(const Node& message) const {
            program_.where(message).str();
   }
   const ProgramCollective& what = program_.collectives[message.detail];
-  const bool of_rows = program_.values[program_.inputs(message)[0]].halo != kNone;
-  return (of_rows ? "halos" : std::string(name_of(what.kind))) + " over " +
+  return (of_rows(message) ? "halos" : std::string(name_of(what.kind))) + " over " +
          std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks";
 }
 

@@ -91,6 +91,8 @@ class Reasons {
   [[nodiscard]] Cited of_axis(std::size_t axis) const;
   /// The node whose annotation caused the new layout along the axis; kNone: none did.
   [[nodiscard]] NodeId asks_for(std::size_t axis) const { return why_.axes.empty() ? kNone : why_.axes[axis]; }
+  /// Whether the message brings a halo.
+  [[nodiscard]] bool of_rows(const Node& message) const;
   /// Those of the value that the message brings; of a halo the rows that one task gets at most.
   [[nodiscard]] std::int64_t bytes_of(const Node& message) const;
   /// "all_reduce over 4 tasks".
