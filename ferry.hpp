@@ -46,5 +46,6 @@
 #include "ops/train/loss.hpp"
 #include "ops/train/mixed.hpp"
 #include "ops/train/optim.hpp"
+#include "ops/train/pipeline.hpp"
 #include "ops/train/regularize.hpp"
 #include "ops/train/schedule.hpp"

@@ -11,7 +11,8 @@ namespace {
 
 class Copier {
  public:
-  Copier(const Graph& from, Graph& to) : from_(from), to_(to), copies_(from.values()) {}
+  Copier(const Graph& from, Graph& to, std::string_view draws)
+      : from_(from), to_(to), draws_(draws), copies_(from.values()) {}
 
   Values results(std::span<const Value> arguments) {
     FERRY_ASSERT(arguments.size() == from_.parameters().size(), "an argument for each parameter");
@@ -42,18 +43,19 @@ class Copier {
       copies_[op.output(0)] = inputs[0];
       return;
     }
-    const Values outputs = copy_op(op, to_, inputs);
+    const Values outputs = copy_op(op, to_, inputs, draws_);
     for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
   }
 
   const Graph& from_;
   Graph& to_;
+  std::string_view draws_;
   Values copies_;
 };
 
 /// Copies a body of `op` into `to`. Values that the body captures are also inputs of `op`, so the copy captures the
 /// corresponding ones of `inputs`, the copies of those.
-SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& inputs) {
+SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& inputs, std::string_view draws) {
   Graph& owner = to.current();
   Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));
   const SubgraphRef ref{owner.subgraphs() - 1};
@@ -69,35 +71,36 @@ SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& 
     arguments.push_back(copy.capture(inputs[static_cast<std::size_t>(of)]));
   }
   const Scope here = owner.build(copy);
-  copy.set_results(Copier(body, copy).results(arguments));
+  copy.set_results(Copier(body, copy, draws).results(arguments));
   return ref;
 }
 
 /// The op's attributes, with copies of its bodies. If it draws random numbers, its name becomes the attribute `key`, so
-/// that the copy draws the same ones.
-Attrs copied_attrs(const Op& op, Graph& to, const Values& inputs) {
+/// that the copy draws the same ones, or with `draws` others.
+Attrs copied_attrs(const Op& op, Graph& to, const Values& inputs, std::string_view draws) {
   Attrs attrs = op.attrs();
   for (const auto& [name, value] : Attrs(attrs))  // over a copy: set() invalidates references into `attrs`
     if (const auto* ref = std::get_if<SubgraphRef>(&value))
-      attrs.set(name, copy_body(op, op.graph().subgraph(*ref), to, inputs));
+      attrs.set(name, copy_body(op, op.graph().subgraph(*ref), to, inputs, draws));
   const auto& known = op.def().attrs;
   const bool keyed = std::any_of(known.begin(), known.end(), [](const AttrDef& attr) { return attr.name == "key"; });
   if (keyed && !attrs.has("key")) attrs.set("key", std::string(op.name()));
+  if (keyed && !draws.empty()) attrs.set("key", attrs.get<std::string>("key") + "/" + std::string(draws));
   return attrs;
 }
 
 }  // namespace
 
-Values copy_op(const Op& op, Graph& to, const Values& inputs) {
+Values copy_op(const Op& op, Graph& to, const Values& inputs, std::string_view draws) {
   const Scope line = to.line(op.line());
   const Scope place = to.annotated(op.annotation());
-  Values copies = to.add(op.def(), inputs, copied_attrs(op, to, inputs), op.line());
+  Values copies = to.add(op.def(), inputs, copied_attrs(op, to, inputs, draws), op.line());
   if (op.recomputed()) copies[0].graph().mark_recomputed(copies[0].op().id());
   return copies;
 }
 
 Values copy_results(const Graph& from, Graph& to, std::span<const Value> arguments) {
-  return Copier(from, to).results(arguments);
+  return Copier(from, to, {}).results(arguments);
 }
 
 }  // namespace ferry

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "graph/graph.hpp"
 #include "graph/value.hpp"
@@ -15,7 +16,8 @@ namespace ferry {
 Values copy_results(const Graph& from, Graph& to, std::span<const Value> arguments);
 
 /// Adds to `to` a copy of `op`, which may be of another graph, with these inputs. The copy has the line and annotation
-/// of `op` and copies of its bodies, and draws the same random numbers.
-Values copy_op(const Op& op, Graph& to, const Values& inputs);
+/// of `op` and copies of its bodies. It draws the same random numbers, or, where `draws` is given, others: copies with
+/// equal `draws` draw the same.
+Values copy_op(const Op& op, Graph& to, const Values& inputs, std::string_view draws = {});
 
 }  // namespace ferry

@@ -8,6 +8,7 @@
 #include "ops/array/scatter.hpp"
 #include "ops/array/sort.hpp"
 #include "ops/control/control.hpp"
+#include "ops/control/microbatch.hpp"
 #include "ops/data/data.hpp"
 #include "ops/data/host.hpp"
 #include "ops/image/augment.hpp"
@@ -35,7 +36,7 @@ const OpSet& default_ops() {
          {core_ops(),    math_ops(),      trig_ops(),    bit_ops(),        logic_ops(),  linalg_ops(),  conv_ops(),
           reshape_ops(), broadcast_ops(), reduce_ops(),  cumulative_ops(), array_ops(),  arrange_ops(), indexing_ops(),
           scatter_ops(), sort_ops(),      box_ops(),     nn_ops(),         sample_ops(), random_ops(),  data_ops(),
-          augment_ops(), host_ops(),      control_ops(), mixed_ops()})
+          augment_ops(), host_ops(),      control_ops(), microbatch_ops(), mixed_ops()})
       ops.add(family);
     return ops;
   }();

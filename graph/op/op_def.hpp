@@ -98,7 +98,11 @@ enum OpFlag : std::uint32_t {
   kMoves = 1U << 7,  ///< only moves elements: those of its outputs come from input 0, or from all inputs of a list
   /// Each element is one operation on integers or bools, a comparison, or one operation of IEEE 754, so that every
   /// processor gives the same bits: folded if its inputs are constants. Ops that only move elements are so anyway.
-  kExact = 1U << 8
+  kExact = 1U << 8,
+  /// Its result begins a microbatch, or ends it: what is made between the two is work that a pipeline puts in order
+  /// (ops/control/microbatch.hpp has the attributes).
+  kEntersMicrobatch = 1U << 9,
+  kLeavesMicrobatch = 1U << 10
 };
 
 /// The definition of one op. Instances are constants that live as long as the program.

@@ -331,6 +331,10 @@ Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOption
   return rows;
 }
 
+bool makes_batches(const OpDef& def) {
+  return &def == &kBatch || &def == &kBatchFile;
+}
+
 std::span<const OpDef* const> data_ops() {
   return kDataOps;
 }

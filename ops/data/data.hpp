@@ -75,6 +75,9 @@ inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions&
   return batch(std::span<const Value>(arrays), size, options, at);
 }
 
+/// Whether batch() makes its results by ops of that definition.
+[[nodiscard]] bool makes_batches(const OpDef& def);
+
 /// ReadIdx, ReadNpy, ReadRaw {path, dtype, shape}, ReadSafetensors {path, tensor, dtype, shape}, ReadCsv {path, dtype,
 /// shape, skip}, ReadLibsvm {path, rows, most, features}, Batch {batch, shuffle, seed}, BatchFile {format,
 /// path, tensor, dtype, shape, batch, shuffle, seed, prefetch, features, skip}.

@@ -7,6 +7,7 @@
 #include "ops/array/array.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/control/microbatch.hpp"
 #include "ops/image/conv.hpp"
 #include "ops/math/bits.hpp"
 #include "ops/math/broadcast.hpp"
@@ -399,6 +400,8 @@ const std::vector<Case>& all() {
 
       // ---- reshape ----
       {"Identity", [](X x) -> Values { return {identity(x[0])}; }, elements([](D a) { return a; }), kOne},
+      {"EnterMicrobatch", [](X x) -> Values { return {enter_microbatch(x[0], x[1], {1, 2}, SourceLine())}; }, elements([](D a, D) { return a; }), {{{3}, {6}}, {{2, 3}, {4, 3}}, {{0}, {0}}}, {}, 0b01},
+      {"LeaveMicrobatch", [](X x) -> Values { return {leave_microbatch(x[0], {1, 2}, SourceLine())}; }, elements([](D a) { return a; }), kOne},
       {"StopGradient", [](X x) -> Values { return {stop_gradient(x[0])}; }, elements([](D a) { return a; }), kOne, {}, 0},
       {"Reshape", [](X x) -> Values { return {reshape(x[0], {2, 6})}; }, indexed([](auto&) { return Sizes{2, 6}; }, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 6 + i[1])]; }), {{{3, 4}}, {{12}}, {{2, 3, 2}}}},
       {"ReshapeLike", [](X x) { return op("ReshapeLike", x); }, indexed(as_second, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 3 + i[1])]; }), {{{3, 4}, {4, 3}}, {{12}, {4, 3}}, {{0}, {0, 3}}}, {}, 0b01},

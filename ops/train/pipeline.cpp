@@ -1,0 +1,216 @@
+#include "ops/train/pipeline.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/build.hpp"
+#include "ops/copy.hpp"
+#include "ops/data/data.hpp"
+#include "ops/math/math.hpp"
+
+namespace ferry {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const SourceLine& line) {
+  throw Error(Code::plan, "pipeline: " + what).at(line);
+}
+
+/// Where an op is, without the layouts of its results.
+Annotation place_of(const Op& op) {
+  return {op.annotation().device, op.annotation().mesh, {}};
+}
+
+/// Repeats what depends on the batch for each microbatch.
+class Repeater {
+ public:
+  Repeater(Graph& graph, const Values& values, const PipelineOptions& options, const SourceLine& line)
+      : graph_(graph), options_(options), line_(line), values_(values), number_(graph.size()), needed_(graph.size()) {
+    find_needed();
+    choose_batch();
+    find_repeated();
+  }
+
+  /// The copies that microbatch k has of the values.
+  Values microbatch(std::int64_t k) {
+    const Microbatch which{k, options_.microbatches, options_.schedule, false, number_};
+    const std::string name = "microbatch" + std::to_string(k);
+    const Scope names = graph_.name(name);
+    copies_.clear();
+    for (const Value& whole : batch_) {
+      const Scope place = graph_.annotated(place_of(whole.op()));
+      const Value part = slice(whole, 0, k, kEnd, options_.microbatches);
+      copies_[whole.id()] = enter_microbatch(part, whole, which, line_);
+    }
+    repeat(name);
+    Values results;
+    for (const Value& value : values_) results.push_back(left(value, which));
+    return results;
+  }
+
+ private:
+  void find_needed() {
+    for (const Value& value : values_) needed_[graph_.producer(value.id())] = true;
+    for (OpId id = graph_.size(); id > 0; --id)
+      if (needed_[id - 1])
+        for (const ValueId input : graph_.op(id - 1).inputs()) needed_[graph_.producer(input)] = true;
+  }
+
+  void choose_batch() {
+    batch_ = options_.batch;
+    if (batch_.empty()) batch_ = needed_values([](const Op& op) { return makes_batches(op.def()); });
+    if (batch_.empty()) batch_ = needed_values([](const Op& op) { return op.def().role == OpRole::input; });
+    if (batch_.empty()) fail("the values depend on no batch and no input", line_);
+    for (const Value& value : batch_)
+      if (!value.defined() || &value.graph() != &graph_) fail("the batch is of another graph", line_);
+    for (const Value& drawn : needed_values([](const Op& op) { return op.def().is(kRandom) && op.inputs().empty(); }))
+      if (same_dim(drawn.shape()[0], batch_[0].shape()[0]) && !in(batch_, drawn)) batch_.push_back(drawn);
+  }
+
+  static bool in(const Values& values, const Value& value) {
+    return std::any_of(values.begin(), values.end(), [&](const Value& other) { return other.is(value); });
+  }
+
+  /// The results, other than scalars, of needed ops for which that is true.
+  template <class IsWanted>
+  Values needed_values(const IsWanted& is_wanted) {
+    Values found;
+    for (OpId id = 0; id < needed_.size(); ++id) {
+      const Op op = graph_.op(id);
+      for (int i = 0; needed_[id] && is_wanted(op) && i < op.outputs(); ++i)
+        if (graph_.type(op.output(i)).shape.rank() > 0) found.push_back(graph_.value(op.output(i)));
+    }
+    return found;
+  }
+
+  /// Finds the ops between the batch and the values.
+  void find_repeated() {
+    std::vector<bool> depends(graph_.values());
+    for (const Value& value : batch_) depends[value.id()] = true;
+    for (OpId id = 0; id < needed_.size(); ++id) {
+      const Op op = graph_.op(id);
+      const auto inputs = op.inputs();
+      if (!needed_[id] || std::none_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends[input]; }))
+        continue;
+      if (op.def().is(kStateful)) fail(op.str() + " has state: it cannot be done for each microbatch", line_);
+      for (int i = 0; i < op.outputs(); ++i) depends[op.output(i)] = true;
+      repeated_.push_back(id);
+    }
+    for (const Value& value : values_)
+      if (!depends[value.id()]) fail(value.op().str() + " does not depend on the batch", line_);
+  }
+
+  void repeat(const std::string& draws) {
+    std::optional<Scope> remade;  // a microbatch computes its own values again
+    std::uint32_t scope = 0;
+    for (const OpId id : repeated_) {
+      const Op op = graph_.op(id);
+      if (copies_.contains(op.output(0))) continue;  // a value of the batch
+      if (op.remade() != scope) {
+        remade.reset();
+        scope = op.remade();
+        if (scope != 0) remade.emplace(graph_.remade());
+      }
+      const std::vector<ValueId> given(op.inputs().begin(), op.inputs().end());
+      Values inputs;
+      for (const ValueId input : given) inputs.push_back(input_of(op, input));
+      if (op.def().is(kEffect)) {
+        copies_[op.output(0)] = inputs[0];
+        continue;
+      }
+      const Values outputs = copied(op, inputs, draws);
+      for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
+    }
+  }
+
+  Values copied(const Op& op, const Values& inputs, const std::string& draws) {
+    std::vector<OpId> after;
+    for (const OpId earlier : op.after()) {
+      const auto copy = copies_.find(graph_.op(earlier).output(0));
+      after.push_back(copy == copies_.end() ? earlier : graph_.producer(copy->second.id()));
+    }
+    try {
+      Values outputs = copy_op(op, graph_, inputs, draws);
+      graph_.add_after(outputs[0].op().id(), after);
+      return outputs;
+    } catch (const Error& error) {
+      throw Error(error).hint("in a pipeline layers take batches of any size: write -1 for the size of the batch");
+    }
+  }
+
+  /// What the copy of `user` reads in place of the value. A weight or the like is read once on each device for all
+  /// microbatches, so that its gradients are added up there, and one sum leaves the device instead of all of them.
+  Value input_of(const Op& user, ValueId id) {
+    if (const auto copy = copies_.find(id); copy != copies_.end()) return copy->second;
+    const Value value = graph_.value(id);
+    if (!is_float(value.dtype()) || value.op().def().role == OpRole::constant) return value;
+    auto& shared = shared_[id];
+    const Annotation place = place_of(user);
+    for (const auto& [where, read] : shared)
+      if (where == place) return read;
+    const Scope here = graph_.annotated(place);
+    const Scope line = graph_.line(value.op().line());
+    return shared.emplace_back(place, identity(value)).second;
+  }
+
+  Value left(const Value& value, const Microbatch& which) {
+    const Scope place = graph_.annotated(place_of(value.op()));
+    const Value& copy = copies_.at(value.id());
+    if (copy.type() != value.type())
+      fail(value.op().str() + " is " + value.type().str() + " of a batch and " + copy.type().str() +
+               " of a microbatch, so there is no mean",
+           line_);
+    return leave_microbatch(copy, which, line_);
+  }
+
+  Graph& graph_;
+  const PipelineOptions& options_;
+  const SourceLine& line_;
+  const Values& values_;
+  const std::int64_t number_;  // of the pipeline
+  std::vector<bool> needed_;   // of each op: the values depend on it
+  Values batch_;
+  std::vector<OpId> repeated_;
+  std::unordered_map<ValueId, Value> copies_;  // those that the present microbatch has
+  std::unordered_map<ValueId, std::vector<std::pair<Annotation, Value>>> shared_;
+};
+
+}  // namespace
+
+Values pipeline(const Values& values, const PipelineOptions& options, source_location at) {
+  if (values.empty()) fail("no values", at);
+  if (options.microbatches < 1) fail(std::to_string(options.microbatches) + " microbatches", at);
+  Graph& graph = graph_of(values, at);
+  for (const Value& value : values) {
+    if (&value.graph() != &graph) fail(value.op().str() + " is of an enclosing graph", at);
+    if (!is_float(value.dtype())) fail(value.op().str() + " is " + value.type().str() + ", which has no mean", at);
+  }
+  const Scope line = derived(graph, at);
+  const Scope names = graph.name("pipeline");
+  const SourceLine here = graph.line_for(at);
+  Repeater repeater(graph, values, options, here);
+  // The last one first: gradients() goes backwards, so that the gradients of the first are the first to be added.
+  std::vector<Values> results(static_cast<std::size_t>(options.microbatches));
+  for (std::int64_t k = options.microbatches; k > 0; --k)
+    results[static_cast<std::size_t>(k - 1)] = repeater.microbatch(k - 1);
+  Values means;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Scope place = graph.annotated(place_of(values[i].op()));
+    Value total = results[0][i];
+    for (std::size_t k = 1; k < results.size(); ++k) total = total + results[k][i];
+    means.push_back(total / options.microbatches);
+  }
+  return means;
+}
+
+Value pipeline(const Value& loss, const PipelineOptions& options, source_location at) {
+  return pipeline(Values{loss}, options, at)[0];
+}
+
+}  // namespace ferry

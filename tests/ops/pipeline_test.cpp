@@ -1,0 +1,111 @@
+// Microbatches: what they compute is what the batch gives, and what cannot be cut is said.
+#include "ops/train/pipeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/data/data.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/activation.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/layers.hpp"
+#include "tests/ops/support.hpp"
+#include "tests/support/evaluate.hpp"
+
+namespace ferry {
+namespace {
+
+using test::error_of;
+using test::Evaluator;
+using test::some;
+
+std::string said(const Value& value, const PipelineOptions& options) {
+  return error_of([&] { static_cast<void>(pipeline(value, options)); });
+}
+
+TEST_CASE("the mean of microbatches and its gradients are those of the batch") {
+  Graph g;
+  const Value x = g.input("x", DType::float64, {"batch", 5}), wanted = g.input("wanted", DType::float64, {"batch", 3});
+  const Value w = g.constant(some({5, 3})), b = g.constant(some({3}, 0.7));
+  const Value y = tanh(matmul(x, w) + b);
+  const Value whole = mean(square(y - wanted)), other = mean(abs(y));
+  const Evaluator::Feeds feeds{{"x", some({12, 5}, 0.1)}, {"wanted", some({12, 3}, 0.2)}};
+  for (const std::int64_t microbatches : {1, 2, 3, 12}) {
+    CAPTURE(microbatches);
+    const Values means = pipeline(Values{whole, other}, {.microbatches = microbatches});
+    const Values wanted_gradients = gradients(whole + other, {w, b}),
+                 got_gradients = gradients(means[0] + means[1], {w, b});
+    const std::vector<Tensor> results = Evaluator(g).run({whole, other, wanted_gradients[0], wanted_gradients[1],
+                                                          means[0], means[1], got_gradients[0], got_gradients[1]},
+                                                         feeds);
+    for (std::size_t k = 0; k < 4; ++k)
+      for (std::int64_t i = 0; i < results[k].count(); ++i)
+        CHECK(results[k + 4].number(i) == doctest::Approx(results[k].number(i)));
+  }
+}
+
+TEST_CASE("a microbatch has every m-th row, and the numbers that are drawn for its rows") {
+  Graph g;
+  const Value x = g.constant(some({8, 4}));
+  const Values rows = batch({x}, 8, {.shuffle = false});
+  const Value kept = nn::dropout(rows[0], 0.5, nn::Phase::train);
+  const Value loss = mean(kept);
+  const Value halves = pipeline(loss, {.microbatches = 2});
+  Evaluator evaluator(g);
+  for (int step = 0; step < 3; ++step) {
+    const std::vector<Tensor> results = evaluator.run({loss, halves});
+    CHECK(results[1].number(0) == doctest::Approx(results[0].number(0)));
+  }
+}
+
+TEST_CASE("what is named as the batch is cut, and nothing else") {
+  Graph g;
+  const Value x = g.input("x", DType::float64, {4, 2}), table = g.input("table", DType::float64, {2, 2});
+  const Value y = sum(matmul(x, table), {1});
+  const Value loss = mean(y);
+  const Value halves = pipeline(loss, {.microbatches = 2, .batch = {x}});
+  const std::vector<Tensor> results =
+      Evaluator(g).run({loss, halves}, {{"x", some({4, 2})}, {"table", some({2, 2}, 0.9)}});
+  CHECK(results[1].number(0) == doctest::Approx(results[0].number(0)));
+  CHECK(said(loss, {.microbatches = 2}).find("MatMul") != std::string::npos);  // the table is an input, too
+}
+
+TEST_CASE("a weight is read once on each device, so that one sum of its gradients leaves it") {
+  Graph g;
+  const Value x = g.input("x", DType::float64, {6, 2});
+  const Value w = g.variable("w", g.constant(some({2, 2})));
+  const Value y = matmul(matmul(x, w), w);
+  static_cast<void>(pipeline(mean(y), {.microbatches = 3}));
+  int read = 0;
+  for (OpId id = 0; id < g.size(); ++id)
+    for (const ValueId input : g.op(id).inputs())
+      read += input == w.id() && g.op(id).name().find("pipeline") != std::string_view::npos ? 1 : 0;
+  CHECK(read == 1);
+}
+
+TEST_CASE("what cannot be cut is said") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {6, 2});
+  const Value loss = mean(square(x));
+  CHECK(said(loss, {.microbatches = 0}).starts_with("pipeline: 0 microbatches\n  at pipeline_test.cpp:"));
+  CHECK(said(loss, {.microbatches = 4})
+            .starts_with("EnterMicrobatch: a batch of shape [6,2] cannot be cut into 4 equal microbatches"));
+  CHECK(said(sum(x, {1}), {.microbatches = 2}).find("is float32[6] of a batch and float32[3] of a microbatch") !=
+        std::string::npos);
+  CHECK(said(cast(loss, DType::int32), {}).find("is int32[], which has no mean") != std::string::npos);
+  CHECK(said(mean(g.constant({1.0})), {}).starts_with("pipeline: the values depend on no batch and no input"));
+  CHECK(said(mean(reshape(x, {6, 2})), {.microbatches = 2}).find("write -1 for the size of the batch") !=
+        std::string::npos);
+  const Value w = g.variable("w", g.constant({1.0, 1.0}));
+  CHECK(said(mean(x * assign(w, mean(x, {0}))), {.microbatches = 2}).find("has state") != std::string::npos);
+  CHECK(said(mean(w), {.microbatches = 2, .batch = {x}}).find("does not depend on the batch") != std::string::npos);
+  CHECK(error_of([&] { static_cast<void>(pipeline(Values{}, {})); }).starts_with("pipeline: no values"));
+}
+
+}  // namespace
+}  // namespace ferry
