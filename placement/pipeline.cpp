@@ -22,6 +22,7 @@
 #include "placement/lower/lower.hpp"
 #include "placement/messages/coalesce.hpp"
 #include "placement/messages/fuse_messages.hpp"
+#include "placement/microbatches/order_microbatches.hpp"
 #include "placement/plan/check_budget.hpp"
 #include "placement/plan/plan_text.hpp"
 #include "placement/planner.hpp"
@@ -57,6 +58,7 @@ constexpr Pass<Program> kProgramPasses[] = {
     {"join_windows", join_windows},
     {"propagate", propagate},
     {"reshard", reshard},
+    {"order_microbatches", order_microbatches},
     {"fuse_messages", fuse_messages},
     {"coalesce", coalesce},
 };

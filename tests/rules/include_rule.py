@@ -36,6 +36,7 @@ MAY_INCLUDE = {
     "placement/program": ["base", "graph", "ops", "placement/plan", "placement/schedule", "placement/topology",
                           "kernels/traits", "placement/planner"],
     "placement/layout": ["base", "graph", "ops", "placement/program"],
+    "placement/microbatches": ["base", "graph", "ops", "placement/program", "placement/layout"],
     "placement/messages": ["base", "graph", "ops", "placement/program", "placement/layout", "placement/plan",
                            "placement/schedule", "placement/topology"],
     "placement/lower": ["base", "graph", "ops", "placement/program", "placement/layout", "placement/messages",

@@ -1,0 +1,45 @@
+#include "placement/microbatches/label_ops.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace ferry {
+namespace {
+
+using Of = MicrobatchWork::Of;
+
+/// The label of an op that reads values of both.
+MicrobatchWork joined(const MicrobatchWork& a, const MicrobatchWork& b) {
+  if (a.of == Of::none) return b;
+  if (b.of == Of::none) return a;
+  if (!a.is_one() || !b.is_one() || a.pipeline != b.pipeline || a.index != b.index) return {.of = Of::several};
+  return a.backward ? a : b;
+}
+
+}  // namespace
+
+LabelledOps label_ops(const Graph& graph) {
+  LabelledOps labelled;
+  labelled.work.resize(graph.size());
+  std::map<std::int64_t, std::uint32_t> pipelines;  // by their numbers in the graph
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    MicrobatchWork& work = labelled.work[id];
+    if (op.def().is(kEntersMicrobatch)) {
+      const Microbatch entered = microbatch_of(op.attrs());
+      const auto [pipeline, is_new] =
+          pipelines.try_emplace(entered.pipeline, static_cast<std::uint32_t>(labelled.schedules.size()));
+      if (is_new) labelled.schedules.push_back(entered.schedule);
+      work = {Of::one, entered.backward, pipeline->second, entered.index};
+    } else {
+      for (const ValueId input : op.inputs()) {
+        const OpId maker = graph.producer(input);
+        if (!graph.op(maker).def().is(kLeavesMicrobatch)) work = joined(work, labelled.work[maker]);
+      }
+      work.backward = work.backward || (work.is_one() && op.recomputed());
+    }
+  }
+  return labelled;
+}
+
+}  // namespace ferry

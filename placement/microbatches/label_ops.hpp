@@ -1,0 +1,34 @@
+// Which ops of a graph are work of a microbatch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "ops/control/microbatch.hpp"
+
+namespace ferry {
+
+/// The microbatch that an op works on.
+struct MicrobatchWork {
+  enum class Of : std::uint8_t { none, one, several };
+  Of of = Of::none;
+  bool backward = false;
+  std::uint32_t pipeline = 0;  ///< index into LabelledOps::schedules
+  std::int64_t index = 0;      ///< of the microbatch
+
+  [[nodiscard]] bool is_one() const { return of == Of::one; }
+  bool operator==(const MicrobatchWork&) const = default;
+};
+
+struct LabelledOps {
+  std::vector<MicrobatchWork> work;         ///< of each op
+  std::vector<PipelineSchedule> schedules;  ///< of each pipeline
+};
+
+/// Labels are carried along from ops that enter a microbatch to those that leave it: an op is work of a microbatch if
+/// it depends on that one alone, and of its backward pass if it depends on that. What is computed again for a backward
+/// pass belongs to it.
+[[nodiscard]] LabelledOps label_ops(const Graph& graph);
+
+}  // namespace ferry

@@ -1,0 +1,262 @@
+#include "placement/microbatches/order_microbatches.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "placement/layout/strategy.hpp"
+#include "placement/microbatches/label_ops.hpp"
+#include "placement/microbatches/schedule_work.hpp"
+
+namespace ferry {
+namespace {
+
+using Pass = PipelineWork::Pass;
+
+/// Tasks that compute values together, as one device.
+class Teams {
+ public:
+  explicit Teams(std::size_t tasks) : team_(tasks) { std::iota(team_.begin(), team_.end(), 0U); }
+
+  void join(const std::vector<std::int32_t>& tasks) {
+    for (const std::int32_t task : tasks) team_[of(task)] = of(tasks[0]);
+  }
+  [[nodiscard]] std::uint32_t of(std::int32_t task) {
+    auto at = static_cast<std::uint32_t>(task);
+    while (team_[at] != at) at = team_[at] = team_[team_[at]];
+    return at;
+  }
+
+ private:
+  std::vector<std::uint32_t> team_;
+};
+
+/// One region and the work in it.
+class RegionOrder {
+ public:
+  RegionOrder(Program& program, ProgramRegion& region, const LabelledOps& labelled)
+      : program_(program),
+        region_(region),
+        labelled_(labelled),
+        nodes_(region.order.size()),
+        teams_(program.topology->tasks.size()) {
+    for (std::size_t at = 0; at < region.order.size(); ++at) place_[region.order[at]] = at;
+  }
+
+  void run() {
+    find_needs();
+    find_work();
+    if (work_.empty()) return;
+    connect_work();
+    const auto sequence = schedule_work(work_, labelled_.schedules);
+    if (sequence)
+      emit(*sequence);
+    else
+      program_.warnings.push_back(
+          "microbatches are not computed in the order of a pipeline: some work of one needs "
+          "results of all of them");
+  }
+
+ private:
+  /// What is known of the node at a place of the region.
+  struct NodeFacts {
+    std::vector<std::size_t> needs, users;  // places
+    MicrobatchWork label;
+    std::uint32_t team = 0;
+    std::int64_t stage = 0;
+    std::uint32_t work = kNone;
+    bool emitted = false;
+    bool follows = false;  ///< belongs to no work and needs some
+    std::size_t missing = 0;
+  };
+
+  [[nodiscard]] const Node& node(std::size_t at) const { return program_.nodes[region_.order[at]]; }
+
+  // ---- What comes before what ----
+
+  void find_needs() {
+    std::unordered_map<OpId, std::size_t> place_of_op;
+    std::size_t last_effect = region_.order.size();
+    for (std::size_t at = 0; at < nodes_.size(); ++at) {
+      for (const PValueId input : program_.inputs(node(at)))
+        if (const auto found = place_.find(program_.values[input].producer); found != place_.end())
+          need(at, found->second);
+      if (node(at).def == nullptr) continue;
+      for (const OpId earlier : node(at).graph->op(node(at).op).after())
+        if (const auto found = place_of_op.find(earlier); found != place_of_op.end()) need(at, found->second);
+      place_of_op[node(at).op] = at;
+      if (!node(at).def->is(kEffect)) continue;
+      if (last_effect < at) need(at, last_effect);
+      last_effect = at;
+    }
+  }
+
+  void need(std::size_t at, std::size_t earlier) {
+    if (earlier >= at) return;  // what is not read need not be there
+    nodes_[at].needs.push_back(earlier);
+    nodes_[earlier].users.push_back(at);
+  }
+
+  // ---- Work ----
+
+  void find_work() {
+    bool any = false;
+    for (std::size_t at = 0; at < nodes_.size(); ++at) {
+      nodes_[at].label = label_of(at);
+      any = any || nodes_[at].label.is_one();
+      if (nodes_[at].label.is_one() && computes(at)) teams_.join(program_.where(node(at)).tasks);
+    }
+    if (!any) return;
+    for (std::size_t at = 0; at < nodes_.size(); ++at)
+      if (nodes_[at].label.is_one()) place_in_pass(at);
+    std::vector<bool> leads(nodes_.size());  // to another device, in the same pass
+    for (std::size_t at = nodes_.size(); at > 0; --at)
+      for (const std::size_t user : nodes_[at - 1].users)
+        if (nodes_[user].label == nodes_[at - 1].label && (leads[user] || nodes_[user].team != nodes_[at - 1].team))
+          leads[at - 1] = true;
+    for (std::size_t at = 0; at < nodes_.size(); ++at)
+      if (nodes_[at].label.is_one()) add_to_work(at, leads[at]);
+  }
+
+  [[nodiscard]] MicrobatchWork label_of(std::size_t at) const {
+    const Node& node = this->node(at);
+    if (node.kind == NodeKind::fetch || node.once) return {};
+    return labelled_.work[node.op];
+  }
+
+  /// Whether the node has a place of its own; messages belong to what they carry on.
+  [[nodiscard]] bool computes(std::size_t at) const { return node(at).def != nullptr && node(at).where != kNone; }
+
+  /// Finds the device and the stage of a node, those before it having theirs.
+  void place_in_pass(std::size_t at) {
+    NodeFacts& facts = nodes_[at];
+    const auto same_pass = [&](std::size_t earlier) { return nodes_[earlier].label == facts.label; };
+    const auto before = std::find_if(facts.needs.begin(), facts.needs.end(), same_pass);
+    facts.team = computes(at)                  ? teams_.of(program_.where(node(at)).tasks[0])
+                 : before != facts.needs.end() ? nodes_[*before].team
+                                               : 0;
+    for (const std::size_t earlier : facts.needs)
+      if (same_pass(earlier))
+        facts.stage = std::max(facts.stage, nodes_[earlier].stage + (nodes_[earlier].team == facts.team ? 0 : 1));
+  }
+
+  void add_to_work(std::size_t at, bool leads) {
+    NodeFacts& facts = nodes_[at];
+    const MicrobatchWork& label = facts.label;
+    const bool apart = labelled_.schedules[label.pipeline] == PipelineSchedule::zero_bubble && !leads;
+    const Pass pass = !label.backward ? Pass::forward : apart ? Pass::weights : Pass::backward;
+    const auto [found, is_new] = work_of_.try_emplace(
+        {label.pipeline, label.index, static_cast<int>(pass), facts.team, facts.stage}, work_.size());
+    if (is_new) {
+      work_.push_back({pass, label.pipeline, facts.team, label.index, facts.stage, 0, {}});
+      places_.emplace_back();
+    }
+    facts.work = static_cast<std::uint32_t>(found->second);
+    places_[facts.work].push_back(at);
+    if (node(at).kind == NodeKind::compute) work_[facts.work].time += computing_cost(program_, node(at));
+  }
+
+  /// Finds what work needs what other, by way of what belongs to none, too.
+  void connect_work() {
+    std::vector<bool> is_way(nodes_.size());  // belongs to no work, and some needs it
+    for (std::size_t at = nodes_.size(); at > 0; --at)
+      is_way[at - 1] = nodes_[at - 1].work == kNone && std::ranges::any_of(nodes_[at - 1].users, [&](std::size_t user) {
+                         return nodes_[user].work != kNone || is_way[user];
+                       });
+    std::vector<std::set<std::uint32_t>> by_way(nodes_.size());
+    std::vector<std::set<std::uint32_t>> needs(work_.size());
+    for (std::size_t at = 0; at < nodes_.size(); ++at) {
+      NodeFacts& facts = nodes_[at];
+      for (const std::size_t earlier : facts.needs) {
+        const bool is_work = nodes_[earlier].work != kNone;
+        if (facts.work == kNone) facts.follows = facts.follows || is_work || nodes_[earlier].follows;
+        if (facts.work == kNone && !is_way[at]) continue;
+        std::set<std::uint32_t>& all = facts.work == kNone ? by_way[at] : needs[facts.work];
+        if (is_work)
+          all.insert(nodes_[earlier].work);
+        else
+          all.insert(by_way[earlier].begin(), by_way[earlier].end());
+      }
+    }
+    for (std::uint32_t w = 0; w < work_.size(); ++w)
+      for (const std::uint32_t need : needs[w])
+        if (need != w) work_[w].needs.push_back(need);
+  }
+
+  // ---- The new order ----
+
+  void emit(const std::vector<std::uint32_t>& sequence) {
+    for (NodeFacts& facts : nodes_) facts.missing = facts.needs.size();
+    order_.reserve(nodes_.size());
+    for (const std::uint32_t w : sequence) {
+      for (const std::size_t at : places_[w]) emit(at);
+      emit_followers();
+    }
+    for (std::size_t at = 0; at < nodes_.size(); ++at) emit(at);
+    FERRY_ASSERT(order_.size() == region_.order.size(), "a node was lost");
+    region_.order = std::move(order_);
+  }
+
+  /// Puts the node next, after what it needs and is not there yet.
+  void emit(std::size_t wanted) {
+    std::vector<std::size_t> open{wanted};
+    while (!open.empty()) {
+      const std::size_t at = open.back();
+      NodeFacts& facts = nodes_[at];
+      const auto missing = std::find_if(facts.needs.begin(), facts.needs.end(),
+                                        [&](std::size_t earlier) { return !nodes_[earlier].emitted; });
+      if (!facts.emitted && missing != facts.needs.end()) {
+        open.push_back(*missing);
+        continue;
+      }
+      open.pop_back();
+      if (facts.emitted) continue;
+      facts.emitted = true;
+      order_.push_back(region_.order[at]);
+      for (const std::size_t user : facts.users)
+        if (--nodes_[user].missing == 0 && nodes_[user].follows) followers_.push(user);
+    }
+  }
+
+  void emit_followers() {
+    while (!followers_.empty()) {
+      const std::size_t at = followers_.top();
+      followers_.pop();
+      emit(at);
+    }
+  }
+
+  Program& program_;
+  ProgramRegion& region_;
+  const LabelledOps& labelled_;
+  std::vector<NodeFacts> nodes_;  // of each place
+  std::unordered_map<NodeId, std::size_t> place_;
+  Teams teams_;
+  std::map<std::tuple<std::uint32_t, std::int64_t, int, std::uint32_t, std::int64_t>, std::size_t> work_of_;
+  std::vector<PipelineWork> work_;
+  std::vector<std::vector<std::size_t>> places_;  // of each work
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> followers_;
+  std::vector<NodeId> order_;
+};
+
+}  // namespace
+
+void order_microbatches(Program& program) {
+  std::map<const Graph*, LabelledOps> labelled;
+  for (ProgramRegion& region : program.regions) {
+    const auto with_op = std::find_if(region.order.begin(), region.order.end(),
+                                      [&](NodeId id) { return program.nodes[id].def != nullptr; });
+    if (with_op == region.order.end()) continue;
+    const Graph* graph = program.nodes[*with_op].graph;
+    const auto [found, is_new] = labelled.try_emplace(graph);
+    if (is_new) found->second = label_ops(*graph);
+    if (!found->second.schedules.empty()) RegionOrder(program, region, found->second).run();
+  }
+}
+
+}  // namespace ferry

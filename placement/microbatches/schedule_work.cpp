@@ -1,0 +1,220 @@
+#include "placement/microbatches/schedule_work.hpp"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace ferry {
+namespace {
+
+using Pass = PipelineWork::Pass;
+
+/// A pipeline's stages, and how many forward passes each device may have in flight.
+class Stages {
+ public:
+  Stages(std::span<const PipelineWork> work, std::uint32_t pipeline) {
+    for (const PipelineWork& w : work)
+      if (w.pipeline == pipeline && w.pass == Pass::forward) of_[w.device].insert(w.stage);
+    std::int64_t last = 0;
+    std::size_t most = 0;
+    for (const auto& [device, stages] : of_) {
+      last = std::max(last, *stages.rbegin());
+      most = std::max(most, stages.size());
+    }
+    folded_ = most > 1 && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
+                return *entry.second.begin() + *entry.second.rbegin() == last;
+              });
+    const auto p = static_cast<std::int64_t>(of_.size()), v = static_cast<std::int64_t>(most);
+    for (const auto& [device, stages] : of_) {
+      const std::int64_t first = *stages.begin();
+      const std::int64_t limit = folded_  ? static_cast<std::int64_t>(stages.size()) * p
+                                 : v == 1 ? last + 1 - first
+                                          : 2 * (p - first - 1) + (v - 1) * p + 1;
+      limit_[device] = std::max<std::int64_t>(limit, 1);
+      highest_ = std::max(highest_, limit_[device]);
+    }
+  }
+
+  [[nodiscard]] std::int64_t devices() const {
+    return std::max<std::int64_t>(static_cast<std::int64_t>(of_.size()), 1);
+  }
+  /// Of how many forward passes the backward one may be missing on the device.
+  [[nodiscard]] std::int64_t limit(std::uint32_t device) const {
+    const auto found = limit_.find(device);
+    return found == limit_.end() ? 1 : found->second;
+  }
+  /// The highest limit of a device.
+  [[nodiscard]] std::int64_t highest_limit() const { return highest_; }
+  /// Whether the stages go down the devices and back: each device has the s-th stage and the s-th last.
+  [[nodiscard]] bool folded() const { return folded_; }
+  [[nodiscard]] const std::set<std::int64_t>& of(std::uint32_t device) const { return of_.at(device); }
+
+ private:
+  std::map<std::uint32_t, std::set<std::int64_t>> of_;  // of each device
+  std::map<std::uint32_t, std::int64_t> limit_;
+  std::int64_t highest_ = 1;
+  bool folded_ = false;
+};
+
+class Scheduler {
+  /// What comes first is smaller.
+  using Rank = std::tuple<std::uint32_t, int, std::int64_t, std::int64_t, std::int64_t>;
+  using Ranked = std::set<std::pair<Rank, std::uint32_t>>;
+
+  /// Of a pipeline on a device.
+  struct Progress {
+    Ranked forward, backward;    ///< what is not begun
+    Pass next = Pass::weights;   ///< what ends a forward pass's being in flight: a backward pass if there are any
+    Pass last = Pass::backward;  ///< what ends its being kept: gradients of weights if they are apart
+    std::int64_t in_flight = 0;  ///< forward passes whose backward pass is not done
+    std::int64_t kept = 0;       ///< forward passes of which something is not done
+    std::int64_t promised = 0;   ///< forward passes of later stages of microbatches that are in the first one
+  };
+
+ public:
+  Scheduler(std::span<const PipelineWork> work, std::span<const PipelineSchedule> schedules)
+      : work_(work), schedules_(schedules), missing_(work.size()), users_(work.size()) {
+    for (std::uint32_t p = 0; p < schedules.size(); ++p) stages_.emplace_back(work, p);
+    for (std::uint32_t i = 0; i < work.size(); ++i) {
+      devices_ = std::max(devices_, work[i].device + 1);
+      missing_[i] = work[i].needs.size();
+      for (const std::uint32_t need : work[i].needs) users_[need].push_back(i);
+      if (Ranked* rest = not_begun(i)) rest->insert({rank(i), i});
+      if (work[i].pass == Pass::backward) progress_of(i).next = Pass::backward;
+      if (work[i].pass == Pass::weights) progress_of(i).last = Pass::weights;
+    }
+    ready_.resize(devices_);
+    busy_.resize(devices_);
+  }
+
+  std::optional<std::vector<std::uint32_t>> run() {
+    for (std::uint32_t i = 0; i < work_.size(); ++i)
+      if (missing_[i] == 0) ready_[work_[i].device].insert({rank(i), i});
+    while (order_.size() < work_.size() || !running_.empty()) {
+      begin_all();
+      if (running_.empty() && !begin_one_more()) return std::nullopt;
+      now_ = running_.top().first;
+      while (!running_.empty() && running_.top().first == now_) {
+        const std::uint32_t done = running_.top().second;
+        running_.pop();
+        finish(done);
+      }
+    }
+    return order_;
+  }
+
+ private:
+  /// Microbatches are taken as many at a time as there are devices, stage by stage; in folded stages the later stage,
+  /// which gives the next device its work, comes first.
+  [[nodiscard]] Rank rank(std::uint32_t i) const {
+    const PipelineWork& w = work_[i];
+    const bool forward_first = schedules_[w.pipeline] == PipelineSchedule::gpipe;
+    const int pass = w.pass == Pass::weights ? 2 : (w.pass == Pass::forward) == forward_first ? 0 : 1;
+    if (stages_[w.pipeline].folded()) return {w.pipeline, pass, -w.stage, w.microbatch, 0};
+    const std::int64_t devices = stages_[w.pipeline].devices();
+    return {w.pipeline, pass, w.microbatch / devices, w.stage, w.microbatch % devices};
+  }
+
+  Progress& progress_of(std::uint32_t i) { return progress_[{work_[i].pipeline, work_[i].device}]; }
+  /// What of its pass is not begun; null for gradients of weights, which have no order.
+  Ranked* not_begun(std::uint32_t i) {
+    Progress& progress = progress_of(i);
+    const Pass pass = work_[i].pass;
+    return pass == Pass::forward ? &progress.forward : pass == Pass::backward ? &progress.backward : nullptr;
+  }
+
+  /// Lets each free device begin what it may.
+  void begin_all() {
+    for (std::uint32_t device = 0; device < devices_; ++device) {
+      if (busy_[device]) continue;
+      const Ranked& ready = ready_[device];
+      const auto next =
+          std::find_if(ready.begin(), ready.end(), [&](const auto& entry) { return may_begin(entry.second); });
+      if (next != ready.end()) begin(next->second);
+    }
+  }
+
+  /// Lets one device begin what it may not; false if none can begin anything.
+  bool begin_one_more() {
+    for (const Ranked& ready : ready_)
+      if (!ready.empty()) {
+        begin(ready.begin()->second);
+        return true;
+      }
+    return false;
+  }
+
+  [[nodiscard]] bool may_begin(std::uint32_t i) {
+    const PipelineWork& w = work_[i];
+    const Stages& stages = stages_[w.pipeline];
+    if (w.pass == Pass::weights) return true;
+    const Progress& progress = progress_of(i);
+    const bool all_forward = schedules_[w.pipeline] == PipelineSchedule::gpipe;
+    if (stages.folded() && !all_forward)
+      return w.pass == Pass::backward || !is_first(w) ||
+             progress.kept + progress.promised + in_later(w) < stages.limit(w.device);
+    const bool below =
+        all_forward || (progress.in_flight < stages.limit(w.device) && progress.kept < stages.highest_limit());
+    if (w.pass == Pass::forward) return below && progress.forward.begin()->second == i;
+    return (!below || progress.forward.empty()) && progress.backward.begin()->second == i;
+  }
+
+  /// Whether it is a microbatch's first stage on its device.
+  [[nodiscard]] bool is_first(const PipelineWork& w) const {
+    return w.stage == *stages_[w.pipeline].of(w.device).begin();
+  }
+  /// How many stages the device has besides.
+  [[nodiscard]] std::int64_t in_later(const PipelineWork& w) const {
+    return static_cast<std::int64_t>(stages_[w.pipeline].of(w.device).size()) - 1;
+  }
+
+  void begin(std::uint32_t i) {
+    const PipelineWork& w = work_[i];
+    ready_[w.device].erase({rank(i), i});
+    if (Ranked* rest = not_begun(i)) rest->erase({rank(i), i});
+    busy_[w.device] = true;
+    order_.push_back(i);
+    running_.push({now_ + w.time, i});
+    if (w.pass != Pass::forward) return;
+    Progress& progress = progress_of(i);
+    ++progress.in_flight;
+    ++progress.kept;
+    progress.promised += is_first(w) ? in_later(w) : -1;
+  }
+
+  void finish(std::uint32_t i) {
+    const PipelineWork& w = work_[i];
+    busy_[w.device] = false;
+    Progress& progress = progress_of(i);
+    if (w.pass == progress.next) --progress.in_flight;
+    if (w.pass == progress.last) --progress.kept;
+    for (const std::uint32_t user : users_[i])
+      if (--missing_[user] == 0) ready_[work_[user].device].insert({rank(user), user});
+  }
+
+  std::span<const PipelineWork> work_;
+  std::span<const PipelineSchedule> schedules_;
+  std::vector<Stages> stages_;  // of each pipeline
+  std::uint32_t devices_ = 0;
+  std::vector<std::size_t> missing_;  // of each work: how much of what it needs is not done
+  std::vector<std::vector<std::uint32_t>> users_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Progress> progress_;  // of pipelines and devices
+  std::vector<Ranked> ready_;                                             // of each device
+  std::vector<bool> busy_;                                                // of each device
+  using Event = std::pair<std::int64_t, std::uint32_t>;                   // when what is done
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> running_;
+  std::int64_t now_ = 0;
+  std::vector<std::uint32_t> order_;
+};
+
+}  // namespace
+
+std::optional<std::vector<std::uint32_t>> schedule_work(std::span<const PipelineWork> work,
+                                                        std::span<const PipelineSchedule> schedules) {
+  return Scheduler(work, schedules).run();
+}
+
+}  // namespace ferry

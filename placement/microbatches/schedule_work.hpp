@@ -1,0 +1,40 @@
+// In which order the stages of a pipeline do their work: list scheduling over the units of work of all microbatches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ops/control/microbatch.hpp"
+
+namespace ferry {
+
+/// What one stage does for one microbatch in one pass. The stages that a device has are done one at a time.
+struct PipelineWork {
+  enum class Pass : std::uint8_t { forward, backward, weights };
+  Pass pass = Pass::forward;
+  std::uint32_t pipeline = 0;
+  std::uint32_t device = 0;
+  std::int64_t microbatch = 0;
+  std::int64_t stage =
+      0;  ///< how far from the beginning of its pass, in devices: the last stage begins the backward one
+  std::int64_t time = 0;             ///< in any unit
+  std::vector<std::uint32_t> needs;  ///< indices of the work that comes before
+};
+
+/// All of the work in the order in which it is begun, if each device, whenever it is free, begins what the schedule of
+/// the pipeline wants of what could be begun:
+///
+/// - gpipe: forward before backward.
+/// - 1f1b: backward before forward, and no more forward passes in flight than are needed. Of S stages on as many
+///   devices these are S - s in stage s; of p devices with v stages each, taken in turns, 2 (p - r - 1) + (v - 1) p + 1
+///   on device r (Narayanan et al., 2021); where the first stage shares a device with the last, 2 p (Qi et al., 2024).
+/// - zero_bubble: the same, and gradients of weights when there is nothing else; a forward pass is in flight until they
+///   are computed.
+///
+/// Where no device may begin anything, one begins a forward pass more. Nothing: the work needs itself.
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> schedule_work(std::span<const PipelineWork> work,
+                                                                      std::span<const PipelineSchedule> schedules);
+
+}  // namespace ferry

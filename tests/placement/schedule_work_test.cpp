@@ -1,0 +1,138 @@
+// Orders of pipelines: their length is that of the formulas in the papers that they are from, and no stage keeps more
+// than it may.
+#include "placement/microbatches/schedule_work.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "tests/support/pipelines.hpp"
+
+namespace ferry {
+namespace {
+
+using Pass = PipelineWork::Pass;
+using test::in_turn;
+using test::Pipeline;
+
+struct Played {
+  std::int64_t length = 0;
+  std::map<std::uint32_t, std::int64_t> most_kept;  ///< forward passes of each device whose results are kept
+};
+
+/// Lets each device do its work in that order, as soon as what it needs is done.
+Played play(const std::vector<PipelineWork>& work, const std::vector<std::uint32_t>& order) {
+  Played played;
+  std::vector<std::int64_t> done(work.size(), -1);
+  std::map<std::uint32_t, std::int64_t> free, kept;
+  const bool apart = std::any_of(work.begin(), work.end(), [](const auto& w) { return w.pass == Pass::weights; });
+  for (const std::uint32_t i : order) {
+    const PipelineWork& w = work[i];
+    std::int64_t begin = free[w.device];
+    for (const std::uint32_t need : w.needs) {
+      REQUIRE(done[need] >= 0);
+      begin = std::max(begin, done[need]);
+    }
+    REQUIRE(done[i] < 0);
+    done[i] = free[w.device] = begin + w.time;
+    played.length = std::max(played.length, done[i]);
+    if (w.pass == Pass::forward)
+      played.most_kept[w.device] = std::max(played.most_kept[w.device], ++kept[w.device]);
+    else if (w.pass == (apart ? Pass::weights : Pass::backward))
+      --kept[w.device];
+  }
+  return played;
+}
+
+Played played(const Pipeline& pipeline) {
+  const std::vector<PipelineWork> work = pipeline.work();
+  const auto order = schedule_work(work, {{pipeline.schedule}});
+  REQUIRE(order);
+  REQUIRE(order->size() == work.size());
+  return play(work, *order);
+}
+
+TEST_CASE("gpipe and 1f1b wait (p - 1)(f + b), and keep m or p - s microbatches") {
+  for (std::uint32_t p = 1; p <= 8; ++p)
+    for (std::int64_t m = 1; m <= 20; ++m) {
+      CAPTURE(p);
+      CAPTURE(m);
+      const Played all = played({in_turn(p), m, PipelineSchedule::gpipe});
+      const Played some = played({in_turn(p), m, PipelineSchedule::one_f_one_b});
+      CHECK(all.length == (m + p - 1) * 3);
+      CHECK(some.length == (m + p - 1) * 3);
+      for (std::uint32_t s = 0; s < p; ++s) {
+        CHECK(all.most_kept.at(s) == m);
+        CHECK(some.most_kept.at(s) == std::min<std::int64_t>(m, p - s));
+      }
+    }
+}
+
+TEST_CASE("with v stages on each of p devices 1f1b waits a v-th of that") {
+  for (std::uint32_t p = 2; p <= 8; ++p)
+    for (int v = 2; v <= 4; ++v)
+      for (std::int64_t rounds = 1; rounds <= 4; ++rounds) {
+        const std::int64_t m = rounds * p;
+        CAPTURE(p);
+        CAPTURE(v);
+        CAPTURE(m);
+        const Played some = played({in_turn(p, v), m, PipelineSchedule::one_f_one_b});
+        CHECK(some.length == (m * v + p - 1) * 3);
+        for (std::uint32_t r = 0; r < p; ++r)
+          CHECK(some.most_kept.at(r) <= std::min<std::int64_t>(m * v, 2 * (p - r - 1) + (v - 1) * p + 1));
+      }
+}
+
+TEST_CASE("zero_bubble waits (p - 1)(f + b - w), and keeps what 1f1b keeps") {
+  for (std::uint32_t p = 2; p <= 8; ++p)
+    for (std::int64_t m = p; m <= 20; ++m) {
+      CAPTURE(p);
+      CAPTURE(m);
+      const Played some = played({in_turn(p), m, PipelineSchedule::zero_bubble, 1, 1, 1});
+      CHECK(some.length == 3 * m + (p - 1));
+      for (std::uint32_t s = 0; s < p; ++s) CHECK(some.most_kept.at(s) <= p);
+    }
+}
+
+TEST_CASE("zero_bubble down the devices and back waits less than 2 p, of 6 m") {
+  for (std::uint32_t p = 2; p <= 8; ++p)
+    for (std::int64_t m = 2 * p; m <= 20; ++m) {
+      CAPTURE(p);
+      CAPTURE(m);
+      std::vector<std::uint32_t> at = in_turn(p);
+      for (std::uint32_t d = p; d > 0; --d) at.push_back(d - 1);
+      const Played some = played({at, m, PipelineSchedule::zero_bubble, 1, 1, 1});
+      CHECK(some.length < 6 * m + 2 * p);
+      for (std::uint32_t s = 0; s < p; ++s) CHECK(some.most_kept.at(s) <= 2 * p);
+    }
+}
+
+TEST_CASE("all work is in the order, after what it needs, whatever the stages and times") {
+  std::mt19937 random(5);
+  const auto draw = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  for (int trial = 0; trial < 10'000; ++trial) {
+    CAPTURE(trial);
+    Pipeline pipeline{{}, draw(1, 9), static_cast<PipelineSchedule>(draw(0, 2)), draw(0, 5), draw(0, 5), draw(0, 5)};
+    const std::int64_t devices = draw(1, 5);
+    for (std::int64_t stages = draw(1, 10); stages > 0; --stages)
+      pipeline.at.push_back(static_cast<std::uint32_t>(draw(0, devices - 1)));
+    const std::int64_t alone = pipeline.microbatches * static_cast<std::int64_t>(pipeline.at.size()) *
+                               (pipeline.forward + pipeline.backward +
+                                (pipeline.schedule == PipelineSchedule::zero_bubble ? pipeline.weights : 0));
+    CHECK(played(pipeline).length <= alone);
+  }
+}
+
+TEST_CASE("work that needs itself has no order") {
+  std::vector<PipelineWork> work = Pipeline{in_turn(2), 2}.work();
+  work[0].needs.push_back(3);
+  CHECK(!schedule_work(work, {{PipelineSchedule::gpipe}}));
+}
+
+}  // namespace
+}  // namespace ferry
