@@ -78,6 +78,8 @@ FRAMES = {
     "layouts.md": [USING + "Value f(Graph& g, Value initial) {PAGE return y; }",
                    USING + "Value f(Graph& g, Tensor start) {PAGE return up + down; }",
                    USING + "void f(Graph& g, Value x, Value weights, Value y) {PAGE}"],
+    "microbatches.md": [USING + "#include <functional>\n#include <string>\n#include <vector>\n"
+                        "void f(Graph& g, Value x, Value labels, Values weights, std::vector<std::function<Value(Value)>> layers) {PAGE}"],
     "user_ops.md": [HYPOT + "PAGE", HYPOT + "void f(const ferry::Graph& graph, const ferry::Cluster& cluster) {PAGE}"],
 }
 

@@ -50,7 +50,7 @@ def sample(name, tasks):
             words = [file, "--entry", entry, "--data", data_of(name), "--threads", 1, *jobs_of(name, tasks)]
             words += fed(folder / entry, *words, "--tasks", tasks)
             here = subprocess.run([FERRY, "run", *map(str, words), "--tasks", str(tasks)], capture_output=True, text=True, env=ENVIRONMENT)
-            if here.returncode == 4 and (reason := refusal(name, tasks)):
+            if here.returncode == 4 and (reason := refusal(name, entry, tasks)):
                 assert reason in here.stderr, here.stderr
                 continue
             assert here.returncode == 0, here.stderr

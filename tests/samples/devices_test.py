@@ -25,7 +25,7 @@ def sample(name):
                 words += fed(folder / f"{entry}-{tasks}", *words, "--tasks", tasks)
                 command = [FERRY, "run", *map(str, words), "--tasks", str(tasks)]
                 here = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
-                if here.returncode == 4 and (reason := refusal(name, tasks)):
+                if here.returncode == 4 and (reason := refusal(name, entry, tasks)):
                     assert reason in here.stderr, here.stderr
                     continue
                 assert here.returncode == 0, here.stderr

@@ -14,7 +14,7 @@ from samples_test import SAMPLES, check_stats, data_of, fed, jobs_of, run, run_a
 
 ALL = "all" in sys.argv[4:]
 QUICK = ("add", "jacobi", "tensor_parallel", "zero")  # less than a second each
-TASKS = {"add": 3, "jacobi": 3}  # the tasks that they are made for; others run on 2
+TASKS = {"add": 3, "jacobi": 3, "pipeline": 4}  # the tasks that they are made for; others run on 2
 STEPS = 2
 
 

@@ -25,9 +25,9 @@ MPIRUN = shutil.which("mpirun")
 TEXTS = pathlib.Path("/usr/share/common-licenses")
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 SAMPLES_SOURCE = DATA.parent
-FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3"}  # needed by cases with that word in their names
+FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3", "pipeline": TEXTS / "GPL-3"}  # needed by cases with that word in their names
 
-# For a sample: the numbers of tasks that it is made for, and what the error says on others.
+# For a sample, or the entries of one that begin with a word: the numbers of tasks that it is made for, and what the error says on others.
 REFUSED = {
     "add": (lambda tasks: tasks > 2, "is not there"),  # task 2 adds
     "charlm": (lambda tasks: tasks % 2 == 0, "does not fit"),  # meshes of two columns or rows
@@ -35,18 +35,22 @@ REFUSED = {
     "heat": (lambda tasks: tasks % 2 == 0, "does not fit"),
     "matrix_product": (lambda tasks: tasks % 2 == 0, "does not fit"),
     "parameter_server": (lambda tasks: tasks > 1, "is not there"),
+    "pipeline two": (lambda tasks: tasks > 1, "is not there"),
+    "pipeline four": (lambda tasks: tasks > 3, "is not there"),
+    "pipeline init": (lambda tasks: tasks > 3, "is not there"),
 }
 
 
-def refusal(sample, tasks):
-    """What the error says of a run on so many tasks; None: the sample is made for them."""
-    fits, reason = REFUSED.get(sample, (lambda tasks: True, None))
+def refusal(sample, entry, tasks):
+    """What the error says of a run of the entry on so many tasks; None: the sample is made for them."""
+    of_entry = f"{sample} {entry.split('_')[0]}"
+    fits, reason = REFUSED.get(of_entry, REFUSED.get(sample, (lambda tasks: True, None)))
     return None if fits(tasks) else reason
 
 
 def data_of(sample):
     """The folder of its data."""
-    return {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS}.get(sample, DATA)
+    return {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS, "pipeline": TEXTS}.get(sample, DATA)
 
 
 def jobs_of(sample, tasks):
@@ -171,6 +175,25 @@ def heat_is_the_same_in_any_blocks(folder):
         found.add(run("run", SAMPLES / "heat.pb", "--tasks", tasks, "--stats", folder / "stats.json"))
         check_stats(folder / "stats.json")
     assert len(found) == 1 and "warmest = 3.04492" in found.pop(), found
+
+
+def pipeline_has_the_same_bits_by_all_schedules(folder):
+    found = {}
+    for entry in ("four", "four_gpipe", "four_zero_bubble"):
+        run("run", SAMPLES / "pipeline.pb", "--entry", entry, "--tasks", 4, "--data", TEXTS, "--steps", 3, "--save", folder / entry,
+            "--stats", folder / "stats.json")
+        check_stats(folder / "stats.json")
+        found[entry] = weights(folder / entry)
+    if MPIRUN:
+        run("run", SAMPLES / "pipeline.pb", "--entry", "four", "--data", TEXTS, "--steps", 3, "--save", folder / "mpi", ranks=4)
+        found["mpi"] = weights(folder / "mpi")
+    assert len(set(found.values())) == 1, sorted(found)
+
+
+def pipeline_learns(folder):
+    for entry in ("two", "two_in_turn"):
+        output = run("run", SAMPLES / "pipeline.pb", "--entry", entry, "--tasks", 2, "--data", TEXTS, "--epochs", 3)
+        assert value(output, "loss") < 2.9, output
 
 
 def power_iteration_on_any_number_of_tasks(folder):
@@ -303,7 +326,7 @@ def shards_hold_the_pixels_of_folders(folder):
 
 
 CASES = [counters_without_fetches, add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
-         jacobi_equals_one_task, heat_is_the_same_in_any_blocks, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
+         jacobi_equals_one_task, heat_is_the_same_in_any_blocks, pipeline_has_the_same_bits_by_all_schedules, pipeline_learns, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
          three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi,
          charlm_learns_and_writes, charlm_over_mpi, resnet50_learns, resnet50_has_the_same_bits_over_mpi, resnet50_sends_16_bits,
          resnet50_reads_shards, shards_hold_the_pixels_of_folders]
