@@ -182,6 +182,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   result.plan.bucket_bytes = options.bucket_bytes;
   if (!signature.initial) check_budget(result.plan, graph.budget());
   result.reasons = std::move(program.reasons);
+  result.pipelines = std::move(program.pipelines);
   result.warnings = std::move(program.warnings);
   return result;
 }

@@ -85,6 +85,8 @@ struct PlanResult {
   Plan plan;
   std::vector<Reason> reasons;        ///< one for each op and transfer, in plan order, when asked for
   std::vector<std::string> warnings;  ///< soft placement's moves
+  /// Of each pipeline the lines that say what its devices do and in which order, when reasons are asked for.
+  std::vector<std::string> pipelines = {};
 };
 
 /// Error(plan) names op, device and line, also for an illegal graph (check_legal) and for a plan that costs more than

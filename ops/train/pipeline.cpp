@@ -66,7 +66,10 @@ class Repeater {
     batch_ = options_.batch;
     if (batch_.empty()) batch_ = needed_values([](const Op& op) { return makes_batches(op.def()); });
     if (batch_.empty()) batch_ = needed_values([](const Op& op) { return op.def().role == OpRole::input; });
-    if (batch_.empty()) fail("the values depend on no batch and no input", line_);
+    if (batch_.empty())
+      throw Error(Code::plan, "pipeline: the values depend on no batch() and no input")
+          .at(line_)
+          .hint("name what is to be cut: {.batch = {x}}");
     for (const Value& value : batch_)
       if (!value.defined() || &value.graph() != &graph_) fail("the batch is of another graph", line_);
     for (const Value& drawn : needed_values([](const Op& op) { return op.def().is(kRandom) && op.inputs().empty(); }))

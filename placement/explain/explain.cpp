@@ -56,6 +56,7 @@ std::string explain(const PlanResult& result, std::string_view name) {
   if (chosen.empty() && !name.empty()) throw unknown(result, name);
   const Messages messages = messages_of(result.reasons);
   std::string text;
+  for (const std::string& pipeline : result.pipelines) text += name.empty() ? pipeline : "";
   for (const Reason* reason : chosen) {
     const std::string subject = escaped(reason->subject);
     text += subject + std::string(subject.size() < width ? width - subject.size() : 0, ' ') + "  " + reason->text;

@@ -16,6 +16,21 @@ MicrobatchWork joined(const MicrobatchWork& a, const MicrobatchWork& b) {
   return a.backward ? a : b;
 }
 
+/// Gives to the backward passes what only they read: gradients have parts that depend on the forward pass alone.
+void give_to_backward(const Graph& graph, std::vector<MicrobatchWork>& work) {
+  std::vector<bool> read_forward(graph.size()), read(graph.size());
+  for (OpId id = graph.size(); id > 0; --id) {
+    const Op op = graph.op(id - 1);
+    MicrobatchWork& of = work[id - 1];
+    if (of.is_one() && read[id - 1] && !read_forward[id - 1]) of.backward = true;
+    const bool forward = op.def().is(kLeavesMicrobatch) || (of.is_one() && !of.backward);
+    for (const ValueId input : op.inputs()) {
+      read[graph.producer(input)] = true;
+      if (forward) read_forward[graph.producer(input)] = true;
+    }
+  }
+}
+
 }  // namespace
 
 LabelledOps label_ops(const Graph& graph) {
@@ -28,8 +43,8 @@ LabelledOps label_ops(const Graph& graph) {
     if (op.def().is(kEntersMicrobatch)) {
       const Microbatch entered = microbatch_of(op.attrs());
       const auto [pipeline, is_new] =
-          pipelines.try_emplace(entered.pipeline, static_cast<std::uint32_t>(labelled.schedules.size()));
-      if (is_new) labelled.schedules.push_back(entered.schedule);
+          pipelines.try_emplace(entered.pipeline, static_cast<std::uint32_t>(labelled.pipelines.size()));
+      if (is_new) labelled.pipelines.push_back({entered.of, entered.schedule, op.line()});
       work = {Of::one, entered.backward, pipeline->second, entered.index};
     } else {
       for (const ValueId input : op.inputs()) {
@@ -39,6 +54,7 @@ LabelledOps label_ops(const Graph& graph) {
       work.backward = work.backward || (work.is_one() && op.recomputed());
     }
   }
+  give_to_backward(graph, labelled.work);
   return labelled;
 }
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/microbatches/label_ops.hpp"
 #include "placement/microbatches/schedule_work.hpp"
@@ -53,7 +55,11 @@ class RegionOrder {
     find_work();
     if (work_.empty()) return;
     connect_work();
-    const auto sequence = schedule_work(work_, labelled_.schedules);
+    std::vector<PipelineSchedule> schedules;
+    for (const LabelledPipeline& pipeline : labelled_.pipelines) schedules.push_back(pipeline.schedule);
+    const auto sequence = schedule_work(work_, schedules);
+    if (sequence && program_.options.reasons)
+      for (std::uint32_t pipeline = 0; pipeline < schedules.size(); ++pipeline) describe(pipeline, *sequence);
     if (sequence)
       emit(*sequence);
     else
@@ -69,6 +75,7 @@ class RegionOrder {
     MicrobatchWork label;
     std::uint32_t team = 0;
     std::int64_t stage = 0;
+    bool begins = false;  ///< nothing that it needs comes to it from its pass
     std::uint32_t work = kNone;
     bool emitted = false;
     bool follows = false;  ///< belongs to no work and needs some
@@ -114,6 +121,8 @@ class RegionOrder {
     if (!any) return;
     for (std::size_t at = 0; at < nodes_.size(); ++at)
       if (nodes_[at].label.is_one()) place_in_pass(at);
+    for (std::size_t at = nodes_.size(); at > 0; --at)
+      if (nodes_[at - 1].label.backward && nodes_[at - 1].begins) place_with_users(at - 1);
     std::vector<bool> leads(nodes_.size());  // to another device, in the same pass
     for (std::size_t at = nodes_.size(); at > 0; --at)
       for (const std::size_t user : nodes_[at - 1].users)
@@ -143,12 +152,25 @@ class RegionOrder {
     for (const std::size_t earlier : facts.needs)
       if (same_pass(earlier))
         facts.stage = std::max(facts.stage, nodes_[earlier].stage + (nodes_[earlier].team == facts.team ? 0 : 1));
+    facts.begins = std::none_of(facts.needs.begin(), facts.needs.end(),
+                                [&](std::size_t earlier) { return same_pass(earlier) && !nodes_[earlier].begins; });
+  }
+
+  /// Puts what a backward pass computes of values of the forward pass alone where it is read.
+  void place_with_users(std::size_t at) {
+    std::optional<std::int64_t> stage;
+    for (const std::size_t user : nodes_[at].users)
+      if (nodes_[user].label == nodes_[at].label) {
+        const std::int64_t last = nodes_[user].stage - (nodes_[user].team == nodes_[at].team ? 0 : 1);
+        stage = std::min(stage.value_or(last), last);
+      }
+    nodes_[at].stage = std::max(nodes_[at].stage, stage.value_or(0));
   }
 
   void add_to_work(std::size_t at, bool leads) {
     NodeFacts& facts = nodes_[at];
     const MicrobatchWork& label = facts.label;
-    const bool apart = labelled_.schedules[label.pipeline] == PipelineSchedule::zero_bubble && !leads;
+    const bool apart = labelled_.pipelines[label.pipeline].schedule == PipelineSchedule::zero_bubble && !leads;
     const Pass pass = !label.backward ? Pass::forward : apart ? Pass::weights : Pass::backward;
     const auto [found, is_new] = work_of_.try_emplace(
         {label.pipeline, label.index, static_cast<int>(pass), facts.team, facts.stage}, work_.size());
@@ -186,6 +208,49 @@ class RegionOrder {
     for (std::uint32_t w = 0; w < work_.size(); ++w)
       for (const std::uint32_t need : needs[w])
         if (need != w) work_[w].needs.push_back(need);
+  }
+
+  /// Says in which order the devices of a pipeline do what: "F0 F1 B0 F2 B1 B2", and how long they wait for others.
+  void describe(std::uint32_t pipeline, const std::vector<std::uint32_t>& sequence) {
+    struct Row {
+      std::int64_t free = 0, busy = 0;
+      std::set<std::int64_t> stages;
+      std::string text;
+    };
+    std::map<std::uint32_t, Row> rows;
+    for (const PipelineWork& w : work_)
+      if (w.pipeline == pipeline && w.pass == Pass::forward) rows[w.device].stages.insert(w.stage);
+    if (rows.empty()) return;  // of another entry
+    std::vector<std::int64_t> done(work_.size());
+    std::int64_t length = 0;
+    for (const std::uint32_t i : sequence) {
+      const PipelineWork& w = work_[i];
+      if (w.pipeline != pipeline) continue;
+      Row& row = rows[w.device];
+      for (const std::uint32_t need : w.needs) row.free = std::max(row.free, done[need]);
+      done[i] = row.free += w.time;
+      row.busy += w.time;
+      length = std::max(length, row.free);
+      row.text += std::string(" ") + "FBW"[static_cast<int>(w.pass)] + std::to_string(w.microbatch);
+      if (row.stages.size() > 1) row.text += "." + std::to_string(w.stage);
+    }
+    const LabelledPipeline& of = labelled_.pipelines[pipeline];
+    std::string text = "pipeline of " + std::to_string(of.microbatches) + " microbatches, " +
+                       std::string(name_of(of.schedule)) + "  at " + escaped(of.line.str()) + "\n";
+    for (const auto& [device, row] : rows) {
+      text += "  " + tasks_of(device) + ":" + row.text;
+      if (length > 0) text += "; waits " + std::to_string((length - row.busy) * 100 / length) + " %";
+      text += "\n";
+    }
+    program_.pipelines.push_back(std::move(text));
+  }
+
+  /// "task 0", "tasks 2, 3".
+  std::string tasks_of(std::uint32_t device) {
+    std::vector<std::string> tasks;
+    for (std::size_t task = 0; task < program_.topology->tasks.size(); ++task)
+      if (teams_.of(static_cast<std::int32_t>(task)) == device) tasks.push_back(std::to_string(task));
+    return (tasks.size() == 1 ? "task " : "tasks ") + join(tasks, ", ");
   }
 
   // ---- The new order ----
@@ -255,7 +320,7 @@ void order_microbatches(Program& program) {
     const Graph* graph = program.nodes[*with_op].graph;
     const auto [found, is_new] = labelled.try_emplace(graph);
     if (is_new) found->second = label_ops(*graph);
-    if (!found->second.schedules.empty()) RegionOrder(program, region, found->second).run();
+    if (!found->second.pipelines.empty()) RegionOrder(program, region, found->second).run();
   }
 }
 
