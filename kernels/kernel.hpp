@@ -27,6 +27,9 @@ struct Array {
   std::span<const std::int64_t> whole;  ///< sizes of the whole value (equal to `sizes` when it is not split)
   std::span<const std::int64_t> begin;  ///< where this part begins in the whole value
   bool bounded = false;                 ///< sizes[0] is an extent, which may differ from step to step
+  /// Of a dim that is split once: which of the parts this is, also where it has no elements. May be empty if no dim is
+  /// split.
+  std::span<const std::int64_t> place = {};
 
   template <class T>
   [[nodiscard]] T* as() const {

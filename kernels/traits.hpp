@@ -18,6 +18,11 @@ class FileSystem;
 class KernelState;
 struct KernelRun;
 
+/// Where an array lies in a whole value of which it is a part: the sizes of that, and where it begins.
+struct PlacedPart {
+  std::span<const std::int64_t> whole, begin;
+};
+
 /// What is known of an instruction before the first step.
 struct KernelSetup {
   std::string_view name;  ///< the op's name, which is the same in every plan: it keys random numbers
@@ -27,6 +32,9 @@ struct KernelSetup {
   std::string_view data_folder;           ///< the only folder that data ops may read; empty: none
   std::uint64_t seed = 0;
   bool first = true;  ///< for kernels that say `effect`: no task with a lower number runs this op too
+  /// Of the inputs, then the outputs; empty if none is a part of a split value. When a plan is made, `begin` is empty:
+  /// it is for many tasks.
+  std::span<const PlacedPart> parts = {};
 };
 
 /// The dtypes that most kernels compute in.

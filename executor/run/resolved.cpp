@@ -125,12 +125,16 @@ void ResolvedPlan::describe_buffers() {
   };
   for (const Buffer& buffer : role_.buffers) {
     sizes_.push_back(buffer.sizes);
+    place_.emplace_back();
     if (buffer.window == kNone) {
       whole_.push_back(buffer.sizes);
       begin_.emplace_back(buffer.sizes.size(), 0);
     } else {
       whole_.push_back(plan_.windows[buffer.window].sizes);
       begin_.push_back(begin_at(plan_.windows[buffer.window], place));
+      place_.back().resize(buffer.sizes.size());
+      for (const SplitDim& split : plan_.windows[buffer.window].splits)
+        place_.back()[split.dim] = place(split.grouping).member;
     }
   }
 }
@@ -307,6 +311,7 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
     arrays_.push_back(array(operand(instruction.outputs, k)));
     outputs.push_back(type(operand(instruction.outputs, k)));
   }
+  const std::vector<PlacedPart> parts = parts_of(instruction);
   const KernelSetup setup{.name = plan_.string(instruction.name),
                           .attrs = attrs_of(instruction),
                           .inputs = inputs,
@@ -314,7 +319,8 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                           .files = context.files,
                           .data_folder = context.data_folder,
                           .seed = context.seed,
-                          .first = kernel.effect && context.effects && runs_first(instruction)};
+                          .first = kernel.effect && context.effects && runs_first(instruction),
+                          .parts = parts};
   const auto [code, state] = bound(kernel, setup, instruction, context);
   std::span<std::byte> scratch;
   if (instruction.scratch != kNone)
@@ -333,6 +339,19 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                             .iterations = {iterations(), depth}});
   resolved.run = &runs_.back();
   resolved.kernel = code;
+}
+
+std::vector<PlacedPart> ResolvedPlan::parts_of(const Instruction& instruction) const {
+  std::vector<PlacedPart> parts;
+  bool any = false;
+  for (const Range range : {instruction.inputs, instruction.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) {
+      const std::uint32_t b = operand(range, k);
+      any = any || role_.buffers[b].window != kNone;
+      parts.push_back({whole_[b], begin_[b]});
+    }
+  if (!any) parts.clear();
+  return parts;
 }
 
 const Attrs& ResolvedPlan::attrs_of(const Instruction& instruction) const {
@@ -470,7 +489,7 @@ void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instructi
 }
 
 Array ResolvedPlan::array(std::uint32_t b) {
-  return {addresses_[b], role_.buffers[b].dtype, sizes_[b], whole_[b], begin_[b], role_.buffers[b].bounded};
+  return {addresses_[b], role_.buffers[b].dtype, sizes_[b], whole_[b], begin_[b], role_.buffers[b].bounded, place_[b]};
 }
 
 Type ResolvedPlan::type(std::uint32_t b) const {

@@ -173,6 +173,8 @@ class ResolvedPlan {
     void (*run)(KernelRun&);
     KernelState* state;
   };
+  /// KernelSetup::parts of a kernel.
+  [[nodiscard]] std::vector<PlacedPart> parts_of(const Instruction& instruction) const;
   [[nodiscard]] Bound bound(const Kernel& kernel, const KernelSetup& setup, const Instruction& instruction,
                             const ResolveContext& context);
   [[nodiscard]] Array array(std::uint32_t buffer);
@@ -186,9 +188,9 @@ class ResolvedPlan {
   bool single_ = true;
   std::vector<Arena> step_arenas_, state_arenas_;
   std::uint64_t arena_bytes_ = 0;
-  std::vector<std::byte*> addresses_;                             // by buffer
-  std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_;  // by buffer
-  std::vector<std::uint32_t> depth_;                              // by region: number of loops around it
+  std::vector<std::byte*> addresses_;                                     // by buffer
+  std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_, place_;  // by buffer
+  std::vector<std::uint32_t> depth_;                                      // by region: number of loops around it
   std::vector<std::vector<Resolved>> lists_;
   std::vector<std::vector<Direct>> direct_;  // the short forms of lists_
   std::vector<std::int64_t> numbers_;        // the step's, then iterations': one block, which devices may read

@@ -69,6 +69,8 @@ using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 /// Gives what an op of these inputs, whose sizes are known, reads of input 0; nothing if its output is no window of
 /// that.
 using WindowFn = std::optional<WindowOf> (*)(const OpFacts&);
+/// Gives the dims along which an op of these inputs, whose sizes are known, slides windows.
+using SlidesFn = std::vector<SlidingDim> (*)(const OpFacts&);
 
 /// The special role of an op in the graph and in planning, if it is more than a function of its inputs.
 enum class OpRole : std::uint8_t {
@@ -142,6 +144,9 @@ struct OpDef {
   /// Set for an op whose output is a window of input 0, such as a slice: where it is split along a dim that it does not
   /// read as it is, tasks get the rows that they read of others (a halo), and kWindow stands for it.
   WindowFn window = nullptr;
+  /// Set for an op that slides windows over its inputs, such as a convolution: then it may be split along these dims,
+  /// and tasks get the rows that they read of others. Its kernel looks at where its arrays begin.
+  SlidesFn slides = nullptr;
 
   /// For ops that may do nothing, such as a product with ones: null if the op always does something. A view (kView)
   /// whose type is its input's needs none.

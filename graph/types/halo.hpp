@@ -12,11 +12,51 @@
 
 namespace ferry {
 
-/// A dim of a value that is read from another one: element k of `size` is element begin + k * step there, with step at
-/// least 1. Where that is outside, nothing is read.
+/// The windows p that have an element k: those with begin + p * step <= k < begin + p * step + extent. With extent 0
+/// there are no windows: p is k.
+struct Covering {
+  std::int64_t begin = 0, step = 1, extent = 0;
+  bool operator==(const Covering&) const = default;
+
+  /// The first window that has an element from k on, and the last one that has an element up to k.
+  [[nodiscard]] std::int64_t first(std::int64_t k) const {
+    return extent == 0 ? k : -divided(begin + extent - 1 - k, step);
+  }
+  [[nodiscard]] std::int64_t last(std::int64_t k) const { return extent == 0 ? k : divided(k - begin, step); }
+
+ private:
+  /// a / b, rounded down.
+  static std::int64_t divided(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+};
+
+/// What a dim of `size` elements reads of another dim: element k reads `extent` rows there, from row begin + p * step
+/// on, for p = k, or for all windows p that have element k. Steps are at least 1. Rows that are outside are not read.
 struct Reads {
   std::int64_t begin = 0, step = 1, size = 0;
+  std::int64_t extent = 1;
+  Covering windows = {};
   bool operator==(const Reads&) const = default;
+
+  /// The rows between the first and the last, of `whole`, that elements [part.begin, part.begin + part.size) read.
+  [[nodiscard]] Part rows_of(const Part& part, std::int64_t whole) const {
+    if (part.size == 0) return {};
+    const std::int64_t first = windows.first(part.begin), last = windows.last(part.begin + part.size - 1);
+    if (last < first) return {};
+    const std::int64_t begin_row = std::max<std::int64_t>(begin + first * step, 0);
+    const std::int64_t end_row = std::min(begin + last * step + extent, whole);
+    return begin_row < end_row ? Part{begin_row, end_row - begin_row} : Part{};
+  }
+};
+
+/// A dim along which an op slides windows over some of its inputs. It may be split, though the index notation has it
+/// whole: then each task computes its part, and has of these inputs the rows that the part reads.
+struct SlidingDim {
+  int output = -1;  ///< the dim of output 0 that is split; -1: none, and what tasks compute are partial results
+  struct Input {
+    int input = 0, dim = 0;
+    Reads reads;
+  };
+  std::vector<Input> inputs;  ///< the others are not split along it
 };
 
 /// A value whose element at k[d] along each dim d is the one at dims[d].begin + k[d] * dims[d].step of another value,
@@ -41,14 +81,12 @@ struct Halo {
   [[nodiscard]] Part rows_read(std::int64_t task) const {
     std::int64_t begin = whole, end = 0;
     for (const Reads& one : reads) {
-      const Part part = part_of(one.size, parts, task);
-      const std::int64_t first = one.begin + part.begin * one.step;
-      const std::int64_t last = first + (part.size - 1) * one.step;
-      if (part.size == 0 || last < 0 || first >= whole) continue;
-      begin = std::min(begin, std::max<std::int64_t>(first, 0));
-      end = std::max(end, std::min(last + 1, whole));
+      const Part rows = one.rows_of(part_of(one.size, parts, task), whole);
+      if (rows.size == 0) continue;
+      begin = std::min(begin, rows.begin);
+      end = std::max(end, rows.begin + rows.size);
     }
-    return {begin, std::max<std::int64_t>(end - begin, 0)};
+    return end > begin ? Part{begin, end - begin} : Part{};
   }
   /// The rows that `reader` reads and `owner` has: in its halo, unless they are the same task.
   [[nodiscard]] Part rows_between(std::int64_t owner, std::int64_t reader) const {

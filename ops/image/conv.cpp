@@ -182,19 +182,101 @@ std::string grad_filter_index(const OpFacts& facts) {
   return t.output + "," + t.image + "," + t.filter + "->" + t.filter;
 }
 
+// ---- Rows that are read: an op is split along rows or columns ----
+
+/// The windows along one dim that slide over an image, as the elements of an output dim have them.
+Reads windows_over(const OpFacts& facts, const Shape& image, const Shape* filter, std::size_t side) {
+  const Dim window = filter != nullptr ? (*filter)[static_cast<int>(side) + 2] : Dim(facts.attr<Ints>("size")[side]);
+  const std::int64_t dilation = facts.attrs().has("dilations") ? facts.attr<Ints>("dilations")[side] : 1;
+  return {.begin = -facts.attr<Ints>("padding")[side],
+          .step = facts.attr<Ints>("strides")[side],
+          .size = positions(facts, image[static_cast<int>(side) + 2], window, side).size(),
+          .extent = (window.size() - 1) * dilation + 1};
+}
+/// What the elements of an image read of a value that has an element for each window: those of the windows over them.
+Reads under_windows(const Reads& windows, std::int64_t size) {
+  return {.size = size, .windows = {windows.begin, windows.step, windows.extent}};
+}
+/// What the elements of an image read of a value of the same size: all that the windows over them have.
+Reads among_windows(const Reads& windows, std::int64_t size) {
+  Reads among = under_windows(windows, size);
+  among.begin = windows.begin;
+  among.step = windows.step;
+  among.extent = windows.extent;
+  return among;
+}
+
+/// The dims for rows and for columns; of(side, dim) gives one.
+template <class Of>
+std::vector<SlidingDim> rows_and_columns(const Of& of) {
+  return {of(std::size_t{0}, 2), of(std::size_t{1}, 3)};
+}
+
+std::vector<SlidingDim> conv_slides(const OpFacts& facts) {
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    return {dim, {{0, dim, windows_over(facts, facts.shape(0), &facts.shape(1), side)}}};
+  });
+}
+std::vector<SlidingDim> transpose_slides(const OpFacts& facts) {
+  const Shape image = transpose_shape(facts)[0];
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    return {dim, {{0, dim, under_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
+  });
+}
+std::vector<SlidingDim> grad_input_slides(const OpFacts& facts) {
+  const Shape& image = facts.shape(2);
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    return {dim, {{0, dim, under_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
+  });
+}
+/// A sum over output positions: a task adds those of its part.
+std::vector<SlidingDim> grad_filter_slides(const OpFacts& facts) {
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    return {-1,
+            {{0, dim, {.size = facts.shape(0)[dim].size()}},
+             {1, dim, windows_over(facts, facts.shape(1), &facts.shape(2), side)}}};
+  });
+}
+std::vector<SlidingDim> pool_slides(const OpFacts& facts) {
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    return {dim, {{0, dim, windows_over(facts, facts.shape(0), nullptr, side)}}};
+  });
+}
+std::vector<SlidingDim> pick_slides(const OpFacts& facts) {
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    const Reads windows = windows_over(facts, facts.shape(1), nullptr, side);
+    return {dim, {{0, dim, windows}, {1, dim, windows}}};
+  });
+}
+std::vector<SlidingDim> max_pool_grad_slides(const OpFacts& facts) {
+  const Shape& image = facts.shape(1);
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    const Reads windows = windows_over(facts, image, nullptr, side);
+    return {dim,
+            {{0, dim, under_windows(windows, image[dim].size())}, {1, dim, among_windows(windows, image[dim].size())}}};
+  });
+}
+std::vector<SlidingDim> avg_pool_grad_slides(const OpFacts& facts) {
+  const Shape& image = facts.shape(1);
+  return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
+    return {dim, {{0, dim, under_windows(windows_over(facts, image, nullptr, side), image[dim].size())}}};
+  });
+}
+
 // ---- The ops ----
 
 constexpr AttrDef kConvAttrs[] = {{"dilations", "ints"}, {"groups", "int"}, {"padding", "ints"}, {"strides", "ints"}};
 constexpr AttrDef kPoolAttrs[] = {{"padding", "ints"}, {"size", "ints"}, {"strides", "ints"}};
 
 /// One of the convolution ops, which are linear in each factor and adjoint to one another.
-constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infer, GradFn grad) {
+constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infer, SlidesFn slides, GradFn grad) {
   OpDef def{.name = name, .types = "T,T->T", .T = kFloats};
   def.attrs = kConvAttrs;
   def.index_of = index_of;
   def.reduce = Reduce::sum;
   def.linear = 0b01;
   def.infer = infer;
+  def.slides = slides;
   def.flops = 2;
   def.grad = grad;
   return def;
@@ -207,11 +289,12 @@ constexpr OpDef like_input_2(OpDef def) {
   return def;
 }
 
-constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn infer, GradFn grad) {
+constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn infer, SlidesFn slides, GradFn grad) {
   OpDef def{.name = name, .types = index.find(',') == std::string_view::npos ? "T->T" : "T,T->T", .T = kFloats};
   def.attrs = kPoolAttrs;
   def.index = index;
   def.infer = infer;
+  def.slides = slides;
   def.flops = 4;  // a window of 2 x 2
   def.grad = grad;
   return def;
@@ -242,18 +325,20 @@ constexpr std::string_view kDown = "nc[x][y]->nc[p][q]";
 constexpr std::string_view kDownBoth = "nc[x][y],nc[x][y]->nc[p][q]";
 constexpr std::string_view kUp = "nc[p][q],nc[x][y]->nc[x][y]";
 
-constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_grad);
-constexpr OpDef kConv2DTranspose = convolving("Conv2DTranspose", transpose_index, transpose_shape, transpose_grad);
+constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_slides, conv_grad);
+constexpr OpDef kConv2DTranspose =
+    convolving("Conv2DTranspose", transpose_index, transpose_shape, transpose_slides, transpose_grad);
 constexpr OpDef kConv2DGradInput =
-    like_input_2(convolving("Conv2DGradInput", grad_input_index, grad_input_shape, grad_input_grad));
-constexpr OpDef kConv2DGradFilter =
-    like_input_2(convolving("Conv2DGradFilter", grad_filter_index, grad_filter_shape, grad_filter_grad));
-constexpr OpDef kMaxPool2D = pooling("MaxPool2D", kDown, pool_shape, max_pool_grad);
-constexpr OpDef kMaxPool2DGrad = linear(pooling("MaxPool2DGrad", kUp, pool_grad_shape, max_pool_grad_grad));
-constexpr OpDef kMaxPool2DPick = linear(pooling("MaxPool2DPick", kDownBoth, pick_shape, pick_grad));
-constexpr OpDef kAvgPool2D = linear(pooling("AvgPool2D", kDown, pool_shape, avg_pool_grad));
+    like_input_2(convolving("Conv2DGradInput", grad_input_index, grad_input_shape, grad_input_slides, grad_input_grad));
+constexpr OpDef kConv2DGradFilter = like_input_2(
+    convolving("Conv2DGradFilter", grad_filter_index, grad_filter_shape, grad_filter_slides, grad_filter_grad));
+constexpr OpDef kMaxPool2D = pooling("MaxPool2D", kDown, pool_shape, pool_slides, max_pool_grad);
+constexpr OpDef kMaxPool2DGrad =
+    linear(pooling("MaxPool2DGrad", kUp, pool_grad_shape, max_pool_grad_slides, max_pool_grad_grad));
+constexpr OpDef kMaxPool2DPick = linear(pooling("MaxPool2DPick", kDownBoth, pick_shape, pick_slides, pick_grad));
+constexpr OpDef kAvgPool2D = linear(pooling("AvgPool2D", kDown, pool_shape, pool_slides, avg_pool_grad));
 constexpr OpDef kAvgPool2DGrad =
-    reads_sizes_of_1(linear(pooling("AvgPool2DGrad", kUp, pool_grad_shape, avg_pool_grad_grad)));
+    reads_sizes_of_1(linear(pooling("AvgPool2DGrad", kUp, pool_grad_shape, avg_pool_grad_slides, avg_pool_grad_grad)));
 
 /// Makes an op whose window moves as that of g's op does: it has the same attributes.
 Value also(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g) {

@@ -352,6 +352,7 @@ PValueId Converter::halo(PValueId value, const CutAxis& cut, const Halo& halo) {
   if (const auto found = halos_.find(key); found != halos_.end()) return found->second;
   const auto brought = [&](PValueId rows, bool got) {
     program_.values[rows].halo = static_cast<std::uint32_t>(program_.halos.size());
+    program_.values[rows].rows = program_.values[value].rows;
     program_.halos.push_back({cut.axis, cut.dim, halo, got});
     return rows;
   };
@@ -372,6 +373,21 @@ PValueId Converter::window(PValueId value, PValueId halo, const WindowOf& window
   return computed(kWindow, std::span(inputs).first(halo == kNone ? 1 : 2),
                   {from.type.dtype, Shape(std::span<const std::int64_t>(sizes))}, from.where, from.layout,
                   std::move(attrs));
+}
+
+PValueId Converter::rows(PValueId value, PValueId halo, const CutAxis& cut, const Reads& reads) {
+  const PValue from = program_.values[value];
+  const Halo read{
+      from.type.shape[static_cast<int>(cut.dim)].size(), program_.wheres[from.where].axes[cut.axis], {reads}};
+  const PValueId inputs[] = {value, halo};
+  const PValueId made =
+      computed(kWindow, inputs, from.type, from.where, from.layout, rows_attrs(from.type.shape, read, cut.dim));
+  std::vector<ProgramRows> rows;
+  if (from.rows != kNone) rows = program_.rows[from.rows];
+  rows.push_back({cut.axis, cut.dim, read});
+  program_.values[made].rows = static_cast<std::uint32_t>(program_.rows.size());
+  program_.rows.push_back(std::move(rows));
+  return made;
 }
 
 PValueId Converter::computed(const OpDef& def, std::span<const PValueId> inputs, const Type& type, WhereId where,

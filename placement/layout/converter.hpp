@@ -46,6 +46,8 @@ class Converter {
   [[nodiscard]] PValueId halo(PValueId value, const CutAxis& cut, const Halo& halo);
   /// Adds a window of the value that is split alike; `halo` is kNone or its halo along the dim that is cut.
   PValueId window(PValueId value, PValueId halo, const WindowOf& window, Attrs attrs);
+  /// Adds the rows of the value that each task reads of a dim that is cut, in their order: from its part and its halo.
+  PValueId rows(PValueId value, PValueId halo, const CutAxis& cut, const Reads& reads);
 
  private:
   /// The value replicated on its own tasks. The reasons of its messages name no layout.

@@ -126,7 +126,7 @@ class Resharder {
     std::vector<Layout> given;
     for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
     const std::vector<Layout> wanted = annotated_layouts(node, where);
-    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}}
+    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}, {}}
                                              : choose_strategy(program_, node, given, or_hinted(node, wanted));
     const std::vector<NodeId> causes = causes_of(id, strategy);
     const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
@@ -138,6 +138,7 @@ class Resharder {
     }
     program_.nodes[id].once = node.once && inputs_once(id);
     if (source != kNone) cut_window(id, source, strategy.inputs[0], causes);
+    read_rows(id, strategy, causes);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
       place(node.first_output + o, node.where, strategy.outputs[o], causes);
     to_.emit(id);
@@ -171,6 +172,57 @@ class Resharder {
       reasons_.laid(value, causes);
       reads = {0, 1, reads.size};
     }
+  }
+
+  // ---- Ops that slide windows ----
+
+  /// What an input is split along, and what the node reads of it.
+  struct SlidCut {
+    CutAxis cut;
+    Reads reads;
+  };
+
+  /// Of inputs over which the node slides windows, along dims that are split, it gets the rows that it reads.
+  void read_rows(NodeId id, const Strategy& strategy, const std::vector<NodeId>& causes) {
+    const std::vector<std::vector<SlidCut>> cuts = slid_cuts(id, strategy);
+    const auto operand = [&](std::size_t i) -> PValueId& { return program_.inputs(program_.nodes[id])[i]; };
+    for (std::size_t i = 0; i < cuts.size(); ++i)
+      if (!cuts[i].empty()) static_cast<void>(rows_brought(id, operand(i), cuts[i][0], causes));
+    for (std::size_t i = 0; i < cuts.size(); ++i)
+      for (const SlidCut& one : cuts[i]) {
+        const PValueId value = operand(i), halo = rows_brought(id, value, one, causes);
+        const PValueId rows = to_.rows(value, halo, one.cut, one.reads);
+        reasons_.laid(rows, causes);
+        operand(i) = rows;
+      }
+    if (!cuts.empty()) program_.nodes[id].once = program_.nodes[id].once && inputs_once(id);
+  }
+
+  /// For each input of the node, the dims of which some task reads rows that others have.
+  std::vector<std::vector<SlidCut>> slid_cuts(NodeId id, const Strategy& strategy) const {
+    std::vector<std::vector<SlidCut>> cuts;
+    const auto split = [](std::uint32_t number) { return number != kNone; };
+    if (std::ranges::none_of(strategy.slides, split)) return cuts;
+    const Node& node = program_.nodes[id];
+    cuts.resize(node.inputs);
+    const std::vector<SlidingDim> slides = sliding_dims(program_, node);
+    for (std::size_t axis = 0; axis < strategy.slides.size(); ++axis) {
+      if (strategy.slides[axis] == kNone) continue;
+      for (const SlidingDim::Input& input : slides[strategy.slides[axis]].inputs) {
+        const auto i = static_cast<std::size_t>(input.input);
+        const Type& type = program_.values[program_.inputs(node)[i]].type;
+        const Halo halo{type.shape[input.dim].size(), program_.where(node).axes[axis], {input.reads}};
+        if (most_rows_got(halo) > 0) cuts[i].push_back({{axis, static_cast<std::size_t>(input.dim)}, input.reads});
+      }
+    }
+    return cuts;
+  }
+
+  PValueId rows_brought(NodeId id, PValueId value, const SlidCut& one, const std::vector<NodeId>& causes) {
+    const auto asking = reasons_.asking(id, causes);
+    const PValue& from = program_.values[value];
+    const std::int64_t whole = from.type.shape[static_cast<int>(one.cut.dim)].size();
+    return to_.halo(value, one.cut, {whole, program_.wheres[from.where].axes[one.cut.axis], {one.reads}});
   }
 
   /// Notes all windows of a value, before one of them becomes another node.

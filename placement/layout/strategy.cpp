@@ -19,6 +19,7 @@ struct Choice {
   std::vector<AxisLayout> inputs, outputs;
   bool parallel = false;        ///< a letter is split: each task computes its part
   std::uint32_t asked = kNone;  ///< as in Strategy
+  std::uint32_t slides = kNone;
 };
 
 std::optional<IndexSpace> space_of(const Program& program, const Node& node) {
@@ -35,10 +36,12 @@ class Chooser {
         where_(program.where(node)),
         space_(space_of(program, node)),
         window_(window_of(program, node)),
+        slides_(sliding_dims(program, node)),
         given_(given),
         wanted_(wanted),
         tried_{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
                std::vector<Layout>(node.outputs, Layout(where_.axes.size())),
+               std::vector<std::uint32_t>(where_.axes.size(), kNone),
                std::vector<std::uint32_t>(where_.axes.size(), kNone)},
         parallel_(where_.axes.size(), false) {}
 
@@ -61,6 +64,9 @@ class Chooser {
     if (where_.axes[axis] > 1 && window_)
       for (int dim = 0; dim < static_cast<int>(window_->dims.size()); ++dim)
         if (auto choice = window_choice(axis, dim)) found.push_back(std::move(*choice));
+    if (where_.axes[axis] > 1)
+      for (std::uint32_t number = 0; number < slides_.size(); ++number)
+        if (auto choice = sliding_choice(axis, number)) found.push_back(std::move(*choice));
     found.push_back(replicated_choice());
     return found;
   }
@@ -106,10 +112,32 @@ class Chooser {
     return choice;
   }
 
-  const Type& input_type() const { return program_.values[program_.inputs(node_)[0]].type; }
+  /// A dim along which windows slide is split: each task gets the rows that its windows read and others have.
+  std::optional<Choice> sliding_choice(std::size_t axis, std::uint32_t number) const {
+    const SlidingDim& slides = slides_[number];
+    Choice choice = replicated_choice();
+    for (const SlidingDim::Input& input : slides.inputs) {
+      const auto i = static_cast<std::uint32_t>(input.input);
+      choice.inputs[i] = split(input.dim);
+      if (choice.asked == kNone && given_[i][axis] == choice.inputs[i]) choice.asked = i;
+    }
+    if (slides.output < 0 && node_.def->reduce == Reduce::none) return std::nullopt;
+    choice.outputs[0] = slides.output < 0 ? partial(node_.def->reduce) : split(slides.output);
+    if (choice.asked == kNone && !wanted_[0].empty() && wanted_[0][axis] == choice.outputs[0])
+      choice.asked = Strategy::kOutput;
+    if (choice.asked == kNone) return std::nullopt;
+    choice.parallel = true;
+    choice.slides = number;
+    return choice;
+  }
 
-  /// The time that the halos of a window take; none if two axes split a dim that it cuts.
+  const Type& input_type(int input = 0) const {
+    return program_.values[program_.inputs(node_)[static_cast<std::size_t>(input)]].type;
+  }
+
+  /// The time that the halos take; none if two axes split one dim of which rows are read.
   std::optional<std::int64_t> halos() const {
+    if (!slides_.empty()) return sliding_halos();
     if (!window_) return 0;
     const Layout& layout = tried_.inputs[0];
     std::int64_t cost = 0;
@@ -123,6 +151,24 @@ class Chooser {
       seen[dim] = true;
       const std::int64_t rows = most_rows_got({whole, where_.axes[axis], {window_->dims[dim]}});
       cost += message_cost(program_, where_, axis, row_bytes(input_type(), layout, where_, axis, rows));
+    }
+    return cost;
+  }
+
+  std::optional<std::int64_t> sliding_halos() const {
+    std::int64_t cost = 0;
+    std::vector<bool> seen(slides_.size());
+    for (std::size_t axis = 0; axis < tried_.slides.size(); ++axis) {
+      const std::uint32_t number = tried_.slides[axis];
+      if (number == kNone) continue;
+      if (seen[number]) return std::nullopt;
+      seen[number] = true;
+      for (const SlidingDim::Input& input : slides_[number].inputs) {
+        const Type& type = input_type(input.input);
+        const std::int64_t rows = most_rows_got({type.shape[input.dim].size(), where_.axes[axis], {input.reads}});
+        const Layout& layout = tried_.inputs[static_cast<std::size_t>(input.input)];
+        cost += message_cost(program_, where_, axis, row_bytes(type, layout, where_, axis, rows));
+      }
     }
     return cost;
   }
@@ -155,6 +201,7 @@ class Chooser {
       for (std::size_t o = 0; o < node_.outputs; ++o) tried_.outputs[o][axis] = choice.outputs[o];
       parallel_[axis] = choice.parallel;
       tried_.asked[axis] = choice.asked;
+      tried_.slides[axis] = choice.slides;
       try_from(axis + 1);
     }
   }
@@ -218,6 +265,7 @@ class Chooser {
   const Where& where_;
   const std::optional<IndexSpace> space_;
   const std::optional<WindowOf> window_;
+  const std::vector<SlidingDim> slides_;
   const std::vector<Layout>&given_, &wanted_;
   std::vector<std::vector<Choice>> choices_;
   Strategy tried_;

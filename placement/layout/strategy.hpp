@@ -15,6 +15,8 @@ struct Strategy {
   /// nothing did.
   std::vector<std::uint32_t> asked;
   static constexpr std::uint32_t kOutput = kNone - 1;
+  /// For each axis, which of the dims along which the op slides windows (sliding_dims()) is split; kNone: none.
+  std::vector<std::uint32_t> slides;
 };
 
 /// The layouts that the node's outputs are annotated with; empty for outputs without, and on a single device.

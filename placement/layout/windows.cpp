@@ -9,7 +9,9 @@ using Ints = std::vector<std::int64_t>;
 
 void add(Attrs& attrs, const Halo& halo, std::size_t dim) {
   Ints reads;
-  for (const Reads& one : halo.reads) reads.insert(reads.end(), {one.begin, one.step, one.size});
+  for (const Reads& one : halo.reads)
+    reads.insert(reads.end(),
+                 {one.begin, one.step, one.size, one.extent, one.windows.begin, one.windows.step, one.windows.extent});
   attrs.set("dim", static_cast<std::int64_t>(dim));
   attrs.set("parts", halo.parts);
   attrs.set("reads", std::move(reads));
@@ -24,6 +26,14 @@ std::optional<WindowOf> window_of(const Program& program, const Node& node) {
   if (node.def->window == nullptr || std::ranges::any_of(inputs, bounded) || bounded(node.first_output))
     return std::nullopt;
   return node.def->window(ProgramFacts(program, inputs, *node.attrs));
+}
+
+std::vector<SlidingDim> sliding_dims(const Program& program, const Node& node) {
+  if (node.kind != NodeKind::compute || node.def->slides == nullptr) return {};
+  const auto bounded = [&](PValueId value) { return program.values[value].type.shape.bounded(); };
+  const auto inputs = program.inputs(node);
+  if (std::ranges::any_of(inputs, bounded) || bounded(node.first_output)) return {};
+  return node.def->slides(ProgramFacts(program, inputs, *node.attrs));
 }
 
 std::vector<CutAxis> cut_axes(const WindowOf& window, const Shape& input, const Layout& layout) {
@@ -49,6 +59,12 @@ Attrs window_attrs(const WindowOf& window, const Halo& halo, std::size_t dim) {
       {"begin", std::move(begin)}, {"size", std::move(size)}, {"step", std::move(step)}, {"value", window.fill}};
   add(attrs, halo, dim);
   return attrs;
+}
+
+Attrs rows_attrs(const Shape& shape, const Halo& halo, std::size_t dim) {
+  WindowOf all;
+  for (const std::int64_t size : shape.sizes()) all.dims.push_back({.size = size});
+  return window_attrs(all, halo, dim);
 }
 
 Attrs halo_attrs(const Halo& halo, std::size_t dim) {

@@ -14,6 +14,9 @@ namespace ferry {
 /// What a compute node reads of its input 0, if it gives a window of that (OpDef::window) and no size is bounded.
 [[nodiscard]] std::optional<WindowOf> window_of(const Program& program, const Node& node);
 
+/// The dims along which a compute node slides windows (OpDef::slides), if it does and no size is bounded.
+[[nodiscard]] std::vector<SlidingDim> sliding_dims(const Program& program, const Node& node);
+
 /// An axis of a mesh along which the input of a window is split, in a dim that the window cuts.
 struct CutAxis {
   std::size_t axis = 0, dim = 0;
@@ -22,8 +25,10 @@ struct CutAxis {
 /// These axes, if the input lies in that layout, ordered by axis; empty if two axes split one such dim.
 [[nodiscard]] std::vector<CutAxis> cut_axes(const WindowOf& window, const Shape& input, const Layout& layout);
 
-/// The attributes of a kWindow and of a kCutHalo; `halo` is what is read along `dim`.
+/// The attributes of a kWindow and of a kCutHalo; `halo` is what is read along `dim`. With rows_attrs() the window has
+/// the elements of a value of that shape where they are: tasks have the rows that they read.
 [[nodiscard]] Attrs window_attrs(const WindowOf& window, const Halo& halo, std::size_t dim);
+[[nodiscard]] Attrs rows_attrs(const Shape& shape, const Halo& halo, std::size_t dim);
 [[nodiscard]] Attrs halo_attrs(const Halo& halo, std::size_t dim);
 
 /// Of the tasks, the most rows that one of them gets.

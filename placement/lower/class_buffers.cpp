@@ -224,6 +224,11 @@ std::uint32_t ClassBuffers::window(const PValue& value) {
       window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim), grouping(where.groupings[axis])});
   if (window.splits.empty()) return kNone;
   window.sizes = value.type.shape.sizes();
+  if (value.rows != kNone) {
+    window.has = Window::Has::read;
+    for (const ProgramRows& rows : program_.rows[value.rows])
+      window.rows.push_back({static_cast<std::uint32_t>(rows.dim), rows.halo.reads[0]});
+  }
   if (value.halo != kNone) {
     const ProgramHalo& halo = program_.halos[value.halo];
     window.has = halo.got ? Window::Has::got : Window::Has::given;

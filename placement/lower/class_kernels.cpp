@@ -131,7 +131,19 @@ bool ClassKernels::takes_all(const Buffers& buffers) const {
 KernelSetup ClassKernels::setup_of(const Node& node) {
   in_types_ = types_of(in_);
   out_types_ = types_of(out_);
-  return {.name = {}, .attrs = *node.attrs, .inputs = in_types_, .outputs = out_types_, .data_folder = {}};
+  wholes_.clear();
+  parts_.clear();
+  bool any = false;
+  for (const Buffers* buffers : {&in_, &out_})
+    for (const std::uint32_t b : *buffers) {
+      const Buffer& buffer = role_.buffers[b];
+      any = any || buffer.window != kNone;
+      wholes_.push_back(buffer.window == kNone ? buffer.sizes.vector() : tables_.plan().windows[buffer.window].sizes);
+    }
+  if (any)
+    for (const auto& whole : wholes_) parts_.push_back({whole, {}});
+  return {
+      .name = {}, .attrs = *node.attrs, .inputs = in_types_, .outputs = out_types_, .data_folder = {}, .parts = parts_};
 }
 
 std::vector<Type> ClassKernels::types_of(const Buffers& buffers) const {

@@ -58,6 +58,8 @@ class ClassKernels {
   Facts facts_;       // of the last kernel
   Buffers in_, out_;  // of the kernel that is being added
   std::vector<Type> in_types_, out_types_;
+  std::vector<std::vector<std::int64_t>> wholes_;  // sizes of the whole values of in_ and out_
+  std::vector<PlacedPart> parts_;
   std::vector<std::uint32_t> made_in_;  // of each buffer: the region of the kernel that makes it, or kNone
 };
 

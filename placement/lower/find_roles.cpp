@@ -26,8 +26,7 @@ class Roles {
     tell_apart(all, [&](std::size_t i) { return program_.topology->tasks[i].threads; });
     for (const Where& where : program_.wheres) tell_apart(where.tasks, [](std::size_t) { return 0; });
     part_sizes();
-    for (const PValue& value : program_.values)
-      if (value.halo != kNone) rows(program_.wheres[value.where], program_.halos[value.halo]);
+    for (const PValue& value : program_.values) rows(value);
     ends();
     number_in_order();
     return std::move(class_of_);
@@ -75,11 +74,22 @@ class Roles {
     }
   }
 
-  void rows(const Where& where, const ProgramHalo& halo) {
+  void rows(const PValue& value) {
+    if (value.halo != kNone) {
+      const ProgramHalo& halo = program_.halos[value.halo];
+      along(value, halo.axis, halo.halo.parts, [&](std::int64_t task) { return halo.rows(task); });
+    }
+    if (value.rows != kNone)
+      for (const ProgramRows& rows : program_.rows[value.rows])
+        along(value, rows.axis, rows.halo.parts, [&](std::int64_t task) { return rows.halo.rows_read(task).size; });
+  }
+
+  template <class RowsOf>
+  void along(const PValue& value, std::size_t axis, std::int64_t parts, const RowsOf& rows_of) {
+    const Where& where = program_.wheres[value.where];
     std::vector<std::int64_t> rows;
-    for (std::int64_t task = 0; task < halo.halo.parts; ++task) rows.push_back(halo.rows(task));
-    tell_apart(where.tasks,
-               [&](std::size_t i) { return rows[static_cast<std::size_t>(coordinate(where, i, halo.axis))]; });
+    for (std::int64_t task = 0; task < parts; ++task) rows.push_back(rows_of(task));
+    tell_apart(where.tasks, [&](std::size_t i) { return rows[static_cast<std::size_t>(coordinate(where, i, axis))]; });
   }
 
   /// Whether all parts have the same size.

@@ -29,6 +29,12 @@ std::vector<std::int64_t> begin_at(const Window& window,
     begin[split.dim] += part.begin;
     sizes[split.dim] = part.size;
   }
+  for (const RowsRead& rows : window.rows)
+    for (const SplitDim& split : window.splits)
+      if (const Membership mine = place(split.grouping); split.dim == rows.dim && mine.group != nullptr)
+        begin[rows.dim] = Halo{window.sizes[rows.dim], static_cast<std::int64_t>(mine.group->size()), {rows.reads}}
+                              .rows_read(mine.member)
+                              .begin;
   return begin;
 }
 

@@ -41,18 +41,27 @@ struct SplitDim {
   bool operator==(const SplitDim&) const = default;
 };
 
+/// A split dim of which a task has not its part, but the rows of the whole that a part of another dim reads.
+struct RowsRead {
+  std::uint32_t dim = 0;  ///< which is split once
+  Reads reads;
+  bool operator==(const RowsRead&) const = default;
+};
+
 /// What a buffer has of a split value.
 struct Window {
   enum class Has : std::uint8_t {
     part,
     given,  ///< rows of the task's part that others read, in blocks, one for each of the others (Halo)
-    got     ///< rows of the others' parts that the task reads, in such blocks
+    got,    ///< rows of the others' parts that the task reads, in such blocks
+    read    ///< rows that the task reads, in their order, along each dim of `rows`; along the others its part
   };
   std::vector<std::int64_t> sizes;  ///< of the whole value
   std::vector<SplitDim> splits;
   Has has = Has::part;
-  std::uint32_t halo_dim = 0;     ///< of rows that are given or got: the dim, which is split once
-  std::vector<Reads> reads = {};  ///< and what is read of it
+  std::uint32_t halo_dim = 0;       ///< of rows that are given or got: the dim, which is split once
+  std::vector<Reads> reads = {};    ///< and what is read of it
+  std::vector<RowsRead> rows = {};  ///< also of given and got: dims along which the value has no parts
   bool operator==(const Window&) const = default;
 };
 

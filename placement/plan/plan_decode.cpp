@@ -170,15 +170,25 @@ class Decoder {
   static Grouping grouping(const fbs::Grouping& g) {
     return list(*g.groups(), [](const fbs::Group& group) { return numbers(*group.tasks()); });
   }
+  static Reads reads(const fbs::RowsRead& r) {
+    const fbs::Covering& w = r.windows();
+    return {r.reads().begin(), r.reads().step(), r.reads().size(), r.extent(), {w.begin(), w.step(), w.extent()}};
+  }
   static Window window(const fbs::Window& w) {
     Window result;
     result.sizes = numbers(*w.sizes());
     result.splits = list(*w.splits(), [](const fbs::SplitDim& s) { return SplitDim{s.dim(), s.grouping()}; });
-    result.has = one_of(w.has(), Window::Has::got);
+    result.has = one_of(w.has(), Window::Has::read);
     if (result.has == Window::Has::part) return result;
-    if (w.reads() == nullptr) malformed("a window without what is read of it");
     result.halo_dim = w.halo_dim();
-    result.reads = list(*w.reads(), [](const fbs::Reads& r) { return Reads{r.begin(), r.step(), r.size()}; });
+    if (w.reads() != nullptr)
+      result.reads = list(*w.reads(), [](const fbs::Reads& r) { return Reads{r.begin(), r.step(), r.size()}; });
+    else if (w.rows() != nullptr && w.all_reads() != nullptr) {
+      result.rows = list(*w.rows(), [](const fbs::RowsRead& r) { return RowsRead{r.dim(), reads(r)}; });
+      result.reads = list(*w.all_reads(), [](const fbs::RowsRead& r) { return reads(r); });
+    } else {
+      malformed("a window without what is read of it");
+    }
     return result;
   }
   static PlanPort port(const fbs::Port& p) {

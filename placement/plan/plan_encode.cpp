@@ -158,8 +158,13 @@ class Encoder {
     const auto sizes = out_.CreateVector(window.sizes);
     const auto splits = structs(window.splits, [](const SplitDim& s) { return fbs::SplitDim(s.dim, s.grouping); });
     if (window.has == Window::Has::part) return fbs::CreateWindow(out_, sizes, splits);
-    const auto reads = structs(window.reads, [](const Reads& r) { return fbs::Reads(r.begin, r.step, r.size); });
-    return fbs::CreateWindow(out_, sizes, splits, number(window.has), window.halo_dim, reads);
+    const auto encoded = [](std::uint32_t dim, const Reads& r) {
+      return fbs::RowsRead(dim, fbs::Reads(r.begin, r.step, r.size), r.extent,
+                           fbs::Covering(r.windows.begin, r.windows.step, r.windows.extent));
+    };
+    const auto rows = structs(window.rows, [&](const RowsRead& r) { return encoded(r.dim, r.reads); });
+    const auto reads = structs(window.reads, [&](const Reads& r) { return encoded(window.halo_dim, r); });
+    return fbs::CreateWindow(out_, sizes, splits, number(window.has), window.halo_dim, 0, rows, reads);
   }
 
   Offset<fbs::Port> encode_port(const PlanPort& port) {

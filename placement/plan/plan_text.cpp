@@ -227,8 +227,15 @@ class Printer {
     return " in " + whole + " from byte " + std::to_string(b.offset - of.offset);
   }
 
+  static std::string dims(const std::vector<RowsRead>& rows) {
+    std::string text;
+    for (const RowsRead& one : rows) text += (text.empty() ? "" : ",") + std::to_string(one.dim);
+    return text;
+  }
+
   std::string window(const Window& w) const {
-    std::string text = w.has == Window::Has::part ? " part of ["
+    std::string text = w.has == Window::Has::part   ? " part of ["
+                       : w.has == Window::Has::read ? " rows of dim " + dims(w.rows) + " that are read here of ["
                        : w.has == Window::Has::given
                            ? " rows of dim " + std::to_string(w.halo_dim) + " that others read of ["
                            : " rows of dim " + std::to_string(w.halo_dim) + " that others have of [";

@@ -17,6 +17,9 @@ std::vector<std::int64_t> local_sizes(const Program& program, const PValue& valu
     std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];
     size = part_of(size, where.axes[axis], coordinate(where, position, axis)).size;
   }
+  if (value.rows != kNone)
+    for (const ProgramRows& rows : program.rows[value.rows])
+      sizes[rows.dim] = rows.halo.rows_read(coordinate(where, position, rows.axis)).size;
   if (value.halo != kNone) {
     const ProgramHalo& halo = program.halos[value.halo];
     sizes[halo.dim] = halo.rows(coordinate(where, position, halo.axis));
@@ -27,6 +30,10 @@ std::vector<std::int64_t> local_sizes(const Program& program, const PValue& valu
 bool is_even(const Program& program, const PValue& value, std::size_t but) {
   const Where& where = program.wheres[value.where];
   std::vector<std::int64_t> sizes = value.type.shape.sizes();
+  if (value.rows != kNone)
+    for (const ProgramRows& rows : program.rows[value.rows])
+      for (std::int64_t task = 1; task < rows.halo.parts && rows.axis != but; ++task)
+        if (rows.halo.rows_read(task).size != rows.halo.rows_read(0).size) return false;
   for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
     if (value.layout[axis].kind != AxisLayout::Kind::split || axis == but) continue;
     std::int64_t& size = sizes[static_cast<std::size_t>(value.layout[axis].dim)];

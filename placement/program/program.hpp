@@ -117,6 +117,12 @@ struct ProgramHalo {
   [[nodiscard]] std::int64_t rows(std::int64_t task) const { return got ? halo.rows_got(task) : halo.rows_given(task); }
 };
 
+/// Along an axis that splits a dim, a task has not its part of the dim, but the rows that it reads.
+struct ProgramRows {
+  std::size_t axis = 0, dim = 0;
+  Halo halo;  ///< of one Reads
+};
+
 /// A value of the program.
 struct PValue {
   Type type;  ///< of the whole value; all dims known or bounded
@@ -126,6 +132,7 @@ struct PValue {
   const Graph* graph = nullptr;  ///< with `value`: the graph's value that it stands for, for names and lines
   ValueId value = 0;
   std::uint32_t halo = kNone;  ///< index into Program::halos: not a part of the value, but rows that go to others
+  std::uint32_t rows = kNone;  ///< index into Program::rows: along these axes rows that are read (Window::Has::read)
 };
 
 /// The tasks that take part in a collective.
@@ -179,6 +186,7 @@ struct Program {
   std::vector<Grouping> groupings;
   std::vector<ProgramCollective> collectives;
   std::vector<ProgramHalo> halos;
+  std::vector<std::vector<ProgramRows>> rows;
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
   std::deque<Attrs> added_attrs;       ///< of nodes that placement adds
   std::vector<WhereId> feed_homes;     ///< of each feed: where its input is annotated to be; kNone: where it is given

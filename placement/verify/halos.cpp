@@ -40,8 +40,8 @@ class Halos {
       reject("'" + escaped(plan_.string(buffer.name)) + "' on " + task() + " is a view, and its rows go to others");
   }
 
-  /// Rows that go to others are cut by a kernel, exchanged by a collective and read by a window (types.cpp checks what
-  /// these kernels may do with them), and may be copied as they are.
+  /// Rows that go to others are cut by a kernel, exchanged by a collective and read by a window, and rows that are read
+  /// go to kernels, also in tiles (types.cpp checks what kernels may do with them). They may be copied as they are.
   void check(const Instruction& i) {
     if (i.what == Opcode::collective) return exchange(i);
     if (i.what == Opcode::collective_wait || i.what == Opcode::kernel) return;
@@ -49,6 +49,7 @@ class Halos {
       for (std::uint32_t k = 0; k < range.count; ++k) {
         const Buffer& buffer = operand(range, k);
         if (halo(buffer) == nullptr) continue;
+        if (i.what == Opcode::tiles && halo(buffer)->has == Window::Has::read) continue;
         if (i.what == Opcode::copy && operand(i.inputs, 0).window == operand(i.outputs, 0).window) continue;
         reject(describe(plan_, i) + " on " + task() + " takes rows that go to others for a value");
       }
@@ -62,7 +63,7 @@ class Halos {
     const Schedule& schedule = plan_.schedules[collective.schedule];
     const bool exchanged = in != nullptr && out != nullptr && in->has == Window::Has::given &&
                            out->has == Window::Has::got && in->sizes == out->sizes && in->splits == out->splits &&
-                           in->halo_dim == out->halo_dim && in->reads == out->reads &&
+                           in->halo_dim == out->halo_dim && in->reads == out->reads && in->rows == out->rows &&
                            schedule.kind == CollectiveKind::all_to_all;
     if (!exchanged) refuse(i, "it does not exchange the rows that others read");
     for (const std::int32_t t : tables_.tasks_of[class_]) check_blocks(i, *in, operand(i.inputs, 0), t);

@@ -26,11 +26,29 @@ struct Rows {
   return {begin, begin + whole / places + (place < whole % places ? 1 : 0)};
 }
 
+/// The numbers p with which p * step lies in [from, to).
+[[nodiscard]] inline Rows multiples(std::int64_t from, std::int64_t to, std::int64_t step) {
+  const auto up = [step](std::int64_t n) { return n > 0 ? (n + step - 1) / step : n / step; };
+  return {up(from), up(to)};
+}
+
 /// The rows between the first and the last that are there and that the member's part of a value reads.
 [[nodiscard]] inline Rows rows_read(const Reads& reads, std::int64_t whole, std::int64_t places, std::int64_t place) {
-  const Rows part = rows_had(reads.size, places, place);
+  Rows part = rows_had(reads.size, places, place);
   if (part.count() == 0) return {};
-  return Rows{reads.begin + part.begin * reads.step, reads.begin + (part.end - 1) * reads.step + 1}.in({0, whole});
+  const Covering& windows = reads.windows;
+  if (windows.extent > 0)
+    part = multiples(part.begin - windows.begin - windows.extent + 1, part.end - windows.begin, windows.step);
+  if (part.count() == 0) return {};
+  return Rows{reads.begin + part.begin * reads.step, reads.begin + (part.end - 1) * reads.step + reads.extent}.in(
+      {0, whole});
+}
+
+/// What the window says of the rows that are read of a dim; null if it has parts of the dim.
+[[nodiscard]] inline const Reads* rows_along(const Window& window, std::size_t dim) {
+  for (const RowsRead& rows : window.rows)
+    if (rows.dim == dim) return &rows.reads;
+  return nullptr;
 }
 
 /// The rows of a halo's dim that the member reads, of which others have some.
@@ -63,9 +81,15 @@ struct Rows {
 /// Whether the reads of a dim are of steps above 0, and none of their places overflows.
 [[nodiscard]] inline bool reads_are_legal(const Reads& reads) {
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  const Covering& windows = reads.windows;
+  const auto small = [](std::int64_t n) { return n > -kMost && n < kMost; };
+  if (!small(reads.begin) || !small(windows.begin) || !small(reads.size) || !small(reads.extent) ||
+      !small(windows.extent) || reads.size < 0 || reads.extent < 1 || windows.extent < 0 || reads.step < 1 ||
+      windows.step < 1)
+    return false;
+  const std::int64_t windows_most = reads.size + std::max(windows.begin, -windows.begin) + windows.extent;
   std::int64_t last = 0;
-  return reads.begin > -kMost && reads.begin < kMost && reads.step >= 1 && reads.size >= 0 &&
-         !__builtin_mul_overflow(reads.step, reads.size, &last) && last < kMost;
+  return !__builtin_mul_overflow(reads.step, windows_most, &last) && small(last);
 }
 
 }  // namespace ferry::verifier

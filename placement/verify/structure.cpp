@@ -77,11 +77,24 @@ class Structure {
       require(split.dim < window.sizes.size() && split.grouping < plan_.groupings.size() &&
                   seen.emplace(split.dim, split.grouping).second,
               "a window's split is out of range");
-    if (window.has == Window::Has::part) return;
-    const auto cuts = [&](const SplitDim& split) { return split.dim == window.halo_dim; };
-    require(window.halo_dim < window.sizes.size() && std::ranges::count_if(window.splits, cuts) == 1 &&
-                std::ranges::all_of(window.reads, reads_are_legal),
-            "what is read of a window is out of range");
+    const bool moves = window.has == Window::Has::given || window.has == Window::Has::got;
+    std::vector<std::size_t> cut(window.sizes.size());
+    for (const SplitDim& split : window.splits) ++cut[split.dim];
+    std::vector<bool> read(window.sizes.size());
+    if (moves) {
+      require(window.halo_dim < cut.size() && cut[window.halo_dim] == 1 &&
+                  std::ranges::all_of(window.reads, reads_are_legal),
+              "what is read of a window is out of range");
+      read[window.halo_dim] = true;
+    }
+    require((window.has != Window::Has::part || window.rows.empty()) &&
+                (window.has != Window::Has::read || !window.rows.empty()) && (moves || window.reads.empty()),
+            "what a window has does not go with what is read of it");
+    for (const RowsRead& rows : window.rows) {
+      require(rows.dim < cut.size() && cut[rows.dim] == 1 && !read[rows.dim] && reads_are_legal(rows.reads),
+              "what is read of a window is out of range");
+      read[rows.dim] = true;
+    }
   }
 
   void check_port(const PlanPort& port) const {

@@ -161,6 +161,8 @@ class Types {
     for (const Range range : {i.inputs, i.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k)
         if (halo(operand(range, k)) != nullptr) refuse(i, "it takes rows that go to others for a value");
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k)
+      if (has_rows(operand(i.outputs, k))) refuse(i, "it gives " + named(operand(i.outputs, k)) + " as rows");
     if (def.is(kControlFlow)) refuse(i, "it is no kernel: it has bodies");
     const int taken = inputs_of(def);
     const bool packed = taken > 0 && static_cast<int>(i.inputs.count) == taken + 1;
@@ -209,11 +211,15 @@ class Types {
       for (std::uint32_t k = 0; k < range.count; ++k) any = any || operand(range, k).window != kNone;
     if (!any) return;
     const IndexSpace space = bound_index(i, def, facts);
+    const Slid slid = check_slides(i, def, facts);
     std::vector<const Splits*> of(space.sizes.size(), nullptr);
     std::vector<Splits> kept;
     kept.reserve(space.sizes.size());
-    const auto meet = [&](const Buffer& b, const std::vector<int>& letters, const std::vector<bool>* spread) {
+    const auto meet = [&](const Buffer& b, const std::vector<int>& letters, const std::vector<bool>* spread, int k) {
       for (std::size_t d = 0; d < letters.size(); ++d) {
+        if (slid.contains({k, static_cast<int>(d)})) continue;
+        if (b.window != kNone && rows_along(plan_.windows[b.window], d) != nullptr)
+          refuse(i, "it reads rows of dim " + std::to_string(d) + " of " + named(b) + ", of which it takes a part");
         const auto letter = static_cast<std::size_t>(letters[d]);
         Splits splits = splits_of(b, d);
         const bool alone = space.whole[letter] || (spread != nullptr && (*spread)[d]);
@@ -227,8 +233,60 @@ class Types {
       }
     };
     for (std::uint32_t k = 0; k < space.inputs.size(); ++k)
-      if (!is_unread(def, k)) meet(operand(i.inputs, k), space.inputs[k], &space.broadcast[k]);
-    for (std::uint32_t k = 0; k < space.outputs.size(); ++k) meet(operand(i.outputs, k), space.outputs[k], nullptr);
+      if (!is_unread(def, k)) meet(operand(i.inputs, k), space.inputs[k], &space.broadcast[k], static_cast<int>(k));
+    for (std::uint32_t k = 0; k < space.outputs.size(); ++k)
+      meet(operand(i.outputs, k), space.outputs[k], nullptr, k == 0 ? kOutput : kOutput - static_cast<int>(k));
+  }
+
+  /// Dims along which windows slide and which are split: of an input (its number, the dim), or of output 0.
+  using Slid = std::set<std::pair<int, int>>;
+  static constexpr int kOutput = -1;
+
+  /// Of each dim along which the op slides windows and which is split, every member must have the rows that its part
+  /// reads.
+  [[nodiscard]] Slid check_slides(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+    Slid slid;
+    if (def.slides == nullptr) return slid;
+    for (const SlidingDim& one : slides_of(i, def, facts)) {
+      const auto of = [&](const SlidingDim::Input& input) -> const Buffer& {
+        return operand(i.inputs, static_cast<std::uint32_t>(input.input));
+      };
+      const Buffer& first = one.output < 0 ? of(one.inputs[0]) : operand(i.outputs, 0);
+      const auto dim = static_cast<std::size_t>(one.output < 0 ? one.inputs[0].dim : one.output);
+      const Splits splits = splits_of(first, dim);
+      if (splits.empty()) continue;
+      const std::int64_t members = members_along(first, dim);
+      if (members == 0) refuse(i, "dim " + std::to_string(dim) + " of " + named(first) + " is split over two groups");
+      if (one.output >= 0) slid.emplace(kOutput, one.output);
+      for (const SlidingDim::Input& input : one.inputs) {
+        check_rows_read(i, of(input), input, splits, members);
+        slid.emplace(input.input, input.dim);
+      }
+    }
+    return slid;
+  }
+
+  void check_rows_read(const Instruction& i, const Buffer& b, const SlidingDim::Input& input, const Splits& splits,
+                       std::int64_t members) const {
+    const auto dim = static_cast<std::size_t>(input.dim);
+    const std::string which = "dim " + std::to_string(dim) + " of " + named(b);
+    if (splits_of(b, dim) != splits) refuse(i, which + " is split otherwise than those it goes with");
+    const Window& window = plan_.windows[b.window];
+    const Reads* const rows = rows_along(window, dim);
+    if (rows != nullptr && *rows != input.reads) refuse(i, "its windows read other rows of " + which);
+    for (std::int64_t member = 0; member < members && rows == nullptr; ++member)
+      if (!rows_read(input.reads, window.sizes[dim], members, member)
+               .within(rows_had(window.sizes[dim], members, member)))
+        refuse(i, "member " + std::to_string(member) + " reads rows of " + which + " that it does not have");
+  }
+
+  [[nodiscard]] std::vector<SlidingDim> slides_of(const Instruction& i, const OpDef& def,
+                                                  const KernelFacts& facts) const {
+    try {
+      return def.slides(facts);
+    } catch (const Error& error) {
+      refuse(i, error.text());
+    }
   }
 
   [[nodiscard]] std::string named(const Buffer& b) const {
@@ -257,6 +315,7 @@ class Types {
     if (in.space == Buffer::Space::none) refuse(i, "it reads " + named(in) + ", which has no bytes");
     if (halo(in) != nullptr || (halo(out) != nullptr) != (def.role == OpRole::cut_halo))
       refuse(i, "it takes rows that go to others for a value");
+    if (has_rows(out) || (has_rows(in) && def.role != OpRole::cut_halo)) refuse(i, "it takes rows for a part");
     if (def.role == OpRole::take_part) return check_part(i, in, out);
     if (def.role == OpRole::cut_halo) return check_cut_halo(i, in, out);
     if (in.bounded) refuse(i, "it moves elements and not their extent");
@@ -278,6 +337,7 @@ class Types {
       inputs.push_back(whole(operand(i.inputs, k)));
       if (operand(i.inputs, k).space == Buffer::Space::none)
         refuse(i, "it reads input " + std::to_string(k) + ", which has no bytes");
+      if (has_rows(operand(i.inputs, k))) refuse(i, "it takes rows for a part");
     }
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
     const std::vector<Type> made = inferred(i, def, KernelFacts(std::move(inputs), attrs_of(i)));
@@ -304,7 +364,11 @@ class Types {
 
   [[nodiscard]] const Window* halo(const Buffer& b) const {
     const Window* const window = b.window == kNone ? nullptr : &plan_.windows[b.window];
-    return window != nullptr && window->has != Window::Has::part ? window : nullptr;
+    const bool moves = window != nullptr && (window->has == Window::Has::given || window->has == Window::Has::got);
+    return moves ? window : nullptr;
+  }
+  [[nodiscard]] bool has_rows(const Buffer& b) const {
+    return b.window != kNone && plan_.windows[b.window].has == Window::Has::read;
   }
 
   /// The members over which a dim of the buffer is split; 0 unless it is split once, into groups of one size.
@@ -324,10 +388,12 @@ class Types {
 
   void check_halo_attrs(const Instruction& i, const Buffer& of, const Window& halo, Window::Has has) const {
     if (of.window == kNone || halo.has != has || plan_.windows[of.window].sizes != halo.sizes ||
-        plan_.windows[of.window].splits != halo.splits)
+        plan_.windows[of.window].splits != halo.splits || plan_.windows[of.window].rows != halo.rows)
       refuse(i, "its rows are not of " + named(of));
     std::vector<std::int64_t> reads;
-    for (const Reads& one : halo.reads) reads.insert(reads.end(), {one.begin, one.step, one.size});
+    for (const Reads& one : halo.reads)
+      reads.insert(reads.end(), {one.begin, one.step, one.size, one.extent, one.windows.begin, one.windows.step,
+                                 one.windows.extent});
     const std::int64_t members = members_along(of, halo.halo_dim);
     if (members == 0 || ints(i, "reads") != reads || number(i, "dim") != static_cast<std::int64_t>(halo.halo_dim) ||
         number(i, "parts") != members)
@@ -369,7 +435,15 @@ class Types {
         refuse(i, "dim " + std::to_string(d) + " of " + named(out) + " is split otherwise than that of " + named(in));
       const std::int64_t rows = all.shape[static_cast<int>(d)].size();
       const bool same = reads == Reads{.begin = 0, .step = 1, .size = rows};
-      if (!same && !splits_of(in, d).empty()) check_rows(i, in, d, reads, got);
+      const Reads *const before = in.window == kNone ? nullptr : rows_along(plan_.windows[in.window], d),
+                         *const after = out.window == kNone ? nullptr : rows_along(plan_.windows[out.window], d);
+      if ((before != nullptr && (after == nullptr || *before != *after)) || (after != nullptr && !same))
+        refuse(i, "dim " + std::to_string(d) + " of " + named(in) + " has other rows than it reads");
+      if (before != nullptr || splits_of(in, d).empty()) continue;
+      if (after != nullptr)
+        check_rows(i, in, d, *after, got);
+      else if (!same)
+        check_rows(i, in, d, reads, got);
     }
   }
 
@@ -394,12 +468,25 @@ class Types {
     std::vector<Type> inputs, outputs;
     for (std::uint32_t k = 0; k < count; ++k) inputs.push_back(local(operand(i.inputs, k)));
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) outputs.push_back(local(operand(i.outputs, k)));
+    std::vector<std::vector<std::int64_t>> wholes;
+    std::vector<PlacedPart> parts;
+    bool any = false;
+    for (const Range range : {Range{i.inputs.begin, count}, i.outputs})
+      for (std::uint32_t k = 0; k < range.count; ++k) {
+        any = any || operand(range, k).window != kNone;
+        wholes.push_back(whole(operand(range, k)).shape.sizes());
+      }
+    if (any)
+      for (const auto& sizes : wholes) parts.push_back({sizes, {}});
     const Kernel* kernel = kernels_->find(plan_.string(i.op), device_of(i));
     const bool packs = kernel != nullptr && kernel->packing.elements != nullptr && kernel->packing.input < count;
-    const std::int64_t elements =
-        packs ? kernel->packing.elements(
-                    {.name = {}, .attrs = attrs_of(i), .inputs = inputs, .outputs = outputs, .data_folder = {}})
-              : 0;
+    const std::int64_t elements = packs ? kernel->packing.elements({.name = {},
+                                                                    .attrs = attrs_of(i),
+                                                                    .inputs = inputs,
+                                                                    .outputs = outputs,
+                                                                    .data_folder = {},
+                                                                    .parts = parts})
+                                        : 0;
     if (elements == 0 || elements != last.sizes[0] || inputs[kernel->packing.input].dtype != last.dtype)
       refuse(i, "its last input, " + local(last).str() + ", is not what its kernel packs");
   }

@@ -158,13 +158,16 @@ class Values {
           static_cast<std::int64_t>(plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size());
       sizes[split.dim] = size_of_part(sizes[split.dim], members, place.member);
     }
-    if (const Window& halo = plan_.windows[window]; halo.has != Window::Has::part)
-      for (const SplitDim& split : halo.splits)
-        if (split.dim == halo.halo_dim) {
-          const Place place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
-          const auto members = plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size();
-          sizes[split.dim] = rows_of(halo, static_cast<std::int64_t>(members), place.member);
-        }
+    const Window& halo = plan_.windows[window];
+    for (const SplitDim& split : halo.splits) {
+      const Place place = tables_.places[split.grouping][static_cast<std::size_t>(t)];
+      const auto members =
+          static_cast<std::int64_t>(plan_.groupings[split.grouping][static_cast<std::size_t>(place.group)].size());
+      if (const Reads* const reads = rows_along(halo, split.dim))
+        sizes[split.dim] = rows_read(*reads, halo.sizes[split.dim], members, place.member).count();
+      else if (!halo.reads.empty() && split.dim == halo.halo_dim)
+        sizes[split.dim] = rows_of(halo, members, place.member);
+    }
     return sizes;
   }
 

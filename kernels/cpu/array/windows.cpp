@@ -24,15 +24,10 @@ struct HaloOf {
 HaloOf halo_of(const Attrs& attrs) {
   HaloOf of{static_cast<std::size_t>(attrs.get<std::int64_t>("dim")), {0, attrs.get<std::int64_t>("parts"), {}}};
   const auto& reads = attrs.get<Ints>("reads");
-  for (std::size_t i = 0; i + 2 < reads.size(); i += 3) of.halo.reads.push_back({reads[i], reads[i + 1], reads[i + 2]});
+  for (std::size_t i = 0; i + 6 < reads.size(); i += 7)
+    of.halo.reads.push_back(
+        {reads[i], reads[i + 1], reads[i + 2], reads[i + 3], {reads[i + 4], reads[i + 5], reads[i + 6]}});
   return of;
-}
-
-/// The place of the part that begins there; of empty parts, one of those that begin there.
-std::int64_t place_of(std::int64_t begin, std::int64_t size, std::int64_t whole, std::int64_t parts) {
-  for (std::int64_t place = 0; place < parts; ++place)
-    if (const Part part = part_of(whole, parts, place); part.begin == begin && part.size == size) return place;
-  throw Error(Code::bug, "a part that begins at " + std::to_string(begin) + " is none of " + std::to_string(parts));
 }
 
 Ints with_rows(std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows) {
@@ -50,7 +45,7 @@ void cut_halo(KernelRun& run) {
   const auto& given = kept<HaloOf>(run);
   const std::size_t dim = given.dim;
   const Halo halo = given.over(x.whole[dim]);
-  const std::int64_t own = place_of(x.begin[dim], x.sizes[dim], halo.whole, halo.parts);
+  const std::int64_t own = x.place[dim];
   const std::int64_t row = steps_of(x.sizes)[dim];
   std::int64_t listed = 0;
   for (std::int64_t other = 0; other < halo.parts; ++other) {
@@ -165,8 +160,7 @@ void window(KernelRun& run) {
   if (run.inputs.size() < 2) return;
   const Array& got = run.inputs[1];
   const Halo halo = how.halo.over(x.whole[dim]);
-  const std::int64_t own = x.sizes[dim] > 0 ? place_of(x.begin[dim], x.sizes[dim], halo.whole, halo.parts)
-                                            : place_of(y.begin[dim], y.sizes[dim], y.whole[dim], halo.parts);
+  const std::int64_t own = x.place[dim];
   const std::byte* data = got.data;
   for (std::int64_t other = 0; other < halo.parts; ++other) {
     const Part rows = halo.rows_between(other, own);

@@ -41,14 +41,46 @@ struct Sized {
   std::vector<std::int64_t> sizes;
 };
 
-Convolution conv_of(const KernelSetup& setup, const Type& x, const Type& w, const Type& y) {
-  Sized image(x), filter(w), output(y);
-  return conv_of(image.array(), filter.array(), output.array(), slide_of(setup.attrs),
+/// Which of the inputs, and behind them the output, have which role in the convolution.
+struct ConvOperands {
+  std::size_t image, filter, output;
+};
+
+const Type& type_of(const KernelSetup& setup, std::size_t operand) {
+  return operand < setup.inputs.size() ? setup.inputs[operand] : setup.outputs[operand - setup.inputs.size()];
+}
+
+/// How windows slide over the parts that this task has.
+Slide slide_here(const KernelSetup& setup, const ConvOperands& of) {
+  const Slide slide = slide_of(setup.attrs);
+  return setup.parts.empty() ? slide : slide.over_part(setup.parts[of.image].begin, setup.parts[of.output].begin);
+}
+
+Convolution conv_of(const KernelSetup& setup, const ConvOperands& of) {
+  Sized image(type_of(setup, of.image)), filter(type_of(setup, of.filter)), output(type_of(setup, of.output));
+  return conv_of(image.array(), filter.array(), output.array(), slide_here(setup, of),
                  setup.attrs.get<std::int64_t>("groups"));
 }
 
+/// Whether tasks may have images or outputs that begin at different rows or columns: then scratch must do for all.
+bool begins_apart(const KernelSetup& setup, const ConvOperands& of) {
+  if (setup.parts.empty()) return false;
+  for (const std::size_t operand : {of.image, of.output})
+    for (std::size_t d = 2; d < 4; ++d)
+      if (setup.parts[operand].whole[d] != type_of(setup, operand).shape[static_cast<int>(d)].size()) return true;
+  return false;
+}
+
+/// The positions of an operand, of all images and in the whole value, so that all tasks compute in one way.
+std::int64_t all_positions(const KernelSetup& setup, std::size_t operand) {
+  const std::vector<std::int64_t> sizes = type_of(setup, operand).shape.sizes();
+  const std::span<const std::int64_t> whole = setup.parts.empty() ? std::span(sizes) : setup.parts[operand].whole;
+  return whole[0] * whole[2] * whole[3];
+}
+
 bool is_empty(const Convolution& conv) {
-  return conv.images * conv.groups * conv.in * conv.out * conv.taps() * conv.output.area() == 0;
+  return conv.images * conv.groups * conv.in * conv.out * conv.taps() * conv.output.area() == 0 ||
+         conv.image.area() == 0;
 }
 
 void set_to_zero(const Array& array) {
@@ -61,8 +93,8 @@ std::int64_t element_bytes(const KernelSetup& setup) {
 
 /// Whether to compute directly: there are enough target channels for vectors, enough positions to be worth packing the
 /// filter, and not too many taps.
-bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t area) {
-  return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && conv.images * area >= 4 * kWide;
+bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t positions) {
+  return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && positions >= 4 * kWide;
 }
 
 struct State2D {
@@ -71,10 +103,10 @@ struct State2D {
   std::optional<DirectConv> direct;
 };
 
-std::unique_ptr<KernelState> state_of(const KernelSetup& setup, std::optional<DirectConv> direct,
-                                      void (*find_rows)(DirectConv&)) {
+std::unique_ptr<KernelState> state_of(const KernelSetup& setup, const ConvOperands& of,
+                                      std::optional<DirectConv> direct, void (*find_rows)(DirectConv&)) {
   if (direct) find_rows(*direct);
-  return keep(State2D{slide_of(setup.attrs), setup.attrs.get<std::int64_t>("groups"), std::move(direct)});
+  return keep(State2D{slide_here(setup, of), setup.attrs.get<std::int64_t>("groups"), std::move(direct)});
 }
 
 using ByColumns = void (*)(KernelRun&, const Convolution&);
@@ -93,17 +125,18 @@ void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Di
 
 // ---- The convolution ----
 
-Convolution setup_conv(const KernelSetup& setup) {
-  return conv_of(setup, setup.inputs[0], setup.inputs[1], setup.outputs[0]);
+ConvOperands of_conv(const KernelSetup& setup) {
+  return {.image = 0, .filter = 1, .output = setup.inputs.size()};
 }
 
-std::optional<DirectConv> direct_conv(const Convolution& conv, bool packed) {
-  if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
+std::optional<DirectConv> direct_conv(const KernelSetup& setup, bool packed) {
+  const Convolution conv = conv_of(setup, of_conv(setup));
+  if (!is_direct(conv, conv.out, all_positions(setup, of_conv(setup).output))) return std::nullopt;
   return direct_convolution(conv, packed);
 }
 
 std::optional<DirectConv> direct_forward(const KernelSetup& setup) {
-  return direct_conv(setup_conv(setup), setup.inputs.size() == 3);
+  return direct_conv(setup, setup.inputs.size() == 3);
 }
 
 void conv2d(KernelRun& run) {
@@ -112,17 +145,18 @@ void conv2d(KernelRun& run) {
 }
 
 std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
-  return state_of(setup, direct_forward(setup), find_rows_of_positions);
+  return state_of(setup, of_conv(setup), direct_forward(setup), find_rows_of_positions);
 }
 
 std::int64_t conv_scratch(const KernelSetup& setup) {
   const auto direct = direct_forward(setup);
-  return direct ? direct_scratch(*direct, setup.outputs[0].dtype)
-                : columns_scratch(setup_conv(setup), element_bytes(setup));
+  if (direct) return direct_scratch(*direct, setup.outputs[0].dtype);
+  const Convolution conv = conv_of(setup, of_conv(setup));
+  return columns_scratch(conv, element_bytes(setup), conv.plain() && !begins_apart(setup, of_conv(setup)));
 }
 
 std::int64_t packed_elements(const KernelSetup& setup) {
-  const auto direct = direct_conv(setup_conv(setup), true);
+  const auto direct = direct_conv(setup, true);
   return direct ? packed_filter_elements(*direct, setup.outputs[0].dtype) : 0;
 }
 
@@ -145,12 +179,13 @@ void packed_filter(KernelRun& run) {
 
 // ---- The image's gradient ----
 
-Convolution setup_image_gradient(const KernelSetup& setup) {
-  return conv_of(setup, setup.outputs[0], setup.inputs[1], setup.inputs[0]);
+ConvOperands of_image_gradient(const KernelSetup& setup) {
+  return {.image = setup.inputs.size(), .filter = 1, .output = 0};
 }
 
-std::optional<DirectConv> direct_gradient(const Convolution& conv) {
-  if (!is_direct(conv, conv.in, conv.image.area())) return std::nullopt;
+std::optional<DirectConv> direct_gradient(const KernelSetup& setup) {
+  const Convolution conv = conv_of(setup, of_image_gradient(setup));
+  if (!is_direct(conv, conv.in, all_positions(setup, of_image_gradient(setup).image))) return std::nullopt;
   return direct_image_gradient(conv);
 }
 
@@ -160,38 +195,39 @@ void image_gradient(KernelRun& run) {
 }
 
 std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
-  return state_of(setup, direct_gradient(setup_image_gradient(setup)), find_rows_of_positions);
+  return state_of(setup, of_image_gradient(setup), direct_gradient(setup), find_rows_of_positions);
 }
 
 std::int64_t image_gradient_scratch(const KernelSetup& setup) {
-  const Convolution conv = setup_image_gradient(setup);
-  const auto direct = direct_gradient(conv);
-  return direct ? direct_scratch(*direct, setup.outputs[0].dtype)
-                : image_gradient_columns_scratch(conv, element_bytes(setup));
+  const ConvOperands of = of_image_gradient(setup);
+  const auto direct = direct_gradient(setup);
+  return direct ? direct_scratch(*direct, setup.outputs[0].dtype, begins_apart(setup, of))
+                : image_gradient_columns_scratch(conv_of(setup, of), element_bytes(setup));
 }
 
 // ---- The filter's gradient ----
 
-Convolution setup_filter_gradient(const KernelSetup& setup) {
-  return conv_of(setup, setup.inputs[1], setup.outputs[0], setup.inputs[0]);
+ConvOperands of_filter_gradient(const KernelSetup& setup) {
+  return {.image = 1, .filter = setup.inputs.size(), .output = 0};
 }
 
 void filter_gradient(KernelRun& run) {
   run_conv(run, run.inputs[1], run.outputs[0], run.inputs[0], filter_gradient_directly, filter_gradient_by_columns);
 }
 
-std::optional<DirectConv> direct_filter(const Convolution& conv) {
-  if (!is_direct(conv, conv.out, conv.output.area())) return std::nullopt;
+std::optional<DirectConv> direct_filter(const KernelSetup& setup) {
+  const Convolution conv = conv_of(setup, of_filter_gradient(setup));
+  if (!is_direct(conv, conv.out, all_positions(setup, of_filter_gradient(setup).output))) return std::nullopt;
   return direct_filter_gradient(conv);
 }
 
 std::unique_ptr<KernelState> prepare_filter_gradient(const KernelSetup& setup) {
-  return state_of(setup, direct_filter(setup_filter_gradient(setup)), find_rows_of_taps);
+  return state_of(setup, of_filter_gradient(setup), direct_filter(setup), find_rows_of_taps);
 }
 
 std::int64_t filter_gradient_scratch(const KernelSetup& setup) {
-  const Convolution conv = setup_filter_gradient(setup);
-  const auto direct = direct_filter(conv);
+  const Convolution conv = conv_of(setup, of_filter_gradient(setup));
+  const auto direct = direct_filter(setup);
   return direct ? filter_gradient_direct_scratch(*direct, setup.outputs[0].dtype)
                 : filter_gradient_columns_scratch(conv, element_bytes(setup));
 }

@@ -31,7 +31,8 @@ struct Convolution {
   [[nodiscard]] std::int64_t depth() const { return in * taps(); }
   /// Whether the matrix of columns is the image itself.
   [[nodiscard]] bool plain() const {
-    return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.padding_free;
+    return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.rows.padding == 0 &&
+           slide.columns.padding == 0 && image == output;
   }
 };
 
@@ -51,7 +52,8 @@ void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t
 void convolve_by_columns(KernelRun& run, const Convolution& conv);
 void image_gradient_by_columns(KernelRun& run, const Convolution& conv);
 void filter_gradient_by_columns(KernelRun& run, const Convolution& conv);
-[[nodiscard]] std::int64_t columns_scratch(const Convolution& conv, std::int64_t element);
+/// `plain`: Convolution::plain() holds, for all tasks.
+[[nodiscard]] std::int64_t columns_scratch(const Convolution& conv, std::int64_t element, bool plain);
 [[nodiscard]] std::int64_t image_gradient_columns_scratch(const Convolution& conv, std::int64_t element);
 [[nodiscard]] std::int64_t filter_gradient_columns_scratch(const Convolution& conv, std::int64_t element);
 
@@ -143,7 +145,8 @@ void pack_filter(KernelRun& run, std::int64_t groups);
 void convolve_directly(KernelRun& run, const DirectConv& conv);
 /// Output 0, the filter's gradient, from inputs 0, the gradient of the output of `conv`, and 1, its source.
 void filter_gradient_directly(KernelRun& run, const DirectConv& conv);
-[[nodiscard]] std::int64_t direct_scratch(const DirectConv& conv, DType dtype);
+/// `apart`: of an image's gradient on tasks whose parts begin at different positions, and so at different remainders.
+[[nodiscard]] std::int64_t direct_scratch(const DirectConv& conv, DType dtype, bool apart = false);
 [[nodiscard]] std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype);
 
 }  // namespace ferry::cpu

@@ -137,7 +137,9 @@ void image_gradient(KernelRun& run, const Convolution& conv) {
         T* image = dx + (plane * conv.in + first) * conv.image.area();
         std::fill_n(image, count * conv.image.area(), T(0));
         const Matrix<T> filter{w + group * conv.out * conv.depth() + first * conv.taps(), conv.depth(), true};
-        for (std::int64_t begin = 0; begin < area; begin += tile) {
+        // From the last tile to the first: what is added to an element comes in the order of its taps, and so has the
+        // same bits wherever tiles end.
+        for (std::int64_t begin = (area - 1) / tile * tile; begin >= 0; begin -= tile) {
           const std::int64_t end = std::min(area, begin + tile);
           multiply(static_cast<int>(count * conv.taps()), static_cast<int>(end - begin), static_cast<int>(conv.out),
                    filter, Matrix<T>{dy + plane * conv.out * area + begin, area, false}, scratch, end - begin);
@@ -226,8 +228,8 @@ void filter_gradient_by_columns(KernelRun& run, const Convolution& conv) {
   dispatch_floats(run.outputs[0].dtype, [&](auto zero) { filter_gradient<decltype(zero)>(run, conv); });
 }
 
-std::int64_t columns_scratch(const Convolution& conv, std::int64_t element) {
-  return conv.plain() ? 0 : column_bytes(conv, element);
+std::int64_t columns_scratch(const Convolution& conv, std::int64_t element, bool plain) {
+  return plain ? 0 : column_bytes(conv, element);
 }
 
 std::int64_t image_gradient_columns_scratch(const Convolution& conv, std::int64_t element) {

@@ -19,12 +19,12 @@ constexpr std::int64_t kStackBytes = 1 << 18;
 
 // ---- The convolution and its image's gradient ----
 
-/// Elements of the packed filters of the sweeps that are not `at_once`.
+/// Elements of the packed filters of the sweeps that are not `at_once`; if `apart`, at most, whatever taps they have.
 template <class T>
-std::int64_t packed_filters(const DirectConv& conv) {
-  std::int64_t depth = 0;
+std::int64_t packed_filters(const DirectConv& conv, bool apart = false) {
+  std::int64_t depth = apart ? conv.sources * conv.filter_step : 0;
   for (const Sweep& sweep : conv.sweeps)
-    if (!sweep.at_once) depth += sweep.depth();
+    if (!apart && !sweep.at_once) depth += sweep.depth();
   return conv.groups * Panels<T>(conv.targets).room() * depth;
 }
 
@@ -294,12 +294,12 @@ void filter_gradient_directly(KernelRun& run, const DirectConv& conv) {
   });
 }
 
-std::int64_t direct_scratch(const DirectConv& conv, DType dtype) {
+std::int64_t direct_scratch(const DirectConv& conv, DType dtype, bool apart) {
   std::int64_t bytes = 0;
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kConvLanes * lane_elements<T>(conv);
-    const std::int64_t elements = (conv.packed ? 0 : packed_filters<T>(conv)) + lanes;
+    const std::int64_t elements = (conv.packed ? 0 : packed_filters<T>(conv, apart)) + lanes;
     bytes = elements * static_cast<std::int64_t>(sizeof(T));
   });
   return bytes;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "kernels/kernel.hpp"
 
@@ -11,6 +12,7 @@ namespace ferry::cpu {
 struct Plane {
   std::int64_t rows = 0, columns = 0;
   [[nodiscard]] std::int64_t area() const { return rows * columns; }
+  bool operator==(const Plane&) const = default;
 };
 
 [[nodiscard]] inline Plane plane_of(const Array& array) {
@@ -41,7 +43,18 @@ struct WindowSteps {
 
 struct Slide {
   WindowSteps rows, columns;
-  bool padding_free = true;
+  bool padding_free = true;  ///< the first window begins where the image does
+
+  /// The same windows as they slide over a part of the image that begins there; so do the outputs. (Of arrays of four
+  /// dims; empty: all of it.) Padding may then be negative.
+  [[nodiscard]] Slide over_part(std::span<const std::int64_t> image, std::span<const std::int64_t> outputs) const {
+    if (image.empty() || outputs.empty()) return *this;
+    Slide part = *this;
+    part.rows.padding += image[2] - outputs[2] * rows.stride;
+    part.columns.padding += image[3] - outputs[3] * columns.stride;
+    part.padding_free = part.rows.padding == 0 && part.columns.padding == 0;
+    return part;
+  }
 };
 
 /// Reads the attributes of the ops in ops/image/conv.hpp.
@@ -51,7 +64,7 @@ struct Slide {
   Slide slide;
   slide.rows = {strides[0], padding[0], dilations[0]};
   slide.columns = {strides[1], padding[1], dilations[1]};
-  slide.padding_free = std::all_of(padding.begin(), padding.end(), [](std::int64_t n) { return n == 0; });
+  slide.padding_free = padding[0] == 0 && padding[1] == 0;
   return slide;
 }
 

@@ -40,9 +40,16 @@ class Pooling {
  public:
   Pooling(const KernelRun& run, const Array& images, const Array& outputs)
       : pool_(kept<Pool>(run)),
+        slide_(pool_.slide.over_part(images.begin, outputs.begin)),
         image_(plane_of(images)),
         output_(plane_of(outputs)),
         planes_(images.sizes[0] * images.sizes[1]) {
+    const auto whole = [&](std::size_t dim) -> Span {
+      if (images.begin.empty()) return {0, images.sizes[dim]};
+      return {-images.begin[dim], images.whole[dim] - images.begin[dim]};
+    };
+    rows_there_ = whole(2);
+    columns_there_ = whole(3);
     if (image_.area() > std::numeric_limits<std::int32_t>::max())
       throw Error(Code::plan, "an image has " + std::to_string(image_.area()) + " pixels; the limit is 2147483647");
     for (std::int64_t v = 0; v < std::min(pool_.window.columns, kKept); ++v) inside_[v] = find(v);
@@ -52,17 +59,20 @@ class Pooling {
   }
 
   /// Calls body(windows, offset of their image, offset of the first window among all outputs); images are divided among
-  /// threads.
+  /// threads. The windows of an image come in their order, or from the last ones to the first.
   template <class Body>
-  void for_windows(const KernelRun& run, const Body& body) const {
+  void for_windows(const KernelRun& run, const Body& body, bool backwards = false) const {
     if (output_.area() == 0) return;
+    const std::int64_t along = (output_.columns + columns_ - 1) / columns_;
+    const std::int64_t blocks = (output_.rows + rows_ - 1) / rows_ * along;
     const auto each = [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t plane = begin; plane < end; ++plane)
-        for (std::int64_t row = 0; row < output_.rows; row += rows_)
-          for (std::int64_t column = 0; column < output_.columns; column += columns_)
-            body(
-                Windows{row, std::min(rows_, output_.rows - row), column, std::min(columns_, output_.columns - column)},
-                plane * image_.area(), plane * output_.area() + row * output_.columns + column);
+        for (std::int64_t i = 0; i < blocks; ++i) {
+          const std::int64_t block = backwards ? blocks - 1 - i : i;
+          const std::int64_t row = block / along * rows_, column = block % along * columns_;
+          body(Windows{row, std::min(rows_, output_.rows - row), column, std::min(columns_, output_.columns - column)},
+               plane * image_.area(), plane * output_.area() + row * output_.columns + column);
+        }
     };
     for_chunks(run.parallel, planes_, grain_of(output_.area() * pool_.window.area()), each);
   }
@@ -86,7 +96,7 @@ class Pooling {
   template <class T>
   void fill_stage(const T* image, const Windows& windows, T* stage) const {
     const std::int64_t rows = rows_under(windows.rows);
-    const std::int64_t first_row = pool_.slide.rows.position(windows.row, 0);
+    const std::int64_t first_row = slide_.rows.position(windows.row, 0);
     for (std::int64_t rest = 0; rest < stride(); ++rest, stage += stage_step()) {
       std::fill_n(stage + rows * part_, kVector, T(0));
       if (flat_) {
@@ -94,7 +104,7 @@ class Pooling {
         continue;
       }
       for (std::int64_t r = 0; r < rows; ++r)
-        fill_row(image, first_row + r, pool_.slide.columns.position(windows.column, rest), windows.columns,
+        fill_row(image, first_row + r, slide_.columns.position(windows.column, rest), windows.columns,
                  stage + r * part_);
     }
   }
@@ -104,9 +114,9 @@ class Pooling {
   template <class T, class Body>
   void for_staged_rows(const Windows& windows, const T* stage, const Body& body) const {
     for (std::int64_t r = 0; r < windows.rows; ++r) {
-      const std::int64_t row = pool_.slide.rows.position(windows.row + r, 0);
-      std::int64_t place = row * image_.columns + pool_.slide.columns.position(windows.column, 0);
-      const T* taps = stage + r * pool_.slide.rows.stride * part_;
+      const std::int64_t row = slide_.rows.position(windows.row + r, 0);
+      std::int64_t place = row * image_.columns + slide_.columns.position(windows.column, 0);
+      const T* taps = stage + r * slide_.rows.stride * part_;
       for (std::int64_t u = 0; u < pool_.window.rows; ++u, place += image_.columns, taps += part_)
         for (std::int64_t v = 0, rest = 0, at = 0; v < pool_.window.columns; ++v) {
           body(r, place + v, taps + rest * stage_step() + at);
@@ -114,7 +124,7 @@ class Pooling {
         }
     }
   }
-  [[nodiscard]] std::int64_t stride() const { return pool_.slide.columns.stride; }
+  [[nodiscard]] std::int64_t stride() const { return slide_.columns.stride; }
 
   /// For tap (u,v), calls body(place in the image, first window, end, stride) for each row of windows that has it in
   /// the image: the windows [first, end) do, one after another, their taps `stride` apart.
@@ -124,10 +134,10 @@ class Pooling {
     const std::int64_t begin = std::clamp(inside.begin - windows.column, std::int64_t{0}, windows.columns);
     const std::int64_t end = std::clamp(inside.end - windows.column, begin, windows.columns);
     for (std::int64_t r = 0; begin < end && r < windows.rows; ++r) {
-      const std::int64_t row = pool_.slide.rows.position(windows.row + r, u);
+      const std::int64_t row = slide_.rows.position(windows.row + r, u);
       if (row >= 0 && row < image_.rows)
-        body(row * image_.columns + pool_.slide.columns.position(windows.column + begin, v),
-             r * windows.columns + begin, r * windows.columns + end, pool_.slide.columns.stride);
+        body(row * image_.columns + slide_.columns.position(windows.column + begin, v), r * windows.columns + begin,
+             r * windows.columns + end, slide_.columns.stride);
     }
   }
 
@@ -138,31 +148,37 @@ class Pooling {
   }
 
   /// Calls body(window, rows, columns) for each of some windows, with those of its rows and columns that are in the
-  /// image.
+  /// whole image, of which this may be a part.
   template <class Body>
   void for_each_window(const Windows& windows, const Body& body) const {
-    const auto along = [](const WindowSteps& steps, std::int64_t at, std::int64_t window, std::int64_t size) {
-      const std::int64_t begin = steps.position(at, 0);
-      return Span{std::max<std::int64_t>(begin, 0), std::min(size, begin + window)};
-    };
     for (std::int64_t r = 0; r < windows.rows; ++r) {
-      const Span rows = along(pool_.slide.rows, windows.row + r, pool_.window.rows, image_.rows);
+      const Span rows = rows_of(windows.row + r);
       for (std::int64_t c = 0; c < windows.columns; ++c) {
-        const Span columns = along(pool_.slide.columns, windows.column + c, pool_.window.columns, image_.columns);
+        const Span columns = columns_of(windows.column + c);
         body(r * windows.columns + c, rows, columns);
       }
     }
   }
 
+  /// The rows and columns of a window that are in the whole image, counted from where this part begins.
+  [[nodiscard]] Span rows_of(std::int64_t window) const {
+    return there(slide_.rows.position(window, 0), pool_.window.rows, rows_there_);
+  }
+  [[nodiscard]] Span columns_of(std::int64_t window) const {
+    return there(slide_.columns.position(window, 0), pool_.window.columns, columns_there_);
+  }
+
  private:
   static constexpr std::int64_t kKept = 16;  // columns of taps of which inside_ is kept
 
-  [[nodiscard]] Span find(std::int64_t v) const {
-    return pool_.slide.columns.inside(v, image_.columns, output_.columns);
+  static Span there(std::int64_t begin, std::int64_t size, const Span& whole) {
+    return {std::max(begin, whole.begin), std::min(begin + size, whole.end)};
   }
 
+  [[nodiscard]] Span find(std::int64_t v) const { return slide_.columns.inside(v, image_.columns, output_.columns); }
+
   [[nodiscard]] std::int64_t rows_under(std::int64_t rows) const {
-    return (rows - 1) * pool_.slide.rows.stride + pool_.window.rows;
+    return (rows - 1) * slide_.rows.stride + pool_.window.rows;
   }
 
   /// Elements of the stage from the columns of one remainder to those of the next.
@@ -174,7 +190,7 @@ class Pooling {
     const auto up = [](std::int64_t n) { return (n + kVector - 1) / kVector * kVector; };
     const bool fits = rows_under(output_.rows) <= image_.rows &&
                       (output_.columns - 1) * stride() + pool_.window.columns <= image_.columns;
-    flat_ = pool_.slide.padding_free && fits && image_.columns % stride() == 0 && columns_ == output_.columns;
+    flat_ = slide_.padding_free && fits && image_.columns % stride() == 0 && columns_ == output_.columns;
     pitch_ = up(columns_);
     part_ = flat_ ? image_.columns / stride() : up(pitch_ + (pool_.window.columns - 1) / stride());
     std::int64_t rows = std::min(kTogether / pitch_, output_.rows);
@@ -210,6 +226,8 @@ class Pooling {
   }
 
   const Pool& pool_;
+  const Slide slide_;                // over the part that is here
+  Span rows_there_, columns_there_;  // the whole image, counted from where this part begins
   const Plane image_, output_;
   const std::int64_t planes_;
   Span inside_[kKept];
@@ -244,7 +262,8 @@ struct Largest {
     if (std::find(place, place + count, Place(-1)) == place + count) return;
     pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
       Place& at = place[i / windows.columns * pooling.pitch() + i % windows.columns];
-      if (at < 0) at = static_cast<Place>(rows.begin * pooling.image_columns() + columns.begin);
+      const std::int64_t row = std::max<std::int64_t>(rows.begin, 0), column = std::max<std::int64_t>(columns.begin, 0);
+      if (at < 0) at = static_cast<Place>(row * pooling.image_columns() + column);
     });
   }
 
@@ -326,17 +345,54 @@ void max_pool_pick(KernelRun& run) {
   });
 }
 
+/// Where the elements of a gradient lie among those of the image, of which other rows and columns are here.
+class OtherPart {
+ public:
+  OtherPart(const Array& image, const Array& gradient) : image_(plane_of(image)), gradient_(plane_of(gradient)) {
+    if (image.begin.empty() || gradient.begin.empty()) return;
+    rows_ = gradient.begin[2] - image.begin[2];
+    columns_ = gradient.begin[3] - image.begin[3];
+  }
+  [[nodiscard]] bool same() const { return rows_ == 0 && columns_ == 0 && image_ == gradient_; }
+  /// The number of the image in which that element is.
+  [[nodiscard]] std::int64_t plane(std::int64_t offset) const {
+    return image_.area() == 0 ? 0 : offset / image_.area();
+  }
+  [[nodiscard]] std::int64_t area() const { return gradient_.area(); }
+  /// The place in the gradient of an element of the image; negative if it is not there, or outside of a window.
+  [[nodiscard]] std::int64_t place(std::int64_t in_image, const Span& rows, const Span& columns) const {
+    const std::int64_t row = in_image / image_.columns, column = in_image % image_.columns;
+    const auto inside = [](const Span& span, std::int64_t at) { return at >= span.begin && at < span.end; };
+    const bool there = inside(rows, row) && inside(columns, column) && inside({rows_, rows_ + gradient_.rows}, row) &&
+                       inside({columns_, columns_ + gradient_.columns}, column);
+    return there ? (row - rows_) * gradient_.columns + column - columns_ : -1;
+  }
+
+ private:
+  Plane image_, gradient_;
+  std::int64_t rows_ = 0, columns_ = 0;  // where the gradient begins, counted from where the image does
+};
+
 void max_pool_grad(KernelRun& run) {
   const Array &dy = run.inputs[0], &x = run.inputs[1], &dx = run.outputs[0];
   with_pooling(run, x, dy, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     clear<T>(run, dx);
+    const OtherPart part(x, dx);
+    if (x.count() == 0 || dx.count() == 0) return;
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       const Largest<T, true> largest(pooling, x.as<const T>() + image, windows);
-      T* to = dx.as<T>() + image;
-      const T* from = dy.as<const T>() + output;
-      for (std::int64_t r = 0; r < windows.rows; ++r)
-        for (std::int64_t c = 0; c < windows.columns; ++c) to[largest.place[r * pooling.pitch() + c]] += *from++;
+      T* to = dx.as<T>() + part.plane(image) * part.area();
+      for (std::int64_t r = 0; r < windows.rows; ++r) {
+        const T* from = dy.as<const T>() + output + r * windows.columns;
+        const auto* places = largest.place + r * pooling.pitch();
+        for (std::int64_t c = 0; c < windows.columns; ++c) {
+          const std::int64_t at = part.same() ? places[c]
+                                              : part.place(places[c], pooling.rows_of(windows.row + r),
+                                                           pooling.columns_of(windows.column + c));
+          if (at >= 0) to[at] += from[c];
+        }
+      }
     });
   });
 }
@@ -365,16 +421,22 @@ void avg_pool_grad(KernelRun& run) {
   with_pooling(run, dx, dy, [&](auto zero, const Pooling& pooling) {
     using T = decltype(zero);
     clear<T>(run, dx);
-    pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
-      T share[kTogether];
-      pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
-        share[i] = dy.as<const T>()[output + i] / static_cast<T>(rows.size() * columns.size());
-      });
-      pooling.for_tap_rows(windows, [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
-        T* to = dx.as<T>() + image + at;
-        for (std::int64_t i = begin; i < end; ++i) to[(i - begin) * stride] += share[i];
-      });
-    });
+    // From the last windows to the first: what is added to an element comes in the order of its taps, and so has the
+    // same bits wherever blocks of windows end.
+    pooling.for_windows(
+        run,
+        [&](const Windows& windows, std::int64_t image, std::int64_t output) {
+          T share[kTogether];
+          pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
+            share[i] = dy.as<const T>()[output + i] / static_cast<T>(rows.size() * columns.size());
+          });
+          pooling.for_tap_rows(windows,
+                               [&](std::int64_t at, std::int64_t begin, std::int64_t end, std::int64_t stride) {
+                                 T* to = dx.as<T>() + image + at;
+                                 for (std::int64_t i = begin; i < end; ++i) to[(i - begin) * stride] += share[i];
+                               });
+        },
+        true);
   });
 }
 

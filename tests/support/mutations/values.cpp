@@ -40,6 +40,8 @@ bool wrong_rows(Plan& plan, Dice& dice) {
   std::vector<std::int64_t*> places;
   for (Window& window : plan.windows)
     for (Reads& reads : window.reads) places.insert(places.end(), {&reads.begin, &reads.size});
+  for (Window& window : plan.windows)
+    for (RowsRead& rows : window.rows) places.insert(places.end(), {&rows.reads.begin, &rows.reads.size});
   std::int64_t* const* const place = one_of(places, dice);
   if (place == nullptr) return false;
   **place += dice.one_in(2) ? 3 : -3;

@@ -1,0 +1,71 @@
+// What random programs over a mesh have in common: they are run on one task and on several, and must give the same
+// bits.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/session/session.hpp"
+
+namespace ferry::test {
+
+/// A graph, and what is fetched of it.
+struct Fetched {
+  Graph graph;
+  std::vector<Value> fetches;
+};
+
+/// build(made, seed, rows) makes the program of a seed on the mesh y=rows, x=*, or x=*. Runs it on one task and on
+/// several, with `simulated` on simulated devices; returns what differs, or where traffic is not as planned.
+template <class Build>
+std::string difference_from_one_task(const Build& build, std::uint64_t seed, bool simulated) {
+  static constexpr int kGrids[][2] = {{2, 1}, {1, 2}, {1, 3}, {2, 2}, {1, 5}, {2, 3}, {3, 2}, {4, 2}};
+  const auto& grid = kGrids[seed % std::size(kGrids)];
+  std::string wrong;
+  const auto run = [&](const Fetched& made, int tasks) {
+    ClusterOptions job{.tasks = tasks, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc"};
+    if (simulated) job.simulated = seed;
+    Session session(made.graph, Cluster::connect(std::move(job)));
+    std::vector<Tensor> got = session.run(made.fetches);
+    for (const TaskStats& task : session.stats().tasks)
+      if (task.measured != task.planned) wrong = "task " + std::to_string(task.task) + ": traffic";
+    return got;
+  };
+  Fetched one, many;
+  build(one, seed, 1);
+  build(many, seed, grid[0]);
+  const std::vector<Tensor> wanted = run(one, 1), got = run(many, grid[0] * grid[1]);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (!got[i].same_bits(wanted[i]))
+      return many.fetches[i].name() + " is " + got[i].type().str() + " " + got[i].str() + ", not " +
+             wanted[i].type().str() + " " + wanted[i].str();
+  return wrong;
+}
+
+/// The program NAME FIRST COUNT [sim]: prints each seed of COUNT from FIRST on that fails. `what` are these programs.
+template <class Build>
+int compare_seeds(int argc, char** argv, const char* what, const Build& build) {
+  const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
+  const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
+  const bool simulated = argc > 3 && std::string_view(argv[3]) == "sim";
+  std::uint64_t failed = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    std::string wrong;
+    try {
+      wrong = difference_from_one_task(build, seed, simulated);
+    } catch (const Error& error) {
+      wrong = error.text();
+    }
+    if (wrong.empty()) continue;
+    ++failed;
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), wrong.c_str());
+  }
+  std::printf("%llu of %llu random %s are as on one task\n", static_cast<unsigned long long>(count - failed),
+              static_cast<unsigned long long>(count), what);
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace ferry::test
