@@ -300,7 +300,7 @@ std::optional<WindowOf> slice_window(const OpFacts& facts) {
   return cut_window(facts, 0);
 }
 
-/// Not for steps: between the elements there would be zeros.
+/// Not for steps: between the elements there are zeros.
 std::optional<WindowOf> unslice_window(const OpFacts& facts) {
   WindowOf window = cut_window(facts, 1);
   for (std::size_t d = 0; d < window.dims.size(); ++d) {
@@ -309,6 +309,21 @@ std::optional<WindowOf> unslice_window(const OpFacts& facts) {
     reads = {-reads.begin, 1, facts.shape(1)[static_cast<int>(d)].size()};
   }
   return window;
+}
+
+/// For steps: an element reads that of the slice which was taken from its place, if there is one.
+std::vector<SlidingDim> unslice_slides(const OpFacts& facts) {
+  std::vector<SlidingDim> slides;
+  if (unslice_window(facts)) return slides;
+  const std::vector<Cut> cuts = cuts_of(facts, 1);
+  const WindowOf slice = cut_window(facts, 1);
+  for (int d = 0; d < facts.shape(1).rank(); ++d) {
+    const std::int64_t size = facts.shape(1)[d].size();
+    const Reads& taken = slice.dims[static_cast<std::size_t>(d)];
+    if (cuts[static_cast<std::size_t>(d)].step == 0) continue;
+    slides.push_back({d, {{0, d, {.size = size, .windows = {taken.begin, taken.step, 1}}}}});
+  }
+  return slides;
 }
 
 Value unslice(const Value& y, const Value& like, const Attrs& attrs);
@@ -442,6 +457,7 @@ constexpr OpDef kUnslice{
     .unread = 0b10,
     .infer = unslice_shape,
     .window = unslice_window,
+    .slides = unslice_slides,
     .flops = 0,
     .grad = [](GradCtx& g) {
       const Attrs& a = g.attrs();

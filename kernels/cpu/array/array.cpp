@@ -109,21 +109,32 @@ std::unique_ptr<KernelState> prepare_slice(const KernelSetup& setup) {
   return keep(Cut{attrs.get<Ints>("axes"), attrs.get<Ints>("begin"), attrs.get<Ints>("end"), attrs.get<Ints>("step")});
 }
 
-/// The copy between the elements of `all` that the cut takes, and `part`, which holds them.
-StridedCopy slice_copy(const Cut& cut, const Array& all, const Array& part, bool to_part) {
+/// The copy to `part` of the elements of `all` that the cut takes.
+StridedCopy slice_copy(const Cut& cut, const Array& all, const Array& part) {
   Steps steps = steps_of(all.sizes);
   const Steps part_steps = steps_of(part.sizes);
-  std::int64_t first = 0;
+  StridedCopy copy;
   for (std::size_t k = 0; k < cut.axes.size(); ++k) {
     const auto d = static_cast<std::size_t>(dim_of(cut.axes[k], all.rank()));
-    first += slice_range(all.sizes[d], cut.begin[k], cut.end[k], cut.step[k]).first * steps[d];
+    copy.from_begin += slice_range(all.sizes[d], cut.begin[k], cut.end[k], cut.step[k]).first * steps[d];
     steps.of[d] *= cut.step[k];
   }
-  StridedCopy copy;
-  for (std::size_t d = 0; d < part.sizes.size(); ++d)
-    copy.add_dim(part.sizes[d], to_part ? steps[d] : part_steps[d], to_part ? part_steps[d] : steps[d]);
-  (to_part ? copy.from_begin : copy.to_begin) = first;
+  for (std::size_t d = 0; d < part.sizes.size(); ++d) copy.add_dim(part.sizes[d], steps[d], part_steps[d]);
   return copy;
+}
+
+/// Which elements of a slice along one dim are here and go to a place that is here: `count` from number `from` here on,
+/// to the places from `to` on, `step` apart.
+struct TakenBack {
+  std::int64_t from = 0, to = 0, count = 0, step = 1;
+};
+
+TakenBack taken_back(const SliceRange& range, std::int64_t step, const Array& slice, const Array& all, std::size_t d) {
+  const std::int64_t of_slice = slice.begin.empty() ? 0 : slice.begin[d], of_all = all.begin.empty() ? 0 : all.begin[d];
+  const auto up = [step](std::int64_t n) { return n <= 0 ? 0 : (n + step - 1) / step; };
+  const std::int64_t first = std::max(of_slice, up(of_all - range.first));
+  const std::int64_t end = std::min(of_slice + slice.sizes[d], up(of_all + all.sizes[d] - range.first));
+  return {first - of_slice, range.first + first * step - of_all, std::max<std::int64_t>(end - first, 0), step};
 }
 
 /// The size of dim 0 of a slice of `all`.
@@ -139,16 +150,33 @@ void slice(KernelRun& run) {
   Array& output = run.outputs[0];
   const auto& cut = kept<Cut>(run);
   if (output.rank() > 0) output.sizes[0] = sliced_extent(cut, input);
-  slice_copy(cut, input, output, true).run(run.parallel, input.dtype, input.data, output.data);
+  slice_copy(cut, input, output).run(run.parallel, input.dtype, input.data, output.data);
 }
 
+/// Where the output is split along a dim that is cut with steps, both arrays may be parts of it that begin anywhere.
 void unslice(KernelRun& run) {
   const Array& part = run.inputs[0];
   Array& output = run.outputs[0];
+  const auto& cut = kept<Cut>(run);
   // Input 1 is not read, so this task may have another part of it than of the output: only an extent counts.
   if (output.bounded) output.sizes[0] = run.inputs[1].sizes[0];
   fill_zeros(run.parallel, output);
-  slice_copy(kept<Cut>(run), output, part, false).run(run.parallel, part.dtype, part.data, output.data);
+  std::vector<TakenBack> all;
+  for (const std::int64_t size : part.sizes) all.push_back({.count = size});
+  for (std::size_t k = 0; k < cut.axes.size(); ++k) {
+    const auto d = static_cast<std::size_t>(dim_of(cut.axes[k], output.rank()));
+    const SliceRange range = slice_range(output.whole[d], cut.begin[k], cut.end[k], cut.step[k]);
+    all[d] = taken_back(range, cut.step[k], part, output, d);
+    if (all[d].count == 0) return;
+  }
+  const Steps steps = steps_of(output.sizes), part_steps = steps_of(part.sizes);
+  StridedCopy copy;
+  for (std::size_t d = 0; d < all.size(); ++d) {
+    copy.from_begin += all[d].from * part_steps[d];
+    copy.to_begin += all[d].to * steps[d];
+    copy.add_dim(all[d].count, part_steps[d], steps[d] * all[d].step);
+  }
+  copy.run(run.parallel, part.dtype, part.data, output.data);
 }
 
 // ---- Pad ----
