@@ -348,7 +348,9 @@ PValueId Converter::finish(Node node, std::span<const PValueId> inputs, const Ty
 PValueId Converter::halo(PValueId value, const CutAxis& cut, const Halo& halo) {
   if (most_rows_got(halo) == 0) return kNone;
   const Attrs attrs = halo_attrs(halo, cut.dim);
-  const auto key = std::make_tuple(value, cut.axis, attrs.get<Ints>("reads"));
+  const auto same = first_rows_.find(value);
+  const auto key =
+      std::make_tuple(same == first_rows_.end() ? value : same->second, cut.axis, attrs.get<Ints>("reads"));
   if (const auto found = halos_.find(key); found != halos_.end()) return found->second;
   const auto brought = [&](PValueId rows, bool got) {
     program_.values[rows].halo = static_cast<std::uint32_t>(program_.halos.size());
@@ -377,16 +379,23 @@ PValueId Converter::window(PValueId value, PValueId halo, const WindowOf& window
 
 PValueId Converter::rows(PValueId value, PValueId halo, const CutAxis& cut, const Reads& reads) {
   const PValue from = program_.values[value];
-  const Halo read{
-      from.type.shape[static_cast<int>(cut.dim)].size(), program_.wheres[from.where].axes[cut.axis], {reads}};
+  const std::int64_t whole = from.type.shape[static_cast<int>(cut.dim)].size();
+  const Halo read{whole, program_.wheres[from.where].axes[cut.axis], {reads}};
+  Attrs attrs = rows_attrs(from.type.shape, read, cut.dim);
+  const auto same = first_rows_.find(value);
+  const auto key =
+      std::make_tuple(same == first_rows_.end() ? value : same->second, cut.axis, attrs.get<Ints>("reads"));
   const PValueId inputs[] = {value, halo};
-  const PValueId made =
-      computed(kWindow, inputs, from.type, from.where, from.layout, rows_attrs(from.type.shape, read, cut.dim));
+  Layout layout = from.layout;
+  layout[cut.axis] = split(static_cast<int>(cut.dim));
+  const PValueId made = computed(kWindow, std::span(inputs).first(halo == kNone ? 1 : 2), from.type, from.where, layout,
+                                 std::move(attrs));
   std::vector<ProgramRows> rows;
   if (from.rows != kNone) rows = program_.rows[from.rows];
   rows.push_back({cut.axis, cut.dim, read});
   program_.values[made].rows = static_cast<std::uint32_t>(program_.rows.size());
   program_.rows.push_back(std::move(rows));
+  if (const auto [at, fresh] = rows_.try_emplace(key, made); !fresh) first_rows_[made] = at->second;
   return made;
 }
 

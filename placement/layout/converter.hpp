@@ -46,7 +46,8 @@ class Converter {
   [[nodiscard]] PValueId halo(PValueId value, const CutAxis& cut, const Halo& halo);
   /// Adds a window of the value that is split alike; `halo` is kNone or its halo along the dim that is cut.
   PValueId window(PValueId value, PValueId halo, const WindowOf& window, Attrs attrs);
-  /// Adds the rows of the value that each task reads of a dim that is cut, in their order: from its part and its halo.
+  /// Adds the rows of the value that each task reads of a dim that is cut, in their order: from its part and its halo,
+  /// or if that is kNone, from the whole dim, which each task has.
   PValueId rows(PValueId value, PValueId halo, const CutAxis& cut, const Reads& reads);
 
  private:
@@ -121,7 +122,9 @@ class Converter {
   RegionId region_ = 0;
   std::map<PValueId, PValueId> replaced_;
   std::map<std::tuple<PValueId, WhereId, std::string>, PValueId> made_;
-  std::map<std::tuple<PValueId, std::size_t, Ints>, PValueId> halos_;  // of a value along an axis; by what is read
+  /// Of a value along an axis, by what is read: the halo, and the first of the rows that were made.
+  std::map<std::tuple<PValueId, std::size_t, Ints>, PValueId> halos_, rows_;
+  std::map<PValueId, PValueId> first_rows_;  // of later ones: they have the same halos
 };
 
 }  // namespace ferry

@@ -131,14 +131,19 @@ class Resharder {
     const std::vector<NodeId> causes = causes_of(id, strategy);
     const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
     if (source != kNone) note_windows(source);
+    const SlidCuts cuts = slid_cuts(node, strategy, given);
+    std::vector<Layout> needed = strategy.inputs;
+    for (std::size_t i = 0; i < cuts.size(); ++i)
+      for (const SlidCut& one : cuts[i])
+        if (one.here) needed[i][one.cut.axis] = replicated();
     {
       const auto asking = reasons_.asking(id, causes);
       for (std::uint32_t i = 0; i < node.inputs; ++i)
-        if (!is_unread(program_, node, i)) set_input(id, i, node.where, strategy.inputs[i]);
+        if (!is_unread(program_, node, i)) set_input(id, i, node.where, needed[i]);
     }
     program_.nodes[id].once = node.once && inputs_once(id);
     if (source != kNone) cut_window(id, source, strategy.inputs[0], causes);
-    read_rows(id, strategy, causes);
+    read_rows(id, cuts, causes);
     for (std::uint32_t o = 0; o < node.outputs; ++o)
       place(node.first_output + o, node.where, strategy.outputs[o], causes);
     to_.emit(id);
@@ -176,17 +181,39 @@ class Resharder {
 
   // ---- Ops that slide windows ----
 
-  /// What an input is split along, and what the node reads of it.
+  /// A dim of an input that is split, and what the node reads of it: rows that others have, unless all are here.
   struct SlidCut {
     CutAxis cut;
     Reads reads;
+    bool here = false;
   };
+  using SlidCuts = std::vector<std::vector<SlidCut>>;  // by input, those of rows that are here first
 
-  /// Of inputs over which the node slides windows, along dims that are split, it gets the rows that it reads.
-  void read_rows(NodeId id, const Strategy& strategy, const std::vector<NodeId>& causes) {
-    const std::vector<std::vector<SlidCut>> cuts = slid_cuts(id, strategy);
+  /// The dims of which some task reads rows that are not of its part; none if the node slides no windows.
+  SlidCuts slid_cuts(const Node& node, const Strategy& strategy, const std::vector<Layout>& given) const {
+    SlidCuts cuts;
+    if (std::ranges::all_of(strategy.slides, [](std::uint32_t number) { return number == kNone; })) return cuts;
+    cuts.resize(node.inputs);
+    const std::vector<SlidingDim> slides = sliding_dims(program_, node);
+    for (std::size_t axis = 0; axis < strategy.slides.size(); ++axis) {
+      if (strategy.slides[axis] == kNone) continue;
+      for (const SlidingDim::Input& input : slides[strategy.slides[axis]].inputs) {
+        const auto i = static_cast<std::size_t>(input.input);
+        const PValueId value = program_.inputs(node)[i];
+        const std::int64_t whole = program_.values[value].type.shape[input.dim].size();
+        if (most_rows_got({whole, program_.where(node).axes[axis], {input.reads}}) == 0) continue;
+        const bool here = program_.values[to_.current(value)].where == node.where && given[i][axis] == replicated();
+        const SlidCut cut{{axis, static_cast<std::size_t>(input.dim)}, input.reads, here};
+        cuts[i].insert(here ? cuts[i].begin() : cuts[i].end(), cut);
+      }
+    }
+    return cuts;
+  }
+
+  /// The inputs over which the node slides windows are replaced by the rows of them that it reads.
+  void read_rows(NodeId id, const SlidCuts& cuts, const std::vector<NodeId>& causes) {
     const auto operand = [&](std::size_t i) -> PValueId& { return program_.inputs(program_.nodes[id])[i]; };
-    for (std::size_t i = 0; i < cuts.size(); ++i)
+    for (std::size_t i = 0; i < cuts.size(); ++i)  // all travel before one is waited for
       if (!cuts[i].empty()) static_cast<void>(rows_brought(id, operand(i), cuts[i][0], causes));
     for (std::size_t i = 0; i < cuts.size(); ++i)
       for (const SlidCut& one : cuts[i]) {
@@ -198,27 +225,8 @@ class Resharder {
     if (!cuts.empty()) program_.nodes[id].once = program_.nodes[id].once && inputs_once(id);
   }
 
-  /// For each input of the node, the dims of which some task reads rows that others have.
-  std::vector<std::vector<SlidCut>> slid_cuts(NodeId id, const Strategy& strategy) const {
-    std::vector<std::vector<SlidCut>> cuts;
-    const auto split = [](std::uint32_t number) { return number != kNone; };
-    if (std::ranges::none_of(strategy.slides, split)) return cuts;
-    const Node& node = program_.nodes[id];
-    cuts.resize(node.inputs);
-    const std::vector<SlidingDim> slides = sliding_dims(program_, node);
-    for (std::size_t axis = 0; axis < strategy.slides.size(); ++axis) {
-      if (strategy.slides[axis] == kNone) continue;
-      for (const SlidingDim::Input& input : slides[strategy.slides[axis]].inputs) {
-        const auto i = static_cast<std::size_t>(input.input);
-        const Type& type = program_.values[program_.inputs(node)[i]].type;
-        const Halo halo{type.shape[input.dim].size(), program_.where(node).axes[axis], {input.reads}};
-        if (most_rows_got(halo) > 0) cuts[i].push_back({{axis, static_cast<std::size_t>(input.dim)}, input.reads});
-      }
-    }
-    return cuts;
-  }
-
   PValueId rows_brought(NodeId id, PValueId value, const SlidCut& one, const std::vector<NodeId>& causes) {
+    if (one.here) return kNone;
     const auto asking = reasons_.asking(id, causes);
     const PValue& from = program_.values[value];
     const std::int64_t whole = from.type.shape[static_cast<int>(one.cut.dim)].size();

@@ -164,6 +164,7 @@ class Chooser {
       if (seen[number]) return std::nullopt;
       seen[number] = true;
       for (const SlidingDim::Input& input : slides_[number].inputs) {
+        if (given_[static_cast<std::size_t>(input.input)][axis] == replicated()) continue;  // all rows are there
         const Type& type = input_type(input.input);
         const std::int64_t rows = most_rows_got({type.shape[input.dim].size(), where_.axes[axis], {input.reads}});
         const Layout& layout = tried_.inputs[static_cast<std::size_t>(input.input)];

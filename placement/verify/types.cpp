@@ -431,15 +431,17 @@ class Types {
     for (std::size_t d = 0; d < begin.size(); ++d) {
       const Reads reads{begin[d], step[d], size[d]};
       if (!reads_are_legal(reads)) refuse(i, "dim " + std::to_string(d) + " overflows 64 bits");
-      if (splits_of(in, d) != splits_of(out, d))
-        refuse(i, "dim " + std::to_string(d) + " of " + named(out) + " is split otherwise than that of " + named(in));
       const std::int64_t rows = all.shape[static_cast<int>(d)].size();
       const bool same = reads == Reads{.begin = 0, .step = 1, .size = rows};
       const Reads *const before = in.window == kNone ? nullptr : rows_along(plan_.windows[in.window], d),
                          *const after = out.window == kNone ? nullptr : rows_along(plan_.windows[out.window], d);
       if ((before != nullptr && (after == nullptr || *before != *after)) || (after != nullptr && !same))
         refuse(i, "dim " + std::to_string(d) + " of " + named(in) + " has other rows than it reads");
-      if (before != nullptr || splits_of(in, d).empty()) continue;
+      const Splits splits = splits_of(in, d);
+      if (after != nullptr && splits.empty()) continue;  // all rows are there
+      if (splits != splits_of(out, d))
+        refuse(i, "dim " + std::to_string(d) + " of " + named(out) + " is split otherwise than that of " + named(in));
+      if (before != nullptr || splits.empty()) continue;
       if (after != nullptr)
         check_rows(i, in, d, *after, got);
       else if (!same)

@@ -65,7 +65,8 @@ class Builder {
     auto here = g.on(mesh_);
     Ints sizes{1 + dice_.below(3), exact_ && dice_.one_in(2) ? 2 : 8};
     for (int d = 0; d < dims; ++d) sizes.push_back(1 + dice_.below(dims == 3 ? 7 : 14));
-    Value x = variable("x", sizes).laid(layout_);
+    Value x = variable("x", sizes);
+    if (!dice_.one_in(6)) x = x.laid(layout_);  // else each task has all, and cuts what it reads
     std::vector<Value> wanted{x};
     std::vector<Value> values{x};
     const int ops = 1 + dice_.below(3);
