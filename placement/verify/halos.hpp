@@ -28,7 +28,7 @@ struct Rows {
 
 /// The numbers p with which p * step lies in [from, to).
 [[nodiscard]] inline Rows multiples(std::int64_t from, std::int64_t to, std::int64_t step) {
-  const auto up = [step](std::int64_t n) { return n > 0 ? (n + step - 1) / step : n / step; };
+  const auto up = [step](std::int64_t n) { return n > 0 ? (n - 1) / step + 1 : n / step; };
   return {up(from), up(to)};
 }
 

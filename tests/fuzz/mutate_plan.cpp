@@ -344,6 +344,12 @@ class PlanMutator {
       if (!group.empty()) number(any(group), any(any(plan_.groupings).front()), "its task");
       return;
     }
+    if (dice_.one_in(3) && !(window.reads.empty() && window.rows.empty())) {
+      Reads& reads = window.rows.empty() ? any(window.reads) : any(window.rows).reads;
+      std::vector<std::int64_t*> numbers{&reads.begin,         &reads.step,         &reads.size,          &reads.extent,
+                                         &reads.windows.begin, &reads.windows.step, &reads.windows.extent};
+      return number(*any(numbers), std::int64_t{0}, "what is read of a window");
+    }
     if (window.splits.empty() || dice_.one_in(3)) return change_sizes(window.sizes);
     SplitDim& split = any(window.splits);
     if (dice_.one_in(4)) {

@@ -8,6 +8,8 @@
 
 #include "ops/array/array.hpp"
 #include "ops/control/state.hpp"
+#include "ops/gradient/gradient.hpp"
+#include "ops/image/conv.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
@@ -53,6 +55,18 @@ Plan plan_of_halos(std::uint64_t seed) {
   return test::planned(g, {up + down + left}, 2 + 2 * static_cast<int>(seed / 20 % 2));
 }
 
+/// A plan with a convolution and a pooling over an image in rows or blocks, and their gradients.
+Plan plan_of_sliding(std::uint64_t seed) {
+  Graph g;
+  const auto rows = 16 + static_cast<std::int64_t>(seed % 7);
+  const MeshId mesh = g.mesh({{"y", 2}, {"x", Mesh::kOpen}}, "/task:*");
+  auto here = g.on(mesh);
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {2, 3, rows, rows}))).laid({split(2), split(3)});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {8, 3, 3, 3})));
+  const Value y = max_pool2d(conv2d(x, w, {.padding = {1, 1}}), {3, 3}, {.strides = {2, 2}});
+  return test::planned(g, gradients(sum(y * y), {x, w}), 2 + 2 * static_cast<int>(seed / 20 % 2));
+}
+
 /// The plan of a random graph. For half of the seeds it has tile regions wherever two elementwise ops can be joined.
 Plan some_plan(std::uint64_t seed) {
   const int tasks = 2 + static_cast<int>(seed / 2 % 3);
@@ -61,6 +75,7 @@ Plan some_plan(std::uint64_t seed) {
   if (seed % 20 == 9) return plan_of_rows(seed, options);
   if (seed % 20 == 19) return plan_of_pieces(seed);
   if (seed % 20 == 13) return plan_of_halos(seed);
+  if (seed % 20 == 3) return plan_of_sliding(seed);
   if (seed % 2 == 0)
     return test::random_plan(seed, {.ops = 12,
                                     .tasks = tasks,

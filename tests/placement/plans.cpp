@@ -128,7 +128,11 @@ Plan every_field() {
   plan.lines = {{kFile, 12}};
   plan.attrs = {attrs_of_each_type(), Attrs()};
   plan.groupings = {{{0, 1}}, {{1}, {0}}};
-  plan.windows = {{{4, 3}, {{0, 0}}}, {{4, 3}, {{0, 0}}, Window::Has::got, 0, {{-1, 2, 3}}}};
+  plan.windows = {
+      {{4, 3}, {{0, 0}}},
+      {{4, 3}, {{0, 0}}, Window::Has::got, 0, {{-1, 2, 3}}},
+      {{4, 3}, {{0, 0}, {1, 1}}, Window::Has::given, 0, {{-1, 2, 3, 4, {-5, 6, 7}}}, {{1, {-1, 1, 3, 2, {}}}}},
+      {{4, 3}, {{0, 0}}, Window::Has::read, 0, {}, {{0, {0, 1, 4, 1, {-1, 2, 3}}}}}};
   plan.feeds = {{kX, 0, DType::float32, {2, 3}, false}};
   plan.fetches = {{kY, 1, DType::int64, {4}, true}};
   plan.channels = {{0, 1, DType::float32, 24, 2, kX, 0, true}};

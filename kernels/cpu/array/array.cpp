@@ -131,10 +131,11 @@ struct TakenBack {
 
 TakenBack taken_back(const SliceRange& range, std::int64_t step, const Array& slice, const Array& all, std::size_t d) {
   const std::int64_t of_slice = slice.begin.empty() ? 0 : slice.begin[d], of_all = all.begin.empty() ? 0 : all.begin[d];
-  const auto up = [step](std::int64_t n) { return n <= 0 ? 0 : (n + step - 1) / step; };
+  const auto up = [step](std::int64_t n) { return n <= 0 ? 0 : (n - 1) / step + 1; };
   const std::int64_t first = std::max(of_slice, up(of_all - range.first));
   const std::int64_t end = std::min(of_slice + slice.sizes[d], up(of_all + all.sizes[d] - range.first));
-  return {first - of_slice, range.first + first * step - of_all, std::max<std::int64_t>(end - first, 0), step};
+  if (end <= first) return {};
+  return {first - of_slice, range.first + first * step - of_all, end - first, step};
 }
 
 /// The size of dim 0 of a slice of `all`.
