@@ -383,13 +383,16 @@ void max_pool_grad(KernelRun& run) {
     pooling.for_windows(run, [&](const Windows& windows, std::int64_t image, std::int64_t output) {
       const Largest<T, true> largest(pooling, x.as<const T>() + image, windows);
       T* to = dx.as<T>() + part.plane(image) * part.area();
-      for (std::int64_t r = 0; r < windows.rows; ++r) {
-        const T* from = dy.as<const T>() + output + r * windows.columns;
+      const T* from = dy.as<const T>() + output;
+      for (std::int64_t r = 0; r < windows.rows; ++r, from += windows.columns) {
         const auto* places = largest.place + r * pooling.pitch();
+        if (part.same()) {
+          for (std::int64_t c = 0; c < windows.columns; ++c) to[places[c]] += from[c];
+          continue;
+        }
+        const Span rows = pooling.rows_of(windows.row + r);
         for (std::int64_t c = 0; c < windows.columns; ++c) {
-          const std::int64_t at = part.same() ? places[c]
-                                              : part.place(places[c], pooling.rows_of(windows.row + r),
-                                                           pooling.columns_of(windows.column + c));
+          const std::int64_t at = part.place(places[c], rows, pooling.columns_of(windows.column + c));
           if (at >= 0) to[at] += from[c];
         }
       }
