@@ -46,7 +46,7 @@ void Reasons::added(NodeId id, std::size_t axis) {
   Reason reason{program_.name(message.first_output),
                 text(message) + ", " + std::to_string(bytes_of(message)) +
                     (of_rows(message) ? " bytes to a task: " : " bytes: ") + use + " on " + program_.where(user).str() +
-                    text(cites),
+                    text(cites) + why_no_halos(message, axis),
                 program_.line(user), true};
   if (cites.node != kNone) {
     reason.constraint = program_.name(program_.nodes[cites.node]);
@@ -116,6 +116,28 @@ std::string Reasons::text(const Node& message) const {
   const ProgramCollective& what = program_.collectives[message.detail];
   return (of_rows(message) ? "halos" : std::string(name_of(what.kind))) + " over " +
          std::to_string(program_.groupings[what.members.grouping][0].size()) + " tasks";
+}
+
+std::string Reasons::why_no_halos(const Node& message, std::size_t axis) const {
+  const Node& user = program_.nodes[why_.user];
+  const PValue& value = program_.values[program_.inputs(message)[0]];
+  if (message.kind != NodeKind::collective || axis >= value.layout.size() || user.kind != NodeKind::compute ||
+      program_.collectives[message.detail].kind != CollectiveKind::all_gather)
+    return "";
+  if (user.def->window == nullptr && user.def->slides == nullptr) return "";
+  const auto bounded = [&](PValueId input) { return program_.values[input].type.shape.bounded(); };
+  if (bounded(user.first_output) || std::ranges::any_of(program_.inputs(user), bounded))
+    return "; no halos, for a size is bounded";
+  const AxisLayout split = value.layout[axis];
+  const auto window = window_of(program_, user);
+  bool reads = window && window->cuts(static_cast<std::size_t>(split.dim), value.type.shape[split.dim].size());
+  for (const SlidingDim& slides : sliding_dims(program_, user))
+    reads = reads || std::ranges::any_of(slides.inputs, [&](const auto& input) { return input.dim == split.dim; });
+  if (!reads) return "";
+  const PValue& whole = program_.values[brought_];
+  const auto& layout = static_cast<const Layout&>(whole.layout);
+  if (std::ranges::count(layout, split) > 1) return "; no halos, for two axes split dim " + std::to_string(split.dim);
+  return "; halos would take longer";
 }
 
 std::string Reasons::text(Cited cited) const {

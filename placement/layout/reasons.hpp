@@ -97,6 +97,8 @@ class Reasons {
   [[nodiscard]] std::int64_t bytes_of(const Node& message) const;
   /// "all_reduce over 4 tasks".
   [[nodiscard]] std::string text(const Node& message) const;
+  /// "; no halos, for …" if the message gathers a dim of which the user reads windows; else "".
+  [[nodiscard]] std::string why_no_halos(const Node& message, std::size_t axis) const;
   /// ", because w is laid [S(0)] at f.cpp:1".
   [[nodiscard]] std::string text(Cited cited) const;
 

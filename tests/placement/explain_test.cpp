@@ -10,12 +10,15 @@
 #include <string>
 
 #include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
+#include "ops/image/conv.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
+#include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/random_plan.hpp"
 
@@ -277,6 +280,18 @@ TEST_CASE("explain: collectives on two axes go back to the annotation of their o
   for (const Reason& reason : transfers(planned(job))) cited.insert(reason.constraint);
   CHECK(cited == std::multiset<std::string>{"up", "x", "x", "x"});
   CHECK(delete_each(job).moved == 3);  // without `up`, the sum that cited it cites `down`
+}
+
+TEST_CASE("explain says why windows of a gathered value have no halos") {
+  Graph g;
+  auto here = g.on(g.mesh({{"a", 2}, {"b", 2}}, "/task:*"));
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {1, 1, 64, 64}))).laid({split(2), split(2)});
+  const Value y = max_pool2d(x, {3, 3}, {});
+  std::string texts;
+  for (const Reason& reason : transfers(planned({g, Topology::local(4), {y}, {}}))) texts += reason.text + "\n";
+  CAPTURE(texts);
+  CHECK(test::has(texts, "all_gather over 2 tasks"));
+  CHECK(test::has(texts, "; no halos, for two axes split dim 2"));
 }
 
 TEST_CASE("explain: on random graphs a deleted annotation changes only what depends on it") {
