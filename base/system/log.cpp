@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -18,6 +19,10 @@ namespace ferry {
 namespace {
 
 constexpr int kPatienceMs = 1000;
+
+/// By itself, so that a signal's handler can read it.
+std::atomic<int> task_number{-1};
+static_assert(std::atomic<int>::is_always_lock_free);
 
 constexpr std::array<std::string_view, 4> kLevelNames = {"error: ", "warning: ", "", "debug: "};
 constexpr std::array<std::string_view, 4> kLevelColours = {"\x1b[31m", "\x1b[33m", "", "\x1b[2m"};
@@ -61,7 +66,6 @@ class Relay final : public spdlog::sinks::base_sink<std::mutex> {
     std::swap(sink_, sink);
     return sink;
   }
-  std::atomic<int> task{-1};
   std::atomic<std::uint64_t> lost{0};
 
  private:
@@ -77,7 +81,7 @@ class Relay final : public spdlog::sinks::base_sink<std::mutex> {
 
   bool write(LogLevel level, std::string_view text) noexcept {
     try {
-      const std::string lines = with_task(task, level, text);
+      const std::string lines = with_task(task_number, level, text);
       return sink_ ? sink_(level, lines) : stderr_(level, lines);
     } catch (...) {
       return false;
@@ -115,6 +119,25 @@ void log(LogLevel level, std::string_view message) noexcept {
   }
 }
 
+void log_at_once(std::string_view message) noexcept {
+  std::array<char, 256> line;
+  std::size_t size = 0;
+  const auto add = [&](std::string_view text) {
+    for (const char c : text.substr(0, line.size() - 1 - size)) line[size++] = c;
+  };
+  if (::isatty(STDERR_FILENO) == 1) add("\n");
+  if (const int task = task_number; task >= 0) {
+    std::array<char, 12> digits;
+    const char* const end = std::to_chars(digits.begin(), digits.end(), task).ptr;
+    add("[task ");
+    add({digits.data(), static_cast<std::size_t>(end - digits.data())});
+    add("] ");
+  }
+  add(message);
+  line[size++] = '\n';
+  write_at_once(STDERR_FILENO, {line.data(), size});
+}
+
 void log_level(LogLevel lowest) {
   the_log().logger.set_level(spd_level(lowest));
 }
@@ -124,7 +147,7 @@ bool logs(LogLevel level) {
 }
 
 void log_task(int task) {
-  the_log().relay->task = task;
+  task_number = task;
 }
 
 LogSink log_sink(LogSink sink) {

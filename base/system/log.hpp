@@ -32,6 +32,10 @@ inline void log_debug(std::string_view message) noexcept {
   log(LogLevel::debug, message);
 }
 
+/// Writes a line of up to 200 bytes on stderr, if that needs no waiting; in a terminal below what stands there.
+/// Async-signal-safe.
+void log_at_once(std::string_view message) noexcept;
+
 /// Sets the lowest level that is written; messages below it are dropped before they cost anything. The default is info.
 /// Thread-safe.
 void log_level(LogLevel lowest);

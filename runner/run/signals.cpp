@@ -3,30 +3,27 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/system/interrupt.hpp"
-#include "base/system/output.hpp"
+#include "base/system/log.hpp"
 
 namespace ferry {
 namespace {
 
-// Uses only what is async-signal-safe: poll, write, _exit and a lock-free atomic.
+// Uses only what is async-signal-safe: isatty, poll, write, _exit and a lock-free atomic.
 void on_signal(int signal) {
   const int kept = errno;
-  constexpr std::string_view kFirst = "\nstopping (again: at once)\n";
   if (interrupt_requested() != 0) _exit(static_cast<int>(Code::interrupted));
   request_interrupt(signal);
-  write_at_once(STDERR_FILENO, kFirst);
+  log_at_once("stopping (again: at once)");
   errno = kept;
 }
 
 // A repeated signal changes nothing, as launchers and schedulers send it more than once.
 void on_preemption(int) {
   const int kept = errno;
-  constexpr std::string_view kText = "\nsaving a checkpoint, then stopping (Ctrl-C: without)\n";
-  if (!preemption_requested()) write_at_once(STDERR_FILENO, kText);
+  if (!preemption_requested()) log_at_once("saving a checkpoint, then stopping (Ctrl-C: without)");
   request_preemption();
   errno = kept;
 }

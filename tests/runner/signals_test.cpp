@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <string>
 
 #include "base/system/interrupt.hpp"
+#include "base/system/log.hpp"
 
 namespace ferry {
 namespace {
@@ -24,6 +27,34 @@ int end_after(int signal, bool saves) {
   REQUIRE(::waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
   return WEXITSTATUS(status);
+}
+
+/// What a process whose log has that task's number says on a signal.
+std::string said_on(int signal, bool saves, int task) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    log_task(task);
+    const SignalGuard guard(saves);
+    ::raise(signal);
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string said;
+  std::array<char, 256> bytes;
+  for (ssize_t count = 0; (count = ::read(ends[0], bytes.data(), bytes.size())) > 0;)
+    said.append(bytes.data(), static_cast<std::size_t>(count));
+  ::close(ends[0]);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  return said;
+}
+
+TEST_CASE("what a task says when it is asked to stop has its number") {
+  CHECK(said_on(SIGINT, false, 12) == "[task 12] stopping (again: at once)\n");
+  CHECK(said_on(SIGTERM, true, 0) == "[task 0] saving a checkpoint, then stopping (Ctrl-C: without)\n");
+  CHECK(said_on(SIGINT, false, -1) == "stopping (again: at once)\n");
 }
 
 TEST_CASE("080 the second Ctrl-C ends a run at once") {
