@@ -37,6 +37,14 @@ struct WireCount {
   WireCount operator-(const WireCount& other) const { return {messages - other.messages, bytes - other.bytes}; }
 };
 
+/// What the system has counted of a connection to a task of another host, since it was made.
+struct LinkCount {
+  int peer = 0;
+  std::int64_t bytes = 0;  ///< that are known to have arrived there
+  Duration sending{};      ///< how long bytes were on their way, or waited for the network; not for room at the peer
+  bool could_do_more = false;  ///< lately it had too little to send to show what it can do
+};
+
 /// One task's end of a job's transport. The k-th send to a peer on a channel matches the peer's k-th receive from this
 /// task on that channel; both have the same number of bytes. Only idle(), exchange() and renewed() block.
 ///
@@ -134,6 +142,9 @@ class Transport {
   virtual void close() = 0;
 
   [[nodiscard]] virtual WireCount sent() const = 0;
+  /// Its connections to tasks of other hosts, as far as the system counts what they carry: none over MPI, whose
+  /// connections are its own. A system call for each.
+  [[nodiscard]] virtual std::vector<LinkCount> links() const { return {}; }
 
   /// After the job has failed: this task's end of a new job of the same tasks. All of them call it, each when it has
   /// heard of the failure; nobody closes the failed job before it has returned. From then on no transfer of the failed

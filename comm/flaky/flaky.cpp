@@ -39,6 +39,7 @@ class FlakyTransport final : public Transport {
   std::optional<Failure> failure() override { return inner_->failure(); }
   void close() override { inner_->close(); }
   WireCount sent() const override { return inner_->sent(); }
+  std::vector<LinkCount> links() const override { return inner_->links(); }
 
  private:
   using Route = std::pair<int, std::uint32_t>;

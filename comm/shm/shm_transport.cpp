@@ -82,6 +82,7 @@ class ShmTransport final : public Transport {
   void close() override { inner_->close(); }
   std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
   WireCount sent() const override;
+  std::vector<LinkCount> links() const override { return inner_->links(); }
 
  private:
   Peer* near(int peer) const;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "comm/failure.hpp"
+#include "comm/tcp/link_count.hpp"
 
 namespace ferry::tcp {
 namespace {
@@ -34,11 +35,13 @@ Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::ch
       deadline_(deadline),
       process_(getpid()),
       events_(epoll_create1(EPOLL_CLOEXEC)),
-      watches_room_(connections.size(), false) {
+      watches_room_(connections.size(), false),
+      leaves_host_(connections.size(), false) {
   if (!events_.open()) throw net::system_error(Code::resource, "tcp: a descriptor", errno);
   for (std::size_t t = 0; t < connections.size(); ++t) {
     peers_.push_back(std::make_unique<Peer>(static_cast<int>(t), task, std::move(connections[t]), transfers_, *this));
     if (peers_[t]->connection() == nullptr) continue;
+    leaves_host_[t] = leaves_host(peers_[t]->connection()->socket());
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = static_cast<std::uint32_t>(t);
@@ -201,6 +204,16 @@ WireCount Job::sent() {
   for (const auto& peer : peers_) {
     all.messages += peer->count().messages;
     all.bytes += peer->count().bytes;
+  }
+  return all;
+}
+
+std::vector<LinkCount> Job::links() const {
+  std::vector<LinkCount> all;
+  for (std::size_t task = 0; task < peers_.size(); ++task) {
+    if (!leaves_host_[task] || !peers_[task]->connection()->socket().open()) continue;
+    if (const auto count = link_count(peers_[task]->connection()->socket(), static_cast<int>(task)))
+      all.push_back(*count);
   }
   return all;
 }

@@ -63,6 +63,8 @@ class Job final : public PeerUser {
   [[nodiscard]] std::vector<int> not_renewed(bool gone_only);
 
   [[nodiscard]] WireCount sent();
+  /// Counts of the connections to other hosts that stand.
+  [[nodiscard]] std::vector<LinkCount> links() const;
 
  private:
   void read(int task);
@@ -77,6 +79,7 @@ class Job final : public PeerUser {
   std::vector<std::unique_ptr<Peer>> peers_;
   net::Socket events_;              // epoll
   std::vector<bool> watches_room_;  // by task
+  std::vector<bool> leaves_host_;   // by task
   std::optional<Failure> failure_;
   Deadline tell_until_ = Deadline::never(system_clock());  // once there is a failure
   bool closed_ = false;

@@ -1,0 +1,31 @@
+#include "comm/tcp/link_count.hpp"
+
+#include <linux/tcp.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstddef>
+
+namespace ferry::tcp {
+
+bool leaves_host(const net::Socket& socket) {
+  net::Address peer;
+  socklen_t size = sizeof peer.bytes;
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer.bytes), &size) != 0) return false;
+  return peer.host() != net::local_address(socket).host();
+}
+
+std::optional<LinkCount> link_count(const net::Socket& socket, int peer) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  if (size < offsetof(tcp_info, tcpi_sndbuf_limited)) return std::nullopt;  // before Linux 4.10
+  // The times for which it was busy contain those for which the receiver had no room.
+  const std::chrono::microseconds sending(info.tcpi_busy_time - info.tcpi_rwnd_limited);
+  return LinkCount{.peer = peer,
+                   .bytes = static_cast<std::int64_t>(info.tcpi_bytes_acked),
+                   .sending = sending,
+                   .could_do_more = info.tcpi_delivery_rate_app_limited != 0};
+}
+
+}  // namespace ferry::tcp
