@@ -115,8 +115,8 @@ void WorkTimer::end_sample() {
   seconds_in_sample_ = 0;
 }
 
-WorkTimes WorkTimer::times() const {
-  WorkTimes times{.plan = plan_id_, .samples = samples_, .crowded = crowded_};
+WorkTimes WorkTimer::times(std::vector<LinkUse> links) const {
+  WorkTimes times{.plan = plan_id_, .samples = samples_, .crowded = crowded_, .links = std::move(links)};
   if (samples_ == 0) return times;
   times.step = steps_.spread().median;
   times.waiting = kinds_[kWaits].wall.spread().median;

@@ -37,7 +37,8 @@ class WorkTimer {
   void add(std::size_t thread, const Instruction& instruction, const Reading& before);
   /// To be called after a timed step; true when there is something new to tell, at most every kTellEvery.
   [[nodiscard]] bool end_step(TimePoint begin, TimePoint end);
-  [[nodiscard]] WorkTimes times() const;
+  /// `links`: what the task's links carried lately.
+  [[nodiscard]] WorkTimes times(std::vector<LinkUse> links = {}) const;
 
  private:
   /// A sample is the mean over at least so long, so that it has its part of what a thread loses to others on its core.

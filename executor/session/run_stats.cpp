@@ -4,6 +4,7 @@
 
 #include "base/blob.hpp"
 #include "base/error.hpp"
+#include "executor/watch/slow_link_judge.hpp"
 #include "executor/watch/straggler_judge.hpp"
 
 namespace ferry {
@@ -38,7 +39,7 @@ std::string packed(const LastRun& run, int threads, int task) {
   add(writer, executor.measured());
   add(writer, planned_traffic(plan, task, executor.region_runs()));
   writer.add(run.wire.messages).add(run.wire.bytes).add(executor.arena_bytes()).add(planned_bytes);
-  add(run.what->timer ? run.what->timer->times() : WorkTimes(), writer);
+  add(run.what->timer ? run.what->timer->times(run.links.links()) : WorkTimes(), writer);
   writer.add(run.times.count()).add(run.times.least()).add(run.times.median()).add(run.times.most());
   return writer.take();
 }
@@ -77,6 +78,7 @@ RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
       stats.tasks.push_back(std::move(task));
     }
     stats.stragglers = judge_stragglers(times);
+    stats.slow_links = judge_links(times);
     return stats;
   });
 }

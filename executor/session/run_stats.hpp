@@ -8,6 +8,7 @@
 #include "executor/session/prepared_plans.hpp"
 #include "executor/session/session.hpp"
 #include "executor/session/step_times.hpp"
+#include "executor/watch/link_meter.hpp"
 
 namespace ferry {
 
@@ -16,6 +17,7 @@ struct LastRun {
   std::shared_ptr<const Prepared> what;  ///< null: nothing has been run yet
   WireCount wire;                        ///< what the transport sent in its last step
   StepTimes times;
+  LinkMeter links;
 };
 
 /// Statistics of the last run on all tasks. All tasks call it. Error(usage) when nothing has been run yet.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executor/job/cluster.hpp"
+#include "executor/watch/slow_link.hpp"
 #include "executor/watch/straggler.hpp"
 #include "graph/graph.hpp"
 #include "graph/types/tensor.hpp"
@@ -80,6 +81,7 @@ struct RunStats {
   double min_seconds = 0, median_seconds = 0, max_seconds = 0;  ///< of a step, measured on task 0
   std::vector<TaskStats> tasks;                                 ///< of all tasks, on every task
   std::vector<Straggler> stragglers;                            ///< the tasks that the others wait for, ascending
+  std::vector<SlowLink> slow_links;                             ///< the links that tasks wait for, ascending
 };
 
 /// A run: the values asked for, ops run for their effect, feeds, and the number of steps.

@@ -162,8 +162,10 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
       if (i + 1 == steps) last_run_.wire = transport.sent() - before;
       const TimePoint end = system_clock().now();
       last_run_.times.add(seconds(end - start));
-      if (prepared->timer && prepared->timer->timed() && prepared->timer->end_step(start, end))
-        member_.cluster().watch->tell_times(member_.task(), prepared->timer->times());
+      if (prepared->timer && prepared->timer->timed() && prepared->timer->end_step(start, end)) {
+        last_run_.links.look(transport.links(), end);
+        member_.cluster().watch->tell_times(member_.task(), prepared->timer->times(last_run_.links.links()));
+      }
       if (tells) on_step(i, fetched);
       if (after_step && after_step(step)) break;
     }

@@ -109,6 +109,7 @@ Watch::Watch(Job job)
     : job_(std::move(job)),
       flights_(job_.processes, job_.self, [this] { wait_.wake(); }),
       stragglers_(job_.processes.size()),
+      slow_links_(job_.processes.size()),
       times_(job_.processes.size()) {
   prepare();
   begin();
@@ -118,6 +119,7 @@ Watch::Watch(Job job, Transport& between, const Deadline& deadline)
     : job_(std::move(job)),
       flights_(job_.processes, job_.self, [this] { wait_.wake(); }),
       stragglers_(job_.processes.size()),
+      slow_links_(job_.processes.size()),
       times_(job_.processes.size()) {
   find_peers(between, deadline);
   prepare();
@@ -438,6 +440,9 @@ void Watch::look_for_stragglers(std::span<const Sighting> tasks, TimePoint now) 
   lock.unlock();
   for (const Straggler& straggler : stragglers_.look(times))
     log_warn(text_of(straggler, who(tasks[static_cast<std::size_t>(straggler.task)])));
+  if (const std::optional<SlowLink> link = slow_links_.look(times))
+    log_warn(text_of(*link, who(tasks[static_cast<std::size_t>(link->from)]),
+                     who(tasks[static_cast<std::size_t>(link->to)])));
 }
 
 /// Warns, once, of a network that lets the messages of the job through, but not those of its watch.

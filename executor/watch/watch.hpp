@@ -20,6 +20,7 @@
 #include "comm/transport.hpp"
 #include "executor/watch/flight_exchange.hpp"
 #include "executor/watch/position.hpp"
+#include "executor/watch/slow_link_watch.hpp"
 #include "executor/watch/straggler_watch.hpp"
 #include "executor/watch/verdict.hpp"
 #include "executor/watch/work_times.hpp"
@@ -49,7 +50,7 @@ class JobClock final : public Clock {
 ///
 /// It reaches a verdict when a task that others wait for is gone, stopped or not heard from, or when nothing has moved
 /// for the deadline. The first verdict is told to all, and all tasks end with it. The process of task 0 warns of tasks
-/// that the others wait for in every step. Thread-safe.
+/// that the others wait for in every step, and of a link that is slow. Thread-safe.
 class Watch {
  public:
   struct Job {
@@ -153,6 +154,7 @@ class Watch {
   std::int64_t beats_ = 0;
   TimePoint begun_, last_beat_, last_look_, idle_since_, suspect_since_, cpu_since_;
   StragglerWatch stragglers_;
+  SlowLinkWatch slow_links_;
   double cpu_before_ = 0;
   bool busy_ = false, moved_ = false, looked_for_unheard_ = false;
 

@@ -22,6 +22,7 @@ void add(const WorkTimes& times, BlobWriter& to) {
     add(work.wall, to);
     add(work.cpu, to);
   }
+  add(times.links, to);
 }
 
 WorkTimes read_work_times(BlobReader& from) {
@@ -39,6 +40,7 @@ WorkTimes read_work_times(BlobReader& from) {
     work.wall = read_spread(from);
     work.cpu = read_spread(from);
   }
+  times.links = read_links(from);
   return times;
 }
 

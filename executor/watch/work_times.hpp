@@ -1,4 +1,5 @@
-// WorkTimes: how long a task computes and waits in a step of its plan, as it tells the others.
+// WorkTimes: how long a task computes and waits in a step of its plan, and what its links carry, as it tells the
+// others.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/blob.hpp"
+#include "executor/watch/link_meter.hpp"
 
 namespace ferry {
 
@@ -44,6 +46,7 @@ struct WorkTimes {
   double step = 0;           ///< of a step
   double waiting = 0;        ///< for other tasks, in a step
   std::vector<Work> busiest{};
+  std::vector<LinkUse> links{};  ///< lately
 
   [[nodiscard]] double computing() const { return step - waiting; }
 };

@@ -45,6 +45,16 @@ Json straggler_json(const Straggler& straggler) {
   return json;
 }
 
+Json slow_link_json(const SlowLink& link) {
+  Json json;
+  json["from"] = link.from;
+  json["to"] = link.to;
+  json["bytes_per_second"] = link.rate;
+  json["usual"] = link.usual;
+  json["cost"] = link.cost;
+  return json;
+}
+
 }  // namespace
 
 std::string stats_json(const RunStats& stats) {
@@ -59,6 +69,8 @@ std::string stats_json(const RunStats& stats) {
   for (const TaskStats& task : stats.tasks) json["tasks"].push_back(task_json(task));
   json["stragglers"] = Json::array();
   for (const Straggler& straggler : stats.stragglers) json["stragglers"].push_back(straggler_json(straggler));
+  json["slow_links"] = Json::array();
+  for (const SlowLink& link : stats.slow_links) json["slow_links"].push_back(slow_link_json(link));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -31,6 +31,7 @@ TEST_CASE("the counters of --stats have the documented names") {
                        .slowdown = 0.5,
                        .core = 0.75,
                        .cost = 0.25}};
+  stats.slow_links = {{.from = 1, .to = 2, .rate = 1e6, .usual = 9.5e7, .cost = 0.5}};
   const auto json = nlohmann::json::parse(stats_json(stats));
   CHECK(json["world"] == 2);
   CHECK(json["fingerprint"] == "0000000000000abc");
@@ -60,6 +61,12 @@ TEST_CASE("the counters of --stats have the documented names") {
   CHECK(straggler["slowdown"] == 0.5);
   CHECK(straggler["core"] == 0.75);
   CHECK(straggler["cost"] == 0.25);
+  const auto& link = json["slow_links"][0];
+  CHECK(link["from"] == 1);
+  CHECK(link["to"] == 2);
+  CHECK(link["bytes_per_second"] == 1e6);
+  CHECK(link["usual"] == 9.5e7);
+  CHECK(link["cost"] == 0.5);
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// LinkMeter: what a task's connections to other hosts carry between two looks.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/blob.hpp"
+#include "base/system/clock.hpp"
+#include "comm/transport.hpp"
+
+namespace ferry {
+
+/// What a connection has carried between two looks; times in seconds.
+struct LinkUse {
+  int peer = 0;
+  double bytes = 0;
+  double seconds = 0;          ///< between the looks
+  double sending = 0;          ///< how much of that bytes were on their way, or waited for the network
+  bool could_do_more = false;  ///< as LinkCount
+
+  /// Bytes a second while it had something to send.
+  [[nodiscard]] double rate() const { return sending > 0 ? bytes / sending : 0; }
+};
+
+void add(const std::vector<LinkUse>& links, BlobWriter& to);
+/// Errors as BlobReader.
+[[nodiscard]] std::vector<LinkUse> read_links(BlobReader& from);
+
+/// One for a task.
+class LinkMeter {
+ public:
+  /// A connection that carried less between two looks says nothing of what it can do.
+  static constexpr double kLeastBytes = 1 << 16;
+  /// So many are told, those that were sending for longest.
+  static constexpr std::size_t kTold = 32;
+
+  /// `counts` is what Transport::links() says at `now`.
+  void look(std::span<const LinkCount> counts, TimePoint now);
+  /// Between the last two looks; none before the second.
+  [[nodiscard]] const std::vector<LinkUse>& links() const { return links_; }
+
+ private:
+  std::vector<LinkCount> before_;
+  TimePoint before_at_;
+  std::vector<LinkUse> links_;
+};
+
+}  // namespace ferry

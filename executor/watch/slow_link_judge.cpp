@@ -1,0 +1,67 @@
+#include "executor/watch/slow_link_judge.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ferry {
+namespace {
+
+constexpr double kBusy = 0.5;       // of the time
+constexpr double kSlower = 5;       // times
+constexpr double kLeastCost = 0.1;  // of a step
+
+struct Link {
+  int from, to;
+  const LinkUse* use;
+  double whole = 0;  ///< what its ends could carry if it were alone there
+
+  [[nodiscard]] double busy() const { return std::min(use->sending / use->seconds, 1.0); }
+};
+
+/// The links, with the rates that they would have alone.
+std::vector<Link> links_of(std::span<const WorkTimes> tasks) {
+  std::vector<double> out(tasks.size()), in(tasks.size());
+  std::vector<Link> links;
+  for (std::size_t from = 0; from < tasks.size(); ++from)
+    for (const LinkUse& use : tasks[from].links) {
+      const auto to = static_cast<std::size_t>(use.peer);
+      if (use.peer < 0 || to >= tasks.size() || use.rate() <= 0 || use.seconds <= 0) continue;
+      const Link& link = links.emplace_back(Link{static_cast<int>(from), use.peer, &use});
+      out[from] += link.busy();
+      in[to] += link.busy();
+    }
+  for (Link& link : links) {
+    const double sharing = std::max(out[static_cast<std::size_t>(link.from)], in[static_cast<std::size_t>(link.to)]);
+    link.whole = link.use->rate() * std::max(sharing, 1.0);
+  }
+  return links;
+}
+
+double waiting_share(const WorkTimes& task) {
+  return task.step > 0 ? task.waiting / task.step : 0;
+}
+
+}  // namespace
+
+std::vector<SlowLink> judge_links(std::span<const WorkTimes> tasks) {
+  const std::vector<Link> links = links_of(tasks);
+  std::vector<SlowLink> slow;
+  for (const Link& link : links) {
+    if (link.use->could_do_more || link.busy() < kBusy) continue;
+    std::vector<double> others;
+    for (const Link& other : links)
+      if (other.from != link.from || other.to != link.to) others.push_back(other.whole);
+    if (others.empty()) continue;
+    const double slower = median_of(std::move(others)) / link.whole;
+    if (slower < kSlower) continue;
+    const double waiting = std::max(waiting_share(tasks[static_cast<std::size_t>(link.from)]),
+                                    waiting_share(tasks[static_cast<std::size_t>(link.to)]));
+    const double cost = std::min(waiting, link.busy() * (1 - 1 / slower));
+    if (cost < kLeastCost) continue;
+    slow.push_back({link.from, link.to, link.use->rate(), link.use->rate() * slower, cost});
+  }
+  std::ranges::sort(slow, {}, [](const SlowLink& link) { return std::pair(link.from, link.to); });
+  return slow;
+}
+
+}  // namespace ferry
