@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""A slow link between three hosts is named, and no other: slow_link_test.py FERRY SAMPLES_FOLDER
+
+The hosts are network namespaces of this machine, as in hosts_test.py, whose needs it has; ends with 77, skipped, where one is
+missing. All links have the same rate, until one host is sent only a tenth of it.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from hosts_test import DRAWN, HOSTS, NETNS  # noqa: E402
+from launch_test import FERRY, launch  # noqa: E402
+
+# Each of three tasks adds what it draws to the half a megabyte that the one before it has sent.
+RING = "version: 1\ngraph {\n" + "".join(
+    f'  op {{ name: "d{t}" op: "RandomUniform" device: "/task:{t}" {DRAWN.replace("500000", "125000")} }}\n'
+    f'  op {{ name: "s{t}" op: "Add" input: "{f"s{t - 1}" if t else "d0"}" input: "d{t}" device: "/task:{t}" }}\n' for t in range(HOSTS)
+) + f'  op {{ name: "end" op: "Identity" input: "s{HOSTS - 1}" device: "/task:0" }}\n}}\nentry {{ name: "run" fetch {{ name: "end" value: "end" }} }}\n'
+RATE, TENTH = "200mbit", "20mbit"
+SLOW = r"the link from task (\d) \(host (\w+), process \d+\) to task (\d) \(host (\w+), process \d+\) is slow: \S+ .iB/s, where others do "
+
+
+def rate(host, bits):
+    subprocess.run([NETNS, "rate", str(host), bits], check=True)
+
+
+class SlowLink(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(os.environ["NETNS_DIR"])
+        (self.folder / "ring.pbtxt").write_text(RING)
+        for host in range(1, HOSTS + 1):
+            rate(host, RATE)
+
+    def run_ring(self, steps):
+        """The links that were warned of, and those of the counters at the end."""
+        stats = self.folder / "stats.json"
+        code, out, err = launch("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", FERRY, "run", self.folder / "ring.pbtxt", "--steps", steps,
+                                "--stats", stats, "--out", self.folder / "out")
+        self.assertEqual(code, 0, out + err)
+        return re.findall(SLOW, err), json.loads(stats.read_text())["slow_links"]
+
+    def test_none_is_slow(self):
+        self.assertEqual(self.run_ring(100), ([], []))
+
+    def test_none_is_slow_on_a_loaded_machine(self):
+        load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * os.cpu_count())]
+        try:
+            self.assertEqual(self.run_ring(100), ([], []))
+        finally:
+            for process in load:
+                process.kill()
+                process.wait()
+
+    def test_one_at_a_tenth_of_the_rate(self):
+        rate(3, TENTH)
+        told, counted = self.run_ring(60)
+        self.assertEqual(told, [("1", "h2", "2", "h3")])
+        [link] = counted
+        self.assertEqual((link["from"], link["to"]), (1, 2))
+        self.assertGreater(link["usual"], 5 * link["bytes_per_second"])
+        self.assertGreater(link["cost"], 0.4)
+
+
+def main():
+    if "NETNS_DIR" in os.environ:
+        return unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    if reason := subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=60).stdout.strip():
+        print(f"[skip] three hosts: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
+        command = [NETNS, "inside", sys.executable, __file__, *map(os.path.abspath, sys.argv[1:3]), *sys.argv[3:]]
+        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
