@@ -493,6 +493,7 @@ Cluster Cluster::connect(ClusterOptions options) {
   }
   Launch launch = launch_of(options);
   if (launch.by == Launch::By::nobody) {
+    warn_of_copies(options);
     Cluster cluster = over(inproc_transports(options.invariant > 0 ? options.invariant : std::max(options.tasks, 1)),
                            std::move(options));
     cluster.state().renewable = cluster.state().relay == nullptr;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/system/log.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -62,6 +63,16 @@ Launch launch_of(const ClusterOptions& options) {
 
 int launched_tasks(const ClusterOptions& options) {
   return launch_of(options).processes;
+}
+
+void warn_of_copies(const ClusterOptions& options) {
+  if (options.transport != "auto") return;
+  const auto numbers = numbered_launch();
+  if (!numbers || numbers->size == 1 || numbers->rank != 0) return;
+  log_warn("srun starts this program " + std::to_string(numbers->size) + " times (" + numbers->by +
+           "), and each runs the whole job by itself\n  try: srun --mpi=pmix; or --transport tcp, with "
+           "FERRY_RENDEZVOUS=file:/shared/folder/NAME (docs/starting.md); or --transport inproc if separate jobs are "
+           "meant");
 }
 
 OutputOfLaunch output_of_launch() {

@@ -20,6 +20,10 @@ struct Launch {
 /// things and --transport does not choose, or when it chooses one that did not start this process.
 [[nodiscard]] Launch launch_of(const ClusterOptions& options);
 
+/// Warns, in the first of them, where srun has started several processes and nothing makes tasks of one job of them, so
+/// that each runs the whole job.
+void warn_of_copies(const ClusterOptions& options);
+
 /// What the launcher does with what the tasks print.
 enum class OutputOfLaunch {
   apart,     ///< nothing, or there is no launcher: each task may have a terminal or file of its own

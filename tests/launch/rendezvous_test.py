@@ -194,8 +194,8 @@ class ByFile(Jobs, unittest.TestCase):
 class NumberedByALauncher(unittest.TestCase):
     """Tasks that mpirun or srun numbers, and that are to meet over TCP."""
 
-    def tasks(self, rank, size, *words, **variables):
-        command = [FERRY, "run", str(SAMPLES / "conjugate_gradient.pb"), "--transport", "tcp", *words]
+    def tasks(self, rank, size, *words, transport="tcp", **variables):
+        command = [FERRY, "run", str(SAMPLES / "conjugate_gradient.pb"), "--transport", transport, *words]
         return [subprocess.Popen(command, env=tcp_job.environment(FERRY_INTERFACE="127.0.0.1", **{rank: str(task), size: str(TASKS)}, **variables),
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for task in range(TASKS)]
 
@@ -211,6 +211,14 @@ class NumberedByALauncher(unittest.TestCase):
             self.assertEqual(code, 2, errors)
             self.assertIn("--transport tcp: PMI_SIZE says that there are 3 tasks, and nothing says where they meet\n"
                           "  try: FERRY_RENDEZVOUS=file:/shared/folder/NAME, or MASTER_ADDR and MASTER_PORT, for all", errors)
+
+
+    def test_nothing_makes_one_job_of_them(self):
+        for transport, warnings in ("auto", 1), ("inproc", 0):
+            ends = end(self.tasks("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", transport=transport))
+            self.assertEqual([code for code, _ in ends], TASKS * [0])
+            self.assertEqual("".join(errors for _, errors in ends).count(
+                "warning: srun starts this program 3 times (SLURM_STEP_NUM_TASKS), and each runs the whole job by itself\n  try: "), warnings)
 
 
 class ByAddress(unittest.TestCase):
