@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Jobs started by a real SLURM over three hosts, the hosts being network namespaces of this machine: slurm_test.py FERRY SAMPLES_FOLDER
+
+Needs what hosts_test.py does, and SLURM's and munge's daemons; ends with 77, skipped, where one is missing. The daemons have their
+configuration, keys and state in a folder of the test, and their processes in its pid namespace.
+"""
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
+import tcp_job  # noqa: E402
+from hosts_test import HOSTS, NETNS  # noqa: E402
+
+FERRY, SAMPLES = map(os.path.abspath, sys.argv[1:3])
+SECONDS = 60  # limit for what should happen at once
+GRAPH = f"{SAMPLES}/conjugate_gradient.pb"
+DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "salloc")
+
+# Four tasks on each host, however many cores it has. PMIx keeps folders in TmpFS, which are named alike on all hosts.
+CONFIGURATION = """
+ClusterName=ferry
+SlurmctldHost=h1(10.77.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+TmpFS={folder}/tmp.%n
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/builtin
+SlurmdParameters=config_overrides
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+class Daemon:
+    """A daemon that has said that it is up."""
+
+    def __init__(self, command, up):
+        self.said = []
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            self.said.append(line)
+            if re.search(up, line):
+                break
+        else:
+            raise AssertionError(f"{command} does not start:\n{''.join(self.said)}")
+        self.reader = threading.Thread(target=lambda: self.said.extend(self.process.stderr))
+        self.reader.start()
+
+    def stop(self):
+        self.process.kill()  # of its pid namespace, which ends with it
+        self.process.wait(timeout=SECONDS)
+        self.reader.join()
+        self.process.stderr.close()
+
+
+class Slurm:
+    def __init__(self, folder):
+        self.daemons = []
+        nodes = "".join(f"NodeName=h{host} NodeAddr=10.77.0.{host} CPUs=4\n" for host in range(1, HOSTS + 1))
+        (folder / "slurm.conf").write_text(CONFIGURATION.format(folder=folder) + nodes)
+        (folder / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={folder}/cgroup\n")  # none is used
+        for name in ("state", *(f"{kind}.h{host}" for kind in ("spool", "tmp") for host in range(1, HOSTS + 1))):
+            (folder / name).mkdir()
+        key = folder / "munge.key"
+        key.touch(mode=0o600)
+        key.write_bytes(secrets.token_bytes(128))
+        os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
+        files = [f"--{name}={folder}/munge.{name.split('-')[0]}" for name in ("socket", "key-file", "pid-file", "seed-file")]
+        self.start(["munged", "--foreground", "--force", *files, f"--log-file={folder}/munge.log"], "work threads")
+        self.start([NETNS, "on", "1", "slurmctld", "-D"], "Running as primary controller")
+        for host in range(1, HOSTS + 1):
+            self.start([NETNS, "on", str(host), "slurmd", "-D"], "slurmd started on")
+
+    def start(self, command, up):
+        self.daemons.append(Daemon(command, up))
+
+    def stop(self):
+        for daemon in reversed(self.daemons):
+            daemon.stop()
+
+
+def on_1(*words, **variables):
+    """Exit code, stdout and stderr of a command on the first host."""
+    done = subprocess.run([NETNS, "on", "1", *map(str, words)], capture_output=True, text=True, timeout=SECONDS, check=False,
+                          stdin=subprocess.DEVNULL, env=tcp_job.environment(SLURM_CONF=os.environ["SLURM_CONF"], **variables), cwd=os.environ["NETNS_DIR"])
+    return done.returncode, done.stdout, done.stderr
+
+
+def bits(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.npy")}
+
+
+class BySlurm(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(os.environ["NETNS_DIR"])
+        slurm = Slurm(cls.folder)
+        cls.addClassCleanup(slurm.stop)
+        alone = cls.folder / "alone"
+        assert on_1(FERRY, "run", GRAPH, "--tasks", 4, "--out", alone)[0] == 0
+        cls.expected = bits(alone)
+        assert cls.expected, "no output"
+
+    def check_bits(self, *words, **variables):
+        out = self.folder / self.id()
+        code, said, errors = on_1(*words, "--out", out, "--stats", self.folder / "stats.json", **variables)
+        self.assertEqual(code, 0, said + errors)
+        self.assertEqual(json.loads((self.folder / "stats.json").read_text())["world"], 4)
+        self.assertEqual(bits(out), self.expected)
+
+    def test_srun_numbers_the_tasks_that_meet_over_tcp(self):
+        self.check_bits("srun", "-N", 3, "-n", 4, FERRY, "run", GRAPH, "--transport", "tcp", MASTER_ADDR="10.77.0.1", MASTER_PORT="29500",
+                        FERRY_SECRET="of jobs by slurm")
+
+    def test_srun_numbers_the_tasks_that_meet_by_a_file(self):
+        self.check_bits("srun", "-N", 3, "-n", 4, FERRY, "run", GRAPH, "--transport", "tcp", FERRY_RENDEZVOUS=f"file:{self.folder}/notice",
+                        FERRY_SECRET="of jobs by slurm")
+        self.assertFalse((self.folder / "notice").exists())
+
+    def test_srun_starts_mpi(self):
+        code, said, errors = on_1("srun", "--mpi=list")
+        if "pmix" not in said + errors:
+            self.skipTest("this SLURM has no PMIx")
+        self.check_bits("srun", "--mpi=pmix", "-N", 3, "-n", 4, FERRY, "run", GRAPH)
+
+    def test_ferry_launch_in_an_allocation(self):
+        self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
+
+    def test_srun_alone_makes_no_job(self):
+        code, _, errors = on_1("srun", "-N", 3, "-n", 4, FERRY, "run", GRAPH)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(errors.count("warning: srun starts this program 4 times"), 1)
+
+    def test_ferry_launch_that_srun_starts_is_refused(self):
+        code, said, errors = on_1("srun", "-N", 3, "-n", 4, FERRY, "launch", FERRY, "run", GRAPH)
+        self.assertEqual((code, said), (2, ""))
+        self.assertEqual(errors.count("error: ferry launch: srun starts it 4 times (SLURM_STEP_NUM_TASKS), and each would run the whole job"), 4)
+
+
+def missing():
+    said = subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip()
+    return said or next((f"no {name} here" for name in DAEMONS if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")), None)
+
+
+def main():
+    if "NETNS_DIR" in os.environ:
+        return unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    if reason := missing():
+        print(f"[skip] jobs by SLURM: {reason}")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
+        command = [NETNS, "inside", sys.executable, __file__, FERRY, SAMPLES, *sys.argv[3:]]
+        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
