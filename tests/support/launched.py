@@ -11,8 +11,9 @@ import uuid
 
 SECONDS = 60  # limit for what should happen at once
 
-# A task that says "up" and then waits. It is no shell, which may lose a Ctrl-C that comes while it starts a program.
-UP = [sys.executable, "-c", "import signal; print('up', flush=True); signal.pause()"]
+# A task that says "up" and then waits. It is no shell, which may lose a Ctrl-C that comes while it starts a program, and has no handler of
+# Python's, which only runs after pause() where the signal comes just before that.
+UP = [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); print('up', flush=True); signal.pause()"]
 
 
 def run(ferry, *words, **options):
