@@ -56,6 +56,13 @@ TEST_CASE("tasks are numbered") {
   });
 }
 
+TEST_CASE("between tasks of one host there are no links that could be slow") {
+  on_jobs([](Transport& end) {
+    AllToAll{.bytes = 1 << 20}(end);
+    CHECK(end.links().empty());
+  });
+}
+
 TEST_CASE("messages of a channel arrive in order") {
   on_jobs(AllToAll{.count = 20, .bytes = 40});
 }
