@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.hpp"
 #include "comm/failure.hpp"
 
 namespace ferry {
@@ -120,6 +121,16 @@ std::vector<std::int64_t> chain(std::span<const Sighting> tasks, std::int64_t fr
   }
 }
 
+/// The hosts of the tasks, each once.
+std::vector<std::string> hosts_of(std::span<const Sighting> tasks, std::span<const std::int64_t> numbers) {
+  std::vector<std::string> hosts;
+  for (const std::int64_t number : numbers)
+    if (const std::string& host = at(tasks, number).host; std::ranges::find(hosts, host) == hosts.end())
+      hosts.push_back(host);
+  std::ranges::sort(hosts);
+  return hosts;
+}
+
 }  // namespace
 
 std::string who(const Sighting& task) {
@@ -185,8 +196,16 @@ std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duratio
     if (!told && ++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
   if (lines > kLines) error.note("and " + std::to_string(lines - kLines) + " more");
-  error.hint("look at what task " + std::to_string(last.pulse.task) +
-             " is doing; --deadline SECONDS allows for longer steps");
+  // A plan lets no tasks wait for one another: what one of them waits for has been sent.
+  const std::vector<std::string> hosts = hosts_of(tasks, way);
+  if (circle && hosts.size() > 1) {
+    error.note("all of them wait, each for another: a message between the hosts " + join(hosts, ", ") +
+               " does not arrive");
+    error.hint("see what the network between these hosts loses (ip -s link, nstat -az TcpRetransSegs)");
+  } else {
+    error.hint("look at what task " + std::to_string(last.pulse.task) +
+               " is doing; --deadline SECONDS allows for longer steps");
+  }
   return JobVerdict{last.pulse.task, first->pulse.task, error.code(), error.text()};
 }
 

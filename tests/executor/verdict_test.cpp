@@ -176,6 +176,22 @@ TEST_CASE("tasks that wait for one another are told as such") {
   const auto verdict = judge_stalled(tasks, 60s);
   REQUIRE(verdict);
   CHECK(has(verdict->text, "; task 1 (host a, process 101) waits in"));
+  CHECK(verdict->text.find("does not arrive") == std::string::npos);
+}
+
+TEST_CASE("where tasks of several hosts wait for one another, a message between these is lost") {
+  auto tasks = job(6);
+  waits(tasks[0], {4});
+  waits(tasks[4], {1});
+  waits(tasks[1], {0});
+  for (const std::size_t other : {2, 3, 5}) waits(tasks[other], {0});
+  const auto verdict = judge_stalled(tasks, 60s);
+  REQUIRE(verdict);
+  CHECK(has(verdict->text,
+            "\n  all of them wait, each for another: a message between the hosts a, c does not arrive\n"
+            "  try: see what the network between these hosts loses (ip -s link, nstat -az TcpRetransSegs)"));
+  goes_outside(tasks[1]);
+  CHECK(judge_stalled(tasks, 60s)->text.find("does not arrive") == std::string::npos);
 }
 
 TEST_SUITE_END();
