@@ -42,7 +42,8 @@ struct LinkCount {
   int peer = 0;
   std::int64_t bytes = 0;  ///< that are known to have arrived there
   Duration sending{};      ///< how long bytes were on their way, or waited for the network; not for room at the peer
-  bool could_do_more = false;  ///< lately it had too little to send to show what it can do
+  std::int64_t messages = 0;
+  Duration round_trip{};  ///< the shortest lately
 };
 
 /// One task's end of a job's transport. The k-th send to a peer on a channel matches the peer's k-th receive from this

@@ -212,8 +212,10 @@ std::vector<LinkCount> Job::links() const {
   std::vector<LinkCount> all;
   for (std::size_t task = 0; task < peers_.size(); ++task) {
     if (!leaves_host_[task] || !peers_[task]->connection()->socket().open()) continue;
-    if (const auto count = link_count(peers_[task]->connection()->socket(), static_cast<int>(task)))
-      all.push_back(*count);
+    const auto count = link_count(peers_[task]->connection()->socket(), static_cast<int>(task));
+    if (!count) continue;
+    all.push_back(*count);
+    all.back().messages = peers_[task]->count().messages;
   }
   return all;
 }

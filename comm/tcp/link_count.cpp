@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace ferry::tcp {
 
@@ -22,10 +23,11 @@ std::optional<LinkCount> link_count(const net::Socket& socket, int peer) {
   if (size < offsetof(tcp_info, tcpi_sndbuf_limited)) return std::nullopt;  // before Linux 4.10
   // The times for which it was busy contain those for which the receiver had no room.
   const std::chrono::microseconds sending(info.tcpi_busy_time - info.tcpi_rwnd_limited);
+  const bool known = info.tcpi_min_rtt != UINT32_MAX;
   return LinkCount{.peer = peer,
                    .bytes = static_cast<std::int64_t>(info.tcpi_bytes_acked),
                    .sending = sending,
-                   .could_do_more = info.tcpi_delivery_rate_app_limited != 0};
+                   .round_trip = std::chrono::microseconds(known ? info.tcpi_min_rtt : 0)};
 }
 
 }  // namespace ferry::tcp

@@ -16,7 +16,7 @@ double as_seconds(Duration duration) {
 void add(const std::vector<LinkUse>& links, BlobWriter& to) {
   to.add(links.size());
   for (const LinkUse& link : links)
-    to.add(link.peer).add(link.bytes).add(link.seconds).add(link.sending).add(link.could_do_more);
+    to.add(link.peer).add(link.bytes).add(link.seconds).add(link.sending).add(link.latency);
 }
 
 std::vector<LinkUse> read_links(BlobReader& from) {
@@ -27,7 +27,7 @@ std::vector<LinkUse> read_links(BlobReader& from) {
     link.bytes = from.real();
     link.seconds = from.real();
     link.sending = from.real();
-    link.could_do_more = from.number() != 0;
+    link.latency = from.real();
   }
   return links;
 }
@@ -41,7 +41,7 @@ void LinkMeter::look(std::span<const LinkCount> counts, TimePoint now) {
                       .bytes = static_cast<double>(count.bytes - before->bytes),
                       .seconds = as_seconds(now - before_at_),
                       .sending = as_seconds(count.sending - before->sending),
-                      .could_do_more = count.could_do_more};
+                      .latency = static_cast<double>(count.messages - before->messages) * as_seconds(count.round_trip)};
     if (use.bytes >= kLeastBytes && use.seconds > 0) links_.push_back(use);
   }
   const auto told = static_cast<std::ptrdiff_t>(std::min(links_.size(), kTold));

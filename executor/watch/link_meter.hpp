@@ -14,9 +14,9 @@ namespace ferry {
 struct LinkUse {
   int peer = 0;
   double bytes = 0;
-  double seconds = 0;          ///< between the looks
-  double sending = 0;          ///< how much of that bytes were on their way, or waited for the network
-  bool could_do_more = false;  ///< as LinkCount
+  double seconds = 0;  ///< between the looks
+  double sending = 0;  ///< how much of that bytes were on their way, or waited for the network
+  double latency = 0;  ///< what a round trip for each message takes
 
   /// Bytes a second while it had something to send.
   [[nodiscard]] double rate() const { return sending > 0 ? bytes / sending : 0; }

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kBusy = 0.5;       // of the time
 constexpr double kSlower = 5;       // times
+constexpr double kRoundTrips = 10;  // for each message: short ones, one at a time, take as long on a fast link
 constexpr double kLeastCost = 0.1;  // of a step
 
 struct Link {
@@ -47,7 +48,7 @@ std::vector<SlowLink> judge_links(std::span<const WorkTimes> tasks) {
   const std::vector<Link> links = links_of(tasks);
   std::vector<SlowLink> slow;
   for (const Link& link : links) {
-    if (link.use->could_do_more || link.busy() < kBusy) continue;
+    if (link.busy() < kBusy || link.use->sending < kRoundTrips * link.use->latency) continue;
     std::vector<double> others;
     for (const Link& other : links)
       if (other.from != link.from || other.to != link.to) others.push_back(other.whole);

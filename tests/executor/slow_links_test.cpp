@@ -30,7 +30,7 @@ class Job {
 
   struct Flow {
     double rate = 95 * kMB, busy = 0.2;
-    bool could_do_more = false;
+    double messages = 200;  ///< a second, with round trips of 50 us
   };
   Flow& flow(int from, int to) { return flows_[{from, to}]; }
   WorkTimes& task(int task) { return times_[static_cast<std::size_t>(task)]; }
@@ -43,7 +43,8 @@ class Job {
       count.peer = ends.second;
       count.bytes += static_cast<std::int64_t>(0.5 * flow.busy * flow.rate);
       count.sending += duration_cast<Duration>(std::chrono::duration<double>(0.5 * flow.busy));
-      count.could_do_more = flow.could_do_more;
+      count.messages += static_cast<std::int64_t>(0.5 * flow.messages);
+      count.round_trip = std::chrono::microseconds(50);
     }
     for (std::size_t from = 0; from < times_.size(); ++from) {
       std::vector<LinkCount> counts;
@@ -92,7 +93,7 @@ TEST_CASE("a link that carries far less than the others while it is waited for i
         "network; --interface chooses another");
 }
 
-TEST_CASE("no link is blamed that is a little slower, often idle, short of data, or that nobody waits for") {
+TEST_CASE("no link is blamed that is a little slower, often idle, of short messages, or that nobody waits for") {
   Job job = slow_ring();
   CHECK(job.judge().size() == 1);
   job.flow(1, 2).rate = 20 * kMB;
@@ -101,7 +102,7 @@ TEST_CASE("no link is blamed that is a little slower, often idle, short of data,
   job.flow(1, 2).busy = 0.4;
   CHECK(job.judge().empty());
   job = slow_ring();
-  job.flow(1, 2).could_do_more = true;
+  job.flow(1, 2).messages = 2000;
   CHECK(job.judge().empty());
   job = slow_ring();
   job.task(1).waiting = job.task(2).waiting = 0;
@@ -167,7 +168,7 @@ TEST_CASE("a link that is slow only for a short time is not warned of") {
 
 TEST_CASE("what links carry goes with what a task measured") {
   WorkTimes times;
-  times.links = {{.peer = 3, .bytes = 1e6, .seconds = 0.5, .sending = 0.25, .could_do_more = true}, {.peer = 1}};
+  times.links = {{.peer = 3, .bytes = 1e6, .seconds = 0.5, .sending = 0.25, .latency = 0.125}, {.peer = 1}};
   BlobWriter writer;
   add(times, writer);
   const std::string bytes = writer.take();
@@ -178,7 +179,7 @@ TEST_CASE("what links carry goes with what a task measured") {
   CHECK(read.links[0].bytes == 1e6);
   CHECK(read.links[0].seconds == 0.5);
   CHECK(read.links[0].sending == 0.25);
-  CHECK(read.links[0].could_do_more);
+  CHECK(read.links[0].latency == 0.125);
   CHECK(read.links[1].peer == 1);
 }
 
