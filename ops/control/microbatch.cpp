@@ -11,7 +11,8 @@
 namespace ferry {
 namespace {
 
-constexpr AttrDef kMicrobatchAttrs[] = {{"backward", "bool"}, {"index", "int"}, {"of", "int"}, {"pipeline", "int"}, {"schedule", "string"}};
+constexpr AttrDef kMicrobatchAttrs[] = {
+    {"backward", "bool"}, {"index", "int"}, {"of", "int"}, {"pipeline", "int"}, {"schedule", "string"}};
 
 constexpr std::string_view kSchedules[] = {"gpipe", "1f1b", "zero_bubble"};
 

@@ -400,7 +400,7 @@ const std::vector<Case>& all() {
 
       // ---- reshape ----
       {"Identity", [](X x) -> Values { return {identity(x[0])}; }, elements([](D a) { return a; }), kOne},
-      {"EnterMicrobatch", [](X x) -> Values { return {enter_microbatch(x[0], x[1], {1, 2}, SourceLine())}; }, elements([](D a, D) { return a; }), {{{3}, {6}}, {{2, 3}, {4, 3}}, {{0}, {0}}}, {}, 0b01},
+      {"EnterMicrobatch", [](X x) -> Values { return {enter_microbatch(x[0], x[1], {0, 1}, SourceLine())}; }, elements([](D a, D) { return a; }), {{{3}, {6}}, {{2, 3}, {4, 3}}, {{0}, {0}}}, {}, 0b01},
       {"LeaveMicrobatch", [](X x) -> Values { return {leave_microbatch(x[0], {1, 2}, SourceLine())}; }, elements([](D a) { return a; }), kOne},
       {"StopGradient", [](X x) -> Values { return {stop_gradient(x[0])}; }, elements([](D a) { return a; }), kOne, {}, 0},
       {"Reshape", [](X x) -> Values { return {reshape(x[0], {2, 6})}; }, indexed([](auto&) { return Sizes{2, 6}; }, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 6 + i[1])]; }), {{{3, 4}}, {{12}}, {{2, 3, 2}}}},
