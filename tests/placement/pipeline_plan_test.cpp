@@ -1,6 +1,7 @@
 // Plans of pipelines: each task's instructions are in the order that the schedule has for it, and keep what it says.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,6 +101,25 @@ TEST_CASE("tasks work on microbatches in the order of the schedule") {
                 CHECK(visits_of(plan, role, network.g, labelled, region) == wanted_visits(pipeline, task));
           }
         }
+}
+
+TEST_CASE("where the backward pass needs all losses, all forward passes come first") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {12, 16});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {16, 16}), on("/task:1")));
+  Value y;
+  {
+    const Scope here = g.device("/task:1");
+    y = matmul(tanh(x), w);
+  }
+  const Value loss = square(ferry::pipeline(mean(y), {.microbatches = 3}));
+  const Plan plan = test::planned(g, {}, Topology::local(2), sgd(loss, {w}, 0.1), {{x.id(), {12, 16}}});
+  CHECK(verify(plan).reason == "");
+  const PlanClass& role = plan.classes[plan.class_of[1]];
+  const Visits visits = visits_of(plan, role, g, label_ops(g), role.regions[1]);
+  const auto backward = std::find_if(visits.begin(), visits.end(), [](const Visit& visit) { return visit.second; });
+  CHECK(backward - visits.begin() == 3);
+  CHECK(std::all_of(backward, visits.end(), [](const Visit& visit) { return visit.second; }));
 }
 
 /// Bytes that a task needs in a step.
