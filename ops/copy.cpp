@@ -54,7 +54,8 @@ class Copier {
 };
 
 /// Copies a body of `op` into `to`. Values that the body captures are also inputs of `op`, so the copy captures the
-/// corresponding ones of `inputs`, the copies of those.
+/// corresponding ones of `inputs`, the copies of those. Its own parameters stand for the first inputs, which may have
+/// other sizes than those of the op.
 SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& inputs, std::string_view draws) {
   Graph& owner = to.current();
   Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));
@@ -64,7 +65,7 @@ SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& 
   for (std::size_t i = 0; i < body.parameters().size(); ++i) {
     const ValueId parameter = body.parameters()[i];
     if (i < declared) {
-      arguments.push_back(copy.parameter(body.type(parameter), body.op(body.producer(parameter)).line()));
+      arguments.push_back(copy.parameter(inputs[i].type(), body.op(body.producer(parameter)).line()));
       continue;
     }
     const auto of = std::ranges::find(op.inputs(), body.captures()[i - declared]) - op.inputs().begin();

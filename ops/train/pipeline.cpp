@@ -18,6 +18,8 @@
 namespace ferry {
 namespace {
 
+constexpr std::int64_t kMost = 1 << 16;  // each makes a copy of the network's ops
+
 [[noreturn]] void fail(const std::string& what, const SourceLine& line) {
   throw Error(Code::plan, "pipeline: " + what).at(line);
 }
@@ -70,10 +72,21 @@ class Repeater {
       throw Error(Code::plan, "pipeline: the values depend on no batch() and no input")
           .at(line_)
           .hint("name what is to be cut: {.batch = {x}}");
-    for (const Value& value : batch_)
-      if (!value.defined() || &value.graph() != &graph_) fail("the batch is of another graph", line_);
+    for (const Value& value : batch_) check_batch(value);
     for (const Value& drawn : needed_values([](const Op& op) { return op.def().is(kRandom) && op.inputs().empty(); }))
       if (same_dim(drawn.shape()[0], batch_[0].shape()[0]) && !in(batch_, drawn)) batch_.push_back(drawn);
+  }
+
+  void check_batch(const Value& value) const {
+    if (!value.defined()) fail("a value of the batch is undefined", line_);
+    if (&value.graph() != &graph_)
+      fail("the batch has " + value.op().str() + " of another graph: call pipeline() in the graph that has the batch",
+           line_);
+    const Shape& shape = value.shape();
+    if (shape.rank() == 0 || (shape[0].known() && shape[0].size() % options_.microbatches != 0))
+      fail(value.op().str() + ", " + value.type().str() + ", cannot be cut into " +
+               std::to_string(options_.microbatches) + " equal microbatches",
+           line_);
   }
 
   static bool in(const Values& values, const Value& value) {
@@ -143,6 +156,7 @@ class Repeater {
       graph_.add_after(outputs[0].op().id(), after);
       return outputs;
     } catch (const Error& error) {
+      if (op.def().is(kEntersMicrobatch)) throw;  // of a pipeline in this one
       throw Error(error).hint("in a pipeline layers take batches of any size: write -1 for the size of the batch");
     }
   }
@@ -188,10 +202,12 @@ class Repeater {
 
 Values pipeline(const Values& values, const PipelineOptions& options, source_location at) {
   if (values.empty()) fail("no values", at);
-  if (options.microbatches < 1) fail(std::to_string(options.microbatches) + " microbatches", at);
+  if (options.microbatches < 1 || options.microbatches > kMost)
+    fail(std::to_string(options.microbatches) + " microbatches; there may be 1 to " + std::to_string(kMost), at);
+  if (options.schedule > PipelineSchedule::zero_bubble) fail("a schedule that there is not", at);
   Graph& graph = graph_of(values, at);
   for (const Value& value : values) {
-    if (&value.graph() != &graph) fail(value.op().str() + " is of an enclosing graph", at);
+    if (&value.graph() != &graph) fail(value.op().str() + " is of another graph", at);
     if (!is_float(value.dtype())) fail(value.op().str() + " is " + value.type().str() + ", which has no mean", at);
   }
   const Scope line = derived(graph, at);

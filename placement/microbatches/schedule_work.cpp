@@ -24,15 +24,23 @@ class Stages {
       last = std::max(last, *stages.rbegin());
       most = std::max(most, stages.size());
     }
-    folded_ = most > 1 && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
-                return *entry.second.begin() + *entry.second.rbegin() == last;
-              });
     const auto p = static_cast<std::int64_t>(of_.size()), v = static_cast<std::int64_t>(most);
+    const bool folded = most > 1 && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
+                          return *entry.second.begin() + *entry.second.rbegin() == last;
+                        });
+    in_turn_ = !folded && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
+      std::int64_t next = *entry.second.begin();
+      for (const std::int64_t stage : entry.second)
+        if (stage != std::exchange(next, next + p)) return false;
+      return entry.second.size() == most;
+    });
     for (const auto& [device, stages] : of_) {
+      const auto here = static_cast<std::int64_t>(stages.size());
       const std::int64_t first = *stages.begin();
-      const std::int64_t limit = folded_  ? static_cast<std::int64_t>(stages.size()) * p
-                                 : v == 1 ? last + 1 - first
-                                          : 2 * (p - first - 1) + (v - 1) * p + 1;
+      const std::int64_t limit = folded      ? here * p
+                                 : !in_turn_ ? here * ((last - first + v) / v + 1)
+                                 : v == 1    ? last + 1 - first
+                                             : 2 * (p - first - 1) + (v - 1) * p + 1;
       limit_[device] = std::max<std::int64_t>(limit, 1);
       highest_ = std::max(highest_, limit_[device]);
     }
@@ -48,15 +56,15 @@ class Stages {
   }
   /// The highest limit of a device.
   [[nodiscard]] std::int64_t highest_limit() const { return highest_; }
-  /// Whether the stages go down the devices and back: each device has the s-th stage and the s-th last.
-  [[nodiscard]] bool folded() const { return folded_; }
+  /// Whether each of p devices has as many stages, p stages apart. Then there is a known order for each device.
+  [[nodiscard]] bool in_turn() const { return in_turn_; }
   [[nodiscard]] const std::set<std::int64_t>& of(std::uint32_t device) const { return of_.at(device); }
 
  private:
   std::map<std::uint32_t, std::set<std::int64_t>> of_;  // of each device
   std::map<std::uint32_t, std::int64_t> limit_;
   std::int64_t highest_ = 1;
-  bool folded_ = false;
+  bool in_turn_ = true;
 };
 
 class Scheduler {
@@ -107,13 +115,13 @@ class Scheduler {
   }
 
  private:
-  /// Microbatches are taken as many at a time as there are devices, stage by stage; in folded stages the later stage,
-  /// which gives the next device its work, comes first.
+  /// Microbatches are taken as many at a time as there are devices, stage by stage; where stages are not in turn, the
+  /// later stage, which gives the next device its work, comes first.
   [[nodiscard]] Rank rank(std::uint32_t i) const {
     const PipelineWork& w = work_[i];
     const bool forward_first = schedules_[w.pipeline] == PipelineSchedule::gpipe;
     const int pass = w.pass == Pass::weights ? 2 : (w.pass == Pass::forward) == forward_first ? 0 : 1;
-    if (stages_[w.pipeline].folded()) return {w.pipeline, pass, -w.stage, w.microbatch, 0};
+    if (!stages_[w.pipeline].in_turn()) return {w.pipeline, pass, -w.stage, w.microbatch, 0};
     const std::int64_t devices = stages_[w.pipeline].devices();
     return {w.pipeline, pass, w.microbatch / devices, w.stage, w.microbatch % devices};
   }
@@ -153,7 +161,7 @@ class Scheduler {
     if (w.pass == Pass::weights) return true;
     const Progress& progress = progress_of(i);
     const bool all_forward = schedules_[w.pipeline] == PipelineSchedule::gpipe;
-    if (stages.folded() && !all_forward)
+    if (!stages.in_turn() && !all_forward)
       return w.pass == Pass::backward || !is_first(w) ||
              progress.kept + progress.promised + in_later(w) < stages.limit(w.device);
     const bool below =

@@ -75,6 +75,19 @@ TEST_CASE("what is named as the batch is cut, and nothing else") {
   CHECK(said(loss, {.microbatches = 2}).find("MatMul") != std::string::npos);  // the table is an input, too
 }
 
+TEST_CASE("a loop that carries rows of the batch is repeated with fewer rows") {
+  Graph g;
+  const Values rows = batch({g.constant(some({8, 3}))}, 8, {.shuffle = false});
+  const Values end = while_loop(
+      {g.constant(0.0), rows[0]}, [](const Values& c) { return c[0] < 3; },
+      [](const Values& c) {
+        return Values{c[0] + 1, c[1] * 0.5};
+      });
+  const Value loss = mean(square(end[1]));
+  const std::vector<Tensor> results = Evaluator(g).run({loss, pipeline(loss, {.microbatches = 4})});
+  CHECK(results[1].number(0) == doctest::Approx(results[0].number(0)));
+}
+
 TEST_CASE("a weight is read once on each device, so that one sum of its gradients leaves it") {
   Graph g;
   const Value x = g.input("x", DType::float64, {6, 2});
@@ -92,9 +105,14 @@ TEST_CASE("what cannot be cut is said") {
   Graph g;
   const Value x = g.input("x", DType::float32, {6, 2});
   const Value loss = mean(square(x));
-  CHECK(said(loss, {.microbatches = 0}).starts_with("pipeline: 0 microbatches\n  at pipeline_test.cpp:"));
-  CHECK(said(loss, {.microbatches = 4})
-            .starts_with("EnterMicrobatch: a batch of shape [6,2] cannot be cut into 4 equal microbatches"));
+  CHECK(said(loss, {.microbatches = 0}).starts_with("pipeline: 0 microbatches; there may be 1 to 65536\n  at "));
+  CHECK(said(loss, {.microbatches = 4}).find("float32[6,2], cannot be cut into 4 equal microbatches") !=
+        std::string::npos);
+  CHECK(said(loss, {.microbatches = std::int64_t{1} << 62}).find("there may be 1 to 65536") != std::string::npos);
+  CHECK(said(loss, {.batch = {Value()}}).find("a value of the batch is undefined") != std::string::npos);
+  const Value twice = pipeline(loss, {.microbatches = 3});
+  CHECK(said(twice, {.microbatches = 3}).find("[2,2] cannot be cut into 3 equal microbatches") != std::string::npos);
+  CHECK(said(twice, {.microbatches = 3}).find("write -1") == std::string::npos);
   CHECK(said(sum(x, {1}), {.microbatches = 2}).find("is float32[6] of a batch and float32[3] of a microbatch") !=
         std::string::npos);
   CHECK(said(cast(loss, DType::int32), {}).find("is int32[], which has no mean") != std::string::npos);

@@ -110,6 +110,17 @@ TEST_CASE("zero_bubble down the devices and back waits less than 2 p, of 6 m") {
     }
 }
 
+TEST_CASE("a device with two stages among others with one does not make those keep more") {
+  for (const std::int64_t microbatches : {4, 12, 20}) {
+    CAPTURE(microbatches);
+    const Played some = played({{0, 1, 2, 0}, microbatches, PipelineSchedule::one_f_one_b});
+    CHECK(some.length <= 2 * microbatches * 3 + 8);  // the first device works for two
+    CHECK(some.most_kept.at(0) <= 6);
+    CHECK(some.most_kept.at(1) <= 3);
+    CHECK(some.most_kept.at(2) <= 2);
+  }
+}
+
 TEST_CASE("all work is in the order, after what it needs, whatever the stages and times") {
   std::mt19937 random(5);
   const auto draw = [&](std::int64_t low, std::int64_t high) {
