@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "placement/layout/conversion.hpp"
 #include "placement/layout/windows.hpp"
+#include "placement/program/parts.hpp"
 
 namespace ferry {
 
@@ -104,7 +105,14 @@ std::int64_t Reasons::bytes_of(const Node& message) const {
   if (!of_rows(message)) return program_.values[message.first_output].type.bytes();
   const PValue& given = program_.values[program_.inputs(message)[0]];
   const ProgramHalo& halo = program_.halos[given.halo];
-  return row_bytes(given.type, given.layout, program_.wheres[given.where], halo.axis, most_rows_got(halo.halo));
+  const Where& where = program_.wheres[given.where];
+  std::int64_t most = 0;
+  for (std::size_t position = 0; position < where.tasks.size(); ++position) {
+    std::vector<std::int64_t> sizes = local_sizes(program_, given, where.tasks[position]);
+    sizes[halo.dim] = halo.halo.rows_got(coordinate(where, position, halo.axis));
+    most = std::max(most, checked_count(sizes));
+  }
+  return most * static_cast<std::int64_t>(size_of(given.type.dtype));
 }
 
 std::string Reasons::text(const Node& message) const {

@@ -124,6 +124,21 @@ TEST_CASE("in blocks, columns that a convolution reads come with those of the ne
   CHECK(verify(plan).reason == "");
 }
 
+TEST_CASE("ferry explain says how many bytes of halos a task gets, corners included") {
+  const Convolved convolved({{"y", 2}, {"x", 3}}, 3, {.padding = {1, 1}});
+  Signature signature;
+  signature.targets.push_back(convolved.next.op().id());
+  PlanOptions options;
+  options.reasons = true;
+  std::int64_t said = 0;
+  const PlanResult result = make_plan(convolved.g, signature, Topology::local(6), test::AllKernels(), options);
+  for (const Reason& reason : result.reasons)
+    if (const std::size_t end = reason.text.find(" bytes to a task"); end != std::string::npos)
+      said += std::stoll(reason.text.substr(reason.text.rfind(' ', end - 1)));
+  CHECK(said == traffic_of(result.plan, 1, 1).received_bytes);  // a task in the middle
+  CHECK(said == (4 + 2 * 13) * 2 * 3 * 4);
+}
+
 TEST_CASE("a filter's gradient takes the rows that the convolution was sent, and is a sum") {
   const std::int64_t row = 2 * 3 * 12 * 4, filter = 3 * 3 * 3 * 3 * 4;
   const Plan plan = Convolved({{"x", 3}}, 3, {.padding = {1, 1}}, true).plan(3);
@@ -159,15 +174,19 @@ TEST_CASE("of windows over a dim, a part reads what its own windows have; of win
   CHECK(apart.rows_of({4, 2}, 2).begin == 1);
 }
 
+/// The verifier must refuse the plan as `change` leaves it, saying why.
+template <class Change>
+void check_refused(const Plan& plan, const Change& change, const std::string& why) {
+  Plan changed = plan;
+  change(changed);
+  const std::string reason = verify(changed).reason;
+  CAPTURE(reason);
+  CHECK(test::has(reason, why));
+}
+
 TEST_CASE("plans whose windows slide over other rows are refused") {
   const Plan plan = Convolved({{"x", 3}}, 3, {.padding = {1, 1}}).plan(3);
-  const auto refused = [&](const auto& change, const std::string& why) {
-    Plan changed = plan;
-    change(changed);
-    const std::string reason = verify(changed).reason;
-    CAPTURE(reason);
-    CHECK(test::has(reason, why));
-  };
+  const auto refused = [&](const auto& change, const std::string& why) { check_refused(plan, change, why); };
   const auto rows = [](Plan& p, const auto& change) {
     for (Window& window : p.windows)
       if (window.has == Window::Has::read) change(window);
@@ -202,13 +221,7 @@ TEST_CASE("plans whose windows slide over other rows are refused") {
 
 TEST_CASE("plans that exchange or read other rows are refused") {
   const Plan plan = Stencil({{"x", 3}}, {23, 6}, 1).plan(3);
-  const auto refused = [&](const auto& change, const std::string& why) {
-    Plan changed = plan;
-    change(changed);
-    const std::string reason = verify(changed).reason;
-    CAPTURE(reason);
-    CHECK(test::has(reason, why));
-  };
+  const auto refused = [&](const auto& change, const std::string& why) { check_refused(plan, change, why); };
   const auto halo_windows = [](Plan& p, const auto& change) {
     for (Window& window : p.windows)
       if (window.has != Window::Has::part) change(window);
