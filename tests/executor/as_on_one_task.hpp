@@ -2,10 +2,8 @@
 // bits.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "executor/session/session.hpp"
@@ -43,29 +41,6 @@ std::string difference_from_one_task(const Build& build, std::uint64_t seed, boo
       return many.fetches[i].name() + " is " + got[i].type().str() + " " + got[i].str() + ", not " +
              wanted[i].type().str() + " " + wanted[i].str();
   return wrong;
-}
-
-/// The program NAME FIRST COUNT [sim]: prints each seed of COUNT from FIRST on that fails. `what` are these programs.
-template <class Build>
-int compare_seeds(int argc, char** argv, const char* what, const Build& build) {
-  const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
-  const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
-  const bool simulated = argc > 3 && std::string_view(argv[3]) == "sim";
-  std::uint64_t failed = 0;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    std::string wrong;
-    try {
-      wrong = difference_from_one_task(build, seed, simulated);
-    } catch (const Error& error) {
-      wrong = error.text();
-    }
-    if (wrong.empty()) continue;
-    ++failed;
-    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), wrong.c_str());
-  }
-  std::printf("%llu of %llu random %s are as on one task\n", static_cast<unsigned long long>(count - failed),
-              static_cast<unsigned long long>(count), what);
-  return failed == 0 ? 0 : 1;
 }
 
 }  // namespace ferry::test

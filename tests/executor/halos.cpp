@@ -7,6 +7,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "tests/executor/as_on_one_task.hpp"
+#include "tests/executor/seeds.hpp"
 #include "tests/support/dice.hpp"
 
 namespace {
@@ -53,5 +54,7 @@ void build(test::Fetched& made, std::uint64_t seed, std::int64_t rows) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return test::compare_seeds(argc, argv, "windows", build);
+  return test::try_seeds(argc, argv, "random windows are as on one task", [](std::uint64_t seed, bool simulated) {
+    return test::difference_from_one_task(build, seed, simulated);
+  });
 }

@@ -3,11 +3,8 @@
 // ops one after another give, without a plan, and what each task sends must be what its plan says. Prints each seed
 // that fails.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "executor/session/session.hpp"
 #include "ops/array/reshape.hpp"
@@ -21,14 +18,13 @@
 #include "ops/train/optim.hpp"
 #include "ops/train/pipeline.hpp"
 #include "ops/train/regularize.hpp"
+#include "tests/executor/seeds.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/evaluate.hpp"
 
 namespace {
 
 using namespace ferry;
-
-bool simulated = false;
 
 struct Network {
   Graph graph;
@@ -102,7 +98,7 @@ void build(Network& made, std::uint64_t seed) {
   for (const Value& update : momentum(gradients, 0.1)) made.fetches.push_back(update);
 }
 
-std::string difference(std::uint64_t seed) {
+std::string difference(std::uint64_t seed, bool simulated) {
   Network made;
   build(made, seed);
   test::Evaluator plainly(made.graph);
@@ -123,22 +119,5 @@ std::string difference(std::uint64_t seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::uint64_t first = std::strtoull(argv[1], nullptr, 10);
-  const std::uint64_t count = std::strtoull(argv[2], nullptr, 10);
-  simulated = argc > 3 && std::string_view(argv[3]) == "sim";
-  std::uint64_t failed = 0;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    std::string wrong;
-    try {
-      wrong = difference(seed);
-    } catch (const Error& error) {
-      wrong = error.text();
-    }
-    if (wrong.empty()) continue;
-    ++failed;
-    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), wrong.c_str());
-  }
-  std::printf("%llu of %llu random pipelines are as without a plan\n", static_cast<unsigned long long>(count - failed),
-              static_cast<unsigned long long>(count));
-  return failed == 0 ? 0 : 1;
+  return test::try_seeds(argc, argv, "random pipelines are as without a plan", difference);
 }

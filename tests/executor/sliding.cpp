@@ -18,6 +18,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "tests/executor/as_on_one_task.hpp"
+#include "tests/executor/seeds.hpp"
 #include "tests/support/dice.hpp"
 
 namespace {
@@ -128,7 +129,8 @@ class Builder {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return test::compare_seeds(
-      argc, argv, "convolutions and poolings",
-      [](test::Fetched& made, std::uint64_t seed, std::int64_t rows) { Builder(made, seed, rows); });
+  const auto build = [](test::Fetched& made, std::uint64_t seed, std::int64_t rows) { Builder(made, seed, rows); };
+  return test::try_seeds(
+      argc, argv, "random convolutions and poolings are as on one task",
+      [&](std::uint64_t seed, bool simulated) { return test::difference_from_one_task(build, seed, simulated); });
 }

@@ -12,17 +12,16 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 from cases import run as run_cases  # noqa: E402
+import three_hosts
 from sends import check_sends, sends
+from three_hosts import HOSTS, NETNS
 
-NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
 SECONDS = 100  # limit for a job that hangs; none takes as long otherwise
-HOSTS = 3
 MPI = [NETNS, "mpi", "-np", str(HOSTS), "--mca", "mpi_yield_when_idle", "1"]  # more hosts than cores
 # mpirun only starts the tasks, which meet over TCP.
 TCP = [NETNS, "mpi", "-np", str(HOSTS), "-x", "MASTER_ADDR=10.77.0.1", "-x", "MASTER_PORT=29500", "-x", "WORLD_SIZE=3",
@@ -168,16 +167,5 @@ def run_inside(arguments, folder):
         cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.over_tcp, cases.cut_link))
 
 
-def main():
-    if "NETNS_DIR" in os.environ:
-        return run_inside(sys.argv[1:], Path(os.environ["NETNS_DIR"]))
-    if reason := subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip():
-        print(f"[skip] three hosts: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
-        command = [NETNS, "inside", sys.executable, __file__, *map(os.path.abspath, sys.argv[1:])]
-        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(three_hosts.main(lambda: run_inside(sys.argv[1:], Path(os.environ["NETNS_DIR"]))))

@@ -14,8 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import launched  # noqa: E402
+import three_hosts  # noqa: E402
+from three_hosts import NETNS  # noqa: E402
 
-NETNS = str(Path(__file__).resolve().parents[2] / "scripts" / "netns.sh")
 FERRY, SAMPLES = map(os.path.abspath, sys.argv[1:3])
 ON_1 = [NETNS, "on", "1", FERRY]
 HOSTS = "10.77.0.1:2,10.77.0.2,10.77.0.3"
@@ -192,16 +193,5 @@ class Hosts(unittest.TestCase):
         return max(process for process in launchers if job.launcher.pid < process)
 
 
-def main():
-    if "NETNS_DIR" in os.environ:
-        return unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
-    if reason := subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=60).stdout.strip():
-        print(f"[skip] three hosts: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
-        command = [NETNS, "inside", sys.executable, __file__, FERRY, SAMPLES, *sys.argv[3:]]
-        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(three_hosts.main(lambda: unittest.main(argv=[sys.argv[0], *sys.argv[3:]])))

@@ -21,7 +21,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
 from cases import run as run_cases  # noqa: E402
-from hosts_test import DRAWN, HOSTS, NETNS  # noqa: E402
+import three_hosts  # noqa: E402
+from hosts_test import DRAWN  # noqa: E402
+from three_hosts import HOSTS, NETNS  # noqa: E402
 
 SECONDS = 100  # limit for a job that hangs
 EACH = 2       # tasks on a host
@@ -190,16 +192,5 @@ def run_inside(ferry, count, seed=1):
     return run_cases((f"job {number}", functools.partial(case, number)) for number in range(int(count)))
 
 
-def main():
-    if "NETNS_DIR" in os.environ:
-        return run_inside(*sys.argv[1:])
-    if reason := subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip():
-        print(f"[skip] three hosts: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
-        command = [NETNS, "inside", sys.executable, __file__, os.path.abspath(sys.argv[1]), *sys.argv[2:]]
-        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(three_hosts.main(lambda: run_inside(*sys.argv[1:])))

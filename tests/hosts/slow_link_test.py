@@ -9,13 +9,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from hosts_test import DRAWN, HOSTS, NETNS  # noqa: E402
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
+import three_hosts  # noqa: E402
+from hosts_test import DRAWN  # noqa: E402
 from launch_test import FERRY, launch  # noqa: E402
+from three_hosts import HOSTS, NETNS  # noqa: E402
 
 # Each of three tasks adds what it draws to the half a megabyte that the one before it has sent.
 RING = "version: 1\ngraph {\n" + "".join(
@@ -67,16 +68,5 @@ class SlowLink(unittest.TestCase):
         self.assertGreater(link["cost"], 0.4)
 
 
-def main():
-    if "NETNS_DIR" in os.environ:
-        return unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
-    if reason := subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=60).stdout.strip():
-        print(f"[skip] three hosts: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
-        command = [NETNS, "inside", sys.executable, __file__, *map(os.path.abspath, sys.argv[1:3]), *sys.argv[3:]]
-        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(three_hosts.main(lambda: unittest.main(argv=[sys.argv[0], *sys.argv[3:]])))

@@ -11,14 +11,14 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
 import tcp_job  # noqa: E402
-from hosts_test import HOSTS, NETNS  # noqa: E402
+import three_hosts  # noqa: E402
+from three_hosts import HOSTS, NETNS  # noqa: E402
 
 FERRY, SAMPLES = map(os.path.abspath, sys.argv[1:3])
 SECONDS = 60  # limit for what should happen at once
@@ -159,20 +159,8 @@ class BySlurm(unittest.TestCase):
 
 
 def missing():
-    said = subprocess.run([NETNS, "missing"], capture_output=True, text=True, check=True, timeout=SECONDS).stdout.strip()
-    return said or next((f"no {name} here" for name in DAEMONS if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")), None)
-
-
-def main():
-    if "NETNS_DIR" in os.environ:
-        return unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
-    if reason := missing():
-        print(f"[skip] jobs by SLURM: {reason}")
-        return 77
-    with tempfile.TemporaryDirectory(prefix="ferry-hosts-") as folder:
-        command = [NETNS, "inside", sys.executable, __file__, FERRY, SAMPLES, *sys.argv[3:]]
-        return subprocess.run(command, env=dict(os.environ, NETNS_DIR=folder), check=False).returncode
+    return three_hosts.missing() or next((f"no {name} here" for name in DAEMONS if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")), None)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(three_hosts.main(lambda: unittest.main(argv=[sys.argv[0], *sys.argv[3:]]), "jobs by SLURM", missing))
