@@ -211,9 +211,9 @@ class RegionOrder {
   }
 
   /// Says in which order the devices of a pipeline do what: "F0 F1 B0 F2 B1 B2", and how long they wait for others.
-  void describe(std::uint32_t pipeline, const std::vector<std::uint32_t>& sequence) {
+  void describe(std::uint32_t pipeline, const std::vector<ScheduledWork>& sequence) {
     struct Row {
-      std::int64_t free = 0, busy = 0;
+      std::int64_t busy = 0;
       std::set<std::int64_t> stages;
       std::string text;
     };
@@ -221,16 +221,13 @@ class RegionOrder {
     for (const PipelineWork& w : work_)
       if (w.pipeline == pipeline && w.pass == Pass::forward) rows[w.device].stages.insert(w.stage);
     if (rows.empty()) return;  // of another entry
-    std::vector<std::int64_t> done(work_.size());
     std::int64_t length = 0;
-    for (const std::uint32_t i : sequence) {
-      const PipelineWork& w = work_[i];
+    for (const ScheduledWork& scheduled : sequence) {
+      const PipelineWork& w = work_[scheduled.work];
       if (w.pipeline != pipeline) continue;
       Row& row = rows[w.device];
-      for (const std::uint32_t need : w.needs) row.free = std::max(row.free, done[need]);
-      done[i] = row.free += w.time;
       row.busy += w.time;
-      length = std::max(length, row.free);
+      length = std::max(length, scheduled.begin + w.time);
       row.text += std::string(" ") + "FBW"[static_cast<int>(w.pass)] + std::to_string(w.microbatch);
       if (row.stages.size() > 1) row.text += "." + std::to_string(w.stage);
     }
@@ -255,11 +252,11 @@ class RegionOrder {
 
   // ---- The new order ----
 
-  void emit(const std::vector<std::uint32_t>& sequence) {
+  void emit(const std::vector<ScheduledWork>& sequence) {
     for (NodeFacts& facts : nodes_) facts.missing = facts.needs.size();
     order_.reserve(nodes_.size());
-    for (const std::uint32_t w : sequence) {
-      for (const std::size_t at : places_[w]) emit(at);
+    for (const ScheduledWork& next : sequence) {
+      for (const std::size_t at : places_[next.work]) emit(at);
       emit_followers();
     }
     for (std::size_t at = 0; at < nodes_.size(); ++at) emit(at);

@@ -98,7 +98,7 @@ class Scheduler {
     busy_.resize(devices_);
   }
 
-  std::optional<std::vector<std::uint32_t>> run() {
+  std::optional<std::vector<ScheduledWork>> run() {
     for (std::uint32_t i = 0; i < work_.size(); ++i)
       if (missing_[i] == 0) ready_[work_[i].device].insert({rank(i), i});
     while (order_.size() < work_.size() || !running_.empty()) {
@@ -184,7 +184,7 @@ class Scheduler {
     ready_[w.device].erase({rank(i), i});
     if (Ranked* rest = not_begun(i)) rest->erase({rank(i), i});
     busy_[w.device] = true;
-    order_.push_back(i);
+    order_.push_back({i, now_});
     running_.push({now_ + w.time, i});
     if (w.pass != Pass::forward) return;
     Progress& progress = progress_of(i);
@@ -215,12 +215,12 @@ class Scheduler {
   using Event = std::pair<std::int64_t, std::uint32_t>;                   // when what is done
   std::priority_queue<Event, std::vector<Event>, std::greater<>> running_;
   std::int64_t now_ = 0;
-  std::vector<std::uint32_t> order_;
+  std::vector<ScheduledWork> order_;
 };
 
 }  // namespace
 
-std::optional<std::vector<std::uint32_t>> schedule_work(std::span<const PipelineWork> work,
+std::optional<std::vector<ScheduledWork>> schedule_work(std::span<const PipelineWork> work,
                                                         std::span<const PipelineSchedule> schedules) {
   return Scheduler(work, schedules).run();
 }

@@ -23,6 +23,11 @@ struct PipelineWork {
   std::vector<std::uint32_t> needs;  ///< indices of the work that comes before
 };
 
+struct ScheduledWork {
+  std::uint32_t work = 0;  ///< its index
+  std::int64_t begin = 0;  ///< if all takes the time that it says, and messages none
+};
+
 /// All of the work in the order in which it is begun, if each device, whenever it is free, begins what the schedule of
 /// the pipeline wants of what could be begun:
 ///
@@ -36,7 +41,7 @@ struct PipelineWork {
 ///   are computed.
 ///
 /// Where no device may begin anything, one begins a forward pass more. Nothing: the work needs itself.
-[[nodiscard]] std::optional<std::vector<std::uint32_t>> schedule_work(std::span<const PipelineWork> work,
+[[nodiscard]] std::optional<std::vector<ScheduledWork>> schedule_work(std::span<const PipelineWork> work,
                                                                       std::span<const PipelineSchedule> schedules);
 
 }  // namespace ferry

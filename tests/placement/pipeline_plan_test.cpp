@@ -74,8 +74,9 @@ Visits wanted_visits(const test::Pipeline& pipeline, std::uint32_t device) {
   const std::vector<PipelineWork> work = pipeline.work();
   Visits visits;
   const auto order = schedule_work(work, {{pipeline.schedule}});
-  for (const std::uint32_t i : *order)
-    if (work[i].device == device) add(visits, {work[i].microbatch, work[i].pass != PipelineWork::Pass::forward});
+  for (const ScheduledWork& next : *order)
+    if (const PipelineWork& w = work[next.work]; w.device == device)
+      add(visits, {w.microbatch, w.pass != PipelineWork::Pass::forward});
   return visits;
 }
 

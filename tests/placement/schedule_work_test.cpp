@@ -24,12 +24,12 @@ struct Played {
 };
 
 /// Lets each device do its work in that order, as soon as what it needs is done.
-Played play(const std::vector<PipelineWork>& work, const std::vector<std::uint32_t>& order) {
+Played play(const std::vector<PipelineWork>& work, const std::vector<ScheduledWork>& order) {
   Played played;
   std::vector<std::int64_t> done(work.size(), -1);
   std::map<std::uint32_t, std::int64_t> free, kept;
   const bool apart = std::any_of(work.begin(), work.end(), [](const auto& w) { return w.pass == Pass::weights; });
-  for (const std::uint32_t i : order) {
+  for (const auto& [i, planned] : order) {
     const PipelineWork& w = work[i];
     std::int64_t begin = free[w.device];
     for (const std::uint32_t need : w.needs) {
@@ -37,6 +37,7 @@ Played play(const std::vector<PipelineWork>& work, const std::vector<std::uint32
       begin = std::max(begin, done[need]);
     }
     REQUIRE(done[i] < 0);
+    CHECK(begin <= planned);
     done[i] = free[w.device] = begin + w.time;
     played.length = std::max(played.length, done[i]);
     if (w.pass == Pass::forward)
