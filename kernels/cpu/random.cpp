@@ -150,6 +150,7 @@ std::unique_ptr<KernelState> prepare_shuffle(const KernelSetup& setup) {
 
 constexpr Kernel kKernels[] = {
     {.op = "RandomUniform", .run = draw_elements<Uniform>, .prepare = prepare_uniform},
+    {.op = "RandomUniformLike", .run = draw_elements<Uniform>, .prepare = prepare_uniform},
     {.op = "RandomNormal", .run = draw_elements<Normal>, .prepare = prepare_normal},
     {.op = "Shuffle", .run = shuffle, .prepare = prepare_shuffle, .takes = kAnyType},
 };

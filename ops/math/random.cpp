@@ -18,6 +18,12 @@ std::vector<Shape> drawn_shape(const OpFacts& facts) {
   return {shape};
 }
 
+std::vector<Shape> shape_of_input(const OpFacts& facts) {
+  check_float(facts.attr<DType>("dtype"));
+  if (facts.shape(0).bounded()) OpFacts::fail("it does not draw for " + facts.shape(0).str() + ", which is bounded");
+  return {facts.shape(0)};
+}
+
 std::string drawn_index(const OpFacts& facts) {
   return "->" + term(Letters().next(facts.attr<Shape>("shape").rank()));
 }
@@ -33,6 +39,8 @@ std::string shuffle_index(const OpFacts& facts) {
 
 constexpr AttrDef kUniformAttrs[] = {{"dtype", "dtype"}, {"high", "float"}, {"key", "string", false},
                                      {"low", "float"},   {"seed", "int"},   {"shape", "shape"}};
+constexpr AttrDef kUniformLikeAttrs[] = {
+    {"dtype", "dtype"}, {"high", "float"}, {"key", "string", false}, {"low", "float"}, {"seed", "int"}};
 constexpr AttrDef kNormalAttrs[] = {{"dtype", "dtype"}, {"key", "string", false}, {"mean", "float"},
                                     {"seed", "int"},    {"shape", "shape"},       {"stddev", "float"}};
 constexpr AttrDef kShuffleAttrs[] = {{"key", "string", false}, {"seed", "int"}};
@@ -45,6 +53,17 @@ constexpr OpDef kUniform{.name = "RandomUniform",
                          .flops = 10,
                          .flags = kRandom,
                          .no_grad = "it has no inputs"};
+
+constexpr OpDef kUniformLike{.name = "RandomUniformLike",
+                             .types = "U->@dtype",
+                             .U = kAnyType,
+                             .attrs = kUniformLikeAttrs,
+                             .index = "...->...",
+                             .unread = 0b1,
+                             .infer = shape_of_input,
+                             .flops = 10,
+                             .flags = kRandom,
+                             .grad = [](GradCtx&) { return Values{Value()}; }};
 
 constexpr OpDef kNormal{.name = "RandomNormal",
                         .types = "->@dtype",
@@ -64,7 +83,7 @@ constexpr OpDef kShuffle{.name = "Shuffle",
                          .flags = kRandom,
                          .no_grad = "the order of rows is drawn anew"};
 
-constexpr const OpDef* kRandomOps[] = {&kUniform, &kNormal, &kShuffle};
+constexpr const OpDef* kRandomOps[] = {&kUniform, &kUniformLike, &kNormal, &kShuffle};
 
 }  // namespace
 
@@ -72,6 +91,10 @@ Value uniform(Graph& graph, const Shape& shape, double low, double high, DType d
               source_location at) {
   return graph.add(kUniform, {}, {{"dtype", dtype}, {"high", high}, {"low", low}, {"seed", seed}, {"shape", shape}},
                    at)[0];
+}
+
+Value uniform_like(const Value& x, double low, double high, DType dtype, std::int64_t seed, source_location at) {
+  return make_one(kUniformLike, {x}, at, {{"dtype", dtype}, {"high", high}, {"low", low}, {"seed", seed}});
 }
 
 Value normal(Graph& graph, const Shape& shape, double mean, double stddev, DType dtype, std::int64_t seed,

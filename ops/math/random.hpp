@@ -19,15 +19,18 @@ namespace ferry {
 /// numbers of 16 bits are drawn as float32 and rounded, which may give `high` itself.
 Value uniform(Graph& graph, const Shape& shape, double low = 0, double high = 1, DType dtype = DType::float32,
               std::int64_t seed = 0, source_location at = source_location::current());
+/// The same, in the shape of x, whose sizes need not be known before the step: a dropout mask of the rows of a batch.
+Value uniform_like(const Value& x, double low = 0, double high = 1, DType dtype = DType::float32, std::int64_t seed = 0,
+                   source_location at = source_location::current());
 /// Normally distributed numbers, by the Box-Muller transform.
 Value normal(Graph& graph, const Shape& shape, double mean = 0, double stddev = 1, DType dtype = DType::float32,
              std::int64_t seed = 0, source_location at = source_location::current());
 /// The rows of x (elements along dim 0) in an order drawn anew in every step.
 Value shuffle(const Value& x, std::int64_t seed = 0, source_location at = source_location::current());
 
-/// RandomUniform {dtype, shape, low, high, seed, key}, RandomNormal {dtype, shape, mean, stddev, seed, key},
-/// Shuffle {seed, key}. `key` (string, absent unless the op is a copy) is used in place of the op's name: it is the
-/// name of the original, so that a copy draws the same numbers.
+/// RandomUniform {dtype, shape, low, high, seed, key}, RandomUniformLike {dtype, low, high, seed, key}, RandomNormal
+/// {dtype, shape, mean, stddev, seed, key}, Shuffle {seed, key}. `key` (string, absent unless the op is a copy) is used
+/// in place of the op's name: it is the name of the original, so that a copy draws the same numbers.
 [[nodiscard]] std::span<const OpDef* const> random_ops();
 
 }  // namespace ferry

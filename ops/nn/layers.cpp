@@ -236,8 +236,9 @@ Value dropout(const Value& x, double rate, Phase phase, source_location at) {
   if (!(rate >= 0 && rate < 1)) fail("dropout", "a rate of " + std::to_string(rate), at);
   if (phase == Phase::eval || rate == 0) return x;
   const Scope here = derived(graph, at);
-  const Value kept = greater_equal(uniform(graph, x.shape(), 0, 1, DType::float32, 0, at), rate);
-  return select(kept, x / (1 - rate), 0);
+  const Value drawn = x.shape().fixed() ? uniform(graph, x.shape(), 0, 1, DType::float32, 0, at)
+                                        : uniform_like(x, 0, 1, DType::float32, 0, at);
+  return select(greater_equal(drawn, rate), x / (1 - rate), 0);
 }
 
 Value max_pool(const Value& x, const Ints& window, source_location at) {

@@ -34,8 +34,8 @@ Tensor labels() {
   return Tensor::of<std::int32_t>({kRows}, numbers);
 }
 
-Value dropout(Graph& g, const Value& x) {
-  const Value kept = less(uniform(g, {kBatch, kWidth}), 0.75);
+Value dropout(const Value& x) {
+  const Value kept = less(uniform_like(x), 0.75);
   return x * cast(kept, DType::float32) / 0.75;
 }
 
@@ -49,7 +49,7 @@ struct Training {
     const Value hidden = matmul(rows_now[0].laid({split(0)}), in);
     const Value centred = hidden - mean(hidden, {0}, true);
     const Value scaled = centred / sqrt(mean(centred * centred, {0}, true) + 1e-5);
-    const Value logits = matmul(dropout(g, relu(scaled)), out);
+    const Value logits = matmul(dropout(relu(scaled)), out);
     loss = mean(softmax_cross_entropy(logits, rows_now[1]));
     updates = adam(loss, {in, out}, 0.01);
   }
