@@ -15,19 +15,13 @@
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
 #include "executor/state/checkpoint_saver.hpp"
+#include "executor/state/variable_layout.hpp"
 #include "graph/op/core_ops.hpp"
 
 namespace ferry {
 namespace {
 
 constexpr const char* kDamaged = ".damaged";
-
-/// A checkpoint and its variables.
-struct Loaded {
-  std::string name;
-  Manifest manifest;
-  NamedTensors variables;
-};
 
 std::map<std::string, Type, std::less<>> types_of(const Manifest& manifest) {
   std::map<std::string, Type, std::less<>> types;
@@ -52,40 +46,60 @@ void require_fit(const Manifest& manifest, const std::string& path, const Graph&
         .hint("--seed " + std::to_string(manifest.seed));
 }
 
-/// The newest undamaged checkpoint of a folder. The damaged ones that are newer are renamed if there is one.
-std::optional<Loaded> newest(FileSystem& files, const std::string& folder, const Graph& graph, std::uint64_t seed) {
-  std::vector<std::string> notes, damaged;
-  for (const std::string& name : checkpoint_names(files, folder)) {
-    const std::string path = folder + "/" + name;
-    const auto unless_damaged = [&](const auto& read) {
+/// A checkpoint that may be gone on from.
+struct Candidate {
+  std::string path;
+  Manifest manifest;
+};
+
+/// Goes through the checkpoints of a folder, the newest first, until one is found whose files are undamaged. Used by
+/// the process of task 0.
+class Search {
+ public:
+  Search(FileSystem& files, std::string folder)
+      : files_(files), folder_(std::move(folder)), names_(checkpoint_names(files_, folder_)) {}
+
+  /// The next checkpoint whose manifest can be read; none: no checkpoint is left. Error: it does not fit.
+  std::optional<Candidate> next(const Graph& graph, std::uint64_t seed) {
+    while (at_ < names_.size()) {
+      Candidate candidate{folder_ + "/" + names_[at_++], {}};
       try {
-        read();
-        return true;
+        candidate.manifest = read_manifest(files_, candidate.path);
       } catch (const Error& error) {
         if (error.code() != Code::file) throw;
-        notes.push_back(error.text());
-        damaged.push_back(path);
-        return false;
+        reject(error.text());
+        continue;
       }
-    };
-    Loaded loaded{name, {}, {}};
-    if (!unless_damaged([&] { loaded.manifest = read_manifest(files, path); })) continue;
-    require_known_version(loaded.manifest, path);
-    require_fit(loaded.manifest, path, graph, seed);
-    if (!unless_damaged([&] { loaded.variables = read_variables(files, path, loaded.manifest); })) continue;
-    for (const std::string& note : notes) log_warn(note);
-    if (!damaged.empty()) log_warn("goes on from the checkpoint before: " + name);
-    for (const std::string& old : damaged) {
-      files.remove(old + kDamaged);
-      files.rename_folder(old, old + kDamaged);
+      require_known_version(candidate.manifest, candidate.path);
+      require_fit(candidate.manifest, candidate.path, graph, seed);
+      return candidate;
     }
-    return loaded;
+    if (notes_.empty()) return std::nullopt;
+    Error error(Code::file, in_quotes(folder_) + ": has no checkpoint that can be loaded");
+    for (std::size_t i = 0; i < std::min<std::size_t>(notes_.size(), 12); ++i) error.note(notes_[i]);
+    throw error.hint("use another copy of the folder, or begin anew in an empty one");
   }
-  if (notes.empty()) return std::nullopt;
-  Error error(Code::file, in_quotes(folder) + ": has no checkpoint that can be loaded");
-  for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 12); ++i) error.note(notes[i]);
-  throw error.hint("use another copy of the folder, or begin anew in an empty one");
-}
+  /// The checkpoint that next() gave last is damaged.
+  void reject(const std::string& why) {
+    notes_.push_back(why);
+    damaged_.push_back(folder_ + "/" + names_[at_ - 1]);
+  }
+  /// That checkpoint is taken: the damaged ones, which are newer, are told of and put aside.
+  void take() {
+    for (const std::string& note : notes_) log_warn(note);
+    if (!damaged_.empty()) log_warn("goes on from the checkpoint before: " + names_[at_ - 1]);
+    for (const std::string& old : damaged_) {
+      files_.remove(old + kDamaged);
+      files_.rename_folder(old, old + kDamaged);
+    }
+  }
+
+ private:
+  FileSystem& files_;
+  std::string folder_;
+  std::vector<std::string> names_, notes_, damaged_;
+  std::size_t at_ = 0;
+};
 
 void refuse_checkpoints(FileSystem& files, const std::string& folder) {
   const std::vector<std::string> names = checkpoint_names(files, folder);
@@ -95,31 +109,48 @@ void refuse_checkpoints(FileSystem& files, const std::string& folder) {
       .hint("--resume, which goes on from it, or name another folder");
 }
 
-/// What all tasks must know of the checkpoint, as bytes.
-std::string blob_of(const std::optional<Loaded>& loaded) {
+/// The candidate's path, and its manifest as text, for all tasks; empty texts: there is none.
+std::string blob_of(const std::optional<Candidate>& candidate) {
   BlobWriter writer;
-  writer.add(loaded.has_value());
-  if (!loaded) return writer.take();
-  const Manifest& manifest = loaded->manifest;
-  writer.add(manifest.step).add(manifest.steps.size());
-  for (const auto& [request, count] : manifest.steps) writer.add(request).add(count);
-  writer.add(manifest.unset.size());
-  for (const std::string& name : manifest.unset) writer.add(name);
-  return writer.take();
+  writer.add(candidate ? candidate->path : std::string());
+  return writer.add(candidate ? manifest_text(candidate->manifest) : std::string()).take();
 }
 
-std::optional<Manifest> known_of(std::string_view bytes) {
-  BlobReader reader(bytes);
-  if (reader.number() == 0) return std::nullopt;
-  Manifest manifest;
-  manifest.step = reader.number();
-  for (std::int64_t left = reader.number(); left > 0; --left) {
-    const std::string request(reader.text());
-    manifest.steps[request] = reader.number();
+/// How the variables of a checkpoint are read: which task reads which parts.
+class Reading {
+ public:
+  Reading(const Manifest& manifest, std::size_t tasks) : by_part_(manifest.tasks <= static_cast<int>(tasks)) {
+    for (const auto& [name, variable] : manifest.variables) {
+      std::set<int> givers;
+      for (const SavedPart& part : variable.parts) by_part_ = by_part_ && givers.insert(part.task).second;
+    }
+    for (const auto& [name, variable] : manifest.variables)
+      layouts_.emplace(name, by_part_ ? layout_of(variable, tasks) : VariableLayout::at_task_0(variable.sizes, tasks));
   }
-  for (std::int64_t left = reader.number(); left > 0; --left) manifest.unset.emplace(reader.text());
-  return manifest;
-}
+
+  /// What the task has of each variable: each task reads the parts that the task of its number has saved, unless there
+  /// were more tasks then: task 0 reads all of them.
+  [[nodiscard]] NamedTensors read(FileSystem& files, const std::string& path, const Manifest& manifest,
+                                  int task) const {
+    if (by_part_) return read_parts_of(files, path, manifest, task);
+    return task == 0 ? read_variables(files, path, manifest) : NamedTensors();
+  }
+  [[nodiscard]] const std::shared_ptr<const VariableLayout>& layout(std::string_view name) const {
+    return layouts_.find(name)->second;
+  }
+
+ private:
+  static std::shared_ptr<const VariableLayout> layout_of(const SavedVariable& variable, std::size_t tasks) {
+    auto layout = std::make_shared<VariableLayout>(tasks);
+    for (std::size_t task = 0; task < tasks; ++task)
+      for (const SavedPart& part : variable.parts)
+        if (part.task == static_cast<int>(task)) layout->give(task, {true, part.sizes, part.begin, variable.sizes});
+    return layout;
+  }
+
+  bool by_part_;
+  std::map<std::string, std::shared_ptr<const VariableLayout>, std::less<>> layouts_;
+};
 
 /// A name that no other job has.
 std::string new_job_name() {
@@ -208,28 +239,70 @@ struct Checkpoints::State {
   }
 
   void go_on(const std::string& job) {
-    std::optional<Loaded> loaded;
+    std::optional<Search> search;
+    for (;;) {
+      std::optional<Candidate> candidate;
+      at_main([&] {
+        if (!options.resume) return;
+        if (!search) search.emplace(files, options.folder);
+        candidate = search->next(session.graph(), session.seed());
+      });
+      const std::optional<std::string> damage = restore(known_to_all(candidate));
+      if (!damage) break;
+      if (search) search->reject(*damage);
+    }
     at_main([&] {
       if (!options.resume) return;
-      loaded = newest(files, options.folder, session.graph(), session.seed());
+      search->take();
       prune(files, options.folder, job, options.keep);
     });
-    const Graph& graph = session.graph();
-    steps = session.group().of_first<Steps>([&](TaskSession& task) -> Steps {
-      std::optional<Manifest> manifest = known_of(task.member().exchange(blob_of(loaded))[0]);
-      if (!manifest) return {};
-      for (const OpId id : graph.variables()) {
-        const Op op = graph.op(id);
-        if (manifest->unset.contains(op.name())) continue;
-        const bool gives = task.member().task() == 0;
-        task.set_variable(op.name(), graph.type(op.output(0)),
-                          gives ? loaded->variables.find(op.name())->second : Tensor());
-      }
-      manifest->steps[saver->request()] = manifest->step;
-      task.set_steps(manifest->steps);
-      saver->restored(task.member().task());
-      return manifest->steps;
+  }
+
+  std::optional<Candidate> known_to_all(const std::optional<Candidate>& of_main) {
+    const std::string blob = blob_of(of_main);
+    const std::string known =
+        session.group().of_first<std::string>([&](TaskSession& task) { return task.member().exchange(blob)[0]; });
+    BlobReader reader(known);
+    const std::string path(reader.text()), manifest(reader.text());
+    if (path.empty()) return std::nullopt;
+    return Candidate{path, parse_manifest(manifest, path)};
+  }
+
+  /// Goes on from the checkpoint, if there is one. Returns what is damaged in its files, the same on all tasks.
+  std::optional<std::string> restore(const std::optional<Candidate>& candidate) {
+    if (!candidate) return std::nullopt;
+    Manifest manifest = candidate->manifest;
+    const Reading reading(manifest, static_cast<std::size_t>(session.group().cluster().size()));
+    const std::string damage = session.group().of_first<std::string>([&](TaskSession& task) {
+      NamedTensors parts;
+      const std::optional<Error> problem =
+          problem_of([&] { parts = reading.read(files, candidate->path, manifest, task.member().task()); });
+      const bool damaged = problem && problem->code() == Code::file;
+      task.member().agree_on_problem(problem && !damaged ? problem->text() : std::string(),
+                                     problem ? problem->code() : Code::ok);
+      for (std::string& of_task : task.member().exchange(damaged ? problem->text() : std::string()))
+        if (!of_task.empty()) return std::move(of_task);
+      set(task, manifest, reading, parts);
+      return std::string();
     });
+    if (!damage.empty()) return damage;
+    steps = manifest.steps;
+    steps[saver->request()] = manifest.step;
+    return std::nullopt;
+  }
+
+  void set(TaskSession& task, const Manifest& manifest, const Reading& reading, const NamedTensors& parts) {
+    for (const OpId id : session.graph().variables()) {
+      const Op op = session.graph().op(id);
+      if (manifest.unset.contains(op.name())) continue;
+      const auto part = parts.find(op.name());
+      task.set_variable(op.name(), session.graph().type(op.output(0)).dtype, reading.layout(op.name()),
+                        part == parts.end() ? Tensor() : part->second);
+    }
+    Steps counts = manifest.steps;
+    counts[saver->request()] = manifest.step;
+    task.set_steps(std::move(counts));
+    saver->restored(task.member().task());
   }
 
   [[nodiscard]] std::int64_t steps_of(const std::string& request) const {

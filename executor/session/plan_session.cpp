@@ -178,7 +178,10 @@ void PlanSession::restore(const TensorMap& values) {
     task.member().agree_on_problem(problem, Code::file);
     for (const auto& [name, type] : s.variables) {
       const auto found = values.find(name);
-      task.set_variable(name, type, task.member().task() == 0 ? found->second : Tensor());
+      task.set_variable(
+          name, type.dtype,
+          VariableLayout::at_task_0(type.shape.sizes(), static_cast<std::size_t>(s.plan().topology.size())),
+          task.member().task() == 0 ? found->second : Tensor());
     }
   });
 }

@@ -207,10 +207,6 @@ Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const Tun
 
 // ---- State ----
 
-void TaskSession::set_variable(std::string_view name, const Type& type, const Tensor& value) {
-  variables_.set(name, type, value, member_.transport().tasks());
-}
-
 Tensor TaskSession::variable(std::string_view name) {
   return member_.guarded([&] { return variables_.whole(name, member_.transport(), member_.deadline()); });
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "executor/observe/trace.hpp"
@@ -56,8 +57,11 @@ class TaskSession {
                                const OnStep& on_step);
   [[nodiscard]] bool has_value(std::string_view variable) const { return variables_.has_value(variable); }
   void set_has_value(std::string_view variable) { variables_.set_has_value(variable); }
-  /// Sets a variable from the whole `value` of task 0; other tasks give an undefined one. All tasks call it.
-  void set_variable(std::string_view name, const Type& type, const Tensor& value);
+  /// Sets a variable: VariableStore::set.
+  void set_variable(std::string_view name, DType dtype, std::shared_ptr<const VariableLayout> layout,
+                    const Tensor& part) {
+    variables_.set(name, dtype, std::move(layout), part);
+  }
   /// The whole value of a variable, on task 0. All tasks call it.
   [[nodiscard]] Tensor variable(std::string_view name);
   /// Agrees with the other tasks on the request, and returns its plan.

@@ -1,5 +1,6 @@
 #include "executor/state/checkpoint_format.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -170,6 +171,31 @@ std::span<const std::byte> bytes_of(const SafeTensors& shard, const std::string&
   return tensor->bytes;
 }
 
+using PartsByTask = std::map<int, std::vector<std::pair<const std::string*, const SavedPart*>>>;
+
+/// The names and parts of variables in each task's file.
+PartsByTask parts_by_task(const Manifest& manifest) {
+  PartsByTask by_task;
+  for (const auto& [name, variable] : manifest.variables)
+    for (const SavedPart& part : variable.parts) by_task[part.task].emplace_back(&name, &part);
+  return by_task;
+}
+
+/// Reads the file of a task, which has these parts.
+void read_shard(FileSystem& files, const std::string& folder, const Manifest& manifest, int task,
+                const PartsByTask::mapped_type& parts, const VisitPart& visit) {
+  const std::string path = folder + "/" + shard_name(task);
+  std::uint64_t most = kMostHeadBytes;  // a larger file is refused before it is read
+  for (const auto& [name, part] : parts)
+    most += *tensor_bytes(part->sizes, size_of(manifest.variables.find(*name)->second.dtype));
+  const SafeTensors shard = parse_safetensors(read_in(files, folder, shard_name(task), most), path);
+  if (shard.tensors.size() != parts.size())
+    throw Error(Code::file, in_quotes(path) + ": has " + std::to_string(shard.tensors.size()) +
+                                " tensors, the manifest has " + std::to_string(parts.size()) + " of its task");
+  for (const auto& [name, part] : parts)
+    visit(*name, *part, bytes_of(shard, path, *name, manifest.variables.find(*name)->second, *part));
+}
+
 }  // namespace
 
 std::string checkpoint_name(std::int64_t step) {
@@ -207,9 +233,12 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 Manifest read_manifest(FileSystem& files, const std::string& folder) {
+  return parse_manifest(read_in(files, folder, kManifestFile, kMaxManifestBytes).text(), folder);
+}
+
+Manifest parse_manifest(std::string_view of_file, const std::string& folder) {
   const std::string path = folder + "/" + kManifestFile;
-  const FileBytes bytes = read_in(files, folder, kManifestFile, kMaxManifestBytes);
-  const Json json = Json::parse(json_text(bytes.text()), nullptr, false);
+  const Json json = Json::parse(json_text(of_file), nullptr, false);
   if (json.is_discarded()) throw Error(Code::file, in_quotes(path) + ": damaged: it is not JSON");
   const Fields head(json, path);
   Manifest newer;
@@ -238,21 +267,21 @@ void merge(SavedVariables& variables, const SavedVariables& more) {
 }
 
 void read_parts(FileSystem& files, const std::string& folder, const Manifest& manifest, const VisitPart& visit) {
-  std::map<int, std::vector<std::pair<const std::string*, const SavedPart*>>> by_task;
-  for (const auto& [name, variable] : manifest.variables)
-    for (const SavedPart& part : variable.parts) by_task[part.task].emplace_back(&name, &part);
-  for (const auto& [task, parts] : by_task) {
-    const std::string path = folder + "/" + shard_name(task);
-    std::uint64_t most = kMostHeadBytes;  // a larger file is refused before it is read
-    for (const auto& [name, part] : parts)
-      most += *tensor_bytes(part->sizes, size_of(manifest.variables.find(*name)->second.dtype));
-    const SafeTensors shard = parse_safetensors(read_in(files, folder, shard_name(task), most), path);
-    if (shard.tensors.size() != parts.size())
-      throw Error(Code::file, in_quotes(path) + ": has " + std::to_string(shard.tensors.size()) +
-                                  " tensors, the manifest has " + std::to_string(parts.size()) + " of its task");
-    for (const auto& [name, part] : parts)
-      visit(*name, *part, bytes_of(shard, path, *name, manifest.variables.find(*name)->second, *part));
-  }
+  for (const auto& [task, parts] : parts_by_task(manifest)) read_shard(files, folder, manifest, task, parts, visit);
+}
+
+NamedTensors read_parts_of(FileSystem& files, const std::string& folder, const Manifest& manifest, int task) {
+  NamedTensors tensors;
+  const PartsByTask all = parts_by_task(manifest);
+  if (const auto of_task = all.find(task); of_task != all.end())
+    read_shard(
+        files, folder, manifest, task, of_task->second,
+        [&](const std::string& name, const SavedPart& part, std::span<const std::byte> bytes) {
+          Tensor& tensor =
+              tensors.emplace(name, Tensor(manifest.variables.find(name)->second.dtype, part.sizes)).first->second;
+          std::copy(bytes.begin(), bytes.end(), tensor.mutable_bytes().begin());
+        });
+  return tensors;
 }
 
 NamedTensors read_variables(FileSystem& files, const std::string& folder, const Manifest& manifest) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/files/files.hpp"
@@ -51,6 +52,8 @@ inline constexpr const char* kManifestFile = "manifest.json";
 [[nodiscard]] std::string manifest_text(const Manifest& manifest);
 /// Error(file) for a manifest that is missing, of another format, or damaged (its hash is not the one in it).
 [[nodiscard]] Manifest read_manifest(FileSystem& files, const std::string& folder);
+/// The same of a manifest's text.
+[[nodiscard]] Manifest parse_manifest(std::string_view text, const std::string& folder);
 
 /// The text in which a process that does not write the manifest describes its parts to the one that does.
 [[nodiscard]] std::string parts_text(const SavedVariables& variables);
@@ -62,6 +65,9 @@ void merge(SavedVariables& variables, const SavedVariables& more);
 /// Error(file) names the file and the tensor that is missing, differs or is damaged.
 using VisitPart = std::function<void(const std::string&, const SavedPart&, std::span<const std::byte>)>;
 void read_parts(FileSystem& files, const std::string& folder, const Manifest& manifest, const VisitPart& visit);
+/// The parts in one task's file; none if it saved none. Errors as read_parts.
+[[nodiscard]] NamedTensors read_parts_of(FileSystem& files, const std::string& folder, const Manifest& manifest,
+                                         int task);
 /// The whole values of all variables. Memory: the values and one file. Errors as read_parts.
 [[nodiscard]] NamedTensors read_variables(FileSystem& files, const std::string& folder, const Manifest& manifest);
 

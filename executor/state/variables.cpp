@@ -137,12 +137,13 @@ void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLay
   set_bytes(variable, own.data());
 }
 
-void VariableStore::set(std::string_view name, const Type& type, const Tensor& value, int tasks) {
+void VariableStore::set(std::string_view name, DType dtype, std::shared_ptr<const VariableLayout> layout,
+                        const Tensor& part) {
   Variable& variable = variables_[std::string(name)];
-  variable.dtype = type.dtype;
-  variable.layout = VariableLayout::at_task_0(type.shape.sizes(), static_cast<std::size_t>(tasks));
+  variable.dtype = dtype;
+  variable.layout = std::move(layout);
   allocate(variable, name);
-  if (size_of_part(variable) > 0) set_bytes(variable, value.bytes().data());
+  if (size_of_part(variable) > 0) set_bytes(variable, part.bytes().data());
   variable.laid = ++version_;
   variable.has_value = true;
 }

@@ -31,9 +31,10 @@ class VariableStore {
   /// number that is the same on all tasks: as long as it does not change, the addresses of the plan's variables do not
   /// either.
   std::uint64_t bind(const VariableLayouts& wanted, Transport& transport, const Deadline& deadline);
-  /// Sets a variable to task 0's `value`, which is whole; other tasks give none. The next bind() distributes it as its
-  /// plan wants. All `tasks` tasks call it.
-  void set(std::string_view name, const Type& type, const Tensor& value, int tasks);
+  /// Sets a variable of which each task gives the part that `layout`, all of whose parts are on hosts, says it has;
+  /// those without a part give an undefined tensor. The next bind() distributes it as its plan wants. All tasks call
+  /// it.
+  void set(std::string_view name, DType dtype, std::shared_ptr<const VariableLayout> layout, const Tensor& part);
   /// The whole value at task 0, undefined elsewhere. The next bind() redistributes the variable. All tasks call it.
   [[nodiscard]] Tensor whole(std::string_view name, Transport& transport, const Deadline& deadline);
   /// The address of this task's part, on the device that has it. Precondition: the variable was bound.

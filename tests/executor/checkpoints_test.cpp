@@ -3,8 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <mutex>
+#include <set>
+#include <thread>
+
 #include "base/files/files.hpp"
 #include "base/system/interrupt.hpp"
+#include "tests/support/faulty_files.hpp"
 #include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
@@ -97,6 +102,42 @@ TEST_CASE("checkpoints: saved by two tasks, they give one, three and four tasks 
     CHECK(checkpoints.step() == 5);
     CHECK(checkpoints.steps_of(walk.other) == 1);
     CHECK(difference(session.variables(), saved) == "");
+  }
+}
+
+/// Notes which thread reads a task's file.
+class NotedFiles final : public test::FaultyFiles {
+ public:
+  NotedFiles() : FaultyFiles(1 << 30, Fault::full) {}
+
+  FileBytes read_beneath(const std::string& root, std::string_view relative, std::uint64_t limit) override {
+    if (relative.find("/task-") != std::string_view::npos) {
+      const std::lock_guard lock(mutex_);
+      ++reads;
+      readers.insert(std::this_thread::get_id());
+    }
+    return FaultyFiles::read_beneath(root, relative, limit);
+  }
+
+  int reads = 0;
+  std::set<std::thread::id> readers;
+
+ private:
+  std::mutex mutex_;
+};
+
+TEST_CASE("checkpoints: each task reads what the task of its number has saved, unless there were more tasks") {
+  const TempFolder folder;
+  run_to(6, 3, {.folder = folder.path(), .every_steps = 6});
+  for (const int tasks : {2, 3, 4}) {
+    CAPTURE(tasks);
+    NotedFiles files;
+    Walk walk;
+    Session session(walk.graph, cluster_of(tasks));
+    const Checkpoints checkpoints(session, walk.request, {.folder = folder.path(), .resume = true, .files = &files});
+    CHECK(checkpoints.step() == 6);
+    CHECK(files.reads == 3);
+    CHECK(files.readers.size() == (tasks < 3 ? 1 : 3));
   }
 }
 
