@@ -28,6 +28,9 @@ struct Signature {
   std::vector<ValueId> fetches;  ///< in the caller's order
   std::vector<OpId> targets;     ///< sorted
   std::int32_t fetch_to = 0;
+  /// How many rows the step takes of batches that are smaller at the end of an epoch, by Batches::symbol(). A size that
+  /// is not here is that of whole batches.
+  std::map<std::string, std::int64_t> rows = {};
   bool initial = false;  ///< gives variables their first values: the graph's budget is not for that
 };
 

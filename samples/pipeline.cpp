@@ -35,7 +35,8 @@ Value block(nn::Parameters& parameters, const std::string& name, const Value& x)
 Value windows(ferry::Graph& g, std::int64_t from) {
   const Value text = ferry::read_raw(g, "GPL-3", DType::uint8, {kText});
   const Value part = ferry::slice(text, 0, from, from + kWindows * kWindow);
-  return ferry::batch({ferry::cast(ferry::reshape(part, {kWindows, kWindow}), DType::int32)}, kBatch)[0];
+  return ferry::batch({ferry::cast(ferry::reshape(part, {kWindows, kWindow}), DType::int32)}, kBatch,
+                      {.rest = ferry::Rest::drop})[0];
 }
 
 /// The mean loss of a batch, with the blocks on these tasks.

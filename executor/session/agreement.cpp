@@ -8,6 +8,7 @@
 
 #include "base/blob.hpp"
 #include "base/text.hpp"
+#include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
 
 namespace ferry {
@@ -193,6 +194,36 @@ class Agreement {
 };
 
 }  // namespace
+
+std::vector<Batches> uneven_batches(const Graph& graph, const Signature& signature) {
+  std::vector<Batches> all = batches_of(graph, needed_ops(graph, signature.fetches, signature.targets));
+  std::erase_if(all, [](const Batches& batches) { return !batches.uneven(); });
+  return all;
+}
+
+Agreed Agreed::at(std::int64_t step) const {
+  Agreed then = *this;
+  for (const Batches& batches : uneven) {
+    if (!batches.is_smaller(step)) continue;
+    then.signature.rows[batches.symbol()] = batches.last();
+    then.key += " " + batches.symbol() + "=" + std::to_string(batches.last());
+  }
+  return then;
+}
+
+std::int64_t Agreed::next_change(std::int64_t step, std::int64_t end) const {
+  for (const Batches& batches : uneven) {
+    const std::int64_t left = batches.steps() - step % batches.steps();  // in this epoch, this step among them
+    end = std::min(end, step + std::max<std::int64_t>(left - 1, 1));
+  }
+  return end;
+}
+
+std::int64_t Agreed::first_whole(std::int64_t step) const {
+  while (std::any_of(uneven.begin(), uneven.end(), [&](const Batches& batches) { return batches.is_smaller(step); }))
+    ++step;
+  return step;
+}
 
 std::string request_text(const RunRequest& request) {
   std::string text;

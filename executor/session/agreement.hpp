@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/transport.hpp"
 #include "executor/session/session.hpp"
+#include "graph/types/batches.hpp"
 #include "placement/planner.hpp"
 
 namespace ferry {
@@ -16,7 +18,19 @@ struct Agreed {
   std::int64_t steps = 1;
   std::string request;  ///< fetches and targets as text: equal requests share a step counter
   std::string key;      ///< request, and the giver and sizes of each feed: equal keys share a plan
+  /// uneven_batches(), which agree() leaves empty. The members above are those of steps with whole batches.
+  std::vector<Batches> uneven = {};
+
+  /// The same for the steps whose batches have the sizes that this step's have.
+  [[nodiscard]] Agreed at(std::int64_t step) const;
+  /// The first step after this one that has other sizes, or `end` if that is before.
+  [[nodiscard]] std::int64_t next_change(std::int64_t step, std::int64_t end) const;
+  /// The first step from this one on whose batches are all whole.
+  [[nodiscard]] std::int64_t first_whole(std::int64_t step) const;
 };
+
+/// The batches of a run that are smaller at the end of an epoch: such a step takes a plan of its own.
+[[nodiscard]] std::vector<Batches> uneven_batches(const Graph& graph, const Signature& signature);
 
 /// Agreed::request of a request whose fetches and targets are defined.
 [[nodiscard]] std::string request_text(const RunRequest& request);

@@ -4,6 +4,7 @@
 
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
+#include "base/text.hpp"
 #include "executor/job/build.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "executor/session/constant_ops.hpp"
@@ -18,6 +19,16 @@ DeviceKind usual_device(const Topology& topology) {
   const bool gpus =
       std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
   return gpus ? DeviceKind::gpu : DeviceKind::cpu;
+}
+
+/// A refusal of the plan for the smaller batch at the end of an epoch, where that of whole batches is not refused.
+Error of_last_batch(Error error, const Signature& signature) {
+  for (const auto& [batches, rows] : signature.rows)
+    error.note("in the last batch of an epoch, where " + batches + " leaves " + plural(rows, "row"));
+  return error.hint(
+      "write -1 for the size of the batch where a layer takes it for granted, or leave such rows out: batch(…, {.rest "
+      "= "
+      "Rest::drop})");
 }
 
 }  // namespace
@@ -50,7 +61,13 @@ PlanCache::Shared PlanCache::get(const std::string& key, const Graph& graph, con
   const KernelTable& table = options_.kernels != nullptr ? *options_.kernels : cpu_kernels();
   options.evaluate = [&table](const ConstantOp& op) { return evaluate(table, op); };
   options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
-  PlanResult result = make_plan(graph, signature, cluster_.topology(), kernels_, options);
+  PlanResult result;
+  try {
+    result = make_plan(graph, signature, cluster_.topology(), kernels_, options);
+  } catch (const Error& error) {
+    if (signature.rows.empty() || error.code() != Code::plan) throw;
+    throw of_last_batch(error, signature);
+  }
   const std::uint64_t of_plan = fingerprint(result.plan);
   Shared planned = verified(std::move(result), of_plan, options_.ops, kernels_);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);

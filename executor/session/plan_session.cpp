@@ -9,6 +9,8 @@
 #include "executor/job/cluster_state.hpp"
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
+#include "ops/op_set.hpp"
+#include "placement/plan/kernel_facts.hpp"
 
 namespace ferry {
 namespace {
@@ -73,6 +75,36 @@ std::set<std::string, std::less<>> variables_read(const Plan& plan) {
   return names;
 }
 
+/// The batches of which the plan has either the whole ones or the last ones of epochs, and how many rows those have.
+struct PlannedBatches {
+  std::string op;
+  Batches batches;
+  std::int64_t rows = 0;
+
+  /// The first step from `step` on whose batch has another size.
+  [[nodiscard]] std::int64_t first_other(std::int64_t step) const {
+    if (rows != batches.size) return batches.is_smaller(step) ? step + 1 : step;
+    return step / batches.steps() * batches.steps() + batches.steps() - 1;
+  }
+};
+
+std::vector<PlannedBatches> uneven_batches(const Plan& plan, const OpSet& ops) {
+  std::vector<PlannedBatches> found;
+  for (const PlanClass& c : plan.classes)
+    for (const Instruction& i : c.instructions) {
+      const OpDef* const def = i.what == Opcode::kernel ? ops.find(plan.string(i.op)) : nullptr;
+      if (def == nullptr || def->batches == nullptr || i.attrs == kNone) continue;
+      std::vector<Type> inputs;
+      for (std::uint32_t k = 0; k < i.inputs.count; ++k)
+        inputs.push_back(whole_type(plan, c.buffers[c.operands[i.inputs.begin + k]]));
+      const Attrs& attrs = plan.attrs[i.attrs];
+      const Batches batches = def->batches(PlanKernelFacts(std::move(inputs), attrs));
+      if (batches.uneven())
+        found.push_back({std::string(plan.string(i.name)), batches, attrs.get<std::int64_t>("rows")});
+    }
+  return found;
+}
+
 Type type_of(const PlanPort& port) {
   return {port.dtype, Shape(std::span<const std::int64_t>(port.sizes))};
 }
@@ -104,6 +136,7 @@ struct PlanSession::State {
       : planned(checked(std::move(plan), cluster, options)),
         read(variables_read(planned->result.plan)),
         variables(variables_of(planned->result.plan)),
+        batches(uneven_batches(planned->result.plan, options.ops != nullptr ? *options.ops : default_ops())),
         group(cluster, std::move(options)) {}
 
   [[nodiscard]] const Plan& plan() const { return planned->result.plan; }
@@ -116,6 +149,20 @@ struct PlanSession::State {
             .hint("--model DIR, with a model saved by ferry run GRAPH --save DIR")
             .text();
     return feed_problem(plan(), feeds, task.member().task());
+  }
+
+  /// Error(usage) if a step among the next ones has a batch of another size than the plan.
+  void require_batches(std::int64_t steps) const {
+    for (const PlannedBatches& planned_batches : batches) {
+      const std::int64_t other = planned_batches.first_other(next_step);
+      if (other - next_step >= steps) continue;
+      throw Error(Code::usage, "step " + std::to_string(other) + " takes a batch of " +
+                                   std::to_string(planned_batches.batches.at(other).count) + " rows from '" +
+                                   escaped(planned_batches.op) + "', and the plan is for steps that take " +
+                                   std::to_string(planned_batches.rows))
+          .hint("run the graph, which has a plan for each size" +
+                (other > next_step ? ", or at most " + plural(other - next_step, "step") : std::string()));
+    }
   }
 
   [[nodiscard]] std::string restore_problem(const TensorMap& values) const {
@@ -137,6 +184,8 @@ struct PlanSession::State {
   const PlanCache::Shared planned;
   const std::set<std::string, std::less<>> read;
   const std::map<std::string, Type, std::less<>> variables;
+  const std::vector<PlannedBatches> batches;
+  std::int64_t next_step = 0;
   TaskGroup group;
 };
 
@@ -162,13 +211,16 @@ const Plan& PlanSession::plan() const {
 
 std::vector<Tensor> PlanSession::run(const TensorMap& feeds, std::int64_t steps, const OnStep& on_step) {
   if (steps < 1) throw Error(Code::usage, "steps: " + std::to_string(steps) + " is not 1 or more");
-  const State& s = *state_;
-  return state_->group.tensors(s.plan().fetches.size(), [&](TaskSession& task) {
+  State& s = *state_;
+  s.require_batches(steps);
+  std::vector<Tensor> fetched = s.group.tensors(s.plan().fetches.size(), [&](TaskSession& task) {
     task.member().agree_on_problem(s.problem(task, feeds), Code::usage);
-    std::vector<Tensor> fetched = task.run_plan(s.planned, feeds, steps, on_step);
+    std::vector<Tensor> of_task = task.run_plan(s.planned, feeds, steps, on_step);
     for (const auto& variable : s.variables) task.set_has_value(variable.first);
-    return fetched;
+    return of_task;
   });
+  s.next_step += steps;
+  return fetched;
 }
 
 void PlanSession::restore(const TensorMap& values) {

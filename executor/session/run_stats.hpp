@@ -15,9 +15,24 @@ namespace ferry {
 /// A task's record of its last run.
 struct LastRun {
   std::shared_ptr<const Prepared> what;  ///< null: nothing has been run yet
-  WireCount wire;                        ///< what the transport sent in its last step
+  WireCount wire;                        ///< what the transport sent in the last step of that plan
   StepTimes times;
   LinkMeter links;
+
+  std::int64_t in_a_row = 0;  ///< steps of that plan
+
+  void clear() {
+    what = nullptr;
+    times.clear();
+    in_a_row = 0;
+  }
+  /// So many steps of a plan have run. Of several plans that with the most steps in a row is told of.
+  void ran(const std::shared_ptr<const Prepared>& plan, const WireCount& sent, std::int64_t steps) {
+    if (steps < in_a_row) return;
+    what = plan;
+    wire = sent;
+    in_a_row = steps;
+  }
 };
 
 /// Statistics of the last run on all tasks. All tasks call it. Error(usage) when nothing has been run yet.

@@ -95,6 +95,9 @@ struct RunRequest {
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
+  /// The step that plan() is for, the first being 0: if the last batch of an epoch is smaller (Rest::keep), it has a
+  /// plan of its own. run() goes on with the session's next step whatever this is.
+  std::int64_t planned_step = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
   /// run() throws on that process what it throws. The run also ends on other tasks that have not finished their
   /// steps yet: there it is an Error whose job_code() is that of the thrown Error, else Code::program.

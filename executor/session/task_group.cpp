@@ -254,7 +254,9 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
     });
   require_usable();
   const Exclusive exclusive(s.busy);
-  const Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
+  Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
+  agreed.uneven = uneven_batches(graph, agreed.signature);
+  agreed = agreed.at(request.planned_step);
   s.planned.push_back(
       s.plans.get(PreparedPlans::key_of(graph, agreed), graph, agreed.signature, s.options.bucket_bytes));
   return s.planned.back()->result;

@@ -1,6 +1,8 @@
 #include "executor/session/task_session.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -10,7 +12,6 @@
 #include "executor/job/difference.hpp"
 #include "executor/observe/numerics.hpp"
 #include "executor/session/checkpoints.hpp"
-#include "executor/session/variable_use.hpp"
 
 namespace ferry {
 namespace {
@@ -20,6 +21,12 @@ constexpr std::chrono::milliseconds kLookForFailure{10};
 
 /// The longest chain of variables, each of whose initial values reads the next.
 constexpr int kMostInitial = 256;
+
+/// Plans are made ahead for steps until their batches have changed size so often. With one size of batches two would
+/// do.
+constexpr int kChangesAhead = 16;
+
+constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -68,30 +75,49 @@ Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
   const Cluster::State& cluster = member_.cluster();
   try {
     const bool gives = cluster.options.invariant == 0 || member_.task() == cluster.local_tasks[0];
-    return agree(graph, request, gives, member_.transport(), cluster.topology, member_.deadline());
+    Agreed agreed = agree(graph, request, gives, member_.transport(), cluster.topology, member_.deadline());
+    agreed.uneven = use_of(graph, agreed).uneven;
+    return agreed;
   } catch (const Error& error) {
     member_.set_failed(error.code() != Code::usage);
     throw cluster.found_by_all(member_.explained(error));
   }
 }
 
+const TaskSession::Use& TaskSession::use_of(const Graph& graph, const Agreed& agreed) {
+  const std::string key = PreparedPlans::key_of(graph, agreed);
+  const auto found = uses_.find(key);
+  if (found != uses_.end()) return found->second;
+  return uses_[key] = {variable_use(graph, agreed.signature), uneven_batches(graph, agreed.signature)};
+}
+
 const PlanResult& TaskSession::plan(const Graph& graph, const RunRequest& request) {
-  return plans_.of(graph, agree_on(graph, request))->planned->result;
+  return plans_.of(graph, agree_on(graph, request).at(request.planned_step))->planned->result;
 }
 
 // ---- Running ----
 
 std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& request) {
   const Agreed agreed = agree_on(graph, request);
-  static_cast<void>(plans_.of(graph, agreed));  // so that what is refused is refused before anything runs
-  initialise(graph, agreed.signature, 0);
+  plan_ahead(graph, agreed);
+  initialise(graph, agreed, 0);
   return run_steps(graph, agreed, request);
 }
 
+void TaskSession::plan_ahead(const Graph& graph, const Agreed& agreed) {
+  static_cast<void>(plans_.of(graph, agreed));
+  if (agreed.uneven.empty() || !planned_ahead_.insert(agreed.key).second) return;
+  std::int64_t step = next_step_[agreed.request];
+  for (int change = 0; change < kChangesAhead; ++change) {
+    static_cast<void>(plans_.of(graph, agreed.at(step)));
+    step = agreed.next_change(step, kLastStep);
+  }
+}
+
 /// Runs the part of the entry "init" that sets variables which this run reads and which have no value.
-void TaskSession::initialise(const Graph& graph, const Signature& signature, int depth) {
+void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth) {
   std::set<OpId> missing;
-  for (OpId id : variable_use(graph, signature).read)
+  for (OpId id : use_of(graph, agreed).variables.read)
     if (!variables_.has_value(graph.op(id).name())) missing.insert(id);
   if (missing.empty()) return;
   const Agreed init = initial_values(graph, missing);
@@ -103,16 +129,16 @@ void TaskSession::initialise(const Graph& graph, const Signature& signature, int
         .at(op.line())
         .hint("an initial value must not read the variable that it is for");
   }
-  initialise(graph, init.signature, depth + 1);
+  initialise(graph, init, depth + 1);
   run_steps(graph, init, {});
 }
 
 std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request) {
-  const std::shared_ptr<Prepared> prepared = plans_.of(graph, agreed);
   const auto mark_written = [&] {
-    for (OpId id : variable_use(graph, agreed.signature).written) variables_.set_has_value(graph.op(id).name());
+    for (OpId id : use_of(graph, agreed).variables.written) variables_.set_has_value(graph.op(id).name());
   };
   std::optional<CheckpointSaver::Place> boundary;
+  bool stopped = false;
   AfterStep after_step;
   if (request.checkpoints != nullptr) {
     CheckpointSaver& saver = request.checkpoints->saver();
@@ -121,23 +147,32 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
     after_step = [&, marked = false](std::int64_t step) mutable {
       if (!std::exchange(marked, true)) mark_written();
       boundary->step = step;
-      return saver.at_boundary(*boundary);
+      return stopped = saver.at_boundary(*boundary);
     };
   }
-  std::vector<Tensor> fetched =
-      execute(prepared, agreed.steps, next_step_[agreed.request], request.feeds, request.on_step, after_step);
+  std::int64_t& step = next_step_[agreed.request];
+  const std::int64_t first = step, end = step + std::min(agreed.steps, kLastStep - step);
+  last_run_.clear();
+  std::vector<Tensor> fetched;
+  do {
+    const std::int64_t change = agreed.next_change(step, end);
+    fetched =
+        execute(plans_.of(graph, agreed.at(step)), first, step, change, request.feeds, request.on_step, after_step);
+  } while (step < end && !stopped);
   mark_written();
   return fetched;
 }
 
 std::vector<Tensor> TaskSession::run_plan(const PlanCache::Shared& planned, const TensorMap& feeds, std::int64_t steps,
                                           const OnStep& on_step) {
-  return execute(plans_.of(planned), steps, next_step_["plan"], feeds, on_step, {});
+  std::int64_t& step = next_step_["plan"];
+  last_run_.clear();
+  return execute(plans_.of(planned), step, step, step + std::min(steps, kLastStep - step), feeds, on_step, {});
 }
 
-std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepared, std::int64_t steps,
-                                         std::int64_t& step, const TensorMap& feeds, const OnStep& on_step,
-                                         const AfterStep& after_step) {
+std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepared, std::int64_t first,
+                                         std::int64_t& step, std::int64_t end, const TensorMap& feeds,
+                                         const OnStep& on_step, const AfterStep& after_step) {
   const Plan& plan = prepared->planned->result.plan;
   Transport& transport = member_.transport();
   return member_.guarded([&] {
@@ -148,28 +183,29 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
     const std::vector<Tensor> given = given_feeds(plan, feeds, member_.task());
     std::vector<Tensor> fetched(plan.fetches.size());
     const bool tells = on_step && member_.task() == (fetched.empty() ? 0 : plan.fetches[0].task);
-    last_run_.times.clear();
     TimePoint looked = system_clock().now();
-    for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t begin = step;
+    WireCount wire;
+    for (bool stopped = false; step < end && !stopped;) {
       const TimePoint start = system_clock().now();
       if (start - looked > kLookForFailure) {  // a step without messages would not notice that another task failed
         looked = start;
         transport.idle(std::chrono::microseconds(0));
       }
       if (prepared->timer) prepared->timer->begin_step(start);
-      const WireCount before = i + 1 == steps ? transport.sent() : WireCount();
+      const WireCount before = step + 1 == end ? transport.sent() : WireCount();
       prepared->executor->step(step++, given, fetched);
-      if (i + 1 == steps) last_run_.wire = transport.sent() - before;
-      const TimePoint end = system_clock().now();
-      last_run_.times.add(seconds(end - start));
-      if (prepared->timer && prepared->timer->timed() && prepared->timer->end_step(start, end)) {
-        last_run_.links.look(transport.links(), end);
+      if (step == end) wire = transport.sent() - before;
+      const TimePoint done = system_clock().now();
+      last_run_.times.add(seconds(done - start));
+      if (prepared->timer && prepared->timer->timed() && prepared->timer->end_step(start, done)) {
+        last_run_.links.look(transport.links(), done);
         member_.cluster().watch->tell_times(member_.task(), prepared->timer->times(last_run_.links.links()));
       }
-      if (tells) on_step(i, fetched);
-      if (after_step && after_step(step)) break;
+      if (tells) on_step(step - 1 - first, fetched);
+      stopped = after_step && after_step(step);
     }
-    last_run_.what = prepared;
+    last_run_.ran(prepared, wire, step - begin);
     return fetched;
   });
 }
@@ -198,8 +234,8 @@ void TaskSession::check_variables() {
 Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const TuneOptions& options) {
   const Agreed agreed = agree_on(graph, request);
   const auto candidates = plans_.candidates(graph, agreed);
-  initialise(graph, agreed.signature, 0);
-  Tuned tuned = tuner_.tune(candidates.plans, next_step_[agreed.request], request.feeds, options);
+  initialise(graph, agreed, 0);
+  Tuned tuned = tuner_.tune(candidates.plans, agreed, next_step_[agreed.request], request.feeds, options);
   tuned.refused = candidates.refused;
   plans_.use(tuned.sizes[tuned.chosen].bucket_bytes);
   return tuned;

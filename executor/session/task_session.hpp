@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "executor/session/run_stats.hpp"
 #include "executor/session/session.hpp"
 #include "executor/session/tuner.hpp"
+#include "executor/session/variable_use.hpp"
 #include "executor/state/checkpoint_saver.hpp"
 #include "executor/state/variables.hpp"
 
@@ -84,12 +86,23 @@ class TaskSession {
   /// Called after each step. True: make no more steps.
   using AfterStep = std::function<bool(std::int64_t steps_done)>;
 
+  /// What a run uses of its graph, found when it is first asked for.
+  struct Use {
+    VariableUse variables;
+    std::vector<Batches> uneven;  ///< uneven_batches()
+  };
+
   Agreed agree_on(const Graph& graph, const RunRequest& request);
-  void initialise(const Graph& graph, const Signature& signature, int depth);
+  [[nodiscard]] const Use& use_of(const Graph& graph, const Agreed& agreed);
+  /// Makes the plans of the coming steps, so that what is refused is refused before anything runs.
+  void plan_ahead(const Graph& graph, const Agreed& agreed);
+  void initialise(const Graph& graph, const Agreed& agreed, int depth);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
-  /// Runs steps of a prepared plan. The first has the number `step`, which is raised by each step that is done.
-  std::vector<Tensor> execute(const std::shared_ptr<Prepared>& prepared, std::int64_t steps, std::int64_t& step,
-                              const TensorMap& feeds, const OnStep& on_step, const AfterStep& after_step);
+  /// Runs the steps of a prepared plan from `step` to `end`, unless told to stop; `step` is raised by each that is
+  /// done. `first` is the first step of the run.
+  std::vector<Tensor> execute(const std::shared_ptr<Prepared>& prepared, std::int64_t first, std::int64_t& step,
+                              std::int64_t end, const TensorMap& feeds, const OnStep& on_step,
+                              const AfterStep& after_step);
   void bind(Prepared& prepared);
   void check_variables();
   [[nodiscard]] CheckpointSaver::Place place(const Graph& graph, std::int64_t step);
@@ -104,6 +117,8 @@ class TaskSession {
   ExecutorFactory executors_;
   Tuner tuner_;
   std::map<std::string, std::int64_t> next_step_;  ///< by request
+  std::map<std::string, Use> uses_;                ///< by PreparedPlans::key_of
+  std::set<std::string> planned_ahead_;            ///< Agreed::key
   LastRun last_run_;
   bool compared_ = false;
 };

@@ -35,20 +35,20 @@ std::size_t best_size(std::span<const Tuned::Size> sizes) {
   return sizes[best].seconds < kGain * sizes[0].seconds ? best : 0;
 }
 
-Tuned Tuner::tune(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
-                  const TuneOptions& options) {
+Tuned Tuner::tune(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
+                  const TensorMap& feeds, const TuneOptions& options) {
   Tuned tuned;
   for (const PlanCache::Shared& planned : plans) tuned.sizes.push_back({planned->result.plan.bucket_bytes, 0});
-  if (plans.size() > 1) measure_all(plans, step, feeds, options, tuned.sizes);
+  if (plans.size() > 1) measure_all(plans, agreed, step, feeds, options, tuned.sizes);
   tuned.chosen = best_size(tuned.sizes);
   return tuned;
 }
 
-void Tuner::measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
-                        const TuneOptions& options, std::span<Tuned::Size> sizes) {
+void Tuner::measure_all(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
+                        const TensorMap& feeds, const TuneOptions& options, std::span<Tuned::Size> sizes) {
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
   const auto seconds = [&](std::size_t i, std::int64_t steps) {
-    return measure(*plans[i], step, steps, feeds, clock) / static_cast<double>(steps);
+    return measure(*plans[i], agreed, step, steps, feeds, clock) / static_cast<double>(steps);
   };
   std::int64_t steps = options.steps;
   if (steps == 0) {
@@ -63,8 +63,8 @@ void Tuner::measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_
   for (Tuned::Size& size : sizes) size.seconds = member_.of_first(size.seconds);
 }
 
-double Tuner::measure(const PlanCache::Planned& planned, std::int64_t step, std::int64_t steps, const TensorMap& feeds,
-                      Clock& clock) {
+double Tuner::measure(const PlanCache::Planned& planned, const Agreed& agreed, std::int64_t step, std::int64_t steps,
+                      const TensorMap& feeds, Clock& clock) {
   const Plan& plan = planned.result.plan;
   const int task = member_.task();
   return member_.guarded([&] {
@@ -75,7 +75,8 @@ double Tuner::measure(const PlanCache::Planned& planned, std::int64_t step, std:
     std::vector<Tensor> fetched(plan.fetches.size());
     TimePoint start;
     for (std::int64_t i = 0; i <= steps; ++i) {
-      measured_->step(step + i, given, fetched);
+      step = agreed.first_whole(step);
+      measured_->step(step++, given, fetched);
       if (i > 0 && i < steps) continue;
       static_cast<void>(member_.exchange(""));
       if (task == 0 && i == 0) start = clock.now();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "executor/run/task_executor.hpp"
+#include "executor/session/agreement.hpp"
 #include "executor/session/executor_factory.hpp"
 #include "executor/session/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
@@ -25,18 +26,19 @@ class Tuner {
   Tuner(JobMember& member, const ExecutorFactory& executors, VariableStore& variables)
       : member_(member), executors_(executors), variables_(variables) {}
 
-  /// Measures the plans, which differ in bucket size, and chooses one; measured steps are numbered from `step`.
-  [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
-                           const TuneOptions& options);
+  /// Measures the plans, which differ in bucket size, and chooses one; measured steps are numbered from `step`, leaving
+  /// out those whose batches are not whole.
+  [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
+                           const TensorMap& feeds, const TuneOptions& options);
 
  private:
   /// Sets in `sizes` the seconds of a step with each plan, as task 0 measures them.
-  void measure_all(const std::vector<PlanCache::Shared>& plans, std::int64_t step, const TensorMap& feeds,
-                   const TuneOptions& options, std::span<Tuned::Size> sizes);
+  void measure_all(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
+                   const TensorMap& feeds, const TuneOptions& options, std::span<Tuned::Size> sizes);
   /// Seconds that `steps` steps take until all tasks are done with the last, on `clock`, after one step that is not
   /// measured. 0 on other tasks than 0.
-  [[nodiscard]] double measure(const PlanCache::Planned& planned, std::int64_t step, std::int64_t steps,
-                               const TensorMap& feeds, Clock& clock);
+  [[nodiscard]] double measure(const PlanCache::Planned& planned, const Agreed& agreed, std::int64_t step,
+                               std::int64_t steps, const TensorMap& feeds, Clock& clock);
 
   JobMember& member_;
   const ExecutorFactory& executors_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/op/attrs.hpp"
+#include "graph/types/batches.hpp"
 #include "graph/types/halo.hpp"
 #include "graph/types/layout.hpp"
 #include "graph/types/shape.hpp"
@@ -71,6 +72,8 @@ using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 using WindowFn = std::optional<WindowOf> (*)(const OpFacts&);
 /// Gives the dims along which an op of these inputs, whose sizes are known, slides windows.
 using SlidesFn = std::vector<SlidingDim> (*)(const OpFacts&);
+/// Gives the batches that an op of these inputs gives, one in each step.
+using BatchesFn = Batches (*)(const OpFacts&);
 
 /// The special role of an op in the graph and in planning, if it is more than a function of its inputs.
 enum class OpRole : std::uint8_t {
@@ -147,6 +150,10 @@ struct OpDef {
   /// Set for an op that slides windows over its inputs, such as a convolution: then it may be split along these dims,
   /// and tasks get the rows that they read of others. Its kernel looks at where its arrays begin.
   SlidesFn slides = nullptr;
+
+  /// Set for an op that gives the rows of a step. Where the last batch of an epoch is smaller (Batches::uneven), dim 0
+  /// of its outputs has the size that the attribute `rows` says, which planning sets: there is a plan for each size.
+  BatchesFn batches = nullptr;
 
   /// For ops that may do nothing, such as a product with ones: null if the op always does something. A view (kView)
   /// whose type is its input's needs none.

@@ -94,19 +94,53 @@ std::vector<Shape> sparse_shapes(const OpFacts& facts) {
   return {Shape{rows}, Shape{rows, most}, Shape{rows, most}};
 }
 
+constexpr std::string_view kKeep = "keep";
+
+/// The batches of so many rows.
+Batches batches_of(const OpFacts& facts, const Dim& rows) {
+  Batches batches{.size = facts.attr<std::int64_t>("batch")};
+  if (batches.size < 1) OpFacts::fail("a batch of " + std::to_string(batches.size));
+  if (rows.size() < batches.size)
+    OpFacts::fail("a batch of " + std::to_string(batches.size) + " of " + rows.str() + " rows");
+  batches.rows = rows.size();
+  if (const AttrValue* rest = facts.attrs().find("rest"); rest != nullptr) {
+    const std::string& what = std::get<std::string>(*rest);
+    if (what != kKeep) OpFacts::fail("the rest of an epoch is kept by \"keep\", not by " + in_quotes(what));
+    batches.keep = true;
+  }
+  return batches;
+}
+
+/// Dim 0 of what an op of these batches gives.
+Dim rows_given(const OpFacts& facts, const Batches& batches) {
+  const AttrValue* const given = facts.attrs().find("rows");
+  if (given == nullptr) return batches.dim();
+  const auto rows = std::get<std::int64_t>(*given);
+  if (!batches.uneven() || (rows != batches.size && rows != batches.last()))
+    OpFacts::fail("rows = " + std::to_string(rows) + " is no size of its batches");
+  return rows;
+}
+
+Batches file_batches(const OpFacts& facts) {
+  return batches_of(facts, facts.attr<Shape>("shape")[0]);
+}
+
+Batches array_batches(const OpFacts& facts) {
+  return batches_of(facts, facts.shape(0)[0]);
+}
+
 std::vector<Shape> batch_file_shape(const OpFacts& facts) {
   constexpr std::int64_t kMostAhead = 1024;
-  const auto size = facts.attr<std::int64_t>("batch"), ahead = facts.attr<std::int64_t>("prefetch");
+  const auto ahead = facts.attr<std::int64_t>("prefetch");
   const std::string& format = facts.attr<std::string>("format");
   if (std::none_of(std::begin(kStreamable), std::end(kStreamable), [&](const auto& s) { return s.format == format; }))
     OpFacts::fail("there is no format " + in_quotes(format));
   std::vector<Shape> shapes = raw_shape(facts);
   check_text(facts, format, shapes[0]);
-  if (size < 1 || size > shapes[0][0].size())
-    OpFacts::fail("a batch of " + std::to_string(size) + " of " + shapes[0][0].str() + " rows");
+  const Batches batches = file_batches(facts);
   if (ahead < 1 || ahead > kMostAhead)
     OpFacts::fail("a prefetch of " + std::to_string(ahead) + " batches, and there are 1 to 1024");
-  shapes[0][0] = size;
+  shapes[0][0] = rows_given(facts, batches);
   return shapes;
 }
 
@@ -115,8 +149,6 @@ std::string file_index(const OpFacts& facts) {
 }
 
 std::vector<Shape> batch_shape(const OpFacts& facts) {
-  const auto size = facts.attr<std::int64_t>("batch");
-  if (size < 1) OpFacts::fail("a batch of " + std::to_string(size));
   if (facts.inputs() == 0) OpFacts::fail("takes at least one input");
   std::vector<Shape> shapes;
   for (int i = 0; i < facts.inputs(); ++i) {
@@ -127,8 +159,7 @@ std::vector<Shape> batch_shape(const OpFacts& facts) {
     if (shape[0] != facts.shape(0)[0])
       OpFacts::fail("input " + std::to_string(i) + " has " + shape[0].str() + " rows, the first " +
                     facts.shape(0)[0].str());
-    if (shape[0].size() < size) OpFacts::fail("a batch of " + std::to_string(size) + " of " + shape[0].str() + " rows");
-    shape[0] = size;
+    shape[0] = rows_given(facts, array_batches(facts));
     shapes.push_back(std::move(shape));
   }
   return shapes;
@@ -152,11 +183,13 @@ constexpr AttrDef kFileAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shap
 constexpr AttrDef kCsvAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"skip", "int"}};
 constexpr AttrDef kTensorAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"tensor", "string"}};
 constexpr AttrDef kSparseAttrs[] = {{"features", "int"}, {"most", "int"}, {"path", "string"}, {"rows", "int"}};
-constexpr AttrDef kBatchFileAttrs[] = {{"batch", "int"},       {"dtype", "dtype"},  {"features", "int", false},
-                                       {"format", "string"},   {"path", "string"},  {"prefetch", "int"},
-                                       {"seed", "int"},        {"shape", "shape"},  {"shuffle", "bool"},
-                                       {"skip", "int", false}, {"tensor", "string"}};
-constexpr AttrDef kBatchAttrs[] = {{"batch", "int"}, {"seed", "int"}, {"shuffle", "bool"}};
+constexpr AttrDef kBatchFileAttrs[] = {{"batch", "int"},          {"dtype", "dtype"},     {"features", "int", false},
+                                       {"format", "string"},      {"path", "string"},     {"prefetch", "int"},
+                                       {"rest", "string", false}, {"rows", "int", false}, {"seed", "int"},
+                                       {"shape", "shape"},        {"shuffle", "bool"},    {"skip", "int", false},
+                                       {"tensor", "string"}};
+constexpr AttrDef kBatchAttrs[] = {
+    {"batch", "int"}, {"rest", "string", false}, {"rows", "int", false}, {"seed", "int"}, {"shuffle", "bool"}};
 constexpr std::string_view kNoInputs = "it has no inputs";
 
 constexpr OpDef kReadIdx{.name = "ReadIdx",
@@ -214,6 +247,7 @@ constexpr OpDef kBatchFile{.name = "BatchFile",
                            .attrs = kBatchFileAttrs,
                            .index_of = file_index,
                            .infer = batch_file_shape,
+                           .batches = file_batches,
                            .flops = 0,
                            .flags = kRandom,
                            .no_grad = kNoInputs};
@@ -223,6 +257,7 @@ constexpr OpDef kBatch{.name = "Batch",
                        .attrs = kBatchAttrs,
                        .index_of = batch_index,
                        .infer = batch_shape,
+                       .batches = array_batches,
                        .flops = 0,
                        .flags = kRandom | kMoves,
                        .no_grad = "which rows it takes is not differentiable"};
@@ -256,22 +291,29 @@ const Streamable* streamable(const Value& array, const BatchOptions& options) {
   return is_packed(op.attrs().get<std::string>("path")) ? nullptr : &*found;
 }
 
+/// The attributes of ops that give such batches of an array.
+Attrs batch_attrs(const Value& array, std::int64_t size, const BatchOptions& options) {
+  Attrs attrs{{"batch", size}, {"seed", options.seed}, {"shuffle", options.shuffle}};
+  const bool rows_known = array.defined() && array.rank() > 0 && array.shape()[0].fixed();
+  if (options.rest == Rest::keep && size > 0 && rows_known && array.shape()[0].size() % size != 0)
+    attrs.set("rest", std::string(kKeep));
+  return attrs;
+}
+
 /// Makes the op that reads batches from the file, on the devices where the array would be.
 Value batch_file(const Value& array, const Streamable& from, std::int64_t size, const BatchOptions& options,
                  const SourceLine& line) {
   const Op op = array.op();
   const Attrs& file = op.attrs();
   const bool sparse = from.format == "libsvm";
-  Attrs attrs{{"batch", size},
-              {"dtype", array.dtype()},
-              {"format", std::string(from.format)},
-              {"path", file.get<std::string>("path")},
-              {"prefetch", options.prefetch},
-              {"seed", options.seed},
-              {"shape", array.shape()},
-              {"shuffle", options.shuffle},
-              {"tensor", sparse ? std::string(kSparseParts[array.id() - op.output(0)].name)
-                                : file.get_or<std::string>("tensor", "")}};
+  Attrs attrs = batch_attrs(array, size, options);
+  attrs.set("dtype", array.dtype());
+  attrs.set("format", std::string(from.format));
+  attrs.set("path", file.get<std::string>("path"));
+  attrs.set("prefetch", options.prefetch);
+  attrs.set("shape", array.shape());
+  attrs.set("tensor", sparse ? std::string(kSparseParts[array.id() - op.output(0)].name)
+                             : file.get_or<std::string>("tensor", ""));
   for (const char* also : {"features", "skip"})
     if (file.has(also)) attrs.set(also, file.get<std::int64_t>(also));
   const Scope there = array.graph().annotated(op.annotation());
@@ -326,13 +368,9 @@ Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOption
   }
   if (in_memory.empty() && !rows.empty()) return rows;
   const Values taken =
-      make(kBatch, in_memory, {{"batch", size}, {"seed", options.seed}, {"shuffle", options.shuffle}}, at);
+      make(kBatch, in_memory, batch_attrs(in_memory.empty() ? Value() : in_memory[0], size, options), at);
   for (std::size_t i = 0; i < places.size(); ++i) rows[places[i]] = taken[i];
   return rows;
-}
-
-bool makes_batches(const OpDef& def) {
-  return &def == &kBatch || &def == &kBatchFile;
 }
 
 std::span<const OpDef* const> data_ops() {

@@ -49,18 +49,28 @@ struct SparseRows {
 SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most, std::int64_t features,
                        source_location at = source_location::current());
 
+/// What becomes of the rows that are left at the end of an epoch and fill no whole batch.
+enum class Rest : std::uint8_t {
+  keep,  ///< they are the last batch of the epoch, which is smaller
+  drop   ///< they are left out of that epoch
+};
+
 /// How batch() takes rows.
 struct BatchOptions {
   bool shuffle = true;  ///< each epoch has another order, a function of `seed`, the session's seed and the epoch
   std::int64_t seed = 0;
+  Rest rest = Rest::keep;
   /// Files for which the graph declares at least so many bytes are not read whole: see batch().
   std::int64_t stream_from = std::int64_t{256} << 20;
   std::int64_t prefetch = 4;  ///< batches that are read ahead from such files
 };
 
 /// The rows of this step: `size` rows of each array, with the same row numbers in all. Dim 0 of all arrays has the same
-/// size n. An epoch has n / size whole batches, one for each step; the remaining rows are left out of that epoch.
-/// Returns one value for each array.
+/// size n. An epoch has n / size whole batches, one for each step; n % size rows may remain, and are the last batch of
+/// the epoch unless `rest` says otherwise. Dim 0 of the results is then the symbolic dim "SIZE_of_N", since the step
+/// decides it: a session has a plan for either size, so that all ops take it, means over the batch divide by the rows
+/// that there are, and nothing is padded. Ops between that want the size as a number are refused: write -1, or
+/// Rest::drop. Returns one value for each array.
 ///
 /// An array from one of the functions above is streamed if `stream_from` bytes or more are declared for its file and
 /// the file is not named .gz or .zst. Its file is not read whole: on the devices of the array, separate threads read
@@ -75,12 +85,10 @@ inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions&
   return batch(std::span<const Value>(arrays), size, options, at);
 }
 
-/// Whether batch() makes its results by ops of that definition.
-[[nodiscard]] bool makes_batches(const OpDef& def);
-
 /// ReadIdx, ReadNpy, ReadRaw {path, dtype, shape}, ReadSafetensors {path, tensor, dtype, shape}, ReadCsv {path, dtype,
-/// shape, skip}, ReadLibsvm {path, rows, most, features}, Batch {batch, shuffle, seed}, BatchFile {format,
-/// path, tensor, dtype, shape, batch, shuffle, seed, prefetch, features, skip}.
+/// shape, skip}, ReadLibsvm {path, rows, most, features}, Batch {batch, rest, rows, shuffle, seed}, BatchFile {format,
+/// path, tensor, dtype, shape, batch, rest, rows, shuffle, seed, prefetch, features, skip}. `rest` is "keep" or left
+/// out; `rows` is left out in graphs (OpDef::batches).
 [[nodiscard]] std::span<const OpDef* const> data_ops();
 
 }  // namespace ferry

@@ -12,7 +12,6 @@
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/copy.hpp"
-#include "ops/data/data.hpp"
 #include "ops/math/math.hpp"
 
 namespace ferry {
@@ -27,6 +26,12 @@ constexpr std::int64_t kMost = 1 << 16;  // each makes a copy of the network's o
 /// Where an op is, without the layouts of its results.
 Annotation place_of(const Op& op) {
   return {op.annotation().device, op.annotation().mesh, {}};
+}
+
+/// Whether the op uses no more than the sizes of its inputs.
+bool reads_nothing(const Op& op) {
+  const std::size_t inputs = op.inputs().size();
+  return inputs < 32 && op.def().unread == (1U << inputs) - 1;
 }
 
 /// Repeats what depends on the batch for each microbatch.
@@ -66,14 +71,14 @@ class Repeater {
 
   void choose_batch() {
     batch_ = options_.batch;
-    if (batch_.empty()) batch_ = needed_values([](const Op& op) { return makes_batches(op.def()); });
+    if (batch_.empty()) batch_ = needed_values([](const Op& op) { return op.def().batches != nullptr; });
     if (batch_.empty()) batch_ = needed_values([](const Op& op) { return op.def().role == OpRole::input; });
     if (batch_.empty())
       throw Error(Code::plan, "pipeline: the values depend on no batch() and no input")
           .at(line_)
           .hint("name what is to be cut: {.batch = {x}}");
     for (const Value& value : batch_) check_batch(value);
-    for (const Value& drawn : needed_values([](const Op& op) { return op.def().is(kRandom) && op.inputs().empty(); }))
+    for (const Value& drawn : needed_values([](const Op& op) { return op.def().is(kRandom) && reads_nothing(op); }))
       if (same_dim(drawn.shape()[0], batch_[0].shape()[0]) && !in(batch_, drawn)) batch_.push_back(drawn);
   }
 

@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "graph/graph_facts.hpp"
+#include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/op/infer.hpp"
 
@@ -13,12 +15,12 @@ namespace {
 
 class Selector {
  public:
-  explicit Selector(Program& program) : program_(program), signature_(*program.signature) {}
+  explicit Selector(Program& program) : program_(program), signature_(*program.signature), symbols_(signature_.rows) {}
 
   void run() {
     const Graph& graph = *program_.graph;
     std::vector<ValueId> wanted = signature_.fetches;
-    const std::vector<bool> needed = reachable(graph, wanted, signature_.targets);
+    const std::vector<bool> needed = needed_ops(graph, wanted, signature_.targets);
     program_.regions.push_back({Region::Kind::step, {}, {}, {}});
     reserve(graph, needed);
     const std::vector<PValueId> values = copy_region(graph, needed, 0, {});
@@ -26,20 +28,6 @@ class Selector {
   }
 
  private:
-  /// Marks what the values and ops need; ids are a topological order, so one backward sweep finds all.
-  static std::vector<bool> reachable(const Graph& graph, std::span<const ValueId> values, std::span<const OpId> ops) {
-    std::vector<bool> needed(graph.size(), false);
-    for (ValueId value : values) needed[graph.producer(value)] = true;
-    for (OpId op : ops) needed[op] = true;
-    for (OpId id = graph.size(); id > 0; --id) {
-      if (!needed[id - 1]) continue;
-      const Op op = graph.op(id - 1);
-      for (ValueId input : op.inputs()) needed[graph.producer(input)] = true;
-      for (OpId earlier : op.after()) needed[earlier] = true;
-    }
-    return needed;
-  }
-
   /// Reserves room for the needed ops and values, and some more for what passes add, so that the program grows without
   /// moving.
   void reserve(const Graph& graph, const std::vector<bool>& needed) {
@@ -95,7 +83,8 @@ class Selector {
       const Type type = fed_type(op, node.detail);
       id = program_.add(node, inputs_, {&type, 1});
     } else {
-      id = program_.add(node, inputs_, types_of(op, inputs_));
+      if (op.def().batches != nullptr) node.attrs = &with_rows(op);
+      id = program_.add(node, inputs_, types_of(op, *node.attrs, inputs_));
     }
     finish(op, id, region, &values);
   }
@@ -173,8 +162,24 @@ class Selector {
     return text;
   }
 
+  /// The attributes of an op that gives batches, which say how many rows this step has of them.
+  const Attrs& with_rows(const Op& op) {
+    const Batches batches = op.def().batches(GraphFacts(op));
+    if (!batches.uneven()) return op.attrs();
+    if (op.attrs().has("rows"))
+      throw Error(Code::plan, std::string(op.def().name) + " '" + escaped(op.name()) +
+                                  "' has the attribute rows, which planning sets")
+          .at(op.line());
+    const auto given = signature_.rows.find(batches.symbol());
+    const std::int64_t rows = given == signature_.rows.end() ? batches.size : given->second;
+    symbols_.try_emplace(batches.symbol(), rows);
+    Attrs attrs = op.attrs();
+    attrs.set("rows", rows);
+    return program_.added_attrs.emplace_back(std::move(attrs));
+  }
+
   /// The types of an op's outputs, valid until the next call.
-  std::span<const Type> types_of(const Op& op, std::span<const PValueId> inputs) {
+  std::span<const Type> types_of(const Op& op, const Attrs& attrs, std::span<const PValueId> inputs) {
     const Graph& graph = op.graph();
     // Types that were known when the op was built still hold; only those that depend on feeds are inferred again.
     bool known = true;
@@ -185,7 +190,7 @@ class Selector {
       for (int i = 0; i < op.outputs(); ++i) known_.push_back(graph.type(op.output(i)));
       return known_;
     }
-    const std::vector<Type>& types = inferred_types(op, inputs);
+    const std::vector<Type>& types = inferred_types(op, attrs, inputs);
     for (const Type& type : types)
       if (!type.shape.known())
         throw Error(Code::plan, std::string(op.def().name) + " '" + escaped(op.name()) + "': its shape " +
@@ -194,9 +199,9 @@ class Selector {
     return types;
   }
 
-  const std::vector<Type>& inferred_types(const Op& op, std::span<const PValueId> inputs) {
+  const std::vector<Type>& inferred_types(const Op& op, const Attrs& attrs, std::span<const PValueId> inputs) {
     try {
-      return inferred_.infer(op.def(), ProgramFacts(program_, inputs, op.attrs()));
+      return inferred_.infer(op.def(), ProgramFacts(program_, inputs, attrs));
     } catch (const Error& error) {
       Error located(error.code(), std::string(op.def().name) + " '" + escaped(op.name()) + "': " + error.text());
       for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -240,7 +245,7 @@ class Selector {
       for (OpId i = 0; i < body.size(); ++i)
         if (body.op(i).def().is(kEffect)) effects.push_back(i);
       const std::vector<PValueId> values =
-          copy_region(body, reachable(body, body.results(), effects), first + k, arguments);
+          copy_region(body, needed_ops(body, body.results(), effects), first + k, arguments);
       for (ValueId result : body.results()) program_.regions[first + k].results.push_back(values[result]);
     }
     return first;

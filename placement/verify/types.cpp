@@ -15,26 +15,12 @@
 #include "kernels/traits.hpp"
 #include "ops/control/comm.hpp"
 #include "ops/op_set.hpp"
+#include "placement/plan/kernel_facts.hpp"
 #include "placement/verify/halos.hpp"
 #include "placement/verify/verifier.hpp"
 
 namespace ferry::verifier {
 namespace {
-
-/// A kernel's inputs, as types of whole values.
-class KernelFacts final : public OpFacts {
- public:
-  KernelFacts(std::vector<Type> inputs, const Attrs& attrs) : inputs_(std::move(inputs)), attrs_(attrs) {}
-  [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
-  [[nodiscard]] const Type& input(int i) const override { return inputs_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
-  [[nodiscard]] const Tensor* constant(int) const override { return nullptr; }
-  [[nodiscard]] std::vector<Type> results(std::string_view) const override { fail("is no kernel: it has bodies"); }
-
- private:
-  std::vector<Type> inputs_;
-  const Attrs& attrs_;
-};
 
 /// How many inputs the op takes; -1: any number.
 int inputs_of(const OpDef& def) {
@@ -147,14 +133,7 @@ class Types {
                     ") that its kernel does not write over (mask " + std::to_string(taken) + ")");
   }
 
-  static Type type_of(DType dtype, std::span<const std::int64_t> sizes, bool bounded) {
-    Shape shape{sizes};
-    if (bounded) shape[0] = Dim::at_most(sizes[0]);
-    return {dtype, std::move(shape)};
-  }
-  [[nodiscard]] Type whole(const Buffer& b) const {
-    return type_of(b.dtype, b.window == kNone ? b.sizes.vector() : plan_.windows[b.window].sizes, b.bounded);
-  }
+  [[nodiscard]] Type whole(const Buffer& b) const { return whole_type(plan_, b); }
   static Type local(const Buffer& b) { return type_of(b.dtype, b.sizes.vector(), b.bounded); }
 
   void check_op(const Instruction& i, const OpDef& def) const {
@@ -169,7 +148,7 @@ class Types {
     const std::uint32_t count = packed ? i.inputs.count - 1 : i.inputs.count;
     std::vector<Type> inputs;
     for (std::uint32_t k = 0; k < count; ++k) inputs.push_back(whole(operand(i.inputs, k)));
-    const KernelFacts facts(std::move(inputs), attrs_of(i));
+    const PlanKernelFacts facts(std::move(inputs), attrs_of(i));
     const std::vector<Type> outputs = inferred(i, def, facts);
     if (outputs.size() != i.outputs.count)
       refuse(i,
@@ -187,7 +166,7 @@ class Types {
 
   static bool is_unread(const OpDef& def, std::uint32_t k) { return k < 32 && (def.unread >> k & 1U) != 0; }
 
-  [[nodiscard]] std::vector<Type> inferred(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+  [[nodiscard]] std::vector<Type> inferred(const Instruction& i, const OpDef& def, const PlanKernelFacts& facts) const {
     try {
       return infer_types(def, facts);
     } catch (const Error& error) {
@@ -205,7 +184,7 @@ class Types {
     return splits;
   }
 
-  void check_splits(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+  void check_splits(const Instruction& i, const OpDef& def, const PlanKernelFacts& facts) const {
     bool any = false;
     for (const Range range : {i.inputs, i.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) any = any || operand(range, k).window != kNone;
@@ -244,7 +223,7 @@ class Types {
 
   /// Of each dim along which the op slides windows and which is split, every member must have the rows that its part
   /// reads.
-  [[nodiscard]] Slid check_slides(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+  [[nodiscard]] Slid check_slides(const Instruction& i, const OpDef& def, const PlanKernelFacts& facts) const {
     Slid slid;
     if (def.slides == nullptr) return slid;
     for (const SlidingDim& one : slides_of(i, def, facts)) {
@@ -281,7 +260,7 @@ class Types {
   }
 
   [[nodiscard]] std::vector<SlidingDim> slides_of(const Instruction& i, const OpDef& def,
-                                                  const KernelFacts& facts) const {
+                                                  const PlanKernelFacts& facts) const {
     try {
       return def.slides(facts);
     } catch (const Error& error) {
@@ -293,7 +272,7 @@ class Types {
     return b.name == kNone ? "a scratch buffer" : "'" + escaped(plan_.string(b.name)) + "'";
   }
 
-  [[nodiscard]] IndexSpace bound_index(const Instruction& i, const OpDef& def, const KernelFacts& facts) const {
+  [[nodiscard]] IndexSpace bound_index(const Instruction& i, const OpDef& def, const PlanKernelFacts& facts) const {
     try {
       const std::string notation = notation_of(def, facts);
       if (notation.empty()) refuse(i, "its values are split, which it does not allow");
@@ -340,7 +319,7 @@ class Types {
       if (has_rows(operand(i.inputs, k))) refuse(i, "it takes rows for a part");
     }
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
-    const std::vector<Type> made = inferred(i, def, KernelFacts(std::move(inputs), attrs_of(i)));
+    const std::vector<Type> made = inferred(i, def, PlanKernelFacts(std::move(inputs), attrs_of(i)));
     if (whole(out) != made[0] || in.bounded != (def.role != OpRole::with_extent))
       refuse(i,
              "it makes " + whole(out).str() + " of " + whole(in).str() + ", and moves elements and not their extent");
@@ -424,7 +403,8 @@ class Types {
       if (got == nullptr || operand(i.inputs, 1).dtype != in.dtype) refuse(i, "input 1 is no halo");
       check_halo_attrs(i, in, *got, Window::Has::got);
     }
-    if (const std::vector<Type> made = inferred(i, def, KernelFacts({whole(in)}, attrs_of(i))); whole(out) != made[0])
+    if (const std::vector<Type> made = inferred(i, def, PlanKernelFacts({whole(in)}, attrs_of(i)));
+        whole(out) != made[0])
       refuse(i, "output 0 is " + whole(out).str() + " in the plan, its op gives " + made[0].str());
     const std::vector<std::int64_t> begin = ints(i, "begin"), step = ints(i, "step"), size = ints(i, "size");
     const Type all = whole(in);

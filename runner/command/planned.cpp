@@ -54,6 +54,7 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   Selection selection = select_entry(*graph, options.entry, options.fetches);
   if (options.on_selection) options.on_selection(*graph, selection);
   selection.request.fetch_to = options.fetch_to;
+  selection.request.planned_step = options.step;
   selection.request.feeds = parse_feeds(*graph, loaded.feeds);
   add_types(*graph, shapes, selection);
   ClusterOptions cluster = options.cluster;
@@ -109,6 +110,10 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   for (const char* other : {"--tasks", "--invariant", "--jobs", "--threads", "--memory", "--hosts"})
     elsewhere->excludes(app.get_option(other));
   add_shape_option(app, options.shapes);
+  within(app.add_option("--step", options.step,
+                        "Which step to plan, the first being 0: where the last batch of an epoch is smaller than the "
+                        "others, it has a plan of its own"),
+         std::int64_t{0}, kMostSteps);
   const CLI::Option* const takes[] = {app.get_help_ptr(), app.get_option("FILE"), app.get_option("--ops")};
   for (const CLI::Option* option : app.get_options())
     if (std::ranges::find(takes, option) == std::end(takes)) options.of_graphs.push_back(option);

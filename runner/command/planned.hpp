@@ -20,6 +20,7 @@ namespace ferry {
 struct PlanCommandOptions : JobOptions {
   std::string file;
   std::vector<std::string> shapes;  ///< "x=64,784"
+  std::int64_t step = 0;            ///< RunRequest::planned_step
   /// Called with a graph and what of it is to be planned, before planning.
   std::function<void(Graph&, const Selection&)> on_selection = {};
   std::function<void(const PassReport&)> on_pass = {};  ///< as SessionOptions::on_pass

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "graph/needed.hpp"
 
 namespace ferry {
 namespace {
@@ -131,29 +132,17 @@ void name_fetches(Plan& plan, const std::vector<std::string>& names) {
 }
 
 std::vector<bool> needed_ops(const Graph& graph, const Selection& selection) {
-  std::vector<bool> needed(graph.size(), false);
-  for (const Value& value : selection.request.fetches) needed[graph.producer(value.id())] = true;
-  for (const Value& value : selection.request.targets) needed[graph.producer(value.id())] = true;
-  for (OpId id = graph.size(); id-- > 0;) {
-    if (!needed[id]) continue;
-    for (const ValueId input : graph.op(id).inputs()) needed[graph.producer(input)] = true;
-    for (const OpId earlier : graph.op(id).after()) needed[earlier] = true;
-  }
-  return needed;
+  std::vector<ValueId> values;
+  for (const Value& value : selection.request.fetches) values.push_back(value.id());
+  for (const Value& value : selection.request.targets) values.push_back(value.id());
+  return needed_ops(graph, values, {});
 }
 
-DataSize data_of(const Graph& graph, const Selection& selection) {
-  const std::vector<bool> needed = needed_ops(graph, selection);
-  DataSize size;
-  for (OpId id = 0; id < graph.size(); ++id) {
-    const Op op = graph.op(id);
-    const bool streams = op.def().name == "BatchFile";
-    if (!needed[id] || (!streams && op.def().name != "Batch")) continue;
-    const std::int64_t batch = op.attrs().get<std::int64_t>("batch");
-    const std::int64_t rows = (streams ? op.attrs().get<Shape>("shape") : graph.type(op.inputs()[0]).shape)[0].size();
-    size = {std::max(size.batch, batch), std::max(size.steps, batch > 0 ? rows / batch : 0)};
-  }
-  return size;
+std::optional<Batches> data_of(const Graph& graph, const Selection& selection) {
+  std::optional<Batches> longest;
+  for (const Batches& batches : batches_of(graph, needed_ops(graph, selection)))
+    if (!longest || batches.steps() > longest->steps()) longest = batches;
+  return longest;
 }
 
 std::vector<std::string> data_files(const Graph& graph) {

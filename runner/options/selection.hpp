@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "executor/session/session.hpp"
 #include "graph/graph.hpp"
+#include "graph/types/batches.hpp"
 
 namespace ferry {
 
@@ -32,12 +34,9 @@ void name_fetches(Plan& plan, const std::vector<std::string>& names);
 /// For each op of the graph, whether the selection needs it.
 [[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, const Selection& selection);
 
-/// The sizes of a selection's data according to its Batch and BatchFile ops: the largest of each; 0 if it has none.
-struct DataSize {
-  std::int64_t batch = 0;  ///< rows of a step
-  std::int64_t steps = 0;  ///< of an epoch
-};
-[[nodiscard]] DataSize data_of(const Graph& graph, const Selection& selection);
+/// The batches in which a selection reads its data: of several those with the most steps in an epoch; none if it reads
+/// none.
+[[nodiscard]] std::optional<Batches> data_of(const Graph& graph, const Selection& selection);
 
 /// The files that the graph's data ops read, bodies of loops and branches included, as paths below the data folder.
 [[nodiscard]] std::vector<std::string> data_files(const Graph& graph);

@@ -30,10 +30,12 @@ std::string number_text(const char* format, double value) {
   return text;
 }
 
-/// "41,230 samples/s", or "12.5 steps/s", "31.0 s/step" if the samples are not known; `rate` is in steps per second.
-std::string speed(double rate, std::int64_t samples_per_step) {
-  if (samples_per_step == 0) return rate < 1 && rate > 0 ? readable(1 / rate) + " s/step" : readable(rate) + " steps/s";
-  return readable(rate * static_cast<double>(samples_per_step)) + " samples/s";
+/// "41,230 samples/s", or "12.5 steps/s", "31.0 s/step" if the samples are not known, of the steps from `from` to `to`.
+std::string speed(const RunLength& run, std::int64_t from, std::int64_t to, double seconds) {
+  if (run.samples)
+    return readable(static_cast<double>(run.samples->before(to) - run.samples->before(from)) / seconds) + " samples/s";
+  const double rate = static_cast<double>(to - from) / seconds;
+  return rate < 1 && rate > 0 ? readable(1 / rate) + " s/step" : readable(rate) + " steps/s";
 }
 
 /// "step 20/100: loss = 0.5, 41,230 samples/s", where `rate` is what comes last, or empty.
@@ -72,7 +74,7 @@ std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double 
   for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + number_text("%.4g", value) + " ";
   if (seconds > 0 && done > run_.before) {
     const double rate = static_cast<double>(done - run_.before) / seconds;
-    text += " " + speed(rate, run_.samples_per_step);
+    text += " " + speed(run_, run_.before, done, seconds);
     if (done < run_.steps) text += "  " + readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left";
   }
   const auto room = static_cast<std::size_t>(std::max(columns_ - 1, 1));
@@ -86,27 +88,26 @@ std::string ProgressBar::bar(std::int64_t done) const {
   return "[" + std::string(filled, '#') + std::string(kBarCells - filled, '-') + "]";
 }
 
-void MeanMetrics::add(const Metrics& metrics) {
-  if (steps_++ == 0) {
-    sums_ = metrics;
-    return;
-  }
-  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].second += metrics[i].second;
+void MeanMetrics::add(const Metrics& metrics, double weight) {
+  if (sums_.empty())
+    for (const auto& metric : metrics) sums_.emplace_back(metric.first, 0);
+  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].second += weight * metrics[i].second;
+  weights_ += weight;
 }
 
 Metrics MeanMetrics::take() {
-  for (auto& [name, sum] : sums_) sum /= static_cast<double>(std::max<std::int64_t>(steps_, 1));
-  steps_ = 0;
+  for (auto& metric : sums_) metric.second /= weights_;
+  weights_ = 0;
   return std::exchange(sums_, {});
 }
 
 std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
-  means_.add(metrics);
+  means_.add(metrics, run_.weight(done - 1));
   if (done % every_ != 0 && done != run_.steps) return "";
   const TimePoint now = clock_->now();
   const double seconds = seconds_of(now - begin_);
   std::string rate;
-  if (seconds > 0) rate = speed(static_cast<double>(done - printed_) / seconds, run_.samples_per_step);
+  if (seconds > 0) rate = speed(run_, printed_, done, seconds);
   begin_ = now;
   printed_ = done;
   return step_line(done, run_, means_.take(), rate);
@@ -114,12 +115,12 @@ std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
 
 std::string TimedLines::line(std::int64_t done, const Metrics& metrics) {
   const TimePoint now = clock_->now();
-  const double rate = static_cast<double>(done - printed_) / seconds_of(now - begin_);
+  const double seconds = seconds_of(now - begin_);
+  const std::string rate = speed(run_, printed_, done, seconds);
+  const double left = seconds * static_cast<double>(run_.steps - done) / static_cast<double>(done - printed_);
   begin_ = now;
   printed_ = done;
-  return step_line(done, run_, metrics,
-                   speed(rate, run_.samples_per_step) + ", " +
-                       readable_seconds(static_cast<double>(run_.steps - done) / rate) + " left");
+  return step_line(done, run_, metrics, rate + ", " + readable_seconds(left) + " left");
 }
 
 std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetched) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/system/clock.hpp"
+#include "graph/types/batches.hpp"
 #include "graph/types/tensor.hpp"
 #include "runner/files/metrics.hpp"
 
@@ -19,9 +21,15 @@ namespace ferry {
 
 /// How long a run is.
 struct RunLength {
-  std::int64_t steps = 1;             ///< in the whole run
-  std::int64_t before = 0;            ///< how many of them an earlier run has done
-  std::int64_t samples_per_step = 0;  ///< 0: steps/s are shown instead
+  std::int64_t steps = 1;               ///< in the whole run
+  std::int64_t before = 0;              ///< how many of them an earlier run has done
+  std::optional<Batches> samples = {};  ///< none: steps/s are shown instead of samples/s
+
+  /// What counts in a mean for that step (the first is 0): 1, and less for a batch that is smaller than the others.
+  [[nodiscard]] double weight(std::int64_t step) const {
+    if (!samples) return 1;
+    return static_cast<double>(samples->at(step).count) / static_cast<double>(samples->size);
+  }
 };
 
 /// "412/938 [########----------] loss 0.312  accuracy 0.91  41,230 samples/s  3 s left". Used from one thread.
@@ -51,14 +59,14 @@ class ProgressBar {
 /// Means of metrics over steps.
 class MeanMetrics {
  public:
-  /// Adds the metrics of one more step. The names must be the same in each step.
-  void add(const Metrics& metrics);
+  /// Adds the metrics of one more step, with a weight above 0. The names must be the same in each step.
+  void add(const Metrics& metrics, double weight);
   /// The means over the steps added since the last call; resets them.
   [[nodiscard]] Metrics take();
 
  private:
   Metrics sums_;
-  std::int64_t steps_ = 0;
+  double weights_ = 0;
 };
 
 /// "step 50/1500: loss = 0.312 accuracy = 0.91, 41,230 samples/s" after every `every` steps and the last one: means

@@ -92,11 +92,11 @@ class Run {
 
   [[nodiscard]] std::int64_t total_steps() const {
     if (options_.epochs == 0) return std::max<std::int64_t>(options_.steps, 1);
-    if (data_.steps == 0)
+    if (!data_)
       throw Error(Code::usage, "--epochs: the entry '" + escaped(selection_.entry) +
                                    "' reads no data in batches, so it has no epochs")
           .hint("--steps N");
-    return options_.epochs * data_.steps;
+    return options_.epochs * data_->steps();
   }
 
   void tune(Session& session) {
@@ -113,9 +113,18 @@ class Run {
   }
 
   void add_plans(Session& session, RunReport& report) const {
+    add_plan(session, selection_, report);
+    if (eval_) add_plan(session, *eval_, report);  // the last one, as of what the stats are
+  }
+
+  void add_plan(Session& session, const Selection& selection, RunReport& report) const {
     const OpSet& ops = options_.ops ? options_.ops->ops : default_ops();
-    report.add_plan(selection_.entry, session.plan(selection_.request).plan, ops);
-    if (eval_) report.add_plan(eval_->entry, session.plan(eval_->request).plan, ops);
+    if (const std::optional<Batches> data = data_of(graph_, selection); data && data->uneven()) {
+      RunRequest last = selection.request;
+      last.planned_step = data->steps() - 1;
+      report.add_plan(selection.entry, session.plan(last).plan, ops);
+    }
+    report.add_plan(selection.entry, session.plan(selection.request).plan, ops);
   }
 
   void tell_beginning(const Checkpoints& checkpoints) const {
@@ -137,8 +146,7 @@ class Run {
     StepReport::Options told = step_report_options(options_.print_every, total_);
     told.metrics = metrics_.empty() ? nullptr : &metrics_;
     told.entry = selection_.entry;
-    StepReport report(selection_.names, {.steps = total_, .before = done, .samples_per_step = data_.batch}, told,
-                      system_clock());
+    StepReport report(selection_.names, {.steps = total_, .before = done, .samples = data_}, told, system_clock());
     if (has_fetches() && (total_ > 1 || options_.print_every > 0 || !metrics_.empty()))
       selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
     std::vector<Tensor> fetched;
@@ -159,7 +167,10 @@ class Run {
   }
 
   /// How many steps the eval entry takes to go over its data once.
-  [[nodiscard]] std::int64_t eval_steps() const { return std::max<std::int64_t>(data_of(graph_, *eval_).steps, 1); }
+  [[nodiscard]] std::int64_t eval_steps() const {
+    const std::optional<Batches> data = data_of(graph_, *eval_);
+    return data ? data->steps() : 1;
+  }
 
   /// Whether the earlier run, which this one resumes, ended after `done` steps without the evaluation that is due then.
   [[nodiscard]] bool eval_missing(const Checkpoints& checkpoints, std::int64_t done) const {
@@ -168,12 +179,13 @@ class Run {
     return checkpoints.steps_of(eval_->request) / eval_steps() < done / options_.eval_every + (last ? 1 : 0);
   }
 
-  /// Runs the eval entry once over its data, and prints its scalars, averaged over the steps.
+  /// Runs the eval entry once over its data, and prints its scalars, averaged over the rows.
   void evaluate(Session& session, std::int64_t step) {
     MeanMetrics means;
     eval_->request.steps = eval_steps();
-    eval_->request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
-      means.add(metrics_of(eval_->names, fetched));
+    const RunLength epoch{.steps = eval_->request.steps, .samples = data_of(graph_, *eval_)};
+    eval_->request.on_step = [&](std::int64_t i, std::span<const Tensor> fetched) {
+      means.add(metrics_of(eval_->names, fetched), epoch.weight(i));
     };
     static_cast<void>(session.run(eval_->request));
     if (!has_fetches()) return;
@@ -207,7 +219,7 @@ class Run {
   const RunOptions& options_;
   const Cluster* cluster_ = nullptr;  // once it runs
   Selection selection_;
-  DataSize data_;
+  std::optional<Batches> data_;  // none: the entry reads none in batches
   std::int64_t total_;
   std::optional<Selection> eval_;
   MetricsSinks metrics_;

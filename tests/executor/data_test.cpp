@@ -7,6 +7,7 @@
 
 #include "base/files/npy.hpp"
 #include "executor/session/session.hpp"
+#include "ops/array/reshape.hpp"
 #include "ops/data/data.hpp"
 #include "ops/image/augment.hpp"
 #include "ops/math/math.hpp"
@@ -94,6 +95,19 @@ TEST_CASE("a file of 256 MB is read in a few MB") {
   request.steps = kRows / kBatch;
   CHECK(session.run(request)[0].number(0) == 0);
   CHECK(peak_bytes() - before < std::int64_t{48} << 20);
+}
+
+TEST_CASE("what cannot do with the smaller batch of an epoch is refused before the first step") {
+  Graph g;
+  const Value rows = batch(Values{g.constant(counting({10, 4}))}, 4)[0];
+  const Value square = reshape(rows, {4, 2, 2});
+  Session session(g, tasks(2));
+  const Error error = test::error_of([&] { static_cast<void>(session.run({sum(square)})); });
+  CHECK(error.code() == Code::plan);
+  for (const char* part :
+       {"the elements of [2,4] do not fit [4,2,2]", "data_test.cpp", "where 4_of_10 leaves 2 rows", "Rest::drop"})
+    CHECK(test::says(error, part));
+  CHECK(session.run({sum(rows)}).size() == 1);
 }
 
 TEST_CASE("a file that is cut while it is read is named, with the op and the line") {

@@ -65,7 +65,8 @@ void build(Network& made, std::uint64_t seed) {
   Value x, wanted;
   {
     const Scope here = on_stage(0);
-    const Value data = g.constant(numbers(dice, {3 * rows, widths[0]}));
+    const std::int64_t last = microbatches * dice.below(rows / microbatches);  // 0: all batches are whole
+    const Value data = g.constant(numbers(dice, {dice.one_in(2) ? 3 * rows : rows + last, widths[0]}));
     x = batch({data}, rows, {.shuffle = dice.one_in(2)})[0];
   }
   for (int s = 0; s < stages; ++s) {

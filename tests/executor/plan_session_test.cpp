@@ -1,6 +1,7 @@
 #include "executor/session/plan_session.hpp"
 #include "base/error.hpp"
 #include "ops/control/state.hpp"
+#include "ops/data/data.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
@@ -71,6 +72,28 @@ TEST_CASE("steps run inside, and tell") {
   });
   CHECK(first == std::vector<double>{0, 3, 6});
   CHECK(last[0].number(0) == 6);
+}
+
+TEST_CASE("a plan for whole batches is not run for the smaller one of an epoch, nor the other way round") {
+  Graph g;
+  const auto all = g.on(g.mesh("dp"));
+  const Value rows = batch({g.constant(Tensor::of<float>({5}, {1, 2, 3, 4, 5}))}, 2, {.shuffle = false})[0];
+  const RunRequest request{.fetches = {sum(rows.laid({split(0)}))}};
+  const auto plan_of_step = [&](std::int64_t step) {
+    Session session(g, tasks(2));
+    RunRequest one = request;
+    one.planned_step = step;
+    return session.plan(one).plan;
+  };
+  PlanSession session(plan_of_step(0), tasks(2));
+  CHECK(session.run({})[0].number(0) == 3);
+  const Error error = test::error_of([&] { session.run({}, 2); });
+  CHECK(error.code() == Code::usage);
+  CHECK(test::says(error, "step 2 takes a batch of 1 rows from 'batch', and the plan is for steps that take 2"));
+  CHECK(test::says(error, "or at most 1 step"));
+  CHECK(session.run({})[0].number(0) == 7);
+  PlanSession last(plan_of_step(2), tasks(2));
+  CHECK(test::says(test::error_of([&] { last.run({}); }), "step 0 takes a batch of 2 rows"));
 }
 
 TEST_CASE("a job of another size than the plan's is refused") {

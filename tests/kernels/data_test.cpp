@@ -139,27 +139,31 @@ TEST_CASE("the rows of a LibSVM file have one number of places") {
   refused(3, 3, 9, "rows.txt:1:7: the index 9 is not below 9");
 }
 
-TEST_CASE("batches take every row once an epoch") {
-  Graph g;
-  const Values rows = batch(Values{g.constant(counting({10, 2})), g.constant(counting({10}))}, 3);
-  test::Evaluator evaluator(g);
-  std::set<std::string> orders;
-  for (int epoch = 0; epoch < 3; ++epoch) {
-    std::set<std::int64_t> seen;
-    std::string order;
-    for (int step = 0; step < 3; ++step) {
-      const auto got = evaluator.run(rows);
-      REQUIRE(got[0].sizes() == std::vector<std::int64_t>{3, 2});
-      for (std::int64_t r = 0; r < 3; ++r) {
-        CHECK(got[0].integer(2 * r) == 2 * got[1].integer(r));
-        seen.insert(got[1].integer(r));
+TEST_CASE("batches take every row once an epoch, or leave out the rest") {
+  for (const Rest rest : {Rest::keep, Rest::drop}) {
+    Graph g;
+    const Values rows = batch(Values{g.constant(counting({10, 2})), g.constant(counting({10}))}, 3, {.rest = rest});
+    CHECK(rows[0].shape().str() == (rest == Rest::keep ? "[3_of_10,2]" : "[3,2]"));
+    test::Evaluator evaluator(g);
+    std::set<std::string> orders;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      std::set<std::int64_t> seen;
+      std::string order;
+      for (int step = 0; step < (rest == Rest::keep ? 4 : 3); ++step) {
+        const auto got = evaluator.run(rows);
+        const std::int64_t size = step == 3 ? 1 : 3;
+        REQUIRE(got[0].sizes() == std::vector<std::int64_t>{size, 2});
+        for (std::int64_t r = 0; r < size; ++r) {
+          CHECK(got[0].integer(2 * r) == 2 * got[1].integer(r));
+          seen.insert(got[1].integer(r));
+        }
+        order += got[1].str();
       }
-      order += got[1].str();
+      CHECK(seen.size() == (rest == Rest::keep ? 10 : 9));
+      orders.insert(order);
     }
-    CHECK(seen.size() == 9);
-    orders.insert(order);
+    CHECK(orders.size() == 3);
   }
-  CHECK(orders.size() == 3);
 }
 
 /// Writes files of 23 rows in all formats (raw rows also as a folder of two files), and gives the ops that read them.
@@ -345,9 +349,9 @@ TEST_CASE("batches go on from a restored step, and in order without shuffling") 
   const Value next = batch(Values{g.constant(counting({10}))}, 3, {.shuffle = false})[0];
   test::Evaluator evaluator(g);
   Tensor last;
-  for (int step = 0; step < 5; ++step) last = evaluator.run({row})[0];
+  for (int step = 0; step < 6; ++step) last = evaluator.run({row})[0];
   test::Evaluator later(g);
-  later.step = 4;
+  later.step = 5;  // the second of the second epoch
   const auto restored = later.run({row, next});
   CHECK(restored[0].same_bits(last));
   CHECK(restored[1].str() == "[3 4 5]");

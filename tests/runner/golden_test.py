@@ -19,6 +19,7 @@ UPDATE = "--update" in sys.argv
 FOLDER = Path(__file__).resolve().parent / "golden"
 PARALLEL = str(FOLDER / "data_parallel.pbtxt")
 ENTRIES = str(FOLDER / "entries.pbtxt")
+UNEVEN = str(FOLDER / "uneven.pbtxt")
 JOINED = str(FOLDER / "joined.pbtxt")
 SECONDS = 60
 
@@ -33,6 +34,9 @@ COMMANDS = {
     "data_parallel_show": ["show", PARALLEL],
     "data_parallel_explain": ["explain", PARALLEL, "--tasks", "2"],
     "data_parallel_check": ["check", PARALLEL, "--tasks", "2"],
+    "uneven_plan": ["plan", UNEVEN, "--tasks", "2", "--threads", "1"],
+    "uneven_plan_last": ["plan", UNEVEN, "--tasks", "2", "--threads", "1", "--step", "2"],
+    "uneven_check": ["check", UNEVEN, "--tasks", "2"],
     "entries_explain": ["explain", ENTRIES, "classes"],
     "entries_explain_fetch": ["explain", ENTRIES, "labels", "--entry", "predict"],
     "entries_explain_neither": ["explain", ENTRIES, "twice"],

@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 TEST_CASE("the bar shows metrics, samples a second and the time left") {
   test::ManualClock clock;
   std::string shown;
-  ProgressBar bar({.steps = 100, .samples_per_step = 50}, 120, clock, [&](std::string_view text) { shown = text; });
+  ProgressBar bar({.steps = 100, .samples = Batches{.rows = 50, .size = 50}}, 120, clock,
+                  [&](std::string_view text) { shown = text; });
   clock.advance(milliseconds(2000));
   bar.update(25, {{"loss", 0.5}});
   CHECK(shown == "\r\x1b[K25/100 [#####---------------] loss 0.5  625 samples/s  6 s left");
@@ -46,7 +47,7 @@ TEST_CASE("a step of several seconds is told in seconds") {
 
 TEST_CASE("where no terminal is, a line comes every few seconds") {
   test::ManualClock clock;
-  TimedLines lines({.steps = 100, .samples_per_step = 10}, clock);
+  TimedLines lines({.steps = 100, .samples = Batches{.rows = 10, .size = 10}}, clock);
   clock.advance(milliseconds(4900));
   CHECK_FALSE(lines.due(40));
   clock.advance(milliseconds(100));
@@ -91,7 +92,7 @@ TEST_CASE("the first scalar that is not finite is told of, once") {
 
 TEST_CASE("a line says what the steps since the one before were like") {
   test::ManualClock clock;
-  StepLines lines({.steps = 5, .samples_per_step = 100}, 2, clock);
+  StepLines lines({.steps = 5, .samples = Batches{.rows = 100, .size = 100}}, 2, clock);
   clock.advance(milliseconds(500));
   CHECK(lines.update(1, {{"loss", 4}, {"accuracy", 0.5}}) == "");
   clock.advance(milliseconds(500));

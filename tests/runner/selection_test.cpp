@@ -94,17 +94,14 @@ TEST_CASE("an entry's data gives the length of an epoch") {
   const Value rows = read_npy(g, "x.npy", DType::float32, {100, 4});
   const Values now = batch(Values{rows}, 30);
   g.fetch("train", "x", now[0]);
-  const DataSize size = data_of(g, select_entry(g, "", {}));
-  CHECK(size.batch == 30);
-  CHECK(size.steps == 3);
+  CHECK(data_of(g, select_entry(g, "", {})) == Batches{.rows = 100, .size = 30, .keep = true});
   Graph streamed;
   streamed.fetch("run", "rows",
-                 batch(Values{read_npy(streamed, "x.npy", DType::float32, {100, 2})}, 30, {.stream_from = 1})[0]);
-  const DataSize ahead = data_of(streamed, select_entry(streamed, "", {}));
-  CHECK(ahead.batch == 30);
-  CHECK(ahead.steps == 3);
+                 batch(Values{read_npy(streamed, "x.npy", DType::float32, {100, 2})}, 30,
+                       {.rest = Rest::drop, .stream_from = 1})[0]);
+  CHECK(data_of(streamed, select_entry(streamed, "", {})) == Batches{.rows = 100, .size = 30, .keep = false});
   Fixture f;
-  CHECK(data_of(f.g, select_entry(f.g, "", {})).steps == 0);
+  CHECK(!data_of(f.g, select_entry(f.g, "", {})));
 }
 
 }  // namespace

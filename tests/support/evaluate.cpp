@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/files/bytes.hpp"
+#include "graph/graph_facts.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/op/infer.hpp"
 #include "tests/support/threads.hpp"
@@ -25,7 +26,8 @@ std::vector<Tensor> inputs_of(const Op& op, const std::vector<Tensor>& values) {
 /// The op's facts at the sizes of this run; a bounded dim stays bounded.
 class ActualFacts final : public OpFacts {
  public:
-  ActualFacts(const Op& op, const Graph& graph, std::span<const Tensor> inputs) : inputs_(inputs), attrs_(op.attrs()) {
+  ActualFacts(const Op& op, const Attrs& attrs, const Graph& graph, std::span<const Tensor> inputs)
+      : inputs_(inputs), attrs_(attrs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       types_.push_back(inputs[i].type());
       if (!graph.type(op.inputs()[i]).shape.bounded()) continue;
@@ -161,7 +163,11 @@ void Evaluator::run_op(const Op& op, Frame& frame) {
 
 void Evaluator::run_kernel(const Op& op, Frame& frame) {
   const std::vector<Tensor> inputs = inputs_of(op, frame.values);
-  const ActualFacts facts(op, frame.graph, inputs);
+  Attrs attrs = op.attrs();
+  if (op.def().batches != nullptr)
+    if (const Batches batches = op.def().batches(GraphFacts(op)); batches.uneven())
+      attrs.set("rows", batches.at(step).count);
+  const ActualFacts facts(op, attrs, frame.graph, inputs);
   const std::vector<Type> types = infer_types(op.def(), facts);
   if (op.def().is(kView)) {
     frame.values[op.output(0)] = view(inputs[0], types[0]);
@@ -173,8 +179,7 @@ void Evaluator::run_kernel(const Op& op, Frame& frame) {
   Operands in, out;
   for (const Tensor& input : inputs) in.add(input, false);
   for (const Type& type : types) out.add(aligned(type), type.shape.bounded());
-  const KernelSetup setup{op.name(),      op.attrs(),           facts.types(), types,
-                          options_.files, options_.data_folder, options_.seed};
+  const KernelSetup setup{op.name(), attrs, facts.types(), types, options_.files, options_.data_folder, options_.seed};
   const BoundKernel bound = bind(*options_.kernels, *kernel, setup);
   std::vector<std::byte> scratch(static_cast<std::size_t>(scratch_of(*kernel, setup)));
   const std::vector<Array> in_arrays = in.arrays();

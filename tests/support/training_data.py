@@ -4,7 +4,7 @@ import struct
 
 from npy import write_npy
 
-ROWS, SIZE, CLASSES = 1024, 8, 10
+ROWS, SIZE, CLASSES = 1021, 8, 10
 
 
 def write_training_data(folder):

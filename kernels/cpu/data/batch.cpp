@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.hpp"
 #include "base/system/output.hpp"
 #include "base/text.hpp"
 #include "graph/types/tensor.hpp"
@@ -17,11 +18,14 @@
 namespace ferry::cpu {
 namespace {
 
-/// The order of an epoch's rows, drawn when the epoch begins.
-class Batches final : public KernelState {
+/// The rows that each step takes, in an order that is drawn when an epoch begins.
+class RowsOfSteps final : public KernelState {
  public:
-  Batches(std::uint64_t key, std::int64_t rows, std::int64_t batch, bool shuffle)
-      : key_(key), batch_(batch), shuffle_(shuffle), order_(static_cast<std::size_t>(shuffle ? rows : 0)) {}
+  RowsOfSteps(const KernelSetup& setup, std::int64_t rows)
+      : key_(epoch_key(setup)),
+        batches_(setup, rows),
+        shuffle_(setup.attrs.get<bool>("shuffle")),
+        order_(static_cast<std::size_t>(shuffle_ ? rows : 0)) {}
 
   /// The row of the data from which row `row` of this step's whole batch comes. Call begin_step() first.
   [[nodiscard]] std::int64_t source(std::int64_t row) const {
@@ -29,8 +33,8 @@ class Batches final : public KernelState {
     return shuffle_ ? order_[static_cast<std::size_t>(at)] : at;
   }
 
-  void begin_step(std::int64_t step, std::int64_t rows) {
-    const EpochPlace place = epoch_place(step, rows, batch_);
+  void begin_step(std::int64_t step) {
+    const Batches::Place place = batches_.at(step);
     first_ = place.first;
     if (!shuffle_ || place.epoch == epoch_) return;
     draw_order({key_, static_cast<std::uint64_t>(place.epoch)}, order_);
@@ -39,7 +43,7 @@ class Batches final : public KernelState {
 
  private:
   std::uint64_t key_;
-  std::int64_t batch_;
+  PlannedBatches batches_;
   bool shuffle_;
   std::int64_t first_ = 0;
   std::int64_t epoch_ = -1;
@@ -47,8 +51,8 @@ class Batches final : public KernelState {
 };
 
 void batch(KernelRun& run) {
-  auto& batches = static_cast<Batches&>(*run.state);
-  batches.begin_step(run.step, run.inputs[0].sizes[0]);
+  auto& rows = static_cast<RowsOfSteps&>(*run.state);
+  rows.begin_step(run.step);
   for (std::size_t i = 0; i < run.inputs.size(); ++i) {
     const Array& input = run.inputs[i];
     const Array& output = run.outputs[i];
@@ -57,15 +61,14 @@ void batch(KernelRun& run) {
     if (row_bytes == 0) continue;
     for_chunks(run.parallel, output.sizes[0], grain_of(row_bytes / 8), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row)
-        std::memcpy(output.data + row * row_bytes, input.data + batches.source(output.begin[0] + row) * row_bytes,
+        std::memcpy(output.data + row * row_bytes, input.data + rows.source(output.begin[0] + row) * row_bytes,
                     static_cast<std::size_t>(row_bytes));
     });
   }
 }
 
 std::unique_ptr<KernelState> prepare_batch(const KernelSetup& setup) {
-  return std::make_unique<Batches>(epoch_key(setup), setup.inputs[0].shape[0].size(),
-                                   setup.attrs.get<std::int64_t>("batch"), setup.attrs.get<bool>("shuffle"));
+  return std::make_unique<RowsOfSteps>(setup, setup.inputs[0].shape[0].size());
 }
 
 // ---- Print ----
@@ -101,6 +104,12 @@ constexpr Kernel kKernels[] = {
 };
 
 }  // namespace
+
+Batches::Place PlannedBatches::at(std::int64_t step) const {
+  const Batches::Place place = all_.at(step);
+  FERRY_ASSERT(place.count == rows_, "a step whose batch has another size than those of its plan");
+  return place;
+}
 
 std::span<const Kernel> batch_kernels() {
   return kKernels;

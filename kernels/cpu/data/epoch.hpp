@@ -1,23 +1,40 @@
-// Which rows of an array a step takes.
+// What ops that give the rows of a step have in common.
 #pragma once
 
 #include <cstdint>
 
 #include "base/hash.hpp"
+#include "graph/types/batches.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
 
-/// A step takes the rows from `first` on, in the order of its epoch.
-struct EpochPlace {
-  std::int64_t epoch = 0, first = 0;
-};
+/// The batches of one plan, which are all whole, or all those that end an epoch with fewer rows.
+class PlannedBatches {
+ public:
+  PlannedBatches(const KernelSetup& setup, std::int64_t rows)
+      : all_{.rows = rows, .size = setup.attrs.get<std::int64_t>("batch"), .keep = setup.attrs.has("rest")},
+        rows_(setup.attrs.get_or<std::int64_t>("rows", all_.size)) {}
 
-/// Computed from the step alone, so that a restored session continues with the right rows.
-[[nodiscard]] constexpr EpochPlace epoch_place(std::int64_t step, std::int64_t rows, std::int64_t batch) {
-  const std::int64_t steps = rows / batch;
-  return {step / steps, step % steps * batch};
-}
+  /// Whether they are the smaller ones.
+  [[nodiscard]] bool smaller() const { return rows_ != all_.size; }
+  /// Where the rows of a step are. Precondition: its batch has the size of the plan's.
+  [[nodiscard]] Batches::Place at(std::int64_t step) const;
+  /// The number of the step among those of the plan, and the step of that number.
+  [[nodiscard]] std::int64_t number_of(std::int64_t step) const {
+    if (!all_.uneven()) return step;
+    return smaller() ? step / all_.steps() : step - step / all_.steps();
+  }
+  [[nodiscard]] std::int64_t step_of(std::int64_t number) const {
+    if (!all_.uneven()) return number;
+    const std::int64_t others = all_.steps() - 1;
+    return smaller() ? number * all_.steps() + others : number + number / others;
+  }
+
+ private:
+  Batches all_;
+  std::int64_t rows_;  ///< of each batch
+};
 
 /// The random key from which the order of an epoch is drawn (draw_order, with the epoch as time). It is the same for
 /// all ops of one seed, so that arrays that are batched by several ops (Batch, BatchFile) get the same rows.

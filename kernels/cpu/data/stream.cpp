@@ -51,9 +51,9 @@ class StreamedRows final : public KernelState {
  public:
   StreamedRows(const KernelSetup& setup, ArrayDeclared declared)
       : file_(open(setup, std::move(declared))),
-        batch_(setup.attrs.get<std::int64_t>("batch")),
+        batches_(setup, file_->rows()),
         shuffle_(setup.attrs.get<bool>("shuffle")),
-        ahead_(static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
+        ahead_(batches_.smaller() ? 1 : static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
         orders_(epoch_key(setup), file_->rows()) {}
 
   /// Rows [first, first + count) of the batch of a step. `first` and `count` must be the same in every call.
@@ -61,10 +61,12 @@ class StreamedRows final : public KernelState {
     if (!blocks_) {
       first_ = first;
       count_ = count;
-      blocks_.emplace(static_cast<std::size_t>(count) * file_->row_bytes(), ahead_, std::min(kReaders, ahead_),
-                      [this](std::int64_t which, std::span<std::byte> block) { read(which, block.data()); });
+      blocks_.emplace(
+          static_cast<std::size_t>(count) * file_->row_bytes(), ahead_, std::min(kReaders, ahead_),
+          [this](std::int64_t number, std::span<std::byte> block) { read(batches_.step_of(number), block.data()); });
     }
-    return blocks_->take(step);
+    static_cast<void>(batches_.at(step));
+    return blocks_->take(batches_.number_of(step));
   }
 
  private:
@@ -75,7 +77,7 @@ class StreamedRows final : public KernelState {
   }
 
   void read(std::int64_t step, std::byte* target) {
-    const EpochPlace place = epoch_place(step, file_->rows(), batch_);
+    const Batches::Place place = batches_.at(step);
     const std::int64_t first = place.first + first_;
     if (!shuffle_) return file_->read(first, count_, target);
     const Orders::Order order = orders_.of(place.epoch);
@@ -84,9 +86,9 @@ class StreamedRows final : public KernelState {
   }
 
   std::unique_ptr<RowFile> file_;
-  std::int64_t batch_;
+  PlannedBatches batches_;
   bool shuffle_;
-  int ahead_;
+  int ahead_;  // of batches that end an epoch one: the next is far
   Orders orders_;
   std::int64_t first_ = 0, count_ = 0;  // of this task's part of a batch
   std::optional<Prefetcher> blocks_;    // the last member: its threads use the others

@@ -1,0 +1,19 @@
+// Which ops of a graph are needed for what is wanted of it, and which batches of data they read.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "graph/types/batches.hpp"
+
+namespace ferry {
+
+/// For each op of the graph, whether it must run to give the values and to run the ops.
+[[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, std::span<const ValueId> values,
+                                           std::span<const OpId> ops);
+
+/// The batches that those ops and the bodies of their loops and branches give, each once.
+[[nodiscard]] std::vector<Batches> batches_of(const Graph& graph, const std::vector<bool>& needed);
+
+}  // namespace ferry
