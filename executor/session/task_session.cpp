@@ -106,12 +106,13 @@ std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& reque
 
 void TaskSession::plan_ahead(const Graph& graph, const Agreed& agreed) {
   static_cast<void>(plans_.of(graph, agreed));
-  if (agreed.uneven.empty() || !planned_ahead_.insert(agreed.key).second) return;
+  if (agreed.uneven.empty() || planned_ahead_.contains(agreed.key)) return;
   std::int64_t step = next_step_[agreed.request];
   for (int change = 0; change < kChangesAhead; ++change) {
     static_cast<void>(plans_.of(graph, agreed.at(step)));
     step = agreed.next_change(step, kLastStep);
   }
+  planned_ahead_.insert(agreed.key);
 }
 
 /// Runs the part of the entry "init" that sets variables which this run reads and which have no value.

@@ -102,11 +102,13 @@ TEST_CASE("what cannot do with the smaller batch of an epoch is refused before t
   const Value rows = batch(Values{g.constant(counting({10, 4}))}, 4)[0];
   const Value square = reshape(rows, {4, 2, 2});
   Session session(g, tasks(2));
-  const Error error = test::error_of([&] { static_cast<void>(session.run({sum(square)})); });
-  CHECK(error.code() == Code::plan);
-  for (const char* part :
-       {"the elements of [2,4] do not fit [4,2,2]", "data_test.cpp", "where 4_of_10 leaves 2 rows", "Rest::drop"})
-    CHECK(test::says(error, part));
+  for (int times = 0; times < 2; ++times) {
+    const Error error = test::error_of([&] { static_cast<void>(session.run({sum(square)})); });
+    CHECK(error.code() == Code::plan);
+    for (const char* part :
+         {"the elements of [2,4] do not fit [4,2,2]", "data_test.cpp", "where 4_of_10 leaves 2 rows", "Rest::drop"})
+      CHECK(test::says(error, part));
+  }
   CHECK(session.run({sum(rows)}).size() == 1);
 }
 

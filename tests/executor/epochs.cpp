@@ -30,7 +30,7 @@ namespace {
 using namespace ferry;
 
 constexpr std::int64_t kColumns = 3;
-constexpr std::size_t kExact = 2;  // so many fetches; after them comes a mean, of which each task divides its part
+constexpr std::size_t kExact = 3;  // so many fetches; after them comes a mean, of which each task divides its part
 
 struct Epochs {
   Graph graph;
@@ -73,7 +73,13 @@ void build(Epochs& made, test::Dice& dice, const test::TempFolder& folder) {
   const Value weights = g.variable("weights", g.constant(small_integers(dice, {kColumns, 2})));
   const Value made_of_it = matmul(now[0], weights);
   const Value gradient = gradients(sum(made_of_it), Values{weights})[0];
-  made.request.fetches = {sum(square(made_of_it)), gradient, mean(square(made_of_it))};
+  Value beside = now[0];  // or rows of another number, whose epochs end at other steps
+  if (dice.one_in(3)) {
+    const std::int64_t others = 1 + dice.below(20);
+    beside = batch({g.constant(small_integers(dice, {others, 2}))}, 1 + dice.below(others))[0];
+    if (dice.one_in(2)) beside.laid({split(0)});
+  }
+  made.request.fetches = {sum(square(made_of_it)), gradient, sum(beside), mean(square(made_of_it))};
   made.request.targets = {assign(taken, taken + sum(one_hot(now[1], rows), {0})),
                           assign(weights, minimum(maximum(weights - gradient, -3.0), 3.0))};
 }
