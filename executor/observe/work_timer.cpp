@@ -84,13 +84,14 @@ void WorkTimer::add(std::size_t thread, const Instruction& instruction, const Re
 bool WorkTimer::end_step(TimePoint begin, TimePoint end) {
   std::int64_t readings = 0;
   for (Walker& walker : walkers_) readings = std::max(readings, std::exchange(walker.readings, 0));
-  next_ = readings < limit_ ? end + kPause * readings : TimePoint::max();
+  next_ = readings < limit_ ? begin + kPause * readings : TimePoint::max();
   if (readings >= limit_) return false;
+  if (samples_ == 0 && steps_in_sample_ == 0) measured_since_ = begin;
   if (steps_in_sample_++ == 0) sample_begin_ = begin;
   seconds_in_sample_ += seconds(end - begin);
   if (end - sample_begin_ < kSample) return false;
   end_sample();
-  if (end - told_ < kTellEvery) return false;
+  if (end - told_ < tell_interval(end - measured_since_)) return false;
   told_ = end;
   return true;
 }

@@ -35,17 +35,18 @@ class WorkTimer {
   [[nodiscard]] bool reads(std::size_t thread) const { return timed_ && walkers_[thread].readings < limit_; }
   /// `thread` has run the instruction, in a timed step.
   void add(std::size_t thread, const Instruction& instruction, const Reading& before);
-  /// To be called after a timed step; true when there is something new to tell, at most every kTellEvery.
+  /// To be called after a timed step; true when there is something new to tell, at most every tell_interval().
   [[nodiscard]] bool end_step(TimePoint begin, TimePoint end);
   /// `links`: what the task's links carried lately.
   [[nodiscard]] WorkTimes times(std::vector<LinkUse> links = {}) const;
 
  private:
   /// A sample is the mean over at least so long, so that it has its part of what a thread loses to others on its core.
-  static constexpr std::chrono::milliseconds kSample{50};
-  static constexpr std::size_t kKept = 64, kTold = 8;
-  static constexpr std::chrono::milliseconds kTellEvery{500};
-  /// After each instruction that was timed, which took half a microsecond, so long no step is timed.
+  /// It is the period of Linux's quotas: a cgroup that has used up its own stands still until the next one.
+  static constexpr std::chrono::milliseconds kSample{100};
+  static constexpr std::size_t kKept = 32, kTold = 8;
+  /// For each instruction that was timed, which took half a microsecond, no step is timed until so long after the
+  /// step's begin.
   static constexpr std::chrono::microseconds kPause{100};
   /// A step of so many more instructions than the plan has, in loops, is not timed to its end, and no later one at all.
   static constexpr std::int64_t kMostInLoops = 4096;
@@ -102,7 +103,7 @@ class WorkTimer {
   std::int64_t samples_ = 0;
   std::int64_t steps_in_sample_ = 0;
   double seconds_in_sample_ = 0;
-  TimePoint sample_begin_, told_, next_;
+  TimePoint measured_since_, sample_begin_, told_, next_;
   int begun_ = 0;
   bool timed_ = false;
 };

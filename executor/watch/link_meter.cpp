@@ -33,6 +33,7 @@ std::vector<LinkUse> read_links(BlobReader& from) {
 }
 
 void LinkMeter::look(std::span<const LinkCount> counts, TimePoint now) {
+  if (now - before_at_ < kEvery) return;
   links_.clear();
   for (const LinkCount& count : counts) {
     const auto before = std::ranges::find(before_, count.peer, &LinkCount::peer);

@@ -1,6 +1,7 @@
 // LinkMeter: what a task's connections to other hosts carry between two looks.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ void add(const std::vector<LinkUse>& links, BlobWriter& to);
 /// One for a task.
 class LinkMeter {
  public:
+  /// A look that comes sooner after the last one does not count.
+  static constexpr std::chrono::milliseconds kEvery{500};
   /// A connection that carried less between two looks says nothing of what it can do.
   static constexpr double kLeastBytes = 1 << 16;
   /// So many are told, those that were sending for longest.

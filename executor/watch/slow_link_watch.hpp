@@ -13,7 +13,7 @@
 
 namespace ferry {
 
-/// One for a job; to be called by one thread, as often as StragglerWatch::look().
+/// One for a job; to be called by one thread, every LinkMeter::kEvery.
 class SlowLinkWatch {
  public:
   /// A link is warned of when it has been found in so many looks in a row.

@@ -9,11 +9,13 @@ namespace {
 
 using Work = WorkTimes::Work;
 
-constexpr std::int64_t kFewestSamples = 30;
+/// Of all tasks that are compared, and where the difference is not clear.
+constexpr std::int64_t kFewestSamples = 6, kFewestUnclear = 30;
 /// How much longer than elsewhere an op takes that is slow, and where cores are shared.
 constexpr double kSlow = 0.10, kClearlySlow = 0.50;
-/// How many times what it varies by, too.
-constexpr double kDistances = 4;
+/// How many times what it varies by, too; for a clear difference so many standard errors are enough, as what takes
+/// turns with others on its core varies.
+constexpr double kDistances = 4, kErrors = 5;
 /// What it must cost the job, of a step.
 constexpr double kCostOfSlow = 0.03, kCostOfUneven = 0.10;
 /// A thread that gets less of its core shares it.
@@ -36,20 +38,23 @@ struct Excess {
   bool starved = false;
 };
 
-std::optional<Excess> excess_of(const Work& work, const std::vector<const Work*>& elsewhere, bool crowded) {
+std::optional<Excess> excess_of(const Work& work, const std::vector<const Work*>& elsewhere, bool crowded,
+                                bool few_samples) {
   const bool by_cpu = crowded || of_all(elsewhere, core_of) < kWholeCore;
   Spread Work::*const figure = by_cpu ? &Work::cpu : &Work::wall;
-  std::vector<double> medians, distances{(work.*figure).distance}, of_cpu;
+  std::vector<double> medians, distances{(work.*figure).distance}, errors{(work.*figure).error}, of_cpu;
   for (const Work* other : elsewhere) {
     medians.push_back((other->*figure).median);
     distances.push_back((other->*figure).distance);
+    errors.push_back((other->*figure).error);
     of_cpu.push_back(other->cpu.median);
   }
   const Spread usual = spread_of(medians);
   const double more = (work.*figure).median - usual.median;
-  const double varies = std::max(usual.distance, *std::ranges::max_element(distances));
-  if (more <= 0 || more < (by_cpu ? kClearlySlow : kSlow) * usual.median || more < kDistances * varies)
-    return std::nullopt;
+  const bool clear = more >= kClearlySlow * usual.median && more >= kErrors * *std::ranges::max_element(errors);
+  const bool steady = !few_samples && more >= (by_cpu ? kClearlySlow : kSlow) * usual.median &&
+                      more >= kDistances * *std::ranges::max_element(distances);
+  if (more <= 0 || more < kDistances * usual.distance || !(clear || steady)) return std::nullopt;
   const bool starved = work.cpu.median - median_of(std::move(of_cpu)) < more / 2;
   return Excess{&work, more * work.runs, more / usual.median, starved};
 }
@@ -74,7 +79,7 @@ class Comparison {
     const double awaited = median_of(std::move(waiting)) - own.waiting;
     if (awaited <= 0) return std::nullopt;
     std::optional<Straggler> found = slow(own, awaited);
-    return found ? found : uneven(own, awaited);
+    return found || few_samples() ? found : uneven(own, awaited);
   }
 
  private:
@@ -95,7 +100,7 @@ class Comparison {
         crowded = crowded || other.task->crowded;
       }
       if (elsewhere.empty()) continue;
-      const std::optional<Excess> excess = excess_of(work, elsewhere, crowded);
+      const std::optional<Excess> excess = excess_of(work, elsewhere, crowded, few_samples());
       if (!excess) continue;
       lost += excess->seconds;
       if (excess->seconds > worst.seconds) worst = *excess;
@@ -108,6 +113,10 @@ class Comparison {
     found.slowdown = worst.slowdown;
     found.core = core_of(*worst.work);
     return found;
+  }
+
+  [[nodiscard]] bool few_samples() const {
+    return std::ranges::any_of(tasks_, [](const WorkTimes* task) { return task->samples < kFewestUnclear; });
   }
 
   /// What it computes in a step, in seconds of the fastest that does the same: its speed does not count.

@@ -1,7 +1,6 @@
 // StragglerWatch: says which tasks stay behind for some time.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,11 +11,9 @@
 
 namespace ferry {
 
-/// One for a job; to be called by one thread.
+/// One for a job; to be called by one thread, every tell_interval().
 class StragglerWatch {
  public:
-  /// How often look() is to be called.
-  static constexpr std::chrono::milliseconds kEvery{500};
   /// A task is warned of when it has been found in so many looks in a row.
   static constexpr int kLooks = 6;
 

@@ -284,6 +284,7 @@ void Watch::take_times(BlobReader& reader) {
   if (task < 0 || task >= static_cast<std::int64_t>(times_.size())) return;
   WorkTimes times = read_work_times(reader);
   const auto lock = monitor_.lock();
+  if (!measured_since_) measured_since_ = system_clock().now();
   times_[static_cast<std::size_t>(task)] = std::move(times);
 }
 
@@ -296,7 +297,7 @@ void Watch::beat(TimePoint now) {
   const std::vector<Sighting> tasks = sightings(now);
   count_time(tasks, now);
   if (!over()) judge(tasks, now);
-  if (now - last_look_ >= StragglerWatch::kEvery) look_for_stragglers(tasks, now);
+  look_at_times(tasks, now);
   if (!looked_for_unheard_ && now - begun_ >= patience_) look_for_unheard(tasks);
   last_beat_ = now;
   ++beats_;
@@ -432,14 +433,18 @@ void Watch::send_flight(int process, std::string bytes) const {
   if (known) send(signed_with(secret_, std::move(bytes)), peers_[peer_of_[static_cast<std::size_t>(process)]]);
 }
 
-void Watch::look_for_stragglers(std::span<const Sighting> tasks, TimePoint now) {
-  last_look_ = now;
-  if (job_.self != job_.processes[0]) return send_times(peers_[peer_of_[static_cast<std::size_t>(job_.processes[0])]]);
+void Watch::look_at_times(std::span<const Sighting> tasks, TimePoint now) {
   auto lock = monitor_.lock();
-  const std::vector<WorkTimes> times = times_;
+  if (!measured_since_ || now - last_look_ < tell_interval(now - *measured_since_)) return;
+  last_look_ = now;
+  std::vector<WorkTimes> times;
+  if (job_.self == job_.processes[0]) times = times_;
   lock.unlock();
+  if (times.empty()) return send_times(peers_[peer_of_[static_cast<std::size_t>(job_.processes[0])]]);
   for (const Straggler& straggler : stragglers_.look(times))
     log_warn(text_of(straggler, who(tasks[static_cast<std::size_t>(straggler.task)])));
+  if (now - last_look_at_links_ < LinkMeter::kEvery) return;
+  last_look_at_links_ = now;
   if (const std::optional<SlowLink> link = slow_links_.look(times))
     log_warn(text_of(*link, who(tasks[static_cast<std::size_t>(link->from)]),
                      who(tasks[static_cast<std::size_t>(link->to)])));
@@ -477,6 +482,7 @@ void Watch::tell_times(int task, WorkTimes times) {
   for (WorkTimes::Work& work : times.busiest)
     if (work.op.size() > kMostText) work.op = escaped(work.op, kMostText);
   const auto lock = monitor_.lock();
+  if (!measured_since_) measured_since_ = system_clock().now();
   times_[static_cast<std::size_t>(task)] = std::move(times);
 }
 

@@ -128,7 +128,7 @@ class Watch {
   void count_time(std::span<const Sighting> tasks, TimePoint now);
   void judge(std::span<const Sighting> tasks, TimePoint now);
   void tell() const;
-  void look_for_stragglers(std::span<const Sighting> tasks, TimePoint now);
+  void look_at_times(std::span<const Sighting> tasks, TimePoint now);
   void look_for_unheard(std::span<const Sighting> tasks);
   void send_times(const Peer& peer) const;
   void send(const std::string& bytes, const Peer& peer) const;
@@ -152,16 +152,17 @@ class Watch {
   std::vector<std::size_t> peer_of_;  // by process: its index in peers_; none for this one
   std::vector<char> room_;
   std::int64_t beats_ = 0;
-  TimePoint begun_, last_beat_, last_look_, idle_since_, suspect_since_, cpu_since_;
+  TimePoint begun_, last_beat_, last_look_, last_look_at_links_, idle_since_, suspect_since_, cpu_since_;
   StragglerWatch stragglers_;
   SlowLinkWatch slow_links_;
   double cpu_before_ = 0;
   bool busy_ = false, moved_ = false, looked_for_unheard_ = false;
 
-  mutable Monitor monitor_;       // guards what follows; wakes those that wait for the verdict
-  std::vector<Pulse> pulses_;     // by task
-  std::vector<Sighting> seen_;    // by task, as of the last beat
-  std::vector<WorkTimes> times_;  // by task: of the own ones; in the process of task 0 of all
+  mutable Monitor monitor_;                  // guards what follows; wakes those that wait for the verdict
+  std::vector<Pulse> pulses_;                // by task
+  std::vector<Sighting> seen_;               // by task, as of the last beat
+  std::optional<TimePoint> measured_since_;  // when the first of times_ came
+  std::vector<WorkTimes> times_;             // by task: of the own ones; in the process of task 0 of all
   std::optional<JobVerdict> verdict_;
   std::int64_t generation_ = 0;
 

@@ -4,12 +4,15 @@ namespace ferry {
 namespace {
 
 void add(const Spread& spread, BlobWriter& to) {
-  to.add(spread.median).add(spread.distance);
+  to.add(spread.median).add(spread.distance).add(spread.error);
 }
 
 Spread read_spread(BlobReader& from) {
-  const double median = from.real();
-  return {median, from.real()};
+  Spread spread;
+  spread.median = from.real();
+  spread.distance = from.real();
+  spread.error = from.real();
+  return spread;
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/blob.hpp"
+#include "base/system/clock.hpp"
 #include "executor/watch/link_meter.hpp"
 
 namespace ferry {
@@ -20,15 +23,28 @@ namespace ferry {
   return *middle;
 }
 
-/// A median and how far values lie from it: the median of their distances.
+/// A median, how far values lie from it (the median of their distances), and the median's standard error.
 struct Spread {
-  double median = 0, distance = 0;
+  double median = 0, distance = 0, error = 0;
 };
+/// Of the median of so many values, if they are normally distributed: there a standard deviation is 1.4826 distances,
+/// and the error of a median 1.2533 times that of a mean.
+[[nodiscard]] inline double error_of_median(double distance, std::size_t count) {
+  return 1.4826 * 1.2533 * distance / std::sqrt(static_cast<double>(count));
+}
 /// Precondition: there is a value.
 [[nodiscard]] inline Spread spread_of(std::vector<double> values) {
   const double median = median_of(values);
   for (double& value : values) value = std::abs(value - median);
-  return {median, median_of(std::move(values))};
+  const std::size_t count = values.size();
+  const double distance = median_of(std::move(values));
+  return {median, distance, error_of_median(distance, count)};
+}
+
+/// How long a task waits before it tells its times again, and how often they are compared, after it was measured for so
+/// long: who is slow from the beginning is found soon, who becomes slow later must stay so for longer.
+[[nodiscard]] inline Duration tell_interval(Duration measured) {
+  return std::clamp<Duration>(measured / 15, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
 }
 
 /// Times are in seconds; medians over `samples` samples, each the mean over steps of kSample or more together.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 
@@ -28,13 +29,14 @@ using test::has;
 constexpr std::uint64_t kMatMul = 1, kTanh = 2;
 
 /// A task that multiplies once in a step of 10 ms, in `wall` ms, and waits for the rest.
-WorkTimes task_of(double wall, double cpu, double distance = 0.01) {
-  WorkTimes times{.plan = 7, .samples = 64, .step = 0.010, .waiting = 0.010 - wall * 1e-3};
+WorkTimes task_of(double wall, double cpu, double distance = 0.01, std::int64_t samples = 64) {
+  WorkTimes times{.plan = 7, .samples = samples, .step = 0.010, .waiting = 0.010 - wall * 1e-3};
+  const double error = error_of_median(distance, static_cast<std::size_t>(samples));
   times.busiest = {{.key = kMatMul,
                     .op = "MatMul at x.cpp:40",
                     .runs = 1,
-                    .wall = {wall * 1e-3, distance * 1e-3},
-                    .cpu = {cpu * 1e-3, distance * 1e-3}}};
+                    .wall = {wall * 1e-3, distance * 1e-3, error * 1e-3},
+                    .cpu = {cpu * 1e-3, distance * 1e-3, error * 1e-3}}};
   return times;
 }
 
@@ -95,6 +97,26 @@ TEST_CASE("nobody is blamed for what is small, varies, delays nobody, or is not 
   CHECK(judge_stragglers(tasks).empty());
 }
 
+TEST_CASE("a task that is clearly slow is found from few samples, and from more where it varies") {
+  // Another thread takes every other slice of its core.
+  const auto found = [](double wall, double distance, std::int64_t samples) {
+    std::vector<WorkTimes> tasks(4, task_of(8, 8, 0.1, samples));
+    for (WorkTimes& task : tasks) task.step = 0.016, task.waiting = 0.008;
+    tasks[3] = task_of(wall, 8, distance, samples);
+    tasks[3].step = 0.016;
+    tasks[3].waiting = 0;
+    const auto stragglers = judge_stragglers(tasks);
+    CHECK(stragglers.size() <= 1);
+    return !stragglers.empty() && stragglers[0].task == 3 && stragglers[0].cause == Straggler::Cause::starved;
+  };
+  CHECK(found(16, 1, 6));
+  CHECK_FALSE(found(16, 1, 5));
+  CHECK_FALSE(found(16, 4, 10));
+  CHECK(found(16, 4, 32));
+  CHECK_FALSE(found(11, 1, 64));
+  CHECK_FALSE(found(11, 0.1, 10));
+}
+
 TEST_CASE("where threads share cores, only the time of the CPU counts, and only a clear difference") {
   std::vector<WorkTimes> shared = four_alike(), told = four_alike();
   for (WorkTimes& task : shared)
@@ -128,10 +150,18 @@ TEST_CASE("a task with more to compute than the others is not called slow") {
 TEST_CASE("a task that computes the same, but slowly where that is not sure, has no more to compute") {
   std::vector<WorkTimes> tasks = four_alike();
   for (WorkTimes& task : tasks) task.step = 0.016, task.waiting = 0.008;
-  tasks[3] = task_of(16, 16, 4);
+  tasks[3] = task_of(16, 16, 8);
   tasks[3].step = 0.016;
   tasks[3].waiting = 0;
   CHECK(judge_stragglers(tasks).empty());
+}
+
+TEST_CASE("who is slow from the beginning is looked at often, later ones seldom") {
+  using std::chrono::milliseconds;
+  CHECK(tell_interval(milliseconds(0)) == milliseconds(50));
+  CHECK(tell_interval(milliseconds(1500)) == milliseconds(100));
+  CHECK(tell_interval(milliseconds(4500)) == milliseconds(300));
+  CHECK(tell_interval(std::chrono::hours(1)) == milliseconds(500));
 }
 
 TEST_CASE("a task is warned of once, when it has been found in several looks with new samples") {
