@@ -54,7 +54,7 @@ std::vector<int> places(test::Dice& dice, int stages) {
 void build(Network& made, std::uint64_t seed) {
   test::Dice dice(seed);
   Graph& g = made.graph;
-  const int stages = 1 + dice.below(5);
+  const int stages = 1 + dice.below(8);
   const std::vector<int> at = places(dice, stages);
   const auto on_stage = [&](int s) { return g.device("/task:" + std::to_string(at[static_cast<std::size_t>(s)])); };
   const std::int64_t microbatches = 1 + dice.below(6), rows = microbatches * (1 + dice.below(3));
@@ -103,7 +103,7 @@ std::string difference(std::uint64_t seed, bool simulated) {
   Network made;
   build(made, seed);
   test::Evaluator plainly(made.graph);
-  ClusterOptions job{.tasks = 5, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc"};
+  ClusterOptions job{.tasks = 8, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc"};
   if (simulated) job.simulated = seed;
   Session session(made.graph, Cluster::connect(std::move(job)));
   for (int step = 0; step < 3; ++step) {
