@@ -48,7 +48,7 @@ void require_fit(const Manifest& manifest, const std::string& path, const Graph&
 
 /// A checkpoint that may be gone on from.
 struct Candidate {
-  std::string path;
+  std::string name;  ///< of its folder
   Manifest manifest;
 };
 
@@ -62,16 +62,17 @@ class Search {
   /// The next checkpoint whose manifest can be read; none: no checkpoint is left. Error: it does not fit.
   std::optional<Candidate> next(const Graph& graph, std::uint64_t seed) {
     while (at_ < names_.size()) {
-      Candidate candidate{folder_ + "/" + names_[at_++], {}};
+      Candidate candidate{names_[at_++], {}};
+      const std::string path = folder_ + "/" + candidate.name;
       try {
-        candidate.manifest = read_manifest(files_, candidate.path);
+        candidate.manifest = read_manifest(files_, path);
       } catch (const Error& error) {
         if (error.code() != Code::file) throw;
         reject(error.text());
         continue;
       }
-      require_known_version(candidate.manifest, candidate.path);
-      require_fit(candidate.manifest, candidate.path, graph, seed);
+      require_known_version(candidate.manifest, path);
+      require_fit(candidate.manifest, path, graph, seed);
       return candidate;
     }
     if (notes_.empty()) return std::nullopt;
@@ -109,10 +110,10 @@ void refuse_checkpoints(FileSystem& files, const std::string& folder) {
       .hint("--resume, which goes on from it, or name another folder");
 }
 
-/// The candidate's path, and its manifest as text, for all tasks; empty texts: there is none.
+/// The candidate's name, and its manifest as text, for all tasks; empty texts: there is none.
 std::string blob_of(const std::optional<Candidate>& candidate) {
   BlobWriter writer;
-  writer.add(candidate ? candidate->path : std::string());
+  writer.add(candidate ? candidate->name : std::string());
   return writer.add(candidate ? manifest_text(candidate->manifest) : std::string()).take();
 }
 
@@ -141,10 +142,11 @@ class Reading {
 
  private:
   static std::shared_ptr<const VariableLayout> layout_of(const SavedVariable& variable, std::size_t tasks) {
+    std::map<int, const SavedPart*> by_task;
+    for (const SavedPart& part : variable.parts) by_task[part.task] = &part;
     auto layout = std::make_shared<VariableLayout>(tasks);
-    for (std::size_t task = 0; task < tasks; ++task)
-      for (const SavedPart& part : variable.parts)
-        if (part.task == static_cast<int>(task)) layout->give(task, {true, part.sizes, part.begin, variable.sizes});
+    for (const auto& [task, part] : by_task)
+      layout->give(static_cast<std::size_t>(task), {true, part->sizes, part->begin, variable.sizes});
     return layout;
   }
 
@@ -263,20 +265,21 @@ struct Checkpoints::State {
     const std::string known =
         session.group().of_first<std::string>([&](TaskSession& task) { return task.member().exchange(blob)[0]; });
     BlobReader reader(known);
-    const std::string path(reader.text()), manifest(reader.text());
-    if (path.empty()) return std::nullopt;
-    return Candidate{path, parse_manifest(manifest, path)};
+    const std::string name(reader.text()), manifest(reader.text());
+    if (name.empty()) return std::nullopt;
+    return Candidate{name, parse_manifest(manifest, options.folder + "/" + name)};
   }
 
   /// Goes on from the checkpoint, if there is one. Returns what is damaged in its files, the same on all tasks.
   std::optional<std::string> restore(const std::optional<Candidate>& candidate) {
     if (!candidate) return std::nullopt;
-    Manifest manifest = candidate->manifest;
+    const Manifest& manifest = candidate->manifest;
+    const std::string path = options.folder + "/" + candidate->name;
     const Reading reading(manifest, static_cast<std::size_t>(session.group().cluster().size()));
     const std::string damage = session.group().of_first<std::string>([&](TaskSession& task) {
       NamedTensors parts;
       const std::optional<Error> problem =
-          problem_of([&] { parts = reading.read(files, candidate->path, manifest, task.member().task()); });
+          problem_of([&] { parts = reading.read(files, path, manifest, task.member().task()); });
       const bool damaged = problem && problem->code() == Code::file;
       task.member().agree_on_problem(problem && !damaged ? problem->text() : std::string(),
                                      problem ? problem->code() : Code::ok);
