@@ -184,8 +184,7 @@ struct Lstm {
 };
 
 /// In training each element of x becomes 0 with probability `rate`, and the others are divided by 1 - rate; otherwise
-/// the result is x itself (Srivastava et al., "Dropout", 2014). The sizes of x must be known in training; 0 <= rate
-/// < 1.
+/// the result is x itself (Srivastava et al., "Dropout", 2014). 0 <= rate < 1.
 Value dropout(const Value& x, double rate, Phase phase, source_location at = source_location::current());
 
 /// The largest element of each window of x [n,channels,d1,…]; the stride is the window's size, so windows do not
