@@ -13,6 +13,7 @@
 #include "comm/mpi_comm.hpp"
 #include "executor/job/cluster.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A cluster over the ranks of `comm`, which may be a part of the world. MPI must have been initialised, at any thread
@@ -31,3 +32,4 @@ namespace ferry {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

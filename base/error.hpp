@@ -12,6 +12,7 @@
 
 #include "base/source_location.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The kinds of failures; the values are the exit codes of the `ferry` command (docs/exit_codes.md).
@@ -107,6 +108,7 @@ class Error : public std::exception {
                                    source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop
 
 /// Throws by assertion_failed() unless the condition holds, which a correct ferry guarantees whatever the input.
 /// Checked in every build.

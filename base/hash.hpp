@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// 64-bit XXH3 of the bytes. Thread-safe.
@@ -57,3 +58,4 @@ class Hasher {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

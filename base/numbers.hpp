@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The Error(usage) "--steps x: not a whole number from 1 to 9".
@@ -34,3 +35,4 @@ template <class T>
 [[nodiscard]] std::uint64_t byte_count(std::string_view option, std::string_view text);
 
 }  // namespace ferry
+#pragma GCC visibility pop

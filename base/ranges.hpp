@@ -4,9 +4,11 @@
 #include <span>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// `numbers`, which must be ascending, as text; successive numbers become FIRST-LAST. Pure and thread-safe.
 [[nodiscard]] std::string ranges(std::span<const int> numbers);
 
 }  // namespace ferry
+#pragma GCC visibility pop

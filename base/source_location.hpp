@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <source_location>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 #if defined(__cpp_lib_source_location)
@@ -29,3 +30,4 @@ class source_location {
 #endif
 
 }  // namespace ferry
+#pragma GCC visibility pop

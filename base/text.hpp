@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// True when `text` is well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
@@ -48,3 +49,4 @@ namespace ferry {
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 
 #include "comm/transport.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 struct MpiOptions {
@@ -133,3 +134,4 @@ struct HostedTasks {
 void leave_mpi(Code code, std::string_view why) noexcept;
 
 }  // namespace ferry
+#pragma GCC visibility pop

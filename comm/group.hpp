@@ -10,6 +10,7 @@
 #include "comm/transport.hpp"
 #include "placement/schedule.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// output[i] = left[i] (+|max|min) right[i] for `count` elements of the collective's dtype; output may be left or
@@ -85,3 +86,4 @@ class GroupCall {
 [[nodiscard]] std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& spec);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 struct HostId {
@@ -15,3 +16,4 @@ struct HostId {
 [[nodiscard]] HostId host_id();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Who sets a variable: Open MPI's mpirun, srun, the mpirun of MPICH; or what starts the tasks of a job over TCP, such
@@ -40,3 +41,4 @@ inline constexpr LaunchVariable kLaunchVariables[] = {
     {"FERRY_SECRET", Launcher::tcp, LaunchVariable::Says::other, true, true}};
 
 }  // namespace ferry
+#pragma GCC visibility pop

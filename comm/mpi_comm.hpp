@@ -7,6 +7,7 @@
 
 #include "comm/backends.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// This rank's end of a job whose tasks are the ranks of `comm`. It uses duplicates of `comm`, so that no message of
@@ -15,3 +16,4 @@ namespace ferry {
 [[nodiscard]] std::unique_ptr<Transport> mpi_transport_over(MPI_Comm comm, const MpiOptions& options = {});
 
 }  // namespace ferry
+#pragma GCC visibility pop

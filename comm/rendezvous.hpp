@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 struct RendezvousOptions {
@@ -46,3 +47,4 @@ class RendezvousServer {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

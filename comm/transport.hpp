@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Stands for a transfer that was started; invalid once done() has returned true for it.
@@ -161,3 +162,4 @@ class Transport {
 [[nodiscard]] std::vector<std::unique_ptr<Transport>> inproc_transports(int tasks);
 
 }  // namespace ferry
+#pragma GCC visibility pop

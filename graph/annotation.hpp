@@ -7,6 +7,7 @@
 #include "graph/types/device_spec.hpp"
 #include "graph/types/layout.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 using MeshId = std::uint32_t;
@@ -23,3 +24,4 @@ struct Annotation {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

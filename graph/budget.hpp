@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Limits of a step, for Graph::budget(). What is not given is not limited.
@@ -17,3 +18,4 @@ struct Budget {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

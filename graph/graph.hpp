@@ -23,6 +23,7 @@
 #include "graph/types/tensor.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The device of a single op: g.constant({1, 2}, on("/task:0")).
@@ -288,3 +289,4 @@ class Graph {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "graph/graph.hpp"
 #include "graph/op/op_def.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The facts of an op with these inputs and attributes. Holds references to them and to the graph, which must not
@@ -35,3 +36,4 @@ class GraphFacts final : public OpFacts {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

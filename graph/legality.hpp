@@ -7,6 +7,7 @@
 
 #include "graph/graph.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Longest name of an op, entry, feed or fetch, in bytes. It leaves room for a prefix of ferry's in a safetensors file,
@@ -36,3 +37,4 @@ void check_legal(const Graph& graph);
 void check_name(std::string_view name, std::string_view what);
 
 }  // namespace ferry
+#pragma GCC visibility pop

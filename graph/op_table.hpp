@@ -18,6 +18,7 @@
 #include "graph/types/string_pool.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Ops are only ever appended. Not thread-safe while it changes.
@@ -105,3 +106,4 @@ class OpTable {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

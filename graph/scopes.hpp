@@ -11,6 +11,7 @@
 #include "graph/annotation.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A stack for each kind of scope, whose top applies. Not thread-safe.
@@ -55,3 +56,4 @@ class Scopes {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "graph/types/layout.hpp"
 #include "graph/types/shape.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class Graph;
@@ -121,3 +122,4 @@ class Operand {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

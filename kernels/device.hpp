@@ -12,6 +12,7 @@
 
 #include "kernels/kernel.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 inline constexpr std::uint32_t kDeviceTableVersion = 1;
@@ -172,3 +173,4 @@ class KernelsOfDevices final : public KernelLookup {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 #include "graph/types/shape.hpp"
 #include "kernels/traits.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// An array as a kernel sees it: row-major, with its local sizes, and if it is a part of a split value, where that lies
@@ -180,3 +181,4 @@ struct BoundKernel {
 [[nodiscard]] std::span<const KernelTable> cpu_kernel_levels();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "graph/types/dtype.hpp"
 #include "graph/types/shape.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class FileSystem;
@@ -92,3 +93,4 @@ class KernelLookup {
 [[nodiscard]] std::int64_t row_of(const Kernel& kernel, const KernelSetup& setup);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -17,6 +17,7 @@
 #include "graph/op/op_def.hpp"
 #include "kernels/kernel.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The ops and the CPU kernels that a command knows.
@@ -41,3 +42,4 @@ extern "C" void ferry_add_ops(ferry::UserOps& to);
 extern "C" [[gnu::used]] inline const ferry::OpsLayout* ferry_ops_layout() {
   return &ferry::kOpsLayout;
 }
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include "graph/op/op_def.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The ops of all families and of the graph itself: what a graph file may hold. Copy it to add your own:
@@ -12,3 +13,4 @@ namespace ferry {
 [[nodiscard]] const OpSet& default_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

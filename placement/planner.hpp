@@ -15,6 +15,7 @@
 #include "placement/plan/plan.hpp"
 #include "placement/topology/topology.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The feeds, fetches and targets of a run, on which all tasks agree before planning.
@@ -101,3 +102,4 @@ struct PlanResult {
 [[nodiscard]] std::vector<std::string_view> pass_names();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "graph/types/dtype.hpp"
 #include "graph/types/layout.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 enum class CollectiveKind : std::uint8_t {
@@ -210,3 +211,4 @@ inline constexpr std::int64_t kSlotAlign = 64;
                                              bool guest_root = false);
 
 }  // namespace ferry
+#pragma GCC visibility pop

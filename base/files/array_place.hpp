@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The place of an array whose elements are all in the file, contiguous and in C order.
@@ -26,3 +27,4 @@ inline void reverse_items(std::span<std::byte> bytes, int item) {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

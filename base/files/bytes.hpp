@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A block of memory, owned, aligned for any dtype (64 bytes), and not zeroed. Moving it keeps the address, so that
@@ -42,3 +43,4 @@ class FileBytes {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "base/files/bytes.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The content of a gzip file, which may have several members. `name` is the file's name for messages. Throws
@@ -25,3 +26,4 @@ namespace ferry {
 [[nodiscard]] FileBytes gzip(std::span<const std::byte> bytes);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 
 #include "base/files/files.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Numbers in rows, which all have the same length.
@@ -38,3 +39,4 @@ struct CsvPart {
                                 char separator = ',');
 
 }  // namespace ferry
+#pragma GCC visibility pop

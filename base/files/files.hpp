@@ -14,6 +14,7 @@
 
 #include "base/files/bytes.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
@@ -95,3 +96,4 @@ class FileSystem {
 [[nodiscard]] std::string file_identity(const std::string& path);
 
 }  // namespace ferry
+#pragma GCC visibility pop

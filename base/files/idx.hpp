@@ -8,6 +8,7 @@
 
 #include "base/files/npy.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Parses the content of an IDX file (not packed: see maybe_decompress). The array's descr is one of "|u1", "|i1",
@@ -22,3 +23,4 @@ namespace ferry {
 [[nodiscard]] NpyArray read_idx(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
 
 }  // namespace ferry
+#pragma GCC visibility pop

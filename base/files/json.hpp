@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Returns `text`; if it contains a NUL, which the parser would take for the end of the text, "", which the parser
@@ -12,3 +13,4 @@ namespace ferry {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

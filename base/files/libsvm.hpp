@@ -10,6 +10,7 @@
 
 #include "base/files/files.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The most that a caller has room for; a file with more is refused, with the line that has too much.
@@ -50,3 +51,4 @@ struct LibsvmRows {
                                      const LibsvmBounds& bounds = {}, const LibsvmRange& range = {});
 
 }  // namespace ferry
+#pragma GCC visibility pop

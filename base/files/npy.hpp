@@ -14,6 +14,7 @@
 #include "base/files/bytes.hpp"
 #include "base/files/files.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// An element type as NumPy says it: `kind` 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'c' complex; `size` in
@@ -59,3 +60,4 @@ void write_npy(FileSystem& files, const std::string& path, std::string_view desc
                std::span<const std::byte> bytes);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "base/files/bytes.hpp"
 #include "base/files/files.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// One tensor. Its name comes from a file: never use it as a path.
@@ -64,3 +65,4 @@ void write_safetensors(FileSystem& files, const std::string& path, std::span<con
                        const SafeMetadata& metadata = {});
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Owns a file descriptor.
@@ -35,3 +36,4 @@ void open_standard() noexcept;
 [[nodiscard]] Descriptor take_standard(int number);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "base/process/descriptor.hpp"
 #include "base/system/clock.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// What is waited for of a descriptor; with neither, or a negative descriptor, nothing is.
@@ -46,3 +47,4 @@ class [[nodiscard]] SignalQueue {
 void never_wait(const Descriptor& descriptor) noexcept;
 
 }  // namespace ferry
+#pragma GCC visibility pop

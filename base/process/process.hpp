@@ -10,6 +10,7 @@
 #include "base/process/descriptor.hpp"
 #include "base/process/process_state.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Both ends of a pipe, which programs that are started do not inherit.
@@ -63,3 +64,4 @@ void signal_group(int process, int signal) noexcept;
 [[nodiscard]] std::string this_program_path();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A process of this machine. Its start time tells it from a later process that got the same number.
@@ -42,3 +43,4 @@ enum class ProcessState : std::uint8_t {
 [[nodiscard]] double thread_cpu_seconds();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The hardware threads, by the system's numbers and ascending, that the calling thread may run on, read anew on each
@@ -10,3 +11,4 @@ namespace ferry {
 [[nodiscard]] std::vector<int> affinity_mask();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 using Duration = std::chrono::nanoseconds;
@@ -49,3 +50,4 @@ class Deadline {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 // request, and throws.
 #pragma once
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Asks every run of this process to stop, because of `signal` (SIGINT, SIGTERM). The request stays until
@@ -19,3 +20,4 @@ void clear_interrupt() noexcept;
 void check_interrupt();
 
 }  // namespace ferry
+#pragma GCC visibility pop

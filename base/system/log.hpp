@@ -9,6 +9,7 @@
 #include <functional>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 enum class LogLevel : int { error, warn, info, debug };
@@ -60,3 +61,4 @@ LogSink log_sink(LogSink sink);
 void ignore_write_signals();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// `text` made safe to print on a terminal, even if it comes from a file: no part of it moves the cursor, changes
@@ -24,3 +25,4 @@ int write_all(int descriptor, std::string_view text) noexcept;
 void write_at_once(int descriptor, std::string_view text) noexcept;
 
 }  // namespace ferry
+#pragma GCC visibility pop

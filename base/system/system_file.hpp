@@ -3,9 +3,11 @@
 
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The file's whole content; empty when it cannot be read. Thread-safe.
 [[nodiscard]] std::string system_text(const char* path);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include "kernels/device.hpp"
 #include "placement/topology/topology.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The number of shards for `--invariant` without a number.
@@ -147,3 +148,4 @@ class Cluster {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "base/files/files.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 struct FlightFile {
@@ -31,3 +32,4 @@ void write_flight_file(FileSystem& files, const std::string& path, const FlightF
 [[nodiscard]] FlightFile read_flight_file(FileSystem& files, const std::string& path);
 
 }  // namespace ferry
+#pragma GCC visibility pop

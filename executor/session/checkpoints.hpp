@@ -9,6 +9,7 @@
 
 #include "executor/session/session.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class CheckpointSaver;
@@ -90,3 +91,4 @@ struct CheckpointFacts {
 [[nodiscard]] bool has_checkpoints(const std::string& folder, FileSystem& files);
 
 }  // namespace ferry
+#pragma GCC visibility pop

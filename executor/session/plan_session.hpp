@@ -13,6 +13,7 @@
 #include "executor/session/session.hpp"
 #include "placement/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The variables of a plan by name, with the types of their whole values. Thread-safe.
@@ -60,3 +61,4 @@ class PlanSession {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -20,6 +20,7 @@
 #include "placement/plan/plan.hpp"
 #include "placement/planner.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class Checkpoints;
@@ -178,3 +179,4 @@ class Session {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 struct SlowLink {
@@ -17,3 +18,4 @@ struct SlowLink {
 [[nodiscard]] std::string text_of(const SlowLink& link, std::string_view from, std::string_view to);
 
 }  // namespace ferry
+#pragma GCC visibility pop

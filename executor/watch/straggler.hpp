@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 struct Straggler {
@@ -27,3 +28,4 @@ struct Straggler {
 [[nodiscard]] std::string text_of(const Straggler& straggler, std::string_view who);
 
 }  // namespace ferry
+#pragma GCC visibility pop

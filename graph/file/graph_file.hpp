@@ -20,6 +20,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/types/tensor.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The newest version that this ferry reads. It writes version 1 where a graph has nothing that came later, so that
@@ -66,3 +67,4 @@ void save_graph(const Graph& graph, const std::string& path, FileSystem& files =
                                                 FileSystem& files = local_files());
 
 }  // namespace ferry
+#pragma GCC visibility pop

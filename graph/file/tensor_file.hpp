@@ -10,6 +10,7 @@
 #include "base/files/safetensors.hpp"
 #include "graph/types/tensor.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
@@ -28,3 +29,4 @@ using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 void write_tensors(FileSystem& files, const std::string& path, const NamedTensors& tensors);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "graph/types/dtype.hpp"
 #include "graph/types/tensor.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A reference to a subgraph (a body of control flow) of the graph that holds the op.
@@ -69,3 +70,4 @@ class Attrs {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

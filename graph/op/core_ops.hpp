@@ -3,6 +3,7 @@
 
 #include "graph/op/op_def.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A constant tensor: attribute `value`.
@@ -21,3 +22,4 @@ extern const OpDef kParameter;
 [[nodiscard]] std::span<const OpDef* const> core_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

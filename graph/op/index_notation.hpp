@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/types/shape.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// One op's notation, bound to its inputs: every dim of every operand has a letter, stored as a number from 0 on.
@@ -62,3 +63,4 @@ class Letters {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

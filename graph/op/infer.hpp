@@ -5,6 +5,7 @@
 
 #include "graph/op/op_def.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Checks the attributes and dtypes of `facts` against `def` and gives the type of each output.
@@ -29,3 +30,4 @@ class InferCache {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -17,6 +17,7 @@
 #include "graph/types/layout.hpp"
 #include "graph/types/shape.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class GradCtx;
@@ -190,3 +191,4 @@ class OpSet {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The slower of arithmetic and memory, in picoseconds. Bytes: those of the inputs and outputs.
@@ -24,3 +25,4 @@ namespace ferry {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

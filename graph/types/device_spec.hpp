@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 enum class DeviceKind : unsigned char { cpu, gpu };
@@ -34,3 +35,4 @@ struct DeviceSpec {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "graph/types/half.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 enum class DType : std::uint8_t {
@@ -183,3 +184,4 @@ decltype(auto) dispatch(DType dtype, F&& f) {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

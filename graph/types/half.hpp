@@ -10,6 +10,7 @@
 #include <limits>
 #include <type_traits>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 // Each format below converts a float32 to 16 bits (to nearest, ties to even) and back, without branches, so that loops
@@ -104,6 +105,7 @@ using Float16 = Half<Binary16>;
 using BFloat16 = Half<Brain16>;
 
 }  // namespace ferry
+#pragma GCC visibility pop
 
 template <class Format>
 struct std::numeric_limits<ferry::Half<Format>> {

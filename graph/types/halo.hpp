@@ -10,6 +10,7 @@
 
 #include "graph/types/layout.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The windows p that have an element k: those with begin + p * step <= k < begin + p * step + extent. With extent 0
@@ -110,3 +111,4 @@ struct Halo {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

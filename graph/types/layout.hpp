@@ -8,6 +8,7 @@
 
 #include "graph/types/device_spec.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// How partial values are combined. An op with `none` cannot combine any, so no dim that it contracts may be split.
@@ -72,3 +73,4 @@ struct Part {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

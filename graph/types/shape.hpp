@@ -14,6 +14,7 @@
 #include "graph/types/dtype.hpp"
 #include "graph/types/shared_list.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// One dim of a shape. Equal symbols mean equal sizes; nothing is known of an unknown dim without a symbol.
@@ -99,3 +100,4 @@ struct Type {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

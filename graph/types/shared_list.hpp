@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A list whose copies share one buffer until one of them is changed; an empty list has no buffer. So a copy allocates
@@ -48,3 +49,4 @@ class SharedList {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A list of strings that takes four bytes per string besides the characters. Views into it are valid until the next
@@ -42,3 +43,4 @@ class StringList {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Interns strings: equal strings get equal numbers, in order of first use. Not thread-safe.
@@ -38,3 +39,4 @@ class StringPool {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "graph/types/dtype.hpp"
 #include "graph/types/shape.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A dense row-major array. Copies share the bytes; `mutable_bytes` must only be used by a sole owner.
@@ -94,3 +95,4 @@ class Tensor {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

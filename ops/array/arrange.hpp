@@ -12,6 +12,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// x with the order of its elements along these axes reversed.
@@ -50,3 +51,4 @@ Value reverse_sequence(const Value& x, const Value& lengths, std::int64_t time_a
 [[nodiscard]] std::span<const OpDef* const> arrange_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// x with its dims in the order `perm`: dim i of the result is dim perm[i] of x. An empty `perm` reverses the dims.
@@ -64,3 +65,4 @@ Value pad(const Value& x, Ints low, Ints high, const Literal& value = 0,
 [[nodiscard]] std::span<const OpDef* const> array_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

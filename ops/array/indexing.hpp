@@ -11,6 +11,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The rows of x along `axis` that `indices` (int32 or int64, of any rank) name: for x [a,n,b], axis 1 and indices
@@ -38,3 +39,4 @@ Value arange(const Value& count, std::int64_t most, source_location at = source_
 [[nodiscard]] std::span<const OpDef* const> indexing_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

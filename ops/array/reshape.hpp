@@ -11,6 +11,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// x as another value, which may have a name, a device and a layout of its own.
@@ -35,3 +36,4 @@ Value squeeze(const Value& x, Ints axes, source_location at = source_location::c
 [[nodiscard]] std::span<const OpDef* const> reshape_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

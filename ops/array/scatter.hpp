@@ -11,6 +11,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// How an element is written: it is replaced by the update or combined with it, in the order of the indices. If two
@@ -39,3 +40,4 @@ Value scatter_nd(const Value& x, const Value& indices, const Value& updates, std
 [[nodiscard]] std::span<const OpDef* const> scatter_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The results of top_k(): both of x's shape, but with k elements along the axis, the largest (smallest) first.
@@ -38,3 +39,4 @@ Unique unique(const Value& x, bool sorted = true, source_location at = source_lo
 [[nodiscard]] std::span<const OpDef* const> sort_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "graph/op/op_def.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The part of a replicated value that belongs to this task: the output's window says which. A part of a bounded value
@@ -34,3 +35,4 @@ inline constexpr const OpDef* kCommOps[] = {&kTakePart, &kJoinParts, &kCutParts,
                                             &kWindow,   &kFillBound, &kExtentOf, &kWithExtent};
 
 }  // namespace ferry
+#pragma GCC visibility pop

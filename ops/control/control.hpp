@@ -13,6 +13,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Repeats `body` while `condition` of the carried values, a bool scalar, is true. The carried values are `initial` at
@@ -39,3 +40,4 @@ Value print(const Value& x, std::string_view label, source_location at = source_
 [[nodiscard]] std::span<const OpDef* const> control_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

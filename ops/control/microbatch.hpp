@@ -11,6 +11,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// In which order the stages of a pipeline work on its microbatches (ops/train/pipeline.hpp).
@@ -47,3 +48,4 @@ struct Microbatch {
 [[nodiscard]] std::span<const OpDef* const> microbatch_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

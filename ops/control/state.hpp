@@ -6,6 +6,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Sets the variable to `value`, which has its dtype and shape, at the end of the step. Returns `value`. The assignment
@@ -16,3 +17,4 @@ Value assign(const Value& variable, const Operand& value, source_location at = s
 Value assign_add(const Value& variable, const Operand& delta, source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

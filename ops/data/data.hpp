@@ -17,6 +17,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// An array from an IDX file (http://yann.lecun.com/exdb/mnist) of `dtype` and `shape`, whose sizes must all be known.
@@ -92,3 +93,4 @@ inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions&
 [[nodiscard]] std::span<const OpDef* const> data_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The name of the host of the task that computes it: uint8[64], its bytes and then zeros; a longer name is truncated.
@@ -22,3 +23,4 @@ Value host_name(Graph& graph, source_location at = source_location::current());
 [[nodiscard]] std::span<const OpDef* const> host_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class Remaker;
@@ -87,3 +88,4 @@ class GradCtx {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

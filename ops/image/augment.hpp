@@ -15,6 +15,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Each image with left and right exchanged with probability 1/2, else as it is.
@@ -28,3 +29,4 @@ Value random_crop(const Value& images, std::int64_t padding, std::int64_t axis =
 [[nodiscard]] std::span<const OpDef* const> augment_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

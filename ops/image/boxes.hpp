@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Non-maximum suppression: of boxes that overlap, only the one with the highest score is kept. boxes [batch, n, 4]:
@@ -25,3 +26,4 @@ Value non_max_suppression(const Value& boxes, const Value& scores, std::int64_t 
 [[nodiscard]] std::span<const OpDef* const> box_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

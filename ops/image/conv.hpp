@@ -9,6 +9,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// How a window moves over an image. Output position p covers input positions p * stride - padding + k * dilation for
@@ -51,3 +52,4 @@ Value avg_pool2d(const Value& x, Ints size, const Sliding& sliding, source_locat
 [[nodiscard]] std::span<const OpDef* const> conv_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "graph/op/attrs.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The place in the original dim of element i, when a dim is resized from n to m elements. scale is m / n. Where the
@@ -53,3 +54,4 @@ Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing
              source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "ops/image/conv.hpp"
 #include "ops/image/resize.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// What is taken for elements outside of an image.
@@ -70,3 +71,4 @@ Value deform_conv(const Value& x, const Value& w, const Value& offsets, const De
 [[nodiscard]] std::span<const OpDef* const> sample_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "graph/value.hpp"
 #include "ops/image/conv.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// y[n,o,p…] = sum over c and taps k of x[n,c,p * stride - padding + k * dilation…] * w[o,c,k…], with zeros for
@@ -64,3 +65,4 @@ Value avg_pool(const Value& x, const Pooling& pooling, source_location at = sour
 Value lp_pool(const Value& x, const Pooling& pooling, double p = 2, source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

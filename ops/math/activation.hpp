@@ -8,6 +8,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// x Phi(x), with the normal distribution's Phi(x) = (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel, 2016).
@@ -46,3 +47,4 @@ Value hard_swish(const Value& x, source_location at = source_location::current()
 Value shrink(const Value& x, double lambda = 0.5, double bias = 0, source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 Value bit_and(const Operand& a, const Operand& b);
@@ -27,3 +28,4 @@ Value shift_right(const Operand& a, const Operand& b);
 [[nodiscard]] std::span<const OpDef* const> bit_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// x broadcast to these sizes, as numpy does.
@@ -32,3 +33,4 @@ Value size_of(const Value& x, Ints axes, DType dtype, source_location at = sourc
 [[nodiscard]] std::span<const OpDef* const> broadcast_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

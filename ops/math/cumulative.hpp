@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Element i along `axis` is the sum of x's elements up to and including i; `exclusive`: of those before i, 0 for the
@@ -24,3 +25,4 @@ Value cumprod(const Value& x, std::int64_t axis, bool exclusive = false, bool re
 [[nodiscard]] std::span<const OpDef* const> cumulative_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

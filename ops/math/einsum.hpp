@@ -7,6 +7,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Einstein summation: "bij,bjk->bik" is a batch of matrix products. `notation` has a letter for each dim of each
@@ -23,3 +24,4 @@ inline Value einsum(std::string_view notation, const Values& values, source_loca
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

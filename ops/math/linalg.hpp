@@ -7,6 +7,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The matrix product of the last two dims: [...,m,k] times [...,k,n] is [...,m,n]; leading dims are broadcast as numpy
@@ -23,3 +24,4 @@ Value det(const Value& x, source_location at = source_location::current());
 [[nodiscard]] std::span<const OpDef* const> linalg_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

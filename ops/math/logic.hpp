@@ -9,6 +9,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Comparisons of numbers (equal and not_equal: of bools, too), which give bool; two dtypes become one as in
@@ -55,3 +56,4 @@ Value bit_cast(const Value& x, DType dtype, source_location at = source_location
 [[nodiscard]] std::span<const OpDef* const> logic_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 Value add(const Operand& a, const Operand& b);
@@ -81,3 +82,4 @@ Value erf(const Value& x, source_location at = source_location::current());
 [[nodiscard]] std::span<const OpDef* const> math_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

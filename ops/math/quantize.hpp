@@ -8,6 +8,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// round(x / scale) + zero as `dtype`, which is an integer dtype. Halves are rounded to even, and results out of range
@@ -34,3 +35,4 @@ struct Quantized {
 Quantized dynamic_quantize(const Value& x, source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Uniformly distributed numbers from [low, high). All sizes of the shape must be known. The dtype is floating-point;
@@ -34,3 +35,4 @@ Value shuffle(const Value& x, std::int64_t seed = 0, source_location at = source
 [[nodiscard]] std::span<const OpDef* const> random_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

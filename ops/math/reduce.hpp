@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The sum over `axes`; with `keep_dims` these stay, with size 1. 0 for no elements. Numbers of any dtype.
@@ -38,3 +39,4 @@ Value argmin(const Value& x, std::int64_t axis = -1, bool last = false,
 [[nodiscard]] std::span<const OpDef* const> reduce_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 Value sin(const Value& x, source_location at = source_location::current());
@@ -34,3 +35,4 @@ Value atanh(const Value& x, source_location at = source_location::current());
 [[nodiscard]] std::span<const OpDef* const> trig_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

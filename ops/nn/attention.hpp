@@ -10,6 +10,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Which keys a query sees, and how scores become probabilities. Query i has the position offset + i among the keys.
@@ -69,3 +70,4 @@ Remembered linear_attention(const Value& q, const Value& k, const Value& v, cons
                             source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -28,6 +28,7 @@
 #include "ops/nn/attention.hpp"
 #include "ops/nn/recurrent.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry::nn {
 
 /// What an initializer is told of a variable.
@@ -202,3 +203,4 @@ Value flatten(const Value& x, source_location at = source_location::current());
 Value accuracy(const Value& logits, const Value& labels, source_location at = source_location::current());
 
 }  // namespace ferry::nn
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// exp(x) / sum(exp(x)) along `axis`, computed from x - max(x). Floating-point.
@@ -25,3 +26,4 @@ Value softmax_cross_entropy(const Value& logits, const Value& labels, source_loc
 [[nodiscard]] std::span<const OpDef* const> nn_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "graph/op/attrs.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The results of normalize(); mean and inverse have size 1 in the axes.
@@ -62,3 +63,4 @@ Value local_response_norm(const Value& x, std::int64_t size, double alpha = 1e-4
 Value lp_normalize(const Value& x, std::int64_t axis = -1, int p = 2, source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

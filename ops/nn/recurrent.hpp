@@ -9,6 +9,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 using Activation = std::function<Value(const Value&)>;
@@ -50,3 +51,4 @@ Sequence gru(const Value& x, const Recurrent& layer, source_location at = source
 Sequence lstm(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "graph/graph.hpp"
 #include "ops/onnx/model.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry::onnx {
 
 /// Computes the fetches of a graph of constants and pure ops, as a session does.
@@ -45,3 +46,4 @@ struct Imported {
 [[nodiscard]] Imported import_model(const Model& model, const ImportOptions& options);
 
 }  // namespace ferry::onnx
+#pragma GCC visibility pop

@@ -22,6 +22,7 @@
 #include "graph/types/shape.hpp"
 #include "graph/types/tensor.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry::onnx {
 
 struct GraphDef;
@@ -134,3 +135,4 @@ inline constexpr std::int64_t kMostValues = 1 << 14;
 [[nodiscard]] std::optional<DType> dtype_of_number(std::int64_t number);
 
 }  // namespace ferry::onnx
+#pragma GCC visibility pop

@@ -22,6 +22,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The same updates, except that in every `every`-th step the variables copies[0][i], copies[1][i], … become the mean
@@ -35,3 +36,4 @@ namespace ferry {
                                     source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "base/source_location.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// How the losses of a batch become one number.
@@ -32,3 +33,4 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted 
                source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

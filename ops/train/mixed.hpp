@@ -21,6 +21,7 @@
 #include "graph/op/op_def.hpp"
 #include "ops/train/optim.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Makes the updates from gradients: calls a function of ops/train/optim.hpp, perhaps after clipping or the like.
@@ -72,3 +73,4 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
 [[nodiscard]] std::span<const OpDef* const> mixed_ops();
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -24,6 +24,7 @@
 #include "graph/graph.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A variable and the gradient of the loss with respect to it, which may be changed (clipped, averaged) before it is
@@ -153,3 +154,4 @@ inline Values lars(const Value& loss, const Values& variables, const Operand& ra
 Values only_when(const Value& condition, const Values& updates, source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

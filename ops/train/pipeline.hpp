@@ -19,6 +19,7 @@
 #include "graph/value.hpp"
 #include "ops/control/microbatch.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 struct PipelineOptions {
@@ -48,3 +49,4 @@ struct PipelineOptions {
                              source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "base/source_location.hpp"
 #include "ops/train/optim.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// g + factor * w for each variable w: the gradient of factor / 2 * |w|² is added (L2 regularization). adamw(), lamb()
@@ -26,3 +27,4 @@ namespace ferry {
                                      source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include "graph/op/attrs.hpp"
 #include "graph/value.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A variable that counts the steps in which `update` runs.
@@ -51,3 +52,4 @@ Value cosine_decay(const Operand& rate, const Value& steps, std::int64_t count, 
                    source_location at = source_location::current());
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "placement/planner.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// How the stages of each pipeline work. A line for each reason, in plan order: op or value, where and why, the user's
@@ -15,3 +16,4 @@ namespace ferry {
 [[nodiscard]] std::string explain(const PlanResult& result, std::string_view name = {});
 
 }  // namespace ferry
+#pragma GCC visibility pop

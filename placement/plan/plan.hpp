@@ -19,6 +19,7 @@
 #include "placement/schedule.hpp"
 #include "placement/topology/topology.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 inline constexpr std::uint32_t kPlanVersion = 5;
@@ -336,3 +337,4 @@ struct Membership {
 [[nodiscard]] std::uint64_t fingerprint(const Plan& plan);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "placement/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// A number in the old plan and in the new one.
@@ -52,3 +53,4 @@ struct PlanDiff {
 [[nodiscard]] PlanDiff diff(const Plan& before, const Plan& after);
 
 }  // namespace ferry
+#pragma GCC visibility pop

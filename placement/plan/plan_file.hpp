@@ -15,6 +15,7 @@
 #include "base/files/files.hpp"
 #include "placement/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The bytes of a `.plan` file. Error(resource) when they would exceed kMaxPlanBytes. Thread-safe.
@@ -39,3 +40,4 @@ inline constexpr std::string_view kPlanMagic = "FERRYPLN";
 inline constexpr std::size_t kPlanHeadBytes = 32;
 
 }  // namespace ferry
+#pragma GCC visibility pop

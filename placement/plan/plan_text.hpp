@@ -7,6 +7,7 @@
 
 #include "placement/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The plan in lines: totals, tasks, feeds and fetches, channels, collectives, then each class with its arenas, buffers
@@ -36,3 +37,4 @@ namespace ferry {
 [[nodiscard]] std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index);
 
 }  // namespace ferry
+#pragma GCC visibility pop

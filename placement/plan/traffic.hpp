@@ -8,6 +8,7 @@
 
 #include "placement/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Sums of traffic_of() over the tasks of a class. Each collective is counted once, for all of its members together, in
@@ -46,3 +47,4 @@ struct LinkTraffic {
 [[nodiscard]] std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts);
 
 }  // namespace ferry
+#pragma GCC visibility pop

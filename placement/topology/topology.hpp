@@ -8,6 +8,7 @@
 
 #include "graph/types/device_spec.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// One task: its host, and what it has there.
@@ -53,3 +54,4 @@ struct Topology {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "placement/plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class KernelLookup;
@@ -36,3 +37,4 @@ struct Verdict {
 void require_verified(const Plan& plan, const KnownOps& known = {});
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Numbers and words with their defaults, which run_main() reads from the command line.
@@ -35,3 +36,4 @@ class ProgramOptions {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop

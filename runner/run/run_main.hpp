@@ -7,6 +7,7 @@
 #include "graph/graph.hpp"
 #include "runner/options/program_options.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// Runs `graph` as `ferry run` would run its file, with the options in argv (--help lists them), or with --save-graph
@@ -27,3 +28,4 @@ using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
 [[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept;
 
 }  // namespace ferry
+#pragma GCC visibility pop
