@@ -1,4 +1,4 @@
-// Programs that a benchmark starts: this one, and those beside it in the build or installation.
+// Programs that a benchmark starts: this one, and those beside it in the build folder.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ struct Finished {
 /// The path of this program.
 [[nodiscard]] std::string this_program();
 
-/// The path of a file that belongs to the benchmarks, in the build folder or as installed. Error(usage) when there is
-/// none.
+/// The path of a file that belongs to the benchmarks, in the build folder. Throws Skipped when there is none, as where
+/// ferry is installed.
 [[nodiscard]] std::string beside_this_program(const std::string& name);
 
 }  // namespace ferry::bench

@@ -16,6 +16,9 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
+import pages  # noqa: E402
+
 BUILD, README, CXX = sys.argv[1:4]
 USER_OPS = Path(README).parent / "samples" / "user_ops"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -27,17 +30,6 @@ def output(*command, env=None, cwd=None, code=0):
     if done.returncode != code:
         raise AssertionError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
-
-
-NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-
-
-def in_text(said):
-    return re.sub(NUMBER, "#", said).rstrip()
-
-
-def numbers_in(said):
-    return [float(number) for number in re.findall(NUMBER, said)]
 
 
 def readme_program():
@@ -202,10 +194,10 @@ int main() {
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",  # fewer cores than tasks
                    CXX=CXX, CMAKE_PREFIX_PATH=str(self.prefix))
         text = (Path(README).parent / "docs" / page).read_text().replace("node1", socket.gethostname())
-        programs = re.findall(r"^```cpp\n// (\w+)\.cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        programs = pages.programs(text)
         for name, program in programs:
             (folder / f"{name}.cpp").write_text(program)
-        for project in re.findall(r"^```cmake\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for project in pages.projects(text):
             (folder / "CMakeLists.txt").write_text(project)
 
         def compile_it(name):
@@ -214,17 +206,14 @@ int main() {
         not_typed = [name for name, _ in programs if f"g++ -std=c++20 {name}.cpp" not in text]  # the page says it once for all
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(compile_it, not_typed))
-        commands = re.findall(r"^    \$ (.*)\n((?:    (?!\$ ).*\n)*)", text, re.MULTILINE)
+        commands = pages.commands(text)
         for command, wanted in commands:
             if command.startswith("cmake ") and not shutil.which("cmake"):
                 continue
             command = command.replace("g++ ", f"{CXX} ")
             done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
-            wanted = "".join(line[4:] for line in wanted.splitlines(keepends=True))
-            self.assertEqual(in_text(done.stdout), in_text(wanted), f"{page}: {command}")
-            for got, number in zip(numbers_in(done.stdout), numbers_in(wanted)):  # the last digits depend on the processor
-                self.assertAlmostEqual(got, number, delta=0.02 * abs(number) + 1e-6, msg=f"{page}: {command}\n{done.stdout}")
+            pages.differences(self, f"{page}: {command}", done.stdout, wanted)
         self.assertTrue(commands, page)
 
     def test_blocks_of_pages_compile(self):
@@ -261,11 +250,11 @@ int main() {
 
     def test_coming_from_elsewhere(self):
         self.need_mpi()
-        pages = sorted(path.name for path in (Path(README).parent / "docs").glob("coming_from_*.md"))
-        for page in pages:
+        names = sorted(path.name for path in (Path(README).parent / "docs").glob("coming_from_*.md"))
+        for page in names:
             with self.subTest(page):
                 self.follow(page)
-        self.assertIn("coming_from_horovod.md", pages)
+        self.assertIn("coming_from_horovod.md", names)
 
     def ferry(self, *arguments, code=0):
         """What the installed command prints: its output, or where it fails its errors."""
@@ -277,6 +266,12 @@ int main() {
         library = self.folder / (Path(source).stem + ".so")
         output(CXX, *WARNINGS, "-O2", "-shared", "-fPIC", *self.flags("--cflags"), str(source), "-o", str(library))
         return library
+
+    def test_what_is_measured_beside_ferry_is_not_installed(self):
+        self.assertFalse((self.prefix / "libexec").exists())
+        done = subprocess.run([str(self.prefix / "bin" / "ferry"), "bench", "boost"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("skipped: it runs boost", done.stderr)
 
     def test_the_command_runs(self):
         self.assertIn("ferry", self.ferry("doctor"))
