@@ -7,6 +7,7 @@
 #include "graph/graph.hpp"
 #include "graph/types/batches.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// For each op of the graph, whether it must run to give the values and to run the ops.
@@ -17,3 +18,4 @@ namespace ferry {
 [[nodiscard]] std::vector<Batches> batches_of(const Graph& graph, const std::vector<bool>& needed);
 
 }  // namespace ferry
+#pragma GCC visibility pop

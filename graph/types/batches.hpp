@@ -6,6 +6,7 @@
 
 #include "graph/types/shape.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 /// The rows of an array, batch after batch, epoch after epoch. Each step has one batch.
@@ -45,3 +46,4 @@ struct Batches {
 };
 
 }  // namespace ferry
+#pragma GCC visibility pop
