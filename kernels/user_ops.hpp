@@ -39,7 +39,7 @@ inline constexpr OpsLayout kOpsLayout{sizeof(OpDef),       sizeof(AttrDef),   si
 extern "C" void ferry_add_ops(ferry::UserOps& to);
 
 /// Tells the `ferry` command the layout of the types that this library was compiled with.
-extern "C" [[gnu::used]] inline const ferry::OpsLayout* ferry_ops_layout() {
+extern "C" [[gnu::used, gnu::visibility("default")]] inline const ferry::OpsLayout* ferry_ops_layout() {
   return &ferry::kOpsLayout;
 }
 #pragma GCC visibility pop
