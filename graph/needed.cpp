@@ -45,4 +45,10 @@ std::vector<Batches> batches_of(const Graph& graph, const std::vector<bool>& nee
   return found;
 }
 
+std::vector<Batches> uneven_batches(const Graph& graph, const std::vector<bool>& needed) {
+  std::vector<Batches> found = batches_of(graph, needed);
+  std::erase_if(found, [](const Batches& batches) { return !batches.uneven(); });
+  return found;
+}
+
 }  // namespace ferry

@@ -16,6 +16,8 @@ namespace ferry {
 
 /// The batches that those ops and the bodies of their loops and branches give, each once.
 [[nodiscard]] std::vector<Batches> batches_of(const Graph& graph, const std::vector<bool>& needed);
+/// Those of them that are smaller at the end of an epoch: such a step takes a plan of its own.
+[[nodiscard]] std::vector<Batches> uneven_batches(const Graph& graph, const std::vector<bool>& needed);
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -196,9 +196,7 @@ class Agreement {
 }  // namespace
 
 std::vector<Batches> uneven_batches(const Graph& graph, const Signature& signature) {
-  std::vector<Batches> all = batches_of(graph, needed_ops(graph, signature.fetches, signature.targets));
-  std::erase_if(all, [](const Batches& batches) { return !batches.uneven(); });
-  return all;
+  return uneven_batches(graph, needed_ops(graph, signature.fetches, signature.targets));
 }
 
 Agreed Agreed::at(std::int64_t step) const {
@@ -212,10 +210,7 @@ Agreed Agreed::at(std::int64_t step) const {
 }
 
 std::int64_t Agreed::next_change(std::int64_t step, std::int64_t end) const {
-  for (const Batches& batches : uneven) {
-    const std::int64_t left = batches.steps() - step % batches.steps();  // in this epoch, this step among them
-    end = std::min(end, step + std::max<std::int64_t>(left - 1, 1));
-  }
+  for (const Batches& batches : uneven) end = std::min(end, batches.next_change(step));
   return end;
 }
 

@@ -29,7 +29,7 @@ struct Agreed {
   [[nodiscard]] std::int64_t first_whole(std::int64_t step) const;
 };
 
-/// The batches of a run that are smaller at the end of an epoch: such a step takes a plan of its own.
+/// The run's batches that are smaller at the end of an epoch.
 [[nodiscard]] std::vector<Batches> uneven_batches(const Graph& graph, const Signature& signature);
 
 /// Agreed::request of a request whose fetches and targets are defined.

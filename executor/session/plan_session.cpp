@@ -76,20 +76,19 @@ std::set<std::string, std::less<>> variables_read(const Plan& plan) {
 }
 
 /// The batches of which the plan has either the whole ones or the last ones of epochs, and how many rows those have.
-struct PlannedBatches {
+struct OneSize {
   std::string op;
   Batches batches;
   std::int64_t rows = 0;
 
   /// The first step from `step` on whose batch has another size.
   [[nodiscard]] std::int64_t first_other(std::int64_t step) const {
-    if (rows != batches.size) return batches.is_smaller(step) ? step + 1 : step;
-    return step / batches.steps() * batches.steps() + batches.steps() - 1;
+    return batches.at(step).count != rows ? step : batches.next_change(step);
   }
 };
 
-std::vector<PlannedBatches> uneven_batches(const Plan& plan, const OpSet& ops) {
-  std::vector<PlannedBatches> found;
+std::vector<OneSize> sizes_of_batches(const Plan& plan, const OpSet& ops) {
+  std::vector<OneSize> found;
   for (const PlanClass& c : plan.classes)
     for (const Instruction& i : c.instructions) {
       const OpDef* const def = i.what == Opcode::kernel ? ops.find(plan.string(i.op)) : nullptr;
@@ -136,7 +135,7 @@ struct PlanSession::State {
       : planned(checked(std::move(plan), cluster, options)),
         read(variables_read(planned->result.plan)),
         variables(variables_of(planned->result.plan)),
-        batches(uneven_batches(planned->result.plan, options.ops != nullptr ? *options.ops : default_ops())),
+        batches(sizes_of_batches(planned->result.plan, options.ops != nullptr ? *options.ops : default_ops())),
         group(cluster, std::move(options)) {}
 
   [[nodiscard]] const Plan& plan() const { return planned->result.plan; }
@@ -153,13 +152,12 @@ struct PlanSession::State {
 
   /// Error(usage) if a step among the next ones has a batch of another size than the plan.
   void require_batches(std::int64_t steps) const {
-    for (const PlannedBatches& planned_batches : batches) {
-      const std::int64_t other = planned_batches.first_other(next_step);
+    for (const OneSize& of_op : batches) {
+      const std::int64_t other = of_op.first_other(next_step);
       if (other - next_step >= steps) continue;
       throw Error(Code::usage, "step " + std::to_string(other) + " takes a batch of " +
-                                   std::to_string(planned_batches.batches.at(other).count) + " rows from '" +
-                                   escaped(planned_batches.op) + "', and the plan is for steps that take " +
-                                   std::to_string(planned_batches.rows))
+                                   std::to_string(of_op.batches.at(other).count) + " rows from '" + escaped(of_op.op) +
+                                   "', and the plan is for steps that take " + std::to_string(of_op.rows))
           .hint("run the graph, which has a plan for each size" +
                 (other > next_step ? ", or at most " + plural(other - next_step, "step") : std::string()));
     }
@@ -184,7 +182,7 @@ struct PlanSession::State {
   const PlanCache::Shared planned;
   const std::set<std::string, std::less<>> read;
   const std::map<std::string, Type, std::less<>> variables;
-  const std::vector<PlannedBatches> batches;
+  const std::vector<OneSize> batches;
   std::int64_t next_step = 0;
   TaskGroup group;
 };

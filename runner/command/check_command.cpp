@@ -19,19 +19,14 @@ struct CheckOptions : PlanCommandOptions {
   bool as_json = false;
 };
 
-/// The smaller batches at the end of an epoch, whose steps have plans of their own.
-std::vector<Batches> uneven_batches(const Graph& graph, const Selection& selection) {
-  std::vector<Batches> all = batches_of(graph, needed_ops(graph, selection));
-  std::erase_if(all, [](const Batches& batches) { return !batches.uneven(); });
-  return all;
-}
-
 int check(CheckOptions options) {
   const KernelTable& cpu = options.ops ? options.ops->kernels : cpu_kernels();
   const KernelsOfDevices kernels(cpu, devices_of(options.cluster));
   const KnownOps known{options.ops ? &options.ops->ops : nullptr, &kernels};
   std::vector<Batches> uneven;
-  options.on_selection = [&](Graph& graph, const Selection& selection) { uneven = uneven_batches(graph, selection); };
+  options.on_selection = [&](Graph& graph, const Selection& selection) {
+    uneven = uneven_batches(graph, needed_ops(graph, selection));
+  };
   Verdict verdict = verify(plan_of(options).plan, known);
   options.on_selection = {};
   std::string others;

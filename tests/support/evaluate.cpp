@@ -5,6 +5,7 @@
 
 #include "base/files/bytes.hpp"
 #include "graph/graph_facts.hpp"
+#include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/op/infer.hpp"
 #include "tests/support/threads.hpp"
@@ -128,13 +129,7 @@ void Evaluator::initialise() {
 
 void Evaluator::run_ops(const std::vector<OpId>& roots, Frame& frame) {
   frame.values.resize(frame.graph.values());
-  std::vector<bool> needed(frame.graph.size());
-  for (OpId root : roots) needed[root] = true;
-  for (OpId id = frame.graph.size(); id-- > 0;) {  // ids are a topological order
-    if (!needed[id]) continue;
-    for (ValueId input : frame.graph.op(id).inputs()) needed[frame.graph.producer(input)] = true;
-    for (OpId earlier : frame.graph.op(id).after()) needed[earlier] = true;
-  }
+  const std::vector<bool> needed = needed_ops(frame.graph, {}, roots);
   for (OpId id = 0; id < frame.graph.size(); ++id)
     if (needed[id]) run_op(frame.graph.op(id), frame);
 }
