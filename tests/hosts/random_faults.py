@@ -50,7 +50,7 @@ class Job:
             end = os.open(folder / f"{task}.out", os.O_RDONLY | os.O_NONBLOCK)
             self.open[end] = task
             self.poll.register(end, select.POLLIN)
-        tasks = 'for r in "$@"; do RANK=$r "$FERRY" run ring.pbtxt --transport tcp --steps 1000000000 --print-every 3 --deadline 10 >$r.out 2>&1 & done; wait'
+        tasks = 'for r in "$@"; do RANK=$r "$FERRY" run ring.pbtxt --transport tcp --steps 1000000000 --print-every 3 >$r.out 2>&1 & done; wait'
         env = dict(os.environ, FERRY=ferry, WORLD_SIZE=str(TASKS), MASTER_ADDR="10.77.0.1", MASTER_PORT=str(port), FERRY_SECRET="random faults of a test")
         self.hosts = [subprocess.Popen([NETNS, "on", str(h + 1), "sh", "-c", tasks, "sh", *(str(h * EACH + i) for i in range(EACH))],
                                        cwd=folder, env=env, stdin=subprocess.DEVNULL) for h in range(HOSTS)]
