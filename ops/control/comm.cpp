@@ -127,4 +127,13 @@ const OpDef kWithExtent{
     .role = OpRole::with_extent,
     .no_grad = "inserted after gradients are made"};
 
+const OpDef kAddUp{.name = "AddUp",
+                   .types = "T...->T",
+                   .infer = [](const OpFacts& facts) -> std::vector<Shape> {
+                     for (int i = 1; i < facts.inputs(); ++i)
+                       if (facts.shape(i) != facts.shape(0)) OpFacts::fail("its inputs have different shapes");
+                     return {facts.shape(0)};
+                   },
+                   .no_grad = "inserted after gradients are made"};
+
 }  // namespace ferry

@@ -30,9 +30,11 @@ extern const OpDef kFillBound;
 extern const OpDef kExtentOf;
 /// The bounded value made from the result of FillBound, or a part of it, and the whole value's extent (int64[1]).
 extern const OpDef kWithExtent;
+/// The sum of its inputs, which have one shape, in their order.
+extern const OpDef kAddUp;
 
-inline constexpr const OpDef* kCommOps[] = {&kTakePart, &kJoinParts, &kCutParts, &kCutHalo,
-                                            &kWindow,   &kFillBound, &kExtentOf, &kWithExtent};
+inline constexpr const OpDef* kCommOps[] = {&kTakePart,  &kJoinParts, &kCutParts,   &kCutHalo, &kWindow,
+                                            &kFillBound, &kExtentOf,  &kWithExtent, &kAddUp};
 
 }  // namespace ferry
 #pragma GCC visibility pop

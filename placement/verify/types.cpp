@@ -287,6 +287,7 @@ class Types {
   /// For ops that change only how a value is split: the whole value must stay the same.
   void check_parts(const Instruction& i, const OpDef& def) const {
     if (def.role == OpRole::window) return check_window(i, def);
+    if (&def == &kAddUp) return check_sum(i);
     if (def.infer != nullptr) return check_bound(i, def);
     if (i.inputs.count != 1 || i.outputs.count != 1) refuse(i, "it takes and gives one value");
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);
@@ -305,6 +306,19 @@ class Types {
     if (d == nullptr || n == nullptr || *d < 0 || *d >= static_cast<std::int64_t>(in.sizes.size()) || *n < 1 ||
         *n > plan_.topology.size())
       refuse(i, "its dim or number of parts is out of range");
+  }
+
+  /// A sum of values that are alike.
+  void check_sum(const Instruction& i) const {
+    if (i.inputs.count == 0 || i.outputs.count != 1) refuse(i, "it takes values and gives one");
+    const Buffer& out = operand(i.outputs, 0);
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
+      const Buffer& in = operand(i.inputs, k);
+      if (whole(in) != whole(out) || in.sizes != out.sizes || in.window != out.window || in.bounded || has_rows(in) ||
+          halo(in) != nullptr)
+        refuse(i, "it makes " + whole(out).str() + " of " + whole(in).str());
+      if (in.space == Buffer::Space::none) refuse(i, "it reads " + named(in) + ", which has no bytes");
+    }
   }
 
   /// For ops that take the extent from a bounded value, or give it back: the elements must stay split as they are.

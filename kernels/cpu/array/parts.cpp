@@ -77,6 +77,20 @@ void with_extent(KernelRun& run) {
   if (const std::size_t bytes = bytes_of(y); bytes > 0) std::memcpy(y.data, run.inputs[0].data, bytes);
 }
 
+void add_up(KernelRun& run) {
+  const Array& y = run.outputs[0];
+  dispatch_numbers(y.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = run.outputs[0].as<T>();
+    const std::int64_t count = y.count();
+    for (std::int64_t i = 0; i < count; ++i) {
+      T total = run.inputs[0].as<const T>()[i];
+      for (std::size_t k = 1; k < run.inputs.size(); ++k) total += run.inputs[k].as<const T>()[i];
+      out[i] = total;
+    }
+  });
+}
+
 constexpr Kernel kKernels[] = {
     {.op = "TakePart", .run = take_part, .takes = kAnyType},
     {.op = "JoinParts",
@@ -90,6 +104,7 @@ constexpr Kernel kKernels[] = {
     {.op = "FillBound", .run = fill_bound, .takes = kAnyType},
     {.op = "ExtentOf", .run = extent_of, .takes = kAnyType},
     {.op = "WithExtent", .run = with_extent, .takes = kAnyType},
+    {.op = "AddUp", .run = add_up},
 };
 
 }  // namespace
