@@ -190,6 +190,20 @@ struct PlanVariable {
   bool operator==(const PlanVariable&) const = default;
 };
 
+/// What a task does in its step for tasks that may be ahead of one another, its workers: it gives each values, and takes
+/// others when they have come. The list has one turn of each worker, in the workers' order, in which the plan is
+/// proved; it is run in the order in which workers are ready, a worker's turns in turn.
+struct Serving {
+  struct Turns {
+    std::int32_t worker = 0;  ///< its task
+    Range give, take;         ///< of the step's instructions, counted from its first; takes begin with receive_waits
+    bool operator==(const Turns&) const = default;
+  };
+  std::int64_t staleness = 0;  ///< how many steps a worker may be ahead of another
+  std::vector<Turns> turns;    ///< all gives, then all takes, lie side by side; empty: the task serves nobody
+  bool operator==(const Serving&) const = default;
+};
+
 [[nodiscard]] std::string_view name_of(PlanQueue::Role role);
 
 /// A device of a task and the bytes that its arenas need.
@@ -212,6 +226,7 @@ struct PlanClass {
   std::vector<Region> regions;  ///< region 0 is the setup (run once a session), region 1 the step
   std::vector<PlanVariable> variables;
   std::uint32_t threads = 1;
+  Serving serving;
 
   [[nodiscard]] std::uint32_t strands() const { return threads + static_cast<std::uint32_t>(queues.size()); }
   [[nodiscard]] bool on_queue(const Instruction& instruction) const { return instruction.strand >= threads; }

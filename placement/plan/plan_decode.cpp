@@ -256,6 +256,11 @@ class Decoder {
     result.queues = list(*c.queues(), [](const fbs::Queue& q) {
       return PlanQueue{q.device(), one_of(q.role(), PlanQueue::Role::out)};
     });
+    result.serving.staleness = c.staleness();
+    if (c.turns() != nullptr)
+      result.serving.turns = list(*c.turns(), [](const fbs::Turns& t) {
+        return Serving::Turns{t.worker(), range(t.give()), range(t.take())};
+      });
     return result;
   }
 

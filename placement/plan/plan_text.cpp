@@ -199,6 +199,9 @@ class Printer {
     std::string head = "class " + std::to_string(index) + ": task" + (tasks.size() == 1 ? " " : "s ") + ranges(tasks) +
                        ", " + plural(role.threads, "thread");
     for (const PlanDevice& d : role.devices) head += ", " + device(d);
+    if (!role.serving.turns.empty())
+      head += ", serves workers that are at most " +
+              plural(static_cast<std::uint64_t>(role.serving.staleness), "step") + " apart";
     line(head);
     for (std::size_t b = 0; b < role.buffers.size(); ++b) buffer(role, b);
     for (const PlanVariable& variable : role.variables)
@@ -252,6 +255,7 @@ class Printer {
       line("  " + (index > 1 ? "region " + std::to_string(index) + " " : std::string()) +
            std::string(kRegions[static_cast<std::size_t>(region.kind)]));
     for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
+      if (index == 1) turn(role.serving, i);
       const Instruction& instruction = role.instructions[region.instructions.begin + i];
       std::string text = "    " + std::to_string(i) + " ";
       if (role.strands() > 1) text += strand_text(role, instruction.strand) + " ";
@@ -262,6 +266,16 @@ class Printer {
       }
       if (instruction.may != 0) text += "  (" + freedom(instruction.may) + ")";
       line(text + at(plan_, instruction.line));
+    }
+  }
+
+  /// A line where a turn begins at this place of the step, or the last one has ended.
+  void turn(const Serving& serving, std::uint32_t at) {
+    for (const Serving::Turns& turns : serving.turns) {
+      const std::string worker = std::to_string(turns.worker);
+      if (turns.give.begin == at && turns.give.count > 0) line("    give to task " + worker);
+      if (turns.take.begin == at && turns.take.count > 0) line("    take from task " + worker);
+      if (&turns == &serving.turns.back() && turns.take.begin + turns.take.count == at) line("    after all turns");
     }
   }
 

@@ -26,6 +26,7 @@ bool within(Range range, std::size_t size) {
 
 constexpr std::uint32_t kMostThreads = 4096;  // of a task: what threads know of one another takes its square
 constexpr std::size_t kMostQueues = 4096;
+constexpr std::int64_t kMostStale = 1'000'000;
 constexpr std::uint32_t kDeepest = 1000;  // the checks recurse into regions
 
 class Structure {
@@ -172,6 +173,26 @@ class Structure {
     for (const Wait& wait : c.waits) require(wait.strand < c.strands(), "a wait names no strand");
     for (const Instruction& instruction : c.instructions) check_instruction(c, instruction);
     check_regions(c);
+    check_turns(c);
+  }
+
+  /// Gives lie side by side, and after them takes.
+  void check_turns(const PlanClass& c) const {
+    const std::vector<Serving::Turns>& turns = c.serving.turns;
+    require(turns.empty() ? c.serving.staleness == 0 : c.serving.staleness >= 1 && c.serving.staleness <= kMostStale,
+            "workers may be " + std::to_string(c.serving.staleness) + " steps apart");
+    if (turns.empty()) return;
+    std::set<std::int32_t> workers;
+    for (const Serving::Turns& t : turns)
+      require(task_ok(t.worker) && workers.insert(t.worker).second, "a turn's worker is out of range");
+    std::uint64_t at = turns[0].give.begin;
+    for (const bool take : {false, true})
+      for (const Serving::Turns& t : turns) {
+        const Range& range = take ? t.take : t.give;
+        require(range.begin == at && range.count > 0, "turns do not lie side by side");
+        at += range.count;
+      }
+    require(at <= c.regions[1].instructions.count, "turns end after the step");
   }
 
   void check_buffer(const PlanClass& c, const Buffer& buffer) const {

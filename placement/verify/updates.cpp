@@ -1,6 +1,7 @@
-// Updates: within a step a variable has its old value until something writes it, and the new one from then on. So it is
-// written only once, by an instruction of the step itself. And the copy that sets a variable at the end of a step, when
-// the old value is not needed any more, sets it for the next step: nothing reads it after that.
+// Updates: within a step, or a turn of it, a variable has its old value until something writes it, and the new one from
+// then on. So it is written only once, by an instruction of the step itself. And the copy that sets a variable at the
+// end of a step, when the old value is not needed any more, sets it for the next step: nothing reads it after that.
+#include <algorithm>
 #include <vector>
 
 #include "base/text.hpp"
@@ -27,6 +28,7 @@ class Updates {
           each_variable(i.outputs, [&](std::uint32_t v) { refuse(i, v, "outside of the step itself"); });
         });
     each(1, [&](const Instruction& i) {
+      if (begins_turn(i)) std::fill(writer_.begin(), writer_.end(), nullptr);
       each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
       if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);
       each_variable(i.outputs, [&](std::uint32_t v) {
@@ -49,6 +51,16 @@ class Updates {
       const std::uint32_t storage = class_.buffers[b].view_of == kNone ? b : class_.buffers[b].view_of;
       if (variable_[storage]) f(storage);
     }
+  }
+
+  /// Whether a turn begins at this instruction of the step, or all turns have ended: variables have their new values
+  /// then.
+  [[nodiscard]] bool begins_turn(const Instruction& i) const {
+    const auto at = static_cast<std::uint32_t>(&i - class_.instructions.data()) - class_.regions[1].instructions.begin;
+    const auto& turns = class_.serving.turns;
+    return std::any_of(turns.begin(), turns.end(), [at](const Serving::Turns& t) {
+      return at == t.give.begin || at == t.take.begin || at == t.take.begin + t.take.count;
+    });
   }
 
   /// Checks what the regions of a loop or branch read.

@@ -36,6 +36,10 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");
     if (verifier::check_threads(plan))
       proved("threads of a task, and queues of its devices, touch no bytes at the same time, but to read");
+    if (const std::size_t servers = verifier::check_turns(plan, tables); servers > 0)
+      proved(plural(servers, "server") +
+             ": its turns may come in any order, and no worker waits for another one that "
+             "is fewer steps behind than allowed");
     verifier::check_updates(plan);
     verifier::check_memory(plan);
     proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");

@@ -91,6 +91,7 @@ PlanClass receiving_class() {
       instruction(Opcode::receive, 0, {0, 0}, {0, 1}), instruction(Opcode::receive_wait, 0, {0, 0}, {0, 1}),
       instruction(Opcode::collective, 0, {0, 1}, {1, 1}), instruction(Opcode::collective_wait, 0, {0, 1}, {1, 1})};
   role.regions = {{Region::Kind::setup, {0, 0}}, {Region::Kind::step, {0, 4}}};
+  role.serving = {3, {{0, {0, 1}, {1, 1}}}};
   return role;
 }
 
