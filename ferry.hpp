@@ -42,6 +42,7 @@
 #include "ops/nn/norm.hpp"
 #include "ops/nn/recurrent.hpp"
 #include "ops/op_set.hpp"
+#include "ops/train/asynchronous.hpp"
 #include "ops/train/local_steps.hpp"
 #include "ops/train/loss.hpp"
 #include "ops/train/mixed.hpp"

@@ -34,6 +34,7 @@
 #include "placement/program/program.hpp"
 #include "placement/program/select.hpp"
 #include "placement/program/send_parts.hpp"
+#include "placement/serving/serve_workers.hpp"
 
 namespace ferry {
 namespace {
@@ -58,6 +59,7 @@ constexpr Pass<Program> kProgramPasses[] = {
     {"join_windows", join_windows},
     {"propagate", propagate},
     {"reshard", reshard},
+    {"serve_workers", serve_workers},
     {"order_microbatches", order_microbatches},
     {"fuse_messages", fuse_messages},
     {"coalesce", coalesce},

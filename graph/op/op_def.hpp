@@ -108,7 +108,10 @@ enum OpFlag : std::uint32_t {
   /// Its result begins a microbatch, or ends it: what is made between the two is work that a pipeline puts in order
   /// (ops/control/microbatch.hpp has the attributes).
   kEntersMicrobatch = 1U << 9,
-  kLeavesMicrobatch = 1U << 10
+  kLeavesMicrobatch = 1U << 10,
+  /// The assignment that it reads is made for each worker by itself, which may be some steps ahead of others
+  /// (ops/train/asynchronous.hpp; the attribute `staleness` says how many).
+  kAsynchronous = 1U << 11
 };
 
 /// The definition of one op. Instances are constants that live as long as the program.

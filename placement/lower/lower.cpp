@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include "graph/op/core_ops.hpp"
@@ -12,6 +13,7 @@
 #include "placement/class/update_variables.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/lower/class_kernels.hpp"
+#include "placement/lower/turns.hpp"
 #include "placement/lower/under_way.hpp"
 #include "placement/messages/number_messages.hpp"
 #include "placement/plan/plan_tables.hpp"
@@ -39,10 +41,13 @@ class ClassBuilder {
 
   ClassPlan build() {
     role_.threads = static_cast<std::uint32_t>(program_.topology->tasks[static_cast<std::size_t>(task_)].threads);
+    const auto serving = std::ranges::find(program_.servings, task_, &ProgramServing::task);
+    if (serving != program_.servings.end()) turns_.emplace(*serving, program_, shared_.messages, plan_);
     reserve();
     place_joined();
     emit_region(0, 1);
     for (const std::uint32_t region : {1U, 0U}) in_region(region, [&] { under_way_.finish(); });
+    if (turns_) turns_->arrange();
     return std::move(plan_);
   }
 
@@ -112,7 +117,7 @@ class ClassBuilder {
         transfer(id);
         break;
       case NodeKind::copy:
-        if (here(node)) share(node.first_output, program_.inputs(node)[0]);
+        if (here(node)) copy(node);
         break;
       case NodeKind::collective:
         collective(id);
@@ -127,9 +132,13 @@ class ClassBuilder {
         break;
     }
     plan_.enter(outer);
+    if (turns_) turns_->added(id);
   }
 
   [[nodiscard]] bool here(const Node& node) const { return buffers_.on(node.where); }
+  [[nodiscard]] bool in_turn(const Node& node) const {
+    return turns_ && program_.turns.contains(static_cast<NodeId>(&node - program_.nodes.data()));
+  }
 
   // ---- Nodes ----
 
@@ -146,10 +155,16 @@ class ClassBuilder {
     kernels_.add(node, named(Opcode::kernel, node), in_);
   }
 
-  /// Where the value is needed it is copied to, by copy_between_devices.
-  void share(PValueId value, PValueId of) {
-    buffers_.alias(value, buffers_.of(of));
-    if (under_way_.brings(of)) under_way_.bring_too(value, of);
+  /// Where the value is needed it is copied to, by copy_between_devices; a turn makes its own copy.
+  void copy(const Node& node) {
+    const auto inputs = program_.inputs(node);
+    if (in_turn(node)) {
+      plan_.push(named(Opcode::copy, node), {use(inputs[0])}, {buffers_.define(node.first_output)});
+      return;
+    }
+    const auto held = std::ranges::find_if(inputs, [&](PValueId input) { return buffers_.holds(input); });
+    buffers_.alias(node.first_output, buffers_.of(*held));
+    if (under_way_.brings(*held)) under_way_.bring_too(node.first_output, *held);
   }
 
   void port(const Node& node, Opcode what) {
@@ -171,7 +186,18 @@ class ClassBuilder {
     const auto inputs = program_.inputs(node);
     const std::uint32_t value = use(inputs[1]);
     buffers_.alias(node.first_output, value);
-    plan_.updates.push_back({buffers_.of(inputs[0]), value, named(Opcode::copy, node)});
+    Instruction copy = named(Opcode::copy, node);
+    if (!in_turn(node)) {
+      plan_.updates.push_back({buffers_.of(inputs[0]), value, copy});
+      return;
+    }
+    std::uint32_t from = value;
+    if (role_.buffers[storage_of(role_, from)].space == Buffer::Space::state) {  // another assignment may change it
+      from = buffers_.copy_of(value);
+      plan_.push(copy, {value}, {from});
+    }
+    copy.attrs = tables_.attrs(node.attrs);
+    plan_.push(copy, {from}, {buffers_.of(inputs[0])});
   }
 
   // ---- Messages ----
@@ -379,6 +405,7 @@ class ClassBuilder {
   ClassBuffers buffers_;
   ClassKernels kernels_;
   UnderWay under_way_;
+  std::optional<Turns> turns_;                  // where the task serves others
   std::vector<std::uint32_t> in_;               // of compute()
   std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };

@@ -54,7 +54,8 @@ class Numberer {
       while (!numbers_.carried[value]) {
         numbers_.carried[value] = true;
         const Node& made = program_.nodes[program_.values[value].producer];
-        if (made.kind == NodeKind::compute && made.def->is(kView)) value = program_.inputs(made)[0];
+        const bool is_view = made.kind == NodeKind::compute && made.def->is(kView);
+        if (is_view || program_.is_member(made)) value = program_.inputs(made)[0];
       }
     }
   }

@@ -55,6 +55,8 @@ NodeId Regroup::join(std::vector<NodeId> messages, std::size_t place) {
     moved_.insert(id);
   }
   const NodeId joined = program_.add(Node(program_.nodes[messages[0]]), values, types);
+  if (const auto turn = program_.turns.find(messages[0]); turn != program_.turns.end())
+    program_.turns[joined] = ProgramTurn(turn->second);
   for (const NodeId id : messages)
     if (const auto reason = program_.reason_of.find(id); reason != program_.reason_of.end())
       program_.reasons[reason->second].message = joined;

@@ -74,6 +74,12 @@ bool Program::runs_on_host(const Node& node) const {
   return std::ranges::any_of(inputs(node), bounded);
 }
 
+bool Program::is_member(const Node& node) const {
+  if (node.kind != NodeKind::copy || node.inputs != 1) return false;
+  const Where &from = wheres[values[inputs(node)[0]].where], &to = where(node);
+  return to.single() && !from.single() && from.kind == to.kind && from.index == to.index;
+}
+
 PValueId Program::stored(PValueId value) const {
   for (;;) {
     const Node& maker = nodes[values[value].producer];

@@ -58,15 +58,17 @@ struct Where {
 /// The kinds of nodes. Placement adds transfers, collectives, fetches and some compute nodes; the others come from the
 /// graph.
 enum class NodeKind : std::uint8_t {
-  compute,     ///< an op with a kernel
-  feed,        ///< a value that the caller gives
-  variable,    ///< reads a variable
-  assign,      ///< sets a variable: inputs variable, value
-  parameter,   ///< of a region
-  loop,        ///< inputs carried values and captures; outputs the carried values
-  branch,      ///< inputs predicate and captures; outputs the results
-  transfer,    ///< one task to another
-  copy,        ///< to other devices of the same tasks
+  compute,    ///< an op with a kernel
+  feed,       ///< a value that the caller gives
+  variable,   ///< reads a variable
+  assign,     ///< sets a variable: inputs variable, value
+  parameter,  ///< of a region
+  loop,       ///< inputs carried values and captures; outputs the carried values
+  branch,     ///< inputs predicate and captures; outputs the results
+  transfer,   ///< one task to another
+  /// To other devices of the same tasks, or some of them; or to a mesh from the devices of its tasks. In a server's
+  /// turn: a value of its own with the same bytes.
+  copy,
   collective,  ///< over the groups of a mesh axis, or between a device and a mesh; of several values at once: a bucket
   fetch        ///< a value that the caller gets
 };
@@ -158,6 +160,20 @@ struct ProgramRegion {
   std::vector<PValueId> results;
 };
 
+/// A task that serves workers, which are other tasks, each in turn (serving/serve_workers.hpp).
+struct ProgramServing {
+  std::int32_t task = 0;
+  std::int64_t staleness = 0;         ///< how many steps a worker may be ahead of another
+  std::vector<std::int32_t> workers;  ///< ascending
+};
+
+/// A turn of a server: it gives values to a worker, or takes what that gave.
+struct ProgramTurn {
+  std::uint32_t serving = kNone;  ///< index into Program::servings
+  std::uint32_t worker = 0;       ///< index into ProgramServing::workers
+  bool take = false;
+};
+
 /// The nodes whose annotations decided placement, for `ferry explain`. Kept only if PlanOptions::reasons.
 struct Causes {
   std::vector<NodeId> of_place;                       ///< of each node's devices; kNone: no annotation
@@ -188,8 +204,10 @@ struct Program {
   std::vector<ProgramHalo> halos;
   std::vector<std::vector<ProgramRows>> rows;
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
-  std::deque<Attrs> added_attrs;       ///< of nodes that placement adds
-  std::vector<WhereId> feed_homes;     ///< of each feed: where its input is annotated to be; kNone: where it is given
+  std::vector<ProgramServing> servings;
+  std::unordered_map<NodeId, ProgramTurn> turns;  ///< nodes that are done in a server's turns
+  std::deque<Attrs> added_attrs;                  ///< of nodes that placement adds
+  std::vector<WhereId> feed_homes;  ///< of each feed: where its input is annotated to be; kNone: where it is given
   std::unordered_map<PValueId, LayoutHint> hints;
   Causes causes;
   std::vector<Reason> reasons;
@@ -213,6 +231,8 @@ struct Program {
   /// A compute node that the host runs, wherever it is placed: it has state, an effect or a value of its task, or sizes
   /// that the data decide, which the host must know.
   [[nodiscard]] bool runs_on_host(const Node& node) const;
+  /// A copy that is none: it gives what one task has of the value of a mesh, on the same device.
+  [[nodiscard]] bool is_member(const Node& node) const;
   /// The value whose bytes a value has: itself, or what it is a view of.
   [[nodiscard]] PValueId stored(PValueId value) const;
   /// "mesh dp=* on /task:*", "/task:2".

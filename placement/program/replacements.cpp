@@ -8,7 +8,7 @@
 namespace ferry {
 
 bool is_pure(const Node& node) {
-  constexpr std::uint32_t kImpure = kStateful | kRandom | kEffect | kControlFlow | kLocal;
+  constexpr std::uint32_t kImpure = kStateful | kRandom | kEffect | kControlFlow | kLocal | kAsynchronous;
   if (node.kind != NodeKind::compute || node.outputs == 0) return false;
   if (node.role() == OpRole::constant) return true;
   if ((node.def->flags & (kImpure | kOnce)) != 0 || node.role() != OpRole::function) return false;
