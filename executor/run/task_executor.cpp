@@ -8,6 +8,7 @@
 #include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/instruction_text.hpp"
 #include "executor/observe/trace.hpp"
+#include "executor/run/turn_order.hpp"
 #include "executor/run/walker.hpp"
 #include "kernels/kernel.hpp"
 
@@ -39,6 +40,9 @@ struct TaskExecutor::State {
                  .plan_id = options.plan_id}),
         checks(resolved),
         queues(resolved.queued() ? std::optional<Queues>(std::in_place, resolved, *options.devices) : std::nullopt),
+        turns(plan.class_for(task).serving.turns.empty()
+                  ? std::nullopt
+                  : std::optional<TurnOrder>(std::in_place, resolved, ledger, options.turns)),
         shared{.resolved = resolved,
                .transport = transport,
                .workers = workers,
@@ -47,6 +51,7 @@ struct TaskExecutor::State {
                .waiting = waiting,
                .cancellation = cancellation,
                .queues = queues ? &*queues : nullptr,
+               .turns = turns ? &*turns : nullptr,
                .checks = options.check_numerics ? &checks : nullptr,
                .trace = options.trace,
                .recorder = options.recorder,
@@ -97,6 +102,7 @@ struct TaskExecutor::State {
   Waiting waiting;
   NumberChecks checks;
   std::optional<Queues> queues;
+  std::optional<TurnOrder> turns;  ///< where the task serves workers
   SharedWalk shared;
   std::deque<Walker> walkers;
   bool set_up = false;
@@ -114,7 +120,9 @@ TaskExecutor::TaskExecutor(const Plan& plan, int task, Transport& transport, Wor
 
 TaskExecutor::~TaskExecutor() = default;
 
-void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched) {
+void TaskExecutor::step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched,
+                        std::int64_t following) {
+  if (state_->turns) state_->turns->begin_step(step, following);
   if (state_->queues) state_->queues->sets(state_->resolved.step());
   state_->resolved.begin_step(step);
   if (state_->position != nullptr) state_->position->begins_step();

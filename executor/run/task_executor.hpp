@@ -23,6 +23,7 @@ class FileSystem;
 class FlightRecorder;
 class KernelTable;
 class Trace;
+class TurnRecord;
 class WorkTimer;
 
 struct ExecutorOptions {
@@ -39,6 +40,7 @@ struct ExecutorOptions {
   Trace* trace = nullptr;                        ///< null: nothing is traced
   FlightRecorder* recorder = nullptr;            ///< null: nothing is recorded
   WorkTimer* timer = nullptr;                    ///< of the plan; null: no step is timed
+  TurnRecord* turns = nullptr;                   ///< of a server's turns; null: they are neither recorded nor replayed
   std::uint64_t plan_id = 0;                     ///< identifies the plan in traces
   bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf
   bool effects = true;  ///< false: kernels with `effect` do not perform it (KernelSetup::first is false on all tasks)
@@ -61,8 +63,9 @@ class TaskExecutor final : public RunningPlan {
   /// where this task gives it. `fetched` has one for each of the plan's fetches, and is set where the fetch arrives at
   /// this task; pass it again to the next step, which overwrites the tensors that nobody else holds. Throws errors of
   /// kernels, with op, task and line; those of the transport; Error(stalled). After an error the executor must not be
-  /// used again.
-  void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched);
+  /// used again. `following`: how many steps are certain to come right after this one, of which workers may begin some
+  /// before a task that serves them has ended this one.
+  void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched, std::int64_t following = 0);
 
   [[nodiscard]] std::uint64_t spot() const override;
   [[nodiscard]] std::optional<std::string> computes(bool first_waits) const override;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/system/interrupt.hpp"
 #include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/observe/work_timer.hpp"
 #include "executor/run/messages.hpp"
+#include "executor/run/turn_order.hpp"
 
 namespace ferry {
 namespace {
@@ -64,11 +66,17 @@ void Walker::fail(const std::exception_ptr& thrown, const Instruction& instructi
 void Walker::walk(std::uint32_t region) {
   ++region_runs_[region];
   if (shared_.queues != nullptr) return walk_queues(region);
+  if (region == 1 && shared_.turns != nullptr) [[unlikely]]
+    return serve();
+  walk_part(region, {0, static_cast<std::uint32_t>(resolved_.list(region, thread_).size())});
+}
+
+void Walker::walk_part(std::uint32_t region, Range part) {
   const bool timed = shared_.timer != nullptr && shared_.timer->reads(thread_);
   if (timed || shared_.trace != nullptr || shared_.checks != nullptr || shared_.recorder != nullptr) [[unlikely]]
-    return walk_watched(region);
-  Resolved* r = resolved_.list(region, thread_).data();
-  for (const Direct& direct : resolved_.direct(region, thread_)) {
+    return walk_watched(region, part);
+  Resolved* r = resolved_.list(region, thread_).data() + part.begin;
+  for (const Direct& direct : resolved_.direct(region, thread_).subspan(part.begin, part.count)) {
     at(r);
     if (direct.kernel != nullptr) [[likely]]
       direct.kernel(*direct.run);
@@ -78,11 +86,34 @@ void Walker::walk(std::uint32_t region) {
   }
 }
 
-void Walker::walk_watched(std::uint32_t region) {
+/// The step of a task that serves workers: its turns in the order in which workers are ready.
+[[gnu::noinline]] void Walker::serve() {
+  TurnOrder& order = *shared_.turns;
+  const auto& turns = resolved_.plan().class_for(resolved_.task()).serving.turns;
+  const std::uint32_t first = turns.front().give.begin, end = turns.back().take.begin + turns.back().take.count;
+  walk_part(1, {0, first});
+  while (!order.end_step()) {
+    std::optional<TurnOrder::Turn> turn = order.next();
+    if (!turn) {
+      const Resolved& awaited = order.awaited();
+      at(&awaited);
+      shared_.waiting.until([&] { return (turn = order.next()).has_value(); }, awaited);
+    }
+    for (const Resolved& r : order.received(*turn)) {
+      ++moved_.received_messages;
+      moved_.received_bytes += static_cast<std::int64_t>(r.bytes);
+    }
+    walk_part(1, order.instructions(*turn));
+    order.done(*turn);
+  }
+  walk_part(1, {end, static_cast<std::uint32_t>(resolved_.list(1, thread_).size()) - end});
+}
+
+void Walker::walk_watched(std::uint32_t region, Range part) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
   WorkTimer* const timer = shared_.timer != nullptr && shared_.timer->reads(thread_) ? shared_.timer : nullptr;
-  for (Resolved& r : resolved_.list(region, thread_)) {
+  for (Resolved& r : resolved_.list(region, thread_).subspan(part.begin, part.count)) {
     at(&r);
     if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
     const bool waits = (r.flags & Resolved::kWaits) != 0;

@@ -19,6 +19,7 @@
 namespace ferry {
 
 class FlightRecorder;
+class TurnOrder;
 class Trace;
 class WorkTimer;
 
@@ -37,6 +38,7 @@ struct SharedWalk {
   Waiting& waiting;
   Cancellation& cancellation;
   Queues* queues = nullptr;            ///< null: the task uses no queues
+  TurnOrder* turns = nullptr;          ///< null: the task serves no workers
   NumberChecks* checks = nullptr;      ///< null: numbers are not checked
   Trace* trace = nullptr;              ///< null: nothing is traced
   FlightRecorder* recorder = nullptr;  ///< null: nothing is recorded
@@ -77,7 +79,10 @@ class alignas(64) Walker {
   void at(const Resolved* r) { current_.store(r, std::memory_order_relaxed); }
   [[nodiscard]] const Resolved& current() const { return *current_.load(std::memory_order_relaxed); }
   void walk(std::uint32_t region);
-  void walk_watched(std::uint32_t region);
+  /// `part`: of the thread's instructions of the region.
+  void walk_part(std::uint32_t region, Range part);
+  void walk_watched(std::uint32_t region, Range part);
+  void serve();
   void walk_queues(std::uint32_t region);
   void execute(Resolved& r);
   void perform(Resolved& r);

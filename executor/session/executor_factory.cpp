@@ -6,6 +6,7 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   ExecutorOptions options;
   options.trace = trace_;
   options.recorder = recorder_;
+  options.turns = turns_;
   options.timer = timer;
   return make(planned, options);
 }

@@ -6,6 +6,7 @@
 
 #include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/trace.hpp"
+#include "executor/observe/turn_record.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/run/workers.hpp"
 #include "executor/session/job_member.hpp"
@@ -16,16 +17,17 @@ namespace ferry {
 
 class ExecutorFactory {
  public:
-  /// `trace`, `recorder`: null where nothing is traced or recorded.
+  /// `trace`, `recorder`, `turns`: null where nothing is traced or recorded.
   ExecutorFactory(const JobMember& member, const SessionOptions& options, const KernelsOfDevices& kernels,
-                  Workers& workers, VariableStore& variables, Trace* trace, FlightRecorder* recorder)
+                  Workers& workers, VariableStore& variables, Trace* trace, FlightRecorder* recorder, TurnRecord* turns)
       : member_(member),
         options_(options),
         kernels_(kernels),
         workers_(workers),
         variables_(variables),
         trace_(trace),
-        recorder_(recorder) {}
+        recorder_(recorder),
+        turns_(turns) {}
 
   /// Makes an executor of the plan, whose variables must be bound. `timer`: null where no step is timed.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, WorkTimer* timer) const;
@@ -43,6 +45,7 @@ class ExecutorFactory {
   VariableStore& variables_;
   Trace* const trace_;
   FlightRecorder* const recorder_;
+  TurnRecord* const turns_;
 };
 
 /// A tensor for each of the plan's feeds, undefined for those that another task gives.

@@ -55,6 +55,11 @@ struct SessionOptions {
   /// Where it is written what each task did last, once the session has failed, by the first process that still goes on;
   /// empty: nothing is recorded. Error(file) unless its folder is there. Recording costs some 25 ns an instruction.
   std::string flight_recorder = {};
+  /// Where each task that serves workers (ops/train/asynchronous.hpp) writes the order of its turns, as FILE.TASK;
+  /// empty: nowhere.
+  std::string record_turns = {};
+  /// Of a run with record_turns: the turns come in that order, so that a run with as many steps gives the same bits.
+  std::string replay_turns = {};
   std::string trace_file = {};  ///< Chrome trace of all tasks, written by task 0 when the session closes
   /// Called with that trace in the process of task 0 when the session closes; given in all processes or in none.
   std::function<void(std::string_view trace)> on_trace = {};

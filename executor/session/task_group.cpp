@@ -151,6 +151,8 @@ struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o) : cluster(c), options(std::move(o)), plans(cluster, options) {
     cluster.state().require_own_process();
     require_folder_of(options.flight_recorder);
+    if (!options.record_turns.empty() && !options.replay_turns.empty())
+      throw Error(Code::usage, "turns are to be recorded and replayed at once");
   }
 
   /// When the file is written it is too late to say that there is no place for it.

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/files/files.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/job/affinity.hpp"
@@ -55,7 +56,10 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
       trace_(trace_of(options, task, workers_.threads())),
       plans_(member_, plans, options.bucket_bytes),
       executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr,
-                 options.flight_recorder.empty() ? nullptr : &recorder_.emplace(task, workers_.threads())),
+                 options.flight_recorder.empty() ? nullptr : &recorder_.emplace(task, workers_.threads()),
+                 options.record_turns.empty() && options.replay_turns.empty()
+                     ? nullptr
+                     : &turns_.emplace(local_files(), options.record_turns, options.replay_turns, task)),
       tuner_(member_, executors_, variables_) {
   if (recorder_ && cluster.watch) cluster.watch->flights().set_source(task, *recorder_);
 }
@@ -195,7 +199,8 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
       }
       if (prepared->timer) prepared->timer->begin_step(start);
       const WireCount before = step + 1 == end ? transport.sent() : WireCount();
-      prepared->executor->step(step++, given, fetched);
+      prepared->executor->step(step, given, fetched, end - step - 1);
+      ++step;
       if (step == end) wire = transport.sent() - before;
       const TimePoint done = system_clock().now();
       last_run_.times.add(seconds(done - start));
@@ -206,6 +211,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
       if (tells) on_step(step - 1 - first, fetched);
       stopped = after_step && after_step(step);
     }
+    if (turns_) turns_->flush();
     last_run_.ran(prepared, wire, step - begin);
     return fetched;
   });

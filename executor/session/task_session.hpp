@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "executor/observe/trace.hpp"
+#include "executor/observe/turn_record.hpp"
 #include "executor/run/workers.hpp"
 #include "executor/session/agreement.hpp"
 #include "executor/session/executor_factory.hpp"
@@ -113,6 +114,7 @@ class TaskSession {
   VariableStore variables_;
   std::optional<Trace> trace_;
   std::optional<FlightRecorder> recorder_;
+  std::optional<TurnRecord> turns_;
   PreparedPlans plans_;
   ExecutorFactory executors_;
   Tuner tuner_;

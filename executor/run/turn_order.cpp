@@ -1,0 +1,101 @@
+#include "executor/run/turn_order.hpp"
+
+#include <algorithm>
+
+namespace ferry {
+
+TurnOrder::TurnOrder(ResolvedPlan& resolved, Ledger& ledger, TurnRecord* record)
+    : serving_(resolved.plan().class_for(resolved.task()).serving), ledger_(ledger), record_(record) {
+  const std::span<const Resolved> step = resolved.list(1, 0);
+  for (const Serving::Turns& turns : serving_.turns) {
+    const auto take = step.subspan(turns.take.begin, turns.take.count);
+    const auto end = std::ranges::find_if(take, [](const Resolved& r) { return r.what != Opcode::receive_wait; });
+    const auto receives = static_cast<std::size_t>(end - take.begin());
+    workers_.push_back({take.first(receives), std::vector<bool>(receives), 0, false});
+    tasks_.push_back(turns.worker);
+  }
+}
+
+void TurnOrder::begin_step(std::int64_t step, std::int64_t following) {
+  following_ = following;
+  if (record_ != nullptr) record_->begin_step(step, tasks_);
+}
+
+bool TurnOrder::end_step() {
+  if (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.ahead == 0; })) return false;
+  if (record_ != nullptr && record_->replays() && (due_ || (due_ = recorded()))) return false;
+  for (Worker& worker : workers_) --worker.ahead;
+  if (record_ != nullptr) record_->end_step();
+  return true;
+}
+
+bool TurnOrder::may_get(const Worker& worker) const {
+  return !worker.given && worker.ahead <= std::min(serving_.staleness, following_);
+}
+
+bool TurnOrder::has_come(Worker& worker) {
+  bool all = true;
+  for (std::size_t i = 0; i < worker.receives.size(); ++i) {
+    if (worker.arrived[i]) continue;
+    const Resolved& r = worker.receives[i];
+    worker.arrived[i] = (r.flags & Resolved::kTaken) != 0 ? ledger_.taken(r) : ledger_.arrived(*r.link);
+    all = all && worker.arrived[i];
+  }
+  return all;
+}
+
+/// The record's next turn, whether it can be run yet or not.
+std::optional<TurnOrder::Turn> TurnOrder::recorded() {
+  const std::optional<TurnRecord::Turn> turn = record_->next();
+  if (!turn) return std::nullopt;
+  const auto worker = static_cast<std::size_t>(std::ranges::find(tasks_, turn->worker) - tasks_.begin());
+  if (turn->take ? !workers_[worker].given : !may_get(workers_[worker]))
+    record_->refuse((turn->take ? "nothing can be taken from task " : "nothing may be given to task ") +
+                    std::to_string(turn->worker));
+  return Turn{worker, turn->take};
+}
+
+std::optional<TurnOrder::Turn> TurnOrder::next() {
+  if (record_ != nullptr && record_->replays()) {
+    if (!due_ && !(due_ = recorded())) record_->refuse("workers are behind");
+    if (due_->take && !has_come(workers_[due_->worker])) return std::nullopt;
+    return due_;
+  }
+  for (std::size_t k = 1; k <= workers_.size(); ++k) {
+    const std::size_t w = (last_ + k) % workers_.size();
+    if (may_get(workers_[w])) return Turn{w, false};
+    if (workers_[w].given && has_come(workers_[w])) return Turn{w, true};
+  }
+  return std::nullopt;
+}
+
+Range TurnOrder::instructions(const Turn& turn) const {
+  const Serving::Turns& turns = serving_.turns[turn.worker];
+  if (!turn.take) return turns.give;
+  const auto received = static_cast<std::uint32_t>(workers_[turn.worker].receives.size());
+  return {turns.take.begin + received, turns.take.count - received};
+}
+
+std::span<const Resolved> TurnOrder::received(const Turn& turn) const {
+  return turn.take ? workers_[turn.worker].receives : std::span<const Resolved>();
+}
+
+void TurnOrder::done(const Turn& turn) {
+  Worker& worker = workers_[turn.worker];
+  worker.given = !turn.take;
+  last_ = turn.worker;
+  due_.reset();
+  if (record_ != nullptr && !record_->replays()) record_->add({tasks_[turn.worker], turn.take});
+  if (!turn.take) return;
+  ++worker.ahead;
+  worker.arrived.assign(worker.arrived.size(), false);
+}
+
+const Resolved& TurnOrder::awaited() const {
+  const Worker& behind = due_ ? workers_[due_->worker]
+                              : *std::ranges::find_if(workers_, [](const Worker& worker) { return worker.ahead == 0; });
+  const auto missing = std::ranges::find(behind.arrived, false) - behind.arrived.begin();
+  return behind.receives[std::min(static_cast<std::size_t>(missing), behind.receives.size() - 1)];
+}
+
+}  // namespace ferry

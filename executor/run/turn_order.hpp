@@ -1,0 +1,66 @@
+// TurnOrder: whose turn it is at a task that serves workers (Serving in placement/plan/plan.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "executor/observe/turn_record.hpp"
+#include "executor/run/ledger.hpp"
+#include "executor/run/resolved.hpp"
+#include "placement/plan/plan.hpp"
+
+namespace ferry {
+
+/// A worker is given what it needs for a step once what it gave in the one before is taken, unless it would be too many
+/// steps ahead of the last one. What it gives is taken when all of it has come. Among those that are ready each comes
+/// once in a round. Or all is done in the order of a record. Used by walker 0 alone.
+class TurnOrder {
+ public:
+  /// Precondition: the task serves others. `record`: null where turns are neither recorded nor replayed. The arguments
+  /// must outlive it.
+  TurnOrder(ResolvedPlan& resolved, Ledger& ledger, TurnRecord* record);
+
+  struct Turn {
+    std::size_t worker = 0;  ///< index into Serving::turns
+    bool take = false;
+  };
+
+  /// `following`: how many steps of the run come after this one. Workers do not begin others.
+  void begin_step(std::int64_t step, std::int64_t following);
+  /// What all workers give in this step has been taken: the step's turns have ended, and the next one's begin.
+  [[nodiscard]] bool end_step();
+  /// A turn that can be run, if there is one.
+  [[nodiscard]] std::optional<Turn> next();
+  /// Its instructions of the step; those of a take without its receive_waits, which are done.
+  [[nodiscard]] Range instructions(const Turn& turn) const;
+  /// The receive_waits of a take.
+  [[nodiscard]] std::span<const Resolved> received(const Turn& turn) const;
+  void done(const Turn& turn);
+  /// What the worker that is behind has not sent yet, if no turn can be run.
+  [[nodiscard]] const Resolved& awaited() const;
+
+ private:
+  struct Worker {
+    std::span<const Resolved> receives;  ///< the receive_waits of its take
+    std::vector<bool> arrived;           ///< of each
+    std::int64_t ahead = 0;              ///< steps of it that are taken, this one and later ones
+    bool given = false;                  ///< and not taken yet
+  };
+
+  [[nodiscard]] bool may_get(const Worker& worker) const;
+  [[nodiscard]] bool has_come(Worker& worker);
+  [[nodiscard]] std::optional<Turn> recorded();
+
+  const Serving& serving_;
+  Ledger& ledger_;
+  TurnRecord* const record_;
+  std::optional<Turn> due_;          ///< replaying: the turn that comes next
+  std::vector<std::int32_t> tasks_;  ///< of the workers
+  std::vector<Worker> workers_;
+  std::int64_t following_ = 0;
+  std::size_t last_ = 0;  ///< the worker that had the last turn
+};
+
+}  // namespace ferry
