@@ -185,6 +185,14 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--flight-recorder", options.flight_recorder,
                  "If the job fails: what each task did last, for ferry show")
       ->type_name("FILE.json");
+  CLI::Option* const record =
+      app.add_option("--record-turns", options.record_turns,
+                     "Of asynchronous training: the order in which servers gave and took, as FILE.TASK for each server")
+          ->type_name("FILE");
+  app.add_option("--replay-turns", options.replay_turns,
+                 "Repeats that order: a run with as many steps has the same bits")
+      ->type_name("FILE")
+      ->excludes(record);
   app.add_option("--trace", options.trace,
                  "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
       ->type_name("FILE.json");

@@ -45,6 +45,7 @@ struct RunOptions : JobOptions {
   std::string model, save;
   std::uint64_t seed = 0;
   std::string data, flight_recorder, trace, stats, metrics, tensorboard, report;
+  std::string record_turns, replay_turns;
   bool tune = false;
   std::string save_plan;
   std::string checkpoint;        ///< folder; empty: none are saved

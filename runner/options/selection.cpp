@@ -138,6 +138,13 @@ std::vector<bool> needed_ops(const Graph& graph, const Selection& selection) {
   return needed_ops(graph, values, {});
 }
 
+bool is_asynchronous(const Graph& graph, const Selection& selection) {
+  const std::vector<bool> needed = needed_ops(graph, selection);
+  for (OpId id = 0; id < needed.size(); ++id)
+    if (needed[id] && graph.op(id).def().is(kAsynchronous)) return true;
+  return false;
+}
+
 std::optional<Batches> data_of(const Graph& graph, const Selection& selection) {
   std::optional<Batches> longest;
   for (const Batches& batches : batches_of(graph, needed_ops(graph, selection)))

@@ -34,6 +34,9 @@ void name_fetches(Plan& plan, const std::vector<std::string>& names);
 /// For each op of the graph, whether the selection needs it.
 [[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, const Selection& selection);
 
+/// Whether it runs updates that servers make for each worker by itself (ops/train/asynchronous.hpp).
+[[nodiscard]] bool is_asynchronous(const Graph& graph, const Selection& selection);
+
 /// The batches in which a selection reads its data: of several those with the most steps in an epoch; none if it reads
 /// none.
 [[nodiscard]] std::optional<Batches> data_of(const Graph& graph, const Selection& selection);

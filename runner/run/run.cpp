@@ -36,6 +36,7 @@ class Run {
         data_(data_of(graph, selection_)),
         total_(total_steps()) {
     if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
+    require_turns();
     selection_.request.fetch_to = options_.fetch_to;
     if (eval_) eval_->request.fetch_to = options_.fetch_to;
   }
@@ -50,6 +51,8 @@ class Run {
     options.check_numerics = options_.check_numerics;
     options.trace_file = options_.trace;
     options.flight_recorder = options_.flight_recorder;
+    options.record_turns = options_.record_turns;
+    options.replay_turns = options_.replay_turns;
     RunReport report(started_as());
     std::string trace;
     if (!options_.report.empty()) options.on_trace = [&](std::string_view text) { trace = text; };
@@ -97,6 +100,14 @@ class Run {
                                    "' reads no data in batches, so it has no epochs")
           .hint("--steps N");
     return options_.epochs * data_->steps();
+  }
+
+  void require_turns() const {
+    const bool records = !options_.record_turns.empty();
+    if ((!records && options_.replay_turns.empty()) || is_asynchronous(graph_, selection_)) return;
+    throw Error(Code::usage, std::string(records ? "--record-turns" : "--replay-turns") + ": the entry '" +
+                                 escaped(selection_.entry) + "' has no asynchronous updates, so it has no turns")
+        .hint("choose an entry that runs what asynchronous() gives");
   }
 
   void tune(Session& session) {

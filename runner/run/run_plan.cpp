@@ -97,6 +97,8 @@ void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chos
   for_session.data_folder = options.data;
   for_session.trace_file = options.trace;
   for_session.flight_recorder = options.flight_recorder;
+  for_session.record_turns = options.record_turns;
+  for_session.replay_turns = options.replay_turns;
   if (is_main && !options.report.empty()) check_report_file("--report", options.report);
   RunReport run_report(started_as());
   std::string trace;
