@@ -13,7 +13,13 @@ import tempfile
 
 FERRY, SAMPLES, ARENA = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 MOST = 1.05
-JOBS = {"parameter_server": lambda tasks: ["--jobs", f"ps=0,worker=1-{tasks - 1}"]}
+
+
+def served(tasks):
+    return ["--jobs", f"ps=0,worker=1-{tasks - 1}"]
+
+
+JOBS = {"async_server": served, "parameter_server": served}
 
 
 def output(*command):

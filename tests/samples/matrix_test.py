@@ -8,7 +8,7 @@ of threads. A refusal passes only if it says why. The last line is "N passed, N 
 import subprocess
 import sys
 
-from samples_test import SAMPLES, data_of, fed, refusal, run, run_all
+from samples_test import SAMPLES, SERVED, data_of, fed, refusal, run, run_all
 
 MATRIX, ALL = sys.argv[4], "all" in sys.argv[5:]
 TASKS, THREADS = 8, 3
@@ -22,7 +22,7 @@ def planned(sample):
     for line in done.stdout.splitlines():
         _, entry, tasks, threads, code, error = line.split("\t")
         # MATRIX names no jobs.
-        if reason := "name the job's tasks with --jobs" if sample == "parameter_server" else refusal(sample, entry, int(tasks)):
+        if reason := "name the job's tasks with --jobs" if sample in SERVED else refusal(sample, entry, int(tasks)):
             assert code == "4" and reason in error, line
         else:
             assert code == "0", line

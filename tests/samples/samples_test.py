@@ -25,11 +25,12 @@ MPIRUN = shutil.which("mpirun")
 TEXTS = pathlib.Path("/usr/share/common-licenses")
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 SAMPLES_SOURCE = DATA.parent
-FILES = {"fashion": FASHION, "charlm": TEXTS / "GPL-3", "pipeline": TEXTS / "GPL-3"}  # needed by cases with that word in their names
+FILES = {"fashion": FASHION, "async server": FASHION, "charlm": TEXTS / "GPL-3", "pipeline": TEXTS / "GPL-3"}  # needed by cases with that word in their names
 
 # For a sample, or the entries of one that begin with a word: the numbers of tasks that it is made for, and what the error says on others.
 REFUSED = {
     "add": (lambda tasks: tasks > 2, "is not there"),  # task 2 adds
+    "async_server": (lambda tasks: tasks > 1, "is not there"),
     "charlm": (lambda tasks: tasks % 2 == 0, "does not fit"),  # meshes of two columns or rows
     "data_tensor": (lambda tasks: tasks % 2 == 0, "does not fit"),
     "heat": (lambda tasks: tasks % 2 == 0, "does not fit"),
@@ -41,6 +42,9 @@ REFUSED = {
 }
 
 
+SERVED = {"async_server", "parameter_server"}  # samples with servers
+
+
 def refusal(sample, entry, tasks):
     """What the error says of a run of the entry on so many tasks; None: the sample is made for them."""
     of_entry = f"{sample} {entry.split('_')[0]}"
@@ -50,13 +54,13 @@ def refusal(sample, entry, tasks):
 
 def data_of(sample):
     """The folder of its data."""
-    return {"fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS, "pipeline": TEXTS}.get(sample, DATA)
+    return {"async_server": FASHION, "fashion": FASHION, "fashion_cnn": FASHION, "charlm": TEXTS, "pipeline": TEXTS}.get(sample, DATA)
 
 
 def jobs_of(sample, tasks):
     """Options that name the jobs of a run on so many tasks."""
     workers = f",worker=1-{tasks - 1}" if tasks > 1 else ""
-    return ["--jobs", f"ps=0{workers}"] if sample == "parameter_server" else []
+    return ["--jobs", f"ps=0{workers}"] if sample in SERVED else []
 
 
 ADOPTED = """\
@@ -196,6 +200,46 @@ def pipeline_learns(folder):
         assert value(output, "loss") < 2.9, output
 
 
+def async_server(folder, *options, tasks=4, ranks=0, entry="train", steps=40):
+    here = [] if ranks else ["--tasks", tasks]
+    run("run", SAMPLES / "async_server.pb", "--entry", entry, "--data", FASHION, *jobs_of("async_server", tasks), *here, "--steps", steps,
+        "--save", folder, *options, ranks=ranks)
+    return weights(folder)
+
+
+def async_server_repeats_its_turns(folder):
+    for name, options in {"threads": ["--threads", 2], "devices": ["--device", "sim"]}.items():
+        turns = folder / f"{name}.turns"
+        first = async_server(folder / name, "--record-turns", turns, *options)
+        assert first == async_server(folder / f"{name} again", "--replay-turns", turns), f"another run has other bits: {name}"
+        if MPIRUN:
+            assert first == async_server(folder / f"{name} over mpi", "--replay-turns", turns, ranks=4), f"other bits over MPI: {name}"
+
+
+def async_server_repeats_over_mpi(folder):
+    turns = folder / "turns"
+    first = async_server(folder / "first", "--record-turns", turns, "--checkpoint", folder / "saved", "--checkpoint-every", 15, ranks=4)
+    options = ["--replay-turns", turns, "--checkpoint", folder / "saved again", "--checkpoint-every", 15]
+    assert first == async_server(folder / "again", *options), "another run has other bits"
+
+
+def async_server_goes_on_with_other_workers(folder):
+    options = ["--checkpoint", folder / "saved", "--resume"]
+    for tasks, steps in ((4, 30), (2, 50), (3, 80)):
+        async_server(folder / "model", *options, tasks=tasks, steps=steps)
+    assert (folder / "saved" / "step-0000000080").is_dir()
+
+
+def async_server_learns_as_when_all_wait(folder):
+    found = {}
+    for entry in ("train", "synchronous"):
+        async_server(folder / entry, entry=entry, steps=400)
+        output = run("run", SAMPLES / "async_server.pb", "--entry", "eval", "--data", FASHION, *jobs_of("async_server", 4), "--tasks", 4,
+                     "--model", folder / entry)
+        found[entry] = value(output, "accuracy")
+    assert min(found.values()) > 0.75, found
+
+
 def power_iteration_on_any_number_of_tasks(folder):
     found = {value(run("run", SAMPLES / "power_iteration.pb", "--tasks", n), "eigenvalue") for n in (1, 2, 4)}
     assert max(found) - min(found) < 1e-9 and abs(max(found) - 3.99989108) < 1e-3, found
@@ -326,7 +370,8 @@ def shards_hold_the_pixels_of_folders(folder):
 
 
 CASES = [counters_without_fetches, add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
-         jacobi_equals_one_task, heat_is_the_same_in_any_blocks, pipeline_has_the_same_bits_by_all_schedules, pipeline_learns, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
+         jacobi_equals_one_task, heat_is_the_same_in_any_blocks, pipeline_has_the_same_bits_by_all_schedules, pipeline_learns, async_server_repeats_its_turns,
+         async_server_repeats_over_mpi, async_server_goes_on_with_other_workers, async_server_learns_as_when_all_wait, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
          three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi,
          charlm_learns_and_writes, charlm_over_mpi, resnet50_learns, resnet50_has_the_same_bits_over_mpi, resnet50_sends_16_bits,
          resnet50_reads_shards, shards_hold_the_pixels_of_folders]
