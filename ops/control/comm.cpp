@@ -129,6 +129,7 @@ const OpDef kWithExtent{
 
 const OpDef kAddUp{.name = "AddUp",
                    .types = "T...->T",
+                   .reduce = Reduce::sum,
                    .infer = [](const OpFacts& facts) -> std::vector<Shape> {
                      for (int i = 1; i < facts.inputs(); ++i)
                        if (facts.shape(i) != facts.shape(0)) OpFacts::fail("its inputs have different shapes");

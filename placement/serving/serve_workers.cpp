@@ -4,10 +4,12 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "ops/control/comm.hpp"
 #include "placement/program/replacements.hpp"
 
@@ -74,6 +76,10 @@ class Serve {
     for (const NodeId id : region_) {
       if (!is_mark(id)) continue;
       const Node& node = program_.nodes[id];
+      const NodeId assignment = program_.values[program_.inputs(node)[0]].producer;
+      if (program_.nodes[assignment].kind != NodeKind::assign)
+        fail(id, named(id) + " is of " + named(assignment) + ", which is no assignment",
+             "call asynchronous() with what an optimizer or assign() gives");
       const Where& where = program_.where(node);
       if (where.tasks.size() != 1)
         fail(id, "the variable of " + named(id) + " lies on " + where.str() + ", not on one device",
@@ -85,7 +91,7 @@ class Serve {
       const auto staleness = node.attrs->get<std::int64_t>("staleness");
       server.staleness = server.marks.empty() ? staleness : std::min(server.staleness, staleness);
       server.marks.push_back(id);
-      allowed_[program_.values[program_.inputs(node)[0]].producer] = node.attrs;
+      allowed_[assignment] = node.attrs;
     }
   }
 
@@ -280,6 +286,15 @@ class Serve {
       if (!is_unread(program_, node, i)) collect(server, inputs[i], made_by, on_taken);
   }
 
+  /// For `ferry explain`: what became of the message.
+  void say(const Server& server, const Crossing& crossing, std::string_view how) {
+    const auto reason = program_.reason_of.find(crossing.node);
+    if (reason == program_.reason_of.end()) return;
+    std::string& text = program_.reasons[reason->second].text;
+    text.replace(0, text.find(", "),
+                 std::string(how) + " each of " + plural(server.workers.size(), "worker") + " in its turn");
+  }
+
   // ---- Turns ----
 
   /// For each worker: makes what it gets from the server, from the variables as they are then.
@@ -305,7 +320,10 @@ class Serve {
         arrived[c.node].push_back(moved(NodeKind::transfer, at->second, program_.single(worker), turn));
       }
     }
-    for (const Crossing& c : server.gives) become(c.node, NodeKind::copy, arrived[c.node]);
+    for (const Crossing& c : server.gives) {
+      say(server, c, "given to");
+      become(c.node, NodeKind::copy, arrived[c.node]);
+    }
     program_.servings.push_back({server.task, server.staleness, server.workers});
   }
 
@@ -337,6 +355,7 @@ class Serve {
     for (const PValueId value : taken) require_of_all(server, server.takes.at(value));
     find_rest(server, updates);
     taken.insert(server.rest_takes.begin(), server.rest_takes.end());
+    for (const PValueId value : taken) say(server, server.takes.at(value), "taken from");
     for (std::uint32_t w = 0; w < server.workers.size(); ++w) {
       require_gifts(server, server.workers[w], taken);
       const ProgramTurn turn{serving(server), w, true};

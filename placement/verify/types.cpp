@@ -287,7 +287,7 @@ class Types {
   /// For ops that change only how a value is split: the whole value must stay the same.
   void check_parts(const Instruction& i, const OpDef& def) const {
     if (def.role == OpRole::window) return check_window(i, def);
-    if (&def == &kAddUp) return check_sum(i);
+    if (def.reduce != Reduce::none) return check_sum(i);
     if (def.infer != nullptr) return check_bound(i, def);
     if (i.inputs.count != 1 || i.outputs.count != 1) refuse(i, "it takes and gives one value");
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);

@@ -73,6 +73,10 @@ Json class_json(const Plan& plan, std::uint32_t index) {
   Json json = {{"tasks", tasks_of_class(plan, index)}, {"threads", role.threads}};
   for (const PlanQueue& queue : role.queues)
     json["queues"].push_back({{"device", queue.device}, {"role", name_of(queue.role)}});
+  const auto range = [](const Range& r) { return Json{{"begin", r.begin}, {"count", r.count}}; };
+  if (!role.serving.turns.empty()) json["staleness"] = role.serving.staleness;
+  for (const Serving::Turns& turns : role.serving.turns)  // of the step's instructions
+    json["turns"].push_back({{"worker", turns.worker}, {"give", range(turns.give)}, {"take", range(turns.take)}});
   for (const PlanDevice& device : role.devices)
     json["devices"].push_back({{"kind", name_of(device.kind)},
                                {"index", device.index},

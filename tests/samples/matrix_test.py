@@ -22,7 +22,7 @@ def planned(sample):
     for line in done.stdout.splitlines():
         _, entry, tasks, threads, code, error = line.split("\t")
         # MATRIX names no jobs.
-        if reason := "name the job's tasks with --jobs" if sample in SERVED else refusal(sample, entry, int(tasks)):
+        if reason := "name the job's tasks" if sample in SERVED else refusal(sample, entry, int(tasks)):
             assert code == "4" and reason in error, line
         else:
             assert code == "0", line
