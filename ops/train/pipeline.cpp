@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "ops/build.hpp"
 #include "ops/copy.hpp"
 #include "ops/math/math.hpp"
+#include "ops/train/stages.hpp"
 
 namespace ferry {
 namespace {
@@ -21,11 +23,6 @@ constexpr std::int64_t kMost = 1 << 16;  // each makes a copy of the network's o
 
 [[noreturn]] void fail(const std::string& what, const SourceLine& line) {
   throw Error(Code::plan, "pipeline: " + what).at(line);
-}
-
-/// Where an op is, without the layouts of its results.
-Annotation place_of(const Op& op) {
-  return {op.annotation().device, op.annotation().mesh, {}};
 }
 
 /// Whether the op uses no more than the sizes of its inputs.
@@ -42,6 +39,13 @@ class Repeater {
     find_needed();
     choose_batch();
     find_repeated();
+    if (options.stages != 0) choose_stages();
+  }
+
+  /// Where the op's copies are, without the layouts of their results.
+  [[nodiscard]] Annotation place_of(const Op& op) const {
+    const auto chosen = chosen_.find(op.id());
+    return chosen != chosen_.end() ? chosen->second : Annotation{op.annotation().device, op.annotation().mesh, {}};
   }
 
   /// The copies that microbatch k has of the values.
@@ -127,6 +131,56 @@ class Repeater {
       if (!depends[value.id()]) fail(value.op().str() + " does not depend on the batch", line_);
   }
 
+  /// Cuts the ops that are repeated into stages, and annotates what they read: the batch, and variables that are
+  /// nowhere yet.
+  void choose_stages() {
+    const auto stages = static_cast<std::size_t>(options_.stages);
+    if (options_.stages < 0 || stages > repeated_.size())
+      fail(std::to_string(options_.stages) + " stages of " + std::to_string(repeated_.size()) + " ops", line_);
+    std::vector<std::int64_t> times;
+    for (const OpId id : repeated_) {
+      const Op op = graph_.op(id);
+      if (!op.annotation().empty() || !op.annotation().layouts.empty())
+        throw Error(Code::plan, "pipeline: " + op.str() + " is annotated, so its stage cannot be chosen")
+            .at(op.line())
+            .hint("leave out .stages, or the devices and meshes of the layers");
+      times.push_back(planned_time(op));
+    }
+    const std::vector<std::size_t> first = cut_evenly(times, bytes_kept(), stages);
+    for (std::size_t s = 0; s < stages; ++s) {
+      const Annotation place{DeviceSpec::parse("/task:" + std::to_string(s)), kNoMesh, {}};
+      const std::size_t end = s + 1 < stages ? first[s + 1] : repeated_.size();
+      for (std::size_t i = first[s]; i < end; ++i) chosen_[repeated_[i]] = place;
+      for (std::size_t i = first[s]; i < end; ++i)
+        for (const ValueId input : graph_.op(repeated_[i]).inputs()) settle(graph_.producer(input), place);
+    }
+  }
+
+  /// For each of the repeated ops: the bytes that it and earlier ones have made for later ones.
+  [[nodiscard]] std::vector<std::int64_t> bytes_kept() const {
+    std::unordered_map<OpId, std::size_t> at;
+    for (std::size_t i = 0; i < repeated_.size(); ++i) at[repeated_[i]] = i;
+    std::unordered_map<ValueId, std::size_t> last;  // the last reader of each value
+    for (std::size_t i = 0; i < repeated_.size(); ++i)
+      for (const ValueId input : graph_.op(repeated_[i]).inputs())
+        if (at.contains(graph_.producer(input))) last[input] = i;
+    std::vector<std::int64_t> kept(repeated_.size());
+    for (const auto& [value, reader] : last)
+      for (std::size_t i = at.at(graph_.producer(value)); i < reader; ++i) kept[i] += known_bytes(graph_.type(value));
+    return kept;
+  }
+
+  /// Puts variables and batches that the op depends on there, unless they are somewhere already.
+  void settle(OpId id, const Annotation& place) {
+    if (chosen_.contains(id) || !settled_.insert(id).second) return;
+    const Op op = graph_.op(id);
+    const bool is_batch =
+        std::any_of(batch_.begin(), batch_.end(), [id](const Value& whole) { return whole.op().id() == id; });
+    const bool settles = is_batch || op.def().role == OpRole::variable || op.def().batches != nullptr;
+    if (settles && op.annotation().empty()) graph_.annotate(id, place);
+    for (const ValueId input : op.inputs()) settle(graph_.producer(input), place);
+  }
+
   void repeat(const std::string& draws) {
     std::optional<Scope> remade;  // a microbatch computes its own values again
     std::uint32_t scope = 0;
@@ -146,6 +200,7 @@ class Repeater {
         continue;
       }
       const Values outputs = copied(op, inputs, draws);
+      if (chosen_.contains(id)) graph_.annotate(outputs[0].op().id(), chosen_.at(id));
       for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
     }
   }
@@ -199,6 +254,8 @@ class Repeater {
   std::vector<bool> needed_;   // of each op: the values depend on it
   Values batch_;
   std::vector<OpId> repeated_;
+  std::unordered_map<OpId, Annotation> chosen_;  // where stages that were chosen put repeated ops
+  std::unordered_set<OpId> settled_;
   std::unordered_map<ValueId, Value> copies_;  // those that the present microbatch has
   std::unordered_map<ValueId, std::vector<std::pair<Annotation, Value>>> shared_;
 };
@@ -225,7 +282,7 @@ Values pipeline(const Values& values, const PipelineOptions& options, source_loc
     results[static_cast<std::size_t>(k - 1)] = repeater.microbatch(k - 1);
   Values means;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const Scope place = graph.annotated(place_of(values[i].op()));
+    const Scope place = graph.annotated(repeater.place_of(values[i].op()));
     Value total = results[0][i];
     for (std::size_t k = 1; k < results.size(); ++k) total = total + results[k][i];
     means.push_back(total / options.microbatches);

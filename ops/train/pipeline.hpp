@@ -10,7 +10,8 @@
 //     for (const Value& update : adam(gradients_of(loss, weights), 0.001)) g.target("train", update);
 //
 // A stage is what devices or meshes say: nothing else need be annotated. A device that the layers come back to has
-// several stages (Megatron's interleaved schedule). See docs/microbatches.md.
+// several stages (Megatron's interleaved schedule). Or nothing is annotated, and {.stages = 4} cuts the network into
+// stages of about the same time. See docs/microbatches.md.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,9 @@ struct PipelineOptions {
   /// What is cut into microbatches, along dim 0. Empty: the results of batch() that the values depend on; if there are
   /// none, the inputs that they depend on and that are no scalars.
   Values batch = {};
+  /// Not 0: so many stages, which planning chooses: the ops between batch and values, none of which may be annotated,
+  /// are cut into so many parts of about the same time, on tasks 0, 1, …, with the variables that they read.
+  std::int64_t stages = 0;
 };
 
 /// The means of the values over the microbatches: what depends on the batch is computed for each microbatch by itself.
@@ -41,7 +45,8 @@ struct PipelineOptions {
 /// are in the order of their numbers whatever the schedule, so that all schedules and devices give the same bits.
 ///
 /// Error(plan) with the caller's line when there are no values or no microbatches, when nothing of the batch is used,
-/// when the rows cannot be cut into equal microbatches, when a value's shape depends on their number or its dtype is no
+/// when the rows cannot be cut into equal microbatches, when stages are negative, more than the ops, or asked for where
+/// ops are annotated, when a value's shape depends on their number or its dtype is no
 /// floating-point one, or when an op on the way has state or takes another batch size for granted.
 [[nodiscard]] Values pipeline(const Values& values, const PipelineOptions& options,
                               source_location at = source_location::current());

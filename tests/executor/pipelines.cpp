@@ -56,7 +56,11 @@ void build(Network& made, std::uint64_t seed) {
   Graph& g = made.graph;
   const int stages = 1 + dice.below(8);
   const std::vector<int> at = places(dice, stages);
-  const auto on_stage = [&](int s) { return g.device("/task:" + std::to_string(at[static_cast<std::size_t>(s)])); };
+  const bool chosen = dice.one_in(4);  // planning chooses the stages
+  const auto on_stage = [&](int s) {
+    return chosen ? std::optional<Scope>()
+                  : std::optional<Scope>(g.device("/task:" + std::to_string(at[static_cast<std::size_t>(s)])));
+  };
   const std::int64_t microbatches = 1 + dice.below(6), rows = microbatches * (1 + dice.below(3));
   const auto schedule = static_cast<PipelineSchedule>(dice.below(3));
   std::vector<std::int64_t> widths{1 + dice.below(6)};
@@ -64,13 +68,13 @@ void build(Network& made, std::uint64_t seed) {
   std::vector<Value> skips;
   Value x, wanted;
   {
-    const Scope here = on_stage(0);
+    const auto here = on_stage(0);
     const std::int64_t last = microbatches * dice.below(rows / microbatches);  // 0: all batches are whole
     const Value data = g.constant(numbers(dice, {dice.one_in(2) ? 3 * rows : rows + last, widths[0]}));
     x = batch({data}, rows, {.shuffle = dice.one_in(2)})[0];
   }
   for (int s = 0; s < stages; ++s) {
-    const Scope here = on_stage(s);
+    const auto here = on_stage(s);
     std::optional<Scope> remade;
     if (dice.one_in(4)) remade.emplace(g.remade());
     for (int layer = 1 + dice.below(2); layer > 0; --layer) {
@@ -91,8 +95,10 @@ void build(Network& made, std::uint64_t seed) {
       if (dice.one_in(2)) skips.push_back(x);
     }
   }
-  const Scope here = on_stage(stages - 1);
-  const Value loss = pipeline(mean(square(x - 0.25)), {.microbatches = microbatches, .schedule = schedule});
+  const auto here = on_stage(stages - 1);
+  const Value loss =
+      pipeline(mean(square(x - 0.25)),
+               {.microbatches = microbatches, .schedule = schedule, .batch = {}, .stages = chosen ? stages : 0});
   Gradients gradients = gradients_of(loss, weights);
   if (dice.one_in(3)) gradients = clip_by_norm(gradients, 0.5);
   made.fetches.push_back(loss);

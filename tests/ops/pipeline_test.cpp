@@ -14,6 +14,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/nn/layers.hpp"
+#include "ops/train/stages.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -99,6 +100,55 @@ TEST_CASE("a weight is read once on each device, so that one sum of its gradient
     for (const ValueId input : g.op(id).inputs())
       read += input == w.id() && g.op(id).name().find("pipeline") != std::string_view::npos ? 1 : 0;
   CHECK(read == 1);
+}
+
+TEST_CASE("a chain of ops is cut into parts of about the same time, where little goes from part to part") {
+  using Parts = std::vector<std::size_t>;
+  const std::vector<std::int64_t> uneven{1, 1, 1, 1, 8, 1, 1, 1, 1}, kept(9, 1);
+  CHECK(cut_evenly(uneven, kept, 1) == Parts{0});
+  CHECK(cut_evenly(uneven, kept, 3) == Parts{0, 4, 5});
+  CHECK(cut_evenly(uneven, kept, 9) == Parts{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  const std::vector<std::int64_t> even(40, 100);
+  std::vector<std::int64_t> bytes(40, 10);
+  bytes[20] = 1;
+  bytes[25] = 0;  // too far from the middle
+  CHECK(cut_evenly(even, bytes, 2) == Parts{0, 21});
+  CHECK(cut_evenly(std::vector<std::int64_t>(4, 0), std::vector<std::int64_t>(4, 0), 4) == Parts{0, 1, 2, 3});
+}
+
+TEST_CASE("chosen stages have the variables that they read, and the first one the batch") {
+  Graph g;
+  const Value data = g.constant(Tensor(DType::float32, {64, 256}));
+  Value x = batch({data}, 32)[0];
+  const Value rows = x;
+  Values weights;
+  for (int layer = 0; layer < 5; ++layer) {
+    weights.push_back(g.variable("w" + std::to_string(layer), g.constant(Tensor(DType::float32, {256, 256}))));
+    x = tanh(matmul(x, weights.back()));
+  }
+  const Value tied = mean(square(matmul(x, weights[0])));
+  const Value loss = pipeline(tied, {.microbatches = 4, .batch = {}, .stages = 3});
+  const auto task_of = [](const Value& value) { return value.op().annotation().device.str(); };
+  CHECK(task_of(rows) == "/task:0");
+  CHECK(task_of(weights[0]) == "/task:0");
+  CHECK(task_of(weights[1]) == "/task:0");
+  CHECK(task_of(weights[2]) == "/task:1");
+  CHECK(task_of(weights[3]) == "/task:1");
+  CHECK(task_of(weights[4]) == "/task:2");
+  CHECK(task_of(loss) == "/task:2");
+  CHECK(task_of(gradients(loss, {weights[3]})[0]) == "/task:1");
+}
+
+TEST_CASE("where stages cannot be chosen it is said") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {6, 2});
+  const auto asked = [](std::int64_t stages) {
+    return PipelineOptions{.microbatches = 2, .batch = {}, .stages = stages};
+  };
+  CHECK(said(mean(square(x)), asked(-1)).starts_with("pipeline: -1 stages of "));
+  CHECK(said(mean(square(x)), asked(100)).starts_with("pipeline: 100 stages of "));
+  const Scope here = g.device("/task:1");
+  CHECK(said(mean(square(x)), asked(2)).find("is annotated, so its stage cannot be chosen") != std::string::npos);
 }
 
 TEST_CASE("what cannot be cut is said") {

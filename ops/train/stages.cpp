@@ -1,0 +1,93 @@
+#include "ops/train/stages.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "graph/graph_facts.hpp"
+#include "graph/op/index_notation.hpp"
+#include "graph/op/op_time.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::int64_t kSlack = 20;  // a part may take 1/kSlack more than it need
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+/// Whether so many parts suffice if none takes longer.
+bool fits(std::span<const std::int64_t> times, std::size_t stages, std::int64_t longest) {
+  std::size_t parts = 1;
+  std::int64_t now = 0;
+  for (const std::int64_t time : times) {
+    if (time > longest) return false;
+    if (now + time > longest) {
+      ++parts;
+      now = 0;
+    }
+    now += time;
+  }
+  return parts <= stages;
+}
+
+std::int64_t shortest(std::span<const std::int64_t> times, std::size_t stages) {
+  std::int64_t low = 0, high = std::accumulate(times.begin(), times.end(), std::int64_t{0});
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (fits(times, stages, middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+}  // namespace
+
+std::int64_t known_bytes(const Type& type) {
+  auto bytes = static_cast<std::int64_t>(size_of(type.dtype));
+  for (int d = 0; d < type.shape.rank(); ++d)
+    if (type.shape[d].known() || type.shape[d].bounded()) bytes *= type.shape[d].size();
+  return bytes;
+}
+
+std::int64_t planned_time(const Op& op) {
+  if (op.def().is(kView)) return 0;
+  std::int64_t bytes = 0;
+  std::vector<Type> outputs;
+  for (std::size_t i = 0; i < op.inputs().size(); ++i)
+    if (i >= 32 || (op.def().unread >> i & 1U) == 0) bytes += known_bytes(op.graph().type(op.inputs()[i]));
+  for (int o = 0; o < op.outputs(); ++o) {
+    outputs.push_back(op.graph().type(op.output(o)));
+    bytes += known_bytes(outputs.back());
+  }
+  const auto space = index_space(op.def(), GraphFacts(op), outputs);
+  return kernel_picoseconds(bytes, space ? std::optional(op.def().flops * space->points()) : std::nullopt);
+}
+
+std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
+                                    std::size_t stages) {
+  const std::size_t ops = times.size();
+  const std::int64_t best = shortest(times, stages), longest = best + best / kSlack;
+  // fewest[s][n]: the bytes between s + 1 parts of the first n ops; from[s][n]: where the last of these begins.
+  std::vector<std::vector<std::int64_t>> fewest(stages, std::vector<std::int64_t>(ops + 1, kNever));
+  std::vector<std::vector<std::size_t>> from(stages, std::vector<std::size_t>(ops + 1));
+  std::int64_t time = 0;
+  for (std::size_t n = 1; n <= ops && (time += times[n - 1]) <= longest; ++n) fewest[0][n] = 0;
+  for (std::size_t s = 1; s < stages; ++s)
+    for (std::size_t n = s + 1; n <= ops; ++n) {
+      time = 0;
+      for (std::size_t begin = n; begin-- > s && (time += times[begin]) <= longest;) {
+        if (fewest[s - 1][begin] == kNever) continue;
+        const std::int64_t moved = fewest[s - 1][begin] + bytes[begin - 1];
+        if (moved >= fewest[s][n]) continue;
+        fewest[s][n] = moved;
+        from[s][n] = begin;
+      }
+    }
+  std::vector<std::size_t> first(stages);
+  for (std::size_t s = stages, n = ops; s-- > 0;) n = first[s] = from[s][n];
+  return first;
+}
+
+}  // namespace ferry

@@ -1,0 +1,25 @@
+// Stages: a chain of ops cut into parts that take about the same time. Not for users: pipeline.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace ferry {
+
+/// The bytes of a value of the type. Sizes that are not known count as 1.
+[[nodiscard]] std::int64_t known_bytes(const Type& type);
+
+/// The time that planning takes an op for, in picoseconds (graph/op/op_time.hpp). Sizes that are not known count as 1.
+[[nodiscard]] std::int64_t planned_time(const Op& op);
+
+/// The first op of each of `stages` parts of consecutive ops, of which there are at least so many. The slowest part is
+/// as fast as it can be, but for a twentieth, and then the fewest bytes go from part to part. `bytes` has, for each op,
+/// those that ops up to it have made for later ones.
+[[nodiscard]] std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times,
+                                                  std::span<const std::int64_t> bytes, std::size_t stages);
+
+}  // namespace ferry
