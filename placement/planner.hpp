@@ -85,12 +85,32 @@ struct Reason {
   std::uint32_t message = 0;
 };
 
+/// How the stages of a pipeline work on its microbatches, if everything takes the time that planning takes it for.
+struct PipelineChart {
+  struct Work {
+    char pass = 'F';  ///< F: forward; B: backward; W: gradients of weights
+    std::int64_t microbatch = 0;
+    std::int64_t stage = -1;           ///< from the beginning of the pass; -1: its device has one stage
+    std::int64_t begin = 0, time = 0;  ///< in any unit, the same for all
+    /// "F3", or with a stage "F3.2".
+    [[nodiscard]] std::string name() const;
+  };
+  struct Row {
+    std::string who;  ///< "task 0", "tasks 2, 3"
+    std::vector<Work> work;
+  };
+  std::string title;
+  std::vector<Row> rows;    ///< one for each device
+  std::int64_t length = 0;  ///< when the last work ends
+  /// The share of its time in which a device waits for others, in percent.
+  [[nodiscard]] std::int64_t waits(const Row& row) const;
+};
+
 struct PlanResult {
   Plan plan;
-  std::vector<Reason> reasons;        ///< one for each op and transfer, in plan order, when asked for
-  std::vector<std::string> warnings;  ///< soft placement's moves
-  /// Of each pipeline the lines that say what its devices do and in which order, when reasons are asked for.
-  std::vector<std::string> pipelines = {};
+  std::vector<Reason> reasons;                ///< one for each op and transfer, in plan order, when asked for
+  std::vector<std::string> warnings;          ///< soft placement's moves
+  std::vector<PipelineChart> pipelines = {};  ///< of each pipeline of the entry, when reasons are asked for
 };
 
 /// Error(plan) names op, device and line, also for an illegal graph (check_legal) and for a plan that costs more than

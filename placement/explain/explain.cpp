@@ -43,7 +43,29 @@ std::string company(const Reason& reason, const std::vector<const Reason*>& mess
   return "in one message with " + join(named, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }
 
+/// "task 0: F0 F1 B0 F2 B1 B2; waits 33 %", a line for each device.
+std::string text_of(const PipelineChart& chart) {
+  std::string text = chart.title + "\n";
+  for (const PipelineChart::Row& row : chart.rows) {
+    text += "  " + row.who + ":";
+    for (const PipelineChart::Work& work : row.work) text += " " + work.name();
+    if (chart.length > 0) text += "; waits " + std::to_string(chart.waits(row)) + " %";
+    text += "\n";
+  }
+  return text;
+}
+
 }  // namespace
+
+std::int64_t PipelineChart::waits(const Row& row) const {
+  std::int64_t busy = 0;
+  for (const Work& work : row.work) busy += work.time;
+  return length > 0 ? (length - busy) * 100 / length : 0;
+}
+
+std::string PipelineChart::Work::name() const {
+  return pass + std::to_string(microbatch) + (stage < 0 ? "" : "." + std::to_string(stage));
+}
 
 std::string explain(const PlanResult& result, std::string_view name) {
   std::size_t width = 0;
@@ -56,7 +78,7 @@ std::string explain(const PlanResult& result, std::string_view name) {
   if (chosen.empty() && !name.empty()) throw unknown(result, name);
   const Messages messages = messages_of(result.reasons);
   std::string text;
-  for (const std::string& pipeline : result.pipelines) text += name.empty() ? pipeline : "";
+  for (const PipelineChart& pipeline : result.pipelines) text += name.empty() ? text_of(pipeline) : "";
   for (const Reason* reason : chosen) {
     const std::string subject = escaped(reason->subject);
     text += subject + std::string(subject.size() < width ? width - subject.size() : 0, ' ') + "  " + reason->text;

@@ -59,7 +59,7 @@ class RegionOrder {
     for (const LabelledPipeline& pipeline : labelled_.pipelines) schedules.push_back(pipeline.schedule);
     const auto sequence = schedule_work(work_, schedules);
     if (sequence && program_.options.reasons)
-      for (std::uint32_t pipeline = 0; pipeline < schedules.size(); ++pipeline) describe(pipeline, *sequence);
+      for (std::uint32_t pipeline = 0; pipeline < schedules.size(); ++pipeline) chart(pipeline, *sequence);
     if (sequence)
       emit(*sequence);
     else
@@ -210,36 +210,30 @@ class RegionOrder {
         if (need != w) work_[w].needs.push_back(need);
   }
 
-  /// Says in which order the devices of a pipeline do what: "F0 F1 B0 F2 B1 B2", and how long they wait for others.
-  void describe(std::uint32_t pipeline, const std::vector<ScheduledWork>& sequence) {
-    struct Row {
-      std::int64_t busy = 0;
-      std::set<std::int64_t> stages;
-      std::string text;
-    };
-    std::map<std::uint32_t, Row> rows;
+  /// Says in which order the devices of a pipeline do what, and when.
+  void chart(std::uint32_t pipeline, const std::vector<ScheduledWork>& sequence) {
+    std::map<std::uint32_t, std::set<std::int64_t>> stages;
     for (const PipelineWork& w : work_)
-      if (w.pipeline == pipeline && w.pass == Pass::forward) rows[w.device].stages.insert(w.stage);
-    if (rows.empty()) return;  // of another entry
-    std::int64_t length = 0;
+      if (w.pipeline == pipeline && w.pass == Pass::forward) stages[w.device].insert(w.stage);
+    if (stages.empty()) return;  // of another entry
+    const LabelledPipeline& of = labelled_.pipelines[pipeline];
+    PipelineChart chart;
+    chart.title = "pipeline of " + std::to_string(of.microbatches) + " microbatches, " +
+                  std::string(name_of(of.schedule)) + "  at " + escaped(of.line.str());
+    std::map<std::uint32_t, PipelineChart::Row> rows;
     for (const ScheduledWork& scheduled : sequence) {
       const PipelineWork& w = work_[scheduled.work];
       if (w.pipeline != pipeline) continue;
-      Row& row = rows[w.device];
-      row.busy += w.time;
-      length = std::max(length, scheduled.begin + w.time);
-      row.text += std::string(" ") + "FBW"[static_cast<int>(w.pass)] + std::to_string(w.microbatch);
-      if (row.stages.size() > 1) row.text += "." + std::to_string(w.stage);
+      const bool several = stages[w.device].size() > 1;
+      rows[w.device].work.push_back(
+          {"FBW"[static_cast<int>(w.pass)], w.microbatch, several ? w.stage : -1, scheduled.begin, w.time});
+      chart.length = std::max(chart.length, scheduled.begin + w.time);
     }
-    const LabelledPipeline& of = labelled_.pipelines[pipeline];
-    std::string text = "pipeline of " + std::to_string(of.microbatches) + " microbatches, " +
-                       std::string(name_of(of.schedule)) + "  at " + escaped(of.line.str()) + "\n";
-    for (const auto& [device, row] : rows) {
-      text += "  " + tasks_of(device) + ":" + row.text;
-      if (length > 0) text += "; waits " + std::to_string((length - row.busy) * 100 / length) + " %";
-      text += "\n";
+    for (auto& [device, row] : rows) {
+      row.who = tasks_of(device);
+      chart.rows.push_back(std::move(row));
     }
-    program_.pipelines.push_back(std::move(text));
+    program_.pipelines.push_back(std::move(chart));
   }
 
   /// "task 0", "tasks 2, 3".

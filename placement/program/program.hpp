@@ -212,7 +212,8 @@ struct Program {
   Causes causes;
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< index into `reasons`
-  std::vector<std::string> pipelines, warnings;       ///< as in PlanResult
+  std::vector<PipelineChart> pipelines;               ///< as in PlanResult
+  std::vector<std::string> warnings;                  ///< the same
   bool placed = false;                                ///< assign_devices has run: nodes have devices
 
   [[nodiscard]] std::span<const PValueId> inputs(const Node& node) const {

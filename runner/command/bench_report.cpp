@@ -1,4 +1,5 @@
 #include "runner/command/bench_report.hpp"
+#include "runner/pictures/in_xml.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,19 +16,6 @@ std::string number(double value, const char* format = "%.4g") {
   char text[32];
   std::snprintf(text, sizeof text, format, value);
   return text;
-}
-
-std::string in_xml(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else
-      result += c;
-  }
-  return result;
 }
 
 std::string label(double x, double y, std::string_view text, std::string_view style = "") {

@@ -110,7 +110,8 @@ int plan(PrintedPlanOptions options) {
   for (const std::string& warning : result.warnings) log_warn(warning);
   std::optional<PlanDiff> changes;  // before --save writes, perhaps over the same file
   if (!options.diff.empty()) changes = difference(options.diff, result.plan);
-  if (!options.svg.empty()) local_files().write(options.svg, svg_of(plan_dot(result.plan, options.whole)));
+  if (!options.svg.empty())
+    local_files().write(options.svg, with_charts(svg_of(plan_dot(result.plan, options.whole)), result.pipelines));
   if (!options.save.empty()) local_files().write(options.save, encode_plan(result.plan));
   if (changes)
     print(options.as_json ? diff_json(*changes) : changes->text());

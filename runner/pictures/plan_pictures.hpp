@@ -1,10 +1,12 @@
 // Plans as JSON, and as pictures.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "placement/plan/plan.hpp"
 #include "placement/plan/plan_diff.hpp"
+#include "placement/planner.hpp"
 
 namespace ferry {
 
@@ -24,5 +26,8 @@ namespace ferry {
 
 /// `dot` drawn by graphviz as SVG. Error(usage) when graphviz is not installed, or fails.
 [[nodiscard]] std::string svg_of(const std::string& dot);
+
+/// The drawing beneath charts of the pipelines: for each device a row with what it does when, by the planned times.
+[[nodiscard]] std::string with_charts(const std::string& svg, std::span<const PipelineChart> charts);
 
 }  // namespace ferry

@@ -11,6 +11,7 @@
 #include "ops/control/state.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
+#include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/temp_folder.hpp"
 
@@ -134,6 +135,25 @@ TEST_CASE("where graphviz cannot bend the arrows they are straight") {
   }
   const DotIs dot("cat > /dev/null; exit 1");
   CHECK_THROWS_WITH(static_cast<void>(svg_of("digraph {}")), doctest::Contains("--svg: dot failed"));
+}
+
+TEST_CASE("a pipeline's chart stands above the drawing: a row for each device, a box for each of its works") {
+  PipelineChart chart;
+  chart.title = "pipeline <of> 2 microbatches";
+  chart.rows = {{"task 0", {{'F', 0, -1, 0, 10}, {'F', 1, -1, 10, 10}, {'B', 0, -1, 30, 10}}},
+                {"task 1", {{'F', 0, 3, 10, 10}}}};
+  chart.length = 40;
+  CHECK(chart.waits(chart.rows[0]) == 25);
+  CHECK(chart.rows[1].work[0].name() == "F0.3");
+  const std::string svg = with_charts("<?xml?>\n<svg width=\"30pt\" height=\"60pt\"></svg>\n", {{chart, chart}});
+  CHECK(count(svg, "<title>F0</title>") == 2);
+  CHECK(count(svg, "<title>") == 8);
+  CHECK(test::has(svg, "pipeline &lt;of> 2 microbatches"));
+  CHECK(test::has(svg, "waits 75 %"));
+  CHECK(test::has(svg, "height=\"269\""));  // two charts of 94 pixels, and 60 points
+  CHECK(test::has(svg, "<svg y=\"188\" width=\"30pt\" height=\"60pt\">"));
+  CHECK(count(svg, "<?xml") == 0);
+  CHECK(with_charts("<svg/>", {}) == "<svg/>");
 }
 
 }  // namespace

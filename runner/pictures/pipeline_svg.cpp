@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "runner/pictures/in_xml.hpp"
+#include "runner/pictures/plan_pictures.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr int kLeft = 90, kWidth = 900, kRight = 90, kRow = 24, kTitle = 30, kBelow = 16;
+constexpr int kCharacter = 7;  // pixels
+constexpr std::string_view kFont = "font-family=\"sans-serif\" font-size=\"11\"";
+
+std::string_view fill_of(char pass) {
+  return pass == 'F' ? "#9ecae1" : pass == 'B' ? "#a1d99b" : "#fdd0a2";
+}
+
+std::string text_at(int x, int y, std::string_view anchor, const std::string& text) {
+  return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" text-anchor=\"" + std::string(anchor) +
+         "\" " + std::string(kFont) + ">" + in_xml(text) + "</text>\n";
+}
+
+/// Where a time is, in pixels; the last one ends at kLeft + kWidth.
+int x_of(std::int64_t time, std::int64_t length) {
+  return kLeft +
+         static_cast<int>(static_cast<double>(time) / static_cast<double>(std::max<std::int64_t>(length, 1)) * kWidth);
+}
+
+std::string chart_svg(const PipelineChart& chart, int top) {
+  std::string svg = text_at(4, top + kTitle - 12, "start", chart.title);
+  int y = top + kTitle;
+  for (const PipelineChart::Row& row : chart.rows) {
+    svg += text_at(kLeft - 8, y + kRow - 8, "end", row.who);
+    svg += "<rect x=\"" + std::to_string(kLeft) + "\" y=\"" + std::to_string(y + 2) + "\" width=\"" +
+           std::to_string(kWidth) + "\" height=\"" + std::to_string(kRow - 4) + "\" fill=\"#f2f2f2\"/>\n";
+    for (const PipelineChart::Work& work : row.work) {
+      const int begin = x_of(work.begin, chart.length), end = x_of(work.begin + work.time, chart.length);
+      svg += "<g><title>" + in_xml(work.name()) + "</title><rect x=\"" + std::to_string(begin) + "\" y=\"" +
+             std::to_string(y + 2) + "\" width=\"" + std::to_string(std::max(end - begin, 1)) + "\" height=\"" +
+             std::to_string(kRow - 4) + "\" fill=\"" + std::string(fill_of(work.pass)) +
+             "\" stroke=\"white\" stroke-width=\"0.5\"/>";
+      if (end - begin >= kCharacter * static_cast<int>(work.name().size()) + 4)
+        svg += text_at((begin + end) / 2, y + kRow - 8, "middle", work.name());
+      svg += "</g>\n";
+    }
+    svg += text_at(kLeft + kWidth + 8, y + kRow - 8, "start", "waits " + std::to_string(chart.waits(row)) + " %");
+    y += kRow;
+  }
+  return svg;
+}
+
+int height_of(const PipelineChart& chart) {
+  return kTitle + static_cast<int>(chart.rows.size()) * kRow + kBelow;
+}
+
+/// The number of points in an attribute of the first tag that has it.
+double points(std::string_view svg, std::string_view attribute) {
+  const std::size_t at = svg.find(attribute);
+  return at == std::string_view::npos
+             ? 0
+             : std::strtod(std::string(svg.substr(at + attribute.size(), 32)).c_str(), nullptr);
+}
+
+}  // namespace
+
+std::string with_charts(const std::string& svg, std::span<const PipelineChart> charts) {
+  const std::size_t drawing = svg.find("<svg");
+  if (charts.empty() || drawing == std::string::npos) return svg;
+  int height = 0;
+  std::string drawn;
+  for (const PipelineChart& chart : charts) {
+    drawn += chart_svg(chart, height);
+    height += height_of(chart);
+  }
+  constexpr double kPixels = 4.0 / 3;  // of a point
+  const int below = static_cast<int>(points(svg, " height=\"") * kPixels) + 1;
+  const int width = std::max(kLeft + kWidth + kRight, static_cast<int>(points(svg, " width=\"") * kPixels) + 1);
+  std::string nested = svg.substr(drawing);
+  nested.insert(4, " y=\"" + std::to_string(height) + "\"");
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) + "\" height=\"" +
+         std::to_string(height + below) + "\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" + drawn +
+         nested + "</svg>\n";
+}
+
+}  // namespace ferry
