@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/error.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 
@@ -67,8 +66,9 @@ std::optional<TurnRecord::Turn> TurnRecord::next() {
 }
 
 void TurnRecord::refuse(const std::string& why) const {
-  throw Error(Code::usage, in_quotes(path_) + " is of another run: in step " + std::to_string(step_) + " " + why)
-      .hint("repeat a run with the same graph, tasks, staleness and options, and as many steps");
+  throw OtherRun{
+      Error(Code::usage, in_quotes(path_) + " is of another run: in step " + std::to_string(step_) + " " + why)
+          .hint("repeat a run with the same graph, tasks, staleness and options, and as many steps")};
 }
 
 void TurnRecord::add(const Turn& turn) {

@@ -16,9 +16,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/files/files.hpp"
 
 namespace ferry {
+
+/// What a record says cannot be done: thrown by TurnRecord::refuse.
+struct OtherRun {
+  Error error;
+};
 
 /// Used by one thread at a time.
 class TurnRecord {
@@ -41,7 +47,7 @@ class TurnRecord {
   [[nodiscard]] bool replays() const { return replays_; }
   /// Replaying: the step's next turn; nothing at its end.
   [[nodiscard]] std::optional<Turn> next();
-  /// Replaying: ends with Error(usage), since the run has not what the record says: `why`.
+  /// Replaying: throws OtherRun with Error(usage), since the run has not what the record says: `why`.
   [[noreturn]] void refuse(const std::string& why) const;
   /// Recording: what was done.
   void add(const Turn& turn);

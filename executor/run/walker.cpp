@@ -31,6 +31,8 @@ void Walker::run(std::uint32_t region) {
     shared_.cancellation.check_asked();
     walk(region);
   } catch (const Stopped&) {
+  } catch (const OtherRun& other) {
+    shared_.cancellation.fail(other.error);
   } catch (const FailedMember& failed) {
     fail(failed.thrown, *failed.member);
   } catch (const FailedWork& failed) {

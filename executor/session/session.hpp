@@ -59,6 +59,7 @@ struct SessionOptions {
   /// empty: nowhere.
   std::string record_turns = {};
   /// Of a run with record_turns: the turns come in that order, so that a run with as many steps gives the same bits.
+  /// Error(usage) for a run with checkpoints: where tasks meet for these differs from run to run.
   std::string replay_turns = {};
   std::string trace_file = {};  ///< Chrome trace of all tasks, written by task 0 when the session closes
   /// Called with that trace in the process of task 0 when the session closes; given in all processes or in none.

@@ -146,12 +146,16 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   bool stopped = false;
   AfterStep after_step;
   if (request.checkpoints != nullptr) {
+    if (!options_.replay_turns.empty())  // tasks meet at other steps than when the turns were recorded
+      throw member_.cluster().found_by_all(Error(Code::usage, "turns are replayed, and checkpoints are to be saved")
+                                               .hint("replay without checkpoints, or record anew"));
     CheckpointSaver& saver = request.checkpoints->saver();
     saver.require_request(agreed.request);
     boundary.emplace(place(graph, 0));
     after_step = [&, marked = false](std::int64_t step) mutable {
       if (!std::exchange(marked, true)) mark_written();
       boundary->step = step;
+      const Position::Between between(member_.position());  // else a task that waits for the others counts as busy
       return stopped = saver.at_boundary(*boundary);
     };
   }

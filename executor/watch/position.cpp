@@ -48,6 +48,18 @@ Position::Run::~Run() {
   position_->awaited_.reset();
 }
 
+Position::Between::Between(Position* position) : position_(position) {
+  if (position_ == nullptr) return;
+  const std::lock_guard lock(position_->mutex_);
+  plan_ = std::exchange(position_->plan_, nullptr);
+}
+
+Position::Between::~Between() {
+  if (position_ == nullptr) return;
+  const std::lock_guard lock(position_->mutex_);
+  position_->plan_ = plan_;
+}
+
 void Position::waits(Awaited awaited) {
   const std::lock_guard lock(mutex_);
   awaited_ = std::move(awaited);

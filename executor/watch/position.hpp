@@ -58,6 +58,18 @@ class Position {
    private:
     Position* const position_;
   };
+  /// Between two steps of a run, while it lives: what the task does then is not the plan's.
+  class Between {
+   public:
+    explicit Between(Position* position);
+    ~Between();
+    Between(const Between&) = delete;
+    Between& operator=(const Between&) = delete;
+
+   private:
+    Position* const position_;
+    const RunningPlan* plan_ = nullptr;
+  };
   /// Called when a wait has become long, and after it.
   void waits(Awaited awaited);
   void goes_on();

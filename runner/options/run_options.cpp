@@ -192,7 +192,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--replay-turns", options.replay_turns,
                  "Repeats that order: a run with as many steps has the same bits")
       ->type_name("FILE")
-      ->excludes(record);
+      ->excludes(record)
+      ->excludes(checkpoint);
   app.add_option("--trace", options.trace,
                  "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
       ->type_name("FILE.json");

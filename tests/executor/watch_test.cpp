@@ -81,6 +81,20 @@ TEST_CASE("while a task computes, the job's clock stands still and nobody is bla
   });
 }
 
+TEST_CASE("between two steps a task does nothing of its plan") {
+  Position position(0);
+  const SomePlan plan(false);
+  const Position::Call call(&position, "run()");
+  const Position::Run run(&position, plan);
+  const auto doing = [&] { return position.pulse(system_clock().now(), false).doing; };
+  CHECK(doing() == Pulse::Doing::computing);
+  {
+    const Position::Between between(&position);
+    CHECK(doing() == Pulse::Doing::inside);
+  }
+  CHECK(doing() == Pulse::Doing::computing);
+}
+
 TEST_CASE("a verdict ends all deadlines of the job's clock, until the job begins anew") {
   Watch watch({.processes = {0, 0}, .self = 0, .deadline = 1ms});
   const Deadline deadline(watch.clock(), 1h);
