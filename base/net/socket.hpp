@@ -38,6 +38,8 @@ struct Address {
   [[nodiscard]] std::string str() const;
 };
 [[nodiscard]] Address local_address(const Socket& socket);
+/// Nothing once the connection has ended.
+[[nodiscard]] std::optional<Address> peer_address(const Socket& socket);
 /// The address of which Address::str() is `text`; nothing for any other text, such as one with a host's name.
 [[nodiscard]] std::optional<Address> parsed_address(const std::string& text);
 
@@ -65,7 +67,8 @@ struct HostAddress {
 [[nodiscard]] std::optional<Socket> accepted(const Socket& listener);
 /// Connects. The errno when that fails; ETIMEDOUT at the deadline.
 [[nodiscard]] int connected(const Address& to, const Deadline& deadline, Socket& socket);
-/// From now on an idle connection ends some time after its link is cut: `deadline`, but seconds at least.
+/// From now on an idle connection ends some time after its link is cut: `deadline`, but two minutes at least, so that
+/// one that loses most packets does not.
 void watch_link(const Socket& socket, std::chrono::milliseconds deadline);
 
 /// Waits until `events` (of poll) or an error; false at the deadline.

@@ -1,6 +1,7 @@
 #include "base/net/socket.hpp"
 
 #include <doctest/doctest.h>
+#include <netinet/tcp.h>
 
 #include <array>
 
@@ -12,6 +13,23 @@ TEST_CASE("an address is read as it is written") {
     const auto address = parsed_address(text);
     REQUIRE(address.has_value());
     CHECK(address->str() == text);
+  }
+}
+
+int option(const Socket& socket, int level, int name) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  REQUIRE(getsockopt(socket.get(), level, name, &value, &size) == 0);
+  return value;
+}
+
+TEST_CASE("a connection is given up only after many probes, however short the deadline is") {
+  for (const auto& [deadline, seconds] : {std::pair(1, 2), {60, 2}, {120, 2}, {600, 10}}) {
+    const Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    watch_link(socket, std::chrono::seconds(deadline));
+    CHECK(option(socket, SOL_SOCKET, SO_KEEPALIVE) == 1);
+    CHECK(option(socket, IPPROTO_TCP, TCP_KEEPINTVL) == seconds);
+    CHECK(option(socket, IPPROTO_TCP, TCP_KEEPCNT) == 60);
   }
 }
 
