@@ -8,14 +8,22 @@ namespace {
 struct Head {
   std::int32_t task = 0;
   std::int32_t code = 0;
-  std::int64_t said = 0;
+  std::int32_t said = 0;
+  std::int32_t unreached_by = -1;
 };
 
 }  // namespace
 
 Error error_of(const Failure& failure) {
-  return Error(Code::peer_lost, "task " + std::to_string(failure.task) + " failed first: " + failure.text)
-      .ends_job_with(failure.code);
+  const std::string task = "task " + std::to_string(failure.task);
+  const std::string what = failure.unreached_by < 0
+                               ? task + " failed first: " + failure.text
+                               : lost_connection_text("task " + std::to_string(failure.unreached_by), task, failure);
+  return Error(Code::peer_lost, what).ends_job_with(failure.code);
+}
+
+std::string lost_connection_text(const std::string& from, const std::string& to, const Failure& failure) {
+  return "the connection from " + from + " to " + to + " is lost: " + failure.text;
 }
 
 std::string tasks_text(std::span<const int> tasks) {
@@ -43,7 +51,7 @@ AbsentError closed_error(std::span<const int> gone) {
 }
 
 std::string pack_failure(const Failure& failure) {
-  const Head head{failure.task, static_cast<std::int32_t>(failure.code), failure.said};
+  const Head head{failure.task, static_cast<std::int32_t>(failure.code), failure.said, failure.unreached_by};
   std::string bytes(sizeof head, '\0');
   std::memcpy(bytes.data(), &head, sizeof head);
   return bytes + failure.text;
@@ -53,7 +61,8 @@ std::optional<Failure> unpack_failure(std::string_view bytes) {
   Head head;
   if (bytes.size() < sizeof head) return std::nullopt;
   std::memcpy(&head, bytes.data(), sizeof head);
-  return Failure{head.task, static_cast<Code>(head.code), std::string(bytes.substr(sizeof head)), head.said != 0};
+  return Failure{head.task, static_cast<Code>(head.code), std::string(bytes.substr(sizeof head)), head.said != 0,
+                 head.unreached_by};
 }
 
 Error size_error(int from, int to, std::uint32_t channel, std::size_t sent, std::size_t expected) {

@@ -16,6 +16,10 @@ namespace ferry {
 /// Its job_code() is the failure's code.
 [[nodiscard]] Error error_of(const Failure& failure);
 
+/// A failure with `unreached_by`, which is called `from`, and a task that is called `to`: "the connection from task 0
+/// to task 4 is lost: …".
+[[nodiscard]] std::string lost_connection_text(const std::string& from, const std::string& to, const Failure& failure);
+
 /// "task 3", "tasks 1, 3 and 4".
 [[nodiscard]] std::string tasks_text(std::span<const int> tasks);
 

@@ -29,6 +29,8 @@ struct Failure {
   Code code = Code::bug;
   std::string text;
   bool said = false;  ///< the task itself prints the text
+  /// The task whose connection to `task` is lost, of which neither need have failed; -1: the task failed itself.
+  int unreached_by = -1;
 };
 
 /// What was actually sent: a message that was cut into chunks counts once for each; control messages count, too.

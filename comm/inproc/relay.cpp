@@ -237,8 +237,10 @@ std::vector<std::string> Relay::between_exchange(std::string_view mine, const De
 void Relay::hear() {
   const auto failure = between_->failure();
   if (!failure) return;
-  const int task = failure->task >= processes() ? failure->task - processes() : first_of(failure->task);
-  hub_->fail({task, failure->code, failure->text});
+  const auto task_of = [this](int number) {
+    return number < 0 ? -1 : number >= processes() ? number - processes() : first_of(number);
+  };
+  hub_->fail({task_of(failure->task), failure->code, failure->text, false, task_of(failure->unreached_by)});
 }
 
 void Relay::fail(const Error& error) {
@@ -261,6 +263,7 @@ void Relay::withdraw() {
   if (!std::exchange(told_, true)) {
     Failure failure = *hub_->failure();
     failure.task += processes();
+    if (failure.unreached_by >= 0) failure.unreached_by += processes();
     between_->abort(failure);
   }
   if (!active_.empty()) {

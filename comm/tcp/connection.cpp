@@ -69,7 +69,7 @@ bool Connection::next() {
 
 void Connection::flush() {
   std::size_t bytes = 0;
-  while (!broken_ && bytes < kTurn && next() && write_some()) {
+  while (broken_ == 0 && bytes < kTurn && next() && write_some()) {
     bytes += current_->bytes().size();
     if (has_body(current_->head.kind))
       count_ = {count_.messages + 1, count_.bytes + static_cast<std::int64_t>(current_->bytes().size())};
@@ -97,7 +97,7 @@ bool Connection::write_some() {
       if (out.complete()) return true;
     } else if (errno != EINTR) {
       // What the other end has sent before it went can still be read, and says why.
-      broken_ = !try_again();
+      if (!try_again()) broken_ = errno;
       return false;
     }
   }
@@ -126,7 +126,7 @@ std::optional<int> Connection::read() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && try_again()) return std::nullopt;
     if (count <= 0) {
-      const int why = count == 0 ? 0 : errno;
+      const int why = count == 0 ? broken_ : errno;  // the system tells an error once
       socket_.close();
       return why;
     }

@@ -46,7 +46,7 @@ class Connection {
   void flush();
   /// Whether something waits to be sent, and the connection stands.
   [[nodiscard]] bool pending() const {
-    return socket_.open() && !broken_ && (current_ || !frames_.empty() || !long_.empty());
+    return socket_.open() && broken_ == 0 && (current_ || !frames_.empty() || !long_.empty());
   }
   /// Handles all that has arrived. When there will be no more it closes the connection and returns why: an errno, or 0
   /// at its regular end.
@@ -82,7 +82,7 @@ class Connection {
 
   net::Socket socket_;
   ConnectionUser* user_;
-  bool broken_ = false;  // nothing can be sent any more
+  int broken_ = 0;  // an errno: nothing can be sent any more
   std::optional<Outgoing> current_;
   std::deque<Outgoing> frames_, long_;
   FrameHead head_;

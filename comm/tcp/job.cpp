@@ -36,16 +36,19 @@ Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::ch
       process_(getpid()),
       events_(epoll_create1(EPOLL_CLOEXEC)),
       watches_room_(connections.size(), false),
-      leaves_host_(connections.size(), false) {
+      ends_(connections.size()) {
   if (!events_.open()) throw net::system_error(Code::resource, "tcp: a descriptor", errno);
   for (std::size_t t = 0; t < connections.size(); ++t) {
     peers_.push_back(std::make_unique<Peer>(static_cast<int>(t), task, std::move(connections[t]), transfers_, *this));
     if (peers_[t]->connection() == nullptr) continue;
-    leaves_host_[t] = leaves_host(peers_[t]->connection()->socket());
+    const net::Socket& socket = peers_[t]->connection()->socket();
+    const net::Address here = net::local_address(socket);
+    const net::Address there = net::peer_address(socket).value_or(here);
+    ends_[t] = {here, there, here.host() != there.host()};
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = static_cast<std::uint32_t>(t);
-    epoll_ctl(events_.get(), EPOLL_CTL_ADD, peers_[t]->connection()->socket().get(), &event);
+    epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.get(), &event);
   }
 }
 
@@ -94,13 +97,25 @@ void Job::read(int task) {
   }
 }
 
+/// `why`: an errno that says nothing of the process at the other end.
+Failure Job::lost_connection(int task, int why) const {
+  const Ends& ends = ends_[static_cast<std::size_t>(task)];
+  Error error = net::system_error(Code::peer_lost, ends.there.str() + " does not answer " + ends.here.str(), why);
+  error.hint(
+      "look at what lies between the two: a cable, a switch, a firewall (ip -s link, ss -ti on both sides); "
+      "--interface chooses another network");
+  return {.task = task, .code = error.code(), .text = error.text(), .unreached_by = task_};
+}
+
 void Job::lost(int task, int why) {
   const bool ended = why == 0 || why == ECONNRESET || why == EPIPE;
-  const std::string here = "task " + std::to_string(task_);
-  if (!peer(task).gone() && !closed_)
-    fail({task, Code::peer_lost,
-          ended ? "the process ended before the job was done, says its connection to " + here
-                : here + " cannot reach it any more: " + std::strerror(why)});
+  if (!peer(task).gone() && !closed_) {
+    if (ended)
+      fail({task, Code::peer_lost,
+            "the process ended before the job was done, says its connection to task " + std::to_string(task_)});
+    else
+      fail(lost_connection(task, why));
+  }
   peer(task).left();
   transfers_.moved();
 }
@@ -211,7 +226,7 @@ WireCount Job::sent() {
 std::vector<LinkCount> Job::links() const {
   std::vector<LinkCount> all;
   for (std::size_t task = 0; task < peers_.size(); ++task) {
-    if (!leaves_host_[task] || !peers_[task]->connection()->socket().open()) continue;
+    if (!ends_[task].leave_host || !peers_[task]->connection()->socket().open()) continue;
     const auto count = link_count(peers_[task]->connection()->socket(), static_cast<int>(task));
     if (!count) continue;
     all.push_back(*count);

@@ -14,6 +14,12 @@
 
 namespace ferry::tcp {
 
+/// The ends of a connection.
+struct Ends {
+  net::Address here, there;
+  bool leave_host = false;  ///< they are of two hosts, or of two networks of one
+};
+
 /// Used from the thread that made it.
 class Job final : public PeerUser {
  public:
@@ -69,6 +75,7 @@ class Job final : public PeerUser {
  private:
   void read(int task);
   void lost(int task, int why);
+  [[nodiscard]] Failure lost_connection(int task, int why) const;
   void say(Kind kind, const std::string& body);
 
   int task_, tasks_here_;
@@ -79,7 +86,7 @@ class Job final : public PeerUser {
   std::vector<std::unique_ptr<Peer>> peers_;
   net::Socket events_;              // epoll
   std::vector<bool> watches_room_;  // by task
-  std::vector<bool> leaves_host_;   // by task
+  std::vector<Ends> ends_;          // by task
   std::optional<Failure> failure_;
   Deadline tell_until_ = Deadline::never(system_clock());  // once there is a failure
   bool closed_ = false;

@@ -9,13 +9,6 @@
 
 namespace ferry::tcp {
 
-bool leaves_host(const net::Socket& socket) {
-  net::Address peer;
-  socklen_t size = sizeof peer.bytes;
-  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer.bytes), &size) != 0) return false;
-  return peer.host() != net::local_address(socket).host();
-}
-
 std::optional<LinkCount> link_count(const net::Socket& socket, int peer) {
   tcp_info info{};
   socklen_t size = sizeof info;

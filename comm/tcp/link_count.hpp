@@ -8,8 +8,6 @@
 
 namespace ferry::tcp {
 
-/// Whether the ends of a connection have different addresses: those of two hosts, or of two networks of one.
-[[nodiscard]] bool leaves_host(const net::Socket& socket);
 /// The counts of a connection to task `peer`; nothing where the system has none.
 [[nodiscard]] std::optional<LinkCount> link_count(const net::Socket& socket, int peer);
 

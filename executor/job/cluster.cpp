@@ -16,6 +16,7 @@
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
+#include "comm/failure.hpp"
 #include "comm/host.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/build.hpp"
@@ -411,7 +412,7 @@ void Cluster::State::renew() {
   if (!failure) return;
   if (renewable) return replace_by(inproc_transports(static_cast<int>(transports.size())));
   throw Error(Code::usage, "the job of this cluster has failed, and cannot begin anew")
-      .note("task " + std::to_string(failure->task) + " failed first: " + failure->text)
+      .note(error_of(*failure).text())
       .hint("start the program again, or have one task in each process");
 }
 

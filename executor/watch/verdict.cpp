@@ -178,6 +178,11 @@ std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, 
   return std::nullopt;
 }
 
+JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure) {
+  return {failure.task, failure.unreached_by, failure.code,
+          lost_connection_text(who(at(tasks, failure.unreached_by)), who(at(tasks, failure.task)), failure)};
+}
+
 std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle) {
   const auto first = std::ranges::find_if(tasks, [](const Sighting& t) { return t.pulse.doing == Doing::waiting; });
   if (first == tasks.end()) return std::nullopt;

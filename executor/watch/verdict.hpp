@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/process/process_state.hpp"
+#include "comm/transport.hpp"
 #include "executor/watch/pulse.hpp"
 
 namespace ferry {
@@ -50,6 +51,9 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// For a job of which nothing has moved for `idle`: who keeps the others waiting (stalled). Nothing when no task waits
 /// within a plan, or one that the others wait for is busy.
 [[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
+
+/// The connection from one task to another was lost, as `failure` says, which has `unreached_by` (peer_lost).
+[[nodiscard]] JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure);
 
 /// "task 1 (host b, process 4711)".
 [[nodiscard]] std::string who(const Sighting& task);

@@ -372,6 +372,8 @@ void Watch::count_time(std::span<const Sighting> tasks, TimePoint now) {
 void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
   std::optional<JobVerdict> verdict = judge_lost(tasks, own_[0], patience_);
   const Duration idle = clock_.now() - idle_since_;
+  const std::optional<Failure> lost = lost_connection();
+  if (!verdict && lost) verdict = judge_connection(tasks, *lost);
   if (!verdict && idle >= job_.deadline) verdict = judge_stalled(tasks, idle);
   if (!verdict) {
     suspect_since_ = TimePoint();
@@ -384,6 +386,11 @@ void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
   if (now - suspect_since_ < std::min<Duration>(kAfterYou * before, kAfterAll)) return;
   const auto lock = monitor_.lock();
   adopt(*verdict);
+}
+
+std::optional<Failure> Watch::lost_connection() const {
+  const auto lock = monitor_.lock();
+  return lost_connection_;
 }
 
 /// Called under the lock.
@@ -500,11 +507,16 @@ Error Watch::verdict(int task) const {
 }
 
 Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) {
-  const bool echo = error.code() == Code::peer_lost && failure && failure->task != task;
+  const bool connection = failure && failure->unreached_by >= 0;
+  const bool echo = error.code() == Code::peer_lost && failure && (failure->task != task || connection);
   if (echo && failure->said) {
     Error result = error;
     if (job_.gathered) result.told_elsewhere();
     return result;
+  }
+  if (connection) {
+    const auto lock = monitor_.lock();
+    lost_connection_ = failure;
   }
   // A transport may notice that a task is lost before the watch can say why.
   if (echo) static_cast<void>(over_within(kVerdictComes));
@@ -522,7 +534,8 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
   }
   if (over()) return verdict(task);
   // Another task has found it, and leaves it to this one to say so.
-  if (error.code() == Code::peer_lost && failure && failure->task == task) return {failure->code, failure->text};
+  if (error.code() == Code::peer_lost && failure && failure->task == task && !connection)
+    return {failure->code, failure->text};
   return error;
 }
 
@@ -553,6 +566,7 @@ bool Watch::gathers() const {
 void Watch::begin_anew() {
   flights_.begin_anew();
   const auto lock = monitor_.lock();
+  lost_connection_.reset();
   verdict_.reset();
   ++generation_;
   over_.store(false);

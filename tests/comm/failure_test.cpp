@@ -17,6 +17,8 @@ TEST_CASE("a failure survives the wire") {
   CHECK(back->task == 7);
   CHECK(back->code == Code::numeric);
   CHECK(back->text == std::string("NaN\n  at \0 x.cpp:3", 18));
+  CHECK(back->unreached_by == -1);
+  CHECK(unpack_failure(pack_failure({.task = 4, .text = "cut", .unreached_by = 2}))->unreached_by == 2);
   CHECK_FALSE(unpack_failure("short").has_value());
 }
 
@@ -25,6 +27,8 @@ TEST_CASE("errors say who, and what to do") {
   CHECK(lost.code() == Code::peer_lost);
   CHECK(lost.text() == "task 2 failed first: graph.pb: is empty");
   CHECK(lost.job_code() == Code::file);
+  const Error cut = error_of({.task = 4, .code = Code::peer_lost, .text = "no answer", .unreached_by = 2});
+  CHECK(cut.text() == "the connection from task 2 to task 4 is lost: no answer");
   const Error missing = missing_error(std::vector<int>{0, 2}, 4);
   CHECK(missing.code() == Code::stalled);
   CHECK(missing.text().starts_with("exchange: tasks 0 and 2 of 4 did not come before the deadline\n  try: "));

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "comm/failure.hpp"
 #include "tests/support/has.hpp"
 
 using namespace ferry;
@@ -66,6 +67,27 @@ TEST_CASE("a task outside of the session that another one waits for is named, on
     CHECK(error.is_told_elsewhere() == (task == 1));
     CHECK(watch.teller() == 0);
     CHECK(watch.explained(Error(Code::peer_lost, "task 0 failed first"), task, std::nullopt).text() == error.text());
+  });
+}
+
+TEST_CASE("of two connections that were lost at once one is named, once, and no task is blamed") {
+  on_two(1h, [](Watch& watch, int task) {
+    const Failure failure{.task = 1 - task, .code = Code::peer_lost, .text = "no answer", .unreached_by = task};
+    const Error error = watch.explained(error_of(failure), task, failure);
+    CHECK(error.code() == Code::peer_lost);
+    CHECK(error.text().starts_with("the connection from task 0 (host "));
+    CHECK(has(error.text(), ") to task 1 (host "));
+    CHECK(has(error.text(), ") is lost: no answer"));
+    CHECK(error.is_told_elsewhere() == (task == 1));
+  });
+}
+
+TEST_CASE("a lost connection is not blamed on the task at its other end, by that task neither") {
+  on_two(1h, [](Watch& watch, int task) {
+    const Failure failure{.task = 1, .code = Code::peer_lost, .text = "no answer", .unreached_by = 0};
+    const Error error = watch.explained(error_of(failure), task, failure);
+    CHECK(error.text().starts_with("the connection from task 0 (host "));
+    CHECK(error.is_told_elsewhere() == (task == 1));
   });
 }
 

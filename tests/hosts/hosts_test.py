@@ -30,6 +30,17 @@ TCP = [NETNS, "mpi", "-np", str(HOSTS), "-x", "MASTER_ADDR=10.77.0.1", "-x", "MA
 # The largest of 500,000 sums, whose terms are drawn on tasks 0 and 1 and added on task 2; task 0 prints it in every step.
 DRAWN = '''attr { name: "dtype" dtype: FLOAT32 } attr { name: "shape" shape { dim { size: 500000 } } }
     attr { name: "low" float: 0 } attr { name: "high" float: 1 } attr { name: "seed" int: 0 }'''
+
+
+def ring(tasks, size):
+    """A graph in which each task adds so many numbers that it draws to those that the one before it has sent."""
+    ops = "".join(
+        f'  op {{ name: "d{t}" op: "RandomUniform" device: "/task:{t}" {DRAWN.replace("500000", str(size))} }}\n'
+        f'  op {{ name: "s{t}" op: "Add" input: "{f"s{t - 1}" if t else "d0"}" input: "d{t}" device: "/task:{t}" }}\n' for t in range(tasks))
+    return (f'version: 1\ngraph {{\n{ops}  op {{ name: "end" op: "Identity" input: "s{tasks - 1}" device: "/task:0" }}\n}}\n'
+            'entry { name: "run" fetch { name: "end" value: "end" } }\n')
+
+
 STEPS = f"""
 version: 1
 graph {{

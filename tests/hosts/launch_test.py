@@ -12,8 +12,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
 import launched  # noqa: E402
+from hosts_test import ring  # noqa: E402
 import three_hosts  # noqa: E402
 from three_hosts import NETNS  # noqa: E402
 
@@ -64,6 +65,26 @@ class Firewall(unittest.TestCase):
                 self.assertNotIn(b"error: ", job.said)
         finally:
             subprocess.run([NETNS, "heal", "1"], check=True)
+
+
+    def test_one_that_forgets_a_connection(self):
+        for host in "123":  # the system gives up after seconds, not a quarter of an hour
+            subprocess.run(["ip", "netns", "exec", f"h{host}", "sysctl", "-qw", "net.ipv4.tcp_retries2=3"], check=True)
+        graph = Path(os.environ["NETNS_DIR"]) / "ring.pbtxt"
+        graph.write_text(ring(three_hosts.HOSTS, 1000))
+        with HostsJob("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--", FERRY, "run", graph, "--steps", "1000000000",
+                         "--print-every", "10", "--deadline", "600") as job:
+            job.await_line(r"^\[0\] step ")
+            subprocess.run([NETNS, "drop", "3", "ip protocol tcp ip saddr 10.77.0.2"], check=True)
+            try:
+                code, out = job.end()
+            finally:
+                subprocess.run([NETNS, "heal", "3"], check=True)
+        self.assertEqual(code, 5, out)
+        [said] = re.findall(r"(?m)^\[\d\] error: (.*)\n\[\d\]   try: look at what lies between the two", out)
+        self.assertEqual(out.count("] error: "), 1, out)
+        self.assertRegex(said, r"^the connection from task ([12]) \(host h\d, process \d+\) to task (?!\1)[12] \(host h\d, process \d+\) is "
+                               r"lost: 10\.77\.0\.[23]:\d+ does not answer 10\.77\.0\.[23]:\d+: Connection timed out$")
 
 
 class Hosts(unittest.TestCase):

@@ -22,18 +22,13 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
 from cases import run as run_cases  # noqa: E402
 import three_hosts  # noqa: E402
-from hosts_test import DRAWN  # noqa: E402
+from hosts_test import ring  # noqa: E402
 from three_hosts import HOSTS, NETNS  # noqa: E402
 
 SECONDS = 100  # limit for a job that hangs
 EACH = 2       # tasks on a host
 TASKS = HOSTS * EACH
-
-# Every task adds what it draws to what the one before it has sent.
-RING = 'version: 1\ngraph {\n' + "".join(
-    f'  op {{ name: "d{t}" op: "RandomUniform" device: "/task:{t}" {DRAWN.replace("500000", "1000")} }}\n'
-    f'  op {{ name: "s{t}" op: "Add" input: "{f"s{t - 1}" if t else "d0"}" input: "d{t}" device: "/task:{t}" }}\n' for t in range(TASKS)
-) + f'  op {{ name: "end" op: "Identity" input: "s{TASKS - 1}" device: "/task:0" }}\n}}\nentry {{ name: "run" fetch {{ name: "end" value: "end" }} }}\n'
+RING = ring(TASKS, 1000)
 
 
 class Job:

@@ -14,15 +14,11 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
 import three_hosts  # noqa: E402
-from hosts_test import DRAWN  # noqa: E402
+from hosts_test import ring  # noqa: E402
 from launch_test import FERRY, launch  # noqa: E402
 from three_hosts import HOSTS, NETNS  # noqa: E402
 
-# Each of three tasks adds what it draws to the half a megabyte that the one before it has sent.
-RING = "version: 1\ngraph {\n" + "".join(
-    f'  op {{ name: "d{t}" op: "RandomUniform" device: "/task:{t}" {DRAWN.replace("500000", "125000")} }}\n'
-    f'  op {{ name: "s{t}" op: "Add" input: "{f"s{t - 1}" if t else "d0"}" input: "d{t}" device: "/task:{t}" }}\n' for t in range(HOSTS)
-) + f'  op {{ name: "end" op: "Identity" input: "s{HOSTS - 1}" device: "/task:0" }}\n}}\nentry {{ name: "run" fetch {{ name: "end" value: "end" }} }}\n'
+RING = ring(HOSTS, 125000)  # half a megabyte
 RATE, TENTH = "100mbit", "10mbit"
 SLOW = r"the link from task (\d) \(host (\w+), process \d+\) to task (\d) \(host (\w+), process \d+\) is slow: \S+ .iB/s, where others do "
 

@@ -48,7 +48,7 @@ MAY_INCLUDE = {
     "executor/watch": ["base", "comm/transport", "comm/host", "comm/failure"],
     "executor/job": ["base", "graph", "ops", "placement/plan", "placement/planner", "placement/schedule",
                      "placement/topology", "kernels/kernel", "kernels/device",
-                     "comm/transport", "comm/group", "comm/backends", "comm/host", "executor/watch"],
+                     "comm/transport", "comm/group", "comm/backends", "comm/failure", "comm/host", "executor/watch"],
     "executor/observe": ["base", "graph", "placement/plan", "comm/transport", "executor/watch"],
     "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "executor/observe", "executor/watch"],
