@@ -532,6 +532,12 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
     });
     adopt({absent->tasks()[0], first->pulse.task, error.code(), text.text()});
   }
+  if (!over() && absent == nullptr && error.code() == Code::stalled) {
+    // A task that has waited for the deadline may find so before the watch does.
+    const auto lock = monitor_.lock();
+    const bool waits = seen_[static_cast<std::size_t>(task)].pulse.doing == Pulse::Doing::waiting;
+    if (const auto stalled = judge_stalled(seen_, job_.deadline); waits && stalled) adopt(*stalled);
+  }
   if (over()) return verdict(task);
   // Another task has found it, and leaves it to this one to say so.
   if (error.code() == Code::peer_lost && failure && failure->task == task && !connection)

@@ -70,6 +70,22 @@ TEST_CASE("a task outside of the session that another one waits for is named, on
   });
 }
 
+TEST_CASE("a task that finds first that it has waited for the deadline says what the watch knows") {
+  on_two(1h, [](Watch& watch, int task) {
+    if (task == 0) {
+      const SomePlan plan(false);
+      const Position::Run run(&watch.position(0), plan);
+      watch.position(0).waits({.text = "receive of \"w\" from task 1", .tasks = {1}});
+      while (watch.seen()[0].pulse.doing != Pulse::Doing::waiting) static_cast<void>(watch.over_within(10ms));
+      const Error error = watch.explained({Code::stalled, "no progress for 3601 s"}, 0, std::nullopt);
+      CHECK(has(error.text(), "and task 1 (host "));
+      CHECK(has(error.text(), "is in the program's own code, outside of the session, and computes nothing"));
+    }
+    wait_until_over(watch);
+    CHECK(watch.verdict(task).is_told_elsewhere() == (task == 1));
+  });
+}
+
 TEST_CASE("of two connections that were lost at once one is named, once, and no task is blamed") {
   on_two(1h, [](Watch& watch, int task) {
     const Failure failure{.task = 1 - task, .code = Code::peer_lost, .text = "no answer", .unreached_by = task};
