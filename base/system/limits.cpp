@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/system/system_file.hpp"
+#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -23,19 +24,39 @@ std::uint64_t installed_bytes() {
   return sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
 }
 
-}  // namespace
-
-std::uint64_t host_memory_bytes() {
-  std::uint64_t bytes = installed_bytes();
+/// The limit at the root of the control groups that this process sees; UINT64_MAX: there is none.
+std::uint64_t control_group_bytes() {
+  std::uint64_t bytes = UINT64_MAX;
   for (const char* limit : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
     if (const std::uint64_t most = number_in(limit); most != 0) bytes = std::min(bytes, most);
   return bytes;
+}
+
+/// A limit of this process; 0: there is none, or it is not known.
+std::uint64_t process_limit(decltype(RLIMIT_AS) what) {
+  rlimit limit{};
+  return ::getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? std::uint64_t{limit.rlim_cur} : 0;
+}
+
+}  // namespace
+
+std::uint64_t host_memory_bytes() {
+  return std::min(installed_bytes(), control_group_bytes());
 }
 
 std::uint64_t memory_and_swap_bytes() {
   struct sysinfo info {};
   if (sysinfo(&info) != 0) return UINT64_MAX;
   return (std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
+}
+
+std::string memory_limit_text() {
+  const std::uint64_t machine = memory_and_swap_bytes(), group = control_group_bytes();
+  const std::uint64_t addresses = process_limit(RLIMIT_AS);
+  if (addresses != 0 && addresses < std::min(machine, group))
+    return "this process may have " + human_bytes(addresses) + " of addresses (ulimit -v)";
+  if (group < machine) return "its control group may have " + human_bytes(group) + " (memory.max)";
+  return "this machine has " + human_bytes(machine);
 }
 
 std::uint64_t most_threads() {
@@ -47,12 +68,8 @@ std::uint64_t most_threads() {
                             "/sys/fs/cgroup/pids/pids.max"})
     at_most(number_in(limit));
   at_most(number_in("/proc/sys/vm/max_map_count") / 2);  // a thread maps its stack and a guard page
-  const auto limit_of = [](auto what) {
-    rlimit limit{};
-    return ::getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? std::uint64_t{limit.rlim_cur} : 0;
-  };
-  if (::geteuid() != 0) at_most(limit_of(RLIMIT_NPROC));
-  if (const std::uint64_t addresses = limit_of(RLIMIT_AS), stack = limit_of(RLIMIT_STACK); stack != 0)
+  if (::geteuid() != 0) at_most(process_limit(RLIMIT_NPROC));
+  if (const std::uint64_t addresses = process_limit(RLIMIT_AS), stack = process_limit(RLIMIT_STACK); stack != 0)
     at_most(addresses / stack);
   return most == UINT64_MAX ? 0 : most;
 }

@@ -43,7 +43,7 @@ Arena::Arena(std::uint64_t bytes, std::string_view what) : bytes_(bytes) {
   if (data_ == nullptr) {
     bytes_ = 0;
     throw Error(Code::resource, std::string(what) + ": no memory for " + std::to_string(bytes) + " bytes (" +
-                                    human_bytes(bytes) + "); this machine has " + human_bytes(memory_and_swap_bytes()))
+                                    human_bytes(bytes) + "); " + memory_limit_text())
         .hint("more tasks to split over, or a smaller batch");
   }
 }

@@ -17,6 +17,24 @@ TEST_CASE("the memory of this host is known, and no more than what is installed"
   CHECK(host_memory_bytes() <= std::uint64_t{info.totalram} * info.mem_unit);
 }
 
+TEST_CASE("the lowest limit of memory is named") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  FERRY_SKIP("a sanitizer needs more addresses");
+#endif
+  const std::string before = memory_limit_text();
+  rlimit addresses{};
+  REQUIRE(getrlimit(RLIMIT_AS, &addresses) == 0);
+  const auto with = [&](rlim_t most) {
+    const rlimit limit{most, addresses.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+    const std::string text = memory_limit_text();
+    setrlimit(RLIMIT_AS, &addresses);
+    return text;
+  };
+  CHECK(with(rlim_t{1} << 60) == before);
+  CHECK(with(rlim_t{3} << 29) == "this process may have 1.5 GiB of addresses (ulimit -v)");
+}
+
 TEST_CASE("the threads of a process are limited, at the latest by the addresses of their stacks") {
   CHECK(most_threads() > 0);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

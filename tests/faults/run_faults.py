@@ -79,6 +79,18 @@ def case_110_no_memory_for_products_of_matrices():
     return None
 
 
+def case_110_the_limit_of_memory_that_was_hit():
+    if "asan" in subprocess.run(["ldd", FERRY], capture_output=True, text=True).stdout:
+        return "a sanitizer needs more addresses"
+    drawn = typed("FLOAT32", 300 << 20) + 'attr { name: "low" float: 0 } attr { name: "high" float: 1 } attr { name: "seed" int: 0 } '
+    path = write("large.pbtxt", graph(op("a", "RandomUniform", attrs=drawn), fetches=["a"]))
+    done = subprocess.run(["sh", "-c", 'ulimit -v 1000000; exec "$@"', "sh", FERRY, "run", path, "--threads", "1"],
+                          capture_output=True, text=True, timeout=SECONDS, env=environment())
+    expect((done.returncode, "", done.stderr), 7, "no memory for 1258291200 bytes (1.2 GiB); this process may have 976.6 MiB of addresses "
+           "(ulimit -v)")
+    return None
+
+
 def case_110_of_the_addresses_that_openblas_maps_little_is_memory():
     """OpenBLAS maps 128 MiB for each thread that multiplies, which no plan counts: it must touch little of that."""
     def peak_of(size):
