@@ -14,10 +14,12 @@
 #include <cstring>
 #include <memory>
 
+#include "base/system/interrupt.hpp"
+
 namespace ferry::net {
 namespace {
 
-constexpr std::chrono::milliseconds kLongestPoll{60000};
+constexpr std::chrono::milliseconds kLongestPoll{100};  // between looks for an interrupt
 
 bool is_ip(const sockaddr& address) {
   return address.sa_family == AF_INET || address.sa_family == AF_INET6;
@@ -239,6 +241,7 @@ void watch_link(const Socket& socket, std::chrono::milliseconds deadline) {
 bool ready(const Socket& socket, short events, const Deadline& deadline) {
   pollfd waiting{socket.get(), events, 0};
   for (;;) {
+    check_interrupt();
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(deadline.remaining(), kLongestPoll));
     if (poll(&waiting, 1, static_cast<int>(left.count())) > 0) return true;

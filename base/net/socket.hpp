@@ -71,7 +71,7 @@ struct HostAddress {
 /// one that loses most packets does not.
 void watch_link(const Socket& socket, std::chrono::milliseconds deadline);
 
-/// Waits until `events` (of poll) or an error; false at the deadline.
+/// Waits until `events` (of poll) or an error; false at the deadline. Error(interrupted).
 [[nodiscard]] bool ready(const Socket& socket, short events, const Deadline& deadline);
 /// Sends or receives all bytes. False when the connection ends or the deadline comes first.
 [[nodiscard]] bool sent_all(const Socket& socket, std::span<const std::byte> bytes, const Deadline& deadline);

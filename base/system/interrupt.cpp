@@ -4,8 +4,6 @@
 #include <csignal>
 #include <string>
 
-#include "base/error.hpp"
-
 namespace ferry {
 namespace {
 
@@ -39,9 +37,12 @@ void clear_interrupt() noexcept {
 
 void check_interrupt() {
   const int signal = interrupt_requested();
-  if (signal == 0) return;
-  throw Error(Code::interrupted, signal == SIGINT ? std::string("interrupted by Ctrl-C")
-                                                  : "interrupted by signal " + std::to_string(signal));
+  if (signal != 0) throw interrupt_error(signal);
+}
+
+Error interrupt_error(int signal) {
+  return {Code::interrupted,
+          signal == SIGINT ? std::string("interrupted by Ctrl-C") : "interrupted by signal " + std::to_string(signal)};
 }
 
 }  // namespace ferry

@@ -2,6 +2,8 @@
 // request, and throws.
 #pragma once
 
+#include "base/error.hpp"
+
 #pragma GCC visibility push(default)
 namespace ferry {
 
@@ -18,6 +20,8 @@ void request_preemption() noexcept;
 void clear_interrupt() noexcept;
 /// Throws Error(interrupted), naming the signal, once an interrupt was requested.
 void check_interrupt();
+/// What it throws because of `signal`.
+[[nodiscard]] Error interrupt_error(int signal);
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/system/interrupt.hpp"
 #include "comm/failure.hpp"
 #include "comm/rendezvous.hpp"
 #include "comm/tcp/job.hpp"
@@ -82,6 +83,7 @@ void accept_others(const Socket& listener, const std::string& key, std::vector<S
     for (int task = options.task + 1; task < options.tasks; ++task)
       if (!connections[static_cast<std::size_t>(task)].open()) absent.push_back(task);
     if (absent.empty()) return;
+    check_interrupt();
     if (deadline.expired())
       throw Error(Code::stalled, "tcp: " + tasks_text(absent) + " of " + std::to_string(options.tasks) +
                                      " did not connect to task " + std::to_string(options.task) +
@@ -117,7 +119,7 @@ Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
 
 }  // namespace
 
-std::shared_ptr<Job> formed(const TcpOptions& options) {
+std::shared_ptr<Job> formed(const TcpOptions& options) try {
   FERRY_ASSERT(options.task >= 0 && options.task < options.tasks, "task out of range");
   const Deadline deadline(system_clock(), options.deadline);
   std::vector<Socket> connections(static_cast<std::size_t>(options.tasks));
@@ -141,6 +143,9 @@ std::shared_ptr<Job> formed(const TcpOptions& options) {
       if (socket.open()) net::watch_link(socket, options.deadline);
   }
   return std::make_shared<Job>(options.task, std::move(connections), tasks_here, options.deadline);
+} catch (const Error&) {
+  check_interrupt();  // the others were asked to stop, too, and their ends are no news
+  throw;
 }
 
 }  // namespace ferry::tcp

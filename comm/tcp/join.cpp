@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/system/host_name.hpp"
+#include "base/system/interrupt.hpp"
 #include "comm/rendezvous.hpp"
 
 namespace ferry::tcp {
@@ -38,6 +39,7 @@ Socket reached(const TcpOptions& options, const Deadline& deadline) {
     if (deadline.expired())
       throw net::system_error(Code::stalled, where(options) + ": nobody listens there", error)
           .hint("see whether task 0 runs, and whether MASTER_ADDR and MASTER_PORT are the same for all tasks");
+    check_interrupt();
     system_clock().sleep(kAgain);
   }
 }
@@ -161,6 +163,7 @@ Joined join(const TcpOptions& options, const std::string& job, const Deadline& d
       return joined;
     }
     if (greeting != Greeting::ended || deadline.expired()) refuse(greeting, options);
+    check_interrupt();
     system_clock().sleep(kAgain);  // a crowd of strangers can take all places
   }
 }
@@ -190,6 +193,7 @@ Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline&
       throw Error(Code::stalled, by + "task 0 has put up no notice there before the deadline")
           .hint("see whether task 0 runs, with the same FERRY_RENDEZVOUS");
     }
+    check_interrupt();
     system_clock().sleep(std::min<Duration>(deadline.remaining(), kLookAgain));
   }
 }

@@ -104,6 +104,21 @@ def case_050_unknown_interface():
     expect(alone("--interface", "nosuch0", RANK="0", **there), 2, "interface 'nosuch0'", "127.0.0.1")
 
 
+def case_081_told_to_end_before_the_others_have_come():
+    port = tcp_job.free_port()
+    task = tcp_job.start([FERRY, "run", GRAPH, "--deadline", "1000"], 0, 2, port)
+    try:
+        while True:  # until it waits for the other
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+        task.send_signal(signal.SIGTERM)
+        out, errors = task.communicate(timeout=SECONDS)
+        expect((task.returncode, out, errors), 130, "[task 0] error: interrupted by signal 15")
+    finally:
+        task.kill()
+
+
 def case_060_killed():
     port = tcp_job.free_port()
     command = [FERRY, "run", SUM_OF_THREE, "--steps", "1000000000000", "--print-every", "100"]
