@@ -8,6 +8,7 @@
 
 #include "base/blob.hpp"
 #include "base/sha256.hpp"
+#include "base/system/interrupt.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/failure.hpp"
@@ -370,10 +371,10 @@ void Watch::count_time(std::span<const Sighting> tasks, TimePoint now) {
 }
 
 void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
-  std::optional<JobVerdict> verdict = judge_lost(tasks, own_[0], patience_);
+  std::optional<JobVerdict> verdict;
+  if (interrupt_requested() == 0) verdict = judge_lost(tasks, own_[0], patience_);  // else their ends are no news
   const Duration idle = clock_.now() - idle_since_;
-  const std::optional<Failure> lost = lost_connection();
-  if (!verdict && lost) verdict = judge_connection(tasks, *lost);
+  if (!verdict) verdict = found();
   if (!verdict && idle >= job_.deadline) verdict = judge_stalled(tasks, idle);
   if (!verdict) {
     suspect_since_ = TimePoint();
@@ -388,9 +389,18 @@ void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
   adopt(*verdict);
 }
 
-std::optional<Failure> Watch::lost_connection() const {
+std::optional<JobVerdict> Watch::found() const {
   const auto lock = monitor_.lock();
-  return lost_connection_;
+  return found_;
+}
+
+/// Called under the lock.
+std::optional<JobVerdict> Watch::found_by(int task, const Error& error, const std::optional<Failure>& failure) const {
+  const bool lost = error.code() == Code::peer_lost && failure, stopped = error.code() == Code::interrupted;
+  if (const int signal = interrupt_requested(); signal != 0 && (lost || (stopped && job_.gathered)))
+    return JobVerdict{task, task, Code::interrupted, interrupt_error(signal).text()};
+  if (lost && failure->unreached_by >= 0) return judge_connection(seen_, *failure);
+  return std::nullopt;
 }
 
 /// Called under the lock.
@@ -507,19 +517,22 @@ Error Watch::verdict(int task) const {
 }
 
 Error Watch::explained(const Error& error, int task, const std::optional<Failure>& failure) {
-  const bool connection = failure && failure->unreached_by >= 0;
-  const bool echo = error.code() == Code::peer_lost && failure && (failure->task != task || connection);
+  const bool echo = error.code() == Code::peer_lost && failure && failure->task != task;
   if (echo && failure->said) {
     Error result = error;
     if (job_.gathered) result.told_elsewhere();
     return result;
   }
-  if (connection) {
+  bool found = false;
+  {
     const auto lock = monitor_.lock();
-    lost_connection_ = failure;
+    if (const auto verdict = found_by(task, error, failure)) {
+      found_ = verdict;
+      found = true;
+    }
   }
   // A transport may notice that a task is lost before the watch can say why.
-  if (echo) static_cast<void>(over_within(kVerdictComes));
+  if (echo || found) static_cast<void>(over_within(kVerdictComes));
   const auto* const absent = dynamic_cast<const AbsentError*>(&error);
   if (!over() && absent != nullptr && error.code() == Code::stalled) {
     // Others that wait in the exchange find the same now, and the first of them tells it.
@@ -540,7 +553,7 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
   }
   if (over()) return verdict(task);
   // Another task has found it, and leaves it to this one to say so.
-  if (error.code() == Code::peer_lost && failure && failure->task == task && !connection)
+  if (error.code() == Code::peer_lost && failure && failure->task == task && !found)
     return {failure->code, failure->text};
   return error;
 }
@@ -572,7 +585,7 @@ bool Watch::gathers() const {
 void Watch::begin_anew() {
   flights_.begin_anew();
   const auto lock = monitor_.lock();
-  lost_connection_.reset();
+  found_.reset();
   verdict_.reset();
   ++generation_;
   over_.store(false);

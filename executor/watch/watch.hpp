@@ -82,8 +82,8 @@ class Watch {
   /// over().
   [[nodiscard]] Error verdict(int task) const;
   /// `error` of a task of this process, replaced by the verdict if there is one. An exchange to which tasks did not
-  /// come gives a verdict, with what they do instead, and so does a lost connection. An error that only echoes what
-  /// another task says is told elsewhere.
+  /// come gives a verdict, with what they do instead, and so do a lost connection and a signal. An error that only
+  /// echoes what another task says is told elsewhere.
   [[nodiscard]] Error explained(const Error& error, int task, const std::optional<Failure>& failure);
   /// The task that prints the verdict, if there is one.
   [[nodiscard]] std::optional<int> teller() const;
@@ -127,7 +127,9 @@ class Watch {
   void look_at_peers(TimePoint now);
   void count_time(std::span<const Sighting> tasks, TimePoint now);
   void judge(std::span<const Sighting> tasks, TimePoint now);
-  [[nodiscard]] std::optional<Failure> lost_connection() const;
+  [[nodiscard]] std::optional<JobVerdict> found() const;
+  [[nodiscard]] std::optional<JobVerdict> found_by(int task, const Error& error,
+                                                   const std::optional<Failure>& failure) const;
   void tell() const;
   void look_at_times(std::span<const Sighting> tasks, TimePoint now);
   void look_for_unheard(std::span<const Sighting> tasks);
@@ -164,7 +166,7 @@ class Watch {
   std::vector<Sighting> seen_;               // by task, as of the last beat
   std::optional<TimePoint> measured_since_;  // when the first of times_ came
   std::vector<WorkTimes> times_;             // by task: of the own ones; in the process of task 0 of all
-  std::optional<Failure> lost_connection_;   // that a task of this process knows of
+  std::optional<JobVerdict> found_;          // by a task of this process; others may find the like at once
   std::optional<JobVerdict> verdict_;
   std::int64_t generation_ = 0;
 

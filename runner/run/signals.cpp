@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 #include "base/error.hpp"
 #include "base/system/interrupt.hpp"
@@ -11,16 +12,17 @@
 namespace ferry {
 namespace {
 
-// Uses only what is async-signal-safe: isatty, poll, write, _exit and a lock-free atomic.
+// Uses only what is async-signal-safe: isatty, poll, write, _exit and a lock-free atomic. A repeated SIGTERM changes
+// nothing, as launchers and schedulers send it more than once.
 void on_signal(int signal) {
   const int kept = errno;
-  if (interrupt_requested() != 0) _exit(static_cast<int>(Code::interrupted));
+  const bool again = interrupt_requested() != 0;
+  if (again && signal == SIGINT) _exit(static_cast<int>(Code::interrupted));
   request_interrupt(signal);
-  log_at_once("stopping (again: at once)");
+  if (!again) log_at_once(signal == SIGINT ? "stopping (again: at once)" : "stopping (Ctrl-C: at once)");
   errno = kept;
 }
 
-// A repeated signal changes nothing, as launchers and schedulers send it more than once.
 void on_preemption(int) {
   const int kept = errno;
   if (!preemption_requested()) log_at_once("saving a checkpoint, then stopping (Ctrl-C: without)");

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <thread>
 
+#include "base/system/interrupt.hpp"
 #include "comm/failure.hpp"
 #include "tests/support/has.hpp"
 
@@ -96,6 +98,19 @@ TEST_CASE("of two connections that were lost at once one is named, once, and no 
     CHECK(has(error.text(), ") is lost: no answer"));
     CHECK(error.is_told_elsewhere() == (task == 1));
   });
+}
+
+TEST_CASE("a job that is asked to stop says so once, and blames nobody for having ended") {
+  on_two(1h, [](Watch& watch, int task) {
+    request_interrupt(SIGTERM);
+    const Failure failure{.task = 0, .code = Code::peer_lost, .text = "the process ended"};
+    const Error error = task == 0 ? watch.explained({Code::interrupted, "interrupted by signal 15"}, 0, std::nullopt)
+                                  : watch.explained(error_of(failure), 1, failure);
+    CHECK(error.code() == Code::interrupted);
+    CHECK(error.text() == "interrupted by signal 15");
+    CHECK(error.is_told_elsewhere() == (task == 1));
+  });
+  clear_interrupt();
 }
 
 TEST_CASE("a lost connection is not blamed on the task at its other end, by that task neither") {

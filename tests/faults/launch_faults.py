@@ -144,6 +144,14 @@ class Faults(unittest.TestCase):
             self.assertIn("not all tasks had ended in time, and were killed", out)
             self.assertEqual(job.processes(), [])
 
+    def test_081_sigterm_is_said_once(self):
+        for _ in range(5):
+            with self.job("-n", 3, "--", CHECKPOINT_JOB, *STEPS) as job:
+                job.await_line(r"^\[0\] total: ")
+                job.send(signal.SIGTERM)
+                code, out = job.end()
+                self.assertEqual((code, re.findall(r"\] error: (.*)", out)), (130, ["interrupted by signal 15"]), out)
+
     def test_081_sigterm_saves(self):
         with tempfile.TemporaryDirectory() as folder:
             with self.job("-n", 2, "--restarts", 3, "--", CHECKPOINT_JOB, *STEPS, "--checkpoint", folder) as job:
