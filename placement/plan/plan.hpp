@@ -190,8 +190,8 @@ struct PlanVariable {
   bool operator==(const PlanVariable&) const = default;
 };
 
-/// What a task does in its step for tasks that may be ahead of one another, its workers: it gives each values, and takes
-/// others when they have come. The list has one turn of each worker, in the workers' order, in which the plan is
+/// What a task does in its step for tasks that may be ahead of one another, its workers: it gives each values, and
+/// takes others when they have come. The list has one turn of each worker, in the workers' order, in which the plan is
 /// proved; it is run in the order in which workers are ready, a worker's turns in turn.
 struct Serving {
   struct Turns {
