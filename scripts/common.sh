@@ -53,11 +53,16 @@ install_packages() {
     return
   fi
   echo "packages: installing $missing"
-  [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || fail "packages: run as root, or install by hand: $missing"
+  apt_get install $missing
+}
+
+# apt_get COMMAND…: runs apt-get after an update, without recommended packages; shows its output where it fails.
+apt_get() {
+  [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || fail "packages: run as root, or by hand: apt-get $*"
   local log
   log=$(mktemp)
   if as_root apt-get update >"$log" 2>&1 &&
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >>"$log" 2>&1; then
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -y --no-install-recommends "$@" >>"$log" 2>&1; then
     rm -f "$log"
   else
     tail -n 20 "$log" >&2
