@@ -194,16 +194,12 @@ int main() {
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",  # fewer cores than tasks
                    CXX=CXX, CMAKE_PREFIX_PATH=str(self.prefix))
         text = (Path(README).parent / "docs" / page).read_text().replace("node1", socket.gethostname())
-        programs = pages.programs(text)
-        for name, program in programs:
-            (folder / f"{name}.cpp").write_text(program)
-        for project in pages.projects(text):
-            (folder / "CMakeLists.txt").write_text(project)
+        pages.write_files(text, folder)
 
         def compile_it(name):
             output(CXX, *WARNINGS, f"{name}.cpp", "-o", name, *self.flags("--cflags", "--libs"), cwd=folder)
 
-        not_typed = [name for name, _ in programs if f"g++ -std=c++20 {name}.cpp" not in text]  # the page says it once for all
+        not_typed = [name for name, _ in pages.programs(text) if f"g++ -std=c++20 {name}.cpp" not in text]  # the page says it once for all
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(compile_it, not_typed))
         commands = pages.commands(text)

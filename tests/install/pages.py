@@ -23,6 +23,14 @@ def projects(text):
     return re.findall(r"^```cmake\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
+def write_files(text, folder):
+    """Puts the programs and the CMakeLists.txt of a page into a folder."""
+    for name, program in programs(text):
+        (folder / f"{name}.cpp").write_text(program)
+    for project in projects(text):
+        (folder / "CMakeLists.txt").write_text(project)
+
+
 def commands(text):
     """[(command, what it prints)]"""
     found = re.findall(r"^    \$ (.*)\n((?:    (?!\$ ).*\n)*)", text, re.MULTILINE)
