@@ -93,6 +93,7 @@ void Walker::walk_part(std::uint32_t region, Range part) {
   TurnOrder& order = *shared_.turns;
   const auto& turns = resolved_.plan().class_for(resolved_.task()).serving.turns;
   const std::uint32_t first = turns.front().give.begin, end = turns.back().take.begin + turns.back().take.count;
+  at(resolved_.list(1, thread_).data());
   walk_part(1, {0, first});
   while (!order.end_step()) {
     std::optional<TurnOrder::Turn> turn = order.next();

@@ -29,6 +29,11 @@ constexpr int kChangesAhead = 16;
 
 constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
+/// Whether tasks may be ahead of one another at the end of a run.
+bool serves(const Plan& plan) {
+  return std::ranges::any_of(plan.classes, [](const PlanClass& c) { return !c.serving.turns.empty(); });
+}
+
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -216,6 +221,10 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
       stopped = after_step && after_step(step);
     }
     if (turns_) turns_->flush();
+    if (serves(plan)) {  // nobody leaves while workers that are behind need others
+      const Position::Between between(member_.position());
+      static_cast<void>(member_.exchange(""));
+    }
     last_run_.ran(prepared, wire, step - begin);
     return fetched;
   });

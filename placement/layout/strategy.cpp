@@ -28,6 +28,9 @@ std::optional<IndexSpace> space_of(const Program& program, const Node& node) {
   return index_space(*node.def, ProgramFacts(program, program.inputs(node), *node.attrs), outputs);
 }
 
+/// What a message among tasks that are to be apart costs: more than all else.
+constexpr std::int64_t kApart = 1'000'000'000'000'000;
+
 class Chooser {
  public:
   Chooser(const Program& program, const Node& node, const std::vector<Layout>& given, const std::vector<Layout>& wanted)
@@ -213,7 +216,9 @@ class Chooser {
     std::int64_t cost = computing() + *of_halos;
     for (std::size_t i = 0; i < node_.inputs; ++i) {
       if (is_unread(program_, node_, i)) continue;
+      const std::int64_t before = cost;
       if (!add_cost(cost, program_.inputs(node_)[i], given_[i], tried_.inputs[i])) return;
+      if (program_.apart && cost > before) cost += kApart;
     }
     bool matches = true;
     for (std::uint32_t o = 0; o < node_.outputs; ++o) {

@@ -215,6 +215,8 @@ struct Program {
   std::vector<PipelineChart> pipelines;               ///< as in PlanResult
   std::vector<std::string> warnings;                  ///< the same
   bool placed = false;                                ///< assign_devices has run: nodes have devices
+  /// Updates are asynchronous: the tasks of a mesh are to exchange as little as can be.
+  bool apart = false;
 
   [[nodiscard]] std::span<const PValueId> inputs(const Node& node) const {
     return {operands.data() + node.first_input, node.inputs};

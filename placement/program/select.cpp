@@ -72,6 +72,7 @@ class Selector {
 
   void copy_op(const Op& op, RegionId region, std::vector<PValueId>& values) {
     const NodeKind kind = kind_of(op);
+    program_.apart = program_.apart || op.def().is(kAsynchronous);
     if (kind == NodeKind::loop || kind == NodeKind::branch) return copy_control(op, kind, region, values);
     if (kind == NodeKind::assign) check_assign(op, region);
     inputs_.clear();

@@ -137,7 +137,9 @@ class Serve {
     const Node& node = program_.nodes[id];
     if (is_message(node)) return sort_in_message(id);
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) {
-      if (has_server(node)) fail(id, named(id) + " runs on a server", "keep loops and branches on the workers");
+      if (has_server(node))
+        fail(id, named(id) + " runs on a server, or reads what is there in each of its turns",
+             "keep loops and branches on the workers, and let them read identity(w), made there before");
       return others_.push_back(id);
     }
     if (node.where == kNone) return others_.push_back(id);
@@ -181,16 +183,33 @@ class Serve {
     const auto serve = [&](const Where& where) {
       return where.tasks.size() == 1 && std::ranges::find(servers_, where.tasks[0], &Server::task) != servers_.end();
     };
-    const bool among_servers = serve(from) && serve(to);
-    fail(id,
-         named(id) + " goes from " + from.str() + " to " + to.str() + " in each step, so that " +
-             (among_servers ? "one server would wait for another" : "no worker could be ahead of another"),
-         among_servers
-             ? "give an optimizer the variables of one server at a time: some have a variable for all, such as adam's "
-               "count of steps"
-             : "a worker may get values from a server, whole, and give it values and sums over the workers. Fetches go "
-               "to task 0: let that be a server (--jobs ps=0,worker=1-2), or fetch to task " +
-                   std::to_string(servers_[0].task) + " (--fetch-to)");
+    if (serve(from) && serve(to))
+      fail(
+          id,
+          named(id) + " goes from " + from.str() + " to " + to.str() + ", so that one server would wait for another",
+          "give an optimizer the variables of one server at a time: some have a variable for all, such as adam's count "
+          "of steps");
+    const std::string in_each = " in each step, so that no worker could be ahead of another";
+    if (are_workers(from.tasks) && are_workers(to.tasks))
+      fail(id,
+           named(id) + " is needed by " + reader_of(id) +
+               " on all workers, and they have parts of it:" + " they would exchange them" + in_each,
+           "let a server compute what needs sums over workers, within g.device(\"/job:ps/task:0/cpu:0\"): there they "
+           "are added up; decay weights in the gradients (weight_decay), not in the loss");
+    fail(id, named(id) + " goes from " + from.str() + " to " + to.str() + in_each,
+         "a worker may get values from a server, whole, and give it values and sums over the workers. Fetches go to "
+         "task "
+         "0: let that be a server (--jobs ps=0,worker=1-2), or fetch to task " +
+             std::to_string(servers_[0].task) + " (--fetch-to)");
+  }
+
+  /// The first node that reads the node's value.
+  [[nodiscard]] std::string reader_of(NodeId id) const {
+    for (const Node& node : program_.nodes)
+      if (std::ranges::find(program_.inputs(node), program_.nodes[id].first_output) != program_.inputs(node).end())
+        return "'" + program_.name(node) + "'" +
+               (program_.line(node).known() ? " at " + program_.line(node).str() : std::string());
+    return "others";
   }
 
   void sort_in_message(NodeId id) {
@@ -369,12 +388,17 @@ class Serve {
   /// An update needs a part of each worker.
   void require_of_all(const Server& server, const Crossing& taken) const {
     const Node& node = program_.nodes[taken.node];
-    if (senders(node) == server.workers) return;
+    const bool of_all = senders(node) == server.workers;
+    if (of_all && (node.kind == NodeKind::collective || server.workers.size() == 1)) return;
     fail(taken.node,
          "an update is made from " + named(taken.node) + " of " +
-             program_.wheres[program_.values[taken.from].where].str() + ", not of each of the " +
-             std::to_string(server.workers.size()) + " workers",
-         "lay the loss out over a mesh of all workers: g.mesh(\"workers\", \"/job:worker/task:*\")");
+             program_.wheres[program_.values[taken.from].where].str() +
+             (of_all ? ", which each worker has whole: it is no sum over them"
+                     : ", not of each of the " + std::to_string(server.workers.size()) + " workers"),
+         of_all
+             ? "lay the batch out over the workers, x.laid({split(0)}); what else an update needs, such as a rate, is "
+               "to be made within the scope of its variable's device"
+             : "lay the loss out over a mesh of all workers: g.mesh(\"workers\", \"/job:worker/task:*\")");
   }
 
   void take_from(Server& server, std::uint32_t w, const Crossing& taken, Clones& clones, const ProgramTurn& turn) {
@@ -402,7 +426,12 @@ class Serve {
                           (node.def->is(kStateful) || node.def->is(kEffect) || is_target(program_, node)));
       if (!asked || updates.contains(id) || !server.rest.insert(id).second) continue;
       for (const PValueId input : program_.inputs(node))
-        collect(server, input, server.rest, [&](PValueId value) { server.rest_takes.insert(value); });
+        collect(server, input, server.rest, [&](PValueId value) {
+          if (node.kind == NodeKind::assign)
+            fail(id, named(id) + " is made from what workers give, but is not asynchronous",
+                 "give all updates that depend on the workers to asynchronous()");
+          server.rest_takes.insert(value);
+        });
     }
     for (const NodeId id : server.rest)
       if (program_.nodes[id].kind == NodeKind::assign && updates.contains(id))

@@ -106,7 +106,8 @@ class Run {
     const bool records = !options_.record_turns.empty();
     if ((!records && options_.replay_turns.empty()) || is_asynchronous(graph_, selection_)) return;
     throw Error(Code::usage, std::string(records ? "--record-turns" : "--replay-turns") + ": the entry '" +
-                                 escaped(selection_.entry) + "' has no asynchronous updates, so it has no turns")
+                                 escaped(selection_.entry) +
+                                 "' has no asynchronous updates (or with a staleness of 0), so it has no turns")
         .hint("choose an entry that runs what asynchronous() gives");
   }
 

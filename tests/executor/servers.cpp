@@ -53,7 +53,7 @@ void build(Servers& made, test::Dice& dice) {
   made.workers = 1 + dice.below(5);
   made.staleness = 1 + dice.below(6);
   for (int run = 0; run < 1 + dice.below(3); ++run) made.runs.push_back(1 + dice.below(12));
-  const std::int64_t rows = made.workers + dice.below(40), size = made.workers + dice.below(rows - made.workers + 1);
+  const std::int64_t rows = 1 + dice.below(40), size = 1 + dice.below(rows);
   const auto variable = [&](const std::string& name, const Tensor& value) {
     const int server = g.variables().empty() ? 0 : dice.below(made.servers);  // fetches go to task 0
     const Scope there = g.device("/job:ps/task:" + std::to_string(server) + "/cpu:0");
