@@ -9,7 +9,6 @@
 #include "executor/observe/trace.hpp"
 #include "executor/observe/work_timer.hpp"
 #include "executor/run/messages.hpp"
-#include "executor/run/turn_order.hpp"
 
 namespace ferry {
 namespace {
@@ -88,6 +87,19 @@ void Walker::walk_part(std::uint32_t region, Range part) {
   }
 }
 
+/// The next turn, once it can be run.
+TurnOrder::Turn Walker::await(TurnOrder& order) {
+  std::optional<TurnOrder::Turn> turn = order.next();
+  if (turn) return *turn;
+  WorkTimer* const timer = shared_.timer != nullptr && shared_.timer->reads(thread_) ? shared_.timer : nullptr;
+  const WorkTimer::Reading before = timer != nullptr ? WorkTimer::Reading::now() : WorkTimer::Reading();
+  const Resolved& awaited = order.awaited();
+  at(&awaited);
+  shared_.waiting.until([&] { return (turn = order.next()).has_value(); }, awaited);
+  if (timer != nullptr) timer->add(thread_, *awaited.plan, before);
+  return *turn;
+}
+
 /// The step of a task that serves workers: its turns in the order in which workers are ready.
 [[gnu::noinline]] void Walker::serve() {
   TurnOrder& order = *shared_.turns;
@@ -96,18 +108,13 @@ void Walker::walk_part(std::uint32_t region, Range part) {
   at(resolved_.list(1, thread_).data());
   walk_part(1, {0, first});
   while (!order.end_step()) {
-    std::optional<TurnOrder::Turn> turn = order.next();
-    if (!turn) {
-      const Resolved& awaited = order.awaited();
-      at(&awaited);
-      shared_.waiting.until([&] { return (turn = order.next()).has_value(); }, awaited);
-    }
-    for (const Resolved& r : order.received(*turn)) {
+    const TurnOrder::Turn turn = await(order);
+    for (const Resolved& r : order.received(turn)) {
       ++moved_.received_messages;
       moved_.received_bytes += static_cast<std::int64_t>(r.bytes);
     }
-    walk_part(1, order.instructions(*turn));
-    order.done(*turn);
+    walk_part(1, order.instructions(turn));
+    order.done(turn);
   }
   walk_part(1, {end, static_cast<std::uint32_t>(resolved_.list(1, thread_).size()) - end});
 }

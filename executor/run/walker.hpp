@@ -11,6 +11,7 @@
 #include "executor/run/number_checks.hpp"
 #include "executor/run/queues.hpp"
 #include "executor/run/resolved.hpp"
+#include "executor/run/turn_order.hpp"
 #include "executor/run/waiting.hpp"
 #include "executor/run/workers.hpp"
 #include "executor/watch/loop_watch.hpp"
@@ -19,7 +20,6 @@
 namespace ferry {
 
 class FlightRecorder;
-class TurnOrder;
 class Trace;
 class WorkTimer;
 
@@ -83,6 +83,7 @@ class alignas(64) Walker {
   void walk_part(std::uint32_t region, Range part);
   void walk_watched(std::uint32_t region, Range part);
   void serve();
+  TurnOrder::Turn await(TurnOrder& order);
   void walk_queues(std::uint32_t region);
   void execute(Resolved& r);
   void perform(Resolved& r);
