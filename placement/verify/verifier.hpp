@@ -121,10 +121,12 @@ void check_progress(const Plan& plan, const Tables& tables);
 /// ends. False when every task uses one thread and no queue.
 bool check_threads(const Plan& plan);
 /// The turns of a task that serves others may come in any order: each touches memory of its own, or what nothing but
-/// whole turns change, and messages are of its worker alone; so no worker waits for another, but as far as the plan says
-/// how many steps they may be apart. No variable is older than its assignment allows. Returns how many tasks serve.
+/// whole turns change, and messages are of its worker alone; so no worker waits for another, but as far as the plan
+/// says how many steps they may be apart. No variable is older than its assignment allows. Returns how many tasks
+/// serve.
 std::size_t check_turns(const Plan& plan, const Tables& tables);
-/// A variable is written once in a step at most, in each turn of it where there are turns; what a copy has set there is read in the next step only.
+/// A variable is written once in a step at most, in each turn of it where there are turns; what a copy has set there is
+/// read in the next step only.
 void check_updates(const Plan& plan);
 /// No buffer is read before it is written, after something else took its bytes, or while a message is being written
 /// into it; buffers lie within their arenas, which are no larger than needed; something in a loop changes its
