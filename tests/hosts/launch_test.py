@@ -87,6 +87,79 @@ class Firewall(unittest.TestCase):
                                r"lost: 10\.77\.0\.[23]:\d+ does not answer 10\.77\.0\.[23]:\d+: Connection timed out$")
 
 
+class Links(unittest.TestCase):
+    """Training over three hosts while the link between the second and the third is cut, or loses packets."""
+    DIGITS = ["run", f"{SAMPLES}/digits.pb", "--data", Path(__file__).resolve().parents[2] / "samples" / "data"]
+    CUT = {"2": "ip saddr 10.77.0.3", "3": "ip saddr 10.77.0.2"}  # what a host drops
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(self.heal)
+        self.folder = Path(folder.name)
+
+    def drop(self, rules):
+        for host, rule in rules.items():
+            subprocess.run([NETNS, "drop", host, rule], check=True)
+
+    def heal(self):
+        for host in "23":
+            subprocess.run([NETNS, "heal", host], check=True)
+
+    def train(self, steps, *words):
+        return HostsJob("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--", FERRY, *self.DIGITS, "--steps", steps, "--print-every", 5, *words)
+
+    def trains_alike(self, steps, while_it_runs):
+        subprocess.run(list(map(str, [FERRY, *self.DIGITS, "--steps", steps, "--tasks", 3, "--threads", 1, "--save", self.folder / "alone"])),
+                       check=True, capture_output=True, timeout=launched.SECONDS)
+        with self.train(steps, "--threads", 1, "--save", self.folder / "there") as job:
+            job.await_line(r"^\[0\] step ")
+            while_it_runs(job)
+            code, out = job.end()
+        self.assertEqual(code, 0, out)
+        self.assertNotIn("error: ", out)
+        weights = [sorted((path.name, path.read_bytes()) for path in (self.folder / which).rglob("*.safetensors")) for which in ("alone", "there")]
+        self.assertTrue(weights[0])
+        self.assertEqual(*weights)
+
+    def ends(self, rules, pattern):
+        with self.train(1000000000) as job:
+            job.await_line(r"^\[0\] step ")
+            self.drop(rules)
+            code, out = job.end()
+            self.assertEqual(code, 5, out)
+            self.assertRegex(out, r"(?m)^\[\d\] error: " + pattern)
+            self.assertEqual(out.count("] error: "), 1, out)
+            job.await_all_gone()
+
+    def test_064_one_that_is_cut(self):
+        self.ends(self.CUT, r".*the link (from|between) host.* h[23] (to|and) host h[23] is cut")
+
+    def test_065_one_that_is_cut_for_a_moment(self):
+        def moment(job):
+            self.drop(self.CUT)
+            job.read_for(0.7)
+            self.heal()
+        self.trains_alike(400, moment)
+
+    def test_066_one_that_loses_packets(self):
+        self.trains_alike(200, lambda job: self.drop({"2": "ip saddr 10.77.0.3 numgen random mod 100 < 5"}))
+
+    def test_067_one_that_is_cut_one_way(self):
+        self.ends({"3": self.CUT["3"]}, r".*the link from host h2 to host h3 is cut")
+
+    def test_069_the_task_where_others_met_is_killed(self):
+        with self.train(1000000000) as job:
+            job.await_line(r"^\[0\] step ")
+            [first] = [p for p in job.processes() if b"RANK=0" in Path(f"/proc/{p}/environ").read_bytes().split(b"\0") and
+                       b"run" in Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0")[1:2]]
+            os.kill(first, signal.SIGKILL)
+            code, out = job.end()
+            self.assertEqual(code, 137, out)
+            self.assertRegex(out, r"error: task 0 on 10\.77\.0\.1 was killed by signal 9")
+            job.await_all_gone()
+
+
 class Hosts(unittest.TestCase):
     def tearDown(self):
         while left := with_words(b"launch", b"--agent"):
