@@ -4,7 +4,8 @@
 // - what one turn leaves for another, or for later, lies in memory that is kept and that nothing else uses. Such are
 // the
 //   worker's own values between its give and its take, which no other turn touches, and what turns do not change;
-// - variables are changed by whole turns: no message reads or writes one while other turns run;
+// - variables are changed by whole turns, by their assignments alone: no message reads or writes one while other turns
+//   run;
 // - a give waits for nothing, and a take for nothing but messages of its worker, which has had all that it needs when
 //   the give is done. So a worker's step ends whatever other workers do, and the server never waits in a turn.
 //
@@ -32,7 +33,7 @@ class Turns {
       const Instruction& i = class_.instructions[step.begin + at];
       enter(at);
       check_messages(i);
-      check_staleness(i);
+      check_sets(i);
       touch(i);
     }
     for (std::uint32_t b = 0; b < kept_.size(); ++b) check_kept(b);
@@ -96,9 +97,18 @@ class Turns {
     }
   }
 
-  /// A variable that a turn sets says how old it may be.
+  /// In a turn only assignments set variables, and each says how old what it is made of may be.
+  void check_sets(const Instruction& i) const {
+    if (!in_turn()) return;
+    const auto is_variable = [&](std::uint32_t buffer) { return kept_[storage(buffer)].variable; };
+    bool sets = i.scratch != kNone && is_variable(i.scratch);
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k)
+      sets = sets || is_variable(class_.operands[i.outputs.begin + k]);
+    if (sets) check_staleness(i);
+  }
+
   void check_staleness(const Instruction& i) const {
-    if (i.what != Opcode::copy || !in_turn() || !kept_[storage(class_.operands[i.outputs.begin])].variable) return;
+    if (i.what != Opcode::copy) reject(describe(plan_, i) + " sets a variable in a turn, but is no assignment");
     const AttrValue* const said = i.attrs == kNone ? nullptr : plan_.attrs[i.attrs].find("staleness");
     const auto* const allowed = said == nullptr ? nullptr : std::get_if<std::int64_t>(said);
     if (allowed == nullptr) reject(describe(plan_, i) + " sets a variable in a turn, but is not asynchronous");

@@ -125,6 +125,13 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
       "is not where a server starts its messages, in a give, or waits for them, in a take");
   refused([](Plan& p, List& turns) { first(p, turns[1].take, Opcode::copy).attrs = kNone; },
           "sets a variable in a turn, but is not asynchronous");
+  refused(
+      [](Plan& p, List& turns) {  // a kernel writes into the variable, of which nothing says how stale it may be
+        PlanClass& c = server(p);
+        const std::uint32_t variable = c.operands[first(p, turns[1].take, Opcode::copy).outputs.begin];
+        c.operands[first(p, turns[1].take, Opcode::kernel).outputs.begin] = variable;
+      },
+      "sets a variable in a turn, but is no assignment");
 }
 
 }  // namespace
