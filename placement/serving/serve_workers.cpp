@@ -102,8 +102,11 @@ class Serve {
     return servers_.back();
   }
   [[nodiscard]] Server* server_at(std::int32_t task) {
-    const auto found = std::find_if(servers_.begin(), servers_.end(), [&](const Server& s) { return s.task == task; });
+    const auto found = std::ranges::find(servers_, task, &Server::task);
     return found == servers_.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] bool is_server(std::int32_t task) const {
+    return std::ranges::find(servers_, task, &Server::task) != servers_.end();
   }
 
   /// All tasks but the servers that do something are workers. False if there are none.
@@ -113,7 +116,7 @@ class Serve {
       for (const NodeId id : region.order)
         if (const Node& node = program_.nodes[id]; node.where != kNone)
           for (const std::int32_t task : program_.where(node).tasks)
-            if (server_at(task) == nullptr) workers.insert(task);
+            if (!is_server(task)) workers.insert(task);
     for (Server& server : servers_) server.workers.assign(workers.begin(), workers.end());
     return !workers.empty();
   }
@@ -165,8 +168,7 @@ class Serve {
         if ((node.kind == NodeKind::loop || node.kind == NodeKind::branch) && has_server(node)) return true;
         if (node.where == kNone) continue;
         const auto& tasks = program_.where(node).tasks;
-        if (std::any_of(tasks.begin(), tasks.end(), [&](std::int32_t task) { return server_at(task) != nullptr; }))
-          return true;
+        if (std::ranges::any_of(tasks, [&](std::int32_t task) { return is_server(task); })) return true;
       }
     return false;
   }
@@ -180,10 +182,8 @@ class Serve {
   [[noreturn]] void refuse(NodeId id) const {
     const Node& node = program_.nodes[id];
     const Where &from = program_.wheres[program_.values[program_.inputs(node)[0]].where], &to = program_.where(node);
-    const auto serve = [&](const Where& where) {
-      return where.tasks.size() == 1 && std::ranges::find(servers_, where.tasks[0], &Server::task) != servers_.end();
-    };
-    if (serve(from) && serve(to))
+    const auto serves = [&](const Where& where) { return where.tasks.size() == 1 && is_server(where.tasks[0]); };
+    if (serves(from) && serves(to))
       fail(
           id,
           named(id) + " goes from " + from.str() + " to " + to.str() + ", so that one server would wait for another",
