@@ -109,15 +109,34 @@ class Links(unittest.TestCase):
     def train(self, steps, *words):
         return HostsJob("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--", FERRY, *self.DIGITS, "--steps", steps, "--print-every", 5, *words)
 
+    @staticmethod
+    def resent():
+        """How many segments the two hosts have had to send again."""
+        def of_host(host):
+            said = subprocess.run(["ip", "netns", "exec", host, "cat", "/proc/net/snmp"], capture_output=True, text=True, check=True).stdout
+            names, values = [line.split() for line in said.splitlines() if line.startswith("Tcp:")]
+            return int(values[names.index("RetransSegs")])
+        return of_host("h2") + of_host("h3")
+
     def trains_alike(self, steps, while_it_runs):
-        subprocess.run(list(map(str, [FERRY, *self.DIGITS, "--steps", steps, "--tasks", 3, "--threads", 1, "--save", self.folder / "alone"])),
-                       check=True, capture_output=True, timeout=launched.SECONDS)
+        alone = subprocess.run(list(map(str, [FERRY, *self.DIGITS, "--steps", steps, "--tasks", 3, "--threads", 1, "--save",
+                                              self.folder / "alone"])), check=True, capture_output=True, text=True, timeout=launched.SECONDS)
+        resent = self.resent()
         with self.train(steps, "--threads", 1, "--save", self.folder / "there") as job:
             job.await_line(r"^\[0\] step ")
             while_it_runs(job)
             code, out = job.end()
-        self.assertEqual(code, 0, out)
+            self.assertEqual(code, 0, out)
+            job.await_all_gone()
+        self.assertGreater(self.resent(), resent)  # else nothing was lost
         self.assertNotIn("error: ", out)
+        self.assertNotRegex(out, "cannot be heard|is cut|cut off|is lost|is gone|was stopped|failed first")
+        for pair in re.findall(r"the link from task (\d) .* to task (\d) .* is slow", out):
+            self.assertEqual(sorted(pair), ["1", "2"], out)
+        self.assertRegex(out, rf"(?m)^\[0\] step {steps}\b")
+        results = re.findall(r"(?m)^\w+ = .*$", alone.stdout)
+        self.assertTrue(results, alone.stdout)
+        self.assertEqual(re.findall(r"(?m)^\[(\d)\] (\w+ = .*)$", out), [("0", line) for line in results])
         weights = [sorted((path.name, path.read_bytes()) for path in (self.folder / which).rglob("*.safetensors")) for which in ("alone", "there")]
         self.assertTrue(weights[0])
         self.assertEqual(*weights)
