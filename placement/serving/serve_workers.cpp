@@ -32,9 +32,10 @@ struct Server {
   std::set<NodeId> own;                ///< the same
   std::vector<Crossing> gives;         ///< to its workers
   std::map<PValueId, Crossing> takes;  ///< from its workers, by the value that it gets
-  std::map<PValueId, std::vector<PValueId>> parts;  ///< of these: what each worker gives
-  std::set<NodeId> rest;                            ///< nodes that are of no turn
-  std::set<PValueId> rest_takes;                    ///< what they read of `takes`
+  /// Of those that are used after the turns: copies of what each worker gave last. The next may arrive meanwhile.
+  std::map<PValueId, std::vector<PValueId>> parts;
+  std::set<NodeId> rest;          ///< nodes that are of no turn
+  std::set<PValueId> rest_takes;  ///< what they read of `takes`
 };
 
 class Serve {
@@ -382,6 +383,9 @@ class Serve {
       for (const PValueId value : taken) take_from(server, w, server.takes.at(value), clones, turn);
       for (const NodeId id : server.nodes)
         if (updates.contains(id)) clone(id, clones, turn);
+      for (const PValueId value : server.rest_takes)
+        if (const auto part = clones.find(value); part != clones.end())
+          server.parts[value].push_back(moved(NodeKind::copy, part->second, program_.values[part->second].where, turn));
     }
   }
 
@@ -412,7 +416,6 @@ class Serve {
     const PValueId part = moved(NodeKind::transfer, given, node.where, turn);
     program_.values[part].layout = program_.values[taken.to].layout;
     clones[taken.to] = part;
-    server.parts[taken.to].push_back(part);
   }
 
   // ---- After the turns ----

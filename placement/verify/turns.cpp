@@ -3,7 +3,8 @@
 //
 // - what one turn leaves for another, or for later, lies in memory that is kept and that nothing else uses. Such are
 // the
-//   worker's own values between its give and its take, which no other turn touches, and what turns do not change;
+//   worker's own values between its give and its take, which no other turn touches, and what turns do not change. What
+//   comes after the turns has copies of what workers gave, since the next may arrive meanwhile;
 // - variables are changed by whole turns, by their assignments alone: no message reads or writes one while other turns
 //   run;
 // - a give waits for nothing, and a take for nothing but messages of its worker, which has had all that it needs when
@@ -45,7 +46,7 @@ class Turns {
 
   /// What touches a buffer that is no view.
   struct Touched {
-    bool variable = false, outside = false, written = false, message = false;
+    bool variable = false, outside = false, written = false, message = false, received = false;
     std::set<std::int32_t> workers;  ///< in whose turns
     bool give = false, take = false;
   };
@@ -135,6 +136,7 @@ class Turns {
       (part_ == Part::give ? t.give : t.take) = true;
       t.written = t.written || written;
       t.message = t.message || !kernel;
+      t.received = t.received || i.what == Opcode::receive;
     };
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) note(class_.operands[i.inputs.begin + k], false);
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) note(class_.operands[i.outputs.begin + k], true);
@@ -154,6 +156,8 @@ class Turns {
     if (stays && buffer.space != Buffer::Space::state)
       reject(name + " is used in several turns, or in a turn and outside, but is not kept");
     if (t.workers.size() > 1 && t.written) reject(name + " is changed in turns of several workers");
+    if (t.received && t.outside)
+      reject(name + " is used outside of turns, and what a worker gives next may arrive in it");
   }
 
   /// What is kept shares no bytes.

@@ -107,11 +107,13 @@ void build(Servers& made, test::Dice& dice) {
 struct Ran {
   TensorMap variables;
   std::vector<Tensor> fetched;  ///< of each run's last step
+  std::vector<Tensor> told;     ///< of each step
 };
 
 Ran ran(Servers& made, ClusterOptions job, SessionOptions options) {
   Session session(made.graph, Cluster::connect(std::move(job)), std::move(options));
   Ran result;
+  made.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { result.told.push_back(fetched[0]); };
   for (const std::int64_t steps : made.runs) {
     made.request.steps = steps;
     result.fetched.push_back(session.run(made.request)[0]);
@@ -139,6 +141,10 @@ std::string wrong_in(std::uint64_t seed, bool simulated) {
     if (!first.fetched[run].same_bits(wanted[0]))
       return "run " + std::to_string(run) + " fetched " + first.fetched[run].str() + ", not " + wanted[0].str();
   }
+  for (std::size_t step = 0; step < first.told.size(); ++step)
+    if (!first.told[step].same_bits(second.told[step]))
+      return "step " + std::to_string(step) + " fetched " + first.told[step].str() + ", when repeated " +
+             second.told[step].str();
   for (const auto& [name, value] : first.variables)
     if (!value.same_bits(second.variables.at(name)))
       return name + " is " + value.str() + ", when repeated " + second.variables.at(name).str();

@@ -51,6 +51,12 @@ Instruction& first(Plan& plan, const Range& turn, Opcode what) {
   return c.instructions[0];
 }
 
+/// The instruction of the turn that sets the variable: the last.
+Instruction& assignment(Plan& plan, const Range& turn) {
+  PlanClass& c = server(plan);
+  return c.instructions[c.regions[1].instructions.begin + turn.begin + turn.count - 1];
+}
+
 TEST_CASE("a server has a turn of each worker to give and to take, and nobody else waits") {
   Plan plan = served(4);
   const Serving& serving = server(plan).serving;
@@ -123,15 +129,28 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
         std::swap(first(p, turns[1].give, Opcode::receive), first(p, turns[0].take, Opcode::receive_wait));
       },
       "is not where a server starts its messages, in a give, or waits for them, in a take");
-  refused([](Plan& p, List& turns) { first(p, turns[1].take, Opcode::copy).attrs = kNone; },
+  refused([](Plan& p, List& turns) { assignment(p, turns[1].take).attrs = kNone; },
           "sets a variable in a turn, but is not asynchronous");
   refused(
       [](Plan& p, List& turns) {  // a kernel writes into the variable, of which nothing says how stale it may be
         PlanClass& c = server(p);
-        const std::uint32_t variable = c.operands[first(p, turns[1].take, Opcode::copy).outputs.begin];
+        const std::uint32_t variable = c.operands[assignment(p, turns[1].take).outputs.begin];
         c.operands[first(p, turns[1].take, Opcode::kernel).outputs.begin] = variable;
       },
       "sets a variable in a turn, but is no assignment");
+  refused(
+      [](Plan& p, List& turns) {  // what is fetched is made of what the next part of a worker may arrive in
+        PlanClass& c = server(p);
+        const Range& last = turns.back().take;
+        const std::uint32_t after = c.regions[1].instructions.begin + last.begin + last.count;
+        std::uint32_t& read = c.operands[c.instructions[after].inputs.begin];
+        const auto kept = std::ranges::find_if(c.instructions, [&](const Instruction& i) {
+          return i.what == Opcode::copy && c.operands[i.outputs.begin] == read;
+        });
+        REQUIRE(kept != c.instructions.end());
+        read = c.operands[kept->inputs.begin];
+      },
+      "is used outside of turns, and what a worker gives next may arrive in it");
 }
 
 }  // namespace
