@@ -49,6 +49,21 @@ struct LinkCount {
   Duration round_trip{};  ///< the shortest lately
 };
 
+/// What a transport asks and tells while the job may go on without some of its tasks (Transport::spare). Its functions
+/// are called on the thread that calls the transport.
+class Losses {
+ public:
+  struct Loss {
+    int task = -1;
+    std::string why;
+  };
+  virtual ~Losses() = default;
+  /// Tasks that are lost although their connections stand.
+  [[nodiscard]] virtual std::vector<Loss> found_lost() = 0;
+  /// From now on the job goes on without the task.
+  virtual void lost(const Loss& loss) = 0;
+};
+
 /// One task's end of a job's transport. The k-th send to a peer on a channel matches the peer's k-th receive from this
 /// task on that channel; both have the same number of bytes. Only idle(), exchange() and renewed() block.
 ///
@@ -134,6 +149,20 @@ class Transport {
   /// The texts `mine` of all tasks, in task order. All tasks make the same calls of it in the same order.
   /// Error(stalled) at the deadline names the tasks that did not come, Error(peer_lost) those that have closed.
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
+
+  /// From here on the job goes on without those of `tasks` that are lost: whose processes or connections end, or that
+  /// `losses` has found. A transfer with a lost task is done at once, with any bytes, and exchange() has an empty text
+  /// of it. Whether a task is lost is decided by those that are not in `tasks`; task 0 never is. It replaces what an
+  /// earlier call has said, and the tasks that are lost by then stay so. All tasks call it with the same `tasks`, and
+  /// meet. False where the transport cannot do this.
+  [[nodiscard]] virtual bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) {
+    static_cast<void>(tasks), static_cast<void>(losses), static_cast<void>(deadline);
+    return false;
+  }
+  [[nodiscard]] virtual bool is_lost(int task) const {
+    static_cast<void>(task);
+    return false;
+  }
 
   /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread. A
   /// message that arrives later is written nowhere. But until renewed() has returned, transfers that were under way may

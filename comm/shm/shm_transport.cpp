@@ -42,10 +42,13 @@ struct Transfer {
 /// The connection to another task of this host.
 struct Peer {
   Peer(shm::Neighbour& near, shm::Segment& own, int self)
-      : out(*near.to, *near.segment),
+      : task(near.task),
+        out(*near.to, *near.segment),
         in(*near.from, own, near.task, self),
         doorbell(near.doorbell),
         segment(*near.segment) {}
+  const int task;
+  bool lost = false;  // Transport::spare
   ShmOutbox out;
   Inbox in;
   shm::Doorbell* doorbell;
@@ -77,6 +80,11 @@ class ShmTransport final : public Transport {
   std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) override;
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
 
+  bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) override {
+    return inner_->spare(tasks, losses, deadline);
+  }
+  bool is_lost(int task) const override { return inner_->is_lost(task); }
+
   void abort(const Failure& failure) noexcept override;
   std::optional<Failure> failure() override { return inner_->failure(); }
   void close() override { inner_->close(); }
@@ -90,6 +98,7 @@ class ShmTransport final : public Transport {
   void look_below();
   Transfer* take();
   bool release(Transfer* transfer);
+  bool give_up(Transfer& transfer);
   void count(std::span<const std::byte> bytes);
   ShmOutbox::Sent start(Peer& peer, Transfer& transfer);
   bool progress();
@@ -152,6 +161,7 @@ void ShmTransport::look_below() {
   const auto failure = inner_->failure();
   failed_ = failure.has_value();
   if (failure) throw error_of(*failure);
+  std::erase_if(near_, [this](Peer* peer) { return peer->lost = is_lost(peer->task); });
 }
 
 Transfer* ShmTransport::take() {
@@ -173,6 +183,7 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
     ++below_;
     return inner_->send(peer, channel, bytes) | kInner;
   }
+  if (to->lost) return kComplete;
   const bool at_once = bytes.size() <= shm::Cell::kInline || to->out.window(channel, bytes.size()) != nullptr;
   if (at_once && to->pending.empty() && to->out.send(channel, bytes, false) == ShmOutbox::Sent::complete) {
     count(bytes);
@@ -194,7 +205,7 @@ Ticket ShmTransport::send(int peer, std::uint32_t channel, std::span<const std::
 std::byte* ShmTransport::window(int peer, std::uint32_t channel, std::uint64_t bytes) {
   check();
   Peer* to = near(peer);
-  return to != nullptr && to->pending.empty() ? to->out.window(channel, bytes) : nullptr;
+  return to != nullptr && !to->lost && to->pending.empty() ? to->out.window(channel, bytes) : nullptr;
 }
 
 /// The number is the offset in the lender's segment.
@@ -258,6 +269,7 @@ Ticket ShmTransport::receive(int peer, std::uint32_t channel, std::span<std::byt
     ++below_;
     return inner_->receive(peer, channel, bytes) | kInner;
   }
+  if (from->lost) return kComplete;
   Transfer* transfer = take();
   transfer->sends = false;
   transfer->peer = peer;
@@ -293,6 +305,7 @@ bool ShmTransport::done(Ticket ticket) {
   }
   auto* transfer = reinterpret_cast<Transfer*>(ticket);
   Peer& peer = *peers_[static_cast<std::size_t>(transfer->peer)];
+  if (peer.lost) return give_up(*transfer);
   if (!transfer->sends) {
     if (!transfer->receiving.complete) moved_ = peer.in.drain() || moved_;
     if (transfer->receiving.complete) return release(transfer);
@@ -307,6 +320,15 @@ bool ShmTransport::done(Ticket ticket) {
     --below_;
   }
   return (transfer->sends ? transfer->complete : transfer->receiving.complete) && release(transfer);
+}
+
+/// Ends a transfer with a lost task. It is not used again, as the peer's lists may still have it.
+bool ShmTransport::give_up(Transfer& transfer) {
+  if (std::exchange(transfer.below, false)) {
+    static_cast<void>(inner_->done(transfer.inner));
+    --below_;
+  }
+  return true;
 }
 
 /// Makes progress with all neighbours; true when there was any.

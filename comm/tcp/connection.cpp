@@ -22,7 +22,7 @@ bool try_again() {
 }
 
 bool is_word(Kind kind) {
-  return kind == Kind::text || kind == Kind::failure || kind == Kind::renewed;
+  return kind == Kind::text || kind == Kind::failure || kind == Kind::renewed || kind == Kind::lost;
 }
 
 iovec piece(const std::byte* begin, std::size_t bytes) {

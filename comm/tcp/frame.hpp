@@ -12,7 +12,7 @@
 
 namespace ferry::tcp {
 
-enum class Kind : std::uint32_t { eager = 1, want, grant, data, credit, text, failure, goodbye, renewed };
+enum class Kind : std::uint32_t { eager = 1, want, grant, data, credit, text, failure, goodbye, renewed, lost };
 
 struct FrameHead {
   static constexpr std::uint32_t kMark = 0x59524546;  // "FERY"
@@ -36,7 +36,7 @@ inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
 /// Whether the bytes follow the head.
 [[nodiscard]] inline bool has_body(Kind kind) {
   return kind == Kind::eager || kind == Kind::data || kind == Kind::text || kind == Kind::failure ||
-         kind == Kind::renewed;
+         kind == Kind::renewed || kind == Kind::lost;
 }
 
 }  // namespace ferry::tcp

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/blob.hpp"
 #include "comm/failure.hpp"
 #include "comm/tcp/link_count.hpp"
 
@@ -36,7 +37,9 @@ Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::ch
       process_(getpid()),
       events_(epoll_create1(EPOLL_CLOEXEC)),
       watches_room_(connections.size(), false),
-      ends_(connections.size()) {
+      ends_(connections.size()),
+      spared_(connections.size(), false),
+      lost_(connections.size(), false) {
   if (!events_.open()) throw net::system_error(Code::resource, "tcp: a descriptor", errno);
   for (std::size_t t = 0; t < connections.size(); ++t) {
     peers_.push_back(std::make_unique<Peer>(static_cast<int>(t), task, std::move(connections[t]), transfers_, *this));
@@ -110,14 +113,75 @@ Failure Job::lost_connection(int task, int why) const {
 void Job::lost(int task, int why) {
   const bool ended = why == 0 || why == ECONNRESET || why == EPIPE;
   if (!peer(task).gone() && !closed_) {
-    if (ended)
-      fail({task, Code::peer_lost,
-            "the process ended before the job was done, says its connection to task " + std::to_string(task_)});
-    else
-      fail(lost_connection(task, why));
+    const Failure failure =
+        ended
+            ? Failure{task, Code::peer_lost,
+                      "the process ended before the job was done, says its connection to task " + std::to_string(task_)}
+            : lost_connection(task, why);
+    is_spared(task) ? lose({task, failure.text}) : fail(failure);
   }
   peer(task).left();
   transfers_.moved();
+}
+
+/// Goes on without a spared task, and tells the others. A spared task leaves that to them, which may go on without it.
+void Job::lose(const Losses::Loss& loss) {
+  if (is_lost(loss.task) || is_spared(task_)) return;
+  const Failure failure{
+      .task = loss.task, .code = Code::peer_lost, .text = "the job goes on without this task: " + loss.why};
+  say_to(loss.task, Kind::failure, pack_failure(failure));
+  forget(loss);
+  say(Kind::lost, BlobWriter().add(loss.task).add(loss.why).take());
+}
+
+void Job::forget(const Losses::Loss& loss) {
+  lost_[static_cast<std::size_t>(loss.task)] = true;
+  Peer& it = peer(loss.task);
+  it.forget_messages();
+  it.left();
+  it.connection()->close();
+  transfers_.complete_all(loss.task);
+  if (losses_ != nullptr) losses_->lost(loss);
+}
+
+void Job::heard_lost(int from, const std::string& word) {
+  BlobReader reader(word);
+  const auto task = static_cast<int>(reader.number());
+  const std::string why(reader.text());
+  if (is_spared(from) || task < 0 || task >= tasks() || task == task_ || is_lost(task)) return;
+  forget({task, why});
+}
+
+void Job::heard_failure(int from, const Failure& failure) {
+  if (all_spare_ && is_spared(from) && failure.code == Code::peer_lost) return;
+  fail(failure);
+}
+
+bool Job::begin_sparing(std::span<const int> tasks, Losses& losses) {
+  losses_ = &losses;
+  if (std::ranges::equal(tasks, to_spare_)) return false;
+  to_spare_.assign(tasks.begin(), tasks.end());
+  for (const int task : tasks) spared_[static_cast<std::size_t>(task)] = true;
+  all_spare_ = all_spare_ || task_ != 0;  // if some do not come, task 0 fails and says so
+  return by_first_ = true;
+}
+
+void Job::end_sparing() {
+  spared_.assign(spared_.size(), false);
+  for (const int task : to_spare_) spared_[static_cast<std::size_t>(task)] = true;
+  all_spare_ = !to_spare_.empty();
+}
+
+void Job::spare_none() {
+  to_spare_.clear();
+  end_sparing();
+  losses_ = nullptr;
+}
+
+void Job::look_for_losses() {
+  if (!all_spare_ || is_spared(task_)) return;
+  for (const Losses::Loss& loss : losses_->found_lost())
+    if (is_spared(loss.task)) lose(loss);
 }
 
 void Job::watch_room(int task) {
@@ -133,36 +197,49 @@ void Job::watch_room(int task) {
 }
 
 void Job::say(Kind kind, const std::string& body) {
-  for (int task = 0; task < tasks(); ++task) {
-    if (task == task_ || !peer(task).connection()->socket().open()) continue;
-    peer(task).say(kind, body);
-    watch_room(task);
-  }
+  for (int task = 0; task < tasks(); ++task) say_to(task, kind, body);
+}
+
+void Job::say_to(int task, Kind kind, const std::string& body) {
+  if (task == task_ || !peer(task).connection()->socket().open()) return;
+  peer(task).say(kind, body);
+  watch_room(task);
 }
 
 void Job::send_text(std::string_view text) {
   if (text.size() > kLongestText) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
-  say(Kind::text, std::string(text));
+  if (follows()) return say_to(0, Kind::text, std::string(text));
+  if (!by_first_) say(Kind::text, std::string(text));
 }
 
 std::optional<std::vector<std::string>> Job::take_texts(std::string_view mine) {
   if (!missing(false).empty()) return std::nullopt;
+  const auto next = [this](int task) {
+    std::deque<std::string>& texts = peer(task).texts;
+    if (texts.empty()) return std::string();  // of a lost task
+    std::string text = std::move(texts.front());
+    texts.pop_front();
+    return text;
+  };
   std::vector<std::string> all;
-  for (int task = 0; task < tasks(); ++task) {
-    if (task == task_) {
-      all.emplace_back(mine);
-    } else {
-      all.push_back(std::move(peer(task).texts.front()));
-      peer(task).texts.pop_front();
-    }
+  if (follows()) {
+    const std::string said = next(0);
+    for (BlobReader reader(said); !reader.empty();) all.emplace_back(reader.text());
+    return all;
   }
+  for (int task = 0; task < tasks(); ++task) all.push_back(task == task_ ? std::string(mine) : next(task));
+  if (!by_first_) return all;
+  BlobWriter said;
+  for (const std::string& text : all) said.add(text);
+  say(Kind::text, said.take());
   return all;
 }
 
 std::vector<int> Job::missing(bool closed_only) {
   std::vector<int> absent;
-  for (int task = 0; task < tasks(); ++task)
-    if (task != task_ && peer(task).texts.empty() && (!closed_only || peer(task).gone())) absent.push_back(task);
+  for (int task = 0; task < (follows() ? 1 : tasks()); ++task)
+    if (task != task_ && !is_lost(task) && peer(task).texts.empty() && (!closed_only || peer(task).gone()))
+      absent.push_back(task);
   return absent;
 }
 
@@ -170,6 +247,7 @@ std::vector<int> Job::missing(bool closed_only) {
 void Job::fail(const Failure& failure) {
   if (failure_ || closed_) return;
   failure_ = failure;
+  spare_none();
   tell_until_ = Deadline(system_clock(), kTellTime);
   transfers_.forget_all();
   transfers_.moved();
@@ -179,6 +257,7 @@ void Job::fail(const Failure& failure) {
 
 void Job::say_goodbye() {
   if (std::exchange(closed_, true)) return;
+  spare_none();
   say(Kind::goodbye, {});
 }
 
@@ -201,7 +280,7 @@ void Job::deliver() {
 void Job::begin_anew() {
   const std::string why = pack_failure(*failure_);
   failure_.reset();
-  closed_ = false;
+  closed_ = by_first_ = false;
   ++generation_;
   for (const auto& peer : peers_) peer->begin(generation_);
   say(Kind::renewed, why);

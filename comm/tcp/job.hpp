@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -55,7 +56,20 @@ class Job final : public PeerUser {
   /// Records a failure and tells the others, unless one is known already. Messages touch the caller's memory no more.
   void fail(const Failure& failure);
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
-  void heard_failure(const Failure& failure) override { fail(failure); }
+  /// What a spared task says of others is no news: it may be the one that is lost.
+  void heard_failure(int from, const Failure& failure) override;
+  void heard_lost(int from, const std::string& word) override;
+
+  /// Transport::spare, before the tasks meet; false: nothing changes, and they need not. From the first call on texts
+  /// go by way of task 0, so that all tasks get the same of a task that is lost meanwhile.
+  [[nodiscard]] bool begin_sparing(std::span<const int> tasks, Losses& losses);
+  /// The same, once they have met.
+  void end_sparing();
+  [[nodiscard]] bool is_lost(int task) const { return lost_[static_cast<std::size_t>(task)]; }
+  /// Whether this task gets all texts from task 0.
+  [[nodiscard]] bool follows() const { return by_first_ && task_ != 0; }
+  /// Asks for the tasks that are lost although their connections stand.
+  void look_for_losses();
 
   void say_goodbye();
   [[nodiscard]] bool closed() const { return closed_; }
@@ -75,8 +89,13 @@ class Job final : public PeerUser {
  private:
   void read(int task);
   void lost(int task, int why);
+  void lose(const Losses::Loss& loss);
+  void forget(const Losses::Loss& loss);
+  void spare_none();
+  [[nodiscard]] bool is_spared(int task) const { return spared_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] Failure lost_connection(int task, int why) const;
   void say(Kind kind, const std::string& body);
+  void say_to(int task, Kind kind, const std::string& body);
 
   int task_, tasks_here_;
   std::chrono::milliseconds deadline_;
@@ -91,6 +110,11 @@ class Job final : public PeerUser {
   Deadline tell_until_ = Deadline::never(system_clock());  // once there is a failure
   bool closed_ = false;
   std::uint32_t generation_ = 0;
+  std::vector<int> to_spare_;        // Transport::spare
+  std::vector<bool> spared_, lost_;  // by task
+  Losses* losses_ = nullptr;         // null once the job has failed, or this task is done with it
+  bool by_first_ = false;            // texts go by way of task 0
+  bool all_spare_ = false;           // all tasks have come to spare some, or will
 };
 
 /// Joins a job: meets all tasks at the rendezvous and connects to each. Errors as tcp_transport().

@@ -52,6 +52,12 @@ void Transfers::forget_all() {
     if (all_[number].open) give_back(number);
 }
 
+void Transfers::complete_all(int peer) {
+  for (TcpMessage& message : all_)
+    if (message.open && message.peer == peer) message.complete = true;
+  moved_ = true;
+}
+
 Peer::Peer(int task, int self, net::Socket socket, Transfers& transfers, PeerUser& user)
     : task_(task), self_(self), transfers_(transfers), user_(user) {
   if (socket.open()) connection_ = std::make_unique<Connection>(std::move(socket), *this);
@@ -189,7 +195,7 @@ void Peer::refuse(const std::string& why) const {
 
 void Peer::check(const FrameHead& frame) const {
   if (frame.mark != FrameHead::kMark) refuse("a frame without ferry's mark");
-  if (frame.kind < Kind::eager || frame.kind > Kind::renewed)
+  if (frame.kind < Kind::eager || frame.kind > Kind::lost)
     refuse("a frame of the unknown kind " + std::to_string(static_cast<std::uint32_t>(frame.kind)));
   const std::uint32_t generation = their_generation_ + (frame.kind == Kind::renewed ? 1 : 0);
   if (frame.generation != generation)
@@ -237,13 +243,16 @@ void Peer::ended(const FrameHead& frame, std::string word) {
       return transfers_.moved();
     case Kind::failure:
       if (frame.generation != generation_) return;
-      if (const auto failure = unpack_failure(word)) user_.heard_failure(*failure);
+      if (const auto failure = unpack_failure(word)) user_.heard_failure(task_, *failure);
       return;
     case Kind::goodbye:
       gone_ = true;
       return transfers_.moved();
     case Kind::renewed:
       return heard_renewed(frame, word);
+    case Kind::lost:
+      if (frame.generation == generation_) user_.heard_lost(task_, word);
+      return;
   }
 }
 
@@ -345,7 +354,7 @@ void Peer::granted(const FrameHead& frame) {
 /// What comes after this belongs to the new job. A task that has not heard of the failure hears of it here.
 void Peer::heard_renewed(const FrameHead& frame, const std::string& word) {
   if (const auto failure = unpack_failure(word); failure && generation_ < frame.generation)
-    user_.heard_failure(*failure);
+    user_.heard_failure(task_, *failure);
   their_generation_ = frame.generation;
   texts.clear();
   room_given_ = to_give_back_ = 0;

@@ -35,6 +35,8 @@ class Transfers {
   [[nodiscard]] TcpMessage* find(std::uint64_t number);
   [[nodiscard]] TcpMessage& operator[](std::uint32_t number) { return all_[number]; }
   void forget_all();
+  /// Completes all with this task.
+  void complete_all(int peer);
   /// Whether something was completed since the last call.
   [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
   void moved() { moved_ = true; }
@@ -49,7 +51,8 @@ class Transfers {
 class PeerUser {
  public:
   virtual ~PeerUser() = default;
-  virtual void heard_failure(const Failure& failure) = 0;
+  virtual void heard_failure(int from, const Failure& failure) = 0;
+  virtual void heard_lost(int from, const std::string& word) = 0;
 };
 
 /// Not thread-safe.

@@ -17,6 +17,7 @@ using std::chrono::microseconds;
 using tcp::Job, tcp::Kind;
 
 constexpr int kAllEvery = 32;                          // tests of one message between looks at all connections
+constexpr std::chrono::seconds kFirstSays{1};          // for task 0 to say which task did not come to an exchange
 constexpr microseconds kLongestWait{1000};             // of exchange(), between looks at the deadline
 constexpr microseconds kSpin{2000}, kShortestSpin{5};  // of idle(); the second where threads outnumber cores
 
@@ -54,6 +55,9 @@ class TcpTransport final : public Transport {
   bool done(Ticket ticket) override;
   void idle(microseconds at_most) override;
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
+
+  bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) override;
+  bool is_lost(int task) const override { return job_->is_lost(task); }
 
   void abort(const Failure& failure) noexcept override;
   std::optional<Failure> failure() override;
@@ -98,12 +102,14 @@ Ticket TcpTransport::started(std::uint32_t number, int peer) {
 Ticket TcpTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
   check();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
+  if (job_->is_lost(peer)) return kComplete;
   return started(job_->peer(peer).send(channel, bytes), peer);
 }
 
 Ticket TcpTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
   check();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
+  if (job_->is_lost(peer)) return kComplete;
   return started(job_->peer(peer).receive(channel, bytes), peer);
 }
 
@@ -138,6 +144,7 @@ bool TcpTransport::done(Ticket ticket) {
 /// Tests again for a while where a core is free, since to sleep and wake costs more than most messages take.
 void TcpTransport::idle(microseconds at_most) {
   check();
+  job_->look_for_losses();
   job_->poll();
   const Deadline spinning(system_clock(), std::min(spin_, at_most));
   while (!job_->transfers().take_moved()) {
@@ -154,13 +161,27 @@ void TcpTransport::idle(microseconds at_most) {
 std::vector<std::string> TcpTransport::exchange(std::string_view mine, const Deadline& deadline) {
   check();
   job_->send_text(mine);
+  std::optional<Deadline> late;  // task 0 knows which one did not come, and may say so first
   for (;;) {
     if (auto all = job_->take_texts(mine)) return *std::move(all);
     check();
+    job_->look_for_losses();
     if (const auto gone = job_->missing(true); !gone.empty()) throw closed_error(gone);
-    if (deadline.expired()) throw missing_error(job_->missing(false), tasks());
+    if (deadline.expired()) {
+      if (!late) late.emplace(system_clock(), job_->follows() ? kFirstSays : Duration::zero());
+      if (late->expired()) throw missing_error(job_->missing(false), tasks());
+    }
     job_->poll(kLongestWait);
   }
+}
+
+bool TcpTransport::spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) {
+  check();
+  if (job_->begin_sparing(tasks, losses)) {
+    static_cast<void>(exchange("", deadline));
+    job_->end_sparing();
+  }
+  return true;
 }
 
 void TcpTransport::abort(const Failure& failure) noexcept {
@@ -174,6 +195,7 @@ void TcpTransport::abort(const Failure& failure) noexcept {
 
 std::optional<Failure> TcpTransport::failure() {
   if (over()) return over_;
+  job_->look_for_losses();
   job_->poll();
   return job_->failure();
 }

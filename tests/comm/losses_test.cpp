@@ -1,0 +1,106 @@
+// A job that goes on without tasks that are lost (Transport::spare).
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/comm/world.hpp"
+
+namespace ferry {
+namespace {
+
+/// What the transport asks and tells.
+class Told final : public Losses {
+ public:
+  std::vector<Loss> found_lost() override { return std::exchange(found, {}); }
+  void lost(const Loss& loss) override { tasks.push_back(loss.task); }
+
+  std::vector<Loss> found;
+  std::vector<int> tasks;
+};
+
+/// With the last task lost, which ends in its own way, the others go on.
+void go_on(Transport& end, Told& told) {
+  const int last = end.tasks() - 1;
+  std::vector<std::byte> sent(1 << 20), received(1 << 20);
+  if (end.task() == 0) {
+    test::finish(end, end.send(last, 3, sent));
+    test::finish(end, end.receive(last, 4, received));
+    CHECK(end.is_lost(last));
+    test::finish(end, end.send(last, 3, sent));  // from the first one on
+  }
+  for (const std::string said : {"once", "again"}) {
+    const std::vector<std::string> all = end.exchange(said + std::to_string(end.task()), test::seconds(20));
+    for (int task = 0; task < end.tasks(); ++task)
+      CHECK(all[static_cast<std::size_t>(task)] == (task == last ? "" : said + std::to_string(task)));
+  }
+  CHECK(told.tasks == std::vector{last});
+  CHECK(end.spare({}, told, test::seconds(20)));
+  CHECK(end.is_lost(last));
+  CHECK(end.exchange("", test::seconds(20)).size() == static_cast<std::size_t>(end.tasks()));
+  end.close();
+}
+
+TEST_CASE("a spared task that ends without a word is lost, and the others go on") {
+  test::on_jobs(
+      [](Transport& end) {
+        Told told;
+        const int last = end.tasks() - 1;
+        if (last == 0) return end.close();
+        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
+        if (end.task() < last) go_on(end, told);
+      },
+      false);
+}
+
+TEST_CASE("a spared task that another one cannot hear is told so, and the others go on") {
+  test::on_jobs(
+      [](Transport& end) {
+        Told told;
+        const int last = end.tasks() - 1;
+        if (last == 0) return end.close();
+        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
+        if (end.task() == 0) told.found.push_back({last, "it cannot be heard"});
+        if (end.task() < last) return go_on(end, told);
+        const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
+        REQUIRE(error);
+        CHECK(error->code() == Code::peer_lost);
+        CHECK(told.tasks.empty());
+      },
+      false);
+}
+
+TEST_CASE("a task that is not spared any more ends the job") {
+  test::on_jobs(
+      [](Transport& end) {
+        Told told;
+        const int last = end.tasks() - 1;
+        if (last == 0) return end.close();
+        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
+        CHECK(end.spare({}, told, test::seconds(20)));
+        if (end.task() == last) return;
+        const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
+        REQUIRE(error);
+        CHECK(error->code() == Code::peer_lost);
+        CHECK(!end.is_lost(last));
+      },
+      false);
+}
+
+TEST_CASE("a spared task's own error ends the job") {
+  test::on_jobs(
+      [](Transport& end) {
+        Told told;
+        const int last = end.tasks() - 1;
+        if (last == 0) return end.close();
+        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
+        if (end.task() == last) return end.abort({last, Code::numeric, "NaN"});
+        const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
+        REQUIRE(error);
+        CHECK(end.failure()->code == Code::numeric);
+      },
+      false);
+}
+
+}  // namespace
+}  // namespace ferry
