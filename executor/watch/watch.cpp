@@ -111,7 +111,9 @@ Watch::Watch(Job job)
       flights_(job_.processes, job_.self, [this] { wait_.wake(); }),
       stragglers_(job_.processes.size()),
       slow_links_(job_.processes.size()),
-      times_(job_.processes.size()) {
+      times_(job_.processes.size()),
+      spared_(job_.processes.size()),
+      lost_(job_.processes.size()) {
   prepare();
   begin();
 }
@@ -121,7 +123,9 @@ Watch::Watch(Job job, Transport& between, const Deadline& deadline)
       flights_(job_.processes, job_.self, [this] { wait_.wake(); }),
       stragglers_(job_.processes.size()),
       slow_links_(job_.processes.size()),
-      times_(job_.processes.size()) {
+      times_(job_.processes.size()),
+      spared_(job_.processes.size()),
+      lost_(job_.processes.size()) {
   find_peers(between, deadline);
   prepare();
   greet(between, deadline);
@@ -277,7 +281,9 @@ void Watch::take_pulses(BlobReader& reader, TimePoint now) {
     moved_ = moved_ || !pulse.alike(known);
     known = pulse;
   }
-  if (verdict && generation == generation_) adopt(*verdict);
+  // A spared task that hears from no other is to end, alone.
+  const bool own_end = verdict && verdict->code == Code::peer_lost && is_spared(process);
+  if (verdict && generation == generation_ && !own_end) adopt(*verdict);
 }
 
 void Watch::take_times(BlobReader& reader) {
@@ -346,6 +352,7 @@ std::vector<Sighting> Watch::sightings(TimePoint now) const {
       task.host = hosts_[static_cast<std::size_t>(process)];
       task.pid = pids_[static_cast<std::size_t>(process)];
     }
+    if (lost_[static_cast<std::size_t>(pulse.task)]) task.pulse.doing = Pulse::Doing::left;
     task.here = process == job_.self;
     if (task.here) continue;
     const Peer& peer = peers_[peer_of_[static_cast<std::size_t>(process)]];
@@ -386,7 +393,26 @@ void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
   });
   if (now - suspect_since_ < std::min<Duration>(kAfterYou * before, kAfterAll)) return;
   const auto lock = monitor_.lock();
-  adopt(*verdict);
+  if (!goes_on_without(*verdict)) adopt(*verdict);
+}
+
+/// Called under the lock. Notes a spared task that is lost.
+bool Watch::goes_on_without(const JobVerdict& verdict) {
+  const auto task = static_cast<std::size_t>(verdict.culprit);
+  if (verdict.code != Code::peer_lost || !spared_[task] || job_.processes[task] == job_.self) return false;
+  if (lost_[task]) return true;
+  lost_[task] = true;
+  losses_.push_back({verdict.culprit, verdict.text.substr(0, verdict.text.find('\n'))});
+  any_losses_.store(true);
+  suspect_since_ = TimePoint();
+  return true;
+}
+
+/// Called under the lock. Whether all tasks of the process are spared.
+bool Watch::is_spared(std::int64_t process) const {
+  for (std::size_t task = 0; task < spared_.size(); ++task)
+    if (job_.processes[task] == process && !spared_[task]) return false;
+  return true;
 }
 
 std::optional<JobVerdict> Watch::found() const {
@@ -580,6 +606,27 @@ std::vector<int> Watch::answering() const {
 bool Watch::gathers() const {
   return std::ranges::none_of(answering(),
                               [&](int task) { return job_.processes[static_cast<std::size_t>(task)] < job_.self; });
+}
+
+void Watch::spare(std::span<const int> tasks) {
+  const auto lock = monitor_.lock();
+  spared_.assign(spared_.size(), false);
+  for (const int task : tasks) spared_[static_cast<std::size_t>(task)] = true;
+}
+
+std::vector<Losses::Loss> Watch::found_lost() {
+  if (!any_losses_.load(std::memory_order_relaxed)) return {};
+  const auto lock = monitor_.lock();
+  any_losses_.store(false);
+  return std::exchange(losses_, {});
+}
+
+void Watch::lost(const Loss& loss) {
+  auto lock = monitor_.lock();
+  lost_[static_cast<std::size_t>(loss.task)] = true;
+  const std::string name = who(seen_[static_cast<std::size_t>(loss.task)]);
+  lock.unlock();
+  if (job_.self == job_.processes[0]) log_warn("the job goes on without " + name + ": " + loss.why);
 }
 
 void Watch::begin_anew() {

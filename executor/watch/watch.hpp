@@ -51,7 +51,10 @@ class JobClock final : public Clock {
 /// It reaches a verdict when a task that others wait for is gone, stopped or not heard from, or when nothing has moved
 /// for the deadline. The first verdict is told to all, and all tasks end with it. The process of task 0 warns of tasks
 /// that the others wait for in every step, and of a link that is slow. Thread-safe.
-class Watch {
+///
+/// While tasks are spared (Transport::spare) a lost one of them is no verdict: the transport is told, and the process
+/// of task 0 warns of it.
+class Watch final : public Losses {
  public:
   struct Job {
     std::vector<int> processes;  ///< by task: the process that runs it
@@ -66,7 +69,7 @@ class Watch {
   /// All processes call it together; `between` connects them. Errors of Transport::exchange(); Error(resource).
   Watch(Job job, Transport& between, const Deadline& deadline);
   /// Tells the others that this process's tasks have left.
-  ~Watch();
+  ~Watch() override;
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
@@ -95,6 +98,10 @@ class Watch {
   [[nodiscard]] std::vector<int> answering() const;
   /// How all tasks stand, in order, as of the last beat.
   [[nodiscard]] std::vector<Sighting> seen() const;
+  /// The tasks without which the job can go on, in place of earlier ones.
+  void spare(std::span<const int> tasks);
+  [[nodiscard]] std::vector<Loss> found_lost() override;
+  void lost(const Loss& loss) override;
   /// Forgets the verdict, for a job that begins anew.
   void begin_anew();
 
@@ -137,6 +144,8 @@ class Watch {
   void send(const std::string& bytes, const Peer& peer) const;
   void send_flight(int process, std::string bytes) const;
   void adopt(const JobVerdict& verdict);
+  [[nodiscard]] bool goes_on_without(const JobVerdict& verdict);
+  [[nodiscard]] bool is_spared(std::int64_t process) const;
   [[nodiscard]] std::vector<Sighting> sightings(TimePoint now) const;
 
   const Job job_;
@@ -169,8 +178,10 @@ class Watch {
   std::optional<JobVerdict> found_;          // by a task of this process; others may find the like at once
   std::optional<JobVerdict> verdict_;
   std::int64_t generation_ = 0;
+  std::vector<bool> spared_, lost_;  // by task
+  std::vector<Loss> losses_;         // found here, not told yet
 
-  std::atomic<bool> over_{false}, ending_{false};
+  std::atomic<bool> over_{false}, ending_{false}, any_losses_{false};
   SocketWait wait_;
   std::thread thread_;
 };

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <csignal>
 #include <thread>
 
@@ -51,6 +52,23 @@ void wait_until_over(const Watch& watch) {
 }
 
 }  // namespace
+
+TEST_CASE("a spared task that cannot be reached is no verdict: the transport is told") {
+  on_two(60s, [](Watch& watch, int task) {
+    if (task == 1) return;
+    const Error lost(Code::peer_lost, "lost");
+    const Failure failure{.task = 1, .code = Code::peer_lost, .text = "no answer", .unreached_by = 0};
+    watch.spare(std::array{1});
+    static_cast<void>(watch.explained(lost, 0, failure));
+    std::vector<Losses::Loss> found;
+    while ((found = watch.found_lost()).empty()) REQUIRE(!watch.over_within(10ms));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].task == 1);
+    CHECK(has(found[0].why, "is lost: no answer"));
+    CHECK(watch.found_lost().empty());
+    CHECK(!watch.over());
+  });
+}
 
 TEST_CASE("a task outside of the session that another one waits for is named, once, on both") {
   on_two(300ms, [](Watch& watch, int task) {
