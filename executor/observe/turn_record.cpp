@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -10,7 +11,8 @@ namespace ferry {
 namespace {
 
 constexpr std::string_view kHead = "ferry turns 1";
-constexpr std::size_t kBlock = 1 << 16;  // bytes that are written at a time
+constexpr std::string_view kMarks = "+-!";  // of each TurnRecord::Turn::Kind
+constexpr std::size_t kBlock = 1 << 16;     // bytes that are written at a time
 constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
 
 template <class T>
@@ -50,11 +52,16 @@ void TurnRecord::begin_step(std::int64_t step, std::span<const std::int32_t> wor
     text_ += "step " + std::to_string(step) + ":";
     return;
   }
-  if (!std::exchange(begun_, true)) read(workers);
+  read(workers);
   while (!steps_.empty() && steps_.front().first < step) steps_.pop_front();
   if (steps_.empty() || steps_.front().first != step)
     throw Error(Code::usage, in_quotes(path_) + " has no turns of step " + std::to_string(step))
         .hint("repeat no more steps than were recorded");
+}
+
+std::map<std::int32_t, std::int64_t> TurnRecord::ends(std::span<const std::int32_t> workers) {
+  read(workers);
+  return ends_;
 }
 
 std::optional<TurnRecord::Turn> TurnRecord::next() {
@@ -72,7 +79,7 @@ void TurnRecord::refuse(const std::string& why) const {
 }
 
 void TurnRecord::add(const Turn& turn) {
-  text_.append(turn.take ? " -" : " +").append(std::to_string(turn.worker));
+  text_.append(" ").append(1, kMarks[static_cast<std::size_t>(turn.kind)]).append(std::to_string(turn.worker));
 }
 
 void TurnRecord::end_step() {
@@ -92,10 +99,13 @@ void TurnRecord::malformed(std::size_t line, const std::string& what) const {
       .hint("give a file that --record-turns wrote, without the task's number at its end");
 }
 
+/// Reads the file, once.
 void TurnRecord::read(std::span<const std::int32_t> workers) {
+  if (std::exchange(begun_, true)) return;
   const FileBytes bytes = files_.read(path_, kMost);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::size_t number = 0;
+  std::map<std::int32_t, std::int64_t> taken;  // steps of each worker
   for (const std::string_view line : split(text, '\n')) {
     ++number;
     if (number == 1 && line != kHead) malformed(number, "this is no record of turns");
@@ -111,9 +121,12 @@ void TurnRecord::read(std::span<const std::int32_t> workers) {
     for (const std::string_view word : split(line.substr(colon + 1), ' ')) {
       if (word.empty()) continue;
       const auto worker = number_in<std::int32_t>(word.substr(1));
-      if ((word[0] != '+' && word[0] != '-') || !worker || std::ranges::find(workers, *worker) == workers.end())
+      const std::size_t kind = kMarks.find(word[0]);
+      if (kind == std::string_view::npos || !worker || std::ranges::find(workers, *worker) == workers.end())
         malformed(number, "there is no turn " + in_quotes(word));
-      turns.push_back({*worker, word[0] == '-'});
+      turns.push_back({*worker, static_cast<Turn::Kind>(kind)});
+      if (turns.back().kind == Turn::Kind::take) ++taken[*worker];
+      if (turns.back().kind == Turn::Kind::lost) ends_[*worker] = steps_.front().first + taken[*worker];
     }
   }
   if (number < 2) malformed(number, "it is cut short");

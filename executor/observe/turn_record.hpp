@@ -5,11 +5,13 @@
 //     task 0 serves 1 2 3
 //     step 0: +1 +2 +3 -2 +2 -1 -3
 //
-// +2 gives to task 2, -2 takes from it. Each server has a file of its own.
+// +2 gives to task 2, -2 takes from it, and from !2 on the server goes on without it. Each server has a file of its
+// own.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,7 +33,7 @@ class TurnRecord {
  public:
   struct Turn {
     std::int32_t worker = 0;  ///< its task
-    bool take = false;
+    enum class Kind : std::uint8_t { give, take, lost } kind = Kind::give;
   };
   /// `record`, `replay`: paths, of which one is empty; the server's task is appended to them (".0"). The arguments must
   /// outlive it.
@@ -45,6 +47,9 @@ class TurnRecord {
   /// other workers; Error(usage) when it has no such step.
   void begin_step(std::int64_t step, std::span<const std::int32_t> workers);
   [[nodiscard]] bool replays() const { return replays_; }
+  /// Replaying: the number of steps that each worker made which was lost, the steps before the record included. Errors
+  /// as begin_step().
+  [[nodiscard]] std::map<std::int32_t, std::int64_t> ends(std::span<const std::int32_t> workers);
   /// Replaying: the step's next turn; nothing at its end.
   [[nodiscard]] std::optional<Turn> next();
   /// Replaying: throws OtherRun with Error(usage), since the run has not what the record says: `why`.
@@ -68,6 +73,7 @@ class TurnRecord {
   std::int64_t step_ = 0;
   std::string text_;                                             // recorded, not yet written
   std::deque<std::pair<std::int64_t, std::deque<Turn>>> steps_;  // to be replayed
+  std::map<std::int32_t, std::int64_t> ends_;                    // ends()
 };
 
 }  // namespace ferry

@@ -42,7 +42,7 @@ struct TaskExecutor::State {
         queues(resolved.queued() ? std::optional<Queues>(std::in_place, resolved, *options.devices) : std::nullopt),
         turns(plan.class_for(task).serving.turns.empty()
                   ? std::nullopt
-                  : std::optional<TurnOrder>(std::in_place, resolved, ledger, options.turns)),
+                  : std::optional<TurnOrder>(std::in_place, resolved, transport, ledger, options.turns)),
         shared{.resolved = resolved,
                .transport = transport,
                .workers = workers,

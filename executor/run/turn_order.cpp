@@ -4,14 +4,19 @@
 
 namespace ferry {
 
-TurnOrder::TurnOrder(ResolvedPlan& resolved, Ledger& ledger, TurnRecord* record)
-    : serving_(resolved.plan().class_for(resolved.task()).serving), ledger_(ledger), record_(record) {
+using Kind = TurnRecord::Turn::Kind;
+
+TurnOrder::TurnOrder(ResolvedPlan& resolved, const Transport& transport, Ledger& ledger, TurnRecord* record)
+    : serving_(resolved.plan().class_for(resolved.task()).serving),
+      transport_(transport),
+      ledger_(ledger),
+      record_(record) {
   const std::span<const Resolved> step = resolved.list(1, 0);
   for (const Serving::Turns& turns : serving_.turns) {
     const auto take = step.subspan(turns.take.begin, turns.take.count);
     const auto end = std::ranges::find_if(take, [](const Resolved& r) { return r.what != Opcode::receive_wait; });
     const auto receives = static_cast<std::size_t>(end - take.begin());
-    workers_.push_back({take.first(receives), std::vector<bool>(receives), 0, false});
+    workers_.push_back({take.first(receives), std::vector<bool>(receives)});
     tasks_.push_back(turns.worker);
   }
 }
@@ -22,15 +27,20 @@ void TurnOrder::begin_step(std::int64_t step, std::int64_t following) {
 }
 
 bool TurnOrder::end_step() {
-  if (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.ahead == 0; })) return false;
+  if (!complete()) return false;
   if (record_ != nullptr && record_->replays() && (due_ || (due_ = recorded()))) return false;
-  for (Worker& worker : workers_) --worker.ahead;
+  for (Worker& worker : workers_)
+    if (!worker.lost) --worker.ahead;
   if (record_ != nullptr) record_->end_step();
   return true;
 }
 
+bool TurnOrder::complete() const {
+  return std::ranges::none_of(workers_, [](const Worker& worker) { return !worker.lost && worker.ahead == 0; });
+}
+
 bool TurnOrder::may_get(const Worker& worker) const {
-  return !worker.given && worker.ahead <= std::min(serving_.staleness, following_);
+  return !worker.lost && !worker.given && worker.ahead <= std::min(serving_.staleness, following_);
 }
 
 bool TurnOrder::has_come(Worker& worker) {
@@ -46,25 +56,52 @@ bool TurnOrder::has_come(Worker& worker) {
 
 /// The record's next turn, whether it can be run yet or not.
 std::optional<TurnOrder::Turn> TurnOrder::recorded() {
-  const std::optional<TurnRecord::Turn> turn = record_->next();
-  if (!turn) return std::nullopt;
-  const auto worker = static_cast<std::size_t>(std::ranges::find(tasks_, turn->worker) - tasks_.begin());
-  if (turn->take ? !workers_[worker].given : !may_get(workers_[worker]))
-    record_->refuse((turn->take ? "nothing can be taken from task " : "nothing may be given to task ") +
-                    std::to_string(turn->worker));
-  return Turn{worker, turn->take};
+  while (const std::optional<TurnRecord::Turn> turn = record_->next()) {
+    const auto worker = static_cast<std::size_t>(std::ranges::find(tasks_, turn->worker) - tasks_.begin());
+    if (turn->kind == Kind::lost) {
+      give_up(worker);
+      continue;
+    }
+    const bool take = turn->kind == Kind::take;
+    if (take ? !workers_[worker].given || workers_[worker].lost : !may_get(workers_[worker]))
+      record_->refuse((take ? "nothing can be taken from task " : "nothing may be given to task ") +
+                      std::to_string(turn->worker));
+    return Turn{worker, take};
+  }
+  return std::nullopt;
+}
+
+void TurnOrder::look_for_losses() {
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    if (workers_[w].lost || !transport_.is_lost(tasks_[w])) continue;
+    give_up(w);
+    if (record_ != nullptr) record_->add({tasks_[w], Kind::lost});
+  }
+}
+
+void TurnOrder::give_up(std::size_t worker) {
+  workers_[worker].lost = true;
+  if (!std::ranges::all_of(workers_, &Worker::lost)) return;
+  throw Error(Code::peer_lost, "all workers are lost: the last was task " + std::to_string(tasks_[worker]))
+      .hint("see what the workers printed last; start again from a checkpoint, with --resume");
 }
 
 std::optional<TurnOrder::Turn> TurnOrder::next() {
   if (record_ != nullptr && record_->replays()) {
-    if (!due_ && !(due_ = recorded())) record_->refuse("workers are behind");
+    if (!due_ && !(due_ = recorded())) {
+      if (complete()) return std::nullopt;
+      record_->refuse("workers are behind");
+    }
     if (due_->take && !has_come(workers_[due_->worker])) return std::nullopt;
     return due_;
   }
+  look_for_losses();
   for (std::size_t k = 1; k <= workers_.size(); ++k) {
     const std::size_t w = (last_ + k) % workers_.size();
     if (may_get(workers_[w])) return Turn{w, false};
-    if (workers_[w].given && has_come(workers_[w])) return Turn{w, true};
+    // What comes of a task that is lost meanwhile need not be whole.
+    if (workers_[w].given && !workers_[w].lost && has_come(workers_[w]) && !transport_.is_lost(tasks_[w]))
+      return Turn{w, true};
   }
   return std::nullopt;
 }
@@ -85,15 +122,17 @@ void TurnOrder::done(const Turn& turn) {
   worker.given = !turn.take;
   last_ = turn.worker;
   due_.reset();
-  if (record_ != nullptr && !record_->replays()) record_->add({tasks_[turn.worker], turn.take});
+  if (record_ != nullptr && !record_->replays())
+    record_->add({tasks_[turn.worker], turn.take ? Kind::take : Kind::give});
   if (!turn.take) return;
   ++worker.ahead;
   worker.arrived.assign(worker.arrived.size(), false);
 }
 
 const Resolved& TurnOrder::awaited() const {
-  const Worker& behind = due_ ? workers_[due_->worker]
-                              : *std::ranges::find_if(workers_, [](const Worker& worker) { return worker.ahead == 0; });
+  const Worker& behind =
+      due_ ? workers_[due_->worker]
+           : *std::ranges::find_if(workers_, [](const Worker& worker) { return !worker.lost && worker.ahead == 0; });
   const auto missing = std::ranges::find(behind.arrived, false) - behind.arrived.begin();
   return behind.receives[std::min(static_cast<std::size_t>(missing), behind.receives.size() - 1)];
 }

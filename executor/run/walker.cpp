@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "base/system/interrupt.hpp"
 #include "executor/observe/flight_recorder.hpp"
@@ -87,17 +86,17 @@ void Walker::walk_part(std::uint32_t region, Range part) {
   }
 }
 
-/// The next turn, once it can be run.
-TurnOrder::Turn Walker::await(TurnOrder& order) {
+/// The next turn, once it can be run; none when workers that were waited for are lost, and nothing is left to do.
+std::optional<TurnOrder::Turn> Walker::await(TurnOrder& order) {
   std::optional<TurnOrder::Turn> turn = order.next();
-  if (turn) return *turn;
+  if (turn || order.complete()) return turn;
   WorkTimer* const timer = shared_.timer != nullptr && shared_.timer->reads(thread_) ? shared_.timer : nullptr;
   const WorkTimer::Reading before = timer != nullptr ? WorkTimer::Reading::now() : WorkTimer::Reading();
   const Resolved& awaited = order.awaited();
   at(&awaited);
-  shared_.waiting.until([&] { return (turn = order.next()).has_value(); }, awaited);
+  shared_.waiting.until([&] { return (turn = order.next()).has_value() || order.complete(); }, awaited);
   if (timer != nullptr) timer->add(thread_, *awaited.plan, before);
-  return *turn;
+  return turn;
 }
 
 /// The step of a task that serves workers: its turns in the order in which workers are ready.
@@ -108,13 +107,14 @@ TurnOrder::Turn Walker::await(TurnOrder& order) {
   at(resolved_.list(1, thread_).data());
   walk_part(1, {0, first});
   while (!order.end_step()) {
-    const TurnOrder::Turn turn = await(order);
-    for (const Resolved& r : order.received(turn)) {
+    const std::optional<TurnOrder::Turn> turn = await(order);
+    if (!turn) continue;
+    for (const Resolved& r : order.received(*turn)) {
       ++moved_.received_messages;
       moved_.received_bytes += static_cast<std::int64_t>(r.bytes);
     }
-    walk_part(1, order.instructions(turn));
-    order.done(turn);
+    walk_part(1, order.instructions(*turn));
+    order.done(*turn);
   }
   walk_part(1, {end, static_cast<std::uint32_t>(resolved_.list(1, thread_).size()) - end});
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -83,7 +84,7 @@ class alignas(64) Walker {
   void walk_part(std::uint32_t region, Range part);
   void walk_watched(std::uint32_t region, Range part);
   void serve();
-  TurnOrder::Turn await(TurnOrder& order);
+  std::optional<TurnOrder::Turn> await(TurnOrder& order);
   void walk_queues(std::uint32_t region);
   void execute(Resolved& r);
   void perform(Resolved& r);

@@ -13,6 +13,8 @@
 namespace ferry {
 namespace {
 
+using Turn = TurnRecord::Turn;
+using Kind = TurnRecord::Turn::Kind;
 const std::vector<std::int32_t> kWorkers{1, 2};
 
 std::string content(const std::string& path) {
@@ -38,18 +40,19 @@ TEST_CASE("recorded turns come back") {
   {
     TurnRecord record(local_files(), folder / "turns", "", 3);
     record.begin_step(7, kWorkers);
-    for (const TurnRecord::Turn& turn : {TurnRecord::Turn{1, false}, {2, false}, {2, true}}) record.add(turn);
+    for (const Turn& turn : {Turn{1, Kind::give}, {2, Kind::give}, {2, Kind::take}, {1, Kind::lost}}) record.add(turn);
     record.end_step();
     record.begin_step(8, kWorkers);
     record.end_step();
   }
-  CHECK(content(folder / "turns.3") == "ferry turns 1\ntask 3 serves 1 2\nstep 7: +1 +2 -2\nstep 8:\n");
+  CHECK(content(folder / "turns.3") == "ferry turns 1\ntask 3 serves 1 2\nstep 7: +1 +2 -2 !1\nstep 8:\n");
   TurnRecord again(local_files(), "", folder / "turns", 3);
   CHECK(again.replays());
   again.begin_step(7, kWorkers);
   CHECK(again.next()->worker == 1);
-  CHECK(!again.next()->take);
-  CHECK(again.next()->take);
+  CHECK(again.next()->kind == Kind::give);
+  CHECK(again.next()->kind == Kind::take);
+  CHECK(again.next()->kind == Kind::lost);
   CHECK(!again.next());
   again.begin_step(8, kWorkers);
   CHECK(!again.next());
@@ -63,7 +66,17 @@ TEST_CASE("a run that resumes goes on in the middle of a record") {
   record.begin_step(1, kWorkers);
   CHECK(record.next()->worker == 2);
   record.begin_step(5, kWorkers);
-  CHECK(record.next()->take);
+  CHECK(record.next()->kind == Kind::take);
+}
+
+TEST_CASE("a record says after how many steps a worker was lost") {
+  const test::TempFolder folder;
+  local_files().write(folder / "turns.0",
+                      "ferry turns 1\ntask 0 serves 1 2\nstep 5: +1 +2 -2 +2 -1 +1\nstep 6: -2 +2 -1 !2 +1\n");
+  TurnRecord record(local_files(), "", folder / "turns", 0);
+  CHECK(record.ends(kWorkers) == std::map<std::int32_t, std::int64_t>{{2, 7}});
+  record.begin_step(5, kWorkers);
+  CHECK(record.next()->worker == 1);
 }
 
 TEST_CASE("what is no record of this job is refused, with its line") {
