@@ -101,6 +101,11 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   Said said;
   const std::vector<std::string> all = place.transport.exchange(mine.take(), Deadline(place.clock, place.deadline));
   for (std::size_t task = 0; task < all.size(); ++task) {
+    if (all[task].empty()) {  // it is lost
+      place.variables.require_parts(place.transport);
+      writer_.lose(static_cast<int>(task));
+      continue;
+    }
     BlobReader reader(all[task]);
     const auto code = static_cast<Code>(reader.number());
     const std::string text(reader.text());

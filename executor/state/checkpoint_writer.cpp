@@ -59,6 +59,10 @@ bool CheckpointWriter::idle(Duration at_most) {
   return work_.wait_for(lock, at_most, [this] { return !busy_; });
 }
 
+void CheckpointWriter::lose(int process) {
+  work_.change([&] { lost_.insert(process); });
+}
+
 std::optional<Error> CheckpointWriter::failure() {
   const auto lock = work_.lock();
   return failure_;
@@ -122,7 +126,10 @@ SavedVariables CheckpointWriter::parts_of(int process) {
   const std::string path = temporary(checkpoint_name(manifest_.step)) + "/" + parts_file(process);
   while (!options_.files->exists(path)) {
     auto lock = work_.lock();
-    if (work_.wait_for(lock, kLookForParts, [this] { return ending_; })) throw GivenUp();
+    if (work_.wait_for(lock, kLookForParts, [&] { return ending_ || lost_.contains(process); })) {
+      if (ending_) throw GivenUp();
+      return {};
+    }
   }
   SavedVariables parts = parse_parts(options_.files->read(path, kMaxPartsBytes).text(), path);
   options_.files->remove(path);

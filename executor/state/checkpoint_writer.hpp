@@ -53,6 +53,8 @@ class CheckpointWriter {
   void write(Manifest head);
   /// Waits up to `at_most` until nothing is being written; returns whether that is so.
   [[nodiscard]] bool idle(Duration at_most);
+  /// A process without parts that is lost: no checkpoint waits for its files any more.
+  void lose(int process);
   /// The latest error of writing, if there was any.
   [[nodiscard]] std::optional<Error> failure();
 
@@ -61,6 +63,7 @@ class CheckpointWriter {
   void write_all();
   void write_shards();
   void commit();
+  /// None if the process is lost.
   [[nodiscard]] SavedVariables parts_of(int process);
   void clean_up() noexcept;
   [[nodiscard]] std::string temporary(const std::string& name) const;
@@ -71,6 +74,7 @@ class CheckpointWriter {
   bool busy_ = false, ending_ = false;
   Manifest manifest_;
   std::optional<Error> failure_;
+  std::set<int> lost_;  // processes
   std::thread thread_;
 };
 

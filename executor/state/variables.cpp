@@ -108,11 +108,25 @@ std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transpo
   return newest;
 }
 
+void VariableStore::require_parts(const Transport& transport) const {
+  for (const auto& [name, variable] : variables_)
+    if (variable.has_value) require_part(name, variable, transport);
+}
+
+void VariableStore::require_part(std::string_view name, const Variable& variable, const Transport& transport) {
+  for (std::size_t task = 0; task < variable.layout->tasks(); ++task)
+    if (variable.layout->is_first(task) && transport.is_lost(static_cast<int>(task)))
+      throw Error(Code::peer_lost,
+                  "the variable '" + escaped(name) + "' lies on task " + std::to_string(task) + ", which is lost")
+          .hint("keep on servers what is to last: g.device(\"/job:ps/task:0\")");
+}
+
 /// Redistributes a variable: the first holder of each part sends it to all tasks; each assembles the whole value and
 /// keeps the part that `layout` gives it.
 void VariableStore::lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,
                         const Deadline& deadline) {
   Variable& variable = variables_.find(name)->second;
+  require_part(name, variable, transport);
   const VariableLayout& before = *variable.layout;
   const auto self = static_cast<std::size_t>(task_);
   const std::size_t element = size_of(variable.dtype);

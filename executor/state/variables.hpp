@@ -35,6 +35,8 @@ class VariableStore {
   /// those without a part give an undefined tensor. The next bind() distributes it as its plan wants. All tasks call
   /// it.
   void set(std::string_view name, DType dtype, std::shared_ptr<const VariableLayout> layout, const Tensor& part);
+  /// Error(peer_lost) when a lost task has a part of a variable's value that no other task has.
+  void require_parts(const Transport& transport) const;
   /// The whole value at task 0, undefined elsewhere. The next bind() redistributes the variable. All tasks call it.
   [[nodiscard]] Tensor whole(std::string_view name, Transport& transport, const Deadline& deadline);
   /// The address of this task's part, on the device that has it. Precondition: the variable was bound.
@@ -75,6 +77,7 @@ class VariableStore {
   /// Opens the devices if there are any, unless they are open.
   void open_devices();
   [[nodiscard]] std::int64_t size_of_part(const Variable& variable) const;
+  static void require_part(std::string_view name, const Variable& variable, const Transport& transport);
   /// Allocates memory for the task's part on the device that its layout says.
   void allocate(Variable& variable, std::string_view name);
   /// The bytes of the task's part, copied to the host if they are on a device.
