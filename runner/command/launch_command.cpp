@@ -83,6 +83,10 @@ void add_where_options(CLI::App& command, LaunchOptions& options) {
 }
 
 void add_end_options(CLI::App& command, LaunchOptions& options) {
+  command.add_flag(
+      "--go-on", options.go_on,
+      "A task other than task 0 that is killed, or whose host is lost, does not end the job: that is for the "
+      "other tasks to decide");
   within(command.add_option("--restarts", options.restarts, "How often the job is started again when it fails"), 0,
          kMostRestarts);
   command
@@ -99,7 +103,8 @@ void add_end_options(CLI::App& command, LaunchOptions& options) {
   command
       .add_option_function<std::string>(
           "--grace", [&options](const std::string& text) { options.grace = time_span("--grace", text); },
-          "How long tasks may go on after Ctrl-C or SIGTERM before they are killed; default 30")
+          "How long tasks may go on after Ctrl-C or SIGTERM before they are killed, or with --go-on after task 0; "
+          "default 30")
       ->type_name("SECONDS");
 }
 

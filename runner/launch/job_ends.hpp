@@ -25,6 +25,11 @@ class JobEnds {
   /// A task's end; one with exit code 0 is no failure. Returns whether it is one.
   bool add(int task, const std::string& host, const ProcessEnd& end);
   void add(const Error& error, const std::string& host);
+  /// The same, for a job that may go on without the task or host: it is a failure if another one follows.
+  void lose(int task, const std::string& host, const ProcessEnd& end);
+  void lose(const Error& error, const std::string& host);
+  /// What was lost, if nothing has failed, first to last.
+  [[nodiscard]] std::vector<std::string> lost() const;
 
   /// From now on tasks end because the launcher asks or kills them; that is no news, unless nothing failed before.
   void intervene() { own_doing_ = true; }
@@ -36,7 +41,7 @@ class JobEnds {
  private:
   void note(TaskFailure failure);
 
-  std::vector<TaskFailure> failures_;
+  std::vector<TaskFailure> lost_, failures_;
   std::optional<TaskFailure> own_;  // the first that is the launcher's doing
   bool own_doing_ = false;
 };

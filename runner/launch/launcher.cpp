@@ -88,6 +88,7 @@ int launch(const LaunchOptions& options) {
   for (int restart = 1;; ++restart) {
     const TimePoint begin = system_clock().now();
     const JobEnd end = Supervisor(options, placed, others, signals).run();
+    for (const std::string& text : end.lost) log_warn(text + "; the job has gone on");
     if (!end.failure) return 0;
     tell(end);
     if (restart > options.restarts || !may_help(end)) return end.failure->code;

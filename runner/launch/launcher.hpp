@@ -17,6 +17,7 @@ struct LaunchOptions {
   std::string interface;  ///< where the rendezvous listens; "": where the hosts reach this one
   std::string ssh;        ///< the command, and options of it; "": srun for the nodes of an allocation, ssh for others
   std::vector<std::string> variables;  ///< "NAME=VALUE" or "NAME", for all tasks
+  bool go_on = false;                  ///< a task that is lost does not end the job: JobEnds::lose
   int restarts = 0;                    ///< how often a job that fails is started again
   std::chrono::milliseconds restart_wait =
       std::chrono::seconds(1);                                    ///< before the first; later ones: restart_waits.hpp

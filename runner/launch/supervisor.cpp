@@ -62,7 +62,8 @@ JobEnd Supervisor::run() {
   if (asked_by_ != 0 && (starting_ || step_ > Step::kill))
     failure = TaskFailure{interrupted,
                           starting_ ? "no task was started" : "not all tasks had ended in time, and were killed", ""};
-  return {std::move(failure), asked_by_};
+  std::vector<std::string> lost = failure ? std::vector<std::string>() : ends_.lost();
+  return {std::move(failure), std::move(lost), asked_by_};
 }
 
 bool Supervisor::all_over() const {
@@ -159,7 +160,8 @@ void Supervisor::take_frames(HostAgent& agent) {
     after(Step::kill, Duration::zero());
   }
   // Its process ends now and says why; if not, it is killed with the others.
-  if (agent.wire().closed() && agent.running > 0 && step_ == Step::none) after(Step::ask, kOwnWords);
+  if (agent.wire().closed() && agent.running > 0 && step_ == Step::none && !may_lose(agent))
+    after(Step::ask, kOwnWords);
 }
 
 void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
@@ -196,7 +198,13 @@ void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
       const ProcessEnd end{.process = 0, .exit_code = number_at(texts, 0), .signal = number_at(texts, 1)};
       --agent.running;
       output_.end(frame.task);
+      if (may_lose(frame.task, end)) {
+        ends_.lose(frame.task, agent.name(), end);
+        break;
+      }
       if (ends_.add(frame.task, agent.name(), end) && step_ == Step::none) after(Step::ask, kOwnWords);
+      // A host that is cut off does not know that the job is over.
+      if (options_.go_on && frame.task == 0 && end.code() == 0 && step_ == Step::none) after(Step::ask, options_.grace);
       break;
     }
     default:
@@ -241,11 +249,22 @@ void Supervisor::host_over(HostAgent& agent) {
   for (const std::string& line : agent.read_said()) output_.say("[" + agent.name() + "] " + line);
   agent.wire().close();
   if (agent.running == 0) return;
+  if (may_lose(agent)) return ends_.lose(agent.lost(), agent.name());
   ends_.add(agent.lost(), agent.name());
   if (starting_)
     after(Step::kill, Duration::zero());
   else if (step_ == Step::none)
     after(Step::ask, kOwnWords);
+}
+
+/// Whether the job may go on without a task that has ended so: killed, or because it could not reach the others.
+bool Supervisor::may_lose(int task, const ProcessEnd& end) const {
+  return options_.go_on && task != 0 && (end.signal != 0 || end.exit_code == static_cast<int>(Code::peer_lost));
+}
+
+/// The same of a host with all its tasks.
+bool Supervisor::may_lose(const HostAgent& agent) const {
+  return options_.go_on && !starting_ && agent.tasks().first != 0;
 }
 
 void Supervisor::say_to_all(int signal) {

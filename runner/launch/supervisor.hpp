@@ -21,7 +21,8 @@ namespace ferry {
 
 /// How a job ended.
 struct JobEnd {
-  std::optional<TaskFailure> failure;  ///< none: all tasks ended with exit code 0
+  std::optional<TaskFailure> failure;  ///< none: all tasks ended with exit code 0, but for those that were lost
+  std::vector<std::string> lost;       ///< LaunchOptions::go_on: tasks and hosts without which the job has ended well
   int asked_by = 0;                    ///< the signal by which the user asked it to stop; 0: none
 };
 
@@ -58,6 +59,8 @@ class Supervisor {
   void take_stop(int signal);
   void take_ends();
   void host_over(HostAgent& agent);
+  [[nodiscard]] bool may_lose(int task, const ProcessEnd& end) const;
+  [[nodiscard]] bool may_lose(const HostAgent& agent) const;
   void say_to_all(int signal);
 
   void after(Step step, Duration time);

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <string>
+#include <vector>
 
 namespace ferry {
 namespace {
@@ -43,6 +45,21 @@ TEST_CASE("tasks that the launcher ends have not failed first") {
   stopped.intervene();
   stopped.add(1, "h2", {.process = 1, .exit_code = 0, .signal = SIGTERM});
   CHECK(stopped.first()->code == 143);
+}
+
+TEST_CASE("what a job has gone on without is no failure, unless the job fails for it") {
+  constexpr ProcessEnd killed{.process = 1, .exit_code = 0, .signal = SIGKILL};
+  JobEnds ends;
+  ends.lose(2, "h2", killed);
+  ends.lose(Error(Code::peer_lost, "host h3: the connection is lost"), "h3");
+  CHECK_FALSE(ends.first().has_value());
+  CHECK(ends.lost() ==
+        std::vector<std::string>{"task 2 on h2 was killed by signal 9 (Killed)", "host h3: the connection is lost"});
+  JobEnds failed = ends;
+  ends.add(0, "h1", ended_with(5));
+  CHECK(ends.first()->code == 137);
+  failed.add(0, "h1", ended_with(8));
+  CHECK(failed.first()->code == 8);
 }
 
 }  // namespace
