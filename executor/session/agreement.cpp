@@ -118,8 +118,10 @@ class Agreement {
   Agreement(const Graph& graph, const Topology& topology, std::span<const std::string_view> texts)
       : graph_(graph), topology_(topology) {
     for (std::size_t task = 0; task < texts.size(); ++task) {
+      of_task_.emplace_back();
+      if (texts[task].empty()) continue;  // it is lost
       if (task == 0 || texts[task] != texts[task - 1]) requests_.push_back(unpacked(texts[task]));
-      of_task_.push_back(requests_.size() - 1);
+      of_task_.back() = requests_.size() - 1;
     }
   }
 
@@ -145,7 +147,8 @@ class Agreement {
 
  private:
   void compare(std::size_t task) {
-    const TaskRequest& asked = requests_[of_task_[task]];
+    if (!of_task_[task]) return;
+    const TaskRequest& asked = requests_[*of_task_[task]];
     const auto differ = [&](const std::string& what) -> Error {
       return Error(Code::usage, "the tasks do not ask for the same: " + what)
           .hint("make the same calls of run() on every task");
@@ -189,7 +192,7 @@ class Agreement {
   const Graph& graph_;
   const Topology& topology_;
   std::vector<TaskRequest> requests_;  // equal successive requests are kept once: among many tasks nearly all are equal
-  std::vector<std::size_t> of_task_;   // by task: its index in requests_
+  std::vector<std::optional<std::size_t>> of_task_;  // by task: its index in requests_
   std::map<std::string, Givers> givers_;
 };
 

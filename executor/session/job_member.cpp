@@ -4,6 +4,12 @@
 
 namespace ferry {
 
+void JobMember::spare(std::span<const int> tasks) {
+  if (!cluster_.watch) return;
+  cluster_.watch->spare(tasks);
+  if (!transport_.spare(tasks, *cluster_.watch, deadline())) cluster_.watch->spare({});
+}
+
 double JobMember::of_first(double number) {
   return guarded([&] {
     const std::string theirs = exchange(BlobWriter().add(number).take())[0];
@@ -13,6 +19,7 @@ double JobMember::of_first(double number) {
 
 void JobMember::agree_on_problem(const std::string& problem, Code code) const {
   for (const std::string& said : exchange(BlobWriter().add(static_cast<int>(code)).add(problem).take())) {
+    if (said.empty()) continue;
     BlobReader reader(said);
     const auto of_task = static_cast<Code>(reader.number());
     if (const std::string text(reader.text()); !text.empty()) throw cluster_.found_by_all(Error(of_task, text));

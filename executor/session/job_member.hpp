@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,12 @@ class JobMember {
   /// Where the job's watch sees this task; null without a watch.
   [[nodiscard]] Position* position() const { return cluster_.watch ? &cluster_.watch->position(task_) : nullptr; }
 
-  /// The texts of all tasks, in the order of tasks. All tasks call it.
+  /// The texts of all tasks, in the order of tasks; that of a lost task is empty. All tasks call it.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
     return transport_.exchange(mine, deadline());
   }
+  /// From here on the job goes on without those of the tasks that are lost, where the transport can. All tasks call it.
+  void spare(std::span<const int> tasks);
   /// Task 0's number, on all tasks. All tasks call it.
   [[nodiscard]] double of_first(double number);
   /// Throws on all tasks the first problem, in the order of tasks, that is not empty, with that task's `code`. All

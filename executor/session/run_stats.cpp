@@ -58,6 +58,11 @@ RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
       TaskStats task;
       task.task = static_cast<int>(t);
       task.process = member.cluster().processes[t];
+      if (reader.empty()) {  // it is lost
+        times.emplace_back();
+        stats.tasks.push_back(std::move(task));
+        continue;
+      }
       task.host = reader.text();
       task.threads = static_cast<int>(reader.number());
       task.measured = traffic(reader);

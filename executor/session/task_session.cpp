@@ -6,11 +6,13 @@
 #include <set>
 #include <utility>
 
+#include "base/blob.hpp"
 #include "base/files/files.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/difference.hpp"
+#include "executor/observe/instruction_text.hpp"
 #include "executor/observe/numerics.hpp"
 #include "executor/session/checkpoints.hpp"
 
@@ -32,6 +34,15 @@ constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 /// Whether tasks may be ahead of one another at the end of a run.
 bool serves(const Plan& plan) {
   return std::ranges::any_of(plan.classes, [](const PlanClass& c) { return !c.serving.turns.empty(); });
+}
+
+/// The tasks without which the others can go on with the plan: those that a server serves, but task 0.
+std::vector<int> dispensable(const Plan& plan) {
+  std::set<int> tasks;
+  for (const PlanClass& c : plan.classes)
+    for (const Serving::Turns& turns : c.serving.turns) tasks.insert(turns.worker);
+  tasks.erase(0);
+  return {tasks.begin(), tasks.end()};
 }
 
 double seconds(Duration duration) {
@@ -190,6 +201,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
   const Plan& plan = prepared->planned->result.plan;
   Transport& transport = member_.transport();
   return member_.guarded([&] {
+    spare(plan);
     bind(*prepared);
     const Position::Run running(member_.position(), *prepared->executor);
     if (recorder_) recorder_->runs({prepared->planned, &plan});
@@ -198,9 +210,9 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
     std::vector<Tensor> fetched(plan.fetches.size());
     const bool tells = on_step && member_.task() == (fetched.empty() ? 0 : plan.fetches[0].task);
     TimePoint looked = system_clock().now();
-    const std::int64_t begin = step;
+    const std::int64_t begin = step, last = std::min(end, own_end(plan));
     WireCount wire;
-    for (bool stopped = false; step < end && !stopped;) {
+    for (bool stopped = false; step < last && !stopped;) {
       const TimePoint start = system_clock().now();
       if (start - looked > kLookForFailure) {  // a step without messages would not notice that another task failed
         looked = start;
@@ -220,6 +232,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
       if (tells) on_step(step - 1 - first, fetched);
       stopped = after_step && after_step(step);
     }
+    if (last < end) step = end;
     if (turns_) turns_->flush();
     if (serves(plan)) {  // nobody leaves while workers that are behind need others
       const Position::Between between(member_.position());
@@ -228,6 +241,40 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
     last_run_.ran(prepared, wire, step - begin);
     return fetched;
   });
+}
+
+/// Lets the job go on without tasks that the plan can do without. A run that is repeated has them all.
+void TaskSession::spare(const Plan& plan) {
+  const std::vector<int> tasks = dispensable(plan);
+  member_.spare(options_.replay_turns.empty() ? tasks : std::vector<int>());
+  for (int task = 0; task < plan.topology.size(); ++task) {
+    if (!member_.transport().is_lost(task) || std::ranges::find(tasks, task) != tasks.end()) continue;
+    const PlanClass& its = plan.class_for(task);
+    const Range step = its.regions[1].instructions;
+    if (step.count == 0) continue;
+    throw Error(Code::peer_lost, "task " + std::to_string(task) + " is lost, and its " +
+                                     instruction_text(plan, its.instructions[step.begin], task) + " is needed")
+        .hint("keep on servers what is to last, and let them compute it; or run this by itself, from what was saved");
+  }
+}
+
+/// Where turns are repeated: the number of steps after which this task was lost, as the servers' records say.
+std::int64_t TaskSession::own_end(const Plan& plan) {
+  std::int64_t end = kLastStep;
+  if (options_.replay_turns.empty() || !serves(plan)) return end;
+  const Serving& serving = plan.class_for(member_.task()).serving;
+  std::vector<std::int32_t> workers;
+  for (const Serving::Turns& turns : serving.turns) workers.push_back(turns.worker);
+  BlobWriter mine;
+  if (!workers.empty())
+    for (const auto& [worker, steps] : turns_->ends(workers)) mine.add(worker).add(steps);
+  std::optional<std::int64_t> latest;
+  for (const std::string& said : member_.exchange(mine.take()))
+    for (BlobReader reader(said); !reader.empty();) {
+      const std::int64_t worker = reader.number(), steps = reader.number();
+      if (worker == member_.task()) latest = std::max(latest.value_or(0), steps);
+    }
+  return latest.value_or(end);
 }
 
 /// Lays out the plan's variables, and makes an executor if there is none for their addresses.

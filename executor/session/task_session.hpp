@@ -104,6 +104,8 @@ class TaskSession {
   std::vector<Tensor> execute(const std::shared_ptr<Prepared>& prepared, std::int64_t first, std::int64_t& step,
                               std::int64_t end, const TensorMap& feeds, const OnStep& on_step,
                               const AfterStep& after_step);
+  void spare(const Plan& plan);
+  [[nodiscard]] std::int64_t own_end(const Plan& plan);
   void bind(Prepared& prepared);
   void check_variables();
   [[nodiscard]] CheckpointSaver::Place place(const Graph& graph, std::int64_t step);

@@ -64,6 +64,17 @@ TEST_CASE("a record that the run cannot follow ends it, with the step") {
   CHECK(test::has(served.replayed("step 0: +1 +2 -1 -2\n"), "has no turns of step 1"));
 }
 
+TEST_CASE("a record in which a worker is lost is followed, and that one makes no more steps") {
+  Served served;
+  CHECK(served.replayed("step 0: +1 +2 -1 -2\nstep 1: +1 +2 -1 !2\n") == "");
+  CHECK(served.replayed("step 0: +1 +2 -1 -2 +2 -2 !2\nstep 1: +1 -1\n") == "");
+  CHECK(served.replayed("step 0: !1 +2 -2 +2 -2\nstep 1:\n") == "");
+  CHECK(test::has(served.replayed("step 0: +1 +2 !2 -1 -2\n"), "in step 0 nothing can be taken from task 2"));
+  CHECK(test::has(served.replayed("step 0: +1 !2 +2 -1\n"), "in step 0 nothing may be given to task 2"));
+  CHECK(test::has(served.replayed("step 0: !1 !2\n"), "all workers are lost: the last was task 2"));
+  CHECK(test::has(served.replayed("step 0: +1 !2\n"), "in step 0 workers are behind"));
+}
+
 TEST_CASE("turns are not replayed where checkpoints are saved, nor recorded at once") {
   Served served;
   const test::TempFolder folder;
