@@ -21,6 +21,7 @@ from three_hosts import NETNS  # noqa: E402
 FERRY, SAMPLES = map(os.path.abspath, sys.argv[1:3])
 ON_1 = [NETNS, "on", "1", FERRY]
 HOSTS = "10.77.0.1:2,10.77.0.2,10.77.0.3"
+FASHION = Path("/usr/share/datasets/fashion-mnist")
 STUBBORN = 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000 & echo up; while :; do wait; done'
 
 
@@ -103,7 +104,7 @@ class Links(unittest.TestCase):
             subprocess.run([NETNS, "drop", host, rule], check=True)
 
     def heal(self):
-        for host in "23":
+        for host in "123":
             subprocess.run([NETNS, "heal", host], check=True)
 
     def train(self, steps, *words):
@@ -153,6 +154,28 @@ class Links(unittest.TestCase):
 
     def test_064_one_that_is_cut(self):
         self.ends(self.CUT, r".*the link (from|between) host.* h[23] (to|and) host h[23] is cut")
+
+    def test_064_a_worker_is_cut_off(self):
+        """Asynchronous training goes on without it."""
+        if not FASHION.exists():
+            self.skipTest(f"{FASHION} is missing")
+        words = ["run", f"{SAMPLES}/async_server.pb", "--data", FASHION, "--jobs", "ps=0,worker=1-2", "--steps", 1000, "--print-every", 5]
+        with HostsJob("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--go-on", "--grace", 1, "--", FERRY, *words, "--record-turns",
+                      self.folder / "turns", "--save", self.folder / "there") as job:
+            job.await_line(r"^\[0\] step ")
+            self.drop({"1": "ip saddr 10.77.0.3", "2": "ip saddr 10.77.0.3", "3": "ip saddr 10.77.0.0/24"})
+            code, out = job.end()
+        self.assertEqual(code, 0, out)
+        [why] = re.findall(r"(?m)^\[0\] warning: the job goes on without task 2 \(host h3, process \d+\): (.*)", out)
+        self.assertRegex(why, r"task 2 of host h3 cannot be heard for \S+ s: the host is down, or its network is")
+        self.assertRegex(out, r"(?m)^warning: host 10\.77\.0\.3 .*; the job has gone on$")
+        self.assertRegex(out, r"(?m)^\[0\] step 1000/1000")
+        again = subprocess.run(list(map(str, [FERRY, *words, "--tasks", 3, "--threads", 1, "--replay-turns", self.folder / "turns", "--save",
+                                              self.folder / "again"])), check=True, capture_output=True, text=True, timeout=launched.SECONDS)
+        self.assertEqual(again.stderr, "")
+        weights = [sorted((path.name, path.read_bytes()) for path in (self.folder / which).rglob("*.safetensors")) for which in ("there", "again")]
+        self.assertTrue(weights[0])
+        self.assertEqual(*weights)
 
     def test_065_one_that_is_cut_for_a_moment(self):
         def moment(job):
