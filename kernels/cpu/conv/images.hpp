@@ -68,4 +68,15 @@ struct Slide {
   return slide;
 }
 
+/// Copies `n` elements that are `step` apart.
+template <class T>
+void copy_steps(const T* from, std::int64_t n, std::int64_t step, T* to) {
+  if (step == 1)
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+  else if (step == 2)
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+  else
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[step * i];
+}
+
 }  // namespace ferry::cpu

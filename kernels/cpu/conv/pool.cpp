@@ -100,7 +100,7 @@ class Pooling {
     for (std::int64_t rest = 0; rest < stride(); ++rest, stage += stage_step()) {
       std::fill_n(stage + rows * part_, kVector, T(0));
       if (flat_) {
-        copy_steps(image + first_row * image_.columns + rest, rows * part_, stage);
+        copy_steps(image + first_row * image_.columns + rest, rows * part_, stride(), stage);
         continue;
       }
       for (std::int64_t r = 0; r < rows; ++r)
@@ -209,20 +209,10 @@ class Pooling {
     const WindowSteps along{.stride = stride(), .padding = -first};
     const Span inside = row < 0 || row >= image_.rows ? Span{} : along.inside(0, image_.columns, needed);
     std::fill(to, to + inside.begin, -math::kInf<T>);
-    copy_steps(image + row * image_.columns + along.position(inside.begin, 0), inside.size(), to + inside.begin);
+    copy_steps(image + row * image_.columns + along.position(inside.begin, 0), inside.size(), stride(),
+               to + inside.begin);
     std::fill(to + inside.end, to + needed, -math::kInf<T>);
     std::fill(to + needed, to + part_, T(0));
-  }
-
-  /// `n` elements that are a stride apart.
-  template <class T>
-  void copy_steps(const T* from, std::int64_t n, T* to) const {
-    if (stride() == 1)
-      std::copy_n(from, n, to);
-    else if (stride() == 2)
-      for (std::int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
-    else
-      for (std::int64_t i = 0; i < n; ++i) to[i] = from[stride() * i];
   }
 
   const Pool& pool_;
