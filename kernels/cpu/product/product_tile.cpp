@@ -63,12 +63,41 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductS
     for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(c + c_places[r] + v * kLanes) = sums[r][v];
 }
 
+/// The first `vectors` vectors of an overlapping product.
+template <class T, int vectors>
+void overlapping_vectors(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x, T* y) {
+  using V = typename VectorOf<T>::Type;
+  constexpr int kLanes = kLanesOf<T>;
+  V sums[vectors] = {};
+  for (std::int64_t t = 0; t < taps; ++t) {
+    const T* const row = x + offsets[t];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) sums[v] += weights[t] * *reinterpret_cast<const V*>(row + v * kLanes);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(y + v * kLanes) = sums[v];
+}
+
+template <class T>
+void overlapping(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x, std::int64_t n, T* y) {
+  constexpr int kLanes = kLanesOf<T>;
+  const auto sweep = [&]<int vectors>() {
+    for (; n > (vectors - 1) * kLanes; n -= vectors * kLanes, x += vectors * kLanes, y += vectors * kLanes)
+      overlapping_vectors<T, vectors>(taps, weights, offsets, x, y);
+  };
+  sweep.template operator()<8>();
+  sweep.template operator()<4>();
+  sweep.template operator()<2>();
+  sweep.template operator()<1>();
+}
+
 template <class T>
 constexpr ProductTiles<T> tiles() {
   ProductTiles<T> all{kLanesOf<T>,
                       kRows,
                       {{tile<T, 1, 1>, tile<T, 2, 1>, tile<T, 3, 1>, tile<T, 4, 1>, tile<T, 5, 1>, tile<T, 6, 1>},
-                       {tile<T, 1, 2>, tile<T, 2, 2>, tile<T, 3, 2>, tile<T, 4, 2>, tile<T, 5, 2>, tile<T, 6, 2>}}};
+                       {tile<T, 1, 2>, tile<T, 2, 2>, tile<T, 3, 2>, tile<T, 4, 2>, tile<T, 5, 2>, tile<T, 6, 2>}},
+                      overlapping<T>};
   if constexpr (kRows == 8) {
     all.of[0][6] = tile<T, 7, 1>;
     all.of[0][7] = tile<T, 8, 1>;

@@ -29,11 +29,21 @@ template <class T>
 using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
                              const T* panel, T* c, const std::int64_t* c_places, bool add);
 
+/// y[i] = sum over t < taps of weights[t] * x[offsets[t] + i] for i < n: a row times a matrix whose rows overlap. Terms
+/// are added in the order of t. Whole vectors are read and written: up to kMostLanes - 1 elements beyond n.
+template <class T>
+using OverlappingProduct = void (*)(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x,
+                                    std::int64_t n, T* y);
+
+/// Elements in the widest vectors of any processor.
+inline constexpr int kMostLanes = 16;
+
 template <class T>
 struct ProductTiles {
   std::int64_t lanes;                   ///< elements of a vector
   std::int64_t rows;                    ///< of the tallest tile
   ProductTile<T> of[2][kMostTileRows];  ///< panels of one and two vectors; tiles of 1, 2 … rows
+  OverlappingProduct<T> overlapping;
 };
 
 struct ProductTileSet {
