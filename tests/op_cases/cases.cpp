@@ -171,6 +171,8 @@ const Windows kFar{{{1, 1}, {3, 2, 4, 3}, {1, 1}}};  // some windows lie in the 
 const Windows kUneven{{{2, 3}, {0, 2, 1, 1}, {1, 1}}};
 const Windows kDilated{{{1, 2}, {2, 0, 0, 1}, {2, 1}}};
 const Windows kGrouped{{{1, 1}, {1, 1, 1, 1}, {1, 1}}, 2};
+const Windows kDepthwise{{{1, 1}, {1, 1, 1, 1}, {1, 1}}, 3};
+const Windows kDepthwiseUneven{{{3, 2}, {2, 1, 0, 4}, {2, 3}}, 2};
 const Windows kPairs{{{2, 2}, {0, 0, 0, 0}, {1, 1}}, 1, {2, 2}};
 const Windows kLarge{{{1, 1}, {0, 0, 0, 0}, {1, 1}}, 1, {70, 70}};
 const Windows kOverlapping{{{1, 2}, {1, 0, 1, 2}, {1, 1}}, 1, {2, 3}};
@@ -477,6 +479,8 @@ const std::vector<Case>& all() {
       {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kDilated.attrs()); }, image_gradient(kDilated), {{{2, 3, 3, 3}, {3, 2, 3, 2}, {2, 2, 5, 6}}, {{2, 11, 7, 5}, {11, 9, 3, 2}, {2, 9, 9, 10}}}, {}, 0b011},
       {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kDilated.attrs()); }, filter_gradient(kDilated), {{{2, 3, 3, 3}, {2, 2, 5, 6}, {3, 2, 3, 2}}, {{2, 11, 7, 5}, {2, 9, 9, 10}, {11, 9, 3, 2}}}, {}, 0b011},
       {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kGrouped.sliding, kGrouped.groups)}; }, convolution(kGrouped), {{{2, 4, 4, 3}, {6, 2, 3, 3}}, {{2, 2, 4, 3}, {2, 1, 3, 3}}, {{2, 18, 7, 6}, {20, 9, 3, 3}}, {{19, 18, 7, 6}, {20, 9, 3, 3}}}},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kDepthwise.sliding, kDepthwise.groups)}; }, convolution(kDepthwise), {{{2, 3, 7, 7}, {3, 1, 3, 3}}, {{1, 3, 4, 3}, {6, 1, 2, 3}}, {{30, 3, 9, 20}, {3, 1, 3, 3}}, {{1, 3, 70, 90}, {6, 1, 5, 4}}, {{1, 3, 3, 4200}, {3, 1, 3, 3}}, {{0, 3, 4, 4}, {3, 1, 3, 3}}, {{1, 3, 20, 300}, {3, 1, 17, 16}}}},
+      {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kDepthwiseUneven.sliding, kDepthwiseUneven.groups)}; }, convolution(kDepthwiseUneven), {{{2, 2, 9, 8}, {2, 1, 3, 3}}, {{1, 2, 10, 11}, {4, 1, 2, 3}}, {{1, 2, 100, 91}, {4, 1, 3, 2}}, {{1, 2, 300, 9}, {2, 1, 100, 2}}}},
       {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kGrouped.attrs()); }, image_gradient(kGrouped), {{{2, 6, 4, 3}, {6, 2, 3, 3}, {2, 4, 4, 3}}, {{2, 20, 7, 6}, {20, 9, 3, 3}, {2, 18, 7, 6}}}, {}, 0b011},
       {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kGrouped.attrs()); }, filter_gradient(kGrouped), {{{2, 6, 4, 3}, {2, 4, 4, 3}, {6, 2, 3, 3}}, {{2, 20, 7, 6}, {2, 18, 7, 6}, {20, 9, 3, 3}}}, {}, 0b011},
       {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kPairs.size, kPairs.sliding)}; }, picked(kPairs, 0, 0), {{{2, 3, 4, 5}}, {{0, 2, 2, 2}}, {{20, 7, 16, 17}}, {{3, 2, 44, 18}}, {{1, 1, 2, 600}}}},

@@ -97,16 +97,24 @@ bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t posit
   return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && positions >= 4 * kWide;
 }
 
+/// Whether each source channel is made into few target channels, which depend on it alone.
+bool is_by_planes(const Convolution& conv) {
+  return !is_empty(conv) && conv.in == 1 && conv.out < kWide && conv.taps() <= kMostTaps;
+}
+
 struct State2D {
   Slide slide;
   std::int64_t groups = 1;
   std::optional<DirectConv> direct;
+  std::optional<PlaneConv> planes;
 };
 
 std::unique_ptr<KernelState> state_of(const KernelSetup& setup, const ConvOperands& of,
-                                      std::optional<DirectConv> direct, void (*find_rows)(DirectConv&)) {
+                                      std::optional<DirectConv> direct, void (*find_rows)(DirectConv&),
+                                      std::optional<PlaneConv> planes = {}) {
   if (direct) find_rows(*direct);
-  return keep(State2D{slide_here(setup, of), setup.attrs.get<std::int64_t>("groups"), std::move(direct)});
+  return keep(
+      State2D{slide_here(setup, of), setup.attrs.get<std::int64_t>("groups"), std::move(direct), std::move(planes)});
 }
 
 using ByColumns = void (*)(KernelRun&, const Convolution&);
@@ -120,7 +128,12 @@ void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Di
     set_to_zero(run.outputs[0]);
     return finish_all(run);
   }
-  state.direct ? directly(run, *state.direct) : by_columns(run, conv);
+  if (state.direct)
+    directly(run, *state.direct);
+  else if (state.planes)
+    convolve_planes(run, *state.planes);
+  else
+    by_columns(run, conv);
 }
 
 // ---- The convolution ----
@@ -139,18 +152,24 @@ std::optional<DirectConv> direct_forward(const KernelSetup& setup) {
   return direct_conv(setup, setup.inputs.size() == 3);
 }
 
+std::optional<PlaneConv> planes_forward(const KernelSetup& setup) {
+  const Convolution conv = conv_of(setup, of_conv(setup));
+  return is_by_planes(conv) ? plane_convolution(conv) : std::nullopt;
+}
+
 void conv2d(KernelRun& run) {
   run.outputs[0].sizes[0] = run.inputs[0].sizes[0];
   run_conv(run, run.inputs[0], run.inputs[1], run.outputs[0], convolve_directly, convolve_by_columns);
 }
 
 std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
-  return state_of(setup, of_conv(setup), direct_forward(setup), find_rows_of_positions);
+  return state_of(setup, of_conv(setup), direct_forward(setup), find_rows_of_positions, planes_forward(setup));
 }
 
 std::int64_t conv_scratch(const KernelSetup& setup) {
   const auto direct = direct_forward(setup);
   if (direct) return direct_scratch(*direct, setup.outputs[0].dtype);
+  if (planes_forward(setup)) return 0;
   const Convolution conv = conv_of(setup, of_conv(setup));
   return columns_scratch(conv, element_bytes(setup), conv.plain() && !begins_apart(setup, of_conv(setup)));
 }

@@ -1,13 +1,14 @@
-// The convolution of images, in one of two ways. Directly, for at least kWide channels: elements of the source are read
-// in place and multiplied by a packed panel of channels of the filter, with the sums in registers; taps outside of the
-// image are skipped. By columns (im2col): the elements under a tile of positions are copied into a matrix, which is
-// multiplied by the filter.
+// The convolution of images, in one of three ways. Directly, for at least kWide channels: elements of the source are
+// read in place and multiplied by a packed panel of channels of the filter, with the sums in registers; taps outside of
+// the image are skipped. Plane by plane, for fewer channels made of one (depthwise): vectors lie along positions. By
+// columns (im2col): the elements under a tile of positions are copied into a matrix, which is multiplied by the filter.
 //
 // How the work is divided depends on the sizes alone, never on the number of threads, and so the results are the same
 // to the bit.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/cpu/conv/images.hpp"
@@ -148,5 +149,20 @@ void filter_gradient_directly(KernelRun& run, const DirectConv& conv);
 /// `apart`: of an image's gradient on tasks whose parts begin at different positions, and so at different remainders.
 [[nodiscard]] std::int64_t direct_scratch(const DirectConv& conv, DType dtype, bool apart = false);
 [[nodiscard]] std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype);
+
+// ---- Plane by plane (conv_planes.cpp) ----
+
+/// A convolution whose groups have one source channel.
+struct PlaneConv {
+  Convolution conv;
+  Plane block = {};                   ///< output positions that are computed together
+  Plane remainders = {};              ///< of taps modulo the strides, which the stage has one after another
+  Plane part = {};                    ///< the rows and columns in the stage that have one remainder
+  std::vector<std::int64_t> offsets;  ///< where each tap is in the stage
+};
+
+/// Nullopt if so much lies under a few positions that staging them is of no use.
+[[nodiscard]] std::optional<PlaneConv> plane_convolution(const Convolution& conv);
+void convolve_planes(KernelRun& run, const PlaneConv& planes);
 
 }  // namespace ferry::cpu
