@@ -71,7 +71,8 @@ class Work {
     if (blocks == 1) {
       const std::int64_t together = std::max<std::int64_t>(1, kTogether / (conv_.out * output.area()));
       return for_chunks(run_.parallel, planes, together, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t plane = begin; plane < end; ++plane) add(plane, 0, 0, output);
+        Stage stage;
+        for (std::int64_t plane = begin; plane < end; ++plane) add(plane, 0, 0, output, stage);
         const std::int64_t size = conv_.out * output.area();
         finish_rows(run_, begin * size, size, end - begin, size);
       });
@@ -80,7 +81,8 @@ class Work {
       const std::int64_t plane = item / blocks, number = item % blocks;
       const std::int64_t row = number / along * block.rows, column = number % along * block.columns;
       const Plane here{std::min(block.rows, output.rows - row), std::min(block.columns, output.columns - column)};
-      add(plane, row, column, here);
+      Stage stage;
+      add(plane, row, column, here, stage);
       for (std::int64_t o = 0; o < conv_.out; ++o)
         finish_rows(run_, target(plane, o) + row * output.columns + column, here.columns, here.rows, output.columns);
     });
@@ -91,37 +93,39 @@ class Work {
     return (plane * conv_.out + o) * conv_.output.area();
   }
 
-  /// Computes a block of all targets of one source channel.
-  void add(std::int64_t plane, std::int64_t row, std::int64_t column, const Plane& block) const {
-    alignas(64) T stage[kStaged + kMostLanes], sums[kStaged + kMostLanes];
-    fill(run_.inputs[0].as<const T>() + plane * conv_.image.area(), row, column, stage);
+  /// Zeros, into which the elements of the image are copied.
+  struct alignas(64) Stage {
+    T elements[kStaged + kMostLanes] = {};
+  };
+
+  /// Computes a block of all targets of one source channel. The stage may be that of the same block of another one.
+  void add(std::int64_t plane, std::int64_t row, std::int64_t column, const Plane& block, Stage& stage) const {
+    alignas(64) T sums[kStaged + kMostLanes];
+    fill(run_.inputs[0].as<const T>() + plane * conv_.image.area(), row, column, stage.elements);
     const T* weights = run_.inputs[1].as<const T>() + plane % conv_.groups * conv_.out * conv_.taps();
     const std::int64_t pitch = planes_.part.columns, positions = (block.rows - 1) * pitch + block.columns;
     for (std::int64_t o = 0; o < conv_.out; ++o, weights += conv_.taps()) {
-      multiply_(conv_.taps(), weights, planes_.offsets.data(), stage, positions, sums);
+      multiply_(conv_.taps(), weights, planes_.offsets.data(), stage.elements, positions, sums);
       T* to = run_.outputs[0].as<T>() + target(plane, o) + row * conv_.output.columns + column;
       for (std::int64_t r = 0; r < block.rows; ++r)
         copy_steps(sums + r * pitch, block.columns, 1, to + r * conv_.output.columns);
     }
   }
 
-  /// Copies the elements under a block, with zeros outside of the image.
+  /// Copies the elements under a block that are in the image.
   void fill(const T* image, std::int64_t row, std::int64_t column, T* stage) const {
     const Plane& part = planes_.part;
     const WindowSteps &rows = conv_.slide.rows, &columns = conv_.slide.columns;
-    T* const end = stage + planes_.remainders.area() * part.area();
-    std::fill_n(end, kMostLanes, T(0));
     for (std::int64_t v = 0; v < planes_.remainders.columns; ++v) {
       const WindowSteps along{.stride = columns.stride, .padding = -(columns.position(column, 0) + v)};
       const Span inside = along.inside(0, conv_.image.columns, part.columns);
       const T* const from = image + along.position(inside.begin, 0);
-      for (std::int64_t u = 0; u < planes_.remainders.rows; ++u)
-        for (std::int64_t r = 0; r < part.rows; ++r, stage += part.columns) {
+      for (std::int64_t u = 0; u < planes_.remainders.rows; ++u, stage += part.area())
+        for (std::int64_t r = 0; r < part.rows; ++r) {
           const std::int64_t at = rows.position(row + r, 0) + u;
-          const Span here = at >= 0 && at < conv_.image.rows ? inside : Span{};
-          std::fill(stage, stage + here.begin, T(0));
-          copy_steps(from + at * conv_.image.columns, here.size(), columns.stride, stage + here.begin);
-          std::fill(stage + here.end, stage + part.columns, T(0));
+          if (at >= 0 && at < conv_.image.rows)
+            copy_steps(from + at * conv_.image.columns, inside.size(), columns.stride,
+                       stage + r * part.columns + inside.begin);
         }
     }
   }
