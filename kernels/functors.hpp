@@ -3,6 +3,7 @@
 // Integers wrap around, as in numpy. Maximum and minimum propagate NaN, and 0 is larger than -0.
 #pragma once
 
+#include <cmath>
 #include <type_traits>
 
 #include "kernels/scalar_math.hpp"
@@ -49,14 +50,35 @@ struct Div {
   }
 };
 // Of 0 and -0, Maximum gives 0 and Minimum -0, whichever comes first, so that the result of a fold does not depend on
-// its order.
+// its order. Beside most numbers these cases need no care: BesideOne gives the same where is_simple_beside() holds, for
+// either order of a and b.
 struct Maximum {
+  struct BesideOne {
+    template <class T>
+    T operator()(T a, T b) const {
+      return a > b || a != a ? a : b;
+    }
+  };
+  template <class T>
+  static bool is_simple_beside(T b) {
+    return b == b && !(b == T(0) && std::signbit(static_cast<double>(b)));
+  }
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
     return a > b || a != a ? a : a == 0 && b == 0 ? static_cast<T>(a + b) : b;
   }
 };
 struct Minimum {
+  struct BesideOne {
+    template <class T>
+    T operator()(T a, T b) const {
+      return a < b || a != a ? a : b;
+    }
+  };
+  template <class T>
+  static bool is_simple_beside(T b) {
+    return b == b && !(b == T(0) && !std::signbit(static_cast<double>(b)));
+  }
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
     return a < b || a != a ? a : a == 0 && b == 0 ? static_cast<T>(-(-a - b)) : b;

@@ -130,4 +130,28 @@ TEST_CASE("of 0 and -0 the larger and the smaller do not depend on their order")
   CHECK(smaller(std::uint8_t{0}, std::uint8_t{0}) == 0);
 }
 
+TEST_CASE_TEMPLATE("maximum and minimum beside one number are those of any two", T, float, double) {
+  const T inf = math::kInf<T>, numbers[] = {-inf, T(-3), T(-0.0), T(0), T(2), inf, std::numeric_limits<T>::quiet_NaN()};
+  const auto bits = [](T x) {
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t> bits;
+    std::memcpy(&bits, &x, sizeof x);
+    return bits;
+  };
+  const auto check = [&](auto join) {
+    using Join = decltype(join);
+    int simple = 0;
+    for (const T b : numbers) {
+      if (!Join::is_simple_beside(b)) continue;
+      ++simple;
+      for (const T a : numbers) {
+        CHECK(bits(typename Join::BesideOne()(a, b)) == bits(join(a, b)));
+        if (!std::isnan(a)) CHECK(bits(typename Join::BesideOne()(a, b)) == bits(join(b, a)));
+      }
+    }
+    CHECK(simple == 5);
+  };
+  check(functors::Maximum());
+  check(functors::Minimum());
+}
+
 }  // namespace ferry

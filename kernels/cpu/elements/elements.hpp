@@ -127,10 +127,28 @@ class Walk {
   std::array<std::int64_t, N> offsets_;
 };
 
+/// The loop of a functor of two numbers that is simpler beside some numbers, where `one` of them is the same for all.
+/// False if it is not such a number.
+template <class F, class T>
+bool loop_beside(const T& one, T* out, std::int64_t n, const T* in) {
+  const T b = one;
+  if (!F::is_simple_beside(b)) return false;
+#pragma omp simd
+  for (std::int64_t k = 0; k < n; ++k) out[k] = typename F::BesideOne()(in[k], b);
+  return true;
+}
+
 /// out[k] = f(in[k * step]...) with steps known at compile time. An input may be the output itself (in place), but must
 /// not overlap it otherwise, so `simd` is valid.
 template <class F, class Out, class... In, int... Step>
-void inner_loop(Out* out, std::int64_t n, std::integer_sequence<int, Step...>, const In*... in) {
+void inner_loop(Out* out, std::int64_t n, std::integer_sequence<int, Step...> steps, const In*... in) {
+  if constexpr (requires { typename F::BesideOne; }) {
+    const std::array both = {in...};
+    if constexpr (std::is_same_v<decltype(steps), std::integer_sequence<int, 1, 0>>)
+      if (loop_beside<F>(*both[1], out, n, both[0])) return;
+    if constexpr (std::is_same_v<decltype(steps), std::integer_sequence<int, 0, 1>>)
+      if (loop_beside<F>(*both[0], out, n, both[1])) return;
+  }
 #pragma omp simd
   for (std::int64_t k = 0; k < n; ++k) out[k] = F()(in[k * Step]...);
 }
