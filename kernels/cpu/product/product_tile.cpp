@@ -1,13 +1,15 @@
 // Built with -ffp-contract=fast: a product and its addition become one instruction where the processor has it.
 #include "kernels/cpu/product/product_tile.hpp"
 
+#include <utility>
+
 #include "base/system/fetch.hpp"
 
 namespace ferry::cpu {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kRows = 8;
+constexpr int kVectorBytes = 64, kRows = 12;
 #elif defined(__AVX2__)
 constexpr int kVectorBytes = 32, kRows = 6;
 #elif defined(__x86_64__)
@@ -37,27 +39,28 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductS
   const auto at = [](auto* p, int vector) { return reinterpret_cast<const V*>(p + vector * kLanes); };
   V sums[rows][vectors];
   const T* row[rows];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
     row[r] = x + places[r];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) sums[r][v] = add ? *at(c + c_places[r], v) : V{};
   }
-  const T* ahead[kMostTileRows];  // what is prefetched, of each row in turn
-  for (int r = 0; r < kMostTileRows; ++r) ahead[r] = row[r % rows] + kAhead / sizeof(T);
+  constexpr int kFetched = 16;  // in turn, what is ahead of each row
+  const T* ahead[kFetched];
+  for (int r = 0; r < kFetched; ++r) ahead[r] = row[r % rows] + kAhead / sizeof(T);
   for (std::int64_t i = 0; i < k; ++i) {
     const std::int64_t offset = steps[i].offset;
     const T* const line = panel + steps[i].row * (vectors * kLanes);
-    fetch_to_read(ahead[i % kMostTileRows] + offset);
+    fetch_to_read(ahead[i % kFetched] + offset);
     V columns[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) columns[v] = *at(line, v);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) sums[r][v] += row[r][offset] * columns[v];
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(c + c_places[r] + v * kLanes) = sums[r][v];
@@ -91,19 +94,16 @@ void overlapping(std::int64_t taps, const T* weights, const std::int64_t* offset
   sweep.template operator()<1>();
 }
 
+template <class T, int vectors, int... rows>
+constexpr void set_tiles(ProductTiles<T>& all, std::integer_sequence<int, rows...>) {
+  ((all.of[vectors - 1][rows] = tile<T, rows + 1, vectors>), ...);
+}
+
 template <class T>
 constexpr ProductTiles<T> tiles() {
-  ProductTiles<T> all{kLanesOf<T>,
-                      kRows,
-                      {{tile<T, 1, 1>, tile<T, 2, 1>, tile<T, 3, 1>, tile<T, 4, 1>, tile<T, 5, 1>, tile<T, 6, 1>},
-                       {tile<T, 1, 2>, tile<T, 2, 2>, tile<T, 3, 2>, tile<T, 4, 2>, tile<T, 5, 2>, tile<T, 6, 2>}},
-                      overlapping<T>};
-  if constexpr (kRows == 8) {
-    all.of[0][6] = tile<T, 7, 1>;
-    all.of[0][7] = tile<T, 8, 1>;
-    all.of[1][6] = tile<T, 7, 2>;
-    all.of[1][7] = tile<T, 8, 2>;
-  }
+  ProductTiles<T> all{kLanesOf<T>, kRows, {}, overlapping<T>};
+  set_tiles<T, 1>(all, std::make_integer_sequence<int, kRows>());
+  set_tiles<T, 2>(all, std::make_integer_sequence<int, kRows>());
   return all;
 }
 

@@ -6,7 +6,7 @@
 
 namespace ferry::cpu {
 
-inline constexpr int kMostTileRows = 8;
+inline constexpr int kMostTileRows = 12;
 
 /// The offsets of a tile's rows if they are `step` elements apart.
 struct EvenPlaces {
