@@ -21,12 +21,6 @@ Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtyp
 Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
                  source_location at = source_location::current());
 
-/// The dtype in which sums of `count` products of two factors from -255 to 255 (8-bit numbers minus their zero points)
-/// are exact: float32 where that is enough, else float64.
-[[nodiscard]] constexpr DType exact_sums(std::int64_t count) {
-  return count * 255 * 255 <= (std::int64_t{1} << 24) ? DType::float32 : DType::float64;
-}
-
 /// The results of dynamic_quantize(); scale and zero are scalars.
 struct Quantized {
   Value y, scale, zero;

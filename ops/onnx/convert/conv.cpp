@@ -11,6 +11,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/quantize.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/onnx/convert/exact_sums.hpp"
 #include "ops/onnx/converters.hpp"
 
 namespace ferry::onnx {
@@ -191,11 +192,17 @@ Value centred(Context& c, int i, int zero, DType dtype) {
 /// The convolution of inputs x and filter, whose zero points are the inputs `x_zero` and `filter_zero`.
 Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
   const Windows w = over_input(c, c.window_of(filter));
-  std::int64_t products = c.size(filter, 1);
-  for (std::int64_t size : w.size) products *= size;
-  const Value image = centred(c, x, x_zero, exact_sums(products));
-  const Value taps = centred(c, filter, filter_zero, exact_sums(products));
-  return conv(image, taps, w.sliding(), c.integer("group", 1));
+  const std::int64_t channels = c.size(filter, 1), groups = c.integer("group", 1);
+  std::int64_t taps = 1;
+  for (std::int64_t size : w.size) taps *= size;
+  const auto of = [&](std::int64_t begin, std::int64_t end, DType dtype) {
+    const auto some = [&](const Value& v) { return begin == 0 && end == channels ? v : slice(v, 1, begin, end); };
+    return conv(some(centred(c, x, x_zero, dtype)), some(centred(c, filter, filter_zero, dtype)), w.sliding(), groups);
+  };
+  const std::int64_t largest = taps * largest_centred(c, x, x_zero) * largest_centred(c, filter, filter_zero);
+  if (groups == 1) return exact_sum(channels, largest, of);
+  return exact_sum(1, channels * largest,
+                   [&](std::int64_t, std::int64_t, DType dtype) { return of(0, channels, dtype); });
 }
 
 Outs to_conv_integer(Context& c) {

@@ -7,6 +7,7 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/onnx/convert/exact_sums.hpp"
 #include "ops/onnx/converters.hpp"
 
 namespace ferry::onnx {
@@ -74,10 +75,15 @@ Value centred(Context& c, int i, int zero, bool rows, DType dtype) {
 
 /// The product of inputs a and b, whose zero points are the inputs `a_zero` and `b_zero`.
 Value product(Context& c, int a, int a_zero, int b, int b_zero) {
-  const DType dtype = exact_sums(c.size(b, c.rank(b) > 1 ? -2 : 0));
-  const Value left = centred(c, a, a_zero, true, dtype);
-  const Value right = centred(c, b, b_zero, false, dtype);
-  return matmul(left, right);
+  const int row = c.rank(b) > 1 ? -2 : 0;
+  const std::int64_t depth = c.size(b, row);
+  const auto of = [&](std::int64_t begin, std::int64_t end, DType dtype) {
+    const auto some = [&](const Value& x, int axis) {
+      return begin == 0 && end == depth ? x : slice(x, axis, begin, end);
+    };
+    return matmul(some(centred(c, a, a_zero, true, dtype), -1), some(centred(c, b, b_zero, false, dtype), row));
+  };
+  return exact_sum(depth, largest_centred(c, a, a_zero) * largest_centred(c, b, b_zero), of);
 }
 
 Outs to_matmul_integer(Context& c) {
