@@ -2,6 +2,9 @@
 // so that the product in int64 must be the same.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "ops/array/array.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/random.hpp"
@@ -35,6 +38,38 @@ TEST_CASE("few rows times many, transposed") {
   Graph g;
   check_product(whole(g, 20, 260), whole(g, 410, 260), false, true);
   check_product(whole(g, 64, 200), whole(g, 200, 200), false, true);
+}
+
+TEST_CASE("one to four rows times a large matrix") {
+  Graph g;
+  for (const std::int64_t rows : {1, 2, 4}) {
+    check_product(whole(g, rows, 300), whole(g, 300, 128), false, false);
+    check_product(whole(g, rows, 130), whole(g, 130, 1111), false, false);  // the last columns fill no vector
+    check_product(whole(g, rows, 2100), whole(g, 2100, 17), false, false);
+    check_product(whole(g, rows, 2100), whole(g, 17, 2100), false, true);
+    check_product(whole(g, rows, 37), whole(g, 1003, 37), false, true);
+    check_product(whole(g, rows, 40000), whole(g, 1, 40000), false, true);
+  }
+  check_product(whole(g, 300, 1), whole(g, 300, 200), true, false);
+}
+
+TEST_CASE("a row's bits depend neither on other rows nor on the instruction set") {
+  Graph g;
+  const Value x = normal(g, {4, 333}), w = normal(g, {333, 203}), v = normal(g, {203, 333});
+  const Values all{matmul(x, w), matmul(x, v, false, true), matmul(slice(x, 0, 2, 3), w),
+                   matmul(slice(x, 0, 2, 3), v, false, true)};
+  std::vector<Tensor> first;
+  for (const KernelTable& level : cpu_kernel_levels()) {
+    test::EvaluateOptions options;
+    options.kernels = &level;
+    const std::vector<Tensor> got = test::Evaluator(g, options).run(all);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto* rows = got[i].data<float>().data();
+      CHECK(std::equal(rows + 2 * 203, rows + 3 * 203, got[i + 2].data<float>().data()));
+    }
+    if (first.empty()) first = got;
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(got[i].same_bits(first[i]));
+  }
 }
 
 TEST_CASE("sums of few products") {

@@ -7,6 +7,7 @@
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/product/blas.hpp"
+#include "kernels/cpu/product/few_rows.hpp"
 #include "kernels/cpu/product/large_product.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
 #include "kernels/cpu/product/thin_product.hpp"
@@ -104,15 +105,19 @@ std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed tr
   return is_large(sizes) ? large_scratch(sizes, element) : 0;
 }
 
-/// Computes the product by tiles if there is only one, tiles suit it, and there is scratch for it. Returns whether it
-/// did.
+/// Computes the product by tiles, or by rows, if there is only one, they suit it, and there is scratch for it. Returns
+/// whether it did.
 bool multiply_by_tiles(const KernelRun& run, const Products& products, Transposed transposed) {
   const ProductSizes sizes{products.m, products.n, products.k};
+  if (products.count != 1 || !is_float(run.outputs[0].dtype) || !product_tiles().fused) return false;
+  const bool few_rows = has_few_rows(sizes, transposed.a, transposed.b);
   const std::int64_t scratch = tiles_scratch(sizes, run.outputs[0].dtype, transposed);
-  if (products.count != 1 || scratch == 0 || !product_tiles().fused || std::ssize(run.scratch) < scratch) return false;
+  if (!few_rows && (scratch == 0 || std::ssize(run.scratch) < scratch)) return false;
   dispatch_floats(run.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    const auto multiply = is_thin(sizes, transposed.a, transposed.b) ? &multiply_thin<T> : &multiply_large<T>;
+    const auto multiply = few_rows                                     ? &multiply_few_rows<T>
+                          : is_thin(sizes, transposed.a, transposed.b) ? &multiply_thin<T>
+                                                                       : &multiply_large<T>;
     multiply(run, sizes, Matrix<T>{run.inputs[0].as<const T>(), 0, transposed.a},
              Matrix<T>{run.inputs[1].as<const T>(), 0, transposed.b}, run.outputs[0].as<T>());
   });

@@ -1,0 +1,17 @@
+// Products of few rows and a large matrix, which is read once, where it lies.
+#pragma once
+
+#include "kernels/cpu/product/blas.hpp"
+#include "kernels/cpu/product/panels.hpp"
+#include "kernels/kernel.hpp"
+
+namespace ferry::cpu {
+
+/// Whether products of these sizes are computed here faster than by a library, which packs the matrix before.
+[[nodiscard]] bool has_few_rows(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
+
+/// c = a b, all contiguous; c is output 0 of `run`. The bits of a row do not depend on other rows or on threads.
+template <class T>
+void multiply_few_rows(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c);
+
+}  // namespace ferry::cpu
