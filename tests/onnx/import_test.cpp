@@ -124,3 +124,46 @@ TEST_CASE("optional values within a model") {
   CHECK(given("x") == "false");
   CHECK(given("x, x") == "true");
 }
+
+TEST_CASE("a normalisation by known numbers is taken into the filter before it") {
+  const auto floats = [](const std::string& name, const std::string& dims, const std::string& numbers) {
+    return "initializer { name: '" + name + "' data_type: 1 " + dims + " float_data: [" + numbers + "] } ";
+  };
+  const std::string x = value("input", "x", "float32", {"1", "1", "2", "2"}),
+                    filter = floats("w", "dims: 2 dims: 1 dims: 1 dims: 1", "2, -3"),
+                    bias = floats("b", "dims: 2", "1, 10"), scale = floats("s", "dims: 2", "4, 6"),
+                    numbers = bias + floats("o", "dims: 2", "0.5, 7") + floats("m", "dims: 2", "3, -1") +
+                              floats("v", "dims: 2", "4, 9");
+  const auto conv = [](const std::string& inputs) { return node("c", "Conv", inputs); };
+  const std::string norm = node("y", "BatchNormalization", "c, s, o, m, v", attribute("epsilon", "f: 0", "FLOAT"));
+  const Tensor image = counting({1, 1, 2, 2});
+  const auto ops_of = [&](const std::string& graph) {
+    std::string ops;
+    const auto imported = import(model_of(x + kY + graph));
+    for (OpId id = 0; id < imported->size(); ++id) ops += std::string(imported->op(id).def().name) + " ";
+    return ops;
+  };
+  const auto result_of = [&](const std::string& graph) {
+    return run_model(model_of(x + kY + graph), {{"x", image}})[0].str();
+  };
+
+  const std::string with_bias = filter + numbers + scale + conv("x, w, b") + norm;
+  CHECK(ops_of(with_bias).find("Sub") == std::string::npos);
+  CHECK(ops_of(with_bias).find("Mul") == std::string::npos);
+  CHECK(result_of(with_bias) == "[[[[-3.5 0.5] [4.5 8.5]] [[29 23] [17 11]]]]");
+  const std::string without = filter + numbers + scale + conv("x, w") + norm;
+  CHECK(ops_of(without).find("Sub") == std::string::npos);
+  CHECK(result_of(without) == "[[[[-5.5 -1.5] [2.5 6.5]] [[9 3] [-3 -9]]]]");
+
+  // Not where the filter or the scale may be another one, or somebody else reads the convolution.
+  const std::string fed = value("input", "s", "float32", {"2"});
+  CHECK(ops_of(fed + filter + numbers + conv("x, w, b") + norm).find("Sub") != std::string::npos);
+  CHECK(ops_of(fed + filter + numbers + scale + conv("x, w, b") + norm).find("Mul") != std::string::npos);
+  const std::string twice = with_bias + value("output", "c", "float32", {});
+  CHECK(ops_of(twice).find("Sub") != std::string::npos);
+  CHECK(result_of(twice) == result_of(with_bias));
+  const std::string training =
+      filter + numbers + scale + conv("x, w, b") +
+      node("y", "BatchNormalization", "c, s, o, m, v", attribute("training_mode", "i: 1", "INT"));
+  CHECK(ops_of(training).find("Rsqrt") != std::string::npos);
+}

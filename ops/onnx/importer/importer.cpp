@@ -10,6 +10,7 @@
 #include "ops/onnx/importer/given.hpp"
 #include "ops/onnx/importer/names.hpp"
 #include "ops/onnx/importer/node_context.hpp"
+#include "ops/onnx/importer/scale_filters.hpp"
 #include "ops/onnx/support.hpp"
 
 namespace ferry::onnx {
@@ -204,10 +205,12 @@ void Importer::add_output(const ValueDef& output, const Frame& frame) {
 
 std::unique_ptr<Graph> Importer::import() {
   Frame frame(model_.opsets);
-  for (const auto& [name, tensor] : model_.graph.initializers) frame.set(name, Out(tensor));
+  const auto own = model_.opsets.find("");
+  const GraphDef scaled = scale_filters(model_.graph, own == model_.opsets.end() ? 0 : own->second);
+  for (const auto& [name, tensor] : scaled.initializers) frame.set(name, Out(tensor));
   const Scope line = graph_->line(SourceLine(model_.source, 0));
   for (const ValueDef* input : fed_inputs(model_, options_)) add_input(*input, frame);
-  convert(model_.graph.nodes, frame);
+  convert(scaled.nodes, frame);
   for (const ValueDef& output : model_.graph.outputs) add_output(output, frame);
   return std::move(graph_);
 }
