@@ -108,7 +108,7 @@ class Work {
       multiply_(conv_.taps(), weights, planes_.offsets.data(), stage.elements, positions, sums);
       T* to = run_.outputs[0].as<T>() + target(plane, o) + row * conv_.output.columns + column;
       for (std::int64_t r = 0; r < block.rows; ++r)
-        copy_steps(sums + r * pitch, block.columns, 1, to + r * conv_.output.columns);
+        copy_row(sums + r * pitch, block.columns, to + r * conv_.output.columns);
     }
   }
 

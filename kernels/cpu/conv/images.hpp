@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 
+#include "kernels/cpu/array/transpose.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
@@ -68,15 +70,48 @@ struct Slide {
   return slide;
 }
 
+/// Copies `n` elements. Rows of images are short, so the last ones are copied as a block, too, which may have some that
+/// were copied before.
+template <class T>
+void copy_row(const T* from, std::int64_t n, T* to) {
+  constexpr std::int64_t kSize = BlockOf<T>::kSize;
+  const auto in_blocks = [&]<std::int64_t size>() {
+    for (std::int64_t i = 0; i < n; i += size) {
+      const std::int64_t at = std::min(i, n - size);
+      __builtin_memcpy(to + at, from + at, size * sizeof(T));
+    }
+  };
+  if (n >= kSize)
+    in_blocks.template operator()<kSize>();
+  else if (n >= kSize / 2)
+    in_blocks.template operator()<kSize / 2>();
+  else
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+}
+
+/// Copies every second element: `n` of them.
+template <class T>
+void copy_seconds(const T* from, std::int64_t n, T* to) {
+  constexpr std::int64_t kSize = BlockOf<T>::kSize;
+  std::int64_t i = 0;
+  for (; i + kSize < n; i += kSize) {  // not the last ones: there is no element behind them
+    typename BlockOf<T>::Row rows[2];
+    __builtin_memcpy(rows, from + 2 * i, sizeof rows);
+    const auto seconds = [&]<std::size_t... k>(std::index_sequence<k...>) {
+      return __builtin_shufflevector(rows[0], rows[1], 2 * static_cast<int>(k)...);
+    }
+    (std::make_index_sequence<kSize>());
+    __builtin_memcpy(to + i, &seconds, sizeof seconds);
+  }
+  for (; i < n; ++i) to[i] = from[2 * i];
+}
+
 /// Copies `n` elements that are `step` apart.
 template <class T>
 void copy_steps(const T* from, std::int64_t n, std::int64_t step, T* to) {
-  if (step == 1)
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
-  else if (step == 2)
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
-  else
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[step * i];
+  if (step == 1) return copy_row(from, n, to);
+  if (step == 2) return copy_seconds(from, n, to);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = from[step * i];
 }
 
 }  // namespace ferry::cpu

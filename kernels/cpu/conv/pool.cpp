@@ -109,6 +109,22 @@ class Pooling {
     }
   }
 
+  /// Calls body(row of the stage, elements under a tap in it) for each row and tap of a row of windows.
+  template <class T, class Body>
+  void for_taps_in_rows(const Windows& windows, const T* stage, const Body& body) const {
+    for (std::int64_t r = 0; r < rows_under(windows.rows); ++r, stage += part_)
+      for (std::int64_t v = 0, rest = 0, at = 0; v < pool_.window.columns; ++v) {
+        body(r, v, stage + rest * stage_step() + at);
+        if (++rest == stride()) rest = 0, ++at;
+      }
+  }
+  /// Calls body(row of windows, row of the stage) for each of the rows that are under it.
+  template <class Body>
+  void for_rows_under(const Windows& windows, const Body& body) const {
+    for (std::int64_t r = 0; r < windows.rows; ++r)
+      for (std::int64_t u = 0; u < pool_.window.rows; ++u) body(r, u, r * slide_.rows.stride + u);
+  }
+
   /// Calls body(row of windows, place in the image of the tap of its first window, elements under the tap in the stage)
   /// for each row and tap.
   template <class T, class Body>
@@ -240,7 +256,7 @@ struct Largest {
     std::fill_n(value, count, -math::kInf<T>);
     if constexpr (placed) std::fill_n(place, count, Place(-1));
     if (pooling.staged())
-      find_staged(pooling, image, windows);
+      placed ? find_places(pooling, image, windows) : find_by_rows(pooling, image, windows);
     else
       find(pooling, image, windows);
     if constexpr (placed) place_lowest(pooling, windows, count);
@@ -257,7 +273,31 @@ struct Largest {
     });
   }
 
-  void find_staged(const Pooling& pooling, const T* image, const Windows& windows) {
+  /// The largest of each row of the windows, and then of these: the first one still comes first.
+  void find_by_rows(const Pooling& pooling, const T* image, const Windows& windows) {
+    T stage[kStaged], rows[kStaged];
+    pooling.fill_stage(image, windows, stage);
+    const std::int64_t pitch = pooling.pitch();
+    pooling.for_taps_in_rows(windows, stage, [&](std::int64_t row, std::int64_t v, const T* taps) {
+      T* const to = rows + row * pitch;
+      v == 0 ? copy_row(taps, pitch, to) : join_rows(to, taps, pitch);
+    });
+    pooling.for_rows_under(windows, [&](std::int64_t row, std::int64_t u, std::int64_t under) {
+      T* const to = value + row * pitch;
+      u == 0 ? copy_row(rows + under * pitch, pitch, to) : join_rows(to, rows + under * pitch, pitch);
+    });
+  }
+
+  static void join_rows(T* to, const T* other, std::int64_t pitch) {
+    for (std::int64_t c = 0; c < pitch; c += kVector)
+#pragma omp simd
+      for (std::int64_t k = c; k < c + kVector; ++k) {
+        const T x = other[k], y = to[k];
+        to[k] = (x > y) | ((x != x) & (y == y)) ? x : y;
+      }
+  }
+
+  void find_places(const Pooling& pooling, const T* image, const Windows& windows) {
     T stage[kStaged];
     pooling.fill_stage(image, windows, stage);
     const auto stride = static_cast<Place>(pooling.stride());
