@@ -1,0 +1,289 @@
+#include "runner/pictures/plan_drawing.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "placement/plan/plan_text.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
+/// The first tasks, this many, are always drawn where not all are.
+constexpr int kFewTasks = 4;
+
+constexpr std::string_view kOfGradients = "grad/";
+
+bool is_wait(Opcode what) {
+  return what == Opcode::send_wait || what == Opcode::receive_wait || what == Opcode::collective_wait;
+}
+
+/// "encoder/layer1" of "encoder/layer1/add_3" for a depth of 2 or more.
+std::string scope_of(std::string_view name, std::size_t depth) {
+  if (name.starts_with(kOfGradients)) name.remove_prefix(kOfGradients.size());
+  std::size_t end = 0;
+  for (; depth > 0; --depth) {
+    const std::size_t slash = name.find('/', end == 0 ? 0 : end + 1);
+    if (slash == std::string_view::npos) break;
+    end = slash;
+  }
+  return std::string(name.substr(0, end));
+}
+
+}  // namespace
+
+std::string bytes_text(std::uint64_t bytes) {
+  std::string digits = std::to_string(bytes);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits + " B";
+}
+
+std::string_view words_for(Region::Kind kind) {
+  switch (kind) {
+    case Region::Kind::condition:
+      return "before each iteration";
+    case Region::Kind::body:
+      return "in each iteration";
+    default:
+      return "when this branch is taken";
+  }
+}
+
+PlanDrawing::PlanDrawing(const Plan& plan, DrawnTasks which) : plan_(plan) {
+  const int few = which == DrawnTasks::roles ? 0 : kFewTasks;
+  const bool all = which == DrawnTasks::all || plan.topology.size() <= few;
+  std::set<std::uint32_t> roles;
+  for (int task = 0; task < plan_.topology.size(); ++task) {
+    if (!roles.insert(plan_.class_of[static_cast<std::size_t>(task)]).second && !all && task >= few) continue;
+    if (which == DrawnTasks::roles && tasks_.size() == kMostRoles) break;
+    tasks_.push_back(task);
+    draw(task);
+  }
+  // Tasks that send or receive have classes of their own, so that both ends are drawn, but for what is left out.
+  for (const auto& [channel, from] : sent_)
+    if (const auto to = received_.find(channel); to != received_.end())
+      arrows_.push_back({.from = from, .to = to->second, .message = true, .bytes = plan_.channels[channel].bytes});
+}
+
+// ---- Boxes and arrows ----
+
+void PlanDrawing::draw(int task) {
+  const PlanClass& role = plan_.class_for(task);
+  makers_.assign(role.buffers.size(), kNothing);
+  parts_.clear();
+  kept_.clear();
+  for (const PlanVariable& variable : role.variables) {
+    const Buffer& buffer = role.buffers[variable.buffer];
+    makers_[variable.buffer] = kept_[variable.buffer] =
+        add("v" + std::to_string(variable.buffer), task, 1,
+            {std::string(plan_.string(variable.name)), sizes_text(buffer)}, DrawnBox::Kind::variable);
+    boxes_.back().what = "variable";
+    boxes_.back().bytes = buffer.bytes;
+  }
+  for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
+    if (role.regions[region].kind == Region::Kind::tile) continue;  // its `tiles` instruction is drawn as one box
+    const Range range = role.regions[region].instructions;
+    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
+      draw(task, role, region, i, role.instructions[i]);
+  }
+}
+
+void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number,
+                       const Instruction& what) {
+  if (is_wait(what.what) || is_number(role, what)) return;
+  if (what.what == Opcode::send && !parts_.contains(role.operands[what.inputs.begin])) {
+    const Index from = maker(role, role.operands[what.inputs.begin]);
+    if (from != kNothing) {
+      sent_[what.target] = from;
+      return;
+    }
+  }
+  const Index box =
+      what.what == Opcode::collective ? collective(task, what.target) : instruction(role, task, region, number, what);
+  if (what.what == Opcode::send) sent_[what.target] = box;
+  if (what.what == Opcode::receive) received_[what.target] = box;
+  for (std::uint32_t i = 0; i < what.inputs.count; ++i) arrows_from(role, role.operands[what.inputs.begin + i], box);
+  for (std::uint32_t i = 0; i < what.outputs.count; ++i) {
+    const std::uint32_t buffer = role.operands[what.outputs.begin + i];
+    if (what.what == Opcode::loop) carried(role, buffer, box);
+    made(role, buffer, box);
+  }
+}
+
+/// Whether it is a scalar constant: a number in a formula, which is drawn only if it is sent.
+bool PlanDrawing::is_number(const PlanClass& role, const Instruction& what) const {
+  return what.what == Opcode::kernel && plan_.string(what.op) == "Constant" &&
+         role.buffers[role.operands[what.outputs.begin]].sizes.empty();
+}
+
+PlanDrawing::Index PlanDrawing::add(const std::string& id, int task, std::uint32_t region,
+                                    std::vector<std::string> lines, DrawnBox::Kind kind) {
+  const std::string whole = task < 0 ? id : "t" + std::to_string(task) + "_" + id;
+  DrawnBox& box = boxes_.emplace_back();
+  box.kind = kind;
+  box.id = whole;
+  box.lines = std::move(lines);
+  box.task = task;
+  box.region = region;
+  return boxes_.size() - 1;
+}
+
+PlanDrawing::Index PlanDrawing::instruction(const PlanClass& role, int task, std::uint32_t region, std::uint32_t number,
+                                            const Instruction& what) {
+  const bool kernel = what.what == Opcode::kernel || what.what == Opcode::tiles;
+  std::vector<std::string> lines{title(what)};
+  if (what.what == Opcode::tiles) lines = titles(role, role.regions[what.target].instructions);
+  const Index box =
+      add(std::to_string(number), task, region, lines, kernel ? DrawnBox::Kind::kernel : DrawnBox::Kind::port);
+  boxes_[box].source = what.line;
+  boxes_[box].name = plan_.string(what.name);
+  if (what.what != Opcode::loop && what.what != Opcode::branch)
+    boxes_[box].what = what.what == Opcode::kernel ? plan_.string(what.op) : name_of(what.what);
+  return box;
+}
+
+/// The box of a collective, of which each group of tasks has one.
+PlanDrawing::Index PlanDrawing::collective(int task, std::uint32_t number) {
+  const Collective& collective = plan_.collectives[number];
+  const Grouping& grouping = plan_.groupings[collective.grouping];
+  const Index group = static_cast<Index>(membership(grouping, task).group - grouping.data());
+  const auto [at, fresh] = collectives_.try_emplace({number, group});
+  if (!fresh) return at->second;
+  const Schedule& schedule = plan_.schedules[collective.schedule];
+  const auto elements = std::accumulate(collective.parts.begin(), collective.parts.end(), std::int64_t{0});
+  const auto bytes = static_cast<std::uint64_t>(elements) * size_of(collective.dtype);
+  const Index box =
+      add("c" + std::to_string(number) + "_" + std::to_string(group), -1, 1,
+          {std::string(name_of(schedule.kind)) + ", " + bytes_text(bytes), std::string(plan_.string(collective.name))},
+          DrawnBox::Kind::collective);
+  boxes_[box].collective = schedule.kind;
+  boxes_[box].what = name_of(schedule.kind);
+  boxes_[box].name = std::to_string(collective.grouping) + "." + std::to_string(group) + "/" +
+                     std::string(plan_.string(collective.name));
+  boxes_[box].source = collective.line;
+  boxes_[box].bytes = bytes;
+  return at->second = box;
+}
+
+PlanDrawing::Index PlanDrawing::maker(const PlanClass& role, std::uint32_t buffer) const {
+  if (makers_[buffer] != kNothing) return makers_[buffer];
+  const std::uint32_t storage = storage_of(role, buffer);
+  if (const auto parts = parts_.find(storage); parts != parts_.end())
+    if (const auto part = parts->second.find(role.buffers[buffer].offset); part != parts->second.end())
+      return part->second;
+  return makers_[storage];
+}
+
+/// Adds arrows from all boxes that made the buffer: several if it was made in parts.
+void PlanDrawing::arrows_from(const PlanClass& role, std::uint32_t buffer, Index box) {
+  if (const auto parts = parts_.find(buffer); parts != parts_.end()) {
+    for (const auto& part : parts->second) arrows_.push_back({part.second, box});
+  } else if (const Index from = maker(role, buffer); from != kNothing) {
+    arrows_.push_back({from, box});
+  }
+}
+
+void PlanDrawing::made(const PlanClass& role, std::uint32_t buffer, Index box) {
+  const std::uint32_t storage = storage_of(role, buffer);
+  makers_[buffer] = box;
+  if (role.buffers[buffer].bytes < role.buffers[storage].bytes) {
+    parts_[storage][role.buffers[buffer].offset] = box;
+    return;
+  }
+  parts_.erase(storage);
+  makers_[storage] = box;
+  if (const auto kept = kept_.find(storage); kept != kept_.end() && kept->second != box)
+    arrows_.push_back({.from = box, .to = kept->second, .kept = true});
+}
+
+/// For a buffer that a loop carries: adds the arrow from the box that made it, and notes that writes in the body go
+/// back to the loop.
+void PlanDrawing::carried(const PlanClass& role, std::uint32_t buffer, Index loop) {
+  if (const Index from = maker(role, buffer); from != kNothing) arrows_.push_back({from, loop});
+  kept_[storage_of(role, buffer)] = loop;
+}
+
+std::vector<std::string> PlanDrawing::titles(const PlanClass& role, Range instructions) const {
+  std::vector<std::string> all;
+  for (std::uint32_t i = 0; i < instructions.count; ++i)
+    all.push_back(title(role.instructions[instructions.begin + i]));
+  return all;
+}
+
+std::string PlanDrawing::title(const Instruction& what) const {
+  switch (what.what) {
+    case Opcode::kernel:
+      return std::string(plan_.string(what.op)) + " " + std::string(plan_.string(what.name));
+    case Opcode::feed:
+      return "feed " + std::string(plan_.string(plan_.feeds[what.target].name));
+    case Opcode::fetch:
+      return "fetch " + std::string(plan_.string(plan_.fetches[what.target].name));
+    case Opcode::receive:
+    case Opcode::send:
+      return std::string(name_of(what.what)) + " " + std::string(plan_.string(plan_.channels[what.target].name));
+    default:
+      return std::string(name_of(what.what)) + " " + std::string(plan_.string(what.name));
+  }
+}
+
+/// "[10,36] of [20,36]".
+std::string PlanDrawing::sizes_text(const Buffer& buffer) const {
+  std::string own = Shape(std::span<const std::int64_t>(buffer.sizes.begin(), buffer.sizes.end())).str();
+  if (buffer.window == kNone) return own;
+  return own + " of " + Shape(std::span<const std::int64_t>(plan_.windows[buffer.window].sizes)).str();
+}
+
+// ---- Folds ----
+
+/// Things with the same key are folded into one box: those of one task, region, source line and scope of names. Only
+/// the outermost `depth` levels of the scope count.
+std::string PlanDrawing::key_of(const DrawnBox& box, std::size_t depth) const {
+  const bool ports = box.kind != DrawnBox::Kind::kernel;
+  const bool backward = box.name.starts_with(kOfGradients);
+  return std::to_string(box.task) + " " + std::to_string(box.region) + " " + std::to_string(box.source) +
+         (backward ? " backward " : " ") + (ports ? box.what + " " : "") + scope_of(box.name, box.task < 0 ? 1 : depth);
+}
+
+std::vector<DrawnFold> PlanDrawing::folds(std::size_t most) const {
+  std::map<std::string, std::vector<Index>> by_key;
+  for (std::size_t depth = 4; depth > 0 && (by_key.empty() || by_key.size() > most); --depth) {
+    by_key.clear();
+    for (Index i = 0; i < boxes_.size(); ++i)
+      by_key[boxes_[i].what.empty() ? boxes_[i].id : key_of(boxes_[i], depth - 1)].push_back(i);
+  }
+  std::vector<DrawnFold> folds;
+  for (const auto& [key, members] : by_key) folds.push_back({folded_lines(members), members});
+  return folds;
+}
+
+/// "MatMul", "Add x 3", "and 8 more", "charlm.cpp:48, backward".
+std::vector<std::string> PlanDrawing::folded_lines(const std::vector<Index>& members) const {
+  constexpr std::size_t kNamed = 3;
+  const DrawnBox& first = boxes_[members[0]];
+  if (members.size() == 1) return first.lines;
+  std::uint64_t bytes = 0;
+  std::map<std::string, std::size_t> counts;
+  for (const Index i : members) {
+    ++counts[boxes_[i].what];
+    bytes += boxes_[i].bytes;
+  }
+  std::vector<std::pair<std::string, std::size_t>> most(counts.begin(), counts.end());
+  std::stable_sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> lines;
+  std::size_t left = members.size();
+  for (std::size_t k = 0; k < std::min(most.size(), kNamed); ++k) {
+    left -= most[k].second;
+    lines.push_back(most[k].first + (most[k].second > 1 ? " x " + std::to_string(most[k].second) : ""));
+  }
+  if (left > 0) lines.push_back("and " + std::to_string(left) + " more");
+  if (bytes > 0) lines.push_back(bytes_text(bytes));
+  const SourceLine source = plan_.line(first.source);
+  if (first.source != kNone && source.known())
+    lines.push_back(source.str().substr(source.str().find_last_of('/') + 1) +
+                    (first.name.starts_with(kOfGradients) ? ", backward" : ""));
+  return lines;
+}
+
+}  // namespace ferry
