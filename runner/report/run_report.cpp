@@ -7,6 +7,7 @@
 
 #include "runner/files/stats_json.hpp"
 #include "runner/report/critical_path.hpp"
+#include "runner/report/placed_plan.hpp"
 #include "runner/report/planned_times.hpp"
 #include "runner/report/time_use.hpp"
 
@@ -159,6 +160,20 @@ Json lines_json(const TracedRun& run, const std::vector<std::map<std::string, do
   return json;
 }
 
+/// How much memory a step had in use when, of one task of each role.
+Json step_memory_json(const std::string& entry, const StepMemory& memory, const MemoryCurve& curve) {
+  Json largest = Json::array();
+  for (const StepMemory::Value* value : curve.largest) largest.push_back({value->text, value->line, value->bytes});
+  return {{"entry", entry},
+          {"tasks", memory.tasks},
+          {"arena", memory.arena},
+          {"planned", memory.planned},
+          {"duration", curve.duration},
+          {"times", curve.times},
+          {"bytes", curve.bytes},
+          {"largest", largest}};
+}
+
 }  // namespace
 
 void Curves::add(std::int64_t step, std::string_view entry, const Metrics& metrics) {
@@ -193,7 +208,9 @@ void RunReport::add_plan(std::string_view entry, const Plan& plan, const OpSet& 
       arenas.push_back({std::string(name_of(device.kind)) + ":" + std::to_string(device.index), device.step_bytes,
                         device.state_bytes});
   }
-  entry_of_.emplace(std::to_string(fingerprint(plan)), entry);
+  const std::string name = std::to_string(fingerprint(plan));
+  entry_of_.emplace(name, entry);
+  plans_[std::string(entry)] = {name, placed_plan_json(plan), step_memories(plan)};
 }
 
 std::string RunReport::json() const {
@@ -214,6 +231,15 @@ std::string RunReport::json() const {
   for (const std::vector<Arena>& arenas : arenas_) {
     Json& list = json["memory"].emplace_back(Json::array());
     for (const Arena& arena : arenas) list.push_back({arena.device, arena.step_bytes, arena.state_bytes});
+  }
+  json["step_memory"] = Json::array();
+  json["plans"] = Json::array();
+  for (const auto& [entry, plan] : plans_) {
+    Json& drawn = json["plans"].emplace_back(Json::parse(plan.drawing));
+    drawn["entry"] = entry;
+    for (const StepMemory& memory : plan.memory)
+      if (const auto curve = memory_curve(memory, run_, plan.fingerprint))
+        json["step_memory"].push_back(step_memory_json(entry, memory, *curve));
   }
   json["lines"] = lines_json(run_, times_);
   json["curves"] = Json::array();

@@ -11,6 +11,7 @@
 #include "graph/op/op_def.hpp"
 #include "placement/plan/plan.hpp"
 #include "runner/files/metrics.hpp"
+#include "runner/report/step_memory.hpp"
 #include "runner/report/traced_run.hpp"
 
 namespace ferry {
@@ -74,8 +75,16 @@ class RunReport {
     std::uint64_t step_bytes = 0, state_bytes = 0;
   };
 
+  /// What is shown of the plan by which an entry ran last.
+  struct EntryPlan {
+    std::string fingerprint;
+    std::string drawing;  ///< placed_plan_json()
+    std::vector<StepMemory> memory;
+  };
+
   std::string command_;
   Curves curves_;
+  std::map<std::string, EntryPlan> plans_;            // by entry
   std::map<std::string, std::string> entry_of_;       // by the plan's fingerprint, as a trace has it
   std::vector<std::vector<Arena>> arenas_;            // by task, of the last plan
   std::vector<std::map<std::string, double>> times_;  // seconds of a run of each instruction, by task

@@ -1,0 +1,251 @@
+#include "runner/report/step_memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/ranges.hpp"
+#include "base/text.hpp"
+#include "placement/plan/plan_text.hpp"
+#include "runner/pictures/plan_drawing.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::uint32_t kStepRegion = 1;
+
+std::string name_in_trace(const Plan& plan, const Instruction& instruction) {
+  const bool kernel = instruction.what == Opcode::kernel || instruction.what == Opcode::tiles;
+  return std::string(kernel ? plan.string(instruction.op) : name_of(instruction.what)) + " " +
+         std::string(plan.string(instruction.name));
+}
+
+/// From when to when the values of a class live. A value belongs to the innermost region that has all that touches it;
+/// there, what a nested region does is done by the loop or branch that it is of.
+class Lives {
+ public:
+  Lives(const Plan& plan, const PlanClass& role) : plan_(plan), role_(role), owners_(role.regions.size()) {
+    visit(kStepRegion);
+    for (const auto& [storage, life] : lives_) values_[life.region].push_back(storage);
+    for (auto& [storage, life] : lives_) life.handed_on = is_handed_on(storage, life);
+  }
+
+  void add_to(StepMemory& memory) const {
+    const Range step = role_.regions[kStepRegion].instructions;
+    for (std::uint32_t i = 0; i < step.count; ++i) {
+      const Instruction& instruction = role_.instructions[step.begin + i];
+      memory.names.push_back(name_in_trace(plan_, instruction));
+      if (const std::uint64_t bytes = most_nested(instruction); bytes > 0)
+        memory.values.push_back({"in " + memory.names.back(), line_text(instruction), bytes, i, i});
+    }
+    std::map<std::uint32_t, std::uint64_t> extents;  // by device
+    for (const auto& [storage, life] : lives_) {
+      const Buffer& buffer = role_.buffers[storage];
+      extents[buffer.device] = std::max(extents[buffer.device], buffer.offset + buffer.bytes);
+      if (life.region != kStepRegion) continue;
+      memory.values.push_back({value_text(buffer), line_text(role_.instructions[step.begin + life.first]), buffer.bytes,
+                               life.first, life.last, life.handed_on});
+    }
+    for (const auto& [device, extent] : extents) memory.planned += extent;
+  }
+
+ private:
+  struct Owner {
+    std::uint32_t region = kNone, at = 0;  ///< where the loop or branch is
+    std::uint32_t depth = 0;
+  };
+  struct Life {
+    std::uint32_t region = kNone, first = 0, last = 0;
+    bool handed_on = false;
+  };
+
+  void visit(std::uint32_t region) {
+    const Range range = role_.regions[region].instructions;
+    for (std::uint32_t at = 0; at < range.count; ++at) {
+      const Instruction& instruction = role_.instructions[range.begin + at];
+      for (const Range operands : {instruction.inputs, instruction.outputs})
+        for (std::uint32_t k = 0; k < operands.count; ++k) touch(role_.operands[operands.begin + k], region, at);
+      if (instruction.scratch != kNone) touch(instruction.scratch, region, at);
+      if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
+      for (const std::uint32_t nested : {instruction.target, instruction.other}) {
+        owners_[nested] = {region, at, owners_[region].depth + 1};
+        visit(nested);
+      }
+    }
+  }
+
+  void touch(std::uint32_t buffer, std::uint32_t region, std::uint32_t at) {
+    const std::uint32_t storage = storage_of(role_, buffer);
+    if (role_.buffers[storage].space != Buffer::Space::step) return;
+    const auto [found, fresh] = lives_.try_emplace(storage, Life{region, at, at});
+    Life& life = found->second;
+    while (life.region != region) {
+      const Owner& own = owners_[life.region];
+      const Owner& others = owners_[region];
+      if (own.depth >= others.depth)
+        life = {own.region, own.at, own.at};
+      else
+        std::tie(region, at) = std::pair(others.region, others.at);
+    }
+    life.first = std::min(life.first, at);
+    life.last = std::max(life.last, at);
+  }
+
+  /// Whether what reads it last makes another value in its place.
+  [[nodiscard]] bool is_handed_on(std::uint32_t storage, const Life& life) const {
+    const Instruction& last = role_.instructions[role_.regions[life.region].instructions.begin + life.last];
+    for (std::uint32_t k = 0; k < last.outputs.count; ++k) {
+      const std::uint32_t output = storage_of(role_, role_.operands[last.outputs.begin + k]);
+      const auto made = lives_.find(output);
+      if (output == storage || made == lives_.end()) continue;
+      if (made->second.region == life.region && made->second.first == life.last &&
+          overlap(role_.buffers[storage], role_.buffers[output]))
+        return true;
+    }
+    return false;
+  }
+
+  static bool overlap(const Buffer& a, const Buffer& b) {
+    return a.device == b.device && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  }
+
+  /// The most bytes that values of the region, and of those nested in it, have at one time.
+  [[nodiscard]] std::uint64_t most_in(std::uint32_t region) const {
+    const Range range = role_.regions[region].instructions;
+    std::vector<std::int64_t> changes(range.count + 1, 0);
+    if (const auto values = values_.find(region); values != values_.end())
+      for (const std::uint32_t storage : values->second) {
+        const Life& life = lives_.at(storage);
+        const auto bytes = static_cast<std::int64_t>(role_.buffers[storage].bytes);
+        changes[life.first] += bytes;
+        changes[life.last + (life.handed_on && life.first < life.last ? 0 : 1)] -= bytes;
+      }
+    std::int64_t now = 0, most = 0;
+    for (std::uint32_t at = 0; at < range.count; ++at) {
+      now += changes[at];
+      most = std::max(most, now + static_cast<std::int64_t>(most_nested(role_.instructions[range.begin + at])));
+    }
+    return static_cast<std::uint64_t>(most);
+  }
+
+  [[nodiscard]] std::uint64_t most_nested(const Instruction& instruction) const {
+    if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return 0;
+    return std::max(most_in(instruction.target), most_in(instruction.other));
+  }
+
+  [[nodiscard]] std::string value_text(const Buffer& buffer) const {
+    const std::string_view name = plan_.string(buffer.name);
+    const Type type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes.vector()))};
+    return (name.empty() ? "scratch" : escaped(name)) + " " + type.str();
+  }
+
+  [[nodiscard]] std::string line_text(const Instruction& instruction) const {
+    const SourceLine line = plan_.line(instruction.line);
+    return line.known() ? line.str() : "";
+  }
+
+  const Plan& plan_;
+  const PlanClass& role_;
+  std::vector<Owner> owners_;                                   ///< of each region
+  std::map<std::uint32_t, Life> lives_;                         ///< by storage
+  std::map<std::uint32_t, std::vector<std::uint32_t>> values_;  ///< storages by region
+};
+
+/// When each of the step's instructions began and ended.
+struct StepTimes {
+  std::vector<std::int64_t> begin, end;
+};
+
+StepTimes times_of(const StepMemory& memory, const TracedRun& run, const TracedStep& step) {
+  constexpr std::int64_t kUnknown = -1;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> places;
+  for (std::size_t i = memory.names.size(); i-- > 0;) places[memory.names[i]].push_back(i);  // the first one last
+  StepTimes times{std::vector<std::int64_t>(memory.names.size(), kUnknown),
+                  std::vector<std::int64_t>(memory.names.size(), kUnknown)};
+  for (const TracedEvent& event : run.events) {
+    if (event.task != step.task || event.begin < step.begin || event.begin >= step.end) continue;
+    const auto found = places.find(run.strings[event.name]);
+    if (found == places.end() || found->second.empty()) continue;
+    const std::size_t at = found->second.back();
+    found->second.pop_back();
+    times.begin[at] = event.begin - step.begin;
+    times.end[at] = event.end - step.begin;
+  }
+  // What has no event took no time after what was before it in the plan.
+  std::int64_t now = 0;
+  for (std::size_t i = 0; i < times.begin.size(); ++i) {
+    if (times.begin[i] == kUnknown) times.begin[i] = times.end[i] = now;
+    now = times.end[i];
+  }
+  return times;
+}
+
+/// Of more points than that the highest one of each stretch.
+void thin(MemoryCurve& curve) {
+  const std::size_t stretch = (curve.times.size() + kMostMemoryPoints - 1) / kMostMemoryPoints;
+  if (stretch < 2) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < curve.times.size(); i += stretch, ++kept) {
+    const std::size_t end = std::min(i + stretch, curve.bytes.size());
+    curve.bytes[kept] = *std::max_element(curve.bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                                          curve.bytes.begin() + static_cast<std::ptrdiff_t>(end));
+    curve.times[kept] = curve.times[i];
+  }
+  curve.times.resize(kept);
+  curve.bytes.resize(kept);
+}
+
+}  // namespace
+
+std::vector<StepMemory> step_memories(const Plan& plan) {
+  std::vector<StepMemory> all;
+  for (std::uint32_t index = 0; index < plan.classes.size() && all.size() < PlanDrawing::kMostRoles; ++index) {
+    const std::vector<int> tasks = tasks_of_class(plan, index);
+    if (tasks.empty()) continue;
+    StepMemory& memory = all.emplace_back();
+    memory.task = tasks[0];
+    memory.tasks = (tasks.size() > 1 ? "tasks " : "task ") + ranges(tasks);
+    for (const PlanDevice& device : plan.classes[index].devices) memory.arena += device.step_bytes;
+    Lives(plan, plan.classes[index]).add_to(memory);
+  }
+  return all;
+}
+
+std::optional<MemoryCurve> memory_curve(const StepMemory& memory, const TracedRun& run,
+                                        const std::string& fingerprint) {
+  const TracedStep* last = nullptr;
+  for (const TracedStep& step : run.steps)
+    if (step.task == memory.task && step.plan == fingerprint && run.strings[step.name] != "setup") last = &step;
+  if (last == nullptr) return std::nullopt;
+  const StepTimes times = times_of(memory, run, *last);
+  const auto begin = [&](const StepMemory::Value& value) { return times.begin[value.first]; };
+  const auto end = [&](const StepMemory::Value& value) {
+    return std::max(begin(value), value.handed_on ? times.begin[value.last] : times.end[value.last]);
+  };
+  std::map<std::int64_t, std::int64_t> changes;  // bytes by time
+  for (const StepMemory::Value& value : memory.values) {
+    changes[begin(value)] += static_cast<std::int64_t>(value.bytes);
+    changes[end(value)] -= static_cast<std::int64_t>(value.bytes);
+  }
+  MemoryCurve curve;
+  curve.duration = last->end - last->begin;
+  std::int64_t now = 0, most = -1, when = 0;
+  for (const auto& [time, change] : changes) {
+    now += change;
+    curve.times.push_back(time);
+    curve.bytes.push_back(static_cast<std::uint64_t>(now));
+    if (now > most) {
+      most = now;
+      when = time;
+    }
+  }
+  for (const StepMemory::Value& value : memory.values)
+    if (begin(value) <= when && when < end(value)) curve.largest.push_back(&value);
+  std::ranges::stable_sort(curve.largest, std::ranges::greater(), &StepMemory::Value::bytes);
+  curve.largest.resize(std::min(curve.largest.size(), kMostLargest));
+  thin(curve);
+  return curve;
+}
+
+}  // namespace ferry

@@ -1,0 +1,49 @@
+// StepMemory: what a step of a plan needs of a task's arenas, instruction by instruction, and its curve over the time
+// of a traced step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "placement/plan/plan.hpp"
+#include "runner/report/traced_run.hpp"
+
+namespace ferry {
+
+/// Of one task, all devices together.
+struct StepMemory {
+  struct Value {
+    std::string text;  ///< "grad/w float32[784,128]"
+    std::string line;  ///< the user's
+    std::uint64_t bytes = 0;
+    std::uint32_t first = 0, last = 0;  ///< indices into `names`: what first and last touches it
+    bool handed_on = false;             ///< what touches it last makes another value in its place
+  };
+  int task = 0;
+  std::string tasks;               ///< of the same role: "tasks 0-3"
+  std::uint64_t arena = 0;         ///< for setup and step
+  std::uint64_t planned = 0;       ///< of it, up to the end of the step's last value
+  std::vector<std::string> names;  ///< of the step's instructions, as a trace has them
+  std::vector<Value> values;
+};
+
+/// One for each class of the plan, of at most PlanDrawing::kMostRoles. What a loop or branch alone needs is one value,
+/// of the most that it needs at a time; tiles and what is kept from step to step are not counted.
+[[nodiscard]] std::vector<StepMemory> step_memories(const Plan& plan);
+
+/// Bytes that are in use from each of the times on, in nanoseconds from the step's begin.
+struct MemoryCurve {
+  std::int64_t duration = 0;
+  std::vector<std::int64_t> times;
+  std::vector<std::uint64_t> bytes;
+  std::vector<const StepMemory::Value*> largest;  ///< when most are in use, at most kMostLargest
+};
+inline constexpr std::size_t kMostLargest = 8, kMostMemoryPoints = 4096;
+
+/// The curve of the last traced step of the task by that plan; none if there is no such step.
+[[nodiscard]] std::optional<MemoryCurve> memory_curve(const StepMemory& memory, const TracedRun& run,
+                                                      const std::string& fingerprint);
+
+}  // namespace ferry
