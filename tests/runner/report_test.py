@@ -63,6 +63,12 @@ def agrees(folder, sample, *words, tasks):
         total = sum(link[2] for link in sent), sum(link[3] for link in sent)
         assert total == (task["sent_messages"] * numbers["steps"], task["sent_bytes"] * numbers["steps"]), (total, task)
         assert sum(step + state for _, step, state in run["memory"][number]) == task["planned"]["peak_bytes"], run["memory"]
+    plan, = run["plans"]
+    assert {plan["entry"]} == entry and plan["columns"][0][0] == 0, plan["columns"]
+    for step in run["step_memory"]:
+        assert step["entry"] == plan["entry"] and 0 < max(step["bytes"]) <= step["planned"] <= step["arena"], step
+        assert step["times"] == sorted(step["times"]) and step["times"][-1] <= step["duration"], step
+    assert run["step_memory"][0]["arena"] == sum(step for _, step, _ in run["memory"][0]), run["memory"][0]
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for curve in run["curves"]:
         assert curve["values"] == [line["values"][curve["name"]] for line in lines], curve
@@ -91,6 +97,7 @@ def evaluated(folder):
     run, = runs_in(folder / "run.html")
     adds_up(run)
     assert {step[4] for step in run["steps"]} == {"", "train", "eval"}, run["steps"]
+    assert {plan["entry"] for plan in run["plans"]} == {step["entry"] for step in run["step_memory"]} == {"train", "eval"}
     assert {(curve["entry"], curve["name"]) for curve in run["curves"]} == {("train", "loss"), ("train", "accuracy"), ("eval", "accuracy")}
     planned = [sum(step + state for _, step, state in arenas) for arenas in run["memory"]]
     assert planned == [task["planned"]["peak_bytes"] for task in run["stats"]["tasks"]], planned
@@ -136,8 +143,12 @@ def compared(folder):
     assert "which it would overwrite" in ferry("report", folder / "one.html", "--out", folder / "one.html", code=2)
 
 
-def shown(page):
-    """The page's elements after its script has run."""
+def shown(page, script=""):
+    """The page's elements after its script has run, and one more."""
+    if script:
+        text = page.read_text(encoding="utf-8")
+        page = page.with_name("scripted.html")
+        page.write_text(text.replace("</html>", f"<script>{script}</script></html>"), encoding="utf-8")
     done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={page.parent}/browser",
                            f"file://{page}"], capture_output=True, text=True, timeout=100)
     assert 'data-milliseconds="' in done.stdout, (done.stdout[-300:], done.stderr[-300:])
@@ -148,16 +159,56 @@ def in_a_browser(folder):
     train("--tasks", 2, "--steps", 3, "--report", folder / "run.html")
     run, = runs_in(folder / "run.html")
     text = shown(folder / "run.html")
-    for heading in ("The run", "Timeline", "Where the time went", "Critical path", "Messages", "Memory", "By line of the program", "Curves"):
+    for heading in ("The run", "Timeline", "Where the time went", "Critical path", "The placed plan", "Messages", "Memory", "By line of the program", "Curves"):
         assert f"<h2>{heading}</h2>" in text, heading
-    assert text.count("<canvas") == 1 and text.count("<svg") == 2, (text.count("<canvas"), text.count("<svg"))
+    assert text.count("<canvas") == 1 and text.count("<svg") == 2 + len(run["step_memory"]) + len(run["plans"]), text.count("<svg")
     for line in run["lines"]:
         assert f">{line[0]}<" in text, line
     for link in run["links"]:
         assert f">{link[2]}<" in text, link
+    for fold in run["plans"][0]["folds"]:
+        assert f"{fold[0]}</text>" in text, fold
     ferry("report", folder / "run.html", folder / "run.html", "--out", folder / "both.html")
     text = shown(folder / "both.html")
     assert "<h2>Side by side</h2>" in text and text.count("<canvas") == 2
+
+
+PRESS = """
+const {dataset} = document.body, boxes = () => document.querySelectorAll(".plan .box").length;
+dataset.folded = boxes();
+const fold = document.querySelector(".plan .opens"), number = fold.dataset.fold;
+fold.focus();
+const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+press("Enter");
+dataset.opened = boxes();
+dataset.focused = document.activeElement.dataset.fold === number && document.activeElement.getAttribute("aria-expanded");
+press(" ");
+dataset.again = boxes();
+[...document.querySelectorAll(".tools button")].find(({textContent}) => textContent === "open all").click();
+dataset.all = boxes();
+"""
+
+
+def a_fold_opens(folder):
+    """A plan begins with a box for each fold; keys and buttons open them."""
+    train("--tasks", 2, "--steps", 2, "--report", folder / "run.html")
+    run, = runs_in(folder / "run.html")
+    plan, = run["plans"]
+    text = shown(folder / "run.html", PRESS)
+    said = dict(re.findall(r'data-(folded|opened|focused|again|all)="(\w+)"', text))
+    assert int(said["folded"]) == int(said["again"]) == len(plan["folds"]) < int(said["opened"]) < int(said["all"]) == len(plan["boxes"]), said
+    assert said["focused"] == "true", said
+
+
+def opens_fast(folder):
+    """More than 100,000 events and a plan of thousands of boxes: the page is there in less than two seconds."""
+    ferry("run", SAMPLES / "charlm.pb", "--data", "/usr/share/common-licenses", "--tasks", 4, "--steps", 30, "--report", folder / "run.html")
+    run, = runs_in(folder / "run.html")
+    events = sum(len(thread["begin"]) for thread in run["threads"])
+    assert events > 100_000 and sum(len(plan["boxes"]) for plan in run["plans"]) > 2000, events
+    milliseconds = int(re.search(r'data-milliseconds="(\d+)"', shown(folder / "run.html"))[1])
+    assert milliseconds < 2000, milliseconds
+    return f"{events} events in {milliseconds} ms"
 
 
 def in_folder(case):
@@ -167,6 +218,6 @@ def in_folder(case):
     return run
 
 
-CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, compared, *[in_a_browser] * bool(BROWSER)]
+CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, compared, *[in_a_browser, a_fold_opens, opens_fast] * bool(BROWSER)]
 sys.exit(cases.run([(case.__name__.replace("_", " "), in_folder(case)) for case in CASES],
                    [] if BROWSER else [("the report in a browser", "there is no chromium here")]))

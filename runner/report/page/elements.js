@@ -1,4 +1,5 @@
-// The parts of the script in the order in which the page has them: elements.js, timeline.js, sections.js, runs.js.
+// The parts of the script in the order in which the page has them: elements.js, timeline.js, plan.js, sections.js,
+// runs.js.
 "use strict";
 (() => {
 const began = performance.now();
@@ -33,6 +34,17 @@ const percent = share => digits(share * 100, share !== 0 && Math.abs(share) < 0.
 const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 const ratio = (a, b) => b > 0 ? digits(a / b, a / b < 10 ? 2 : 0) + " ×" : "–";
 
+/// The last index of a sorted list with a value of at most `limit`; -1: none.
+function last(list, limit) {
+  let low = 0, high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle] <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
 // ---- Elements ----
 
 function add(parent, name, content = "", attributes = {}) {
@@ -59,6 +71,20 @@ function legend(parent, entries) {
     add(entry, "i").style.background = `var(--${name})`;
     entry.append(text);
   }
+}
+
+/// An SVG element and what adds shapes to it.
+function picture(width, height, attributes = {}) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const shape = (name, attributes, text = "", parent = svg) => {
+    const element = document.createElementNS(svg.namespaceURI, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text) element.textContent = text;
+    parent.append(element);
+    return element;
+  };
+  for (const [key, value] of Object.entries({viewBox: `0 0 ${width} ${height}`, ...attributes})) svg.setAttribute(key, value);
+  return {svg, shape};
 }
 
 const kind = column => column.text || column.left ? "text" : "number";

@@ -37,7 +37,7 @@ function compare([a, b]) {
 // ---- All ----
 
 if (runs.length > 1) compare(runs);
-for (const show of [facts, timeline, timeUse, path, links, memory, lines])
+for (const show of [facts, timeline, timeUse, path, plans, links, memory, lines])
   runs.length > 1 ? pairs(show) : runs.forEach(show);
 curves(runs);
 

@@ -117,6 +117,44 @@ function memory(one) {
       [["computing", step, `${device}, of a step: ${bytes(step)}`], ["threads", state, `${device}, kept: ${bytes(state)}`]]), whole,
       `${bytes(peaks[task][1])} of ${bytes(peaks[task][0])}`, [[peaks[task][1], `measured: ${bytes(peaks[task][1])}`]]);
   });
+  const steps = run.step_memory ?? [];
+  if (steps.length === 0) return;
+  add(element, "h3", "Over a step");
+  add(element, "p", "What is in use in the last traced step: each value from when it is made to when it is last read. The broken line is the part of the arena that is planned for the step. Of tasks that do the same one is shown.", {class: "note"});
+  const grid = add(element, "div", "", {class: "curves"});
+  for (const step of steps) {
+    const figure = add(grid, "div");
+    add(figure, "h3", [...steps.some(other => other.entry !== step.entry) ? [step.entry] : [], step.tasks].join(", "));
+    figure.append(memoryPicture(step));
+    const details = add(figure, "details");
+    add(details, "summary", `At most ${bytes(Math.max(...step.bytes))} in use, ${bytes(step.planned)} planned${bytes(step.arena) === bytes(step.planned) ? "" : `, ${bytes(step.arena)} with what the setup needs`}`);
+    table(details, [{title: "bytes", of: row => row[2], show: row => bytes(row[2])}, {title: "value", of: row => row[0], text: true},
+                    {title: "line", of: row => row[1], text: true}], [...step.largest], 0);
+  }
+}
+
+/// Bytes in use over the time of a step, beneath the arena.
+function memoryPicture({duration, times, bytes: used, planned}) {
+  const W = 360, H = 170, left = 62, bottom = 20, top = Math.max(planned, ...used, 1), span = Math.max(duration, 1);
+  const X = at => left + Math.min(at / span, 1) * (W - left - 6), Y = value => 8 + (1 - value / top) * (H - bottom - 8);
+  const {svg, shape} = picture(W, H, {role: "img", "aria-label": `memory in use over a step, at most ${bytes(Math.max(...used))} of ${bytes(planned)}`});
+  for (const value of [0, top / 2]) shape("line", {class: "axis", x1: left, x2: W - 6, y1: Y(value), y2: Y(value)});
+  let path = `M${left} ${Y(0)}`;
+  times.forEach((time, i) => { path += `H${X(time).toFixed(1)}V${Y(used[i]).toFixed(1)}`; });
+  shape("path", {class: "used", d: `${path}H${X(span)}V${Y(0)}Z`});
+  shape("line", {class: "arena", x1: left, x2: W - 6, y1: Y(planned), y2: Y(planned)});
+  for (const value of [planned, top / 2, 0]) shape("text", {x: left - 6, y: Y(value) + 4, "text-anchor": "end"}, bytes(value));
+  shape("text", {x: left, y: H - 4}, "0");
+  shape("text", {x: W - 6, y: H - 4, "text-anchor": "end"}, time(duration * 1e-9));
+  svg.addEventListener("pointermove", event => {
+    const box = svg.getBoundingClientRect(), scale = Math.min(box.width / W, box.height / H);
+    const at = ((event.clientX - box.left - (box.width - W * scale) / 2) / scale - left) / (W - left - 6) * span;
+    const i = last(times, at);
+    if (i < 0 || at > span) { tip.hidden = true; return; }
+    showTip(`${bytes(used[i])} in use ${time(at * 1e-9)} after the step's begin\n${bytes(planned)} planned`, event.clientX, event.clientY);
+  });
+  svg.addEventListener("pointerleave", () => { tip.hidden = true; });
+  return svg;
 }
 
 function lines(one) {
@@ -161,15 +199,7 @@ function curvePicture(list) {
   const range = k => points.reduce(([low, high], point) => [Math.min(low, point[k]), Math.max(high, point[k])], [Infinity, -Infinity]);
   const [x0, x1] = range(0), [y0, y1] = range(1), W = 360, H = 170, left = 52, bottom = 20;
   const X = step => left + (step - x0) / (x1 - x0 || 1) * (W - left - 6), Y = value => 8 + (1 - (value - y0) / (y1 - y0 || 1)) * (H - bottom - 8);
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
-  const shape = (name, attributes, text = "") => {
-    const element = document.createElementNS(svg.namespaceURI, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
-    svg.append(element);
-    return element;
-  };
+  const {svg, shape} = picture(W, H);
   const short = value => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(1) : digits(value, 3);
   for (const [value, place] of y0 === y1 ? [[y0, Y(y0)]] : [[y1, Y(y1)], [(y0 + y1) / 2, Y((y0 + y1) / 2)], [y0, Y(y0)]]) {
     shape("line", {class: "axis", x1: left, x2: W - 6, y1: place, y2: place});

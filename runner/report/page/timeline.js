@@ -295,17 +295,6 @@ class Timeline {
   }
 }
 
-/// The last index of a sorted list with a value of at most `limit`; -1: none.
-function last(list, limit) {
-  let low = 0, high = list.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (list[middle] <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
 function timeline(one) {
   const {run} = one, part = run.shown_seconds < run.seconds;
   const element = section("Timeline" + naming(one),
