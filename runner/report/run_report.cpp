@@ -176,24 +176,6 @@ Json step_memory_json(const std::string& entry, const StepMemory& memory, const 
 
 }  // namespace
 
-void Curves::add(std::int64_t step, std::string_view entry, const Metrics& metrics) {
-  for (const auto& [name, value] : metrics) {
-    Curve& curve = curves_[{std::string(entry), name}];
-    if (curve.added++ % curve.stride != 0) continue;
-    if (curve.steps.size() == kMostPoints) {
-      for (std::size_t i = 0; 2 * i < kMostPoints; ++i) {
-        curve.steps[i] = curve.steps[2 * i];
-        curve.values[i] = curve.values[2 * i];
-      }
-      curve.steps.resize(kMostPoints / 2);
-      curve.values.resize(kMostPoints / 2);
-      curve.stride *= 2;
-    }
-    curve.steps.push_back(step);
-    curve.values.push_back(value);
-  }
-}
-
 void RunReport::add_plan(std::string_view entry, const Plan& plan, const OpSet& ops) {
   const auto tasks = static_cast<std::size_t>(plan.topology.size());
   times_.resize(std::max(times_.size(), tasks));

@@ -10,41 +10,11 @@
 #include "executor/session/session.hpp"
 #include "graph/op/op_def.hpp"
 #include "placement/plan/plan.hpp"
-#include "runner/files/metrics.hpp"
+#include "runner/report/curves.hpp"
 #include "runner/report/step_memory.hpp"
 #include "runner/report/traced_run.hpp"
 
 namespace ferry {
-
-/// The scalars of a run by entry and name, step by step. In a long run only every second, fourth, … step is kept.
-class Curves {
- public:
-  struct Curve {
-    std::vector<std::int64_t> steps;
-    std::vector<double> values;
-    std::int64_t added = 0, stride = 1;
-  };
-  static constexpr std::size_t kMostPoints = 4096;  ///< of a curve
-
-  void add(std::int64_t step, std::string_view entry, const Metrics& metrics);
-  [[nodiscard]] const std::map<std::pair<std::string, std::string>, Curve>& all() const { return curves_; }
-
- private:
-  std::map<std::pair<std::string, std::string>, Curve> curves_;
-};
-
-/// A sink of a run's scalars for its report.
-class CurvesSink final : public MetricsSink {
- public:
-  explicit CurvesSink(Curves& curves) : curves_(curves) {}
-  void add(std::int64_t step, std::string_view entry, const Metrics& metrics) override {
-    curves_.add(step, entry, metrics);
-  }
-  void flush() override {}
-
- private:
-  Curves& curves_;
-};
 
 /// Used from one thread. Afterwards json() has the report's data.
 ///

@@ -5,7 +5,7 @@
 
 #include "runner/files/metrics.hpp"
 #include "runner/options/run_options.hpp"
-#include "runner/report/run_report.hpp"
+#include "runner/report/curves.hpp"
 
 namespace ferry {
 
