@@ -21,6 +21,7 @@ PARALLEL = str(FOLDER / "data_parallel.pbtxt")
 ENTRIES = str(FOLDER / "entries.pbtxt")
 UNEVEN = str(FOLDER / "uneven.pbtxt")
 JOINED = str(FOLDER / "joined.pbtxt")
+METRICS = [str(FOLDER / "metrics.jsonl"), str(FOLDER / "metrics_killed.jsonl")]
 SECONDS = 60
 
 COMMANDS = {
@@ -52,6 +53,7 @@ COMMANDS = {
     "add_diff_none": ["plan", ADD, "--tasks", "3", "--threads", "1", "--diff", "add.plan"],
     "add_diff": ["plan", ADD, "--tasks", "3", "--threads", "1", "--devices", "rules.txt", "--diff", "add.plan"],
     "add_diff_json": ["plan", ADD, "--tasks", "4", "--threads", "1", "--diff", "add.plan", "--json"],
+    "curves": ["report", *METRICS, "--out", "curves.svg"],
     "data_parallel_diff_of_another": ["plan", PARALLEL, "--tasks", "2", "--diff", "add.plan"],
 }
 
@@ -64,6 +66,8 @@ def ferry(words, folder):
 def printed(words, folder):
     done = ferry(words, folder)
     text = done.stdout if done.returncode == 0 else f"exit code {done.returncode}\n{done.stderr}"
+    if done.returncode == 0 and "--out" in words:
+        text += (Path(folder) / words[words.index("--out") + 1]).read_text().replace(str(FOLDER), "golden")
     text = re.sub(r"\S*/?samples/(\w+\.cpp)", r"samples/\1", text)
     if done.returncode != 0:
         return text

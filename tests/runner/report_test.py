@@ -143,6 +143,23 @@ def compared(folder):
     assert "which it would overwrite" in ferry("report", folder / "one.html", "--out", folder / "one.html", code=2)
 
 
+def curves(folder):
+    """The same picture from what --metrics wrote and from the report; what has no curves is refused."""
+    page, metrics = folder / "run.html", folder / "run.jsonl"
+    train("--steps", 5, "--eval-every", 2, "--report", page, "--metrics", metrics)
+    for file in (page, metrics):
+        ferry("report", file, "--out", folder / f"{file.suffix[1:]}.svg")
+    picture = (folder / "html.svg").read_text()
+    assert picture == (folder / "jsonl.svg").read_text()
+    for title in ("train: loss", "train: accuracy", "eval: accuracy"):
+        assert f">{title}</text>" in picture, picture
+    (folder / "empty.jsonl").write_text("")
+    for words, says, code in (([metrics] * 3 + ["--out", page.with_name("x.html")], "--out FILE.svg draws the curves of up to 8 runs", 2),
+                              ([SAMPLES / "add.pb", "--out", folder / "x.svg"], "this is no line of --metrics", 3),
+                              ([folder / "empty.jsonl", "--out", folder / "x.svg"], "there are no values to draw", 3)):
+        assert says in ferry("report", *words, code=code), words
+
+
 def shown(page, script=""):
     """The page's elements after its script has run, and one more."""
     if script:
@@ -218,6 +235,6 @@ def in_folder(case):
     return run
 
 
-CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, compared, *[in_a_browser, a_fold_opens, opens_fast] * bool(BROWSER)]
+CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, compared, curves, *[in_a_browser, a_fold_opens, opens_fast] * bool(BROWSER)]
 sys.exit(cases.run([(case.__name__.replace("_", " "), in_folder(case)) for case in CASES],
                    [] if BROWSER else [("the report in a browser", "there is no chromium here")]))
