@@ -107,8 +107,9 @@ using BFloat16 = Half<Brain16>;
 }  // namespace ferry
 #pragma GCC visibility pop
 
+namespace std {
 template <class Format>
-struct std::numeric_limits<ferry::Half<Format>> {
+struct numeric_limits<ferry::Half<Format>> {
   using Half = ferry::Half<Format>;
   static constexpr bool is_specialized = true, is_signed = true, is_integer = false, has_infinity = true;
   static constexpr int digits = Format::kDigits;
@@ -116,3 +117,4 @@ struct std::numeric_limits<ferry::Half<Format>> {
   static constexpr Half lowest() { return Half::from_bits(Format::kMax | 0x8000U); }
   static constexpr Half infinity() { return Half::from_bits(Format::kInfinity); }
 };
+}  // namespace std

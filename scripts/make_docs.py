@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Makes the site: README.md and docs/ as pages, the installed headers as reference.
+
+    make_docs.py DOXYGEN ROOT INCLUDE VERSION OUT
+
+INCLUDE has the headers as ferry/…; OUT is made anew, with index.html. Files and pictures that pages link to are copied to
+OUT/files. Ends with 1 where doxygen has a warning or a link leads nowhere.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+LINK = re.compile(r'(\]\(|<img src=")([^)"#\s]*)(?:#([\w-]+))?')
+HREF = re.compile(r'(?:href|src)="([^"#?]+)')
+HEADING = re.compile(r"^(#{1,6}) (.+)$")
+FENCE = re.compile(r"^\s*```")
+MAIN = Path("README.md")
+
+
+def label(path, heading=""):
+    """A page, or a heading by what GitHub calls it: doxygen of Debian 12 makes numbers of headings."""
+    if path == MAIN and not heading:
+        return "index"
+    anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    return "page_" + re.sub(r"\W", "_", path.with_suffix("").as_posix()) + ("_" + anchor if heading else "")
+
+
+def page(path, root, site, pages):
+    """The text of a page, with labels, and links to these; other files that it links to are copied."""
+    def link(found):
+        target = Path(os.path.normpath((root / path).parent / found[2])) if found[2] else root / path
+        if ":" in found[2] or not target.is_relative_to(root):
+            return found[0]
+        if target.relative_to(root) in pages:
+            return f"{found[1]}@ref {label(target.relative_to(root), found[3] or '')}"
+        if not target.is_file():
+            return found[0]
+        copy = site / "files" / target.relative_to(root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(target, copy)
+        return found[1] + copy.relative_to(site).as_posix()
+
+    lines, code, known = [], False, set()
+    for line in (root / path).read_text(encoding="utf-8").splitlines():
+        code ^= bool(FENCE.match(line))
+        if not code and not line.startswith("    "):
+            line = LINK.sub(link, line)
+            heading = HEADING.match(line)
+            name = heading and label(path, "" if heading[1] == "#" else heading[2])
+            if name and name != "index" and name not in known:
+                known.add(name)
+                line += f" {{#{name}}}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def broken(site):
+    for file in sorted(site.glob("*.html")):
+        for target in sorted(set(HREF.findall(file.read_text(encoding="utf-8")))):
+            if ":" not in target and not (site / target).exists():
+                yield f"{file.name}: {target} is not there"
+
+
+def main(doxygen, root, include, version, out):
+    root, include, out = (Path(path).resolve() for path in (root, include, out))
+    work = out.with_name(out.name + ".pages")
+    for folder in (out, work):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    found = [root / "CONTRIBUTING.md", root / "CHANGELOG.md", root / "bench" / "NOTEBOOK.md", *(root / "docs").rglob("*.md")]
+    pages = [MAIN, *sorted(path.relative_to(root) for path in found)]
+    for path in pages:
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text(page(path, root, out, pages), encoding="utf-8")
+    settings = (root / "scripts" / "Doxyfile").read_text() + f"""
+PROJECT_NUMBER = {version}
+OUTPUT_DIRECTORY = "{out}"
+INPUT = "{work}" "{include}"
+USE_MDFILE_AS_MAINPAGE = "{work / MAIN}"
+STRIP_FROM_PATH = "{work}" "{include}"
+STRIP_FROM_INC_PATH = "{include}"
+"""
+    made = subprocess.run([doxygen, "-"], input=settings, text=True, cwd=work)
+    shutil.rmtree(work)
+    wrong = list(broken(out))
+    print("\n".join(wrong) if wrong else f"{out / 'index.html'}")
+    return 1 if made.returncode or wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
