@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 SHARED, STATIC, INCLUDE, ROOT, CXX = sys.argv[1:6]
-MOST_BYTES = 10_000_000  # 9,910,216 with asynchronous updates; the aim is 8,000,000
+MOST_BYTES = 10_100_000  # 10,045,704 with kernels for depthwise convolutions and few rows; the aim is 8,000,000
 TABLES = re.compile(r"^(?:guard variable|typeinfo|typeinfo name|vtable) for ")
 NAMESPACES = ["nn", "onnx"]
 DESCRIPTORS = "descriptor_table_"  # graph/file/descriptor_tables.hpp
