@@ -17,6 +17,7 @@ LINK = re.compile(r'(\]\(|<img src=")([^)"#\s]*)(?:#([\w-]+))?')
 HREF = re.compile(r'(?:href|src)="([^"#?]+)')
 HEADING = re.compile(r"^(#{1,6}) (.+)$")
 FENCE = re.compile(r"^\s*```")
+QUOTED = re.compile(r"(?<!`)`([^`]*'[^`]*)`(?!`)")
 MAIN = Path("README.md")
 
 
@@ -47,7 +48,7 @@ def page(path, root, site, pages):
     for line in (root / path).read_text(encoding="utf-8").splitlines():
         code ^= bool(FENCE.match(line))
         if not code and not line.startswith("    "):
-            line = LINK.sub(link, line)
+            line = LINK.sub(link, QUOTED.sub(r"``\1``", line))  # to doxygen a quote ends code between single ones
             heading = HEADING.match(line)
             name = heading and label(path, "" if heading[1] == "#" else heading[2])
             if name and name != "index" and name not in known:
