@@ -41,65 +41,57 @@ void go_on(Transport& end, Told& told) {
   end.close();
 }
 
-TEST_CASE("a spared task that ends without a word is lost, and the others go on") {
+/// Runs body(end, told, last) on each task of jobs of several, once they can do without their last task.
+template <class Body>
+void with_last_spared(const Body& body) {
   test::on_jobs(
-      [](Transport& end) {
+      [&](Transport& end) {
         Told told;
         const int last = end.tasks() - 1;
         if (last == 0) return end.close();
         CHECK(end.spare(std::array{last}, told, test::seconds(20)));
-        if (end.task() < last) go_on(end, told);
+        body(end, told, last);
       },
       false);
+}
+
+/// The error that the others' or the own end makes of an exchange.
+Error error_of_exchange(Transport& end) {
+  const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
+  REQUIRE(error);
+  return *error;
+}
+
+TEST_CASE("a spared task that ends without a word is lost, and the others go on") {
+  with_last_spared([](Transport& end, Told& told, int last) {
+    if (end.task() < last) go_on(end, told);
+  });
 }
 
 TEST_CASE("a spared task that another one cannot hear is told so, and the others go on") {
-  test::on_jobs(
-      [](Transport& end) {
-        Told told;
-        const int last = end.tasks() - 1;
-        if (last == 0) return end.close();
-        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
-        if (end.task() == 0) told.found.push_back({last, "it cannot be heard"});
-        if (end.task() < last) return go_on(end, told);
-        const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
-        REQUIRE(error);
-        CHECK(error->code() == Code::peer_lost);
-        CHECK(told.tasks.empty());
-      },
-      false);
+  with_last_spared([](Transport& end, Told& told, int last) {
+    if (end.task() == 0) told.found.push_back({last, "it cannot be heard"});
+    if (end.task() < last) return go_on(end, told);
+    CHECK(error_of_exchange(end).code() == Code::peer_lost);
+    CHECK(told.tasks.empty());
+  });
 }
 
 TEST_CASE("a task that is not spared any more ends the job") {
-  test::on_jobs(
-      [](Transport& end) {
-        Told told;
-        const int last = end.tasks() - 1;
-        if (last == 0) return end.close();
-        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
-        CHECK(end.spare({}, told, test::seconds(20)));
-        if (end.task() == last) return;
-        const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
-        REQUIRE(error);
-        CHECK(error->code() == Code::peer_lost);
-        CHECK(!end.is_lost(last));
-      },
-      false);
+  with_last_spared([](Transport& end, Told& told, int last) {
+    CHECK(end.spare({}, told, test::seconds(20)));
+    if (end.task() == last) return;
+    CHECK(error_of_exchange(end).code() == Code::peer_lost);
+    CHECK(!end.is_lost(last));
+  });
 }
 
 TEST_CASE("a spared task's own error ends the job") {
-  test::on_jobs(
-      [](Transport& end) {
-        Told told;
-        const int last = end.tasks() - 1;
-        if (last == 0) return end.close();
-        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
-        if (end.task() == last) return end.abort({last, Code::numeric, "NaN"});
-        const auto error = test::error_in([&] { static_cast<void>(end.exchange("", test::seconds(20))); });
-        REQUIRE(error);
-        CHECK(end.failure()->code == Code::numeric);
-      },
-      false);
+  with_last_spared([](Transport& end, Told&, int last) {
+    if (end.task() == last) return end.abort({last, Code::numeric, "NaN"});
+    static_cast<void>(error_of_exchange(end));
+    CHECK(end.failure()->code == Code::numeric);
+  });
 }
 
 }  // namespace
