@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
@@ -142,7 +143,7 @@ bool loop_beside(const T& one, T* out, std::int64_t n, const T* in) {
 /// not overlap it otherwise, so `simd` is valid.
 template <class F, class Out, class... In, int... Step>
 void inner_loop(Out* out, std::int64_t n, std::integer_sequence<int, Step...> steps, const In*... in) {
-  if constexpr (requires { typename F::BesideOne; }) {
+  if constexpr (requires { typename F::BesideOne; } && std::is_floating_point_v<Out>) {
     const std::array both = {in...};
     if constexpr (std::is_same_v<decltype(steps), std::integer_sequence<int, 1, 0>>)
       if (loop_beside<F>(*both[1], out, n, both[0])) return;
