@@ -8,7 +8,7 @@
 
 #include "base/blob.hpp"
 #include "base/text.hpp"
-#include "placement/plan/traffic.hpp"
+#include "placement/plan/class_traffic.hpp"
 
 namespace ferry {
 namespace {

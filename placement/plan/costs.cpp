@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "placement/plan/traffic.hpp"
+#include "placement/plan/class_traffic.hpp"
 
 namespace ferry {
 namespace {

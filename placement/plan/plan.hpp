@@ -16,6 +16,7 @@
 #include "graph/types/shape.hpp"
 #include "graph/types/shared_list.hpp"
 #include "graph/types/string_list.hpp"
+#include "placement/plan/traffic.hpp"
 #include "placement/schedule.hpp"
 #include "placement/topology/topology.hpp"
 
@@ -320,17 +321,6 @@ struct Plan {
   }
   [[nodiscard]] const PlanClass& class_for(int task) const { return classes[class_of[static_cast<std::size_t>(task)]]; }
   bool operator==(const Plan& other) const = delete;  // compare files (plan_file.hpp): attrs hold tensors
-};
-
-/// Messages, bytes and copies of one task in one step, predicted from the plan. Messages are the plan's point-to-point
-/// transfers, those of collectives included; copies are its copy instructions (what feeds and fetches bring in and out
-/// is not counted).
-struct Traffic {
-  std::int64_t sent_messages = 0, sent_bytes = 0;
-  std::int64_t received_messages = 0, received_bytes = 0;
-  std::int64_t copies = 0;
-  bool operator==(const Traffic&) const = default;
-  Traffic& operator+=(const Traffic& other);
 };
 
 /// What one run of a region of the task's class moves, without the regions nested in it.

@@ -7,7 +7,7 @@
 
 #include "base/ranges.hpp"
 #include "base/text.hpp"
-#include "placement/plan/traffic.hpp"
+#include "placement/plan/class_traffic.hpp"
 
 namespace ferry {
 namespace {

@@ -1,50 +1,21 @@
-// The messages and bytes that tasks move: traffic_of() of plan.hpp, and the sums of it for a class.
+// Traffic: what a task moves in a step.
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <span>
-#include <vector>
-
-#include "placement/plan/plan.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Sums of traffic_of() over the tasks of a class. Each collective is counted once, for all of its members together, in
-/// time proportional to the schedule's steps plus its members, not to their product. Not thread-safe; the plan, which
-/// has passed the verifier, must outlive it.
-class ClassTraffic {
- public:
-  explicit ClassTraffic(const Plan& plan);
-
-  /// What one run of a region of the class moves, without the regions nested in it.
-  [[nodiscard]] Traffic of(std::uint32_t plan_class, std::uint32_t region);
-
- private:
-  /// What each class moves in one run of the collective.
-  const std::vector<Traffic>& of_collective(std::uint32_t number);
-
-  const Plan& plan_;
-  std::vector<std::int64_t> tasks_;                      // of each class
-  std::map<std::uint32_t, std::vector<Traffic>> known_;  // by collective
+/// Messages, bytes and copies of one task in one step, predicted from the plan. Messages are the plan's point-to-point
+/// transfers, those of collectives included; copies are its copy instructions (what feeds and fetches bring in and out
+/// is not counted).
+struct Traffic {
+  std::int64_t sent_messages = 0, sent_bytes = 0;
+  std::int64_t received_messages = 0, received_bytes = 0;
+  std::int64_t copies = 0;
+  bool operator==(const Traffic&) const = default;
+  Traffic& operator+=(const Traffic& other);
 };
-
-/// What one task sends to another.
-struct LinkTraffic {
-  std::int32_t to = 0;
-  std::int64_t messages = 0, bytes = 0;
-  bool operator==(const LinkTraffic&) const = default;
-};
-
-/// What one run of a region of the task's class sends, without the regions nested in it, by receiver, ascending: the
-/// sent_messages and sent_bytes of traffic_of() by link. The plan has passed the verifier.
-[[nodiscard]] std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t region);
-/// The same of one collective; none for a task that is not its member.
-[[nodiscard]] std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective& collective, int task);
-
-/// What each member of a collective sends and receives. The fields for bytes have elements.
-[[nodiscard]] std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts);
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "comm/backends.hpp"
-#include "placement/plan/traffic.hpp"
+#include "placement/plan/class_traffic.hpp"
 
 namespace ferry {
 namespace {

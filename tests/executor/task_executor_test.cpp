@@ -10,7 +10,7 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
-#include "placement/plan/traffic.hpp"
+#include "placement/plan/class_traffic.hpp"
 #include "placement/verify/verify.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/plans.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "placement/messages/choose_schedule.hpp"
-#include "placement/plan/traffic.hpp"
+#include "placement/plan/class_traffic.hpp"
 #include "placement/verify/verifier.hpp"
 #include "tests/support/dice.hpp"
 

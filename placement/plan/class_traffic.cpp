@@ -1,4 +1,4 @@
-#include "placement/plan/traffic.hpp"
+#include "placement/plan/class_traffic.hpp"
 
 #include <numeric>
 
