@@ -4,6 +4,25 @@
 
 namespace ferry {
 
+std::string SourceLine::str() const {
+  return known() ? file + ":" + std::to_string(line) : std::string();
+}
+
+Error& Error::at(const SourceLine& line) & {
+  if (line.known()) text_ += "\n  at " + line.str();
+  return *this;
+}
+
+Error& Error::hint(std::string_view what) & {
+  text_.append("\n  try: ").append(what);
+  return *this;
+}
+
+Error& Error::note(std::string_view what) & {
+  text_.append("\n  ").append(what);
+  return *this;
+}
+
 Error as_error(const std::exception_ptr& thrown, Code code, std::string_view who) {
   constexpr std::size_t kShown = 2000;  // bytes: about one screen
   const std::string threw = std::string(who) + " threw: ";

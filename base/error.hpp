@@ -9,6 +9,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/source_location.hpp"
 
@@ -42,7 +43,7 @@ struct SourceLine {
   SourceLine(const source_location& at) : file(at.file_name()), line(static_cast<int>(at.line())) {}  // NOLINT
   [[nodiscard]] bool known() const { return !file.empty(); }
   /// "file:line", or "" when unknown.
-  [[nodiscard]] std::string str() const { return known() ? file + ":" + std::to_string(line) : std::string(); }
+  [[nodiscard]] std::string str() const;
   bool operator==(const SourceLine&) const = default;
 };
 
@@ -52,24 +53,15 @@ class Error : public std::exception {
   Error(Code code, std::string message) : code_(code), job_code_(code), text_(std::move(message)) {}
 
   /// Adds the user's line: "  at model.cpp:12". Nothing when the line is unknown.
-  Error& at(const SourceLine& line) & {
-    if (line.known()) text_ += "\n  at " + line.str();
-    return *this;
-  }
+  Error& at(const SourceLine& line) &;
   Error&& at(const SourceLine& line) && { return std::move(at(line)); }
 
   /// Adds what to do: "  try: …".
-  Error& hint(std::string_view what) & {
-    text_.append("\n  try: ").append(what);
-    return *this;
-  }
+  Error& hint(std::string_view what) &;
   Error&& hint(std::string_view what) && { return std::move(hint(what)); }
 
   /// Adds a line of detail, indented.
-  Error& note(std::string_view what) & {
-    text_.append("\n  ").append(what);
-    return *this;
-  }
+  Error& note(std::string_view what) &;
   Error&& note(std::string_view what) && { return std::move(note(what)); }
 
   /// Sets job_code(), for an error that only echoes a failure elsewhere.

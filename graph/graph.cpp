@@ -350,6 +350,18 @@ void Graph::drop_subgraph() {
   subgraphs_.pop_back();
 }
 
+std::uint32_t Graph::subgraphs() const {
+  return static_cast<std::uint32_t>(subgraphs_.size());
+}
+
+const Graph& Graph::subgraph(SubgraphRef ref) const {
+  return *subgraphs_[ref.index];
+}
+
+Graph& Graph::subgraph(SubgraphRef ref) {
+  return *subgraphs_[ref.index];
+}
+
 Value Graph::parameter(const Type& type, const SourceLine& line, std::string_view name) {
   FERRY_ASSERT(parent_ != nullptr, "only subgraphs have parameters");
   const Value value = append(kParameter, {}, {{"dtype", type.dtype}, {"shape", type.shape}}, line, name)[0];
@@ -426,6 +438,10 @@ ValueId Graph::value_named(std::string_view name) const {
   Error error(Code::usage, "no value is named '" + escaped(name) + "'");
   if (!close.empty()) error.hint("did you mean '" + close + "'?");
   throw error;
+}
+
+std::span<const Mesh> Graph::meshes() const {
+  return root().meshes_;
 }
 
 const Tensor* Graph::constant_value(ValueId value) const {

@@ -1,16 +1,20 @@
 // Graph: WHAT is computed. Ops in topological order, with optional devices and layouts; entries; subgraphs.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "graph/annotation.hpp"
 #include "graph/budget.hpp"
 #include "graph/op/attrs.hpp"
@@ -197,9 +201,9 @@ class Graph {
   Graph& add_subgraph(std::string_view name);
   /// Removes the last subgraph, to which no op may refer: for a body that was built only to see what it gives.
   void drop_subgraph();
-  [[nodiscard]] std::uint32_t subgraphs() const { return static_cast<std::uint32_t>(subgraphs_.size()); }
-  [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const { return *subgraphs_[ref.index]; }
-  [[nodiscard]] Graph& subgraph(SubgraphRef ref) { return *subgraphs_[ref.index]; }
+  [[nodiscard]] std::uint32_t subgraphs() const;
+  [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const;
+  [[nodiscard]] Graph& subgraph(SubgraphRef ref);
   [[nodiscard]] Graph* parent() const { return parent_; }
   /// Appends a declared parameter, for a value that the owning op carries. All of them must come before capture()
   /// appends others.
@@ -239,7 +243,7 @@ class Graph {
   /// The value named "c" or "split:2". Error(usage), which names the most similar op, when there is none.
   [[nodiscard]] ValueId value_named(std::string_view name) const;
   /// The meshes, which belong to the outermost graph; bodies share them.
-  [[nodiscard]] std::span<const Mesh> meshes() const { return root().meshes_; }
+  [[nodiscard]] std::span<const Mesh> meshes() const;
   [[nodiscard]] Value value(ValueId id) { return {this, id}; }
   /// The value of a Constant op, else nullptr.
   [[nodiscard]] const Tensor* constant_value(ValueId value) const;
@@ -261,17 +265,13 @@ class Graph {
 
   template <class T>
   static Tensor listed(std::vector<std::int64_t> sizes, const std::vector<T>& values, const SourceLine& at) {
-    constexpr DType dtype = std::is_same_v<T, bool> ? DType::boolean
-                            : std::is_integral_v<T> ? DType::int32
-                                                    : DType::float32;
-    Tensor tensor(dtype, std::move(sizes));
+    using E = std::conditional_t<std::is_same_v<T, bool>, bool,
+                                 std::conditional_t<std::is_integral_v<T>, std::int32_t, float>>;
+    Tensor tensor(dtype_of<E>(), std::move(sizes));
     if (tensor.count() != static_cast<std::int64_t>(values.size()))
       throw Error(Code::plan, "constant: rows of different length").at(at);
-    dispatch(dtype, [&](auto zero) {
-      using E = decltype(zero);
-      auto out = tensor.mutable_data<E>();
-      for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<E>(values[i]);
-    });
+    const std::span<E> out = tensor.mutable_data<E>();
+    for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<E>(values[i]);
     return tensor;
   }
 

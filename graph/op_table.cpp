@@ -4,6 +4,12 @@
 
 namespace ferry {
 
+OpTable::OpTable() : attrs_(1), annotations_(1) {
+  files_.intern("");
+}
+
+OpTable::~OpTable() = default;
+
 void OpTable::reserve(OpId ops) {
   records_.reserve(ops);
   value_types_.reserve(ops);

@@ -36,7 +36,10 @@ class OpTable {
     std::span<const Type> types;  ///< of the outputs
   };
 
-  OpTable() { files_.intern(""); }
+  OpTable();
+  OpTable(const OpTable&) = delete;
+  OpTable& operator=(const OpTable&) = delete;
+  ~OpTable();
   /// Makes room for so many ops.
   void reserve(OpId ops);
   OpId append(NewOp op);
@@ -96,8 +99,8 @@ class OpTable {
   std::vector<OpId> value_ops_;
   std::vector<Type> types_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> type_index_;
-  std::vector<Attrs> attrs_{Attrs()};
-  std::vector<Annotation> annotations_{Annotation()};
+  std::vector<Attrs> attrs_;             // the first has nothing
+  std::vector<Annotation> annotations_;  // the first has nothing
   std::unordered_multimap<std::uint64_t, std::uint32_t> annotation_index_;
   StringPool names_;  // names_[i] belongs to op_of_name_[i]
   std::vector<OpId> op_of_name_;

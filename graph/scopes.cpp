@@ -9,10 +9,26 @@ void Scopes::enter_device(const DeviceSpec& spec) {
   annotations_.push_back(std::move(annotation));
 }
 
+void Scopes::enter(Annotation annotation) {
+  annotations_.push_back(std::move(annotation));
+}
+
+void Scopes::enter_name(std::string_view name) {
+  names_.push_back(prefix() + std::string(name) + "/");
+}
+
 void Scopes::enter_after(std::span<const OpId> ops) {
   std::vector<OpId> all(after().begin(), after().end());
   all.insert(all.end(), ops.begin(), ops.end());
   afters_.push_back(std::move(all));
+}
+
+void Scopes::enter(const SourceLine& line) {
+  lines_.push_back(line);
+}
+
+void Scopes::enter_remade() {
+  remade_.push_back(++remade_count_);
 }
 
 void Scopes::leave(Kind kind) {
@@ -28,6 +44,14 @@ void Scopes::leave(Kind kind) {
     case Kind::remade:
       return remade_.pop_back();
   }
+}
+
+std::string Scopes::prefix() const {
+  return names_.empty() ? std::string() : names_.back();
+}
+
+std::span<const OpId> Scopes::after() const {
+  return afters_.empty() ? std::span<const OpId>() : std::span<const OpId>(afters_.back());
 }
 
 Scopes Scopes::for_body(std::string_view name) const {

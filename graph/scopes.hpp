@@ -23,21 +23,19 @@ class Scopes {
   /// but a job or task takes ops off the mesh.
   void enter_device(const DeviceSpec& spec);
   /// Gives ops exactly this annotation.
-  void enter(Annotation annotation) { annotations_.push_back(std::move(annotation)); }
-  void enter_name(std::string_view name) { names_.push_back(prefix() + std::string(name) + "/"); }
+  void enter(Annotation annotation);
+  void enter_name(std::string_view name);
   /// Ops run after these too, besides those that the scopes around name.
   void enter_after(std::span<const OpId> ops);
-  void enter(const SourceLine& line) { lines_.push_back(line); }
-  void enter_remade() { remade_.push_back(++remade_count_); }
+  void enter(const SourceLine& line);
+  void enter_remade();
   void leave(Kind kind);
 
   /// The annotation for ops that are added now; null: none.
   [[nodiscard]] const Annotation* annotation() const { return annotations_.empty() ? nullptr : &annotations_.back(); }
   /// The prefix of names: "encoder/layer1/".
-  [[nodiscard]] std::string prefix() const { return names_.empty() ? std::string() : names_.back(); }
-  [[nodiscard]] std::span<const OpId> after() const {
-    return afters_.empty() ? std::span<const OpId>() : std::span<const OpId>(afters_.back());
-  }
+  [[nodiscard]] std::string prefix() const;
+  [[nodiscard]] std::span<const OpId> after() const;
   [[nodiscard]] SourceLine line_for(const SourceLine& given) const { return lines_.empty() ? given : lines_.back(); }
   /// The number of the innermost remade scope (Graph::remade), counted from 1; 0: none.
   [[nodiscard]] std::uint32_t remade() const { return remade_.empty() ? 0 : remade_.back(); }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/checked.hpp"
+#include "base/error.hpp"
 #include "base/files/json.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"

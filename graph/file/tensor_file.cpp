@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace ferry {

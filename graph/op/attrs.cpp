@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <type_traits>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -71,6 +72,18 @@ std::string str(const AttrValue& value) {
   return std::visit(Visitor{}, value);
 }
 
+// Here, since the compiler takes long for copies of so many alternatives.
+Attrs::Attrs() = default;
+Attrs::Attrs(const Attrs& other) = default;
+Attrs::Attrs(Attrs&& other) noexcept = default;
+Attrs& Attrs::operator=(const Attrs& other) = default;
+Attrs& Attrs::operator=(Attrs&& other) noexcept = default;
+Attrs::~Attrs() = default;
+
+Attrs::Attrs(std::initializer_list<Item> items) {
+  for (const Item& item : items) set(item.first, item.second);
+}
+
 void Attrs::set(std::string_view name, AttrValue value) {
   const auto at = std::lower_bound(items_.begin(), items_.end(), name,
                                    [](const Item& item, std::string_view wanted) { return item.first < wanted; });
@@ -84,6 +97,18 @@ const AttrValue* Attrs::find(std::string_view name) const {
   for (const Item& item : items_)
     if (item.first == name) return &item.second;
   return nullptr;
+}
+
+bool Attrs::empty() const {
+  return items_.empty();
+}
+
+const Attrs::Item* Attrs::begin() const {
+  return items_.data();
+}
+
+const Attrs::Item* Attrs::end() const {
+  return items_.data() + items_.size();
 }
 
 bool Attrs::same(const Attrs& other) const {

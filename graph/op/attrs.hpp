@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,10 +38,13 @@ class Attrs {
  public:
   using Item = std::pair<std::string, AttrValue>;
 
-  Attrs() = default;
-  Attrs(std::initializer_list<Item> items) {
-    for (const Item& item : items) set(item.first, item.second);
-  }
+  Attrs();
+  Attrs(std::initializer_list<Item> items);
+  Attrs(const Attrs& other);
+  Attrs(Attrs&& other) noexcept;
+  Attrs& operator=(const Attrs& other);
+  Attrs& operator=(Attrs&& other) noexcept;
+  ~Attrs();
 
   void set(std::string_view name, AttrValue value);
   [[nodiscard]] const AttrValue* find(std::string_view name) const;
@@ -57,9 +61,9 @@ class Attrs {
     return has(name) ? get<T>(name) : fallback;
   }
 
-  [[nodiscard]] bool empty() const { return items_.empty(); }
-  [[nodiscard]] auto begin() const { return items_.begin(); }
-  [[nodiscard]] auto end() const { return items_.end(); }
+  [[nodiscard]] bool empty() const;
+  [[nodiscard]] const Item* begin() const;
+  [[nodiscard]] const Item* end() const;
   /// Whether both have the same names and the same values; floating-point numbers and tensors are compared bit by bit.
   [[nodiscard]] bool same(const Attrs& other) const;
 

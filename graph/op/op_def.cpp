@@ -14,10 +14,18 @@ void OpSet::add(const OpDef& def) {
   defs_.insert(at, &def);
 }
 
+void OpSet::add(std::span<const OpDef* const> defs) {
+  for (const OpDef* def : defs) add(*def);
+}
+
 const OpDef* OpSet::find(std::string_view name) const {
   const auto at = std::lower_bound(defs_.begin(), defs_.end(), name,
                                    [](const OpDef* d, std::string_view wanted) { return d->name < wanted; });
   return at != defs_.end() && (*at)->name == name ? *at : nullptr;
+}
+
+std::vector<const OpDef*> OpSet::all() const {
+  return defs_;
 }
 
 }  // namespace ferry

@@ -182,12 +182,10 @@ struct OpDef {
 class OpSet {
  public:
   void add(const OpDef& def);
-  void add(std::span<const OpDef* const> defs) {
-    for (const OpDef* def : defs) add(*def);
-  }
+  void add(std::span<const OpDef* const> defs);
   /// The op of that name; null when there is none.
   [[nodiscard]] const OpDef* find(std::string_view name) const;
-  [[nodiscard]] std::vector<const OpDef*> all() const { return defs_; }
+  [[nodiscard]] std::vector<const OpDef*> all() const;
 
  private:
   std::vector<const OpDef*> defs_;  // sorted by name

@@ -101,6 +101,10 @@ std::string DeviceSpec::str() const {
   return text;
 }
 
+bool DeviceSpec::all_tasks() const {
+  return task == kAllTasks;
+}
+
 DeviceSpec DeviceSpec::merged(const DeviceSpec& inner) const {
   DeviceSpec result = *this;
   if (inner.job) {

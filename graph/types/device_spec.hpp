@@ -26,7 +26,7 @@ struct DeviceSpec {
   /// The inverse of parse; "" when nothing is set.
   [[nodiscard]] std::string str() const;
   [[nodiscard]] bool empty() const { return !job && !task && !kind && !index; }
-  [[nodiscard]] bool all_tasks() const { return task == kAllTasks; }
+  [[nodiscard]] bool all_tasks() const;
   /// Parts of `inner` win over parts of this one, as in nested scopes. A new job also drops this one's task, a new kind
   /// its index.
   [[nodiscard]] DeviceSpec merged(const DeviceSpec& inner) const;

@@ -12,6 +12,18 @@ std::string Dim::str() const {
   return symbol_.empty() ? "?" : symbol_;
 }
 
+Shape::Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
+Shape::Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
+Shape::Shape(std::span<const std::int64_t> sizes) : dims_(std::vector<Dim>(sizes.begin(), sizes.end())) {}
+
+Dim& Shape::operator[](int i) {
+  return dims_.own()[static_cast<std::size_t>(i)];
+}
+
+void Shape::push_back(Dim dim) {
+  dims_.own().push_back(std::move(dim));
+}
+
 bool Shape::known() const {
   return std::all_of(dims_.begin(), dims_.end(), [](const Dim& d) { return d.known(); });
 }

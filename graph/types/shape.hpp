@@ -56,15 +56,15 @@ class Dim {
 class Shape {
  public:
   Shape() = default;
-  Shape(std::initializer_list<Dim> dims) : dims_(dims) {}
-  explicit Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
-  explicit Shape(std::span<const std::int64_t> sizes) : dims_(std::vector<Dim>(sizes.begin(), sizes.end())) {}
+  Shape(std::initializer_list<Dim> dims);
+  explicit Shape(std::vector<Dim> dims);
+  explicit Shape(std::span<const std::int64_t> sizes);
 
   [[nodiscard]] int rank() const { return static_cast<int>(dims_.size()); }
   [[nodiscard]] const Dim& operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] Dim& operator[](int i) { return dims_.own()[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] Dim& operator[](int i);
   [[nodiscard]] const std::vector<Dim>& dims() const { return dims_.vector(); }
-  void push_back(Dim dim) { dims_.own().push_back(std::move(dim)); }
+  void push_back(Dim dim);
 
   /// Whether every dim is known or bounded.
   [[nodiscard]] bool known() const;

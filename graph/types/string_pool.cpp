@@ -19,6 +19,8 @@ std::uint32_t tag_of(std::uint64_t hash) {
 
 }  // namespace
 
+StringPool::StringPool() : ends_(1) {}
+
 std::uint32_t StringPool::intern(std::string_view text) {
   if (2 * (size() + std::size_t{1}) > slots_.size()) grow(std::max(kFewestSlots, 2 * slots_.size()));
   const std::uint64_t hash = hash64(text);

@@ -13,6 +13,7 @@ class StringPool {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffU;
 
+  StringPool();
   /// The number of `text`, adding it if it is new. Error(resource) past 4 GiB of text.
   std::uint32_t intern(std::string_view text);
   /// Makes room for so many strings.
@@ -34,8 +35,8 @@ class StringPool {
   void grow(std::size_t slots);
 
   std::vector<char> chars_;
-  std::vector<std::uint32_t> ends_{0};  // string i is [ends_[i], ends_[i + 1])
-  std::vector<Slot> slots_;             // hash table: open addressing, size a power of two, kNone is free
+  std::vector<std::uint32_t> ends_;  // string i is [ends_[i], ends_[i + 1])
+  std::vector<Slot> slots_;          // hash table: open addressing, size a power of two, kNone is free
 };
 
 }  // namespace ferry

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/error.hpp"
+
 namespace ferry {
 namespace {
 
@@ -93,6 +95,23 @@ Tensor Tensor::copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<c
   Tensor tensor(dtype, std::move(sizes));
   std::copy(bytes.begin(), bytes.end(), tensor.mutable_bytes().begin());
   return tensor;
+}
+
+Tensor Tensor::of_values(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> values) {
+  Tensor tensor(dtype, std::move(sizes));
+  if (tensor.byte_count_ != values.size())
+    throw Error(Code::plan, "tensor: " + std::to_string(values.size() / size_of(dtype)) + " values given for " +
+                                tensor.type().str());
+  std::copy(values.begin(), values.end(), tensor.mutable_bytes().begin());
+  return tensor;
+}
+
+std::int64_t Tensor::count() const {
+  return checked_count(sizes_);
+}
+
+Type Tensor::type() const {
+  return {dtype_, Shape(std::span<const std::int64_t>(sizes_))};
 }
 
 double Tensor::number(std::int64_t i) const {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "graph/types/dtype.hpp"
 #include "graph/types/shape.hpp"
 
@@ -40,11 +40,7 @@ class Tensor {
   }
   template <class T>
   [[nodiscard]] static Tensor of(std::vector<std::int64_t> sizes, std::span<const T> values) {
-    Tensor tensor(dtype_of<T>(), std::move(sizes));
-    if (tensor.count() != static_cast<std::int64_t>(values.size()))
-      throw Error(Code::plan, "tensor: " + std::to_string(values.size()) + " values given for " + tensor.type().str());
-    std::copy(values.begin(), values.end(), tensor.mutable_data<T>().begin());
-    return tensor;
+    return of_values(dtype_of<T>(), std::move(sizes), std::as_bytes(values));
   }
   template <class T>
   [[nodiscard]] static Tensor scalar(T value) {
@@ -54,8 +50,8 @@ class Tensor {
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const std::vector<std::int64_t>& sizes() const { return sizes_; }
   [[nodiscard]] int rank() const { return static_cast<int>(sizes_.size()); }
-  [[nodiscard]] std::int64_t count() const { return checked_count(sizes_); }
-  [[nodiscard]] Type type() const { return {dtype_, Shape(std::span<const std::int64_t>(sizes_))}; }
+  [[nodiscard]] std::int64_t count() const;
+  [[nodiscard]] Type type() const;
   /// False for a default-constructed tensor.
   [[nodiscard]] bool defined() const { return owner_ != nullptr; }
   /// How many tensors (and others) hold the owner of these bytes; 1: only this one.
@@ -85,6 +81,7 @@ class Tensor {
   [[nodiscard]] bool same_bits(const Tensor& other) const;
 
  private:
+  static Tensor of_values(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> values);
   void check_dtype(DType wanted) const;
 
   DType dtype_ = DType::float32;

@@ -84,6 +84,10 @@ Value Parameters::keep(std::string_view layer, std::string_view name, double num
   return graph_->variable(std::string(layer) + "/" + std::string(name), initial, at);
 }
 
+void Parameters::add_update(const Value& update) {
+  updates_.push_back(update);
+}
+
 Dense::Dense(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t outputs,
              const DenseOptions& options, source_location at) {
   require_sizes(name, {inputs, outputs}, at);

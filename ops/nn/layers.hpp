@@ -76,7 +76,7 @@ class Parameters {
   /// Adds a variable "LAYER/NAME" that is not trained; all its elements are `number` at first.
   Value keep(std::string_view layer, std::string_view name, double number, const Shape& shape,
              source_location at = source_location::current());
-  void add_update(const Value& update) { updates_.push_back(update); }
+  void add_update(const Value& update);
 
  private:
   Graph* graph_;

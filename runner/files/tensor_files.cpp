@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "base/error.hpp"
 #include "base/files/files.hpp"
 #include "base/files/npy.hpp"
 #include "base/text.hpp"
