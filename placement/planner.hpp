@@ -12,6 +12,7 @@
 
 #include "graph/graph.hpp"
 #include "kernels/traits.hpp"
+#include "placement/plan/fuse_from.hpp"
 #include "placement/plan/plan.hpp"
 #include "placement/topology/topology.hpp"
 
@@ -61,7 +62,7 @@ struct PlanOptions {
   /// neither. Not given: the topology's links decide.
   std::optional<std::int64_t> bucket_bytes;
   /// Elementwise ops on at least this many elements are fused and run tile by tile; 0: none are.
-  std::int64_t fuse_from = 16384;
+  std::int64_t fuse_from = kFuseFrom;
   /// Checks the program or plan after each pass; Error(bug) names the pass that broke it.
   bool check_passes = false;
   /// Gives the outputs of such an op, or none if it cannot. It is asked only for what every machine computes alike.

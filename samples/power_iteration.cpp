@@ -5,6 +5,7 @@
 #include <ferry/ferry.hpp>
 #include <ferry/runner/run_main.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 int main(int argc, char** argv) {

@@ -1,5 +1,6 @@
 // The cost of checkpoints: steps per second of a training run that saves one every second, beside the same run without
 // checkpoints.
+#include <algorithm>
 #include <cmath>
 
 #include "base/system/clock.hpp"

@@ -1,5 +1,6 @@
 // Large kernels, each the only work of a session's step: matrix products, convolutions, a chain of elementwise ops,
 // softmax, norms, reductions and a transpose.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 

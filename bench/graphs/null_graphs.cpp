@@ -5,6 +5,8 @@
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
 #include "bench/graphs/one_task.hpp"
+#include "placement/plan/plan.hpp"
+#include "placement/planner.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -1,7 +1,6 @@
 // Cluster: this process's place in a job, and its tasks.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,17 +9,20 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/milliseconds.hpp"
-#include "comm/transport.hpp"
 #include "graph/types/dtype.hpp"
 #include "graph/types/layout.hpp"
-#include "kernels/device.hpp"
 #include "placement/topology/topology.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
+
+class Transport;
+struct DeviceLibrary;
 
 /// The number of shards for `--invariant` without a number.
 inline constexpr int kDefaultShards = 8;
@@ -50,7 +52,7 @@ struct ClusterOptions {
   std::optional<Topology> elsewhere = {};
 };
 
-/// The devices besides the host that a job with these options has; none: it has hosts alone.
+/// The devices besides the host (kernels/device.hpp) that a job with these options has; none: it has hosts alone.
 [[nodiscard]] std::optional<DeviceLibrary> devices_of(const ClusterOptions& options);
 
 /// The number of processes that the launcher started; 1: none did. Error(usage) when its variables are wrong.
@@ -79,7 +81,7 @@ class Cluster {
   /// meets for no more than that: their connect() throws it, too. Where the launcher brings together what all print, it
   /// is printed once, also when all have the same.
   [[noreturn]] static void decline(ClusterOptions options, const Error& error);
-  /// A cluster over transports made elsewhere (ferry::adopt, tests).
+  /// A cluster over transports (comm/transport.hpp) made elsewhere (ferry::adopt, tests).
   [[nodiscard]] static Cluster over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options = {});
 
   /// This process's task, the first if it has several; so 0 if it has all.

@@ -16,9 +16,10 @@
 #include "executor/watch/slow_link.hpp"
 #include "executor/watch/straggler.hpp"
 #include "graph/graph.hpp"
+#include "graph/types/device_spec.hpp"
 #include "graph/types/tensor.hpp"
-#include "placement/plan/plan.hpp"
-#include "placement/planner.hpp"
+#include "placement/plan/fuse_from.hpp"
+#include "placement/plan/traffic.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -26,7 +27,10 @@ namespace ferry {
 class Checkpoints;
 class Clock;
 class KernelTable;
+class OpSet;
 class TaskGroup;
+struct PassReport;
+struct PlanResult;
 
 struct SessionOptions {
   std::uint64_t seed = 0;
@@ -43,7 +47,7 @@ struct SessionOptions {
   std::optional<std::int64_t> bucket_bytes = {};
   /// Elementwise ops on at least this many elements are fused: they run together on a few elements at a time, and
   /// values that only they use take no memory. 0: none is fused. The same on all tasks.
-  std::int64_t fuse_from = PlanOptions().fuse_from;
+  std::int64_t fuse_from = kFuseFrom;
   /// Checks every number that an op makes. If one is NaN or Inf though the op's inputs were not, the job ends with
   /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0).
   bool check_numerics = false;
@@ -168,8 +172,8 @@ class Session {
 
   /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
-  /// The plan for `request`, for printing and saving; with the reasons if SessionOptions::reasons. The
-  /// reference is valid until tune() or the end of the session. All tasks call it.
+  /// The plan for `request` (placement/planner.hpp), for printing and saving; with the reasons if
+  /// SessionOptions::reasons. The reference is valid until tune() or the end of the session. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Writes the trace, if SessionOptions::trace_file names one, for which all tasks must call it, and frees everything.
   /// run() afterwards is Error(usage).

@@ -6,6 +6,7 @@
 
 #include "executor/job/cluster.hpp"
 #include "executor/session/session.hpp"
+#include "placement/planner.hpp"
 
 namespace ferry {
 

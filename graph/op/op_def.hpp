@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "graph/op/attrs.hpp"
-#include "graph/types/batches.hpp"
-#include "graph/types/halo.hpp"
 #include "graph/types/layout.hpp"
 #include "graph/types/shape.hpp"
 
@@ -22,6 +20,9 @@ namespace ferry {
 
 class GradCtx;
 class Value;
+struct Batches;
+struct SlidingDim;
+struct WindowOf;
 using Values = std::vector<Value>;
 
 /// An attribute that an op takes. `kind` is kind_name() of its values.

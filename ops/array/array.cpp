@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "graph/types/halo.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"

@@ -4,7 +4,6 @@
 // counted from the end when negative.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>

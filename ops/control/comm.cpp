@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/op/index_notation.hpp"
+#include "graph/types/halo.hpp"
 
 namespace ferry {
 namespace {

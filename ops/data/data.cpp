@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "graph/types/batches.hpp"
 #include "ops/build.hpp"
 
 namespace ferry {

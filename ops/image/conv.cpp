@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "graph/types/halo.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 

@@ -11,6 +11,7 @@
 #include "executor/session/session.hpp"
 #include "graph/graph.hpp"
 #include "graph/types/batches.hpp"
+#include "placement/plan/plan.hpp"
 
 namespace ferry {
 

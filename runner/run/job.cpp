@@ -4,6 +4,7 @@
 
 #include "base/files/files.hpp"
 #include "base/system/log.hpp"
+#include "comm/transport.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/files/stats_json.hpp"
 #include "runner/files/tensor_files.hpp"

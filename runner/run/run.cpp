@@ -10,6 +10,7 @@
 #include "executor/session/session.hpp"
 #include "ops/op_set.hpp"
 #include "placement/plan/plan_file.hpp"
+#include "placement/planner.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/budget_option.hpp"
 #include "runner/options/command_line.hpp"

@@ -6,6 +6,7 @@
 #include "executor/session/plan_session.hpp"
 #include "ops/op_set.hpp"
 #include "placement/plan/plan_file.hpp"
+#include "placement/planner.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/feeds.hpp"
 #include "runner/report/report_page.hpp"

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <future>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "base/system/interrupt.hpp"
+#include "comm/transport.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/kernel.hpp"
 #include "ops/control/control.hpp"

@@ -12,6 +12,7 @@
 #include "base/files/npy.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/session.hpp"
+#include "graph/types/batches.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/control/state.hpp"

@@ -7,6 +7,7 @@
 #include "executor/observe/flight_recorder.hpp"
 #include "executor/session/session.hpp"
 #include "executor/watch/watch.hpp"
+#include "kernels/kernel.hpp"
 #include "ops/build.hpp"
 #include "ops/math/math.hpp"
 #include "tests/support/errors_of.hpp"

@@ -4,7 +4,9 @@
 #include <thread>
 
 #include "base/system/log.hpp"
+#include "comm/transport.hpp"
 #include "executor/session/session.hpp"
+#include "placement/planner.hpp"
 #include "tests/executor/doubled_sum.hpp"
 #include "tests/support/throws.hpp"
 

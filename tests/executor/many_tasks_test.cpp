@@ -18,6 +18,7 @@
 #include "ops/nn/nn.hpp"
 #include "ops/train/optim.hpp"
 #include "placement/plan/plan_file.hpp"
+#include "placement/planner.hpp"
 #include "placement/verify/verify.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/skip.hpp"

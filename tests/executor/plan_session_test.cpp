@@ -6,6 +6,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "placement/plan/plan_file.hpp"
+#include "placement/planner.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {

@@ -2,7 +2,9 @@
 // destroyed during a run. The numbers are those of tests/faults/README.md. Also: plans that lay a variable differently.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -21,6 +23,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
+#include "placement/planner.hpp"
 #include "tests/support/throws.hpp"
 
 using namespace ferry;

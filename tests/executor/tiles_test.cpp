@@ -17,6 +17,7 @@
 #include "ops/nn/nn.hpp"
 #include "ops/nn/norm.hpp"
 #include "ops/train/optim.hpp"
+#include "placement/planner.hpp"
 #include "tests/executor/one_task.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/throws.hpp"

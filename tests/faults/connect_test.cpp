@@ -1,11 +1,14 @@
 // Faults while tasks connect, by their numbers in README.md.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/system/clock.hpp"
+#include "comm/transport.hpp"
 #include "executor/job/build.hpp"
 #include "executor/job/cluster.hpp"
 #include "tests/support/throws.hpp"

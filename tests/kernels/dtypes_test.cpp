@@ -2,6 +2,7 @@
 // get narrow arrays converted to wider ones.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

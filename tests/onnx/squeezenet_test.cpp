@@ -2,6 +2,7 @@
 // weights are drawn by a formula (squeezenet/make_values.py).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
