@@ -1,6 +1,6 @@
 // Epilogues of products and convolutions give the bits of the same ops run one after another, on any number of threads.
 // The inputs of a concat are made in their places in its output; constant filters are packed once.
-#include "executor/run/epilogue.hpp"
+#include "executor/fused/epilogue.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Elementwise ops that run tile by tile give the bits of the same ops one after another, on any number of threads and
 // tasks.
-#include "executor/run/tiles.hpp"
+#include "executor/fused/tiles.hpp"
 
 #include <doctest/doctest.h>
 

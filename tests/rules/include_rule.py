@@ -50,8 +50,9 @@ MAY_INCLUDE = {
                      "placement/topology", "kernels/kernel", "kernels/device",
                      "comm/transport", "comm/group", "comm/backends", "comm/failure", "comm/host", "executor/watch"],
     "executor/observe": ["base", "graph", "placement/plan", "comm/transport", "executor/watch"],
+    "executor/fused": ["base", "placement/plan", "kernels/kernel"],
     "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
-                     "executor/observe", "executor/watch"],
+                     "executor/fused", "executor/observe", "executor/watch"],
     "executor/state": ["base", "graph", "placement/plan", "kernels/device", "comm/transport", "executor/run"],
     "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
 }

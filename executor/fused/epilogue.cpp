@@ -1,4 +1,4 @@
-#include "executor/run/epilogue.hpp"
+#include "executor/fused/epilogue.hpp"
 
 namespace ferry {
 

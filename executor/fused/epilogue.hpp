@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/run/tiles.hpp"
+#include "executor/fused/tiles.hpp"
 
 namespace ferry {
 

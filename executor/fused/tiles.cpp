@@ -1,4 +1,4 @@
-#include "executor/run/tiles.hpp"
+#include "executor/fused/tiles.hpp"
 
 #include <algorithm>
 #include <array>
