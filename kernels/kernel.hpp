@@ -1,6 +1,7 @@
 // Kernel: the code that computes one op on one kind of device. Kernels know ops; ops never know kernels.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,6 +56,15 @@ class Parallel {
   [[nodiscard]] virtual int threads() const = 0;
 };
 
+/// Divides nothing.
+class ThisThread final : public Parallel {
+ public:
+  void for_each(std::int64_t n, std::int64_t grain, const Body& body) override {
+    for (std::int64_t begin = 0; begin < n; begin += grain) body(begin, std::min(n, begin + grain));
+  }
+  [[nodiscard]] int threads() const override { return 1; }
+};
+
 /// What a kernel keeps from step to step (decoded attributes, tables, open files). Made once for each instruction.
 class KernelState {
  public:
@@ -104,6 +114,13 @@ class BadValue : public Error {
 
  private:
   std::size_t input_;
+};
+
+/// Where a kernel (Kernel::shifting) takes elements of its output from: the one at k, if first[d] <= k[d] < last[d] along
+/// each dim, is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
+struct Shift {
+  std::vector<std::int64_t> first, last, step;
+  std::int64_t from = 0;
 };
 
 /// One run of a kernel.

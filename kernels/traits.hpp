@@ -18,6 +18,7 @@ namespace ferry {
 class FileSystem;
 class KernelState;
 struct KernelRun;
+struct Shift;
 
 /// Where an array lies in a whole value of which it is a part: the sizes of that, and where it begins.
 struct PlacedPart {
@@ -51,6 +52,15 @@ struct Packing {
   std::int64_t (*elements)(const KernelSetup&) = nullptr;
 };
 
+/// Says of a kernel that most elements of output 0 are elements of input 0, at other places. Such a kernel can make any
+/// part of its output, as an array with other `sizes` and `begin`; it has one output, and needs no scratch.
+struct Shifting {
+  /// Which elements, of arrays that have no bytes yet.
+  Shift (*shift)(const KernelRun&) = nullptr;
+  /// Whether consecutive elements come from consecutive ones.
+  bool (*in_runs)(const Attrs&) = nullptr;
+};
+
 /// The kernel of one op. Instances are constexpr and live for ever. It is run through bind() (kernel.hpp), which widens
 /// arrays of dtypes that it does not take.
 ///
@@ -69,6 +79,7 @@ struct Kernel {
   /// consecutive rows of so many elements, and what output 0 has of a row (as many elements, or one) depends on that
   /// row alone; of other inputs only the sizes are used. It heeds KernelRun::piece and does not change its state.
   std::int64_t (*row)(const KernelSetup&) = nullptr;
+  Shifting shifting = {};      ///< `shift` null: it takes elements as it likes
   bool finishes = false;       ///< heeds KernelRun::finish; it has one output
   bool effect = false;         ///< has an effect besides its outputs, which only one task must have: KernelSetup::first
   DTypeSet takes = kComputed;  ///< dtypes of inputs and outputs that it takes without widening

@@ -5,14 +5,6 @@
 namespace ferry {
 namespace {
 
-class ThisThread final : public Parallel {
- public:
-  void for_each(std::int64_t n, std::int64_t grain, const Body& body) override {
-    for (std::int64_t begin = 0; begin < n; begin += grain) body(begin, std::min(n, begin + grain));
-  }
-  [[nodiscard]] int threads() const override { return 1; }
-};
-
 /// Arrays of one op, none of which is a part of another.
 class Arrays {
  public:

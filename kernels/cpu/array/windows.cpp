@@ -85,7 +85,7 @@ struct Span {
 /// Copies to y from arrays that have parts of x.
 class WindowCopy {
  public:
-  WindowCopy(KernelRun& run, const WindowState& window)
+  WindowCopy(const KernelRun& run, const WindowState& window)
       : run_(run), window_(window), y_(run.outputs[0]), steps_(steps_of(y_.sizes)), spans_(y_.sizes.size()) {}
 
   /// Copies what lies in `rows` of x along `dim`; `data` has the whole rows that task has, from those on, as an array
@@ -103,6 +103,21 @@ class WindowCopy {
       if (span.first == span.end) return;
     }
     copy.run(run_.parallel, y_.dtype, data, y_.data);
+  }
+
+  /// The elements that come from this task's part of x.
+  [[nodiscard]] Shift shift() const {
+    const Array& x = run_.inputs[0];
+    const Steps from = steps_of(x.sizes);
+    Shift shift;
+    for (std::size_t d = 0; d < x.sizes.size(); ++d) {
+      const Span span = reading(d, x.begin[d], x.begin[d] + x.sizes[d]);
+      shift.first.push_back(span.first);
+      shift.last.push_back(span.end);
+      shift.step.push_back(window_.step[d] * from[d]);
+      shift.from += (first(d) - x.begin[d]) * from[d];
+    }
+    return shift;
   }
 
   /// Fills what lies outside of x.
@@ -141,7 +156,7 @@ class WindowCopy {
     copy.run(run_.parallel, y_.dtype, window_.fill.bytes().data(), y_.data);
   }
 
-  KernelRun& run_;
+  const KernelRun& run_;
   const WindowState& window_;
   const Array& y_;
   Steps steps_;
@@ -176,7 +191,16 @@ constexpr Kernel kKernels[] = {
      .run = cut_halo,
      .prepare = [](const KernelSetup& setup) { return keep(halo_of(setup.attrs)); },
      .takes = kAnyType},
-    {.op = "Window", .run = window, .prepare = prepare_window, .takes = kAnyType},
+    {.op = "Window",
+     .run = window,
+     .prepare = prepare_window,
+     .shifting = {.shift = [](const KernelRun& run) { return WindowCopy(run, kept<WindowState>(run)).shift(); },
+                  .in_runs =
+                      [](const Attrs& attrs) {
+                        const auto& steps = attrs.get<Ints>("step");
+                        return steps.empty() || steps.back() == 1;
+                      }},
+     .takes = kAnyType},
 };
 
 }  // namespace
