@@ -1,0 +1,101 @@
+// StencilWork: elementwise kernels on windows of arrays. Most elements of a window are elements of the task's own part
+// of another array: kernels read these where they are. The others, along the edges, come from neighbours or are filled
+// in: windows are made for these alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "executor/fused/tiles.hpp"
+
+namespace ferry {
+
+/// An array that kernels of a stencil read or write.
+struct StencilArray {
+  enum class Is : std::uint8_t {
+    one,     ///< a single element, which is used for all
+    whole,   ///< in memory
+    slot,    ///< in a slot of the thread, a piece at a time
+    window,  ///< read in another array
+  };
+  Is is = Is::whole;
+  Array array;
+  std::uint64_t slot = 0;  ///< offset in the thread's kSlotBytes
+  std::int64_t size = 0;   ///< bytes of an element
+};
+
+/// A kernel that gives a window: array `made` of the array `inputs[0]`, whose elements lie as `shift` says.
+struct StencilWindow {
+  TileMember member;
+  std::vector<Array> inputs;
+  std::uint32_t made = 0;
+  Shift shift;
+};
+
+/// A kernel that works elementwise on the arrays `inputs` and makes the array `made`.
+struct StencilKernel {
+  TileMember member;
+  std::vector<std::uint32_t> inputs;
+  std::uint32_t made = 0;
+};
+
+/// What a stencil is made of.
+struct StencilParts {
+  std::int64_t tile = 0;  ///< elements of a slot
+  std::vector<StencilArray> arrays;
+  std::vector<StencilWindow> windows;
+  std::vector<StencilKernel> kernels;
+};
+
+/// A stencil, ready to run. Calls throw FailedMember.
+class StencilWork {
+ public:
+  /// `step` and `iterations` as in KernelRun.
+  StencilWork(StencilParts parts, Parallel& parallel, const std::int64_t& step,
+              std::span<const std::int64_t> iterations);
+
+  /// From now on run_inside() is called by an instruction of its own, before run().
+  void begin_early() { begun_ = true; }
+  /// Makes the elements that need no row of another task.
+  void run_inside() const;
+  /// Makes the other ones; or all.
+  void run() const;
+
+ private:
+  /// Elements first[d] <= k[d] < last[d] of each array.
+  struct Box {
+    std::vector<std::int64_t> first, last;
+    [[nodiscard]] std::int64_t count() const;
+  };
+
+  /// An array whose next elements are fetched while kernels compute.
+  struct Stream {
+    std::uint32_t array = 0;
+    bool written = false;
+  };
+  class Pieces;
+
+  void find_streams();
+  /// Finds out where in a piece of an edge each array lies; returns how many elements such a piece may have.
+  std::int64_t find_rooms();
+  void add_edges(Box box, std::int64_t most);
+  void run_rows(std::int64_t begin, std::int64_t end) const;
+  void run_edges(std::int64_t begin, std::int64_t end) const;
+  void run_edge(const Box& box, Pieces& pieces) const;
+  /// An array with an element for each.
+  [[nodiscard]] const Array& shape() const { return parts_.arrays[parts_.kernels.back().made].array; }
+
+  StencilParts parts_;
+  Parallel& parallel_;
+  const std::int64_t& step_;
+  std::span<const std::int64_t> iterations_;
+  bool begun_ = false;
+  std::vector<Stream> streams_;
+  Box inside_;
+  std::vector<Box> edges_;            // pieces of what is not inside
+  std::vector<std::int64_t> rooms_;   // by array: in the thread's kSlotBytes
+  std::vector<bool> read_, written_;  // by array: whether kernels read it before they write it, and whether they do
+};
+
+}  // namespace ferry
