@@ -12,7 +12,8 @@ namespace ferry {
 namespace {
 
 bool computes(Opcode what) {
-  return what == Opcode::kernel || what == Opcode::tiles || what == Opcode::copy;
+  return what == Opcode::kernel || what == Opcode::tiles || what == Opcode::copy || what == Opcode::stencil_begin ||
+         what == Opcode::stencil;
 }
 
 bool waits(Opcode what) {

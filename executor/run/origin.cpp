@@ -68,7 +68,8 @@ class Search {
     if (!fresh) return made->second;
     const PlanClass& role = plan_.classes[of_class];
     for (const Instruction& instruction : role.instructions) {
-      if (instruction.what == Opcode::loop || instruction.what == Opcode::branch || instruction.what == Opcode::tiles)
+      if (instruction.what == Opcode::loop || instruction.what == Opcode::branch || instruction.what == Opcode::tiles ||
+          instruction.what == Opcode::stencil_begin || instruction.what == Opcode::stencil)
         continue;
       for (std::uint32_t k = 0; k < instruction.outputs.count; ++k)
         made->second.emplace(storage_of(role, role.operands[instruction.outputs.begin + k]), &instruction);

@@ -249,6 +249,9 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
       return resolve_kernel(resolved, instruction, context, depth);
     case Opcode::tiles:
       return resolve_tiles(resolved, instruction, context, depth);
+    case Opcode::stencil_begin:
+    case Opcode::stencil:
+      return resolve_stencil(resolved, instruction, context, depth);
     case Opcode::collective:
       return resolve_collective(resolved, instruction, context);
     case Opcode::collective_wait:
@@ -418,6 +421,78 @@ TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveCon
                                                     elements_of(role_.buffers[operand(member.outputs, 0)]);
   if (row == 0 || tile % row != 0 || (elementwise ? joins : tile == 0))
     throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
+        .at(plan_.line(member.line));
+  const auto [code, state] = bound(kernel, setup, member, context);
+  return {code, state, member.inputs.count, &member};
+}
+
+void ResolvedPlan::resolve_stencil(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                                   std::uint32_t depth) {
+  const auto [begun, fresh] = stencils_.try_emplace(instruction.target, nullptr);
+  if (fresh)
+    begun->second = std::make_unique<StencilWork>(parts_of_stencil(instruction, context, depth), context.parallel,
+                                                  numbers_[0], std::span(iterations(), depth));
+  if (instruction.what == Opcode::stencil_begin) begun->second->begin_early();
+  resolved.stencil = begun->second.get();
+}
+
+StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, const ResolveContext& context,
+                                            std::uint32_t depth) {
+  StencilParts parts{.tile = instruction.other, .arrays = {}, .windows = {}, .kernels = {}};
+  const Range members = role_.regions[instruction.target].instructions;
+  const std::int64_t elements = elements_of(role_.buffers[operand(role_.instructions[members.begin].outputs, 0)]);
+  std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its place in parts.arrays
+  const auto index_of = [&](std::uint32_t b, StencilArray::Is is) {
+    const auto [at, fresh] = known.try_emplace(b, static_cast<std::uint32_t>(parts.arrays.size()));
+    const Buffer& buffer = role_.buffers[b];
+    if (fresh)
+      parts.arrays.push_back({is, array(b), buffer.space == Buffer::Space::tile ? buffer.offset : 0,
+                              static_cast<std::int64_t>(size_of(buffer.dtype))});
+    return at->second;
+  };
+  const auto kind_of = [&](std::uint32_t b) {
+    if (elements_of(role_.buffers[b]) != elements) return StencilArray::Is::one;
+    return role_.buffers[b].space == Buffer::Space::tile ? StencilArray::Is::slot : StencilArray::Is::whole;
+  };
+  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+    const Instruction& member = role_.instructions[m];
+    const std::uint32_t out = operand(member.outputs, 0);
+    const Kernel& kernel = kernel_of(member, context);
+    if (kernel.shifting.shift == nullptr) {
+      StencilKernel& added = parts.kernels.emplace_back(tile_member(member, context, instruction.other));
+      for (std::uint32_t k = 0; k < member.inputs.count; ++k)
+        added.inputs.push_back(index_of(operand(member.inputs, k), kind_of(operand(member.inputs, k))));
+      added.made = index_of(out, kind_of(out));
+      continue;
+    }
+    StencilWindow& added = parts.windows.emplace_back(window_member(member, kernel, context));
+    for (std::uint32_t k = 0; k < member.inputs.count; ++k) added.inputs.push_back(array(operand(member.inputs, k)));
+    added.made = index_of(out, StencilArray::Is::window);
+    added.shift = kernel.shifting.shift({.inputs = added.inputs,
+                                         .outputs = {&parts.arrays[added.made].array, 1},
+                                         .state = added.member.state,
+                                         .scratch = {},
+                                         .parallel = context.parallel,
+                                         .step = numbers_[0],
+                                         .iterations = {iterations(), depth}});
+  }
+  if (parts.kernels.empty())
+    throw Error(Code::plan, "a stencil without a kernel on its windows").at(plan_.line(instruction.line));
+  return parts;
+}
+
+TileMember ResolvedPlan::window_member(const Instruction& member, const Kernel& kernel, const ResolveContext& context) {
+  std::vector<Type> types;
+  for (const Range range : {member.inputs, member.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) types.push_back(type(operand(range, k)));
+  const std::span<const Type> all(types);
+  const KernelSetup setup{.name = plan_.string(member.name),
+                          .attrs = attrs_of(member),
+                          .inputs = all.first(member.inputs.count),
+                          .outputs = all.subspan(member.inputs.count),
+                          .data_folder = {}};
+  if (!kernel.shifting.in_runs(setup.attrs))
+    throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run in stencils with these steps")
         .at(plan_.line(member.line));
   const auto [code, state] = bound(kernel, setup, member, context);
   return {code, state, member.inputs.count, &member};

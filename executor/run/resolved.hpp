@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,9 +15,10 @@
 
 #include "comm/group.hpp"
 #include "comm/transport.hpp"
-#include "executor/run/arena.hpp"
 #include "executor/fused/epilogue.hpp"
+#include "executor/fused/stencils.hpp"
 #include "executor/fused/tiles.hpp"
+#include "executor/run/arena.hpp"
 #include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/plan/plan.hpp"
@@ -77,6 +79,7 @@ struct Resolved {
   /// which its output is put.
   Link* link = nullptr;
   TileWork* tiles = nullptr;
+  StencilWork* stencil = nullptr;
   const Epilogue* epilogue = nullptr;  ///< applied to each piece of the output of `kernel`
   std::uint32_t member = 0;            ///< index in `tiles` of the kernel whose output `link` sends
   const Instruction* plan = nullptr;   ///< for traces and error messages
@@ -158,6 +161,13 @@ class ResolvedPlan {
                       std::uint32_t depth);
   void resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                      std::uint32_t depth);
+  /// A stencil's two instructions share its work.
+  void resolve_stencil(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                       std::uint32_t depth);
+  [[nodiscard]] StencilParts parts_of_stencil(const Instruction& instruction, const ResolveContext& context,
+                                              std::uint32_t depth);
+  [[nodiscard]] TileMember window_member(const Instruction& member, const Kernel& kernel,
+                                         const ResolveContext& context);
   void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                         std::uint32_t depth);
   /// Resolves a kernel of a tile region whose tiles have `tile` elements; 0: of an epilogue, which works on pieces.
@@ -199,6 +209,7 @@ class ResolvedPlan {
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;
+  std::map<std::uint32_t, std::unique_ptr<StencilWork>> stencils_;  // by region
   std::deque<Epilogue> epilogues_;
   std::vector<Extent> extents_;
   std::vector<std::unique_ptr<KernelState>> states_;

@@ -194,6 +194,10 @@ void Walker::perform(Resolved& r) {
       if (r.epilogue != nullptr) return run_epilogue(r);
       if (r.link != nullptr) place_output(r);
       return r.tiles->run();
+    case Opcode::stencil_begin:
+      return r.stencil->run_inside();
+    case Opcode::stencil:
+      return r.stencil->run();
     case Opcode::copy:
       ++moved_.copies;
       if (r.input != r.output && r.bytes > 0) std::memcpy(r.output, r.input, r.bytes);

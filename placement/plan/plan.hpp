@@ -124,7 +124,14 @@ enum class Opcode : std::uint8_t {
   /// first kernel, which need not be elementwise, makes output 0, and the others change each piece of that in place as
   /// soon as it is there; `scratch` is the first one's.
   tiles,
-  join  ///< does nothing but wait: the last of a region that gives work to queues, when that is all done
+  join,  ///< does nothing but wait: the last of a region that gives work to queues, when that is all done
+  /// Begins stencil `target`: makes the elements of its outputs that need nothing but its inputs here, which are those
+  /// of the stencil without halos. Until the stencil, these are not written and outputs not touched.
+  stencil_begin,
+  /// Region `target`, for elements of all its values: its first kernels give windows of inputs, which take slots of
+  /// `other` elements, the others work elementwise on values with as many elements, or one. If there is a
+  /// stencil_begin, it makes those elements that that has left.
+  stencil
 };
 
 [[nodiscard]] std::string_view name_of(Opcode what);

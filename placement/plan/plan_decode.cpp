@@ -233,7 +233,7 @@ class Decoder {
     result.operands = numbers(*c.operands());
     result.waits = list(*c.waits(), [](const fbs::Wait& w) { return Wait{w.strand(), w.count()}; });
     result.instructions = list(*c.instructions(), [](const fbs::Instruction& i) {
-      return Instruction{one_of(i.what(), Opcode::join),
+      return Instruction{one_of(i.what(), Opcode::stencil),
                          0,
                          i.strand(),
                          i.op(),

@@ -4,8 +4,8 @@ namespace ferry {
 
 std::string_view name_of(Opcode what) {
   static constexpr std::string_view kNames[] = {
-      "kernel", "feed",   "fetch",           "copy",  "send", "send_wait", "receive", "receive_wait", "collective",
-      "loop",   "branch", "collective_wait", "tiles", "join"};
+      "kernel", "feed",   "fetch",           "copy",  "send", "send_wait",     "receive", "receive_wait", "collective",
+      "loop",   "branch", "collective_wait", "tiles", "join", "stencil_begin", "stencil"};
   return kNames[static_cast<std::size_t>(what)];
 }
 

@@ -307,8 +307,11 @@ std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& 
              operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
              std::to_string(instruction.other);
       break;
+    case Opcode::stencil_begin:
+    case Opcode::stencil:
     case Opcode::tiles:
-      text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
+      text = (instruction.what == Opcode::tiles ? "" : std::string(name_of(instruction.what)) + " ") +
+             name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
              operands(role, instruction.inputs) + ") region " + std::to_string(instruction.target) + " by " +
              (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));
       break;

@@ -92,7 +92,7 @@ void PlanDrawing::draw(int task) {
 
 void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number,
                        const Instruction& what) {
-  if (is_wait(what.what) || is_number(role, what)) return;
+  if (is_wait(what.what) || what.what == Opcode::stencil_begin || is_number(role, what)) return;
   if (what.what == Opcode::send && !parts_.contains(role.operands[what.inputs.begin])) {
     const Index from = maker(role, role.operands[what.inputs.begin]);
     if (from != kNothing) {
@@ -132,9 +132,10 @@ PlanDrawing::Index PlanDrawing::add(const std::string& id, int task, std::uint32
 
 PlanDrawing::Index PlanDrawing::instruction(const PlanClass& role, int task, std::uint32_t region, std::uint32_t number,
                                             const Instruction& what) {
-  const bool kernel = what.what == Opcode::kernel || what.what == Opcode::tiles;
+  const bool fused = what.what == Opcode::tiles || what.what == Opcode::stencil;
+  const bool kernel = what.what == Opcode::kernel || fused;
   std::vector<std::string> lines{title(what)};
-  if (what.what == Opcode::tiles) lines = titles(role, role.regions[what.target].instructions);
+  if (fused) lines = titles(role, role.regions[what.target].instructions);
   const Index box =
       add(std::to_string(number), task, region, lines, kernel ? DrawnBox::Kind::kernel : DrawnBox::Kind::port);
   boxes_[box].source = what.line;

@@ -1,6 +1,7 @@
 #include "runner/report/planned_times.hpp"
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/error.hpp"
@@ -35,12 +36,17 @@ class BufferFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
+bool is_stencil(const Instruction& instruction) {
+  return instruction.what == Opcode::stencil_begin || instruction.what == Opcode::stencil;
+}
+
 class Reckoning {
  public:
   Reckoning(const Plan& plan, const PlanClass& role, const OpSet& ops) : plan_(plan), role_(role), ops_(ops) {}
 
   [[nodiscard]] std::int64_t picoseconds(const Instruction& instruction) const {
-    if (instruction.what != Opcode::tiles) return kernel_picoseconds(bytes(instruction), flops(instruction));
+    if (instruction.what != Opcode::tiles && !is_stencil(instruction))
+      return kernel_picoseconds(bytes(instruction), flops(instruction));
     const Range kernels = role_.regions[instruction.target].instructions;
     double work = 0;
     for (std::uint32_t i = kernels.begin; i < kernels.begin + kernels.count; ++i)
@@ -84,13 +90,16 @@ std::map<std::string, double> planned_times(const Plan& plan, int task, const Op
   const PlanClass& role = plan.class_for(task);
   const Reckoning reckoning(plan, role, ops);
   std::map<std::string, double> times;
+  std::set<std::uint32_t> begun;
   for (const Region& region : role.regions) {
     if (region.kind == Region::Kind::tile) continue;
     for (std::uint32_t i = region.instructions.begin; i < region.instructions.begin + region.instructions.count; ++i) {
       const Instruction& instruction = role.instructions[i];
-      const bool copies = instruction.what == Opcode::copy;
-      if (!copies && instruction.what != Opcode::kernel && instruction.what != Opcode::tiles) continue;
-      const std::string name = std::string(copies ? name_of(Opcode::copy) : plan.string(instruction.op)) + " " +
+      const bool by_op = instruction.what == Opcode::kernel || instruction.what == Opcode::tiles;
+      if (!by_op && instruction.what != Opcode::copy && !is_stencil(instruction)) continue;
+      if (instruction.what == Opcode::stencil && !begun.insert(instruction.target).second) continue;  // the edges alone
+      if (instruction.what == Opcode::stencil_begin) begun.insert(instruction.target);
+      const std::string name = std::string(by_op ? plan.string(instruction.op) : name_of(instruction.what)) + " " +
                                std::string(plan.string(instruction.name));
       times[name] = static_cast<double>(reckoning.picoseconds(instruction)) * 1e-12;
     }
