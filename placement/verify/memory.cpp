@@ -116,13 +116,14 @@ class Saved {
   std::vector<std::vector<Piece>> pieces_;
 };
 
-/// One buffer of a message that is under way.
+/// One buffer of a message that is under way, or of a stencil that has begun.
 struct InUse {
-  bool collective = false;
-  std::uint32_t number = 0;  ///< of the channel or collective
+  enum class By : std::uint8_t { channel, collective, stencil };
+  By by = By::channel;
+  std::uint32_t number = 0;  ///< of the channel, collective, or the stencil's region
   std::uint32_t buffer = 0;
   bool operator<(const InUse& other) const {
-    return std::tie(collective, number, buffer) < std::tie(other.collective, other.number, other.buffer);
+    return std::tie(by, number, buffer) < std::tie(other.by, other.number, other.buffer);
   }
 };
 
@@ -172,7 +173,7 @@ class ClassMemory {
   void check() {
     for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
     for (const Instruction& i : class_.instructions)
-      if (i.what == Opcode::tiles) measure_slots(i);
+      if (i.what == Opcode::tiles || i.what == Opcode::stencil) measure_slots(i);
     for (std::uint32_t region : {0U, 1U}) find_effects(region);
     Contents memory(arenas_);
     for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
@@ -231,13 +232,15 @@ class ClassMemory {
 
   void measure_slots(const Instruction& tiles) {
     if (tiles.other == 0) return;
-    const TileExtent extent = tile_extent(class_, tiles);
+    const bool stencil = tiles.what == Opcode::stencil;
+    const TileExtent extent = stencil ? TileExtent() : tile_extent(class_, tiles);
     each_instruction(tiles.target, [&](const Instruction& i) {
       for (const Range range : {i.inputs, i.outputs})
         each(range, [&](std::uint32_t id, std::uint32_t) {
           const Buffer& b = class_.buffers[id];
           const std::uint64_t bytes = size_of(b.dtype);
-          if (b.space == Buffer::Space::tile) slot_bytes_[id] = extent.in_tile(b.bytes / bytes, tiles.other) * bytes;
+          if (b.space == Buffer::Space::tile)
+            slot_bytes_[id] = (stencil ? tiles.other : extent.in_tile(b.bytes / bytes, tiles.other)) * bytes;
         });
     });
   }
@@ -299,7 +302,8 @@ class ClassMemory {
         append(effects_[region], effects_of(i));
         return;
       }
-      if (i.what == Opcode::tiles) find_effects(i.target);
+      if (i.what == Opcode::stencil_begin) return;  // what it writes is there when the stencil is done
+      if (i.what == Opcode::tiles || i.what == Opcode::stencil) find_effects(i.target);
       each_written(i, [&](std::uint32_t id) {
         if (!has_bytes(id) || class_.buffers[id].space == Buffer::Space::tile) return;
         const Span at = span(id);
@@ -357,7 +361,9 @@ class ClassMemory {
   void execute(Contents& memory, const Instruction& i) {
     if (i.what == Opcode::loop) return loop(memory, i);
     if (i.what == Opcode::branch) return branch(memory, i);
-    if (i.what == Opcode::tiles) return tiles(memory, i);
+    if (i.what == Opcode::stencil_begin) return begin_stencil(memory, i);
+    if (i.what == Opcode::stencil) end_stencil(i);
+    if (i.what == Opcode::tiles || i.what == Opcode::stencil) return tiles(memory, i);
     if (!is_wait(i) || !is_taken(i)) read(memory, i.inputs, i);
     check_sharing(i);
     if (is_wait(i)) return end_message(memory, i);
@@ -365,10 +371,14 @@ class ClassMemory {
     each_written(i, [&](std::uint32_t id) { write(memory, id); });
     if (i.what != Opcode::send && i.what != Opcode::receive && i.what != Opcode::collective) return;
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).start({i.what == Opcode::collective, i.target, id}, span(id));
+      (written ? receiving_ : sending_).start({by(i), i.target, id}, span(id));
     });
   }
 
+  static InUse::By by(const Instruction& i) {
+    const bool collective = i.what == Opcode::collective || i.what == Opcode::collective_wait;
+    return collective ? InUse::By::collective : InUse::By::channel;
+  }
   static bool is_wait(const Instruction& i) {
     return i.what == Opcode::send_wait || i.what == Opcode::receive_wait || i.what == Opcode::collective_wait;
   }
@@ -376,10 +386,24 @@ class ClassMemory {
   /// Frees the message's buffers; what it has brought must be there.
   void end_message(const Contents& memory, const Instruction& i) {
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).end({i.what == Opcode::collective_wait, i.target, id}, span(id));
+      (written ? receiving_ : sending_).end({by(i), i.target, id}, span(id));
     });
     check_under_way(i);
     read(memory, i.outputs, i);
+  }
+
+  /// Until its stencil, what it reads is not written, and nothing touches what it writes.
+  void begin_stencil(const Contents& memory, const Instruction& i) {
+    read(memory, i.inputs, i);
+    check_under_way(i);
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).start({InUse::By::stencil, i.target, id}, span(id));
+    });
+  }
+  void end_stencil(const Instruction& i) {
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).end({InUse::By::stencil, i.target, id}, span(id));
+    });
   }
 
   /// Walks the kernels one after another. Tile by tile they do the same, since elements depend only on those at the
@@ -450,7 +474,8 @@ class ClassMemory {
   }
 
   [[nodiscard]] std::string described(const InUse& use) const {
-    if (use.collective) return verifier::described(plan_, use.number);
+    if (use.by == InUse::By::stencil) return "stencil " + std::to_string(use.number);
+    if (use.by == InUse::By::collective) return verifier::described(plan_, use.number);
     const Channel& channel = plan_.channels[use.number];
     return verifier::described(plan_, "channel", use.number, channel.name, channel.line);
   }

@@ -256,6 +256,10 @@ class Structure {
       case Opcode::tiles:
         fits = !none_out && i.target < c.regions.size() && i.other != kNone;
         break;
+      case Opcode::stencil_begin:
+      case Opcode::stencil:
+        fits = !none_out && i.target < c.regions.size() && i.other != 0 && i.other != kNone;
+        break;
       case Opcode::join:
         fits = none_in && none_out && i.scratch == kNone;
         break;
@@ -266,7 +270,7 @@ class Structure {
   }
 
   static std::vector<std::uint32_t> regions_of(const Instruction& i) {
-    if (i.what == Opcode::tiles) return {i.target};
+    if (i.what == Opcode::tiles || i.what == Opcode::stencil) return {i.target};
     if (i.what == Opcode::loop || i.what == Opcode::branch) return {i.target, i.other};
     return {};
   }

@@ -17,6 +17,7 @@ class Tiles {
   std::size_t check() {
     std::size_t found = 0;
     for (const Instruction& i : class_.instructions) {
+      if (i.what == Opcode::stencil) owned_.insert(i.target);  // check_stencils
       if (i.what != Opcode::tiles) continue;
       check_region(i);
       ++found;

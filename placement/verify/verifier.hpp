@@ -84,6 +84,10 @@ struct TileExtent {
 /// broadcast to them, which write no element that another kernel needs at another place or in another row; a slot is
 /// used in one region only. Returns the number of tile regions.
 std::size_t check_tiles(const Plan& plan);
+/// Kernels of stencils are windows and others that work elementwise on values of as many elements, or one; none writes
+/// what is read through a window, or other elements than its own of what is read. Each is begun once at most, before
+/// it, with its own operands but halos. Returns the number of stencils. After check_types().
+std::size_t check_stencils(const Plan& plan);
 /// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
 /// sizes of their place; variables and memory are as the tasks have them.
 void check_values(const Plan& plan, const Tables& tables);

@@ -24,6 +24,9 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
                                  " may be given, and what they do with it: the op is not known here");
     if (tile_regions > 0)
       proved(plural(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
+    if (const std::size_t stencils = verifier::check_stencils(plan); stencils > 0)
+      proved(plural(stencils, "stencil") +
+             ": nothing is written that its windows read, and each begins before it ends");
     verifier::check_messages(plan, tables);
     verifier::check_buckets(plan, tables);
     proved(plural(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
