@@ -9,6 +9,7 @@
 #include "placement/class/copy_between_devices.hpp"
 #include "placement/class/fuse_elements.hpp"
 #include "placement/class/fuse_epilogues.hpp"
+#include "placement/class/fuse_stencils.hpp"
 #include "placement/class/order_queues.hpp"
 #include "placement/class/pack_inputs.hpp"
 #include "placement/class/place_strands.hpp"
@@ -70,6 +71,7 @@ constexpr Pass<ClassPlan> kClassPasses[] = {
     {"copy_between_devices", copy_between_devices},
     {"pack_inputs", pack_inputs},
     {"fuse_epilogues", fuse_epilogues},
+    {"fuse_stencils", fuse_stencils},
     {"fuse_elements", fuse_elements},
     {"join_regions", [](ClassPlan& plan) { plan.join(); }},
     {"place_strands", place_strands},

@@ -20,7 +20,8 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   instruction.attrs = tables_.attrs(node.attrs);
   const bool movable = plan_.spreads(plan_.region());
   const Kernel& kernel = *facts_.kernel;
-  const bool fusable = kernel.elementwise || kernel.row != nullptr || kernel.finishes;
+  const bool shifts = kernel.shifting.shift != nullptr && kernel.shifting.in_runs(*node.attrs);
+  const bool fusable = kernel.elementwise || kernel.row != nullptr || shifts || kernel.finishes;
   if ((movable || fusable) && is_free(node))
     instruction.may = static_cast<std::uint8_t>((movable ? kMovable : 0) | (fusable ? kFusable : 0));
   in_ = in;
@@ -118,6 +119,7 @@ ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
   const Facts facts{&def, kind, tables_.string(def.name), program_.kernels->find(def.name, kind)};
   FERRY_ASSERT(facts.kernel != nullptr, "an op without a kernel was placed");
   if (facts.kernel->elementwise) plan_.facts.elementwise.insert(facts.op);
+  if (facts.kernel->shifting.shift != nullptr) plan_.facts.shifts.insert(facts.op);
   if (facts.kernel->finishes) plan_.facts.heads.insert(facts.op);
   if (facts.kernel->streams) plan_.facts.streams.insert(facts.op);
   return facts;
