@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,16 +18,20 @@ struct Fetched {
 };
 
 /// build(made, seed, rows) makes the program of a seed on the mesh y=rows, x=*, or x=*. Runs it on one task and on
-/// several, with `simulated` on simulated devices; returns what differs, or where traffic is not as planned.
+/// several, with `simulated` on simulated devices, there with kernels fused on values of `fuse_from` elements and more,
+/// op by op on one task if that is given; returns what differs, or where traffic is not as planned.
 template <class Build>
-std::string difference_from_one_task(const Build& build, std::uint64_t seed, bool simulated) {
+std::string difference_from_one_task(const Build& build, std::uint64_t seed, bool simulated,
+                                     std::optional<std::int64_t> fuse_from = {}) {
   static constexpr int kGrids[][2] = {{2, 1}, {1, 2}, {1, 3}, {2, 2}, {1, 5}, {2, 3}, {3, 2}, {4, 2}};
   const auto& grid = kGrids[seed % std::size(kGrids)];
   std::string wrong;
   const auto run = [&](const Fetched& made, int tasks) {
     ClusterOptions job{.tasks = tasks, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc"};
     if (simulated) job.simulated = seed;
-    Session session(made.graph, Cluster::connect(std::move(job)));
+    SessionOptions options;
+    if (fuse_from) options.fuse_from = tasks == 1 ? 0 : *fuse_from;
+    Session session(made.graph, Cluster::connect(std::move(job)), options);
     std::vector<Tensor> got = session.run(made.fetches);
     for (const TaskStats& task : session.stats().tasks)
       if (task.measured != task.planned) wrong = "task " + std::to_string(task.task) + ": traffic";

@@ -55,6 +55,21 @@ Plan plan_of_halos(std::uint64_t seed) {
   return test::planned(g, {up + down + left}, 2 + 2 * static_cast<int>(seed / 20 % 2));
 }
 
+/// A plan with a stencil on a variable in rows or blocks, or on what is made of it.
+Plan plan_of_stencils(std::uint64_t seed) {
+  Graph g;
+  const auto rows = 16 + static_cast<std::int64_t>(seed % 7);
+  const MeshId mesh = g.mesh({{"y", 2}, {"x", Mesh::kOpen}}, "/task:*");
+  auto here = g.on(mesh);
+  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {rows, rows}))).laid({split(0), split(1)});
+  const Value y = seed % 3 == 0 ? x : x * 2.0;
+  const Value wide = pad(y, {1, 1}, {1, 1});
+  const Value up = slice(wide, {0, 1}, {0, 1}, {-2, -1}), right = slice(wide, {0, 1}, {1, 2}, {-1, kEnd});
+  PlanOptions options;
+  options.fuse_from = 2;
+  return test::planned(g, {(up + right) * 0.5 + y}, 2 + 2 * static_cast<int>(seed / 20 % 2), {}, {}, options);
+}
+
 /// A plan with a convolution and a pooling over an image in rows or blocks, and their gradients.
 Plan plan_of_sliding(std::uint64_t seed) {
   Graph g;
@@ -75,6 +90,7 @@ Plan some_plan(std::uint64_t seed) {
   if (seed % 20 == 9) return plan_of_rows(seed, options);
   if (seed % 20 == 19) return plan_of_pieces(seed);
   if (seed % 20 == 13) return plan_of_halos(seed);
+  if (seed % 20 == 17) return plan_of_stencils(seed);
   if (seed % 20 == 3) return plan_of_sliding(seed);
   if (seed % 2 == 0)
     return test::random_plan(seed, {.ops = 12,

@@ -13,6 +13,7 @@ namespace ferry::test {
 [[nodiscard]] std::span<const Mutation> schedule_mutations();
 [[nodiscard]] std::span<const Mutation> memory_mutations();
 [[nodiscard]] std::span<const Mutation> tile_mutations();
+[[nodiscard]] std::span<const Mutation> stencil_mutations();
 [[nodiscard]] std::span<const Mutation> value_mutations();
 [[nodiscard]] std::span<const Mutation> region_mutations();
 

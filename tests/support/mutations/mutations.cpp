@@ -6,8 +6,9 @@ namespace ferry::test {
 
 std::vector<Mutation> mutations() {
   std::vector<Mutation> all;
-  for (const auto family : {channel_mutations(), collective_mutations(), bucket_mutations(), schedule_mutations(),
-                            memory_mutations(), tile_mutations(), value_mutations(), region_mutations()})
+  for (const auto family :
+       {channel_mutations(), collective_mutations(), bucket_mutations(), schedule_mutations(), memory_mutations(),
+        tile_mutations(), stencil_mutations(), value_mutations(), region_mutations()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }
