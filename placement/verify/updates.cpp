@@ -31,6 +31,7 @@ class Updates {
       if (begins_turn(i)) std::fill(writer_.begin(), writer_.end(), nullptr);
       each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
       if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);
+      if (i.what == Opcode::stencil_begin) return;  // the stencil has written when it is done
       each_variable(i.outputs, [&](std::uint32_t v) {
         if (writer_[v] != nullptr) refuse(i, v, "for the second time in a step");
         writer_[v] = &i;

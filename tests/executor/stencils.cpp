@@ -112,7 +112,7 @@ void build(test::Fetched& made, std::uint64_t seed, std::int64_t rows) {
       [&](const std::vector<Value>& s) {
         return std::vector<Value>{s[0] + 1.0, stencil.step(s[1], source)};
       })[1]);
-  if (dice.one_in(2)) made.fetches.push_back(assign(x, once));
+  if (dice.one_in(2)) made.fetches.push_back(assign(dice.one_in(2) ? x : source, once));
 }
 
 }  // namespace
