@@ -31,8 +31,8 @@ struct Sides {
 /// Both tasks make floats, all-reduce them, and make the next ones from the sums. Gives the time of one round.
 [[nodiscard]] Sides all_reduce(const Cluster& cluster, std::int64_t bytes);
 
-/// A five-point stencil on rows of 1,024 floats, `bytes` bytes of them on each task, that get a row from each neighbour.
-/// Gives the time of one round.
+/// A five-point stencil on rows of 1,024 floats, `bytes` bytes of them on each task, that get a row from each
+/// neighbour. Gives the time of one round.
 [[nodiscard]] Sides stencil(const Cluster& cluster, std::int64_t bytes);
 
 /// For a machine with as many cores as there are tasks, while a thread of each task computes all the time: how long a
