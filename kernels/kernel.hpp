@@ -116,8 +116,8 @@ class BadValue : public Error {
   std::size_t input_;
 };
 
-/// Where a kernel (Kernel::shifting) takes elements of its output from: the one at k, if first[d] <= k[d] < last[d] along
-/// each dim, is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
+/// Where a kernel (Kernel::shifting) takes elements of its output from: the one at k, if first[d] <= k[d] < last[d]
+/// along each dim, is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
 struct Shift {
   std::vector<std::int64_t> first, last, step;
   std::int64_t from = 0;

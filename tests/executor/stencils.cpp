@@ -1,6 +1,8 @@
 // stencils FIRST COUNT [sim]: for COUNT seeds from FIRST on, loops and steps of elementwise ops on windows of values
 // that are split over a mesh, with `sim` on simulated devices. Fused into stencils they must have the bits that they
 // have on one task op by op, and what each task sends must be what its plan says. Prints each seed that fails.
+#include <algorithm>
+
 #include "ops/array/array.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
