@@ -1,6 +1,6 @@
 // The pass that joins elementwise ops, and ops that work by rows, into tile regions: what it joins, what it leaves, and
 // which values still take memory.
-#include "placement/class/fuse_elements.hpp"
+#include "placement/fuse/fuse_elements.hpp"
 
 #include <doctest/doctest.h>
 

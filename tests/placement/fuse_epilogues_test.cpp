@@ -1,6 +1,6 @@
 // The pass that fuses elementwise ops into the product before them, to run on its pieces: what it fuses, what it
 // leaves, and where the inputs of a concat lie.
-#include "placement/class/fuse_epilogues.hpp"
+#include "placement/fuse/fuse_epilogues.hpp"
 
 #include <doctest/doctest.h>
 

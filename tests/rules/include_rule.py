@@ -33,6 +33,7 @@ MAY_INCLUDE = {
                          "kernels/traits"],
     "placement/explain": ["base", "placement/planner"],
     "placement/class": ["base", "graph", "placement/plan"],
+    "placement/fuse": ["base", "graph", "placement/class", "placement/plan"],
     "placement/program": ["base", "graph", "ops", "placement/plan", "placement/schedule", "placement/topology",
                           "kernels/traits", "placement/planner"],
     "placement/layout": ["base", "graph", "ops", "placement/program"],

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/kernel.hpp"
 #include "placement/planner.hpp"
 #include "tests/support/random_graph.hpp"
 
@@ -24,6 +25,7 @@ class AllKernels final : public KernelLookup {
       return &kElementwise;
     if (op == "Sum") return &kSum;
     if (op == "Softmax") return &kSoftmax;
+    if (op == "Window") return &kWindow;
     return op == "MatMul" ? &kMatMul : &kOther;
   }
 
@@ -45,6 +47,11 @@ class AllKernels final : public KernelLookup {
   static constexpr Kernel kSum{.op = "Sum", .row = sum_row, .takes = kAnyType};
   static constexpr Kernel kSoftmax{.op = "Softmax", .row = softmax_row, .takes = kAnyType};
   static constexpr Kernel kMatMul{.op = "MatMul", .finishes = true, .takes = kAnyType};
+  static constexpr Kernel kWindow{
+      .op = "Window",
+      .shifting = {.shift = [](const KernelRun&) { return Shift(); },
+                   .in_runs = [](const Attrs& attrs) { return attrs.get<Ints>("step").back() == 1; }},
+      .takes = kAnyType};
   static constexpr Kernel kOther{.op = "other", .takes = kAnyType};
 };
 

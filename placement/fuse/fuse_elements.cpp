@@ -1,4 +1,4 @@
-#include "placement/class/fuse_elements.hpp"
+#include "placement/fuse/fuse_elements.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "placement/class/touched.hpp"
+#include "placement/fuse/touched.hpp"
 
 namespace ferry {
 namespace {

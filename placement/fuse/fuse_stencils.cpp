@@ -1,12 +1,12 @@
-#include "placement/class/fuse_stencils.hpp"
+#include "placement/fuse/fuse_stencils.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <unordered_map>
 #include <vector>
 
-#include "placement/class/fuse_elements.hpp"
-#include "placement/class/touched.hpp"
+#include "placement/fuse/fuse_elements.hpp"
+#include "placement/fuse/touched.hpp"
 
 namespace ferry {
 namespace {

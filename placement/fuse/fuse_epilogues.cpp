@@ -1,4 +1,4 @@
-#include "placement/class/fuse_epilogues.hpp"
+#include "placement/fuse/fuse_epilogues.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "placement/class/fuse_elements.hpp"
-#include "placement/class/touched.hpp"
+#include "placement/fuse/fuse_elements.hpp"
+#include "placement/fuse/touched.hpp"
 
 namespace ferry {
 namespace {
