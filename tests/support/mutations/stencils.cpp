@@ -69,8 +69,12 @@ bool stencil_too_early(Plan& plan, Dice& dice) {
   PlanClass& c = at->of(plan);
   for (std::size_t k = at->index; k < c.instructions.size(); ++k)
     if (c.instructions[k].what == Opcode::stencil && c.instructions[k].target == at->in(plan).target) {
-      move(c, k, at->index + 1);
-      return true;
+      const Range inputs = c.instructions[k].inputs;
+      bool awaits = false;  // rows of others, not none
+      for (std::uint32_t n = at->in(plan).inputs.count; n < inputs.count; ++n)
+        awaits = awaits || c.buffers[operand(c, inputs, n)].bytes > 0;
+      if (awaits) move(c, k, at->index + 1);
+      return awaits;
     }
   return false;
 }
