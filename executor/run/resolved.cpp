@@ -404,7 +404,8 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
   resolved.tiles = &work;
 }
 
-TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile) {
+TileMember ResolvedPlan::fused_member(const Instruction& member, const ResolveContext& context, std::string_view how,
+                                      const std::function<bool(const Kernel& kernel, const KernelSetup& setup)>& runs) {
   const Kernel& kernel = kernel_of(member, context);
   std::vector<Type> types;
   for (const Range range : {member.inputs, member.outputs})
@@ -415,15 +416,21 @@ TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveCon
                           .inputs = all.first(member.inputs.count),
                           .outputs = all.subspan(member.inputs.count),
                           .data_folder = {}};
-  const bool elementwise = kernel.elementwise && scratch_of(kernel, setup) == 0;
-  const std::int64_t row = elementwise ? 1 : row_of(kernel, setup);
-  const bool joins = member.inputs.count > 0 && elements_of(role_.buffers[operand(member.inputs, 0)]) >
-                                                    elements_of(role_.buffers[operand(member.outputs, 0)]);
-  if (row == 0 || tile % row != 0 || (elementwise ? joins : tile == 0))
-    throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run tile by tile")
+  if (!runs(kernel, setup))
+    throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run " + std::string(how))
         .at(plan_.line(member.line));
   const auto [code, state] = bound(kernel, setup, member, context);
   return {code, state, member.inputs.count, &member};
+}
+
+TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile) {
+  const bool joins = member.inputs.count > 0 && elements_of(role_.buffers[operand(member.inputs, 0)]) >
+                                                    elements_of(role_.buffers[operand(member.outputs, 0)]);
+  return fused_member(member, context, "tile by tile", [&](const Kernel& kernel, const KernelSetup& setup) {
+    const bool elementwise = kernel.elementwise && scratch_of(kernel, setup) == 0;
+    const std::int64_t row = elementwise ? 1 : row_of(kernel, setup);
+    return row > 0 && tile % row == 0 && (elementwise ? !joins : tile > 0);
+  });
 }
 
 void ResolvedPlan::resolve_stencil(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
@@ -465,7 +472,7 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
       added.made = index_of(out, kind_of(out));
       continue;
     }
-    StencilWindow& added = parts.windows.emplace_back(window_member(member, kernel, context));
+    StencilWindow& added = parts.windows.emplace_back(window_member(member, context));
     for (std::uint32_t k = 0; k < member.inputs.count; ++k) added.inputs.push_back(array(operand(member.inputs, k)));
     added.made = index_of(out, StencilArray::Is::window);
     added.shift = kernel.shifting.shift({.inputs = added.inputs,
@@ -481,21 +488,10 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
   return parts;
 }
 
-TileMember ResolvedPlan::window_member(const Instruction& member, const Kernel& kernel, const ResolveContext& context) {
-  std::vector<Type> types;
-  for (const Range range : {member.inputs, member.outputs})
-    for (std::uint32_t k = 0; k < range.count; ++k) types.push_back(type(operand(range, k)));
-  const std::span<const Type> all(types);
-  const KernelSetup setup{.name = plan_.string(member.name),
-                          .attrs = attrs_of(member),
-                          .inputs = all.first(member.inputs.count),
-                          .outputs = all.subspan(member.inputs.count),
-                          .data_folder = {}};
-  if (!kernel.shifting.in_runs(setup.attrs))
-    throw Error(Code::plan, "the kernel of " + std::string(kernel.op) + " does not run in stencils with these steps")
-        .at(plan_.line(member.line));
-  const auto [code, state] = bound(kernel, setup, member, context);
-  return {code, state, member.inputs.count, &member};
+TileMember ResolvedPlan::window_member(const Instruction& member, const ResolveContext& context) {
+  return fused_member(
+      member, context, "in stencils with these steps",
+      [](const Kernel& kernel, const KernelSetup& setup) { return kernel.shifting.in_runs(setup.attrs); });
 }
 
 void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,

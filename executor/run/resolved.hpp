@@ -166,12 +166,14 @@ class ResolvedPlan {
                        std::uint32_t depth);
   [[nodiscard]] StencilParts parts_of_stencil(const Instruction& instruction, const ResolveContext& context,
                                               std::uint32_t depth);
-  [[nodiscard]] TileMember window_member(const Instruction& member, const Kernel& kernel,
-                                         const ResolveContext& context);
+  [[nodiscard]] TileMember window_member(const Instruction& member, const ResolveContext& context);
   void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                         std::uint32_t depth);
   /// Resolves a kernel of a tile region whose tiles have `tile` elements; 0: of an epilogue, which works on pieces.
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
+  /// Resolves a kernel that runs with others; Error(plan) unless `runs` says that it can. `how`: for that message.
+  [[nodiscard]] TileMember fused_member(const Instruction& member, const ResolveContext& context, std::string_view how,
+                                        const std::function<bool(const Kernel&, const KernelSetup&)>& runs);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
   /// The kernels of the device that the instruction runs on.
