@@ -278,8 +278,7 @@ class ElementFuser {
         if (!is_inside(b)) add(out, whole(b));
       });
     }
-    tiles.inputs = operands(in);
-    tiles.outputs = operands(out);
+    form_.add_operands(tiles, in, out);
     tiles.target = form_.add(Region::Kind::tile);
     form_.list(tiles.target) = std::move(body);
     return tiles;
@@ -394,12 +393,6 @@ class ElementFuser {
   template <class F>
   void each(Range range, F f) const {
     for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k], k);
-  }
-
-  Range operands(const Storages& buffers) {
-    const auto begin = static_cast<std::uint32_t>(plan_.operands.size());
-    plan_.operands.insert(plan_.operands.end(), buffers.begin(), buffers.end());
-    return {begin, static_cast<std::uint32_t>(buffers.size())};
   }
 
   ClassPlan& form_;

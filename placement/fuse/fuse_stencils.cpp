@@ -229,12 +229,10 @@ class StencilFuser {
     }
     Instruction begin = stencil;
     begin.what = Opcode::stencil_begin;
-    begin.inputs = operands(in);
-    begin.outputs = operands(out);
+    form_.add_operands(begin, in, out);
     Storages all = in;
     add(all, halos);
-    stencil.inputs = operands(all);
-    stencil.outputs = operands(out);
+    form_.add_operands(stencil, all, out);
     stencil.target = begin.target = form_.add(Region::Kind::tile);
     form_.list(stencil.target) = std::move(body);
     begin_early(made, begin, halos);
@@ -287,12 +285,6 @@ class StencilFuser {
       buffer.offset = at;
       at += (size_of(buffer.dtype) * static_cast<std::uint64_t>(tile) + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
     }
-  }
-
-  Range operands(const Storages& buffers) {
-    const auto begin = static_cast<std::uint32_t>(plan_.operands.size());
-    plan_.operands.insert(plan_.operands.end(), buffers.begin(), buffers.end());
-    return {begin, static_cast<std::uint32_t>(buffers.size())};
   }
 
   ClassPlan& form_;
