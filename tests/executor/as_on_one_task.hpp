@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/session/session.hpp"
+#include "tests/support/dice.hpp"
 
 namespace ferry::test {
 
@@ -15,6 +16,18 @@ namespace ferry::test {
 struct Fetched {
   Graph graph;
   std::vector<Value> fetches;
+};
+
+/// A mesh y=rows, x=*, or x=*, and a layout of values along one or two of their first dims, as the dice fall.
+struct SplitOver {
+  Layout layout;
+  MeshId mesh;
+
+  SplitOver(Graph& g, Dice& dice, std::int64_t rows) {
+    const bool grid = dice.one_in(2);
+    layout = grid ? Layout{split(0), split(1)} : Layout{split(dice.below(2))};
+    mesh = grid ? g.mesh({{"y", rows}, {"x", Mesh::kOpen}}, "/task:*") : g.mesh("x", "/task:*");
+  }
 };
 
 /// build(made, seed, rows) makes the program of a seed on the mesh y=rows, x=*, or x=*. Runs it on one task and on

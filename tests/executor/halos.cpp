@@ -36,13 +36,11 @@ Value window(test::Dice& dice, const Value& x) {
 void build(test::Fetched& made, std::uint64_t seed, std::int64_t rows) {
   test::Dice dice(seed);
   Graph& g = made.graph;
-  const bool grid = dice.one_in(2);
-  const Layout layout = grid ? Layout{split(0), split(1)} : Layout{split(dice.below(2))};
-  const MeshId mesh = grid ? g.mesh({{"y", rows}, {"x", Mesh::kOpen}}, "/task:*") : g.mesh("x", "/task:*");
-  auto here = g.on(mesh);
+  const test::SplitOver over(g, dice, rows);
+  auto here = g.on(over.mesh);
   Tensor numbers(DType::float32, {1 + dice.below(17), 1 + dice.below(17), 1 + dice.below(2)});
   for (float& number : numbers.mutable_data<float>()) number = static_cast<float>(dice.below(1000)) / 7;
-  const Value x = g.variable("x", g.constant(numbers)).laid(layout);
+  const Value x = g.variable("x", g.constant(numbers)).laid(over.layout);
   std::vector<Value> values{x};
   for (int i = 0; i < 5; ++i) values.push_back(window(dice, dice.of(values)));
   Value loss = sum(values.back() * values.back());

@@ -93,10 +93,8 @@ class Stencil {
 void build(test::Fetched& made, std::uint64_t seed, std::int64_t rows) {
   test::Dice dice(seed);
   Graph& g = made.graph;
-  const bool grid = dice.one_in(2);
-  const Layout layout = grid ? Layout{split(0), split(1)} : Layout{split(dice.below(2))};
-  const MeshId mesh = grid ? g.mesh({{"y", rows}, {"x", Mesh::kOpen}}, "/task:*") : g.mesh("x", "/task:*");
-  auto here = g.on(mesh);
+  const test::SplitOver over(g, dice, rows);
+  auto here = g.on(over.mesh);
   std::vector<std::int64_t> sizes{1 + dice.below(25), 1 + dice.below(25)};
   if (dice.one_in(3)) sizes.push_back(1 + dice.below(6));
   Tensor numbers(DType::float32, sizes);
@@ -104,7 +102,7 @@ void build(test::Fetched& made, std::uint64_t seed, std::int64_t rows) {
   static constexpr DType kTypes[] = {DType::float32, DType::float64, DType::int32, DType::float16};
   const DType dtype = kTypes[dice.below(4)];
   const Value start = cast(g.constant(numbers), dtype);
-  const Value x = g.variable("x", start).laid(layout), source = g.variable("source", start).laid(layout);
+  const Value x = g.variable("x", start).laid(over.layout), source = g.variable("source", start).laid(over.layout);
   Stencil stencil(dice, x.shape());
   const Value once = stencil.step(x, source);
   made.fetches.push_back(once);

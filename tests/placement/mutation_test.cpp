@@ -42,13 +42,22 @@ Plan plan_of_pieces(std::uint64_t seed) {
   return test::planned(g, {maximum(matmul(x, w) - x, 0)}, 1, {}, {{x.id(), x.shape().sizes()}}, options);
 }
 
+/// A mesh of two rows.
+MeshId blocks(Graph& g) {
+  return g.mesh({{"y", 2}, {"x", Mesh::kOpen}}, "/task:*");
+}
+
+/// A variable in blocks.
+Value in_blocks(Graph& g, std::uint64_t seed) {
+  const auto rows = 16 + static_cast<std::int64_t>(seed % 7);
+  return g.variable("x", g.constant(Tensor(DType::float32, {rows, rows}))).laid({split(0), split(1)});
+}
+
 /// A plan with halos along one or two dims.
 Plan plan_of_halos(std::uint64_t seed) {
   Graph g;
-  const auto rows = 16 + static_cast<std::int64_t>(seed % 7);
-  const MeshId mesh = g.mesh({{"y", 2}, {"x", Mesh::kOpen}}, "/task:*");
-  auto here = g.on(mesh);
-  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {rows, rows}))).laid({split(0), split(1)});
+  auto here = g.on(blocks(g));
+  const Value x = in_blocks(g, seed);
   const Value wide = pad(x, {1, 1}, {1, 1});
   const Value up = slice(wide, {0, 1}, {0, 1}, {-2, -1}), down = slice(wide, {0, 1}, {2, 1}, {kEnd, -1});
   const Value left = slice(wide, {0, 1}, {1, 0}, {-1, -2});
@@ -58,10 +67,8 @@ Plan plan_of_halos(std::uint64_t seed) {
 /// A plan with a stencil on a variable in rows or blocks, or on what is made of it.
 Plan plan_of_stencils(std::uint64_t seed) {
   Graph g;
-  const auto rows = 16 + static_cast<std::int64_t>(seed % 7);
-  const MeshId mesh = g.mesh({{"y", 2}, {"x", Mesh::kOpen}}, "/task:*");
-  auto here = g.on(mesh);
-  const Value x = g.variable("x", g.constant(Tensor(DType::float32, {rows, rows}))).laid({split(0), split(1)});
+  auto here = g.on(blocks(g));
+  const Value x = in_blocks(g, seed);
   const Value y = seed % 3 == 0 ? x : x * 2.0;
   const Value wide = pad(y, {1, 1}, {1, 1});
   const Value up = slice(wide, {0, 1}, {0, 1}, {-2, -1}), right = slice(wide, {0, 1}, {1, 2}, {-1, kEnd});
@@ -74,8 +81,7 @@ Plan plan_of_stencils(std::uint64_t seed) {
 Plan plan_of_sliding(std::uint64_t seed) {
   Graph g;
   const auto rows = 16 + static_cast<std::int64_t>(seed % 7);
-  const MeshId mesh = g.mesh({{"y", 2}, {"x", Mesh::kOpen}}, "/task:*");
-  auto here = g.on(mesh);
+  auto here = g.on(blocks(g));
   const Value x = g.variable("x", g.constant(Tensor(DType::float32, {2, 3, rows, rows}))).laid({split(2), split(3)});
   const Value w = g.variable("w", g.constant(Tensor(DType::float32, {8, 3, 3, 3})));
   const Value y = max_pool2d(conv2d(x, w, {.padding = {1, 1}}), {3, 3}, {.strides = {2, 2}});

@@ -1,5 +1,5 @@
 // Mutations of stencils: of their windows and kernels, of what they read and write, and of what begins them.
-#include <algorithm>
+#include <optional>
 
 #include "tests/support/mutations/families.hpp"
 #include "tests/support/mutations/places.hpp"
@@ -17,6 +17,21 @@ Range members_of_one(Plan& plan, Dice& dice, At& at) {
 }
 bool is_window(const Plan& plan, const Instruction& i) {
   return plan.string(i.op) == "Window";
+}
+
+/// A random stencil_begin, and the index of its stencil.
+struct Begun {
+  At begin;
+  std::size_t stencil = 0;
+};
+std::optional<Begun> one_begun(Plan& plan, Dice& dice) {
+  const std::vector<At> all = all_of(plan, Opcode::stencil_begin);
+  const At* const at = one_of(all, dice);
+  if (at == nullptr) return std::nullopt;
+  const std::vector<Instruction>& list = at->of(plan).instructions;
+  for (std::size_t k = at->index; k < list.size(); ++k)
+    if (list[k].what == Opcode::stencil && list[k].target == at->in(plan).target) return Begun{*at, k};
+  return std::nullopt;
 }
 
 bool hidden_operand_of_stencil(Plan& plan, Dice& dice) {
@@ -37,17 +52,9 @@ bool begin_reads_halos(Plan& plan, Dice& dice) {
   return false;
 }
 bool begin_after_stencil(Plan& plan, Dice& dice) {
-  const std::vector<At> all = all_of(plan, Opcode::stencil_begin);
-  const At* const at = one_of(all, dice);
-  if (at == nullptr) return false;
-  PlanClass& c = at->of(plan);
-  const std::uint32_t target = at->in(plan).target;
-  for (std::size_t k = at->index; k < c.instructions.size(); ++k)
-    if (c.instructions[k].what == Opcode::stencil && c.instructions[k].target == target) {
-      move(c, at->index, k);
-      return true;
-    }
-  return false;
+  const std::optional<Begun> one = one_begun(plan, dice);
+  if (one) move(one->begin.of(plan), one->begin.index, one->stencil);
+  return one.has_value();
 }
 bool begun_twice(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, Opcode::stencil_begin);
@@ -63,20 +70,15 @@ bool begun_twice(Plan& plan, Dice& dice) {
 }
 /// A stencil is done where it begins, before its halos have come.
 bool stencil_too_early(Plan& plan, Dice& dice) {
-  const std::vector<At> all = all_of(plan, Opcode::stencil_begin);
-  const At* const at = one_of(all, dice);
-  if (at == nullptr) return false;
-  PlanClass& c = at->of(plan);
-  for (std::size_t k = at->index; k < c.instructions.size(); ++k)
-    if (c.instructions[k].what == Opcode::stencil && c.instructions[k].target == at->in(plan).target) {
-      const Range inputs = c.instructions[k].inputs;
-      bool awaits = false;  // rows of others, not none
-      for (std::uint32_t n = at->in(plan).inputs.count; n < inputs.count; ++n)
-        awaits = awaits || c.buffers[operand(c, inputs, n)].bytes > 0;
-      if (awaits) move(c, k, at->index + 1);
-      return awaits;
-    }
-  return false;
+  const std::optional<Begun> one = one_begun(plan, dice);
+  if (!one) return false;
+  PlanClass& c = one->begin.of(plan);
+  const Range inputs = c.instructions[one->stencil].inputs;
+  bool awaits = false;  // rows of others, not none
+  for (std::uint32_t n = one->begin.in(plan).inputs.count; n < inputs.count; ++n)
+    awaits = awaits || c.buffers[operand(c, inputs, n)].bytes > 0;
+  if (awaits) move(c, one->stencil, one->begin.index + 1);
+  return awaits;
 }
 /// The result lies over what is read through a window.
 bool stencil_over_its_windows(Plan& plan, Dice& dice) {
