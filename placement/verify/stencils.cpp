@@ -5,20 +5,20 @@
 #include <set>
 
 #include "ops/control/comm.hpp"
-#include "placement/verify/verifier.hpp"
+#include "placement/verify/class_view.hpp"
 
 namespace ferry::verifier {
 namespace {
 
 using Set = std::set<std::uint32_t>;
 
-class Stencils {
+class Stencils : ClassView {
  public:
-  Stencils(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
+  Stencils(const Plan& plan, const PlanClass& plan_class) : ClassView(plan, plan_class) {}
 
   std::size_t check() {
     std::size_t found = 0;
-    for (const Region& region : class_.regions)
+    for (std::uint32_t region = 0; region < class_.regions.size(); ++region)
       each_instruction(region, [&](const Instruction& i) {
         if (i.what == Opcode::stencil_begin) check_begin(i, region);
         if (i.what != Opcode::stencil) return;
@@ -29,24 +29,7 @@ class Stencils {
   }
 
  private:
-  [[nodiscard]] std::string named(std::uint32_t b) const {
-    return "buffer " + std::to_string(b) + " ('" + std::string(plan_.string(class_.buffers[b].name)) + "')";
-  }
-  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return class_.operands[range.begin + k]; }
-  [[nodiscard]] std::uint64_t count(std::uint32_t b) const {
-    return class_.buffers[b].bytes / size_of(class_.buffers[b].dtype);
-  }
-  [[nodiscard]] bool in_slot(std::uint32_t b) const { return class_.buffers[b].space == Buffer::Space::tile; }
   [[nodiscard]] bool is_window(const Instruction& i) const { return plan_.string(i.op) == kWindow.name; }
-  template <class F>
-  void each(Range range, F f) const {
-    for (std::uint32_t k = 0; k < range.count; ++k) f(operand(range, k));
-  }
-  template <class F>
-  void each_instruction(const Region& region, F f) const {
-    const Range range = region.instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
-  }
   [[nodiscard]] Set listed(Range range) const {
     Set all;
     each(range, [&](std::uint32_t b) { all.insert(b); });
@@ -62,7 +45,7 @@ class Stencils {
 
   [[nodiscard]] Uses uses_of(const Instruction& stencil) const {
     Uses uses;
-    each_instruction(class_.regions[stencil.target], [&](const Instruction& i) {
+    each_instruction(stencil.target, [&](const Instruction& i) {
       for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
         const std::uint32_t b = operand(i.inputs, k);
         if (is_window(i)) (k == 1 ? uses.halos : uses.through_windows).insert(b);
@@ -83,7 +66,7 @@ class Stencils {
     const Instruction& last = class_.instructions[region.instructions.begin + region.instructions.count - 1];
     if (is_window(last)) reject(describe(plan_, stencil) + " has no kernel on its windows");
     bool windows = true;
-    each_instruction(region, [&](const Instruction& i) {
+    each_instruction(stencil.target, [&](const Instruction& i) {
       if (is_window(i) && !windows) reject(describe(plan_, i) + " is a window after other kernels of a stencil");
       windows = is_window(i);
       check_member(i, stencil, operand(last.outputs, 0));
@@ -131,11 +114,6 @@ class Stencils {
     return !buffer.bounded && buffer.space != Buffer::Space::none &&
            class_.devices[buffer.device].kind == DeviceKind::cpu;
   }
-  [[nodiscard]] bool overlap(std::uint32_t a_id, std::uint32_t b_id) const {
-    const Buffer &a = class_.buffers[a_id], &b = class_.buffers[b_id];
-    return a.space != Buffer::Space::none && a.space == b.space && a.device == b.device &&
-           a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-  }
   /// Whether the two have their elements at the same places.
   [[nodiscard]] bool coincide(std::uint32_t a_id, std::uint32_t b_id) const {
     const Buffer &a = class_.buffers[a_id], &b = class_.buffers[b_id];
@@ -145,7 +123,7 @@ class Stencils {
   // ---- Its begin ----
 
   /// The one stencil of the region comes after it, in the same list.
-  void check_begin(const Instruction& begin, const Region& list) const {
+  void check_begin(const Instruction& begin, std::uint32_t list) const {
     const Instruction* stencil = nullptr;
     std::size_t begins = 0;
     each_instruction(list, [&](const Instruction& i) {
@@ -162,9 +140,6 @@ class Stencils {
     if (listed(begin.inputs) != read || listed(begin.outputs) != uses.written)
       reject(describe(plan_, begin) + ": its operands are not those of its stencil but halos");
   }
-
-  const Plan& plan_;
-  const PlanClass& class_;
 };
 
 }  // namespace

@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <set>
 
-#include "placement/verify/verifier.hpp"
+#include "placement/verify/class_view.hpp"
 
 namespace ferry::verifier {
 namespace {
 
-class Tiles {
+class Tiles : ClassView {
  public:
   Tiles(const Plan& plan, const PlanClass& plan_class)
-      : plan_(plan), class_(plan_class), slot_of_(plan_class.buffers.size(), kNone) {}
+      : ClassView(plan, plan_class), slot_of_(plan_class.buffers.size(), kNone) {}
 
   std::size_t check() {
     std::size_t found = 0;
@@ -33,29 +33,10 @@ class Tiles {
   }
 
  private:
-  // ---- Names and places ----
-
-  [[nodiscard]] std::string named(std::uint32_t b) const {
-    return "buffer " + std::to_string(b) + " ('" + std::string(plan_.string(class_.buffers[b].name)) + "')";
-  }
-  [[nodiscard]] bool in_slot(std::uint32_t b) const { return class_.buffers[b].space == Buffer::Space::tile; }
-  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return class_.operands[range.begin + k]; }
   /// The buffer of which this one is another shape; else the buffer itself.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = class_.buffers[b].view_of;
     return of != kNone && class_.buffers[of].bytes == class_.buffers[b].bytes ? of : b;
-  }
-  template <class F>
-  void each(Range range, F f) const {
-    for (std::uint32_t k = 0; k < range.count; ++k) f(operand(range, k));
-  }
-  template <class F>
-  void each_instruction(std::uint32_t region, F f) const {
-    const Range range = class_.regions[region].instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
-  }
-  [[nodiscard]] std::uint64_t count(std::uint32_t b) const {
-    return class_.buffers[b].bytes / size_of(class_.buffers[b].dtype);
   }
 
   // ---- A region ----
@@ -146,12 +127,6 @@ class Tiles {
     }
   }
 
-  [[nodiscard]] bool overlap(std::uint32_t a_id, std::uint32_t b_id) const {
-    const Buffer &a = class_.buffers[a_id], &b = class_.buffers[b_id];
-    return a.space != Buffer::Space::none && a.space == b.space && a.device == b.device &&
-           a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-  }
-
   [[nodiscard]] std::set<std::uint32_t> listed(Range range) const {
     std::set<std::uint32_t> all;
     each(range, [&](std::uint32_t b) { all.insert(b); });
@@ -219,8 +194,6 @@ class Tiles {
     if (i.scratch != kNone && in_slot(i.scratch)) reject(describe(plan_, i) + ": its scratch buffer lies in a slot");
   }
 
-  const Plan& plan_;
-  const PlanClass& class_;
   std::vector<std::uint32_t> slot_of_;  // of each buffer: the tile region that uses it
   std::set<std::size_t> owned_;         // tile regions that an instruction runs
   TileExtent extent_;                   // of the region that is being checked
