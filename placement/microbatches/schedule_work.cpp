@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "placement/microbatches/folded_order.hpp"
+
 namespace ferry {
 namespace {
 
@@ -18,17 +20,17 @@ class Stages {
   Stages(std::span<const PipelineWork> work, std::uint32_t pipeline) {
     for (const PipelineWork& w : work)
       if (w.pipeline == pipeline && w.pass == Pass::forward) of_[w.device].insert(w.stage);
-    std::int64_t last = 0;
     std::size_t most = 0;
     for (const auto& [device, stages] : of_) {
-      last = std::max(last, *stages.rbegin());
+      last_ = std::max(last_, *stages.rbegin());
       most = std::max(most, stages.size());
     }
     const auto p = static_cast<std::int64_t>(of_.size()), v = static_cast<std::int64_t>(most);
-    const bool folded = most > 1 && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
-                          return *entry.second.begin() + *entry.second.rbegin() == last;
-                        });
-    in_turn_ = !folded && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
+    const bool and_back = most > 1 && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
+                            return *entry.second.begin() + *entry.second.rbegin() == last_;
+                          });
+    folded_ = and_back && most == 2 && last_ / 2 + 1 == p;
+    in_turn_ = !and_back && std::all_of(of_.begin(), of_.end(), [&](const auto& entry) {
       std::int64_t next = *entry.second.begin();
       for (const std::int64_t stage : entry.second)
         if (stage != std::exchange(next, next + p)) return false;
@@ -37,9 +39,9 @@ class Stages {
     for (const auto& [device, stages] : of_) {
       const auto here = static_cast<std::int64_t>(stages.size());
       const std::int64_t first = *stages.begin();
-      const std::int64_t limit = folded      ? here * p
-                                 : !in_turn_ ? here * ((last - first + v) / v + 1)
-                                 : v == 1    ? last + 1 - first
+      const std::int64_t limit = and_back    ? here * p
+                                 : !in_turn_ ? here * ((last_ - first + v) / v + 1)
+                                 : v == 1    ? last_ + 1 - first
                                              : 2 * (p - first - 1) + (v - 1) * p + 1;
       limit_[device] = std::max<std::int64_t>(limit, 1);
       highest_ = std::max(highest_, limit_[device]);
@@ -58,13 +60,19 @@ class Stages {
   [[nodiscard]] std::int64_t highest_limit() const { return highest_; }
   /// Whether each of p devices has as many stages, p stages apart. Then there is a known order for each device.
   [[nodiscard]] bool in_turn() const { return in_turn_; }
+  /// The last stage.
+  [[nodiscard]] std::int64_t last() const { return last_; }
+  /// Whether they go down the devices and back once; on the last device the two may be one.
+  [[nodiscard]] bool folded() const { return folded_; }
+  /// Whether the device has any.
+  [[nodiscard]] bool has(std::uint32_t device) const { return of_.contains(device); }
   [[nodiscard]] const std::set<std::int64_t>& of(std::uint32_t device) const { return of_.at(device); }
 
  private:
   std::map<std::uint32_t, std::set<std::int64_t>> of_;  // of each device
   std::map<std::uint32_t, std::int64_t> limit_;
-  std::int64_t highest_ = 1;
-  bool in_turn_ = true;
+  std::int64_t last_ = 0, highest_ = 1;
+  bool in_turn_ = true, folded_ = false;
 };
 
 class Scheduler {
@@ -83,9 +91,13 @@ class Scheduler {
   };
 
  public:
-  Scheduler(std::span<const PipelineWork> work, std::span<const PipelineSchedule> schedules)
+  /// `folded`: work that folded_order() knows the order of is done in that.
+  Scheduler(std::span<const PipelineWork> work, std::span<const PipelineSchedule> schedules, bool folded)
       : work_(work), schedules_(schedules), missing_(work.size()), users_(work.size()) {
     for (std::uint32_t p = 0; p < schedules.size(); ++p) stages_.emplace_back(work, p);
+    turns_.resize(schedules.size());
+    for (std::uint32_t p = 0; folded && p < schedules.size(); ++p)
+      if (is_folded(p)) find_turns(p);
     for (std::uint32_t i = 0; i < work.size(); ++i) {
       devices_ = std::max(devices_, work[i].device + 1);
       missing_[i] = work[i].needs.size();
@@ -96,6 +108,11 @@ class Scheduler {
     }
     ready_.resize(devices_);
     busy_.resize(devices_);
+  }
+
+  /// Whether the order of the pipeline's work is one that folded_order() knows.
+  [[nodiscard]] bool is_folded(std::uint32_t pipeline) const {
+    return schedules_[pipeline] != PipelineSchedule::gpipe && stages_[pipeline].folded();
   }
 
   std::optional<std::vector<ScheduledWork>> run() {
@@ -115,10 +132,33 @@ class Scheduler {
   }
 
  private:
+  void find_turns(std::uint32_t pipeline) {
+    std::map<std::uint32_t, std::int64_t> microbatches;  // of each device
+    for (const PipelineWork& w : work_)
+      if (w.pipeline == pipeline && stages_[pipeline].has(w.device))
+        microbatches[w.device] = std::max(microbatches[w.device], w.microbatch + 1);
+    const Stages& stages = stages_[pipeline];
+    for (const auto& [device, count] : microbatches) {
+      std::int64_t turn = 0;
+      for (const FoldedWork& next : folded_order(stages.devices(), *stages.of(device).begin(), count))
+        turns_[pipeline][{device, next.pass, next.back, next.microbatch}] = ++turn;
+    }
+  }
+
+  /// When a device does the work, where that is known: what comes first is smaller. 0 where it is not.
+  [[nodiscard]] std::int64_t turn(const PipelineWork& w) const {
+    const auto& turns = turns_[w.pipeline];
+    if (turns.empty() || !stages_[w.pipeline].has(w.device)) return 0;
+    const std::int64_t stage = w.pass == Pass::forward ? w.stage : stages_[w.pipeline].last() - w.stage;
+    const bool back = stage == *stages_[w.pipeline].of(w.device).rbegin();
+    return turns.at({w.device, w.pass, back, w.microbatch});
+  }
+
   /// Microbatches are taken as many at a time as there are devices, stage by stage; where stages are not in turn, the
   /// later stage, which gives the next device its work, comes first.
   [[nodiscard]] Rank rank(std::uint32_t i) const {
     const PipelineWork& w = work_[i];
+    if (const std::int64_t turn = this->turn(w); turn != 0) return {w.pipeline, 0, turn, w.stage, 0};
     const bool forward_first = schedules_[w.pipeline] == PipelineSchedule::gpipe;
     const int pass = w.pass == Pass::weights ? 2 : (w.pass == Pass::forward) == forward_first ? 0 : 1;
     if (!stages_[w.pipeline].in_turn()) return {w.pipeline, pass, -w.stage, w.microbatch, 0};
@@ -127,9 +167,11 @@ class Scheduler {
   }
 
   Progress& progress_of(std::uint32_t i) { return progress_[{work_[i].pipeline, work_[i].device}]; }
-  /// What of its pass is not begun; null for gradients of weights, which have no order.
+  /// What of its pass is not begun, or all where the order of all is known; null for gradients of weights otherwise,
+  /// which have no order.
   Ranked* not_begun(std::uint32_t i) {
     Progress& progress = progress_of(i);
+    if (!turns_[work_[i].pipeline].empty()) return &progress.forward;
     const Pass pass = work_[i].pass;
     return pass == Pass::forward ? &progress.forward : pass == Pass::backward ? &progress.backward : nullptr;
   }
@@ -160,8 +202,10 @@ class Scheduler {
     const Stages& stages = stages_[w.pipeline];
     if (w.pass == Pass::weights) return true;
     const Progress& progress = progress_of(i);
+    if (!turns_[w.pipeline].empty()) return progress.forward.begin()->second == i;
     const bool all_forward = schedules_[w.pipeline] == PipelineSchedule::gpipe;
-    if (!stages.in_turn() && !all_forward)
+    if (!stages.in_turn() && all_forward) return w.pass == Pass::forward || progress.forward.empty();
+    if (!stages.in_turn())
       return w.pass == Pass::backward || !is_first(w) ||
              progress.kept + progress.promised + in_later(w) < stages.limit(w.device);
     const bool below =
@@ -206,6 +250,9 @@ class Scheduler {
   std::span<const PipelineWork> work_;
   std::span<const PipelineSchedule> schedules_;
   std::vector<Stages> stages_;  // of each pipeline
+  /// Of each pipeline whose order is known: when a device has its turn at a pass, on the way back or not, of a
+  /// microbatch.
+  std::vector<std::map<std::tuple<std::uint32_t, Pass, bool, std::int64_t>, std::int64_t>> turns_;
   std::uint32_t devices_ = 0;
   std::vector<std::size_t> missing_;  // of each work: how much of what it needs is not done
   std::vector<std::vector<std::uint32_t>> users_;
@@ -218,11 +265,23 @@ class Scheduler {
   std::vector<ScheduledWork> order_;
 };
 
+std::int64_t length(std::span<const PipelineWork> work, std::span<const ScheduledWork> order) {
+  std::int64_t end = 0;
+  for (const ScheduledWork& next : order) end = std::max(end, next.begin + work[next.work].time);
+  return end;
+}
+
 }  // namespace
 
 std::optional<std::vector<ScheduledWork>> schedule_work(std::span<const PipelineWork> work,
                                                         std::span<const PipelineSchedule> schedules) {
-  return Scheduler(work, schedules).run();
+  Scheduler scheduler(work, schedules, false);
+  auto order = scheduler.run();
+  bool folded = false;
+  for (std::uint32_t p = 0; p < schedules.size(); ++p) folded = folded || scheduler.is_folded(p);
+  if (!order || !folded) return order;
+  auto known = Scheduler(work, schedules, true).run();
+  return length(work, *known) <= length(work, *order) ? known : order;
 }
 
 }  // namespace ferry

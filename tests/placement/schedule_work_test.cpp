@@ -48,12 +48,15 @@ Played play(const std::vector<PipelineWork>& work, const std::vector<ScheduledWo
   return played;
 }
 
-Played played(const Pipeline& pipeline) {
-  const std::vector<PipelineWork> work = pipeline.work();
-  const auto order = schedule_work(work, {{pipeline.schedule}});
+Played played(const std::vector<PipelineWork>& work, PipelineSchedule schedule) {
+  const auto order = schedule_work(work, {{schedule}});
   REQUIRE(order);
   REQUIRE(order->size() == work.size());
   return play(work, *order);
+}
+
+Played played(const Pipeline& pipeline) {
+  return played(pipeline.work(), pipeline.schedule);
 }
 
 TEST_CASE("gpipe and 1f1b wait (p - 1)(f + b), and keep m or p - s microbatches") {
@@ -98,17 +101,35 @@ TEST_CASE("zero_bubble waits (p - 1)(f + b - w), and keeps what 1f1b keeps") {
     }
 }
 
-TEST_CASE("zero_bubble down the devices and back waits less than 2 p, of 6 m") {
+/// Stages down the devices and back; `apart`: the last device has two of them, else one that takes twice the time.
+std::vector<PipelineWork> down_and_back(std::uint32_t p, std::int64_t m, PipelineSchedule schedule, bool apart) {
+  std::vector<std::uint32_t> at = test::down_and_back(p);
+  if (apart) at.insert(at.begin() + p, p - 1);
+  const bool is_split = schedule == PipelineSchedule::zero_bubble;
+  std::vector<PipelineWork> work = Pipeline{at, m, schedule, 1, is_split ? 1 : 2, 1}.work();
+  for (PipelineWork& w : work)
+    if (!apart && w.device == p - 1) w.time *= 2;
+  return work;
+}
+
+TEST_CASE("down the devices and back, devices wait for p - 1 passes with zero_bubble, 4 (p - 1) with 1f1b, of 6 m") {
   for (std::uint32_t p = 2; p <= 8; ++p)
-    for (std::int64_t m = 2 * p; m <= 20; ++m) {
-      CAPTURE(p);
-      CAPTURE(m);
-      std::vector<std::uint32_t> at = in_turn(p);
-      for (std::uint32_t d = p; d > 0; --d) at.push_back(d - 1);
-      const Played some = played({at, m, PipelineSchedule::zero_bubble, 1, 1, 1});
-      CHECK(some.length < 6 * m + 2 * p);
-      for (std::uint32_t s = 0; s < p; ++s) CHECK(some.most_kept.at(s) <= 2 * p);
-    }
+    for (std::int64_t m = 1; m <= 24; ++m)
+      for (const bool apart : {true, false}) {
+        CAPTURE(p);
+        CAPTURE(m);
+        CAPTURE(apart);
+        const auto length_of = [&](PipelineSchedule schedule) {
+          const Played some = played(down_and_back(p, m, schedule, apart), schedule);
+          for (std::uint32_t d = 0; d < p && schedule != PipelineSchedule::gpipe; ++d)
+            CHECK(some.most_kept.at(d) <= (apart || d + 1 < p ? 2 : 1) * std::min<std::int64_t>(m, p));
+          return some.length;
+        };
+        const std::int64_t alone = 6 * m, times = p - 1;
+        CHECK(length_of(PipelineSchedule::gpipe) == alone + 6 * times);
+        if (m >= p) CHECK(length_of(PipelineSchedule::one_f_one_b) == alone + 4 * times);
+        if (2 * m >= 3 * p) CHECK(length_of(PipelineSchedule::zero_bubble) == alone + times);
+      }
 }
 
 TEST_CASE("a device with two stages among others with one does not make those keep more") {

@@ -48,4 +48,11 @@ inline std::vector<std::uint32_t> in_turn(std::uint32_t devices, int rounds = 1)
   return at;
 }
 
+/// Stages 0, 1, … on so many devices, the last of which is in the middle, and back to 0.
+inline std::vector<std::uint32_t> down_and_back(std::uint32_t devices) {
+  std::vector<std::uint32_t> at = in_turn(devices);
+  for (std::uint32_t d = devices - 1; d > 0; --d) at.push_back(d - 1);
+  return at;
+}
+
 }  // namespace ferry::test
