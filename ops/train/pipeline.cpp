@@ -137,16 +137,14 @@ class Repeater {
     const auto stages = static_cast<std::size_t>(options_.stages);
     if (options_.stages < 0 || stages > repeated_.size())
       fail(std::to_string(options_.stages) + " stages of " + std::to_string(repeated_.size()) + " ops", line_);
-    std::vector<std::int64_t> times;
     for (const OpId id : repeated_) {
       const Op op = graph_.op(id);
       if (!op.annotation().empty() || !op.annotation().layouts.empty())
         throw Error(Code::plan, "pipeline: " + op.str() + " is annotated, so its stage cannot be chosen")
             .at(op.line())
             .hint("leave out .stages, or the devices and meshes of the layers");
-      times.push_back(planned_time(op));
     }
-    const std::vector<std::size_t> first = cut_evenly(times, bytes_kept(), stages);
+    const std::vector<std::size_t> first = cut_into_stages(graph_, repeated_, stages);
     for (std::size_t s = 0; s < stages; ++s) {
       const Annotation place{DeviceSpec::parse("/task:" + std::to_string(s)), kNoMesh, {}};
       const std::size_t end = s + 1 < stages ? first[s + 1] : repeated_.size();
@@ -154,20 +152,6 @@ class Repeater {
       for (std::size_t i = first[s]; i < end; ++i)
         for (const ValueId input : graph_.op(repeated_[i]).inputs()) settle(graph_.producer(input), place);
     }
-  }
-
-  /// For each of the repeated ops: the bytes that it and earlier ones have made for later ones.
-  [[nodiscard]] std::vector<std::int64_t> bytes_kept() const {
-    std::unordered_map<OpId, std::size_t> at;
-    for (std::size_t i = 0; i < repeated_.size(); ++i) at[repeated_[i]] = i;
-    std::unordered_map<ValueId, std::size_t> last;  // the last reader of each value
-    for (std::size_t i = 0; i < repeated_.size(); ++i)
-      for (const ValueId input : graph_.op(repeated_[i]).inputs())
-        if (at.contains(graph_.producer(input))) last[input] = i;
-    std::vector<std::int64_t> kept(repeated_.size());
-    for (const auto& [value, reader] : last)
-      for (std::size_t i = at.at(graph_.producer(value)); i < reader; ++i) kept[i] += known_bytes(graph_.type(value));
-    return kept;
   }
 
   /// Puts variables and batches that the op depends on there, unless they are somewhere already.

@@ -53,5 +53,15 @@ struct PipelineOptions {
 [[nodiscard]] Value pipeline(const Value& loss, const PipelineOptions& options,
                              source_location at = source_location::current());
 
+/// Cuts the pipelines of a finished graph into other stages: annotates the ops that each microbatch has so that they
+/// are `tasks` stages of about the same time, stage s on task s, whatever their annotations say. With a stage go the
+/// variables and batches that it reads, its backward pass, and what its variables are updated with; ops outside of the
+/// pipelines that read such variables are put beside them. Results keep their bits. Every process of a job calls it
+/// alike, before its Session is made.
+///
+/// Error(usage) when there is no pipeline; Error(plan) when a layer is on a mesh, or when there are fewer ops in a
+/// microbatch than tasks.
+void balance_stages(Graph& graph, int tasks);
+
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 
 #include "graph/graph_facts.hpp"
 #include "graph/op/index_notation.hpp"
@@ -40,6 +41,20 @@ std::int64_t shortest(std::span<const std::int64_t> times, std::size_t stages) {
       low = middle + 1;
   }
   return low;
+}
+
+/// For each of the ops: the bytes that it and earlier ones have made for later ones.
+std::vector<std::int64_t> bytes_kept(const Graph& graph, std::span<const OpId> ops) {
+  std::unordered_map<OpId, std::size_t> at;
+  for (std::size_t i = 0; i < ops.size(); ++i) at[ops[i]] = i;
+  std::unordered_map<ValueId, std::size_t> last;  // the last reader of each value
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    for (const ValueId input : graph.op(ops[i]).inputs())
+      if (at.contains(graph.producer(input))) last[input] = i;
+  std::vector<std::int64_t> kept(ops.size());
+  for (const auto& [value, reader] : last)
+    for (std::size_t i = at.at(graph.producer(value)); i < reader; ++i) kept[i] += known_bytes(graph.type(value));
+  return kept;
 }
 
 }  // namespace
@@ -88,6 +103,12 @@ std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::sp
   std::vector<std::size_t> first(stages);
   for (std::size_t s = stages, n = ops; s-- > 0;) n = first[s] = from[s][n];
   return first;
+}
+
+std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops, std::size_t stages) {
+  std::vector<std::int64_t> times;
+  for (const OpId id : ops) times.push_back(planned_time(graph.op(id)));
+  return cut_evenly(times, bytes_kept(graph, ops), stages);
 }
 
 }  // namespace ferry

@@ -22,4 +22,8 @@ namespace ferry {
 [[nodiscard]] std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times,
                                                   std::span<const std::int64_t> bytes, std::size_t stages);
 
+/// The same for ops of a graph, by planned_time() and the bytes that go from one op to later ones.
+[[nodiscard]] std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops,
+                                                       std::size_t stages);
+
 }  // namespace ferry

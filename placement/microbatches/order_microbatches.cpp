@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "ops/control/label_ops.hpp"
 #include "placement/layout/strategy.hpp"
-#include "placement/microbatches/label_ops.hpp"
 #include "placement/microbatches/schedule_work.hpp"
 
 namespace ferry {

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
+#include "ops/train/pipeline.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "runner/command/op_libraries.hpp"
 #include "runner/files/cluster_file.hpp"
@@ -63,7 +64,9 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   for_session.reasons = true;
   for_session.on_pass = options.on_pass;
   for_session.check_passes = options.check_passes;
-  Session session(*graph, Cluster::connect(cluster), for_session);
+  const Cluster job = Cluster::connect(cluster);
+  if (options.balance) balance_stages(*graph, job.size());
+  Session session(*graph, job, for_session);
   PlanResult result = session.plan(selection.request);
   name_fetches(result.plan, selection.names);
   return result;

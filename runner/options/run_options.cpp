@@ -130,6 +130,8 @@ void add_job_options(CLI::App& app, JobOptions& options) {
       ->type_name("RULES.txt");
   app.add_flag("--soft-placement", options.soft_placement,
                "An op whose device lacks it may move to the CPU; each move is reported");
+  app.add_flag("--balance", options.balance,
+               "Cuts the layers of pipelines into stages of about the same time, one for each task");
   add_budget_option(app, options.budget);
 }
 

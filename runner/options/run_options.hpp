@@ -29,7 +29,8 @@ struct JobOptions {
   std::string device_rules;       ///< file for apply_device_rules
   std::string cluster_file;       ///< file that cluster.elsewhere was read from
   bool soft_placement = false;
-  Budget budget;  ///< for apply_budget
+  bool balance = false;  ///< for balance_stages
+  Budget budget;         ///< for apply_budget
   ClusterOptions cluster;
   /// The ops that a graph file may use; null in a program, which builds its graph itself.
   std::shared_ptr<const UserOps> ops;

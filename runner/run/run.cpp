@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "ops/op_set.hpp"
+#include "ops/train/pipeline.hpp"
 #include "placement/plan/plan_file.hpp"
 #include "placement/planner.hpp"
 #include "runner/files/model_files.hpp"
@@ -57,6 +58,7 @@ class Run {
     RunReport report(started_as());
     std::string trace;
     if (!options_.report.empty()) options.on_trace = [&](std::string_view text) { trace = text; };
+    if (options_.balance) balance_stages(graph_, cluster.size());
     Session session(graph_, cluster, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     std::optional<Checkpoints> checkpoints;

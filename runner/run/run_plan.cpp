@@ -22,10 +22,11 @@ namespace {
 /// Error(usage) for options that say how a plan is made, or that need the graph.
 void refuse_options_of_graphs(const RunOptions& options) {
   const std::pair<bool, const char*> of_planning[] = {
-      {!options.entry.empty(), "--entry"},       {options.soft_placement, "--soft-placement"},
-      {places_ops(options), "--device"},         {!options.device_rules.empty(), "--devices"},
-      {!options.budget.empty(), "--budget"},     {!options.dims.empty(), "--dim"},
-      {!options.cluster.jobs.empty(), "--jobs"}, {options.fetch_to != 0, "--fetch-to"}};
+      {!options.entry.empty(), "--entry"},   {options.soft_placement, "--soft-placement"},
+      {places_ops(options), "--device"},     {!options.device_rules.empty(), "--devices"},
+      {!options.budget.empty(), "--budget"}, {!options.dims.empty(), "--dim"},
+      {options.balance, "--balance"},        {!options.cluster.jobs.empty(), "--jobs"},
+      {options.fetch_to != 0, "--fetch-to"}};
   const std::pair<bool, const char*> of_graphs[] = {{options.epochs != 0, "--epochs"},
                                                     {options.eval_every != 0, "--eval-every"},
                                                     {options.tune, "--tune"},

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "ops/control/label_ops.hpp"
 #include "ops/math/activation.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
 #include "ops/train/pipeline.hpp"
-#include "placement/microbatches/label_ops.hpp"
 #include "placement/plan/costs.hpp"
 #include "placement/verify/verify.hpp"
 #include "tests/support/pipelines.hpp"
@@ -168,36 +168,47 @@ std::int64_t most_kept(const Plan& plan, std::uint32_t task, const Graph& g) {
 constexpr std::int64_t kValue = 8 * 16 * 4;  // bytes of a microbatch between two layers
 constexpr std::int64_t kPass = 2 * kValue;   // what came in, and what the layer gave
 
-/// The same in forward passes of a stage.
-std::int64_t passes_kept(const test::Pipeline& pipeline, std::uint32_t tasks, std::uint32_t task) {
+/// The same of each task, in forward passes of a stage.
+std::vector<std::int64_t> passes_kept(const test::Pipeline& pipeline, std::uint32_t tasks) {
   const Network network(pipeline);
   const Plan plan = network.plan(static_cast<int>(tasks));
-  return most_kept(plan, task, network.g) / kPass;  // the last one has the loss besides
+  std::vector<std::int64_t> passes;
+  for (std::uint32_t task = 0; task < tasks; ++task)
+    passes.push_back(most_kept(plan, task, network.g) / kPass);  // the last one has the loss besides
+  return passes;
 }
 
 TEST_CASE("plans keep as many bytes of activations as the schedules say") {
   for (const std::uint32_t p : {2, 3, 4})
-    for (const std::int64_t m : {2 * p, 4 * p})
-      for (std::uint32_t s = 0; s < p; ++s) {
-        CAPTURE(p);
-        CAPTURE(m);
-        CAPTURE(s);
-        for (const int v : {1, 2, 3}) {
-          CAPTURE(v);
-          const auto kept = [&](PipelineSchedule schedule) {
-            return passes_kept({test::in_turn(p, v), m, schedule}, p, s);
-          };
-          const auto most = [&](std::uint32_t stage) { return 2 * (p - stage - 1) + (v - 1) * p + 1; };
-          CHECK(kept(PipelineSchedule::gpipe) == v * m);
-          CHECK(kept(PipelineSchedule::one_f_one_b) == std::min<std::int64_t>(v * m, v == 1 ? p - s : most(s)));
-          CHECK(kept(PipelineSchedule::zero_bubble) <= (v == 1 ? p : most(0)));
+    for (const std::int64_t m : {2 * p, 4 * p}) {
+      CAPTURE(p);
+      CAPTURE(m);
+      for (const int v : {1, 2, 3}) {
+        CAPTURE(v);
+        const auto kept = [&](PipelineSchedule schedule) { return passes_kept({test::in_turn(p, v), m, schedule}, p); };
+        const auto all = kept(PipelineSchedule::gpipe), some = kept(PipelineSchedule::one_f_one_b),
+                   apart = kept(PipelineSchedule::zero_bubble);
+        for (std::uint32_t s = 0; s < p; ++s) {
+          CAPTURE(s);
+          const std::int64_t most = v == 1 ? p - s : 2 * (p - s - 1) + (v - 1) * p + 1;
+          CHECK(all[s] == v * m);
+          CHECK(some[s] == std::min(v * m, most));
+          CHECK(apart[s] <= some[0]);
         }
-        const std::vector<std::uint32_t> and_back = test::down_and_back(p);
-        const int stages = s + 1 < p ? 2 : 1;
-        CHECK(passes_kept({and_back, m, PipelineSchedule::gpipe}, p, s) == stages * m);
-        for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble})
-          CHECK(passes_kept({and_back, m, schedule}, p, s) <= stages * p);
       }
+      const auto kept = [&](PipelineSchedule schedule) {
+        return passes_kept({test::down_and_back(p), m, schedule}, p);
+      };
+      const auto all = kept(PipelineSchedule::gpipe), some = kept(PipelineSchedule::one_f_one_b),
+                 apart = kept(PipelineSchedule::zero_bubble);
+      for (std::uint32_t s = 0; s < p; ++s) {
+        CAPTURE(s);
+        const int stages = s + 1 < p ? 2 : 1;
+        CHECK(all[s] == stages * m);
+        CHECK(some[s] <= stages * p);
+        CHECK(apart[s] <= stages * p);
+      }
+    }
 }
 
 TEST_CASE("the arena grows with the microbatches where a schedule keeps all of them") {

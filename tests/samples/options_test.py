@@ -123,6 +123,7 @@ OPTIONS = {
     "--device sim:7": Option(lambda e, f: ["--device", "sim:7"]),
     "--devices": Option(lambda e, f: ["--devices", has_lines(f / "rules.txt")]),
     "--soft-placement": Option(lambda e, f: ["--soft-placement"]),
+    "--balance": Option(lambda e, f: ["--balance"], fits=lambda e: e.file.stem == "pipeline"),
     "--budget": Option(lambda e, f: ["--budget", "bytes=1GB,messages=1000000,memory=8GB"]),
     "--memory": Option(lambda e, f: ["--memory", "64GB"]),
     "--transport": Option(lambda e, f: ["--transport", "inproc"]),

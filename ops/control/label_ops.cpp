@@ -1,4 +1,4 @@
-#include "placement/microbatches/label_ops.hpp"
+#include "ops/control/label_ops.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,0 +1,205 @@
+// Pipelines of a finished graph, cut into other stages.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "ops/control/label_ops.hpp"
+#include "ops/train/pipeline.hpp"
+#include "ops/train/stages.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr int kNoStage = -1;
+
+class Balancer {
+ public:
+  Balancer(Graph& graph, int tasks)
+      : graph_(graph),
+        tasks_(tasks),
+        labelled_(label_ops(graph)),
+        stage_(graph.size(), kNoStage),
+        of_variables_(graph.size()),
+        leads_(graph.size()) {}
+
+  void run() {
+    if (labelled_.pipelines.empty())
+      throw Error(Code::usage, "balance: the graph has no pipeline()")
+          .hint("docs/microbatches.md says how to make one");
+    for (std::uint32_t pipeline = 0; pipeline < labelled_.pipelines.size(); ++pipeline) cut(pipeline);
+    spread_to_inputs();
+    find_of_variables();
+    find_leading();
+    place_rest();
+    place_rest();  // what reads variables that have their stage from later ops
+    spread_to_inputs();
+    for (OpId id = 0; id < graph_.size(); ++id)
+      if (stage_[id] != kNoStage) annotate(graph_, id, stage_[id]);
+    free_constants();
+  }
+
+ private:
+  /// Whether the op's place is another than one device.
+  static bool is_spread(const Op& op) { return op.annotation().mesh != kNoMesh || op.annotation().device.all_tasks(); }
+  [[nodiscard]] bool is_forward(OpId id) const { return labelled_.work[id].is_one() && !labelled_.work[id].backward; }
+  [[nodiscard]] bool is_backward(OpId id) const { return labelled_.work[id].is_one() && labelled_.work[id].backward; }
+
+  /// Finds the stages of a pipeline's forward passes.
+  void cut(std::uint32_t pipeline) {
+    const SourceLine& line = labelled_.pipelines[pipeline].line;
+    std::vector<std::vector<OpId>> of(static_cast<std::size_t>(labelled_.pipelines[pipeline].microbatches));
+    for (OpId id = 0; id < graph_.size(); ++id) {
+      if (!is_forward(id) || labelled_.work[id].pipeline != pipeline) continue;
+      if (is_spread(graph_.op(id)))
+        throw Error(Code::plan, "balance: " + graph_.op(id).str() + " is on a mesh, so its stage cannot be chosen")
+            .at(line);
+      of[static_cast<std::size_t>(labelled_.work[id].index)].push_back(id);
+    }
+    for (const std::vector<OpId>& ops : of)
+      if (ops.size() != of[0].size()) throw Error(Code::plan, "balance: the microbatches have different ops").at(line);
+    if (of[0].size() < static_cast<std::size_t>(tasks_))
+      throw Error(Code::plan, "balance: " + plural(tasks_, "task") + ", and only " + plural(of[0].size(), "op") +
+                                  " in a microbatch")
+          .at(line);
+    const std::vector<std::size_t> first = cut_into_stages(graph_, of[0], static_cast<std::size_t>(tasks_));
+    for (const std::vector<OpId>& ops : of) {
+      for (std::size_t i = 0; i < ops.size(); ++i)
+        stage_[ops[i]] = static_cast<int>(std::upper_bound(first.begin(), first.end(), i) - first.begin()) - 1;
+      move_entrances(ops);
+    }
+  }
+
+  /// Puts parts of batches where they are read first.
+  void move_entrances(std::span<const OpId> ops) {
+    const auto enters = [&](OpId id) { return graph_.op(id).def().is(kEntersMicrobatch); };
+    for (const OpId id : ops)
+      if (enters(id)) stage_[id] = tasks_ - 1;
+    for (const OpId id : ops)
+      for (const ValueId input : graph_.op(id).inputs())
+        if (const OpId maker = graph_.producer(input); enters(maker))
+          stage_[maker] = std::min(stage_[maker], stage_[id]);
+  }
+
+  /// Gives what belongs to no microbatch, such as variables and batches, to the first of the stages that read it.
+  void spread_to_inputs() {
+    const std::vector<int> before = stage_;
+    for (OpId id = graph_.size(); id > 0; --id) {
+      const int stage = stage_[id - 1];
+      if (stage == kNoStage) continue;
+      for (const ValueId input : graph_.op(id - 1).inputs()) {
+        const OpId maker = graph_.producer(input);
+        const bool is_free = before[maker] == kNoStage && labelled_.work[maker].of == MicrobatchWork::Of::none &&
+                             graph_.op(maker).def().role != OpRole::constant;
+        if (is_free) stage_[maker] = stage_[maker] == kNoStage ? stage : std::min(stage_[maker], stage);
+      }
+    }
+  }
+
+  /// Finds variables, and what is computed of them and constants alone, such as their transposes.
+  void find_of_variables() {
+    for (OpId id = 0; id < graph_.size(); ++id) {
+      const Op op = graph_.op(id);
+      bool any = op.def().role == OpRole::variable, others = false;
+      for (const ValueId input : op.inputs()) {
+        const OpId maker = graph_.producer(input);
+        any = any || of_variables_[maker];
+        others = others || !(of_variables_[maker] || graph_.op(maker).def().role == OpRole::constant);
+      }
+      of_variables_[id] = any && !others;
+    }
+  }
+
+  /// Finds the ops of backward passes that others of the same pass read.
+  void find_leading() {
+    for (OpId id = 0; id < graph_.size(); ++id)
+      for (const ValueId input : graph_.op(id).inputs())
+        if (const OpId maker = graph_.producer(input); is_backward(id) && is_backward(maker)) leads_[maker] = true;
+  }
+
+  void place_rest() {
+    for (OpId id = 0; id < graph_.size(); ++id)
+      if (stage_[id] == kNoStage) place_by_inputs(id);
+  }
+
+  /// Places an op that reads what is placed: with the variables that it reads, or in a backward pass where the forward
+  /// one made what it reads; else where most of its inputs' bytes are. Gradients of variables are where they come to.
+  void place_by_inputs(OpId id) {
+    const Op op = graph_.op(id);
+    int beside = kNoStage, made = kNoStage, first = kNoStage, last = kNoStage, largest = kNoStage;
+    std::int64_t most = -1;
+    for (const ValueId input : op.inputs()) {
+      const OpId maker = graph_.producer(input);
+      const int stage = stage_[maker];
+      if (stage == kNoStage) continue;
+      if (of_variables_[maker] && beside == kNoStage) beside = stage;
+      if (is_forward(maker)) made = std::max(made, stage);
+      if (is_backward(maker)) first = first == kNoStage ? stage : std::min(first, stage);
+      last = std::max(last, stage);
+      if (const std::int64_t bytes = known_bytes(graph_.type(input)); bytes > most) {
+        most = bytes;
+        largest = stage;
+      }
+    }
+    if (last == kNoStage) return;
+    stage_[id] = beside != kNoStage  ? beside
+                 : !is_backward(id)  ? largest
+                 : !leads_[id]       ? last
+                 : made != kNoStage  ? made
+                 : first != kNoStage ? first
+                                     : last;
+    for (const ValueId input : op.inputs()) {
+      const OpId maker = graph_.producer(input);
+      if (stage_[maker] == kNoStage && graph_.op(maker).def().role == OpRole::variable) stage_[maker] = stage_[id];
+    }
+  }
+
+  /// Lets what is computed of constants alone be where it is used, if that is in a stage.
+  void free_constants() {
+    std::vector<bool> constant(graph_.size()), used(graph_.size());
+    for (OpId id = 0; id < graph_.size(); ++id) {
+      const Op op = graph_.op(id);
+      const auto inputs = op.inputs();
+      constant[id] = stage_[id] == kNoStage && !is_spread(op) &&
+                     (op.def().role == OpRole::constant ||
+                      (!inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+                        return constant[graph_.producer(input)];
+                      })));
+    }
+    for (OpId id = graph_.size(); id > 0; --id) {
+      if (constant[id - 1] && used[id - 1]) graph_.annotate(id - 1, {});
+      if (stage_[id - 1] == kNoStage && !used[id - 1]) continue;
+      for (const ValueId input : graph_.op(id - 1).inputs())
+        if (const OpId maker = graph_.producer(input); constant[maker]) used[maker] = true;
+    }
+  }
+
+  void annotate(Graph& graph, OpId id, int stage) {
+    const Op op = graph.op(id);
+    if (is_spread(op) || op.def().is(kLocal)) return;
+    const DeviceSpec& before = op.annotation().device;
+    graph.annotate(id, {DeviceSpec{{}, stage, before.kind, before.index}, kNoMesh, {}});
+    for (const auto& [name, value] : op.attrs())
+      if (const auto* ref = std::get_if<SubgraphRef>(&value)) {
+        Graph& body = graph.subgraph(*ref);
+        for (OpId inner = 0; inner < body.size(); ++inner) annotate(body, inner, stage);
+      }
+  }
+
+  Graph& graph_;
+  const int tasks_;
+  const LabelledOps labelled_;
+  std::vector<int> stage_;  // of each op
+  std::vector<bool> of_variables_, leads_;
+};
+
+}  // namespace
+
+void balance_stages(Graph& graph, int tasks) {
+  Balancer(graph, tasks).run();
+}
+
+}  // namespace ferry
