@@ -183,6 +183,8 @@ class Graph {
 
   /// Makes room for so many ops, where their number is known.
   void reserve(OpId ops) { ops_.reserve(ops); }
+  /// Says that an op of that name is added soon, so that memory is not waited for then.
+  void prefetch(std::string_view name) const { ops_.prefetch(name); }
   /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names
   /// op, inputs with their types, and the line. The op gets an automatic name, or exactly `name`.
   Values add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& line,

@@ -42,6 +42,7 @@ class OpTable {
   ~OpTable();
   /// Makes room for so many ops.
   void reserve(OpId ops);
+  void prefetch(std::string_view name) const { names_.prefetch(name); }
   OpId append(NewOp op);
   void annotate(OpId op, const Annotation& annotation);
   /// Precondition: no other op has `name`.

@@ -111,16 +111,28 @@ void refuse_unknown_fields(const file::GraphFile& message) {
 
 using Index = std::uint32_t;
 
+constexpr int kAhead = 8;  // ops; for as long as it takes to read that many, memory is waited for
+
 /// The ops of one graph of the file, to be found by name, and a topological order in which to build them.
 class OpList {
  public:
   explicit OpList(const file::Graph& graph) : graph_(graph) {
     names_.reserve(static_cast<std::uint32_t>(graph.op_size()));
+    first_input_.reserve(static_cast<std::size_t>(graph.op_size()) + 1);
     for (const file::Op& op : graph.op()) {
+      if (const int later = static_cast<int>(names_.size()) + kAhead; later < graph.op_size())
+        names_.prefetch(graph.op(later).name());
       check_name(op.name(), "an op's name");
       const Index number = names_.size();
       if (names_.intern(op.name()) != number) fail("two ops have the name " + in_quotes(op.name()));
+      // Most inputs are made by ops shortly before, whose names are still in the cache.
+      first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+      for (const std::string& input : op.input()) {
+        const graph_read::Reference ref = graph_read::reference(input);
+        inputs_.push_back({names_.find(ref.op), ref.output});
+      }
     }
+    first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
     sort();
   }
 
@@ -149,18 +161,17 @@ class OpList {
  private:
   void sort() {
     std::vector<Need> needs;
-    first_input_.reserve(names_.size() + std::size_t{1});
+    needs.reserve(inputs_.size());
     for (Index i = 0; i < names_.size(); ++i) {
       const auto who = [&] { return user(i); };
-      first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
-      for (const std::string& input : op(i).input()) {
-        const graph_read::Reference ref = graph_read::reference(input);
-        inputs_.push_back({at(ref.op, who), ref.output});
-        needs.push_back({inputs_.back().op, i, false});
+      for (std::uint32_t k = first_input_[i]; k < first_input_[i + 1]; ++k) {
+        Index& maker = inputs_[k].op;
+        if (maker == StringPool::kNone)
+          maker = at(graph_read::reference(op(i).input(static_cast<int>(k - first_input_[i]))).op, who);
+        needs.push_back({maker, i, false});
       }
       for (const std::string& earlier : op(i).after()) needs.push_back({at(earlier, who), i, true});
     }
-    first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
     for (int k = 1; k < graph_.parameter_size(); ++k)  // parameters keep their order
       needs.push_back({at(graph_.parameter(k - 1)), at(graph_.parameter(k)), true});
     Sorted sorted = sort_by_need(names_.size(), needs);
@@ -251,7 +262,10 @@ class Decoder {
     for (std::size_t i = 0; i < children_[number].size(); ++i) graph.add_subgraph("body_" + std::to_string(i));
     Places places(static_cast<std::size_t>(file_.graph(static_cast<int>(number)).op_size()), kNotBuilt);
     const Parameters parameters = parameters_of(number, list);
-    for (Index i : list.order()) {
+    const std::vector<Index>& order = list.order();
+    for (std::size_t at = 0; at < order.size(); ++at) {
+      if (at + kAhead < order.size()) graph.prefetch(list.op(order[at + kAhead]).name());
+      const Index i = order[at];
       const file::Op& op = list.op(i);
       in_part([&] { return in_quotes(op.name()) + " (" + escaped(op.op()) + ")"; },
               [&] { places[i] = build_op(number, graph, list, places, parameters, i); });

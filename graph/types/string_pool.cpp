@@ -39,6 +39,10 @@ std::uint32_t StringPool::find(std::string_view text) const {
   return slots_.empty() ? kNone : slots_[slot_of(text, hash64(text))].id;
 }
 
+void StringPool::prefetch(std::string_view text) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[hash64(text) & (slots_.size() - 1)]);
+}
+
 void StringPool::reserve(std::uint32_t count) {
   ends_.reserve(count + std::size_t{1});
   const std::size_t slots = std::max(kFewestSlots, std::bit_ceil(2 * std::size_t{count}));

@@ -16,6 +16,8 @@ class StringPool {
   StringPool();
   /// The number of `text`, adding it if it is new. Error(resource) past 4 GiB of text.
   std::uint32_t intern(std::string_view text);
+  /// Says that `text` is looked for soon, so that memory is not waited for then.
+  void prefetch(std::string_view text) const;
   /// Makes room for so many strings.
   void reserve(std::uint32_t count);
   /// The number of `text`, or kNone.
