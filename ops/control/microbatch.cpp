@@ -11,17 +11,19 @@
 namespace ferry {
 namespace {
 
-constexpr AttrDef kMicrobatchAttrs[] = {
-    {"backward", "bool"}, {"index", "int"}, {"of", "int"}, {"pipeline", "int"}, {"schedule", "string"}};
+constexpr AttrDef kMicrobatchAttrs[] = {{"backward", "bool"}, {"index", "int"},       {"of", "int"},
+                                        {"pipeline", "int"},  {"schedule", "string"}, {"uneven", "bool", false}};
 
 constexpr std::string_view kSchedules[] = {"gpipe", "1f1b", "zero_bubble"};
 
 Attrs attrs_of(const Microbatch& which) {
-  return {{"backward", which.backward},
-          {"index", which.index},
-          {"of", which.of},
-          {"pipeline", which.pipeline},
-          {"schedule", std::string(name_of(which.schedule))}};
+  Attrs attrs{{"backward", which.backward},
+              {"index", which.index},
+              {"of", which.of},
+              {"pipeline", which.pipeline},
+              {"schedule", std::string(name_of(which.schedule))}};
+  if (which.uneven) attrs.set("uneven", true);
+  return attrs;
 }
 
 /// "ab,[c][d]->ab": of the whole value only the sizes are used.
@@ -36,7 +38,8 @@ std::string enter_index(const OpFacts& facts) {
 std::vector<Shape> enter_shape(const OpFacts& facts) {
   const Microbatch which = microbatch_of(facts.attrs());
   const Shape& all = facts.shape(1);
-  if (!which.backward && (all.rank() == 0 || (all[0].known() && all[0].size() % which.of != 0)))
+  const bool must_divide = !which.backward && !which.uneven;
+  if (must_divide && (all.rank() == 0 || (all[0].known() && all[0].size() % which.of != 0)))
     OpFacts::fail("a batch of shape " + all.str() + " cannot be cut into " + std::to_string(which.of) +
                   " equal microbatches");
   return {facts.shape(0)};
@@ -104,8 +107,9 @@ Microbatch microbatch_of(const Attrs& attrs) {
   const std::string& name = attrs.get<std::string>("schedule");
   const auto schedule = pipeline_schedule(name);
   if (!schedule) OpFacts::fail("there is no schedule '" + escaped(name) + "'; there are gpipe, 1f1b, zero_bubble");
-  const Microbatch which{attrs.get<std::int64_t>("index"), attrs.get<std::int64_t>("of"), *schedule,
-                         attrs.get<bool>("backward"), attrs.get<std::int64_t>("pipeline")};
+  const Microbatch which{
+      attrs.get<std::int64_t>("index"), attrs.get<std::int64_t>("of"),       *schedule,
+      attrs.get<bool>("backward"),      attrs.get<std::int64_t>("pipeline"), attrs.get_or("uneven", false)};
   if (which.of < 1 || which.index < 0 || which.index >= which.of)
     OpFacts::fail("there is no microbatch " + std::to_string(which.index) + " of " + std::to_string(which.of));
   return which;

@@ -32,10 +32,11 @@ struct Microbatch {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   bool backward = false;      ///< of its backward pass
   std::int64_t pipeline = 0;  ///< the pipeline's number in the graph
+  bool uneven = false;        ///< the number of rows need not be a multiple of `of`
 };
 
 /// `part`, from which on it is work of that microbatch. Dim 0 of `whole`, which is cut into the microbatches, must be a
-/// multiple of their number.
+/// multiple of their number unless `which` is uneven.
 [[nodiscard]] Value enter_microbatch(const Value& part, const Value& whole, const Microbatch& which,
                                      const SourceLine& line);
 /// x, which is a result of that microbatch. Its gradient enters the microbatch's backward pass.
@@ -44,7 +45,7 @@ struct Microbatch {
 /// What the attributes of an EnterMicrobatch or LeaveMicrobatch say. Error(plan) when they say nothing that there is.
 [[nodiscard]] Microbatch microbatch_of(const Attrs& attrs);
 
-/// EnterMicrobatch, LeaveMicrobatch {backward, index, of, pipeline, schedule}.
+/// EnterMicrobatch, LeaveMicrobatch {backward, index, of, pipeline, schedule, uneven}.
 [[nodiscard]] std::span<const OpDef* const> microbatch_ops();
 
 }  // namespace ferry

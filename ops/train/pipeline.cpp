@@ -13,6 +13,8 @@
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/copy.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/train/stages.hpp"
 
@@ -50,18 +52,19 @@ class Repeater {
 
   /// The copies that microbatch k has of the values.
   Values microbatch(std::int64_t k) {
-    const Microbatch which{k, options_.microbatches, options_.schedule, false, number_};
+    const Microbatch which{k, options_.microbatches, options_.schedule, false, number_, uneven_};
     const std::string name = "microbatch" + std::to_string(k);
     const Scope names = graph_.name(name);
     copies_.clear();
+    Values parts;
     for (const Value& whole : batch_) {
       const Scope place = graph_.annotated(place_of(whole.op()));
-      const Value part = slice(whole, 0, k, kEnd, options_.microbatches);
-      copies_[whole.id()] = enter_microbatch(part, whole, which, line_);
+      parts.push_back(slice(whole, 0, k, kEnd, options_.microbatches));
+      copies_[whole.id()] = enter_microbatch(parts.back(), whole, which, line_);
     }
     repeat(name);
     Values results;
-    for (const Value& value : values_) results.push_back(left(value, which));
+    for (const Value& value : values_) results.push_back(weighed(left(value, which), value, parts[0]));
     return results;
   }
 
@@ -82,6 +85,10 @@ class Repeater {
           .at(line_)
           .hint("name what is to be cut: {.batch = {x}}");
     for (const Value& value : batch_) check_batch(value);
+    uneven_ = std::any_of(batch_.begin(), batch_.end(), [&](const Value& value) {
+      const Dim rows = value.shape()[0];
+      return !rows.known() || rows.size() % options_.microbatches != 0;
+    });
     for (const Value& drawn : needed_values([](const Op& op) { return op.def().is(kRandom) && reads_nothing(op); }))
       if (same_dim(drawn.shape()[0], batch_[0].shape()[0]) && !in(batch_, drawn)) batch_.push_back(drawn);
   }
@@ -92,9 +99,9 @@ class Repeater {
       fail("the batch has " + value.op().str() + " of another graph: call pipeline() in the graph that has the batch",
            line_);
     const Shape& shape = value.shape();
-    if (shape.rank() == 0 || (shape[0].known() && shape[0].size() % options_.microbatches != 0))
+    if (shape.rank() == 0 || (shape[0].known() && shape[0].size() < options_.microbatches))
       fail(value.op().str() + ", " + value.type().str() + ", cannot be cut into " +
-               std::to_string(options_.microbatches) + " equal microbatches",
+               std::to_string(options_.microbatches) + " microbatches",
            line_);
   }
 
@@ -230,6 +237,16 @@ class Repeater {
     return leave_microbatch(copy, which, line_);
   }
 
+  /// A microbatch's result, times the rows of its part of the batch, by those that it would have if all had as many.
+  Value weighed(const Value& result, const Value& value, const Value& part) {
+    if (!uneven_) return result;
+    const Scope place = graph_.annotated(place_of(value.op()));
+    const auto rows_of = [](const Value& x) { return size_of(x, {0}, DType::float64); };
+    const Value share = cast(rows_of(part) * options_.microbatches / rows_of(batch_[0]), result.dtype());
+    // A mean of no rows is no number.
+    return batch_[0].shape()[0].known() ? result * share : select(greater(share, 0), result * share, 0);
+  }
+
   Graph& graph_;
   const PipelineOptions& options_;
   const SourceLine& line_;
@@ -237,6 +254,7 @@ class Repeater {
   const std::int64_t number_;  // of the pipeline
   std::vector<bool> needed_;   // of each op: the values depend on it
   Values batch_;
+  bool uneven_ = false;  ///< whether microbatches may have different numbers of rows
   std::vector<OpId> repeated_;
   std::unordered_map<OpId, Annotation> chosen_;  // where stages that were chosen put repeated ops
   std::unordered_set<OpId> settled_;

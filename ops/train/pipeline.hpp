@@ -45,7 +45,7 @@ struct PipelineOptions {
 /// are in the order of their numbers whatever the schedule, so that all schedules and devices give the same bits.
 ///
 /// Error(plan) with the caller's line when there are no values or no microbatches, when nothing of the batch is used,
-/// when the rows cannot be cut into equal microbatches, when stages are negative, more than the ops, or asked for where
+/// when there are fewer rows than microbatches, when stages are negative, more than the ops, or asked for where
 /// ops are annotated, when a value's shape depends on their number or its dtype is no
 /// floating-point one, or when an op on the way has state or takes another batch size for granted.
 [[nodiscard]] Values pipeline(const Values& values, const PipelineOptions& options,

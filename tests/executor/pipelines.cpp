@@ -61,7 +61,7 @@ void build(Network& made, std::uint64_t seed) {
     return chosen ? std::optional<Scope>()
                   : std::optional<Scope>(g.device("/task:" + std::to_string(at[static_cast<std::size_t>(s)])));
   };
-  const std::int64_t microbatches = 1 + dice.below(6), rows = microbatches * (1 + dice.below(3));
+  const std::int64_t microbatches = 1 + dice.below(6), rows = microbatches * (1 + dice.below(3)) + dice.below(3);
   const auto schedule = static_cast<PipelineSchedule>(dice.below(3));
   std::vector<std::int64_t> widths{1 + dice.below(6)};
   Values weights;
@@ -69,7 +69,7 @@ void build(Network& made, std::uint64_t seed) {
   Value x, wanted;
   {
     const auto here = on_stage(0);
-    const std::int64_t last = microbatches * dice.below(rows / microbatches);  // 0: all batches are whole
+    const std::int64_t last = dice.below(rows);  // 0: all batches are whole
     const Value data = g.constant(numbers(dice, {dice.one_in(2) ? 3 * rows : rows + last, widths[0]}));
     x = batch({data}, rows, {.shuffle = dice.one_in(2)})[0];
   }
