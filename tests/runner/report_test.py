@@ -14,20 +14,15 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import cases
+from browser import BROWSER, opened, runs_in, shown
 
 FERRY, SAMPLES, DATA = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-RUN = re.compile(r'<script type="application/json" class="run">\n(.*?)\n</script>', re.DOTALL)
 
 
 def ferry(*words, code=0):
     done = subprocess.run([FERRY, *map(str, words)], capture_output=True, text=True)
     assert done.returncode == code, (words, done.returncode, done.stderr)
     return done.stderr
-
-
-def runs_in(page):
-    return [json.loads(text)["run"] for text in RUN.findall(page.read_text(encoding="utf-8"))]
 
 
 def train(*words):
@@ -160,31 +155,9 @@ def curves(folder):
         assert says in ferry("report", *words, code=code), words
 
 
-def shown(page, script=""):
-    """The page's elements after its script has run, and one more."""
-    if script:
-        text = page.read_text(encoding="utf-8")
-        page = page.with_name("scripted.html")
-        page.write_text(text.replace("</html>", f"<script>{script}</script></html>"), encoding="utf-8")
-    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={page.parent}/browser",
-                           f"file://{page}"], capture_output=True, text=True, timeout=100)
-    assert 'data-milliseconds="' in done.stdout, (done.stdout[-300:], done.stderr[-300:])
-    return RUN.sub("", done.stdout)
-
-
 def in_a_browser(folder):
     train("--tasks", 2, "--steps", 3, "--report", folder / "run.html")
-    run, = runs_in(folder / "run.html")
-    text = shown(folder / "run.html")
-    for heading in ("The run", "Timeline", "Where the time went", "Critical path", "The placed plan", "Messages", "Memory", "By line of the program", "Curves"):
-        assert f"<h2>{heading}</h2>" in text, heading
-    assert text.count("<canvas") == 1 and text.count("<svg") == 2 + len(run["step_memory"]) + len(run["plans"]), text.count("<svg")
-    for line in run["lines"]:
-        assert f">{line[0]}<" in text, line
-    for link in run["links"]:
-        assert f">{link[2]}<" in text, link
-    for fold in run["plans"][0]["folds"]:
-        assert f"{fold[0]}</text>" in text, fold
+    opened(folder / "run.html")
     ferry("report", folder / "run.html", folder / "run.html", "--out", folder / "both.html")
     text = shown(folder / "both.html")
     assert "<h2>Side by side</h2>" in text and text.count("<canvas") == 2
