@@ -184,7 +184,8 @@ int main() {
     def follow(self, page):
         """Types what stands in a page: programs and the commands after them. What comes out must be what the page says.
 
-        Pages call this machine node1; `build` and `samples` lie where they are typed.
+        Pages call this machine node1, and others node2 and node3, for which it has two more names; `build` and `samples` lie where they
+        are typed.
         """
         folder = self.folder / Path(page).stem
         folder.mkdir()
@@ -193,7 +194,9 @@ int main() {
         env = dict(self.env, PATH=f"{self.prefix / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", OMPI_ALLOW_RUN_AS_ROOT="1",
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",  # fewer cores than tasks
                    CXX=CXX, CMAKE_PREFIX_PATH=str(self.prefix))
-        text = (Path(README).parent / "docs" / page).read_text().replace("node1", socket.gethostname())
+        text = (Path(README).parent / "docs" / page).read_text()
+        for node, name in ("node1", socket.gethostname()), ("node2", "127.0.0.1"), ("node3", "[::1]"):
+            text = text.replace(node, name)
         pages.write_files(text, folder)
 
         def compile_it(name):
