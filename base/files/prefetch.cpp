@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/system/affinity.hpp"
 #include "base/system/make_threads.hpp"
 
 namespace ferry {
@@ -12,7 +13,7 @@ Prefetcher::Prefetcher(std::size_t block_bytes, int ahead, int threads, Make mak
     : make_(std::move(make)), slots_(static_cast<std::size_t>(ahead) + 1) {
   for (Slot& slot : slots_) slot.bytes = FileBytes(std::uint64_t{block_bytes});
   make_threads(
-      threads_, static_cast<std::size_t>(threads), [this](std::size_t) { work(); }, [this] { stop(); },
+      threads_, static_cast<std::size_t>(threads), [this](std::size_t) { unpin_thread(), work(); }, [this] { stop(); },
       [](std::size_t, const std::string& why) {
         return Error(Code::resource, "no thread can be made to read ahead: " + why)
             .hint("raise the limit of processes (ulimit -u) or of memory (ulimit -v)");

@@ -1,22 +1,37 @@
 #include "base/system/affinity.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstddef>
 
 namespace ferry {
+namespace {
+
+/// A cpu_set_t has room for 1,024, of which a machine may have more; Linux can be built for 8,192.
+struct Mask {
+  cpu_set_t sets[16] = {};
+};
+
+/// The mask of a thread, 0 for the calling one; empty when the system does not say.
+Mask mask_of(pid_t thread) {
+  Mask mask;
+  return sched_getaffinity(thread, sizeof mask, mask.sets) == 0 ? mask : Mask();
+}
+
+}  // namespace
 
 std::vector<int> affinity_mask() {
+  const Mask mask = mask_of(0);
   std::vector<int> found;
-  // A cpu_set_t has room for 1,024; where the machine may have more, the call fails with less room.
-  for (std::size_t sets = 1; sets <= 1024 && found.empty(); sets *= 2) {
-    std::vector<cpu_set_t> mask(sets);
-    const std::size_t bytes = sets * sizeof(cpu_set_t);
-    if (sched_getaffinity(0, bytes, mask.data()) != 0) continue;
-    for (std::size_t cpu = 0; cpu < 8 * bytes; ++cpu)
-      if (CPU_ISSET_S(cpu, bytes, mask.data())) found.push_back(static_cast<int>(cpu));
-  }
+  for (std::size_t cpu = 0; cpu < 8 * sizeof mask; ++cpu)
+    if (CPU_ISSET_S(cpu, sizeof mask, mask.sets)) found.push_back(static_cast<int>(cpu));
   return found;
+}
+
+void unpin_thread() {
+  const Mask mask = mask_of(getpid());
+  static_cast<void>(sched_setaffinity(0, sizeof mask, mask.sets));  // which refuses an empty mask
 }
 
 }  // namespace ferry

@@ -10,5 +10,9 @@ namespace ferry {
 /// call; empty when the system does not say. Machines of more than 1,024 are read too. Thread-safe.
 [[nodiscard]] std::vector<int> affinity_mask();
 
+/// Lets the calling thread run wherever the process's first thread may: a thread begins with the mask of the one that
+/// made it, which may be pinned to a core. A refusal by the system is ignored. Thread-safe.
+void unpin_thread();
+
 }  // namespace ferry
 #pragma GCC visibility pop
