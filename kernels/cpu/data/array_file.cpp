@@ -98,7 +98,7 @@ void ArrayFile::add_raw(const std::string& path, std::uint64_t size) {
   pieces_.push_back({.path = path, .first = first, .rows = rows});
 }
 
-void ArrayFile::read(std::int64_t first, std::int64_t count, std::byte* target) const {
+void ArrayFile::read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t /*epoch*/) const {
   auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), first,
                                 [](std::int64_t row, const Piece& p) { return row < p.first + p.rows; });
   for (; count > 0; ++piece) {

@@ -1,6 +1,7 @@
 // Rows of an array in a file, or in the files of a folder, read on demand. Text files: text_file.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,11 +23,12 @@ void copy_part(const KernelRun& run, const Array& output, const std::byte* rows,
 
 /// An array in a file as the graph declares it.
 struct ArrayDeclared {
-  std::string format;         ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"
-  std::string path;           ///< beneath the data folder; of "raw", one that ends in '/' is a folder
-  std::string tensor;         ///< its name in a safetensors file; of "libsvm" "labels", "values" or "indices"
-  Type type;                  ///< of the whole array
-  std::int64_t skip = 0;      ///< lines before the rows of "csv"
+  std::string format;     ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"
+  std::string path;       ///< beneath the data folder; of "raw", one that ends in '/' is a folder
+  std::string tensor;     ///< its name in a safetensors file; of "libsvm" "labels", "values" or "indices"; of "images"
+                          ///< "images" or "labels"
+  Type type;              ///< of the whole array
+  std::int64_t skip = 0;  ///< lines before the rows of "csv"
   std::int64_t features = 0;  ///< of "libsvm": every index is below it
 
   /// Error(file): the files hold something else.
@@ -41,8 +43,12 @@ class RowFile {
 
   [[nodiscard]] std::int64_t rows() const { return declared_.type.shape[0].size(); }
   [[nodiscard]] std::uint64_t row_bytes() const { return row_bytes_; }
-  /// Rows [first, first + count). Error(file), with the place in the file, when they are missing or damaged.
-  virtual void read(std::int64_t first, std::int64_t count, std::byte* target) const = 0;
+  /// Rows [first, first + count), as they are in an epoch: augmented images are other ones in each. Error(file), with
+  /// the place in the file, when they are missing or damaged.
+  virtual void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const = 0;
+  /// How many threads should read, for a task with so many threads that reads so many batches ahead; at least 1. A disk
+  /// wants several requests at once.
+  [[nodiscard]] virtual int readers(int /*threads*/, int ahead) const { return std::min(2, ahead); }
 
  protected:
   ArrayDeclared declared_;
@@ -55,7 +61,7 @@ class ArrayFile final : public RowFile {
  public:
   /// Error(file) names the file and what it holds instead of what is declared.
   ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
-  void read(std::int64_t first, std::int64_t count, std::byte* target) const override;
+  void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
 
  private:
   /// Consecutive rows in one file.

@@ -88,9 +88,9 @@ void read_array_file(KernelRun& run) {
   Array output = run.outputs[0];
   if (output.count() == 0) return;
   const bool whole_rows = std::equal(output.sizes.begin() + 1, output.sizes.end(), output.whole.begin() + 1);
-  if (whole_rows) return file.read(output.begin[0], output.sizes[0], output.data);
+  if (whole_rows) return file.read(output.begin[0], output.sizes[0], output.data, 0);
   FileBytes rows(static_cast<std::uint64_t>(output.sizes[0]) * file.row_bytes());
-  file.read(output.begin[0], output.sizes[0], rows.data());
+  file.read(output.begin[0], output.sizes[0], rows.data(), 0);
   copy_part(run, output, rows.data(), output.begin[0]);
 }
 

@@ -14,8 +14,6 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr int kReaders = 2;  // threads of one op: a disk wants several requests at once
-
 /// The orders of the epochs that are being read: two, when one ends and the next begins. Thread-safe.
 class Orders {
  public:
@@ -53,18 +51,14 @@ class StreamedRows final : public KernelState {
       : file_(open(setup, std::move(declared))),
         batches_(setup, file_->rows()),
         shuffle_(setup.attrs.get<bool>("shuffle")),
-        ahead_(batches_.smaller() ? 1 : static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
+        ahead_(static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
         orders_(epoch_key(setup), file_->rows()) {}
 
-  /// Rows [first, first + count) of the batch of a step. `first` and `count` must be the same in every call.
-  [[nodiscard]] std::span<const std::byte> take(std::int64_t step, std::int64_t first, std::int64_t count) {
-    if (!blocks_) {
-      first_ = first;
-      count_ = count;
-      blocks_.emplace(
-          static_cast<std::size_t>(count) * file_->row_bytes(), ahead_, std::min(kReaders, ahead_),
-          [this](std::int64_t number, std::span<std::byte> block) { read(batches_.step_of(number), block.data()); });
-    }
+  /// Rows [first, first + count) of the batch of a step. `first`, `count` and `threads`, those of the task, must be the
+  /// same in every call.
+  [[nodiscard]] std::span<const std::byte> take(std::int64_t step, std::int64_t first, std::int64_t count,
+                                                int threads) {
+    if (!blocks_) begin(first, count, threads);
     static_cast<void>(batches_.at(step));
     return blocks_->take(batches_.number_of(step));
   }
@@ -76,19 +70,29 @@ class StreamedRows final : public KernelState {
     return std::make_unique<ArrayFile>(*setup.files, setup.data_folder, std::move(declared));
   }
 
+  void begin(std::int64_t first, std::int64_t count, int threads) {
+    first_ = first;
+    count_ = count;
+    const int readers = batches_.smaller() ? 1 : file_->readers(threads, ahead_);
+    const int ahead = batches_.smaller() ? 1 : std::max(ahead_, readers);  // the next smaller batch is far
+    blocks_.emplace(
+        static_cast<std::size_t>(count) * file_->row_bytes(), ahead, readers,
+        [this](std::int64_t number, std::span<std::byte> block) { read(batches_.step_of(number), block.data()); });
+  }
+
   void read(std::int64_t step, std::byte* target) {
     const Batches::Place place = batches_.at(step);
     const std::int64_t first = place.first + first_;
-    if (!shuffle_) return file_->read(first, count_, target);
+    if (!shuffle_) return file_->read(first, count_, target, place.epoch);
     const Orders::Order order = orders_.of(place.epoch);
     for (std::int64_t row = 0; row < count_; ++row, target += file_->row_bytes())
-      file_->read((*order)[static_cast<std::size_t>(first + row)], 1, target);
+      file_->read((*order)[static_cast<std::size_t>(first + row)], 1, target, place.epoch);
   }
 
   std::unique_ptr<RowFile> file_;
   PlannedBatches batches_;
   bool shuffle_;
-  int ahead_;  // of batches that end an epoch one: the next is far
+  int ahead_;
   Orders orders_;
   std::int64_t first_ = 0, count_ = 0;  // of this task's part of a batch
   std::optional<Prefetcher> blocks_;    // the last member: its threads use the others
@@ -97,7 +101,8 @@ class StreamedRows final : public KernelState {
 void stream(KernelRun& run) {
   const Array& output = run.outputs[0];
   if (output.count() == 0) return;
-  const auto block = static_cast<StreamedRows&>(*run.state).take(run.step, output.begin[0], output.sizes[0]);
+  const auto block =
+      static_cast<StreamedRows&>(*run.state).take(run.step, output.begin[0], output.sizes[0], run.parallel.threads());
   copy_part(run, output, block.data(), output.begin[0]);
 }
 

@@ -34,7 +34,7 @@ TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared dec
   if (rows_->rows() < rows()) declared_.refuse(std::to_string(rows_->rows()) + " rows");
 }
 
-void TextFile::read(std::int64_t first, std::int64_t count, std::byte* target) const {
+void TextFile::read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t /*epoch*/) const {
   if (count == 0) return;
   const FileBytes text = rows_->read(*file_, first, count);
   if (declared_.format == "libsvm")

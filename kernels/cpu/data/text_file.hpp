@@ -35,7 +35,7 @@ class TextFile final : public RowFile {
  public:
   /// Error(file) names the file and how many rows it has.
   TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
-  void read(std::int64_t first, std::int64_t count, std::byte* target) const override;
+  void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
 
  private:
   void read_table(std::string_view text, std::int64_t first, std::byte* target) const;
