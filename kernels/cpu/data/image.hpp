@@ -1,0 +1,55 @@
+// Images of files, JPEG or PNG: a part of one, decoded and scaled. All functions may be called from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/files/bytes.hpp"
+
+namespace ferry::cpu {
+
+struct ImageSize {
+  std::int64_t width = 0, height = 0;
+};
+
+/// A rectangle within an image, in pixels, whose edges may cut pixels.
+struct ImageBox {
+  double left = 0, top = 0, width = 0, height = 0;
+};
+
+/// Some rows and columns of an image. A pixel has four bytes: red, green, blue, and one that means nothing.
+struct Pixels {
+  static constexpr std::int64_t kChannels = 4;
+  FileBytes bytes;
+  std::int64_t columns = 0, rows = 0;
+  ImageBox box = {};  ///< what was asked for, in these pixels
+};
+
+/// An image whose header has been read. Holds the file's bytes by reference.
+class Image {
+ public:
+  /// The most pixels that an image may have: a header of a few bytes can claim any size.
+  static constexpr std::int64_t kMostPixels = std::int64_t{1} << 27;
+
+  virtual ~Image() = default;
+  [[nodiscard]] virtual ImageSize size() const = 0;
+  /// The pixels that the box touches; by fewer pixels, if the file can be decoded so, where the box is to be scaled to
+  /// `target` and that is much smaller. To be called once. Error(file) names the file when it is damaged or cut short.
+  [[nodiscard]] virtual Pixels read(const ImageBox& box, const ImageSize& target) = 0;
+};
+
+/// Tells the format by the file's first bytes. Grey, palette, CMYK and 16-bit images become RGB of 8 bits; alpha is
+/// left out. Error(file) names the file when it is no such image, damaged, or of more than kMostPixels.
+[[nodiscard]] std::unique_ptr<Image> open_image(std::span<const std::byte> file, std::string_view name);
+[[nodiscard]] std::unique_ptr<Image> open_jpeg(std::span<const std::byte> file, std::string_view name);
+[[nodiscard]] std::unique_ptr<Image> open_png(std::span<const std::byte> file, std::string_view name);
+
+/// Scales the box to `size` by a triangle filter as wide as a pixel of the result (bilinear interpolation where it
+/// grows), as Pillow and torchvision do. `rgb` is uint8 [height, width, 3]; `mirrored` exchanges left and right. The
+/// same bits on every machine.
+void scale_image(const Pixels& from, const ImageSize& size, bool mirrored, std::uint8_t* rgb);
+
+}  // namespace ferry::cpu
