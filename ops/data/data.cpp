@@ -50,37 +50,64 @@ std::vector<Shape> tensor_shape(const OpFacts& facts) {
 struct Streamable {
   std::string_view op, format;
 };
-constexpr Streamable kStreamable[] = {{"ReadIdx", "idx"}, {"ReadNpy", "npy"},
-                                      {"ReadRaw", "raw"}, {"ReadSafetensors", "safetensors"},
-                                      {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}};
+constexpr Streamable kStreamable[] = {
+    {"ReadIdx", "idx"}, {"ReadNpy", "npy"},       {"ReadRaw", "raw"},      {"ReadSafetensors", "safetensors"},
+    {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}, {"ReadImages", "images"}};
 
-/// The outputs of ReadLibsvm. A BatchFile that streams one of them has its name as `tensor`.
-struct SparsePart {
-  std::string_view name;
+/// The outputs of ops that have several, in order. A BatchFile that streams one of them has its name as `tensor`.
+struct FilePart {
+  std::string_view format, name;
   DType dtype;
   int rank;
 };
-constexpr SparsePart kSparseParts[] = {
-    {"labels", DType::float32, 1}, {"values", DType::float32, 2}, {"indices", DType::int32, 2}};
+constexpr FilePart kParts[] = {{"libsvm", "labels", DType::float32, 1},
+                               {"libsvm", "values", DType::float32, 2},
+                               {"libsvm", "indices", DType::int32, 2},
+                               {"images", "images", DType::uint8, 4},
+                               {"images", "labels", DType::int32, 1}};
 
 void check_features(std::int64_t features) {
   if (features < 1 || features > std::numeric_limits<std::int32_t>::max())
     OpFacts::fail(std::to_string(features) + " features, and there are 1 to 2147483647");
 }
 
-/// Checks the attributes of text formats.
-void check_text(const OpFacts& facts, const std::string& format, const Shape& shape) {
+void check_images(const OpFacts& facts) {
+  const auto classes = facts.attrs().get_or<std::int64_t>("classes", 0);
+  if (classes < 1) OpFacts::fail(std::to_string(classes) + " classes");
+  if (facts.attrs().get_or<std::int64_t>("resize", 0) < 0) OpFacts::fail("resize is negative");
+}
+
+/// Checks the attributes of text formats and of images.
+void check_format(const OpFacts& facts, const std::string& format, const Shape& shape) {
   if (facts.attrs().get_or<std::int64_t>("skip", 0) < 0) OpFacts::fail("skip is negative");
   if (format == "csv" && shape.rank() != 2) OpFacts::fail("a table has two dims, not " + shape.str());
-  if (format != "libsvm") return;
-  check_features(facts.attrs().get_or<std::int64_t>("features", 0));
+  if (format == "libsvm") check_features(facts.attrs().get_or<std::int64_t>("features", 0));
+  if (format == "images") check_images(facts);
+  const auto of_format = [&](const FilePart& part) { return part.format == format; };
+  if (std::none_of(std::begin(kParts), std::end(kParts), of_format)) return;
   const std::string& name = facts.attr<std::string>("tensor");
-  const auto part =
-      std::find_if(std::begin(kSparseParts), std::end(kSparseParts), [&](const auto& p) { return p.name == name; });
-  if (part == std::end(kSparseParts)) OpFacts::fail("sparse rows have no " + in_quotes(name));
+  const auto part = std::find_if(std::begin(kParts), std::end(kParts),
+                                 [&](const FilePart& p) { return of_format(p) && p.name == name; });
+  if (part == std::end(kParts)) OpFacts::fail(in_quotes(format) + " has no " + in_quotes(name));
   const Type declared{facts.attr<DType>("dtype"), shape};
   if (declared.dtype != part->dtype || shape.rank() != part->rank)
-    OpFacts::fail(name + " of sparse rows are not " + declared.str());
+    OpFacts::fail(name + " of " + in_quotes(format) + " are not " + declared.str());
+}
+
+/// The shapes of images and labels.
+std::vector<Shape> image_shapes(const OpFacts& facts) {
+  check_path(facts);
+  check_images(facts);
+  const Shape& shape = facts.attr<Shape>("shape");
+  if (shape.rank() != 4 || !shape.fixed() || shape[3].size() != 3)
+    OpFacts::fail("images are [n, height, width, 3], not " + shape.str());
+  if (shape[1].size() < 1 || shape[2].size() < 1) OpFacts::fail("images of " + shape.str() + " have no pixels");
+  static_cast<void>(checked_count(shape.sizes()));
+  const auto resize = facts.attr<std::int64_t>("resize");
+  if (resize > 0 && facts.attr<bool>("augment")) OpFacts::fail("resize is for images that are not augmented");
+  if (resize > 0 && resize < std::max(shape[1].size(), shape[2].size()))
+    OpFacts::fail("a resize of " + std::to_string(resize) + " leaves too little for " + shape.str());
+  return {shape, Shape{shape[0]}};
 }
 
 /// The shapes of labels, values and indices.
@@ -137,7 +164,7 @@ std::vector<Shape> batch_file_shape(const OpFacts& facts) {
   if (std::none_of(std::begin(kStreamable), std::end(kStreamable), [&](const auto& s) { return s.format == format; }))
     OpFacts::fail("there is no format " + in_quotes(format));
   std::vector<Shape> shapes = raw_shape(facts);
-  check_text(facts, format, shapes[0]);
+  check_format(facts, format, shapes[0]);
   const Batches batches = file_batches(facts);
   if (ahead < 1 || ahead > kMostAhead)
     OpFacts::fail("a prefetch of " + std::to_string(ahead) + " batches, and there are 1 to 1024");
@@ -184,11 +211,13 @@ constexpr AttrDef kFileAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shap
 constexpr AttrDef kCsvAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"skip", "int"}};
 constexpr AttrDef kTensorAttrs[] = {{"dtype", "dtype"}, {"path", "string"}, {"shape", "shape"}, {"tensor", "string"}};
 constexpr AttrDef kSparseAttrs[] = {{"features", "int"}, {"most", "int"}, {"path", "string"}, {"rows", "int"}};
-constexpr AttrDef kBatchFileAttrs[] = {{"batch", "int"},          {"dtype", "dtype"},     {"features", "int", false},
-                                       {"format", "string"},      {"path", "string"},     {"prefetch", "int"},
-                                       {"rest", "string", false}, {"rows", "int", false}, {"seed", "int"},
-                                       {"shape", "shape"},        {"shuffle", "bool"},    {"skip", "int", false},
-                                       {"tensor", "string"}};
+constexpr AttrDef kImageAttrs[] = {
+    {"augment", "bool"}, {"classes", "int"}, {"path", "string"}, {"resize", "int"}, {"shape", "shape"}};
+constexpr AttrDef kBatchFileAttrs[] = {
+    {"augment", "bool", false}, {"batch", "int"},          {"classes", "int", false}, {"dtype", "dtype"},
+    {"features", "int", false}, {"format", "string"},      {"path", "string"},        {"prefetch", "int"},
+    {"resize", "int", false},   {"rest", "string", false}, {"rows", "int", false},    {"seed", "int"},
+    {"shape", "shape"},         {"shuffle", "bool"},       {"skip", "int", false},    {"tensor", "string"}};
 constexpr AttrDef kBatchAttrs[] = {
     {"batch", "int"}, {"rest", "string", false}, {"rows", "int", false}, {"seed", "int"}, {"shuffle", "bool"}};
 constexpr std::string_view kNoInputs = "it has no inputs";
@@ -243,6 +272,15 @@ constexpr OpDef kReadLibsvm{.name = "ReadLibsvm",
                             .flags = kStateful | kOnce,
                             .no_grad = kNoInputs};
 
+constexpr OpDef kReadImages{.name = "ReadImages",
+                            .types = "->uint8,int32",
+                            .attrs = kImageAttrs,
+                            .index = "->nhwc,n",
+                            .infer = image_shapes,
+                            .flops = 100,
+                            .flags = kStateful | kOnce,
+                            .no_grad = kNoInputs};
+
 constexpr OpDef kBatchFile{.name = "BatchFile",
                            .types = "->@dtype",
                            .attrs = kBatchFileAttrs,
@@ -263,8 +301,8 @@ constexpr OpDef kBatch{.name = "Batch",
                        .flags = kRandom | kMoves,
                        .no_grad = "which rows it takes is not differentiable"};
 
-constexpr const OpDef* kDataOps[] = {&kReadIdx,         &kReadCsv,    &kReadNpy, &kReadRaw,
-                                     &kReadSafetensors, &kReadLibsvm, &kBatch,   &kBatchFile};
+constexpr const OpDef* kDataOps[] = {&kReadIdx,    &kReadCsv,    &kReadNpy, &kReadRaw,  &kReadSafetensors,
+                                     &kReadLibsvm, &kReadImages, &kBatch,   &kBatchFile};
 
 Value read(const OpDef& def, Graph& graph, std::string_view path, DType dtype, const Shape& shape,
            const SourceLine& line) {
@@ -288,7 +326,8 @@ const Streamable* streamable(const Value& array, const BatchOptions& options) {
   const Op op = array.op();
   const auto found = std::find_if(std::begin(kStreamable), std::end(kStreamable),
                                   [&](const Streamable& s) { return s.op == op.def().name; });
-  if (found == std::end(kStreamable) || array.rank() == 0 || bytes_of(op) < options.stream_from) return nullptr;
+  if (found == std::end(kStreamable) || array.rank() == 0) return nullptr;
+  if (bytes_of(op) < options.stream_from && !op.attrs().get_or<bool>("augment", false)) return nullptr;
   return is_packed(op.attrs().get<std::string>("path")) ? nullptr : &*found;
 }
 
@@ -306,17 +345,18 @@ Value batch_file(const Value& array, const Streamable& from, std::int64_t size, 
                  const SourceLine& line) {
   const Op op = array.op();
   const Attrs& file = op.attrs();
-  const bool sparse = from.format == "libsvm";
+  const auto* part =
+      std::find_if(std::begin(kParts), std::end(kParts), [&](const FilePart& p) { return p.format == from.format; });
   Attrs attrs = batch_attrs(array, size, options);
   attrs.set("dtype", array.dtype());
   attrs.set("format", std::string(from.format));
   attrs.set("path", file.get<std::string>("path"));
   attrs.set("prefetch", options.prefetch);
   attrs.set("shape", array.shape());
-  attrs.set("tensor", sparse ? std::string(kSparseParts[array.id() - op.output(0)].name)
-                             : file.get_or<std::string>("tensor", ""));
-  for (const char* also : {"features", "skip"})
-    if (file.has(also)) attrs.set(also, file.get<std::int64_t>(also));
+  attrs.set("tensor", part != std::end(kParts) ? std::string(part[array.id() - op.output(0)].name)
+                                               : file.get_or<std::string>("tensor", ""));
+  for (const char* also : {"augment", "classes", "features", "resize", "skip"})
+    if (const AttrValue* value = file.find(also); value != nullptr) attrs.set(also, *value);
   const Scope there = array.graph().annotated(op.annotation());
   return array.graph().add(kBatchFile, {}, std::move(attrs), line)[0];
 }
@@ -347,6 +387,18 @@ SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, s
   const Values parts = graph.add(
       kReadLibsvm, {}, {{"features", features}, {"most", most}, {"path", std::string(path)}, {"rows", rows}}, at);
   return {parts[0], parts[1], parts[2]};
+}
+
+ImageRows read_images(Graph& graph, std::string_view path, const Shape& shape, std::int64_t classes,
+                      const ImageOptions& options, source_location at) {
+  const Values parts = graph.add(kReadImages, {},
+                                 {{"augment", options.augment},
+                                  {"classes", classes},
+                                  {"path", std::string(path)},
+                                  {"resize", options.resize},
+                                  {"shape", shape}},
+                                 at);
+  return {parts[0], parts[1]};
 }
 
 Value read_csv(Graph& graph, std::string_view path, DType dtype, const Shape& shape, std::int64_t skip,

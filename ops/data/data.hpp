@@ -50,6 +50,30 @@ struct SparseRows {
 SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most, std::int64_t features,
                        source_location at = source_location::current());
 
+/// How read_images() makes images of one size.
+struct ImageOptions {
+  /// For training: of each image a random part, of 8 to 100 % of its area and of 3/4 to 4/3 as wide as high, scaled to
+  /// the size and mirrored with probability 1/2. It is another one in each epoch, a function of the batch's seed, the
+  /// session's seed, the epoch and the row. Such images are taken by batch(), which streams them whatever their size.
+  bool augment = false;
+  /// Otherwise: the shorter side to which each image is scaled before its middle is taken, at least height and width;
+  /// 0: as much of the image as has the wanted shape.
+  std::int64_t resize = 0;
+};
+struct ImageRows {
+  Value images;  ///< uint8 [n, height, width, 3], red, green and blue
+  Value labels;  ///< int32 [n], the number of the image's class
+};
+/// The JPEG and PNG images of a folder that has a folder for each class, path/CLASS/*.jpg, .jpeg and .png (in any case;
+/// other files are left alone): n images of `classes` classes, `shape` being [n, height, width, 3]. Classes are
+/// numbered by their names' order; the rows are in that order, too, and by files' names within a class. Images of one
+/// channel, with a palette, of CMYK or of 16 bits become RGB of 8 bits, alpha is left out, and so is what EXIF says of
+/// turning. Scaling averages the pixels that become one. A task reads only its rows; batch() decodes them by as many
+/// threads as the task has. Error(file) names a file that is damaged, cut short or no such image, a class without
+/// images, and other numbers of classes or images than these.
+ImageRows read_images(Graph& graph, std::string_view path, const Shape& shape, std::int64_t classes,
+                      const ImageOptions& options = {}, source_location at = source_location::current());
+
 /// What becomes of the rows that are left at the end of an epoch and fill no whole batch.
 enum class Rest : std::uint8_t {
   keep,  ///< they are the last batch of the epoch, which is smaller
@@ -78,7 +102,8 @@ struct BatchOptions {
 /// the rows of each step, `prefetch` steps ahead, so that the file may be larger than memory. Where a batch is split
 /// over tasks, each reads the rows of its part. The rows are the same as those of an array in memory, and depend on the
 /// step alone, so that a restored session goes on with the right ones. Memory for each such array: prefetch + 1 batches
-/// (or parts of them), with `shuffle` 16 bytes for each row of the array, and for text files 8 bytes for each row.
+/// (or parts of them), of images at least one for each thread and one more; with `shuffle` 16 bytes for each row of the
+/// array; for text files 8 bytes for each row, for images those and their names.
 Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOptions& options = {},
              source_location at = source_location::current());
 inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions& options = {},
@@ -87,9 +112,10 @@ inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions&
 }
 
 /// ReadIdx, ReadNpy, ReadRaw {path, dtype, shape}, ReadSafetensors {path, tensor, dtype, shape}, ReadCsv {path, dtype,
-/// shape, skip}, ReadLibsvm {path, rows, most, features}, Batch {batch, rest, rows, shuffle, seed}, BatchFile {format,
-/// path, tensor, dtype, shape, batch, rest, rows, shuffle, seed, prefetch, features, skip}. `rest` is "keep" or left
-/// out; `rows` is left out in graphs (OpDef::batches).
+/// shape, skip}, ReadLibsvm {path, rows, most, features}, ReadImages {path, shape, classes, augment, resize}, Batch
+/// {batch, rest, rows, shuffle, seed}, BatchFile {format, path, tensor, dtype, shape, batch, rest, rows, shuffle, seed,
+/// prefetch, augment, classes, features, resize, skip}. `rest` is "keep" or left out; `rows` is left out in graphs
+/// (OpDef::batches).
 [[nodiscard]] std::span<const OpDef* const> data_ops();
 
 }  // namespace ferry

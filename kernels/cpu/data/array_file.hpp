@@ -1,4 +1,5 @@
-// Rows of an array in a file, or in the files of a folder, read on demand. Text files: text_file.hpp.
+// Rows of an array in a file, or in the files of a folder, read on demand. Text files: text_file.hpp. Images:
+// image_folder.hpp.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +24,17 @@ void copy_part(const KernelRun& run, const Array& output, const std::byte* rows,
 
 /// An array in a file as the graph declares it.
 struct ArrayDeclared {
-  std::string format;     ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"
+  std::string format;     ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"; "images"
   std::string path;       ///< beneath the data folder; of "raw", one that ends in '/' is a folder
   std::string tensor;     ///< its name in a safetensors file; of "libsvm" "labels", "values" or "indices"; of "images"
                           ///< "images" or "labels"
   Type type;              ///< of the whole array
   std::int64_t skip = 0;  ///< lines before the rows of "csv"
   std::int64_t features = 0;  ///< of "libsvm": every index is below it
+  std::int64_t classes = 0;   ///< of "images": how many folders of them there are
+  std::int64_t resize = 0;    ///< of "images": the shorter side that they are scaled to, of which the middle is taken
+  bool augment = false;       ///< of "images": random parts of them, which may be mirrored
+  std::uint64_t key = 0;      ///< of the random numbers for that
 
   /// Error(file): the files hold something else.
   [[noreturn]] void refuse(const std::string& found) const;

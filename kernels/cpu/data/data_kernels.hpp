@@ -10,5 +10,6 @@ namespace ferry::cpu {
 
 [[nodiscard]] std::span<const Kernel> stream_kernels();   ///< batches out of files
 [[nodiscard]] std::span<const Kernel> augment_kernels();  ///< random flips and crops
+[[nodiscard]] std::span<const Kernel> image_kernels();    ///< folders of images
 
 }  // namespace ferry::cpu

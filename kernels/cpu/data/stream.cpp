@@ -8,6 +8,7 @@
 #include "kernels/cpu/data/array_file.hpp"
 #include "kernels/cpu/data/data_kernels.hpp"
 #include "kernels/cpu/data/epoch.hpp"
+#include "kernels/cpu/data/image_folder.hpp"
 #include "kernels/cpu/data/text_file.hpp"
 #include "kernels/cpu/random_key.hpp"
 
@@ -67,6 +68,8 @@ class StreamedRows final : public KernelState {
   static std::unique_ptr<RowFile> open(const KernelSetup& setup, ArrayDeclared declared) {
     const bool text = declared.format == "csv" || declared.format == "libsvm";
     if (text) return std::make_unique<TextFile>(*setup.files, setup.data_folder, std::move(declared));
+    if (declared.format == "images")
+      return std::make_unique<ImageFolder>(*setup.files, setup.data_folder, std::move(declared));
     return std::make_unique<ArrayFile>(*setup.files, setup.data_folder, std::move(declared));
   }
 
@@ -116,7 +119,11 @@ std::unique_ptr<KernelState> prepare_stream(const KernelSetup& setup) {
                            .tensor = attrs.get<std::string>("tensor"),
                            .type = Type{attrs.get<DType>("dtype"), attrs.get<Shape>("shape")},
                            .skip = attrs.get_or<std::int64_t>("skip", 0),
-                           .features = attrs.get_or<std::int64_t>("features", 0)});
+                           .features = attrs.get_or<std::int64_t>("features", 0),
+                           .classes = attrs.get_or<std::int64_t>("classes", 0),
+                           .resize = attrs.get_or<std::int64_t>("resize", 0),
+                           .augment = attrs.get_or<bool>("augment", false),
+                           .key = image_key(setup)});
 }
 
 constexpr Kernel kKernels[] = {

@@ -1,0 +1,45 @@
+// Folders of images, one for each class, as rows.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/cpu/data/array_file.hpp"
+#include "kernels/cpu/data/image.hpp"
+
+namespace ferry::cpu {
+
+/// The key of the random numbers by which the images of an op are augmented: its seed and the session's.
+[[nodiscard]] std::uint64_t image_key(const KernelSetup& setup);
+
+/// The images in CLASS/*.jpg, .jpeg and .png of a folder, by classes and names; a row is an image, scaled to the
+/// declared size, or the number of its class in the order of their names. The constructor lists the folders. Memory:
+/// the names, and 8 bytes for each.
+class ImageFolder final : public RowFile {
+ public:
+  /// Error(file) when there are other numbers of classes or images than declared, or a class without images.
+  ImageFolder(FileSystem& files, std::string_view folder, ArrayDeclared declared);
+  void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
+  /// Decoding is work for all threads.
+  [[nodiscard]] int readers(int threads, int /*ahead*/) const override { return labels_ ? 1 : threads; }
+
+ private:
+  struct Class {
+    std::string path;
+    std::int64_t end = 0;  // its last row + 1
+  };
+  void list(const std::string& name);
+  [[nodiscard]] std::size_t class_of(std::int64_t row) const;
+  [[nodiscard]] std::string path_of(std::int64_t row) const;
+  void read_image(std::int64_t row, std::int64_t epoch, std::uint8_t* rgb) const;
+
+  FileSystem& files_;
+  std::string folder_;
+  bool labels_;
+  std::vector<Class> classes_;
+  std::string names_;                // of all images, one after another
+  std::vector<std::uint64_t> ends_;  // of each in names_
+};
+
+}  // namespace ferry::cpu
