@@ -59,6 +59,7 @@ inline constexpr int kPairs = 7;
 // The families: a function for each, in a file of its own.
 [[nodiscard]] std::vector<Benchmark> boost_benchmarks();
 [[nodiscard]] std::vector<Benchmark> checkpoint_benchmarks();
+[[nodiscard]] std::vector<Benchmark> data_benchmarks();
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> hosts_benchmarks();
 [[nodiscard]] std::vector<Benchmark> kernel_benchmarks();
