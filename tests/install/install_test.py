@@ -9,10 +9,12 @@ import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -74,6 +76,15 @@ FRAMES = {
                         "void f(Graph& g, Value x, Value labels, Values weights, std::vector<std::function<Value(Value)>> layers) {PAGE}"],
     "user_ops.md": [HYPOT + "PAGE", HYPOT + "void f(const ferry::Graph& graph, const ferry::Cluster& cluster) {PAGE}"],
 }
+
+
+def png(width, height, colour):
+    """A PNG file of one colour."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(height * (b"\0" + width * bytes(colour)))) + chunk(b"IEND", b""))
 
 
 class Installed(unittest.TestCase):
@@ -181,14 +192,17 @@ int main() {
         script = f'. {completion}; COMP_WORDS=(ferry run --device g); COMP_CWORD=3; compopt() {{ :; }}; _ferry; echo "${{COMPREPLY[@]}}"'
         self.assertEqual(output("bash", "-c", script).split(), ["gpu"])
 
-    def follow(self, page):
+    def follow(self, page, files=None):
         """Types what stands in a page: programs and the commands after them. What comes out must be what the page says.
 
-        Pages call this machine node1, and others node2 and node3, for which it has two more names; `build` and `samples` lie where they
-        are typed.
+        Pages call this machine node1, and others node2 and node3, for which it has two more names; `build`, `samples` and `files`, by
+        name, lie where they are typed.
         """
         folder = self.folder / Path(page).stem
         folder.mkdir()
+        for name, content in (files or {}).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
         (folder / "build").symlink_to(Path(BUILD).resolve())
         (folder / "samples").symlink_to(Path(README).parent.resolve() / "samples")
         env = dict(self.env, PATH=f"{self.prefix / 'bin'}:{os.environ['PATH']}", LC_ALL="C.UTF-8", OMPI_ALLOW_RUN_AS_ROOT="1",
@@ -235,6 +249,10 @@ int main() {
 
     def test_a_first_program(self):
         self.follow("first_program.md")
+
+    def test_data(self):
+        cards = {"blue/1": (0, 0, 255), "blue/2": (0, 51, 204), "blue/3": (0, 102, 153), "red/1": (255, 0, 0), "red/2": (204, 51, 0)}
+        self.follow("data.md", {f"cards/{name}.png": png(48, 36, colour) for name, colour in cards.items()})
 
     def test_the_guide(self):
         self.follow("guide.md")
