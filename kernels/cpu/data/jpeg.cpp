@@ -81,7 +81,8 @@ Jpeg::Jpeg(std::span<const std::byte> file, std::string_view name) : name_(name)
   if (scans.rfind(kEnd) == std::string_view::npos) refuse("it is cut short, its end marker is missing");
 }
 
-/// Eighths of the image's size that still have at least the pixels of the target in the box.
+/// Eighths of the image's size that still have at least the pixels of the target in the box: halves alone, since
+/// libjpeg-turbo has no vector code for others, which take longer than they save.
 void Jpeg::choose_scale(const ImageBox& box, const ImageSize& target) {
   jpeg_.scale_denom = 8;
   jpeg_.scale_num = 8;
