@@ -150,8 +150,11 @@ void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth
         .at(op.line())
         .hint("an initial value must not read the variable that it is for");
   }
-  initialise(graph, init, depth + 1);
-  run_steps(graph, init, {});
+  initialise(graph, init, depth + 1);  // some of them, if others begin with their values
+  std::erase_if(missing, [&](OpId id) { return variables_.has_value(graph.op(id).name()); });
+  if (missing.empty()) return;
+  next_step_[init.request] = 0;  // random values do not depend on which variables came before
+  run_steps(graph, initial_values(graph, missing), {});
 }
 
 std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request) {

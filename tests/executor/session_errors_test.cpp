@@ -100,6 +100,15 @@ TEST_CASE("initial values may read variables, many deep, but not in a circle") {
   Session session(g, tasks(1));
   CHECK(session.run({last})[0].number(0) == 40);
 
+  Graph drawn;
+  const Value w = drawn.variable("w", uniform(drawn, {3}));
+  const Value copy = drawn.variable("copy", w), other = drawn.variable("other", uniform(drawn, {3}));
+  const std::vector<Tensor> alone = Session(drawn, tasks(1)).run({w, other});
+  const std::vector<Tensor> together = Session(drawn, tasks(1)).run({copy, w, other});
+  CHECK(together[0].same_bits(together[1]));
+  CHECK(together[1].same_bits(alone[0]));
+  CHECK(together[2].same_bits(alone[1]));
+
   Graph circle;
   const Value a = circle.add(kVariable, {}, {{"dtype", DType::float32}, {"shape", Shape({1})}}, {"model.cpp", 3})[0];
   circle.target("init", assign(a.named("a"), a + 1.0));
