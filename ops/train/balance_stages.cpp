@@ -1,5 +1,6 @@
 // Pipelines of a finished graph, cut into other stages.
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,6 +28,7 @@ class Balancer {
         leads_(graph.size()) {}
 
   void run() {
+    if (tasks_ < 1) throw Error(Code::usage, "balance: " + std::to_string(tasks_) + " tasks");
     if (labelled_.pipelines.empty())
       throw Error(Code::usage, "balance: the graph has no pipeline()")
           .hint("docs/microbatches.md says how to make one");
@@ -34,11 +36,13 @@ class Balancer {
     spread_to_inputs();
     find_of_variables();
     find_leading();
-    place_rest();
-    place_rest();  // what reads variables that have their stage from later ops
-    spread_to_inputs();
     for (OpId id = 0; id < graph_.size(); ++id)
-      if (stage_[id] != kNoStage) annotate(graph_, id, stage_[id]);
+      if (graph_.op(id).def().role == OpRole::assign) place_update(id);
+    place_gradients();
+    for (OpId id = 0; id < graph_.size(); ++id)
+      if (stage_[id] == kNoStage) place_by_inputs(id);
+    spread_to_inputs();
+    for (OpId id = 0; id < graph_.size(); ++id) annotate(id);
     free_constants();
   }
 
@@ -71,6 +75,9 @@ class Balancer {
         stage_[ops[i]] = static_cast<int>(std::upper_bound(first.begin(), first.end(), i) - first.begin()) - 1;
       move_entrances(ops);
     }
+    for (const OpId id : of[0])
+      if (const DeviceSpec& device = graph_.op(id).annotation().device; !device.empty())
+        stage_of_.try_emplace(device.str(), stage_[id]);
   }
 
   /// Puts parts of batches where they are read first.
@@ -120,41 +127,80 @@ class Balancer {
         if (const OpId maker = graph_.producer(input); is_backward(id) && is_backward(maker)) leads_[maker] = true;
   }
 
-  void place_rest() {
-    for (OpId id = 0; id < graph_.size(); ++id)
-      if (stage_[id] == kNoStage) place_by_inputs(id);
+  /// Puts what a variable is set to, as far as it has the variable's shape, with the variable: its gradient in each
+  /// microbatch, their sum, and an optimizer's variables beside it.
+  void place_update(OpId assign) {
+    const ValueId set = graph_.op(assign).inputs()[0];
+    const int stage = stage_[graph_.producer(set)];
+    if (stage == kNoStage) return;
+    std::vector<OpId> open{assign};
+    while (!open.empty()) {
+      const OpId id = open.back();
+      open.pop_back();
+      stage_[id] = stage;
+      if (labelled_.work[id].is_one()) continue;
+      for (const ValueId input : graph_.op(id).inputs()) {
+        const OpId maker = graph_.producer(input);
+        if (stage_[maker] == kNoStage && graph_.op(maker).def().role != OpRole::constant &&
+            graph_.type(input).shape == graph_.type(set).shape)
+          open.push_back(maker);
+      }
+    }
   }
 
-  /// Places an op that reads what is placed: with the variables that it reads, or in a backward pass where the forward
-  /// one made what it reads; else where most of its inputs' bytes are. Gradients of variables are where they come to.
-  void place_by_inputs(OpId id) {
-    const Op op = graph_.op(id);
-    int beside = kNoStage, made = kNoStage, first = kNoStage, last = kNoStage, largest = kNoStage;
-    std::int64_t most = -1;
-    for (const ValueId input : op.inputs()) {
+  /// The stages of what an op reads.
+  struct Read {
+    int variable = kNoStage;                ///< of the first variable
+    int made = kNoStage;                    ///< the last one in which a forward pass made something
+    int first = kNoStage, last = kNoStage;  ///< in which a backward pass made something; of all
+    int largest = kNoStage;                 ///< of what has the most bytes, the last one of several
+  };
+  [[nodiscard]] Read read_by(OpId id) const {
+    Read read;
+    std::int64_t most = 0;
+    for (const ValueId input : graph_.op(id).inputs()) {
       const OpId maker = graph_.producer(input);
       const int stage = stage_[maker];
       if (stage == kNoStage) continue;
-      if (of_variables_[maker] && beside == kNoStage) beside = stage;
-      if (is_forward(maker)) made = std::max(made, stage);
-      if (is_backward(maker)) first = first == kNoStage ? stage : std::min(first, stage);
-      last = std::max(last, stage);
-      if (const std::int64_t bytes = known_bytes(graph_.type(input)); bytes > most) {
+      if (of_variables_[maker] && read.variable == kNoStage) read.variable = stage;
+      if (is_forward(maker)) read.made = std::max(read.made, stage);
+      if (is_backward(maker)) read.first = read.first == kNoStage ? stage : std::min(read.first, stage);
+      read.last = std::max(read.last, stage);
+      if (const std::int64_t bytes = known_bytes(graph_.type(input)); bytes >= most) {
         most = bytes;
-        largest = stage;
+        read.largest = stage;
       }
     }
-    if (last == kNoStage) return;
-    stage_[id] = beside != kNoStage  ? beside
-                 : !is_backward(id)  ? largest
-                 : !leads_[id]       ? last
-                 : made != kNoStage  ? made
-                 : first != kNoStage ? first
-                                     : last;
-    for (const ValueId input : op.inputs()) {
-      const OpId maker = graph_.producer(input);
-      if (stage_[maker] == kNoStage && graph_.op(maker).def().role == OpRole::variable) stage_[maker] = stage_[id];
+    return read;
+  }
+
+  /// Puts ops of backward passes that compute nothing but gradients of a stage's variables in that stage, if it has
+  /// what they read.
+  void place_gradients() {
+    constexpr int kUnread = -2;
+    std::vector<int> read_in(graph_.size(), kUnread);  // the stage of all that read it; none: several, or not placed
+    for (OpId id = graph_.size(); id > 0; --id) {
+      const int stage = read_in[id - 1];
+      if (is_backward(id - 1) && stage_[id - 1] == kNoStage && stage >= 0)
+        if (const Read read = read_by(id - 1); read.variable == kNoStage && read.made <= stage) stage_[id - 1] = stage;
+      for (const ValueId input : graph_.op(id - 1).inputs()) {
+        int& at = read_in[graph_.producer(input)];
+        at = at == kUnread || at == stage_[id - 1] ? stage_[id - 1] : kNoStage;
+      }
     }
+  }
+
+  /// Places an op that reads what is placed: with the variables that it reads, or in a backward pass where the forward
+  /// one made what it reads, else where its gradient comes from; others where the largest of what they read is, so that
+  /// a sum over all variables goes along with the stages.
+  void place_by_inputs(OpId id) {
+    const Read read = read_by(id);
+    stage_[id] = read.variable != kNoStage ? read.variable
+                 : !is_backward(id)        ? read.largest
+                 : !leads_[id]             ? read.last
+                 : read.made != kNoStage   ? read.made
+                 : read.first != kNoStage  ? read.first
+                                           : read.last;
   }
 
   /// Lets what is computed of constants alone be where it is used, if that is in a stage.
@@ -177,9 +223,19 @@ class Balancer {
     }
   }
 
+  /// Whether the op has a place, and another than one device, or a value of its own on each task.
+  static bool is_fixed(const Op& op) { return is_spread(op) || op.def().is(kLocal); }
+
+  void annotate(OpId id) {
+    const Op op = graph_.op(id);
+    if (stage_[id] != kNoStage) return annotate(graph_, id, stage_[id]);
+    const auto moved = stage_of_.find(op.annotation().device.str());
+    if (moved != stage_of_.end()) annotate(graph_, id, moved->second);
+  }
+
   void annotate(Graph& graph, OpId id, int stage) {
     const Op op = graph.op(id);
-    if (is_spread(op) || op.def().is(kLocal)) return;
+    if (is_fixed(op)) return;
     const DeviceSpec& before = op.annotation().device;
     graph.annotate(id, {DeviceSpec{{}, stage, before.kind, before.index}, kNoMesh, {}});
     for (const auto& [name, value] : op.attrs())
@@ -194,6 +250,7 @@ class Balancer {
   const LabelledOps labelled_;
   std::vector<int> stage_;  // of each op
   std::vector<bool> of_variables_, leads_;
+  std::map<std::string, int> stage_of_;  // where what was on a device goes that belongs to no stage
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ struct PipelineOptions {
 /// in each microbatch. Ops with an effect (print) are not repeated.
 ///
 /// The result is a graph like any other, whose ops planning puts into the order of the schedule: sums over microbatches
-/// are in the order of their numbers whatever the schedule, so that all schedules and devices give the same bits.
+/// are in the order of their numbers whatever the schedule, so that all schedules give the same bits, and all
+/// devices but for weights that are read on several: their gradients are added up on each first.
 ///
 /// Error(plan) with the caller's line when there are no values or no microbatches, when nothing of the batch is used,
 /// when there are fewer rows than microbatches, when stages are negative, more than the ops, or asked for where
@@ -54,13 +55,13 @@ struct PipelineOptions {
                              source_location at = source_location::current());
 
 /// Cuts the pipelines of a finished graph into other stages: annotates the ops that each microbatch has so that they
-/// are `tasks` stages of about the same time, stage s on task s, whatever their annotations say. With a stage go the
-/// variables and batches that it reads, its backward pass, and what its variables are updated with; ops outside of the
-/// pipelines that read such variables are put beside them. Results keep their bits. Every process of a job calls it
-/// alike, before its Session is made.
+/// are `tasks` stages of about the same time, stage s on task s, whatever devices they are annotated with.
+/// With a stage go the variables and batches that it reads, its backward pass, and what its variables are updated with;
+/// ops outside of the pipelines that read such variables are put beside them. Every process of a job calls it alike,
+/// before its Session is made.
 ///
-/// Error(usage) when there is no pipeline; Error(plan) when a layer is on a mesh, or when there are fewer ops in a
-/// microbatch than tasks.
+/// Error(usage) when there is no pipeline or `tasks` is below 1; Error(plan) when a layer is on a mesh, or when there
+/// are fewer ops in a microbatch than tasks.
 void balance_stages(Graph& graph, int tasks);
 
 }  // namespace ferry

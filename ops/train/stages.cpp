@@ -57,6 +57,34 @@ std::vector<std::int64_t> bytes_kept(const Graph& graph, std::span<const OpId> o
   return kept;
 }
 
+/// The first op of each part, where parts take from `shortest` to `longest` and the fewest bytes go from one to the
+/// next; empty if there are none.
+std::vector<std::size_t> cut_between(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
+                                     std::size_t stages, std::int64_t shortest, std::int64_t longest) {
+  const std::size_t ops = times.size();
+  // fewest[s][n]: the bytes between s + 1 parts of the first n ops; from[s][n]: where the last of these begins.
+  std::vector<std::vector<std::int64_t>> fewest(stages, std::vector<std::int64_t>(ops + 1, kNever));
+  std::vector<std::vector<std::size_t>> from(stages, std::vector<std::size_t>(ops + 1));
+  std::int64_t time = 0;
+  for (std::size_t n = 1; n <= ops && (time += times[n - 1]) <= longest; ++n)
+    if (time >= shortest) fewest[0][n] = 0;
+  for (std::size_t s = 1; s < stages; ++s)
+    for (std::size_t n = s + 1; n <= ops; ++n) {
+      time = 0;
+      for (std::size_t begin = n; begin-- > s && (time += times[begin]) <= longest;) {
+        if (time < shortest || fewest[s - 1][begin] == kNever) continue;
+        const std::int64_t moved = fewest[s - 1][begin] + bytes[begin - 1];
+        if (moved >= fewest[s][n]) continue;
+        fewest[s][n] = moved;
+        from[s][n] = begin;
+      }
+    }
+  if (fewest[stages - 1][ops] == kNever) return {};
+  std::vector<std::size_t> first(stages);
+  for (std::size_t s = stages, n = ops; s-- > 0;) n = first[s] = from[s][n];
+  return first;
+}
+
 }  // namespace
 
 std::int64_t known_bytes(const Type& type) {
@@ -82,27 +110,11 @@ std::int64_t planned_time(const Op& op) {
 
 std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
                                     std::size_t stages) {
-  const std::size_t ops = times.size();
   const std::int64_t best = shortest(times, stages), longest = best + best / kSlack;
-  // fewest[s][n]: the bytes between s + 1 parts of the first n ops; from[s][n]: where the last of these begins.
-  std::vector<std::vector<std::int64_t>> fewest(stages, std::vector<std::int64_t>(ops + 1, kNever));
-  std::vector<std::vector<std::size_t>> from(stages, std::vector<std::size_t>(ops + 1));
-  std::int64_t time = 0;
-  for (std::size_t n = 1; n <= ops && (time += times[n - 1]) <= longest; ++n) fewest[0][n] = 0;
-  for (std::size_t s = 1; s < stages; ++s)
-    for (std::size_t n = s + 1; n <= ops; ++n) {
-      time = 0;
-      for (std::size_t begin = n; begin-- > s && (time += times[begin]) <= longest;) {
-        if (fewest[s - 1][begin] == kNever) continue;
-        const std::int64_t moved = fewest[s - 1][begin] + bytes[begin - 1];
-        if (moved >= fewest[s][n]) continue;
-        fewest[s][n] = moved;
-        from[s][n] = begin;
-      }
-    }
-  std::vector<std::size_t> first(stages);
-  for (std::size_t s = stages, n = ops; s-- > 0;) n = first[s] = from[s][n];
-  return first;
+  const std::int64_t all = std::accumulate(times.begin(), times.end(), std::int64_t{0});
+  const std::int64_t half = all / static_cast<std::int64_t>(2 * stages);
+  const std::vector<std::size_t> first = cut_between(times, bytes, stages, half, longest);
+  return first.empty() ? cut_between(times, bytes, stages, 0, longest) : first;
 }
 
 std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops, std::size_t stages) {

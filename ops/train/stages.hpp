@@ -17,7 +17,8 @@ namespace ferry {
 [[nodiscard]] std::int64_t planned_time(const Op& op);
 
 /// The first op of each of `stages` parts of consecutive ops, of which there are at least so many. The slowest part is
-/// as fast as it can be, but for a twentieth, and then the fewest bytes go from part to part. `bytes` has, for each op,
+/// as fast as it can be, but for a twentieth; then no part takes less than half of the mean, if that can be; then the
+/// fewest bytes go from part to part. `bytes` has, for each op,
 /// those that ops up to it have made for later ones.
 [[nodiscard]] std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times,
                                                   std::span<const std::int64_t> bytes, std::size_t stages);

@@ -43,6 +43,9 @@ int run_program(int argc, char** argv, const ProgramOptions& own,
     if (!before_job(options.cluster, [&] { return parse_command_line(app, argc, argv); })) return 0;
     Graph& graph = *before_job(options.cluster, [&] { return &graph_for(options); });
     if (save_graph_file.empty()) return run_graph(graph, options);
+    if (options.balance)
+      throw Error(Code::usage, "--balance: --save-graph writes the graph as the program makes it")
+          .hint("give --balance to the run of the file");
     save_graph(graph, save_graph_file);
     return 0;
   });

@@ -118,6 +118,10 @@ TEST_CASE("a chain of ops is cut into parts of about the same time, where little
   const std::vector<std::int64_t> uneven{1, 1, 1, 1, 8, 1, 1, 1, 1}, kept(9, 1);
   CHECK(cut_evenly(uneven, kept, 1) == Parts{0});
   CHECK(cut_evenly(uneven, kept, 3) == Parts{0, 4, 5});
+  std::vector<std::int64_t> layers(9, 4), between(8, 9);
+  layers.push_back(0);  // the loss, a scalar
+  between.insert(between.end(), {1, 0});
+  CHECK(cut_evenly(layers, between, 4).back() < 9);
   CHECK(cut_evenly(uneven, kept, 9) == Parts{0, 1, 2, 3, 4, 5, 6, 7, 8});
   const std::vector<std::int64_t> even(40, 100);
   std::vector<std::int64_t> bytes(40, 10);
