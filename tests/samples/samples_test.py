@@ -194,6 +194,21 @@ def pipeline_has_the_same_bits_by_all_schedules(folder):
     assert len(set(found.values())) == 1, sorted(found)
 
 
+def pipeline_has_the_same_bits_cut_anew(folder):
+    def trained(where, *words, ranks=0):
+        run("run", SAMPLES / "pipeline.pb", "--entry", "four", "--data", TEXTS, "--steps", 3, "--save", folder / where, *words, ranks=ranks)
+        return weights(folder / where)
+
+    found = {tasks: trained(str(tasks), "--tasks", tasks, "--balance") for tasks in (1, 2, 3, 6)}
+    found["as annotated"] = trained("annotated", "--tasks", 4)
+    if MPIRUN:
+        found["mpi"] = trained("mpi", "--balance", ranks=2)
+    assert len(set(found.values())) == 1, found
+    graph = folder / "graph.pb"
+    refused = run("--save-graph", graph, "--balance", program=SAMPLES / "pipeline", code=2)
+    assert "--save-graph writes the graph as the program makes it" in refused and not graph.exists(), refused
+
+
 def pipeline_learns(folder):
     for entry in ("two", "two_in_turn"):
         output = run("run", SAMPLES / "pipeline.pb", "--entry", entry, "--tasks", 2, "--data", TEXTS, "--epochs", 3)
@@ -369,7 +384,8 @@ def shards_hold_the_pixels_of_folders(folder):
 
 
 CASES = [counters_without_fetches, add_in_process, add_over_mpi, add_on_too_few_tasks, hello_ranks_in_process, hello_ranks_over_mpi, adopt_over_mpi,
-         jacobi_equals_one_task, heat_is_the_same_in_any_blocks, pipeline_has_the_same_bits_by_all_schedules, pipeline_learns, async_server_repeats_its_turns,
+         jacobi_equals_one_task, heat_is_the_same_in_any_blocks, pipeline_has_the_same_bits_by_all_schedules, pipeline_has_the_same_bits_cut_anew, pipeline_learns,
+         async_server_repeats_its_turns,
          async_server_repeats_over_mpi, async_server_goes_on_with_other_workers, async_server_learns_as_when_all_wait, power_iteration_on_any_number_of_tasks, digits_has_the_same_bits_on_threads_and_transports, digits_learns,
          three_lines_over_mpi, fashion_cnn_learns, fashion_cnn_has_the_same_bits_over_mpi,
          charlm_learns_and_writes, charlm_over_mpi, resnet50_learns, resnet50_has_the_same_bits_over_mpi, resnet50_sends_16_bits,
