@@ -28,7 +28,7 @@ class Balancer {
         leads_(graph.size()) {}
 
   void run() {
-    if (tasks_ < 1) throw Error(Code::usage, "balance: " + std::to_string(tasks_) + " tasks");
+    if (tasks_ < 1) throw Error(Code::usage, "balance: " + std::to_string(tasks_) + " tasks").hint("1 or more");
     if (labelled_.pipelines.empty())
       throw Error(Code::usage, "balance: the graph has no pipeline()")
           .hint("docs/microbatches.md says how to make one");
@@ -60,15 +60,20 @@ class Balancer {
       if (!is_forward(id) || labelled_.work[id].pipeline != pipeline) continue;
       if (is_spread(graph_.op(id)))
         throw Error(Code::plan, "balance: " + graph_.op(id).str() + " is on a mesh, so its stage cannot be chosen")
-            .at(line);
+            .at(line)
+            .hint("leave it on the mesh, without balancing, or annotate the layers with devices");
       of[static_cast<std::size_t>(labelled_.work[id].index)].push_back(id);
     }
     for (const std::vector<OpId>& ops : of)
-      if (ops.size() != of[0].size()) throw Error(Code::plan, "balance: the microbatches have different ops").at(line);
+      if (ops.size() != of[0].size())
+        throw Error(Code::plan, "balance: the microbatches have different ops")
+            .at(line)
+            .hint("use the graph as pipeline() made it");
     if (of[0].size() < static_cast<std::size_t>(tasks_))
       throw Error(Code::plan, "balance: " + plural(tasks_, "task") + ", and only " + plural(of[0].size(), "op") +
                                   " in a microbatch")
-          .at(line);
+          .at(line)
+          .hint("fewer tasks");
     const std::vector<std::size_t> first = cut_into_stages(graph_, of[0], static_cast<std::size_t>(tasks_));
     for (const std::vector<OpId>& ops : of) {
       for (std::size_t i = 0; i < ops.size(); ++i)

@@ -101,7 +101,7 @@ std::string said(const F& run) {
 
 TEST_CASE("stages that cannot be chosen") {
   Uneven net;
-  CHECK(said([&] { balance_stages(net.g, 0); }) == "balance: 0 tasks");
+  CHECK(said([&] { balance_stages(net.g, 0); }).find("balance: 0 tasks\n") == 0);
   CHECK(said([&] { balance_stages(net.g, 1000); }).find("balance: 1000 tasks, and only ") == 0);
   Graph none;
   static_cast<void>(none.constant({1}));
