@@ -14,11 +14,16 @@ constexpr std::size_t kLines = 12;
 /// From this age on a call of the session may be an exchange, which needs all tasks.
 constexpr std::chrono::milliseconds kMayExchange{500};
 
+/// A task that is stopped for some of each moment is looked at while stopped again and again, but is heard in between.
+Duration stopped_for(const Sighting& task) {
+  return std::min(task.state_age, task.silent);
+}
+
 bool is_lost(const Sighting& task, Duration patience) {
   if (task.pulse.doing == Doing::left) return false;
   if (!task.here) return task.known && task.silent >= patience;
   return (task.state == ProcessState::gone && task.state_age >= kLastWords) ||
-         (task.state == ProcessState::stopped && task.state_age >= patience);
+         (task.state == ProcessState::stopped && stopped_for(task) >= patience);
 }
 
 /// Whether `task` needs something from `other`, as far as it has said.
@@ -68,8 +73,8 @@ Loss gone(const Sighting& task) {
 }
 
 Loss stopped(const Sighting& task) {
-  return {Error(Code::stalled, who(task) + " was stopped (SIGSTOP or Ctrl-Z) " + seconds_text(task.state_age) + " ago" +
-                                   last_seen(task)),
+  return {Error(Code::stalled, who(task) + " was stopped (SIGSTOP or Ctrl-Z) " + seconds_text(stopped_for(task)) +
+                                   " ago" + last_seen(task)),
           "see who sent the signal (a batch system, Ctrl-Z); the job ends, so that SIGCONT does not help",
           task.pulse.task};
 }

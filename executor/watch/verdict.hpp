@@ -18,7 +18,7 @@ namespace ferry {
 struct Sighting {
   Pulse pulse;                                 ///< the newest
   Duration silent{};                           ///< since then
-  bool here = false;                           ///< on this machine: `state` is known, and silence means nothing
+  bool here = false;                           ///< on this machine: `state` is known, and silence alone means nothing
   bool known = true;                           ///< false: it has never been heard, so its silence means nothing either
   ProcessState state = ProcessState::running;  ///< of its process
   Duration state_age{};                        ///< how long it has been in that state

@@ -98,10 +98,22 @@ TEST_CASE("a stopped task ends the job after a while, once another one waits for
   tasks[1].state_age = 2s;
   CHECK(!judge_lost(tasks, 0, kPatience));
   tasks[1].state_age = 2300ms;
+  tasks[1].silent = 2400ms;
   const auto verdict = judge_lost(tasks, 0, kPatience);
   REQUIRE(verdict);
   CHECK(verdict->code == Code::stalled);
   CHECK(has(verdict->text, "task 1 (host a, process 101) was stopped (SIGSTOP or Ctrl-Z) 2.3 s ago"));
+}
+
+TEST_CASE("a task that is slowed by stopping it again and again is not lost, though each look finds it stopped") {
+  auto tasks = job(2);
+  waits(tasks[0], {1});
+  tasks[1].state = ProcessState::stopped;
+  tasks[1].state_age = 1h;
+  tasks[1].silent = 300ms;
+  CHECK(!judge_lost(tasks, 0, kPatience));
+  tasks[1].silent = kPatience;
+  CHECK(judge_lost(tasks, 0, kPatience));
 }
 
 TEST_CASE("a host that nobody hears from is down, and its tasks are named") {
