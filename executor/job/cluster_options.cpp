@@ -88,8 +88,8 @@ void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].index_in_job = static_cast<std::int32_t>(i);
   if (jobs.empty()) return;
   const int count = static_cast<int>(tasks.size());
-  const auto fail = [&](const std::string& why) {
-    throw Error(Code::usage, "--jobs " + escaped(jobs) + ": " + why).hint(example_jobs(count));
+  const auto fail = [&](const std::string& why, const std::string& hint = {}) {
+    throw Error(Code::usage, "--jobs " + escaped(jobs) + ": " + why).hint(hint.empty() ? example_jobs(count) : hint);
   };
   const auto number = [&](std::string_view text, int least) {
     int value = -1;
@@ -116,8 +116,12 @@ void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
     const std::size_t dash = item.find('-');
     const int first = number(item.substr(0, dash), 0);
     const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1), first);
-    if (last >= count)
-      fail("there is no task " + std::to_string(std::max(first, count)) + " of " + std::to_string(count));
+    if (last >= count) {
+      const std::string enough = std::to_string(last + 1);
+      fail("there is no task " + std::to_string(std::max(first, count)) + " of " + std::to_string(count),
+           "start " + enough + " tasks (--tasks " + enough + " in one process, or mpirun -np " + enough + "), or " +
+               example_jobs(count));
+    }
     for (int task = first; task <= last; ++task) {
       const auto t = static_cast<std::size_t>(task);
       if (given[t]) fail("task " + std::to_string(task) + " is given twice");
