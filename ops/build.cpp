@@ -91,6 +91,10 @@ Values same_dtype(Values values, const SourceLine& line) {
   return values;
 }
 
+Value zero_point(const Value& x, const Value& zero, const SourceLine& line) {
+  return zero.defined() ? zero : number_constant(graph_of({{x}}, line), 0, x.dtype(), line);
+}
+
 void check_computed(std::string_view what, std::int64_t size, const SourceLine& line) {
   if (size <= kMostComputed) return;
   throw Error(Code::plan,

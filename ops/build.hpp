@@ -21,6 +21,9 @@ namespace ferry {
 /// The index notation of elementwise ops on two inputs, which are broadcast.
 inline constexpr std::string_view kBinary = "...,...->...";
 
+/// What quantized numbers are.
+inline constexpr DTypeSet kBytes{DType::int8, DType::uint8};
+
 /// The attributes of ops that take `axes` alone.
 inline constexpr AttrDef kAxesAttr[] = {{"axes", "ints"}};
 
@@ -67,6 +70,9 @@ Value in_float32(const Values& given, const SourceLine& line, const F& f) {
 
 /// A number as a scalar constant. Error(plan) when `dtype` cannot hold it.
 Value number_constant(Graph& graph, const Literal& number, DType dtype, const SourceLine& line);
+
+/// `zero`, the zero point of quantized numbers x; if it is undefined, a scalar 0 of their dtype.
+Value zero_point(const Value& x, const Value& zero, const SourceLine& line);
 
 /// The limit of sizes that builders compute with, and of the elements of constants that they make from sizes, so that a
 /// hostile file can neither overflow a sum nor fill the memory. Beyond it check_computed() throws Error(plan), which

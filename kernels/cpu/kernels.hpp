@@ -12,7 +12,9 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
 [[nodiscard]] std::span<const Kernel> matmul_kernels();
-[[nodiscard]] std::span<const Kernel> conv_kernels();         ///< convolution and its gradients
+[[nodiscard]] std::span<const Kernel> conv_kernels();  ///< convolution and its gradients
+[[nodiscard]] std::span<const Kernel> matmul_integer_kernels();
+[[nodiscard]] std::span<const Kernel> conv_integer_kernels();
 [[nodiscard]] std::span<const Kernel> pool_kernels();         ///< largest and mean of windows
 [[nodiscard]] std::span<const Kernel> reduce_kernels();       ///< sum, max, min, argmax
 [[nodiscard]] std::span<const Kernel> softmax_kernels();      ///< softmax, cross-entropy

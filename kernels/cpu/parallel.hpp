@@ -1,6 +1,8 @@
 // Splitting the work of one kernel.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 
 #include "kernels/kernel.hpp"
@@ -23,6 +25,20 @@ void for_chunks(Parallel& parallel, std::int64_t n, std::int64_t grain, const F&
 /// The grain for a loop whose iterations each process `work` elements.
 [[nodiscard]] constexpr std::int64_t grain_of(std::int64_t work) {
   return work >= kElementGrain ? 1 : kElementGrain / (work > 0 ? work : 1);
+}
+
+/// The most items that are worked on at once, each with its own scratch.
+inline constexpr std::int64_t kScratchLanes = 8;
+
+/// Calls body(item, scratch) for each of `items`. They are divided into lanes, which may run at once, and each of which
+/// has `lane_elements` of `scratch`.
+template <class T, class Body>
+void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t lane_elements, const Body& body) {
+  const std::int64_t lanes = std::min(items, kScratchLanes);
+  for_chunks(run.parallel, lanes, 1, [&](std::int64_t lane, std::int64_t) {
+    for (std::int64_t item = items * lane / lanes; item < items * (lane + 1) / lanes; ++item)
+      body(item, scratch + lane * lane_elements);
+  });
 }
 
 }  // namespace ferry::cpu

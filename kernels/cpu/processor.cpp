@@ -1,5 +1,6 @@
 #include "kernels/cpu/processor.hpp"
 
+#include "kernels/cpu/integer/byte_tile.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
 
 namespace ferry::cpu {
@@ -20,6 +21,15 @@ const ProductTileSet& product_tiles() {
                                                                : ferry_product_tiles_baseline;
   return best;
 }
+
+ByteTile byte_tile() {
+  static const int level = processor_level();
+  static const ByteTile best = level == 4 && __builtin_cpu_supports("avx512vnni") != 0 ? ferry_byte_tile_vnni
+                               : level == 4                                            ? ferry_byte_tile_v4
+                               : level == 3                                            ? ferry_byte_tile_v3
+                                                                                       : ferry_byte_tile_baseline;
+  return best;
+}
 #else
 int processor_level() {
   return 1;
@@ -27,6 +37,10 @@ int processor_level() {
 
 const ProductTileSet& product_tiles() {
   return ferry_product_tiles_baseline;
+}
+
+ByteTile byte_tile() {
+  return ferry_byte_tile_baseline;
 }
 #endif
 

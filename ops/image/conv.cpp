@@ -170,6 +170,11 @@ std::string conv_index(const OpFacts& facts) {
   const ConvTerms t = terms(facts);
   return t.image + "," + t.filter + "->" + t.output;
 }
+std::string conv_integer_index(const OpFacts& facts) {
+  const ConvTerms t = terms(facts);
+  const std::string filters = groups_of(facts) == 1 ? "o" : "[o]";
+  return t.image + "," + t.filter + ",.," + (facts.shape(3).rank() > 0 ? filters : ".") + "->" + t.output;
+}
 std::string grad_input_index(const OpFacts& facts) {
   const ConvTerms t = terms(facts);
   return t.output + "," + t.filter + "," + t.image + "->" + t.image;
@@ -327,6 +332,15 @@ constexpr std::string_view kDownBoth = "nc[x][y],nc[x][y]->nc[p][q]";
 constexpr std::string_view kUp = "nc[p][q],nc[x][y]->nc[x][y]";
 
 constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_slides, conv_grad);
+constexpr OpDef of_integers(OpDef def) {
+  def.types = "T,U,T,U->int32";
+  def.T = def.U = kBytes;
+  def.linear = 0;
+  def.no_grad = "integers have no gradient";
+  return def;
+}
+constexpr OpDef kConv2DInteger =
+    of_integers(convolving("Conv2DInteger", conv_integer_index, conv_shape, conv_slides, nullptr));
 constexpr OpDef kConv2DTranspose =
     convolving("Conv2DTranspose", transpose_index, transpose_shape, transpose_slides, transpose_grad);
 constexpr OpDef kConv2DGradInput =
@@ -402,9 +416,9 @@ Values avg_pool_grad_grad(GradCtx& g) {
   return {also(kAvgPool2D, {g.dout()}, g), Value()};
 }
 
-constexpr const OpDef* kConvOps[] = {&kConv2D,           &kConv2DTranspose, &kConv2DGradInput,
-                                     &kConv2DGradFilter, &kMaxPool2D,       &kMaxPool2DGrad,
-                                     &kMaxPool2DPick,    &kAvgPool2D,       &kAvgPool2DGrad};
+constexpr const OpDef* kConvOps[] = {&kConv2D,           &kConv2DInteger, &kConv2DTranspose, &kConv2DGradInput,
+                                     &kConv2DGradFilter, &kMaxPool2D,     &kMaxPool2DGrad,   &kMaxPool2DPick,
+                                     &kAvgPool2D,        &kAvgPool2DGrad};
 
 Ints or_all(const Ints& given, std::int64_t number) {
   return given.empty() ? Ints{number, number} : given;
@@ -437,6 +451,14 @@ Value pool(const OpDef& def, const Value& x, Ints size, const Sliding& sliding, 
 
 Value conv2d(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, source_location at) {
   return make_one(kConv2D, {x, w}, at, conv_attrs(sliding, groups));
+}
+
+Value conv2d_integer(const Value& x, const Value& w, const Value& x_zero, const Value& w_zero, const Sliding& sliding,
+                     std::int64_t groups, source_location at) {
+  const Scope here = derived(graph_of({{x, w}}, at), at);
+  const Value x_point = zero_point(x, x_zero, at);
+  const Value w_point = zero_point(w, w_zero, at);
+  return make_one(kConv2DInteger, {x, w, x_point, w_point}, at, conv_attrs(sliding, groups));
 }
 
 Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups,

@@ -32,6 +32,13 @@ struct Sliding {
 Value conv2d(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
              source_location at = source_location::current());
 
+/// conv2d of x minus its zero point and w minus its own, exact modulo 2^32, as int32; padding is at the zero point. x
+/// and w are int8 or uint8, each zero point a scalar of its dtype (undefined: 0), w_zero [o] if each output channel has
+/// its own. No gradient.
+Value conv2d_integer(const Value& x, const Value& w, const Value& x_zero = {}, const Value& w_zero = {},
+                     const Sliding& sliding = {}, std::int64_t groups = 1,
+                     source_location at = source_location::current());
+
 /// The adjoint of conv2d: each element of x [n,o,p,q] adds its products with the filter w [o,c/groups,kh,kw] to the
 /// elements of y [n,c,h,w] that conv2d would read for it; h = (p - 1) * stride + (kh - 1) * dilation + 1 minus the
 /// padding. Floating-point.
@@ -45,10 +52,10 @@ Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_locat
 /// Padding is smaller than the window. Floating-point.
 Value avg_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
 
-/// Conv2D(x, w) {strides, padding, dilations, groups}, its adjoints Conv2DGradInput(dy, w, like x) and
-/// Conv2DGradFilter(dy, x, like w); Conv2DTranspose(x, w); MaxPool2D(x) {size, strides, padding}, MaxPool2DGrad(dy, x),
-/// and MaxPool2DPick(v, x): the elements of v where x has the largest of each window; AvgPool2D(x), AvgPool2DGrad(dy,
-/// like x).
+/// Conv2D(x, w) {strides, padding, dilations, groups}, Conv2DInteger(x, w, x_zero, w_zero), its adjoints
+/// Conv2DGradInput(dy, w, like x) and Conv2DGradFilter(dy, x, like w); Conv2DTranspose(x, w); MaxPool2D(x) {size,
+/// strides, padding}, MaxPool2DGrad(dy, x), and MaxPool2DPick(v, x): the elements of v where x has the largest of each
+/// window; AvgPool2D(x), AvgPool2DGrad(dy, like x).
 [[nodiscard]] std::span<const OpDef* const> conv_ops();
 
 }  // namespace ferry

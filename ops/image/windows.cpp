@@ -385,6 +385,28 @@ Value conv(const Value& x, const Value& w, const Sliding& sliding, std::int64_t 
   });
 }
 
+Value conv_integer(const Value& x, const Value& w, const Value& x_zero, const Value& w_zero, const Sliding& sliding,
+                   std::int64_t groups, source_location at) {
+  const Scope here = derived(graph_of({{x, w}}, at), at);
+  const Call call{"conv_integer", x, at};
+  const int dims = call.image_dims();
+  const Moves moves = open_moves(call, window_of(call, w), sliding);
+  if (dims < 3)
+    return over_planes(x, moves, [&](const Value& planes, const Move& rows, const Move& columns) {
+      return conv2d_integer(planes, dims == 1 ? expand_dims(w, {2}) : w, x_zero, w_zero, sliding_of(rows, columns),
+                            groups);
+    });
+  const auto centred = [](const Value& v, const Value& zero) {  // float64 has all integers up to 2^53
+    const Value wide = cast(v, DType::float64);
+    if (!zero.defined()) return wide;
+    const Value point = cast(zero, DType::float64);
+    return wide - (point.rank() == 0 ? point : expand_dims(point, {1, 2, 3, 4}));
+  };
+  const Value image = centred(x, x_zero);
+  const Value filter = centred(w, w_zero);
+  return cast(conv3d(call, image, filter, moves, groups), DType::int32);
+}
+
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, Ints extra,
                      source_location at) {
   const Scope here = derived(graph_of({{x, w}}, at), at);

@@ -20,6 +20,11 @@ namespace ferry {
 Value conv(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
            source_location at = source_location::current());
 
+/// conv() of quantized numbers, as conv2d_integer() (ops/image/conv.hpp) of one to three dims.
+Value conv_integer(const Value& x, const Value& w, const Value& x_zero = {}, const Value& w_zero = {},
+                   const Sliding& sliding = {}, std::int64_t groups = 1,
+                   source_location at = source_location::current());
+
 /// The adjoint of conv(): each element of x [n,c,d1,…] adds its product with the filter w [c,o/groups,k1,…] to the
 /// places p * stride - padding + k * dilation of y [n,o,…]. A dim of y has (d - 1) * stride + (k - 1) * dilation + 1
 /// elements minus the padding, and `extra` (for each dim; none: 0) more at its end. Floating-point.

@@ -40,6 +40,25 @@ constexpr OpDef kMatMul{.name = "MatMul",
                         .flops = 2,
                         .grad = matmul_grad};
 
+std::string matmul_integer_index(const OpFacts& facts) {
+  if (facts.shape(1).rank() != 2 || facts.shape(0).rank() < 1)
+    OpFacts::fail("a matrix is multiplied, not " + facts.shape(1).str() + ", from the left by rows, not by " +
+                  facts.shape(0).str());
+  const bool each_row = facts.shape(2).rank() > 0, each_column = facts.shape(3).rank() > 0;
+  if (each_row && facts.shape(0).rank() != 2) OpFacts::fail("zero points for each row need a matrix");
+  const std::string rows = each_row ? "m" : "...";
+  return rows + "k,kn," + term(each_row ? "m" : "") + "," + term(each_column ? "n" : "") + "->" + rows + "n";
+}
+
+constexpr OpDef kMatMulInteger{.name = "MatMulInteger",
+                               .types = "T,U,T,U->int32",
+                               .T = kBytes,
+                               .U = kBytes,
+                               .index_of = matmul_integer_index,
+                               .reduce = Reduce::sum,
+                               .flops = 2,
+                               .no_grad = "integers have no gradient"};
+
 std::string det_index(const OpFacts& facts) {
   const Shape& shape = facts.shape(0);
   const int rank = shape.rank();
@@ -71,7 +90,7 @@ constexpr OpDef kCofactors{.name = "Cofactors",
                            .flops = kMatrixFlops,
                            .no_grad = "second derivatives of determinants are not built"};
 
-constexpr const OpDef* kLinalgOps[] = {&kMatMul, &kDet, &kCofactors};
+constexpr const OpDef* kLinalgOps[] = {&kMatMul, &kMatMulInteger, &kDet, &kCofactors};
 
 Value cofactors(const Value& x) {
   return make_one(kCofactors, {x}, x.op().line());
@@ -85,6 +104,13 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b,
   if (transpose_b) attrs.set("transpose_b", true);
   const Values both = same_dtype({a, b}, at);
   return make_one(kMatMul, {both[0], both[1]}, at, std::move(attrs));
+}
+
+Value matmul_integer(const Value& a, const Value& b, const Value& a_zero, const Value& b_zero, source_location at) {
+  const Scope here = derived(graph_of({{a, b}}, at), at);
+  const Value a_point = zero_point(a, a_zero, at);
+  const Value b_point = zero_point(b, b_zero, at);
+  return make_one(kMatMulInteger, {a, b, a_point, b_point}, at);
 }
 
 Value det(const Value& x, source_location at) {

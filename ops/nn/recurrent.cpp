@@ -46,7 +46,7 @@ class Unrolled {
       throw Error(Code::plan, what + ": weights of the state " + layer.state.shape().str() + " are not [" +
                                   std::to_string(gates) + " * hidden,hidden]")
           .at(line);
-    products_ = matmul(x, layer.input, false, true);
+    products_ = layer.times_input ? layer.times_input(x) : matmul(x, layer.input, false, true);
     if (layer.input_bias.defined()) products_ = products_ + layer.input_bias;
   }
 
@@ -163,8 +163,8 @@ Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
   };
 
   const auto step = [&](const Value& input, const Values& state) {
-    const Value seen = layer.seen ? layer.seen(state[0]) : state[0];
-    const Value sums = input + matmul(seen, layer.state, false, true);
+    const Value products = layer.times_state ? layer.times_state(state[0]) : matmul(state[0], layer.state, false, true);
+    const Value sums = input + products;
     const Values parts = split(sums, 1, blocks(4, n));
     const Value in = gate(parts[0], 0, state[1]);
     const Value forget = layer.coupled ? 1 - in : gate(parts[2], 2, state[1]);

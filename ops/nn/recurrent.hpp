@@ -29,9 +29,11 @@ struct Recurrent {
   Activation gate = {};       ///< default: sigmoid, for rnn tanh
   Activation candidate = {};  ///< default: tanh
   Activation output = {};     ///< lstm: applied to the new cell state; default: tanh
-  Activation seen = {};       ///< lstm: applied to h before it is multiplied with `state`; default: none
-  bool coupled = false;       ///< lstm: the forget gate is 1 - the input gate
-  bool reset_after = false;   ///< gru: the reset gate is applied after the product of the state with its weights
+  /// lstm: give the products of x and of h with their weights otherwise than by `input` and `state`, of which only the
+  /// sizes are used then.
+  Activation times_input = {}, times_state = {};
+  bool coupled = false;      ///< lstm: the forget gate is 1 - the input gate
+  bool reset_after = false;  ///< gru: the reset gate is applied after the product of the state with its weights
 };
 
 /// The results of a layer: y [steps,n,hidden], and the state after its last step.

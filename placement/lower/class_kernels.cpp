@@ -91,7 +91,7 @@ bool ClassKernels::join_in_place(const Node& node) {
 }
 
 /// Adds the packed form of an input as the last input, if the setup makes that input; pack_inputs adds the instruction
-/// that packs it.
+/// that packs it, once for all that use it.
 void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   if (!takes_all(in_)) return;
   const Packing& packing = facts_.kernel->packing;
@@ -101,9 +101,18 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   Instruction instruction = user;
   instruction.may = 0;
   instruction.op = tables_.string(packing.op);
+  const std::vector<Attrs>& attrs = tables_.plan().attrs;
+  std::vector<Instruction>& all = plan_.packing[storage_of(role_, from)];
+  const auto same = std::ranges::find_if(all, [&](const Instruction& other) {
+    const bool alike = other.attrs == instruction.attrs || (other.attrs != kNone && instruction.attrs != kNone &&
+                                                            attrs[other.attrs].same(attrs[instruction.attrs]));
+    return alike && other.op == instruction.op && role_.operands[other.inputs.begin] == from &&
+           role_.buffers[role_.operands[other.outputs.begin]].sizes[0] == elements;
+  });
+  if (same != all.end()) return in_.push_back(role_.operands[same->outputs.begin]);
   const std::uint32_t to = buffers_.like(from, elements);
   plan_.add_operands(instruction, {from}, {to});
-  plan_.packing[storage_of(role_, from)].push_back(instruction);
+  all.push_back(instruction);
   in_.push_back(to);
 }
 

@@ -13,6 +13,23 @@
 namespace ferry::cpu {
 namespace {
 
+/// A type as an array without data, to find the scratch that is needed.
+struct Sized {
+  explicit Sized(const Type& type) : sizes(type.shape.sizes()) {}
+  [[nodiscard]] Array array() {
+    Array array;
+    array.sizes = sizes;
+    return array;
+  }
+  std::vector<std::int64_t> sizes;
+};
+
+const Type& type_of(const KernelSetup& setup, std::size_t operand) {
+  return operand < setup.inputs.size() ? setup.inputs[operand] : setup.outputs[operand - setup.inputs.size()];
+}
+
+}  // namespace
+
 Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide, std::int64_t groups) {
   Convolution conv;
   conv.images = x.sizes[0];
@@ -30,27 +47,6 @@ Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide&
   return conv;
 }
 
-/// A type as an array without data, to find the scratch that is needed.
-struct Sized {
-  explicit Sized(const Type& type) : sizes(type.shape.sizes()) {}
-  [[nodiscard]] Array array() {
-    Array array;
-    array.sizes = sizes;
-    return array;
-  }
-  std::vector<std::int64_t> sizes;
-};
-
-/// Which of the inputs, and behind them the output, have which role in the convolution.
-struct ConvOperands {
-  std::size_t image, filter, output;
-};
-
-const Type& type_of(const KernelSetup& setup, std::size_t operand) {
-  return operand < setup.inputs.size() ? setup.inputs[operand] : setup.outputs[operand - setup.inputs.size()];
-}
-
-/// How windows slide over the parts that this task has.
 Slide slide_here(const KernelSetup& setup, const ConvOperands& of) {
   const Slide slide = slide_of(setup.attrs);
   return setup.parts.empty() ? slide : slide.over_part(setup.parts[of.image].begin, setup.parts[of.output].begin);
@@ -61,6 +57,8 @@ Convolution conv_of(const KernelSetup& setup, const ConvOperands& of) {
   return conv_of(image.array(), filter.array(), output.array(), slide_here(setup, of),
                  setup.attrs.get<std::int64_t>("groups"));
 }
+
+namespace {
 
 /// Whether tasks may have images or outputs that begin at different rows or columns: then scratch must do for all.
 bool begins_apart(const KernelSetup& setup, const ConvOperands& of) {

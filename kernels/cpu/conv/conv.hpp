@@ -18,8 +18,6 @@
 
 namespace ferry::cpu {
 
-constexpr std::int64_t kConvLanes = 8;  // the most items that are worked on at once, each with its own scratch
-
 /// The sizes of a convolution, of one group.
 struct Convolution {
   std::int64_t images = 0, groups = 1;
@@ -37,16 +35,18 @@ struct Convolution {
   }
 };
 
-/// Calls body(item, scratch) for each of `items`. They are divided into lanes, which may run at once, and each of which
-/// has `lane_elements` of `scratch`.
-template <class T, class Body>
-void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t lane_elements, const Body& body) {
-  const std::int64_t lanes = std::min(items, kConvLanes);
-  for_chunks(run.parallel, lanes, 1, [&](std::int64_t lane, std::int64_t) {
-    for (std::int64_t item = items * lane / lanes; item < items * (lane + 1) / lanes; ++item)
-      body(item, scratch + lane * lane_elements);
-  });
-}
+/// That of images x, filters w and outputs y.
+[[nodiscard]] Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide,
+                                  std::int64_t groups);
+
+/// Which of the inputs, and behind them the output, have which role in the convolution.
+struct ConvOperands {
+  std::size_t image, filter, output;
+};
+
+/// How windows slide over the parts that this task has.
+[[nodiscard]] Slide slide_here(const KernelSetup& setup, const ConvOperands& of);
+[[nodiscard]] Convolution conv_of(const KernelSetup& setup, const ConvOperands& of);
 
 // ---- By columns (conv_columns.cpp); scratch in bytes for elements of `element` bytes ----
 

@@ -3,7 +3,7 @@
 // factors.
 #include <algorithm>
 
-#include "kernels/cpu/conv/conv.hpp"
+#include "kernels/cpu/conv/taps.hpp"
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/product/blas.hpp"
@@ -17,45 +17,6 @@ constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile's columns
 std::int64_t tile_of(const Convolution& conv, std::int64_t depth, std::size_t element) {
   const std::int64_t fitting = kColumnBytes / std::max<std::int64_t>(1, depth * static_cast<std::int64_t>(element));
   return std::min(conv.output.area(), std::max<std::int64_t>(64, fitting / 16 * 16));
-}
-
-/// For tap (u,v), calls body(row, inside, from) for each row of the output positions [begin, end): `row` are its
-/// positions and `inside` those whose tap lies in the image, both counted from `begin`; `from` is the offset in the
-/// channel of the tap of the first of `inside`.
-template <class Body>
-void for_rows(const Convolution& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
-              const Body& body) {
-  const Span inside = conv.slide.columns.inside(v, conv.image.columns, conv.output.columns);
-  for (std::int64_t at = begin; at < end;) {
-    const std::int64_t p = at / conv.output.columns, q = at % conv.output.columns;
-    const std::int64_t q_end = std::min(conv.output.columns, q + end - at);
-    const std::int64_t row = conv.slide.rows.position(p, u);
-    const std::int64_t here = at - begin;
-    Span filled{here, here};
-    std::int64_t from = 0;
-    if (row >= 0 && row < conv.image.rows) {
-      const std::int64_t first = std::clamp(inside.begin, q, q_end);
-      filled = {here + first - q, here + std::clamp(inside.end, first, q_end) - q};
-      from = row * conv.image.columns + conv.slide.columns.position(first, v);
-    }
-    body(Span{here, here + q_end - q}, filled, from);
-    at += q_end - q;
-  }
-}
-
-/// The elements of a channel under one tap at the output positions [begin, end); zeros in the padding.
-template <class T>
-void copy_taps(const Convolution& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin,
-               std::int64_t end, T* to) {
-  const std::int64_t stride = conv.slide.columns.stride;
-  for_rows(conv, u, v, begin, end, [&](const Span& row, const Span& filled, std::int64_t from) {
-    std::fill(to + row.begin, to + filled.begin, T(0));
-    if (stride == 1)
-      std::copy_n(channel + from, filled.size(), to + filled.begin);
-    else
-      for (std::int64_t i = 0; i < filled.size(); ++i) to[filled.begin + i] = channel[from + i * stride];
-    std::fill(to + filled.end, to + row.end, T(0));
-  });
 }
 
 /// The adjoint of copy_taps(): adds each element to where copy_taps() takes it from.
@@ -83,7 +44,7 @@ Matrix<T> columns(const Convolution& conv, const T* image, std::int64_t first, s
   for (std::int64_t c = first; c < first + count; ++c)
     for (std::int64_t u = 0; u < conv.filter.rows; ++u)
       for (std::int64_t v = 0; v < conv.filter.columns; ++v, to += end - begin)
-        copy_taps(conv, image + c * area, u, v, begin, end, to);
+        copy_taps(conv, image + c * area, u, v, begin, end, T(0), to);
   return {scratch, end - begin, false};
 }
 
@@ -119,7 +80,7 @@ void convolve(KernelRun& run, const Convolution& conv) {
 /// The number of blocks of channels that are computed separately, so that few images keep several threads busy.
 std::int64_t channel_blocks(const Convolution& conv) {
   const std::int64_t planes = std::max<std::int64_t>(1, conv.images * conv.groups);
-  return std::clamp<std::int64_t>((kConvLanes + planes - 1) / planes, 1, std::max<std::int64_t>(1, conv.in));
+  return std::clamp<std::int64_t>((kScratchLanes + planes - 1) / planes, 1, std::max<std::int64_t>(1, conv.in));
 }
 
 template <class T>
@@ -163,10 +124,10 @@ struct FilterCut {
 
 FilterCut filter_cut(const Convolution& conv) {
   FilterCut cut;
-  cut.blocks = std::clamp<std::int64_t>(kConvLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.in));
-  if (cut.blocks * conv.groups < kConvLanes / 2) {
+  cut.blocks = std::clamp<std::int64_t>(kScratchLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.in));
+  if (cut.blocks * conv.groups < kScratchLanes / 2) {
     cut.blocks = 1;
-    cut.parts = std::clamp<std::int64_t>(kConvLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.images));
+    cut.parts = std::clamp<std::int64_t>(kScratchLanes / conv.groups, 1, std::max<std::int64_t>(1, conv.images));
   }
   return cut;
 }
@@ -181,7 +142,7 @@ void filter_gradient(KernelRun& run, const Convolution& conv) {
   const std::int64_t most = (conv.in + cut.blocks - 1) / cut.blocks * conv.taps();
   const std::int64_t tile = tile_of(conv, most, sizeof(T));
   const std::int64_t weights = conv.groups * conv.out * depth;
-  T* const sums = scratch_of<T>(run) + kConvLanes * most * tile;  // of all parts but the first
+  T* const sums = scratch_of<T>(run) + kScratchLanes * most * tile;  // of all parts but the first
   in_lanes(
       run, cut.parts * conv.groups * cut.blocks, scratch_of<T>(run), most * tile, [&](std::int64_t item, T* scratch) {
         const std::int64_t block = item % cut.blocks, group = item / cut.blocks % conv.groups;
@@ -211,7 +172,7 @@ void filter_gradient(KernelRun& run, const Convolution& conv) {
 /// fits into kColumnBytes.
 std::int64_t column_bytes(const Convolution& conv, std::int64_t element) {
   const std::int64_t of_lane = std::max(conv.depth() * 64, kColumnBytes / element);
-  return kConvLanes * std::min(conv.depth() * conv.output.area(), of_lane) * element;
+  return kScratchLanes * std::min(conv.depth() * conv.output.area(), of_lane) * element;
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ class Sums {
     const std::int64_t images = run_.inputs[0].sizes[0];
     const std::int64_t batches = (images + sweep_.images - 1) / sweep_.images * conv_.groups * sweep_.units;
     // If there are few batches, each is divided by panels.
-    const std::int64_t cuts = std::clamp<std::int64_t>((kConvLanes + batches - 1) / batches, 1, panels_.count());
+    const std::int64_t cuts = std::clamp<std::int64_t>((kScratchLanes + batches - 1) / batches, 1, panels_.count());
     const auto work = [&](std::int64_t item, T* lane) {
       const std::int64_t batch = item / cuts, cut = item % cuts, group = batch / sweep_.units % conv_.groups;
       const std::int64_t first = batch / sweep_.units / conv_.groups * sweep_.images;
@@ -298,7 +298,7 @@ std::int64_t direct_scratch(const DirectConv& conv, DType dtype, bool apart) {
   std::int64_t bytes = 0;
   dispatch_floats(dtype, [&](auto zero) {
     using T = decltype(zero);
-    const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kConvLanes * lane_elements<T>(conv);
+    const std::int64_t lanes = lanes_on_stack<T>(conv) ? 0 : kScratchLanes * lane_elements<T>(conv);
     const std::int64_t elements = (conv.packed ? 0 : packed_filters<T>(conv, apart)) + lanes;
     bytes = elements * static_cast<std::int64_t>(sizeof(T));
   });

@@ -268,7 +268,8 @@ void find_rows_of_taps(DirectConv& conv) {
   // A part has whole tiles of rows, or if there are few channels, the rows of whole columns of taps.
   const std::int64_t few = conv.sources * std::ssize(sweep.rows.taps);
   const std::int64_t whole = conv.sources < kMostTileRows ? few : kMostTileRows;
-  const std::int64_t even = (sweep.depth() + kConvLanes - 1) / kConvLanes, rows = (even + whole - 1) / whole * whole;
+  const std::int64_t even = (sweep.depth() + kScratchLanes - 1) / kScratchLanes,
+                     rows = (even + whole - 1) / whole * whole;
   sweep.parts = (sweep.depth() + rows - 1) / rows;
   find_factors(sweep, [&](const Unit& unit) {
     for (std::int64_t row = 0; row < sweep.depth(); row += rows)

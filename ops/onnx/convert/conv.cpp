@@ -11,7 +11,6 @@
 #include "ops/math/math.hpp"
 #include "ops/math/quantize.hpp"
 #include "ops/math/reduce.hpp"
-#include "ops/onnx/convert/exact_sums.hpp"
 #include "ops/onnx/converters.hpp"
 
 namespace ferry::onnx {
@@ -181,32 +180,23 @@ Value by_channel(const Value& of_filters, const Value& x, int channels) {
   return expand_dims(of_filters, axes);
 }
 
-/// Input i minus its zero point, input `zero`.
-Value centred(Context& c, int i, int zero, DType dtype) {
-  const Value x = cast(c.in(i), dtype);
-  if (!c.has(zero)) return x;
-  const Value point = cast(c.in(zero), dtype);
-  return x - by_channel(point, x, 0);
+/// The zero point that is input i, a scalar if it has one element; undefined if it is absent.
+Value zero_of(Context& c, int i) {
+  if (!c.has(i)) return {};
+  const Value zero = c.in(i);
+  return zero.rank() == 1 && zero.shape()[0] == Dim(1) ? reshape(zero, {}) : zero;
 }
 
 /// The convolution of inputs x and filter, whose zero points are the inputs `x_zero` and `filter_zero`.
 Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
   const Windows w = over_input(c, c.window_of(filter));
-  const std::int64_t channels = c.size(filter, 1), groups = c.integer("group", 1);
-  std::int64_t taps = 1;
-  for (std::int64_t size : w.size) taps *= size;
-  const auto of = [&](std::int64_t begin, std::int64_t end, DType dtype) {
-    const auto some = [&](const Value& v) { return begin == 0 && end == channels ? v : slice(v, 1, begin, end); };
-    return conv(some(centred(c, x, x_zero, dtype)), some(centred(c, filter, filter_zero, dtype)), w.sliding(), groups);
-  };
-  const std::int64_t largest = taps * largest_centred(c, x, x_zero) * largest_centred(c, filter, filter_zero);
-  if (groups == 1) return exact_sum(channels, largest, of);
-  return exact_sum(1, channels * largest,
-                   [&](std::int64_t, std::int64_t, DType dtype) { return of(0, channels, dtype); });
+  const Value x_point = zero_of(c, x_zero);
+  const Value filter_point = zero_of(c, filter_zero);
+  return conv_integer(c.in(x), c.in(filter), x_point, filter_point, w.sliding(), c.integer("group", 1));
 }
 
 Outs to_conv_integer(Context& c) {
-  return cast(integer_conv(c, 0, 2, 1, 3), DType::int32);
+  return integer_conv(c, 0, 2, 1, 3);
 }
 
 Outs to_qlinear_conv(Context& c) {

@@ -7,7 +7,6 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
-#include "ops/onnx/convert/exact_sums.hpp"
 #include "ops/onnx/converters.hpp"
 
 namespace ferry::onnx {
@@ -65,29 +64,32 @@ Outs to_dynamic_quantize(Context& c) {
   return {quantized.y, quantized.scale, quantized.zero};
 }
 
-/// Input i minus its zero point, input `zero`: one for all elements, or one for each row (or column) of the matrix.
-Value centred(Context& c, int i, int zero, bool rows, DType dtype) {
-  const Value x = cast(c.in(i), dtype);
-  if (!c.has(zero)) return x;
-  const Value point = cast(c.in(zero), dtype);
-  return x - (rows && point.rank() == 1 ? expand_dims(point, {1}) : point);
+/// The zero point that is input i; undefined if it is absent.
+Value zero_of(Context& c, int i) {
+  if (!c.has(i)) return {};
+  const Value zero = c.in(i);
+  return zero.rank() == 1 && zero.shape()[0] == Dim(1) ? reshape(zero, {}) : zero;
 }
 
 /// The product of inputs a and b, whose zero points are the inputs `a_zero` and `b_zero`.
 Value product(Context& c, int a, int a_zero, int b, int b_zero) {
-  const int row = c.rank(b) > 1 ? -2 : 0;
-  const std::int64_t depth = c.size(b, row);
-  const auto of = [&](std::int64_t begin, std::int64_t end, DType dtype) {
-    const auto some = [&](const Value& x, int axis) {
-      return begin == 0 && end == depth ? x : slice(x, axis, begin, end);
-    };
-    return matmul(some(centred(c, a, a_zero, true, dtype), -1), some(centred(c, b, b_zero, false, dtype), row));
+  const Value a_point = zero_of(c, a_zero), b_point = zero_of(c, b_zero);
+  const auto rank_of = [](const Value& v) { return v.defined() ? v.rank() : 0; };
+  if (c.rank(b) == 2 && rank_of(a_point) <= (c.rank(a) == 2 ? 1 : 0) && rank_of(b_point) <= 1)
+    return matmul_integer(c.in(a), c.in(b), a_point, b_point);
+  const auto centred = [](const Value& v, const Value& zero, bool rows) {
+    const Value wide = cast(v, DType::int32);
+    if (!zero.defined()) return wide;
+    const Value point = cast(zero, DType::int32);
+    return wide - (rows && point.rank() == 1 ? expand_dims(point, {1}) : point);
   };
-  return exact_sum(depth, largest_centred(c, a, a_zero) * largest_centred(c, b, b_zero), of);
+  const Value left = centred(c.in(a), a_point, true);
+  const Value right = centred(c.in(b), b_point, false);
+  return matmul(left, right);
 }
 
 Outs to_matmul_integer(Context& c) {
-  return cast(product(c, 0, 2, 1, 3), DType::int32);
+  return product(c, 0, 2, 1, 3);
 }
 
 Outs to_qlinear_matmul(Context& c) {

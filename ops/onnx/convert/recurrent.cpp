@@ -9,6 +9,7 @@
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/math/activation.hpp"
+#include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/quantize.hpp"
 #include "ops/onnx/converters.hpp"
@@ -88,8 +89,15 @@ class Layers {
   /// The weights of a direction, without activations.
   [[nodiscard]] Recurrent layer(int direction) {
     Recurrent layer;
-    layer.input = quantized_ ? dequantized(kWeights, kScale, direction) : part(kWeights, direction);
-    layer.state = quantized_ ? dequantized(kStateWeights, kStateScale, direction) : part(kStateWeights, direction);
+    if (quantized_) {
+      layer.input = transpose(part(kWeights, direction), {1, 0});
+      layer.state = transpose(part(kStateWeights, direction), {1, 0});
+      layer.times_input = quantized_product(kWeights, kScale, direction);
+      layer.times_state = quantized_product(kStateWeights, kStateScale, direction);
+    } else {
+      layer.input = part(kWeights, direction);
+      layer.state = part(kStateWeights, direction);
+    }
     if (c_.has(kBias)) {
       const std::int64_t hidden = hidden_size();
       check_computed("hidden", hidden, SourceLine());
@@ -145,12 +153,17 @@ class Layers {
   [[nodiscard]] Value part(int input, int direction) {
     return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
   }
-  /// Quantized weights [directions,from,to] of a direction as numbers [to,from]; the zero point is the input after the
-  /// scale.
-  [[nodiscard]] Value dequantized(int input, int scale, int direction) {
+  /// The product of numbers, quantized first, with weights [directions,from,to] of a direction, whose zero point is the
+  /// input after the scale.
+  [[nodiscard]] Activation quantized_product(int input, int scale, int direction) {
+    const Value weights = part(input, direction), weights_scale = part(scale, direction);
     const Value zero = c_.has(scale + 1) ? part(scale + 1, direction) : Value();
-    const Value steps = part(input, direction);
-    return transpose(dequantize(steps, part(scale, direction), zero), {1, 0});
+    return [=](const Value& x) {
+      const Quantized steps = dynamic_quantize(x);
+      const Value sums = matmul_integer(steps.y, weights, steps.zero, zero);
+      const Value scales = steps.scale * weights_scale;
+      return cast(sums, scales.dtype()) * scales;
+    };
   }
   [[nodiscard]] Value state(int input, int direction) {
     const int axis = by_batch_ ? 1 : 0;
@@ -192,32 +205,23 @@ Outs to_gru(Context& c) {
   });
 }
 
-Outs to_lstm(Context& c) {
-  return in_directions(c, 4, [&](const Value& x, Recurrent& layer, Activations& activations) {
+/// For in_directions().
+auto lstm_of(Context& c) {
+  return [&c](const Value& x, Recurrent& layer, Activations& activations) {
     layer.candidate = activations.next();
     layer.output = activations.next();
     layer.coupled = c.integer("input_forget", 0) != 0;
     return lstm(x, layer);
-  });
-}
-
-/// x quantized to 8 bits, and back.
-Value rounded(const Value& x) {
-  const Quantized steps = dynamic_quantize(x);
-  return dequantize(steps.y, steps.scale, steps.zero);
-}
-
-/// DynamicQuantizeLSTM. The inputs together, and the state in each step, are rounded to quantized numbers; the products
-/// are then computed in floating-point, which is exact enough.
-Outs to_quantized_lstm(Context& c) {
-  const auto run = [&](const Value& x, Recurrent& layer, Activations& activations) {
-    layer.candidate = activations.next();
-    layer.output = activations.next();
-    layer.coupled = c.integer("input_forget", 0) != 0;
-    layer.seen = rounded;
-    return lstm(rounded(x), layer);
   };
-  return in_directions(c, 4, run, true);
+}
+
+Outs to_lstm(Context& c) {
+  return in_directions(c, 4, lstm_of(c));
+}
+
+/// DynamicQuantizeLSTM: the inputs together, and the state in each step, are quantized before they are multiplied.
+Outs to_quantized_lstm(Context& c) {
+  return in_directions(c, 4, lstm_of(c), true);
 }
 
 constexpr ConvertOp kRecurrent[] = {
