@@ -1,4 +1,4 @@
-// The CPU's kernels, by family. Those in level.cpp are built for each instruction set, the last three only once.
+// The CPU's kernels, by family. Those in level.cpp are built for each instruction set, the others only once.
 #pragma once
 
 #include <span>
@@ -12,9 +12,7 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
 [[nodiscard]] std::span<const Kernel> matmul_kernels();
-[[nodiscard]] std::span<const Kernel> conv_kernels();  ///< convolution and its gradients
-[[nodiscard]] std::span<const Kernel> matmul_integer_kernels();
-[[nodiscard]] std::span<const Kernel> conv_integer_kernels();
+[[nodiscard]] std::span<const Kernel> conv_kernels();         ///< convolution and its gradients
 [[nodiscard]] std::span<const Kernel> pool_kernels();         ///< largest and mean of windows
 [[nodiscard]] std::span<const Kernel> reduce_kernels();       ///< sum, max, min, argmax
 [[nodiscard]] std::span<const Kernel> softmax_kernels();      ///< softmax, cross-entropy
@@ -37,6 +35,8 @@ void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byt
 
 [[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 [[nodiscard]] std::span<const Kernel> file_kernels();   ///< IDX, npy, CSV
-[[nodiscard]] std::span<const Kernel> host_kernels();   ///< the host's name
+[[nodiscard]] std::span<const Kernel> matmul_integer_kernels();
+[[nodiscard]] std::span<const Kernel> conv_integer_kernels();
+[[nodiscard]] std::span<const Kernel> host_kernels();  ///< the host's name
 
 }  // namespace ferry::cpu

@@ -7,11 +7,11 @@ namespace {
 
 LevelKernels all() {
   static const std::span<const Kernel> families[] = {
-      unary_kernels(),          binary_kernels(),       cast_kernels(),    matmul_kernels(), conv_kernels(),
-      matmul_integer_kernels(), conv_integer_kernels(), pool_kernels(),    reduce_kernels(), softmax_kernels(),
-      array_kernels(),          indexing_kernels(),     random_kernels(),  parts_kernels(),  trig_kernels(),
-      cumulative_kernels(),     arrange_kernels(),      scatter_kernels(), sort_kernels(),   box_kernels(),
-      determinant_kernels(),    region_kernels(),       window_kernels()};
+      unary_kernels(),   binary_kernels(), cast_kernels(),    matmul_kernels(),      conv_kernels(),
+      pool_kernels(),    reduce_kernels(), softmax_kernels(), array_kernels(),       indexing_kernels(),
+      random_kernels(),  parts_kernels(),  trig_kernels(),    cumulative_kernels(),  arrange_kernels(),
+      scatter_kernels(), sort_kernels(),   box_kernels(),     determinant_kernels(), region_kernels(),
+      window_kernels()};
   return {families, fold_elements};
 }
 

@@ -1,6 +1,6 @@
 #include "kernels/cpu/processor.hpp"
 
-#include "kernels/cpu/integer/byte_tile.hpp"
+#include "kernels/cpu/integer/byte_loops.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
 
 namespace ferry::cpu {
@@ -22,13 +22,12 @@ const ProductTileSet& product_tiles() {
   return best;
 }
 
-ByteTile byte_tile() {
-  static const int level = processor_level();
-  static const ByteTile best = level == 4 && __builtin_cpu_supports("avx512vnni") != 0 ? ferry_byte_tile_vnni
-                               : level == 4                                            ? ferry_byte_tile_v4
-                               : level == 3                                            ? ferry_byte_tile_v3
-                                                                                       : ferry_byte_tile_baseline;
-  return best;
+std::span<const ByteLoops* const> all_byte_loops() {
+  static const ByteLoops* const all[] = {&ferry_byte_loops_baseline, &ferry_byte_loops_v3, &ferry_byte_loops_v4,
+                                         &ferry_byte_loops_vnni};
+  const int level = processor_level();
+  const bool vnni = level == 4 && __builtin_cpu_supports("avx512vnni") != 0;
+  return std::span(all).first(vnni ? 4 : level == 4 ? 3 : level == 3 ? 2 : 1);
 }
 #else
 int processor_level() {
@@ -39,9 +38,15 @@ const ProductTileSet& product_tiles() {
   return ferry_product_tiles_baseline;
 }
 
-ByteTile byte_tile() {
-  return ferry_byte_tile_baseline;
+std::span<const ByteLoops* const> all_byte_loops() {
+  static const ByteLoops* const all[] = {&ferry_byte_loops_baseline};
+  return all;
 }
 #endif
+
+const ByteLoops& byte_loops() {
+  static const ByteLoops& best = *all_byte_loops().back();
+  return best;
+}
 
 }  // namespace ferry::cpu

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 
 namespace ferry::onnx {
@@ -40,6 +41,12 @@ void Context::fail(const std::string& why) {
 
 bool Context::wants(int output) const {
   return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
+}
+
+Value Context::zero_point(int i) {
+  if (!has(i)) return {};
+  const Value zero = in(i);
+  return zero.rank() == 1 && is_one(zero.shape()[0]) ? reshape(zero, {}) : zero;
 }
 
 Values Context::all() {

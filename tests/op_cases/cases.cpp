@@ -37,6 +37,10 @@ const Shapes kMatrix{{{2, 3}}, {{4, 1}}, {{0, 3}}, {{300, 70}}};
 const Shapes kCube{{{2, 3, 4}}, {{3, 1, 2}}, {{2, 0, 3}}, {{40, 30, 20}}};
 const In kPositive{0.2, 3};
 const In kBool{0, 1, DType::boolean};
+/// Numbers of 8 bits with zero points, of the dtypes under test and a second one.
+const In kSignedByte{-128, 127}, kByte{0, 255}, kSecondSigned{-128, 127, DType::int8}, kSecondByte{0, 255, DType::uint8};
+const In1 kBothSigned{kSignedByte, kSecondSigned, kSignedByte, kSecondSigned}, kBothBytes{kByte, kSecondByte, kByte, kSecondByte}, kSignedByBytes{kSignedByte, kSecondByte, kSignedByte, kSecondByte}, kBytesBySigned{kByte, kSecondSigned, kByte, kSecondSigned};
+constexpr DTypeSet kInt8{DType::int8}, kUInt8{DType::uint8};
 constexpr In index_below(double end, DType dtype = DType::int64) {
   return {0, end - 1, dtype};
 }
@@ -202,6 +206,16 @@ Reference convolution(const Windows& windows) {
       element(y, at) += in[0].at(pixel) * in[1].at(tap);
     });
     return std::vector<Nd>{y};
+  };
+}
+
+/// A product of quantized numbers: inputs 2 and 3 are the zero points of inputs 0 and 1, in a shape that is broadcast.
+Reference of_centred(const Reference& product) {
+  return [product](const std::vector<Nd>& in) {
+    const auto centred = [&](std::size_t i) {
+      return Nd(in[i].sizes, [&](const Sizes& at) { return in[i].at(at) - in[i + 2].at(at); });
+    };
+    return product({centred(0), centred(1)});
   };
 }
 
@@ -397,6 +411,10 @@ const std::vector<Case>& all() {
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,bkn->bmn"), {{{2, 3}, {3, 3, 4}}}},
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; }, einsum("abkm,bnk->abmn"), {{{2, 1, 3, 2}, {3, 4, 3}}}},
 
+      {"MatMulInteger", [](X x) -> Values { return {matmul_integer(x[0], x[1], x[2], x[3])}; }, of_centred(einsum("mk,kn->mn")), {{{2, 3}, {3, 4}, {}, {}}, {{1, 3}, {3, 1}, {}, {}}, {{0, 3}, {3, 2}, {}, {}}, {{2, 0}, {0, 3}, {}, {}}, {{40, 33}, {33, 50}, {}, {50}}, {{17, 64}, {64, 64}, {}, {}}, {{200, 70}, {70, 100}, {}, {100}}}, kBytesBySigned, 0, kUInt8},
+      {"MatMulInteger", [](X x) -> Values { return {matmul_integer(x[0], x[1], reshape(x[2], {-1}), x[3])}; }, of_centred(einsum("mk,kn->mn")), {{{2, 3}, {3, 4}, {2, 1}, {}}, {{40, 33}, {33, 50}, {40, 1}, {50}}, {{1, 5}, {5, 33}, {1, 1}, {33}}}, kSignedByBytes, 0, kInt8},
+      {"MatMulInteger", [](X x) -> Values { return {matmul_integer(x[0], x[1], x[2], x[3])}; }, of_centred(einsum("abk,kn->abn")), {{{2, 3, 5}, {5, 4}, {}, {4}}, {{3, 7, 130}, {130, 70}, {}, {}}}, kBothSigned, 0, kInt8},
+      {"MatMulInteger", [](X x) -> Values { return {matmul_integer(x[0], x[1])}; }, einsum("k,kn->n"), {{{3}, {3, 4}}, {{300}, {300, 70}}}, kBothBytes, 0, kUInt8},
       {"Det", [](X x) -> Values { return {det(x[0])}; }, indexed([](auto& in) { return Sizes(in[0].sizes.begin(), in[0].sizes.end() - 2); }, determinant_at), {{{2, 3, 3}}, {{1, 1}}, {{2, 2}}, {{0, 2, 2}}, {{2, 0, 0}}}},
       {"Cofactors", [](X x) { return op("Cofactors", x); }, indexed(as_first, cofactor_at), {{{2, 3, 3}}, {{1, 1}}, {{0, 2, 2}}}},
 
@@ -483,6 +501,13 @@ const std::vector<Case>& all() {
       {"Conv2D", [](X x) -> Values { return {conv2d(x[0], x[1], kDepthwiseUneven.sliding, kDepthwiseUneven.groups)}; }, convolution(kDepthwiseUneven), {{{2, 2, 9, 8}, {2, 1, 3, 3}}, {{1, 2, 10, 11}, {4, 1, 2, 3}}, {{1, 2, 100, 91}, {4, 1, 3, 2}}, {{1, 2, 300, 9}, {2, 1, 100, 2}}}},
       {"Conv2DGradInput", [](X x) { return op("Conv2DGradInput", x, kGrouped.attrs()); }, image_gradient(kGrouped), {{{2, 6, 4, 3}, {6, 2, 3, 3}, {2, 4, 4, 3}}, {{2, 20, 7, 6}, {20, 9, 3, 3}, {2, 18, 7, 6}}}, {}, 0b011},
       {"Conv2DGradFilter", [](X x) { return op("Conv2DGradFilter", x, kGrouped.attrs()); }, filter_gradient(kGrouped), {{{2, 6, 4, 3}, {2, 4, 4, 3}, {6, 2, 3, 3}}, {{2, 20, 7, 6}, {2, 18, 7, 6}, {20, 9, 3, 3}}}, {}, 0b011},
+      {"Conv2DInteger", [](X x) -> Values { return {conv2d_integer(x[0], x[1], x[2], reshape(x[3], x[3].rank() == 0 ? Ints{} : Ints{-1}), kPlain.sliding, kPlain.groups)}; }, of_centred(convolution(kPlain)), {{{2, 3, 5, 4}, {4, 3, 3, 2}, {}, {}}, {{1, 2, 3, 3}, {1, 2, 1, 1}, {}, {1, 1, 1, 1}}, {{0, 2, 3, 3}, {2, 2, 2, 2}, {}, {}}, {{2, 0, 3, 3}, {2, 0, 2, 2}, {}, {}}, {{2, 64, 20, 20}, {2, 64, 3, 3}, {}, {}}, {{1, 9, 20, 20}, {40, 9, 3, 3}, {}, {40, 1, 1, 1}}, {{9, 12, 6, 6}, {9, 12, 1, 1}, {}, {}}}, kBothBytes, 0, kUInt8},
+      {"Conv2DInteger", [](X x) -> Values { return {conv2d_integer(x[0], x[1], x[2], reshape(x[3], x[3].rank() == 0 ? Ints{} : Ints{-1}), kSame.sliding, kSame.groups)}; }, of_centred(convolution(kSame)), {{{2, 3, 4, 5}, {2, 3, 3, 3}, {}, {}}, {{1, 9, 8, 9}, {17, 9, 3, 3}, {}, {17, 1, 1, 1}}, {{1, 30, 23, 24}, {17, 30, 3, 3}, {}, {}}}, kBytesBySigned, 0, kUInt8},
+      {"Conv2DInteger", [](X x) -> Values { return {conv2d_integer(x[0], x[1], x[2], reshape(x[3], x[3].rank() == 0 ? Ints{} : Ints{-1}), kFar.sliding, kFar.groups)}; }, of_centred(convolution(kFar)), {{{2, 3, 3, 3}, {2, 3, 2, 2}, {}, {}}, {{2, 9, 5, 6}, {9, 9, 2, 2}, {}, {}}}, kSignedByBytes, 0, kInt8},
+      {"Conv2DInteger", [](X x) -> Values { return {conv2d_integer(x[0], x[1], x[2], reshape(x[3], x[3].rank() == 0 ? Ints{} : Ints{-1}), kUneven.sliding, kUneven.groups)}; }, of_centred(convolution(kUneven)), {{{2, 3, 5, 7}, {2, 3, 2, 3}, {}, {}}, {{2, 9, 9, 11}, {10, 9, 2, 3}, {}, {}}}, kBothSigned, 0, kInt8},
+      {"Conv2DInteger", [](X x) -> Values { return {conv2d_integer(x[0], x[1], x[2], reshape(x[3], x[3].rank() == 0 ? Ints{} : Ints{-1}), kDilated.sliding, kDilated.groups)}; }, of_centred(convolution(kDilated)), {{{2, 2, 5, 6}, {3, 2, 3, 2}, {}, {}}, {{2, 9, 9, 10}, {11, 9, 3, 2}, {}, {}}}, kBytesBySigned, 0, kUInt8},
+      {"Conv2DInteger", [](X x) -> Values { return {conv2d_integer(x[0], x[1], x[2], reshape(x[3], x[3].rank() == 0 ? Ints{} : Ints{-1}), kGrouped.sliding, kGrouped.groups)}; }, of_centred(convolution(kGrouped)), {{{2, 4, 4, 3}, {6, 2, 3, 3}, {}, {6, 1, 1, 1}}, {{2, 18, 7, 6}, {20, 9, 3, 3}, {}, {}}}, kBothBytes, 0, kUInt8},
+      {"Conv2DInteger", [](X x) -> Values { return {conv2d_integer(x[0], x[1], x[2], reshape(x[3], x[3].rank() == 0 ? Ints{} : Ints{-1}), kDepthwise.sliding, kDepthwise.groups)}; }, of_centred(convolution(kDepthwise)), {{{2, 3, 7, 7}, {3, 1, 3, 3}, {}, {}}, {{1, 3, 70, 90}, {6, 1, 5, 4}, {}, {6, 1, 1, 1}}}, kBothSigned, 0, kInt8},
       {"MaxPool2D", [](X x) -> Values { return {max_pool2d(x[0], kPairs.size, kPairs.sliding)}; }, picked(kPairs, 0, 0), {{{2, 3, 4, 5}}, {{0, 2, 2, 2}}, {{20, 7, 16, 17}}, {{3, 2, 44, 18}}, {{1, 1, 2, 600}}}},
       {"MaxPool2DGrad", [](X x) { return op("MaxPool2DGrad", x, kPairs.attrs()); }, largest_gradient(kPairs), {{{2, 3, 2, 2}, {2, 3, 4, 5}}, {{0, 2, 1, 1}, {0, 2, 2, 2}}, {{20, 7, 8, 8}, {20, 7, 16, 17}}, {{3, 2, 22, 9}, {3, 2, 44, 18}}}, {}, 0b01},
       {"MaxPool2DPick", [](X x) { return op("MaxPool2DPick", x, kPairs.attrs()); }, picked(kPairs, 0, 1), {{{2, 3, 4, 5}, {2, 3, 4, 5}}}, {}, 0b01},

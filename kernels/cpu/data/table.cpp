@@ -14,8 +14,9 @@ KernelTable made(std::string_view level, const cpu::LevelKernels& kernels) {
   static const std::string library = std::string(cpu::blas_name()) + (cpu::product_tiles().fused ? ", fused" : "");
   KernelTable table(DeviceKind::cpu, level, library, kernels.fold);
   for (const auto family : kernels.families) table.add(family);
-  for (const auto family : {cpu::batch_kernels(), cpu::stream_kernels(), cpu::augment_kernels(), cpu::image_kernels(),
-                            cpu::file_kernels(), cpu::host_kernels()})
+  for (const auto family :
+       {cpu::batch_kernels(), cpu::stream_kernels(), cpu::augment_kernels(), cpu::image_kernels(), cpu::file_kernels(),
+        cpu::matmul_integer_kernels(), cpu::conv_integer_kernels(), cpu::host_kernels()})
     table.add(family);
   return table;
 }

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/integer/byte_tile.hpp"
+#include "kernels/cpu/integer/byte_loops.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {

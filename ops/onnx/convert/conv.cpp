@@ -180,18 +180,11 @@ Value by_channel(const Value& of_filters, const Value& x, int channels) {
   return expand_dims(of_filters, axes);
 }
 
-/// The zero point that is input i, a scalar if it has one element; undefined if it is absent.
-Value zero_of(Context& c, int i) {
-  if (!c.has(i)) return {};
-  const Value zero = c.in(i);
-  return zero.rank() == 1 && zero.shape()[0] == Dim(1) ? reshape(zero, {}) : zero;
-}
-
 /// The convolution of inputs x and filter, whose zero points are the inputs `x_zero` and `filter_zero`.
 Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
   const Windows w = over_input(c, c.window_of(filter));
-  const Value x_point = zero_of(c, x_zero);
-  const Value filter_point = zero_of(c, filter_zero);
+  const Value x_point = c.zero_point(x_zero);
+  const Value filter_point = c.zero_point(filter_zero);
   return conv_integer(c.in(x), c.in(filter), x_point, filter_point, w.sliding(), c.integer("group", 1));
 }
 

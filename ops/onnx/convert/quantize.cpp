@@ -64,16 +64,9 @@ Outs to_dynamic_quantize(Context& c) {
   return {quantized.y, quantized.scale, quantized.zero};
 }
 
-/// The zero point that is input i; undefined if it is absent.
-Value zero_of(Context& c, int i) {
-  if (!c.has(i)) return {};
-  const Value zero = c.in(i);
-  return zero.rank() == 1 && zero.shape()[0] == Dim(1) ? reshape(zero, {}) : zero;
-}
-
 /// The product of inputs a and b, whose zero points are the inputs `a_zero` and `b_zero`.
 Value product(Context& c, int a, int a_zero, int b, int b_zero) {
-  const Value a_point = zero_of(c, a_zero), b_point = zero_of(c, b_zero);
+  const Value a_point = c.zero_point(a_zero), b_point = c.zero_point(b_zero);
   const auto rank_of = [](const Value& v) { return v.defined() ? v.rank() : 0; };
   if (c.rank(b) == 2 && rank_of(a_point) <= (c.rank(a) == 2 ? 1 : 0) && rank_of(b_point) <= 1)
     return matmul_integer(c.in(a), c.in(b), a_point, b_point);

@@ -1,4 +1,6 @@
-#include "kernels/cpu/integer/byte_tile.hpp"
+#include "kernels/cpu/integer/byte_loops.hpp"
+
+#include <utility>
 
 #include "base/system/fetch.hpp"
 
@@ -105,10 +107,8 @@ void across(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, c
     block<rows>(steps, row, row_step, panel + column * kTogether, to + column);
 }
 
-}  // namespace
-
-void FERRY_BYTE_TILE(int count, std::int64_t steps, const std::int8_t* rows, std::int64_t row_step,
-                     const std::uint8_t* panel, std::int32_t* sums) {
+void multiply(int count, std::int64_t steps, const std::int8_t* rows, std::int64_t row_step, const std::uint8_t* panel,
+              std::int32_t* sums) {
   const auto next = [&]<int size>() {
     for (; count >= size; count -= size, rows += size * row_step, sums += size * kPanelColumns)
       across<size>(steps, rows, row_step, panel, sums);
@@ -118,5 +118,55 @@ void FERRY_BYTE_TILE(int count, std::int64_t steps, const std::int8_t* rows, std
   next.template operator()<2>();
   next.template operator()<1>();
 }
+
+constexpr int kRow = 16;
+using Bytes [[gnu::vector_size(kRow)]] = std::uint8_t;
+
+/// `size` bytes of a and as many of b in turn, from their halves number `half`.
+template <std::size_t size, std::size_t half, std::size_t... at>
+Bytes zipped(Bytes a, Bytes b, std::index_sequence<at...>) {
+  return __builtin_shufflevector(
+      a, b, static_cast<int>(half * kRow / 2 + at / (2 * size) * size + at % size + at / size % 2 * kRow)...);
+}
+
+/// Adds the numbers of each column of four rows to its sum.
+void add_to(std::uint32_t* sums, const Bytes (&rows)[kTogether]) {
+  std::uint16_t four[kRow];
+  for (int v = 0; v < kRow; ++v)
+    four[v] = static_cast<std::uint16_t>((rows[0][v] + rows[1][v]) + (rows[2][v] + rows[3][v]));
+  for (int v = 0; v < kRow; ++v) sums[v] += four[v];
+}
+
+void pack(const std::uint8_t* rows, std::int64_t step, std::uint8_t flip, std::uint8_t* to, std::uint32_t* sums) {
+  constexpr auto kPlaces = std::make_index_sequence<kRow>();
+  for (int v = 0; v < kPanelColumns; v += kRow) {
+    Bytes row[kTogether];
+#pragma GCC unroll 4
+    for (int j = 0; j < kTogether; ++j) {
+      __builtin_memcpy(&row[j], rows + j * step + v, kRow);
+      row[j] ^= flip;
+    }
+    add_to(sums + v, row);
+    const Bytes first[2] = {zipped<1, 0>(row[0], row[1], kPlaces), zipped<1, 1>(row[0], row[1], kPlaces)};
+    const Bytes last[2] = {zipped<1, 0>(row[2], row[3], kPlaces), zipped<1, 1>(row[2], row[3], kPlaces)};
+    for (int half = 0; half < 2; ++half, to += 2 * kRow) {
+      const Bytes low = zipped<2, 0>(first[half], last[half], kPlaces);
+      const Bytes high = zipped<2, 1>(first[half], last[half], kPlaces);
+      __builtin_memcpy(to, &low, kRow);
+      __builtin_memcpy(to + kRow, &high, kRow);
+    }
+  }
+}
+
+void centre(int columns, const std::int32_t* sums, std::uint32_t zero, const std::uint32_t* centred, std::uint32_t sum,
+            const std::uint32_t* zeros, std::int32_t* to) {
+#pragma omp simd
+  for (int v = 0; v < columns; ++v)
+    to[v] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[v]) - zero * centred[v] - sum * zeros[v]);
+}
+
+}  // namespace
+
+constexpr ByteLoops FERRY_BYTE_LOOPS = {multiply, pack, centre};
 
 }  // namespace ferry::cpu

@@ -1,0 +1,37 @@
+// The innermost loops of products of 8-bit integers: rows of signed numbers times panels of columns of unsigned ones,
+// four terms at a time, with 32-bit sums in registers. They are built once for each instruction set; all give the same
+// bits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace ferry::cpu {
+
+inline constexpr int kPanelColumns = 32;
+inline constexpr int kTogether = 4;      ///< terms that are multiplied and added at once
+inline constexpr int kMostByteRows = 8;  ///< of a tile
+
+struct ByteLoops {
+  /// sums[r * kPanelColumns + v] = sum over i < steps and j < kTogether of rows[r * row_step + i * kTogether + j] *
+  /// panel[(i * kPanelColumns + v) * kTogether + j], modulo 2^32, for r < count and v < kPanelColumns. count <=
+  /// kMostByteRows.
+  void (*multiply)(int count, std::int64_t steps, const std::int8_t* rows, std::int64_t row_step,
+                   const std::uint8_t* panel, std::int32_t* sums);
+  /// Makes one step of a panel of kTogether rows, `step` apart: to[v * kTogether + j] = rows[j * step + v] ^ flip, and
+  /// adds the four of each column to sums[v].
+  void (*pack)(const std::uint8_t* rows, std::int64_t step, std::uint8_t flip, std::uint8_t* to, std::uint32_t* sums);
+  /// to[v] = sums[v] - zero * centred[v] - sum * zeros[v] modulo 2^32, for v < columns: takes the share of the zero
+  /// points out of a row's sums.
+  void (*centre)(int columns, const std::int32_t* sums, std::uint32_t zero, const std::uint32_t* centred,
+                 std::uint32_t sum, const std::uint32_t* zeros, std::int32_t* to);
+};
+
+/// Those that this processor can run, the best last.
+[[nodiscard]] std::span<const ByteLoops* const> all_byte_loops();
+/// The best.
+[[nodiscard]] const ByteLoops& byte_loops();
+
+extern const ByteLoops ferry_byte_loops_baseline, ferry_byte_loops_v3, ferry_byte_loops_v4, ferry_byte_loops_vnni;
+
+}  // namespace ferry::cpu
