@@ -30,13 +30,16 @@ struct Between<double> {
   using type = double;
 };
 
+/// A function, whose arguments no byte that is written can change.
+template <class To, class T>
+void write_as(const T* from, To* to, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] = functors::Cast<To>()(from[i]);
+}
+
 template <class T>
 void write(DType dtype, const T* from, std::byte* to, std::int64_t count) {
-  dispatch(dtype, [&](auto zero) {
-    auto* out = reinterpret_cast<decltype(zero)*>(to);
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) out[i] = functors::Cast<decltype(zero)>()(from[i]);
-  });
+  dispatch(dtype, [&](auto zero) { write_as(from, reinterpret_cast<decltype(zero)*>(to), count); });
 }
 
 template <class T>
