@@ -22,12 +22,10 @@ const ProductTileSet& product_tiles() {
   return best;
 }
 
-std::span<const ByteLoops* const> all_byte_loops() {
-  static const ByteLoops* const all[] = {&ferry_byte_loops_baseline, &ferry_byte_loops_v3, &ferry_byte_loops_v4,
-                                         &ferry_byte_loops_vnni};
-  const int level = processor_level();
-  const bool vnni = level == 4 && __builtin_cpu_supports("avx512vnni") != 0;
-  return std::span(all).first(vnni ? 4 : level == 4 ? 3 : level == 3 ? 2 : 1);
+const ByteLoops& byte_loops_of(int level) {
+  if (level < 3) return ferry_byte_loops_baseline;
+  if (level == 3) return ferry_byte_loops_v3;
+  return __builtin_cpu_supports("avx512vnni") != 0 ? ferry_byte_loops_vnni : ferry_byte_loops_v4;
 }
 #else
 int processor_level() {
@@ -38,15 +36,9 @@ const ProductTileSet& product_tiles() {
   return ferry_product_tiles_baseline;
 }
 
-std::span<const ByteLoops* const> all_byte_loops() {
-  static const ByteLoops* const all[] = {&ferry_byte_loops_baseline};
-  return all;
+const ByteLoops& byte_loops_of(int) {
+  return ferry_byte_loops_baseline;
 }
 #endif
-
-const ByteLoops& byte_loops() {
-  static const ByteLoops& best = *all_byte_loops().back();
-  return best;
-}
 
 }  // namespace ferry::cpu

@@ -10,13 +10,13 @@
 namespace ferry {
 namespace {
 
-KernelTable made(std::string_view level, const cpu::LevelKernels& kernels) {
+KernelTable made(std::string_view level, int number, const cpu::LevelKernels& kernels) {
   static const std::string library = std::string(cpu::blas_name()) + (cpu::product_tiles().fused ? ", fused" : "");
   KernelTable table(DeviceKind::cpu, level, library, kernels.fold);
   for (const auto family : kernels.families) table.add(family);
   for (const auto family :
        {cpu::batch_kernels(), cpu::stream_kernels(), cpu::augment_kernels(), cpu::image_kernels(), cpu::file_kernels(),
-        cpu::matmul_integer_kernels(), cpu::conv_integer_kernels(), cpu::host_kernels()})
+        cpu::matmul_integer_kernels(number), cpu::conv_integer_kernels(number), cpu::host_kernels()})
     table.add(family);
   return table;
 }
@@ -24,10 +24,10 @@ KernelTable made(std::string_view level, const cpu::LevelKernels& kernels) {
 /// The levels of this build that the processor can run.
 std::vector<KernelTable> levels_here() {
   std::vector<KernelTable> levels;
-  levels.push_back(made(FERRY_BASELINE, *ferry_kernels_baseline()));
+  levels.push_back(made(FERRY_BASELINE, 1, *ferry_kernels_baseline()));
 #ifdef FERRY_X86_64_LEVELS
-  if (cpu::processor_level() >= 3) levels.push_back(made("x86-64-v3", *ferry_kernels_v3()));
-  if (cpu::processor_level() >= 4) levels.push_back(made("x86-64-v4", *ferry_kernels_v4()));
+  if (cpu::processor_level() >= 3) levels.push_back(made("x86-64-v3", 3, *ferry_kernels_v3()));
+  if (cpu::processor_level() >= 4) levels.push_back(made("x86-64-v4", 4, *ferry_kernels_v4()));
 #endif
   return levels;
 }

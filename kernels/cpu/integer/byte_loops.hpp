@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 namespace ferry::cpu {
 
@@ -27,10 +26,8 @@ struct ByteLoops {
                  std::uint32_t sum, const std::uint32_t* zeros, std::int32_t* to);
 };
 
-/// Those that this processor can run, the best last.
-[[nodiscard]] std::span<const ByteLoops* const> all_byte_loops();
-/// The best.
-[[nodiscard]] const ByteLoops& byte_loops();
+/// The best that this processor has for kernels of that level (processor.hpp).
+[[nodiscard]] const ByteLoops& byte_loops_of(int level);
 
 extern const ByteLoops ferry_byte_loops_baseline, ferry_byte_loops_v3, ferry_byte_loops_v4, ferry_byte_loops_vnni;
 

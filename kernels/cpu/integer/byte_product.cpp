@@ -34,8 +34,9 @@ void pack_rows(Parallel& parallel, std::int64_t rows, std::int64_t k, DType dtyp
   });
 }
 
-PanelPacker::PanelPacker(std::int64_t k, DType dtype, std::byte* panel)
-    : left_(k),
+PanelPacker::PanelPacker(const ByteLoops& loops, std::int64_t k, DType dtype, std::byte* panel)
+    : loops_(&loops),
+      left_(k),
       flip_(dtype == DType::int8 ? kFlip : 0),
       to_(reinterpret_cast<std::uint8_t*>(panel)),
       sums_(reinterpret_cast<std::uint32_t*>(panel + steps_of(k) * kTogether * kPanelColumns)) {
@@ -51,23 +52,22 @@ void PanelPacker::add(const std::uint8_t* rows, std::int64_t step, int columns) 
     rows = padded;
     step = kPanelColumns;
   }
-  byte_loops().pack(rows, step, flip_, to_, sums_);
+  loops_->pack(rows, step, flip_, to_, sums_);
   to_ += kTogether * kPanelColumns;
   left_ -= kTogether;
 }
 
-void pack_panel(std::int64_t k, std::int64_t n, DType dtype, const std::byte* matrix, std::int64_t first,
-                std::byte* panel) {
+void pack_panel(const ByteLoops& loops, std::int64_t k, std::int64_t n, DType dtype, const std::byte* matrix,
+                std::int64_t first, std::byte* panel) {
   const auto* const from = reinterpret_cast<const std::uint8_t*>(matrix) + first;
   const auto columns = static_cast<int>(std::min<std::int64_t>(kPanelColumns, n - first));
-  PanelPacker packer(k, dtype, panel);
+  PanelPacker packer(loops, k, dtype, panel);
   for (std::int64_t i = 0; i < k; i += kTogether) packer.add(from + i * n, n, columns);
 }
 
-void multiply_panel(std::int64_t rows, std::int64_t k, int columns, const std::byte* packed_rows,
-                    const std::byte* panel, const ZeroPoints& row_zeros, const ZeroPoints& column_zeros,
-                    std::int32_t* c, std::int64_t c_step) {
-  const ByteLoops& loops = byte_loops();
+void multiply_panel(const ByteLoops& loops, std::int64_t rows, std::int64_t k, int columns,
+                    const std::byte* packed_rows, const std::byte* panel, const ZeroPoints& row_zeros,
+                    const ZeroPoints& column_zeros, std::int32_t* c, std::int64_t c_step) {
   const std::int64_t steps = steps_of(k), row_step = packed_row(k), whole = steps * kTogether;
   const auto* const column_sums = reinterpret_cast<const std::uint32_t*>(panel + whole * kPanelColumns);
   std::uint32_t zeros[kPanelColumns], centred[kPanelColumns];  // sums of the columns' numbers minus their zeros

@@ -50,23 +50,24 @@ void pack_rows(Parallel& parallel, std::int64_t rows, std::int64_t k, DType dtyp
 class PanelPacker {
  public:
   PanelPacker() = default;
-  PanelPacker(std::int64_t k, DType dtype, std::byte* panel);
+  PanelPacker(const ByteLoops& loops, std::int64_t k, DType dtype, std::byte* panel);
   /// The next kTogether rows, or those that are left: `columns` numbers each, `step` apart. Other columns become 0.
   void add(const std::uint8_t* rows, std::int64_t step, int columns);
 
  private:
+  const ByteLoops* loops_ = nullptr;
   std::int64_t left_ = 0;
   std::uint8_t flip_ = 0;
   std::uint8_t* to_ = nullptr;
   std::uint32_t* sums_ = nullptr;
 };
 /// Packs the columns [first, first + kPanelColumns) of a matrix [k,n] as far as there are.
-void pack_panel(std::int64_t k, std::int64_t n, DType dtype, const std::byte* matrix, std::int64_t first,
-                std::byte* panel);
+void pack_panel(const ByteLoops& loops, std::int64_t k, std::int64_t n, DType dtype, const std::byte* matrix,
+                std::int64_t first, std::byte* panel);
 
 /// Computes `columns` columns of c from packed rows and a packed panel. Rows of c are c_step elements apart.
-void multiply_panel(std::int64_t rows, std::int64_t k, int columns, const std::byte* packed_rows,
-                    const std::byte* panel, const ZeroPoints& row_zeros, const ZeroPoints& column_zeros,
-                    std::int32_t* c, std::int64_t c_step);
+void multiply_panel(const ByteLoops& loops, std::int64_t rows, std::int64_t k, int columns,
+                    const std::byte* packed_rows, const std::byte* panel, const ZeroPoints& row_zeros,
+                    const ZeroPoints& column_zeros, std::int32_t* c, std::int64_t c_step);
 
 }  // namespace ferry::cpu

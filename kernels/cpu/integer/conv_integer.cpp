@@ -20,6 +20,7 @@ constexpr std::int64_t kStage = kTogether * kMostPanels * kPanelColumns;
 struct Conv {
   Slide slide;
   std::int64_t groups;
+  const ByteLoops& loops;
 };
 
 ConvOperands operands(const KernelSetup& setup) {
@@ -65,7 +66,8 @@ void conv_integer(KernelRun& run) {
       return static_cast<int>(std::min<std::int64_t>(kPanelColumns, end - begin - panel * kPanelColumns));
     };
     PanelPacker packers[kMostPanels];
-    for (std::int64_t p = 0; p < count; ++p) packers[p] = PanelPacker(depth, x.dtype, panels + p * packed_panel(depth));
+    for (std::int64_t p = 0; p < count; ++p)
+      packers[p] = PanelPacker(state.loops, depth, x.dtype, panels + p * packed_panel(depth));
     int staged = 0;
     const auto pack = [&] {
       for (std::int64_t p = 0; p < count; ++p) packers[p].add(stage + p * kPanelColumns, tile, columns_of(p));
@@ -80,16 +82,17 @@ void conv_integer(KernelRun& run) {
         }
     if (staged > 0) pack();
     for (std::int64_t p = 0; p < count; ++p)
-      multiply_panel(conv.out, depth, columns_of(p), filter + first_row * row, panels + p * packed_panel(depth),
-                     filter_zeros.from(first_row), image_zero,
+      multiply_panel(state.loops, conv.out, depth, columns_of(p), filter + first_row * row,
+                     panels + p * packed_panel(depth), filter_zeros.from(first_row), image_zero,
                      output.as<std::int32_t>() + plane * conv.out * area + begin + p * kPanelColumns, area);
   };
   std::byte* const lanes = run.scratch.data() + (is_packed ? 0 : filter_bytes(w.sizes[0], depth));
   in_lanes(run, conv.images * conv.groups * tiles, lanes, lane_bytes(depth), compute);
 }
 
+template <int level>
 std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
-  return keep(Conv{slide_here(setup, operands(setup)), setup.attrs.get<std::int64_t>("groups")});
+  return keep(Conv{slide_here(setup, operands(setup)), setup.attrs.get<std::int64_t>("groups"), byte_loops_of(level)});
 }
 
 std::int64_t scratch_bytes(const KernelSetup& setup) {
@@ -118,10 +121,11 @@ void packed_filter(KernelRun& run) {
   pack_rows(run.parallel, filter.sizes[0], product(filter.sizes, 1, 4), filter.dtype, filter.data, run.outputs[0].data);
 }
 
+template <int level>
 constexpr Kernel kKernels[] = {
     {.op = "Conv2DInteger",
      .run = conv_integer,
-     .prepare = prepare,
+     .prepare = prepare<level>,
      .scratch_bytes = scratch_bytes,
      .takes = kBytesAndSums,
      .packing = {kFilter, "PackedRows",
@@ -131,8 +135,8 @@ constexpr Kernel kKernels[] = {
 
 }  // namespace
 
-std::span<const Kernel> conv_integer_kernels() {
-  return kKernels;
+std::span<const Kernel> conv_integer_kernels(int level) {
+  return level == 4 ? kKernels<4> : level == 3 ? kKernels<3> : kKernels<1>;
 }
 
 }  // namespace ferry::cpu

@@ -35,6 +35,7 @@ std::int64_t rows_bytes(const Sizes& sizes) {
 void matmul_integer(KernelRun& run) {
   const Array &a = run.inputs[kA], &b = run.inputs[kB];
   Array& output = run.outputs[0];
+  const ByteLoops& loops = *kept<const ByteLoops*>(run);
   if (a.rank() > 1) output.sizes[0] = a.sizes[0];
   const Sizes sizes = sizes_of(a.sizes, b.sizes);
   if (output.count() == 0) return;
@@ -49,11 +50,11 @@ void matmul_integer(KernelRun& run) {
   const auto compute = [&](std::int64_t item, std::byte* scratch) {
     const std::int64_t panel = item % panels, block = item / panels, first = panel * kPanelColumns;
     const std::int64_t begin = sizes.rows * block / blocks, end = sizes.rows * (block + 1) / blocks;
-    if (packed == nullptr) pack_panel(sizes.k, sizes.columns, b.dtype, b.data, first, scratch);
-    multiply_panel(end - begin, sizes.k, static_cast<int>(std::min<std::int64_t>(kPanelColumns, sizes.columns - first)),
-                   packed_rows + begin * packed_row(sizes.k),
-                   packed == nullptr ? scratch : packed + panel * packed_panel(sizes.k), a_zeros.from(begin),
-                   b_zeros.from(first), c + begin * sizes.columns + first, sizes.columns);
+    if (packed == nullptr) pack_panel(loops, sizes.k, sizes.columns, b.dtype, b.data, first, scratch);
+    multiply_panel(
+        loops, end - begin, sizes.k, static_cast<int>(std::min<std::int64_t>(kPanelColumns, sizes.columns - first)),
+        packed_rows + begin * packed_row(sizes.k), packed == nullptr ? scratch : packed + panel * packed_panel(sizes.k),
+        a_zeros.from(begin), b_zeros.from(first), c + begin * sizes.columns + first, sizes.columns);
   };
   std::byte* const lanes = packed_rows + rows_bytes(sizes);
   if (sizes.rows * sizes.columns * sizes.k > kSmallWork)
@@ -71,7 +72,13 @@ std::int64_t packed_elements(const Sizes& sizes) {
   return panels_of(sizes.columns) * packed_panel(sizes.k);
 }
 
+template <int level>
+std::unique_ptr<KernelState> prepare(const KernelSetup&) {
+  return keep(&byte_loops_of(level));
+}
+
 /// Checks inputs and outputs itself, since no op's definition does it for this kernel.
+template <int level>
 std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
   const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;
   const Type matrix = one ? setup.inputs[0] : Type(), packed = one ? setup.outputs[0] : Type();
@@ -79,7 +86,7 @@ std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
   if (sizes.size() != 2 || size_of(matrix.dtype) != 1 || packed.dtype != matrix.dtype ||
       packed.shape.count() != packed_elements({1, sizes[0], sizes[1]}))
     throw Error(Code::plan, "PackedMatrix: it cannot make " + packed.str() + " of " + matrix.str());
-  return nullptr;
+  return prepare<level>(setup);
 }
 
 void packed_matrix(KernelRun& run) {
@@ -87,24 +94,26 @@ void packed_matrix(KernelRun& run) {
   const std::int64_t k = matrix.sizes[0], columns = matrix.sizes[1], panels = panels_of(columns);
   for_chunks(run.parallel, panels, grain_of(k * kPanelColumns), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t panel = begin; panel < end; ++panel)
-      pack_panel(k, columns, matrix.dtype, matrix.data, panel * kPanelColumns,
+      pack_panel(*kept<const ByteLoops*>(run), k, columns, matrix.dtype, matrix.data, panel * kPanelColumns,
                  run.outputs[0].data + panel * packed_panel(k));
   });
 }
 
+template <int level>
 constexpr Kernel kKernels[] = {
     {.op = "MatMulInteger",
      .run = matmul_integer,
+     .prepare = prepare<level>,
      .scratch_bytes = scratch_bytes,
      .takes = kBytesAndSums,
      .packing = {kB, "PackedMatrix", [](const KernelSetup& setup) { return packed_elements(sizes_of(setup)); }}},
-    {.op = "PackedMatrix", .run = packed_matrix, .prepare = prepare_packing, .takes = kBytes},
+    {.op = "PackedMatrix", .run = packed_matrix, .prepare = prepare_packing<level>, .takes = kBytes},
 };
 
 }  // namespace
 
-std::span<const Kernel> matmul_integer_kernels() {
-  return kKernels;
+std::span<const Kernel> matmul_integer_kernels(int level) {
+  return level == 4 ? kKernels<4> : level == 3 ? kKernels<3> : kKernels<1>;
 }
 
 }  // namespace ferry::cpu
