@@ -18,6 +18,27 @@ std::string matmul_index(const OpFacts& facts) {
   return a + "," + b + "->...mn";
 }
 
+/// The sum over all rows of products of rows: one product of all rows together, which neither makes nor adds up a
+/// product for each of the leading dims.
+std::string over_rows_index(const OpFacts& facts) {
+  if (facts.shape(0).rank() != facts.shape(1).rank() || facts.shape(0).rank() < 2)
+    OpFacts::fail("rows of " + facts.shape(0).str() + " and " + facts.shape(1).str());
+  Letters letters;
+  const std::string rows = letters.next(facts.shape(0).rank() - 1), k = letters.next(), n = letters.next();
+  return rows + k + "," + rows + n + "->" + k + n;
+}
+Values over_rows_grad(GradCtx& g) {
+  return {g.want(0, [&] { return matmul(g.in(1), g.dout(), false, true); }),
+          g.want(1, [&] { return matmul(g.in(0), g.dout()); })};
+}
+constexpr OpDef kMatMulOverRows{.name = "MatMulOverRows",
+                                .types = "T,T->T",
+                                .index_of = over_rows_index,
+                                .reduce = Reduce::sum,
+                                .linear = 0b01,
+                                .flops = 2,
+                                .grad = over_rows_grad};
+
 // With Y = A B, where A and B are a and b after their transposes: dA = dY B', dB = A' dY. A transposed input gets the
 // transposed gradient, which is the product of the transposed factors in reverse order.
 Values matmul_grad(GradCtx& g) {
@@ -26,8 +47,14 @@ Values matmul_grad(GradCtx& g) {
   const Value a = g.in(0);
   const Value b = g.in(1);
   const Value dy = g.dout();
-  return {g.want(0, [&] { return ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb); }),
-          g.want(1, [&] { return tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false); })};
+  const bool many = b.rank() == 2 && a.rank() > 2 && !ta;  // matrices times one
+  const auto over_rows = [&](const Value& left, const Value& right) {
+    return make_one(kMatMulOverRows, {left, right}, g.line());
+  };
+  return {g.want(0, [&] { return ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb); }), g.want(1, [&] {
+            if (many) return tb ? over_rows(dy, a) : over_rows(a, dy);
+            return tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false);
+          })};
 }
 
 constexpr AttrDef kMatMulAttrs[] = {{"transpose_a", "bool", false}, {"transpose_b", "bool", false}};
@@ -90,7 +117,7 @@ constexpr OpDef kCofactors{.name = "Cofactors",
                            .flops = kMatrixFlops,
                            .no_grad = "second derivatives of determinants are not built"};
 
-constexpr const OpDef* kLinalgOps[] = {&kMatMul, &kMatMulInteger, &kDet, &kCofactors};
+constexpr const OpDef* kLinalgOps[] = {&kMatMul, &kMatMulOverRows, &kMatMulInteger, &kDet, &kCofactors};
 
 Value cofactors(const Value& x) {
   return make_one(kCofactors, {x}, x.op().line());

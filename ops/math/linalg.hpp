@@ -26,7 +26,8 @@ Value matmul_integer(const Value& a, const Value& b, const Value& a_zero = {}, c
 /// The determinants of the square matrices in the last two dims. Floating-point.
 Value det(const Value& x, source_location at = source_location::current());
 
-/// MatMul {transpose_a, transpose_b: bool, false when absent}, MatMulInteger(a, b, a_zero, b_zero), Det, Cofactors (for
+/// MatMul {transpose_a, transpose_b: bool, false when absent}, MatMulOverRows(a [...,k], b [...,n]): the
+/// sum over the leading dims of a[...,k] * b[...,n], [k,n]; MatMulInteger(a, b, a_zero, b_zero), Det, Cofactors (for
 /// each element the determinant of the matrix without its row and column, with alternating signs).
 [[nodiscard]] std::span<const OpDef* const> linalg_ops();
 

@@ -68,7 +68,8 @@ FRAMES = {
                            "void multiply(const Floats&, const Floats&, Floats&);\n"
                            "void f(int size, int rows, int inner, int columns, Floats a, Floats b, Floats c) {PAGE}"],
     "data.md": [USING + "Value f(Graph& g) {PAGE return x + labels; }"],
-    "dtypes.md": [USING + "Value f(Graph& g) {PAGE return half + g.constant(t); }"],
+    "dtypes.md": [USING + "Value f(Graph& g) {PAGE return half + g.constant(t); }",
+                  USING + "Value f(Value x, Value weights, Value weights_scale) {PAGE return y; }"],
     "layouts.md": [USING + "Value f(Graph& g, Value initial) {PAGE return y; }",
                    USING + "Value f(Graph& g, Tensor start) {PAGE return up + down; }",
                    USING + "void f(Graph& g, Value x, Value weights, Value y) {PAGE}"],

@@ -411,6 +411,8 @@ const std::vector<Case>& all() {
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,bkn->bmn"), {{{2, 3}, {3, 3, 4}}}},
       {"MatMul", [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; }, einsum("abkm,bnk->abmn"), {{{2, 1, 3, 2}, {3, 4, 3}}}},
 
+      {"MatMulOverRows", [](X x) { return op("MatMulOverRows", x); }, einsum("abk,abn->kn"), {{{2, 3, 4}, {2, 3, 5}}, {{2, 0, 3}, {2, 0, 2}}, {{1, 2, 0}, {1, 2, 3}}, {{8, 30, 40}, {8, 30, 50}}}},
+      {"MatMulOverRows", [](X x) { return op("MatMulOverRows", x); }, einsum("ak,an->kn"), {{{3, 2}, {3, 4}}, {{300, 33}, {300, 70}}}},
       {"MatMulInteger", [](X x) -> Values { return {matmul_integer(x[0], x[1], x[2], x[3])}; }, of_centred(einsum("mk,kn->mn")), {{{2, 3}, {3, 4}, {}, {}}, {{1, 3}, {3, 1}, {}, {}}, {{0, 3}, {3, 2}, {}, {}}, {{2, 0}, {0, 3}, {}, {}}, {{40, 33}, {33, 50}, {}, {50}}, {{17, 64}, {64, 64}, {}, {}}, {{200, 70}, {70, 100}, {}, {100}}}, kBytesBySigned, 0, kUInt8},
       {"MatMulInteger", [](X x) -> Values { return {matmul_integer(x[0], x[1], reshape(x[2], {-1}), x[3])}; }, of_centred(einsum("mk,kn->mn")), {{{2, 3}, {3, 4}, {2, 1}, {}}, {{40, 33}, {33, 50}, {40, 1}, {50}}, {{1, 5}, {5, 33}, {1, 1}, {33}}}, kSignedByBytes, 0, kInt8},
       {"MatMulInteger", [](X x) -> Values { return {matmul_integer(x[0], x[1], x[2], x[3])}; }, of_centred(einsum("abk,kn->abn")), {{{2, 3, 5}, {5, 4}, {}, {4}}, {{3, 7, 130}, {130, 70}, {}, {}}}, kBothSigned, 0, kInt8},

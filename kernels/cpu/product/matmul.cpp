@@ -124,6 +124,17 @@ bool multiply_by_tiles(const KernelRun& run, const Products& products, Transpose
   return true;
 }
 
+/// `leading` says where the factors of each product lie.
+void multiply_products(KernelRun& run, const Products& products, const Nest<2>& leading, Transposed transposed) {
+  const Array& output = run.outputs[0];
+  if (output.count() == 0 || multiply_by_tiles(run, products, transposed)) return;
+  if (products.k == 0) {
+    std::fill_n(output.data, static_cast<std::size_t>(output.count()) * size_of(output.dtype), std::byte{0});
+    return finish_all(run);
+  }
+  dispatch_numbers(output.dtype, [&](auto zero) { multiply_all<decltype(zero)>(run, products, leading, transposed); });
+}
+
 /// The leading dims of an operand, without the last two.
 Array leading(const Array& array) {
   const auto dims = static_cast<std::size_t>(array.rank() - 2);
@@ -155,14 +166,7 @@ void matmul(KernelRun& run) {
     batch.m *= batch.count;
     batch.count = std::min<std::int64_t>(batch.count, 1);
   }
-  if (output.count() == 0) return;
-  if (multiply_by_tiles(run, batch, transposed)) return;
-  if (batch.k == 0) {
-    std::fill_n(output.data, static_cast<std::size_t>(output.count()) * size_of(output.dtype), std::byte{0});
-    return finish_all(run);
-  }
-  const Nest<2> nest = make_nest<2>(leading_in, leading_out);
-  dispatch_numbers(output.dtype, [&](auto zero) { multiply_all<decltype(zero)>(run, batch, nest, transposed); });
+  multiply_products(run, batch, make_nest<2>(leading_in, leading_out), transposed);
 }
 
 Transposed transposed_in(const KernelSetup& setup) {
@@ -185,7 +189,27 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
   return tiles_scratch(sizes, setup.outputs[0].dtype, transposed);
 }
 
+// ---- The sum over all rows of products of rows: one product, in which the rows of a are transposed ----
+
+constexpr Transposed kFirst{.a = true};
+
+ProductSizes sizes_over_rows(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
+  return {a.back(), b.back(), product(a, 0, static_cast<int>(a.size()) - 1)};
+}
+
+void matmul_over_rows(KernelRun& run) {
+  const auto [m, n, k] = sizes_over_rows(run.inputs[0].sizes, run.inputs[1].sizes);
+  const Products one{.m = checked_size(m), .n = checked_size(n), .k = checked_size(k)};
+  multiply_products(run, one, {}, kFirst);
+}
+
+std::int64_t over_rows_scratch(const KernelSetup& setup) {
+  const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
+  return tiles_scratch(sizes_over_rows(a, b), setup.outputs[0].dtype, kFirst);
+}
+
 constexpr Kernel kKernels[] = {
+    {.op = "MatMulOverRows", .run = matmul_over_rows, .scratch_bytes = over_rows_scratch, .finishes = true},
     {.op = "MatMul", .run = matmul, .prepare = prepare, .scratch_bytes = scratch_bytes, .finishes = true}};
 
 }  // namespace
