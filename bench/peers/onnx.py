@@ -1,4 +1,4 @@
-"""A model of `ferry bench onnx` in onnxruntime, one process: onnx.py MODEL INPUT FEED.npy THREADS STEPS
+"""A model of `ferry bench onnx` in onnxruntime, one process: onnx.py MODEL THREADS STEPS INPUT=FEED.npy...
 
 With onnxruntime's default, all optimisations. Prints the median of the steps in milliseconds.
 """
@@ -12,11 +12,12 @@ try:
 except ImportError:
     sys.exit(0)  # not installed: nothing is printed
 
-MODEL, INPUT, FEED, THREADS, STEPS = sys.argv[1:]
+MODEL, THREADS, STEPS = sys.argv[1:4]
+onnxruntime.set_default_logger_severity(3)  # some exporters left initializers that nothing reads
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads, options.inter_op_num_threads = int(THREADS), 1
 session = onnxruntime.InferenceSession(MODEL, options, providers=["CPUExecutionProvider"])
-feeds = {INPUT: numpy.load(FEED)}
+feeds = {name: numpy.load(file) for name, _, file in (word.rpartition("=") for word in sys.argv[4:])}
 times = []
 for _ in range(int(STEPS)):
     begin = time.perf_counter()
