@@ -21,7 +21,7 @@ using ferry::split;
 using ferry::Value;
 namespace nn = ferry::nn;
 
-constexpr std::int64_t kText = 35149, kWindow = 64, kWindows = kText / kWindow, kBatch = 16;
+constexpr std::int64_t kText = 35149, kWindow = 64, kWindows = kText / kWindow;
 constexpr std::int64_t kCharacters = 128, kWidth = 64, kHeads = 4, kBlocks = 2, kWritten = 300;
 constexpr std::string_view kBegun = "  You may convey a covered work to others, if you do this under ";
 static_assert(kBegun.size() == kWindow);
@@ -110,16 +110,18 @@ Value write(ferry::Graph& g, const Network& network) {
   return ferry::cast(ferry::while_loop({none, first, blank}, more, next)[2], DType::uint8);
 }
 
-}  // namespace
+/// The program's own options.
+struct Settings {
+  std::int64_t batch = 16, tp = 2;
+};
 
-int main(int argc, char** argv) {
-  ferry::Graph g;
-  auto everywhere = g.on(g.mesh({{"dp", ferry::Mesh::kOpen}, {"tp", 2}}));
+void make(ferry::Graph& g, const Settings& settings) {
+  auto everywhere = g.on(g.mesh({{"dp", ferry::Mesh::kOpen}, {"tp", settings.tp}}));
   nn::Parameters parameters(g);
   const Network network(parameters);
 
   const Value text = ferry::read_raw(g, "GPL-3", DType::uint8, {kText});
-  const ferry::Values batch = ferry::batch({windows(text, 0), windows(text, 1)}, kBatch);
+  const ferry::Values batch = ferry::batch({windows(text, 0), windows(text, 1)}, settings.batch);
   const Value logits = network(ferry::identity(batch[0]).laid({split(0), replicated()}));
   const Value loss = ferry::mean(ferry::softmax_cross_entropy(logits, batch[1]));
   const ferry::Gradients gradients = ferry::clip_by_norm(ferry::gradients_of(loss, parameters.trained()), 1);
@@ -127,5 +129,14 @@ int main(int argc, char** argv) {
   g.fetch("train", "loss", loss);
 
   g.fetch("write", "text", write(g, network));
-  return ferry::run_main(argc, argv, g);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  ferry::ProgramOptions own;
+  own.number("--batch", settings.batch, "Windows of a step, of all tasks together");
+  own.number("--tp", settings.tp, "Tasks that share the heads and hidden units: 1, 2 or 4");
+  return ferry::run_main(argc, argv, own, [&](ferry::Graph& g, const std::string&) { make(g, settings); });
 }
