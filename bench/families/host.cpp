@@ -1,5 +1,5 @@
-// Two tasks on one host beside hand-written MPI: the cost of waiting, of a message and of an all-reduce, and how small
-// the tasks of a graph may be before overhead takes half the time (METG).
+// Two tasks on one host beside hand-written MPI: the cost of waiting, of a message and of an all-reduce (also over
+// eight tasks), and how small the tasks of a graph may be before overhead takes half the time (METG).
 #include <algorithm>
 
 #include "bench/benchmark.hpp"
@@ -67,6 +67,11 @@ Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
   return figure;
 }
 
+/// Sums over eight tasks, which share the cores of this machine.
+Figure eight_tasks(const std::string&, std::int64_t bytes) {
+  return against_best({.what = "allreduce", .number = bytes, .pairs = kPairs}, ranks(8), tunings());
+}
+
 struct Size {
   const char* name;
   std::int64_t bytes;
@@ -110,6 +115,7 @@ std::vector<Benchmark> host_benchmarks() {
   add("allreduce",
       {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}, {"64MB", 64 << 20}},
       against_mpi_and_gloo);
+  add("allreduce.8", {{"4KB", 4 << 10}, {"1MB", 1 << 20}}, eight_tasks);
   add("stencil", {{"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}}, against_mpi);
   for (Benchmark& metg : metg_benchmarks()) all.push_back(std::move(metg));
   return all;

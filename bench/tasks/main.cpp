@@ -1,4 +1,4 @@
-// One benchmark between two ranks (metg also on one), started by `ferry bench` under mpirun:
+// One benchmark between two ranks (metg also on one, allreduce also on more), started by `ferry bench` under mpirun:
 //
 //     mpirun -np 2 ferry-bench-tasks hop 4096 15
 //     mpirun -np 2 --bind-to none ferry-bench-tasks metg.fft 2 5
@@ -22,10 +22,11 @@ namespace {
 using namespace ferry::bench;
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: mpirun -np 2 ferry-bench-tasks hop|coalesced|handover|allreduce|stencil|wait.latency|wait.kept "
-               "BYTES PAIRS\n"
-               "       mpirun -np 1|2 ferry-bench-tasks metg.PATTERN THREADS PAIRS\n");
+  std::fprintf(
+      stderr,
+      "usage: mpirun -np 2 ferry-bench-tasks hop|coalesced|handover|stencil|wait.latency|wait.kept BYTES PAIRS\n"
+      "       mpirun -np 2-64 ferry-bench-tasks allreduce BYTES PAIRS\n"
+      "       mpirun -np 1|2 ferry-bench-tasks metg.PATTERN THREADS PAIRS\n");
   return 2;
 }
 
@@ -67,8 +68,8 @@ int main(int argc, char** argv) {
   }
   const auto cluster = ferry::Cluster::connect(argc, argv, options);
   const auto found = all.find(name);
-  const int least = name.starts_with("metg.") ? 1 : 2;
-  if (argc != 4 || cluster.size() > 2 || cluster.size() < least || found == all.end()) return usage();
+  const int least = name.starts_with("metg.") ? 1 : 2, most = name == "allreduce" ? 64 : 2;
+  if (argc != 4 || cluster.size() > most || cluster.size() < least || found == all.end()) return usage();
   const Sides sides = found->second(cluster, std::atoll(argv[2]));
   const auto pair = [&] {
     cluster.barrier();

@@ -28,7 +28,8 @@ struct Sides {
 [[nodiscard]] Sides coalesced(const Cluster& cluster, std::int64_t bytes);
 /// Task 0 makes floats; task 1 reads all of them, and answers with a single float. Gives the time of one round.
 [[nodiscard]] Sides handover(const Cluster& cluster, std::int64_t bytes);
-/// Both tasks make floats, all-reduce them, and make the next ones from the sums. Gives the time of one round.
+/// The tasks (two or more) make floats, all-reduce them, and make the next ones from the sums. Gives the time of one
+/// round.
 [[nodiscard]] Sides all_reduce(const Cluster& cluster, std::int64_t bytes);
 
 /// A five-point stencil on rows of 1,024 floats, `bytes` bytes of them on each task, that get a row from each
