@@ -1,12 +1,10 @@
 // Time and memory for building, saving, loading and planning a large graph, on four tasks.
-#include <malloc.h>
-
-#include <fstream>
 #include <memory>
 
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/graphs/all_kernels.hpp"
+#include "bench/processes/peak_memory.hpp"
 #include "bench/processes/scratch_folder.hpp"
 #include "graph/file/graph_file.hpp"
 #include "ops/math/math.hpp"
@@ -50,23 +48,6 @@ Value random_maxima(Graph& g, const Value& x) {
   return made.back();
 }
 
-/// The field `wanted` of /proc/self/status, in bytes; 0 where it is missing.
-double status_bytes(const std::string& wanted) {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  double kibibytes = 0;
-  while (status >> word)
-    if (word == wanted && status >> kibibytes) return kibibytes * 1024;
-  return 0;
-}
-
-/// Resets the peak of resident memory (VmHWM), and returns the bytes that are resident now.
-double begin_peak() {
-  malloc_trim(0);
-  std::ofstream("/proc/self/clear_refs") << "5";
-  return status_bytes("VmRSS:");
-}
-
 Figure figure(const char* part, double value, const char* unit = "") {
   Figure result;
   result.part = part;
@@ -106,7 +87,7 @@ std::vector<Figure> plan_case(int ops, Value (*build)(Graph&, const Value&)) {
     Figure all = figure("", std::chrono::duration<double>(system_clock().now() - begin).count());
     laps.insert(laps.begin(), std::move(all));
   }
-  laps.push_back(figure("peak", (status_bytes("VmHWM:") - before) / ops, "B/op"));
+  laps.push_back(figure("peak", (peak_bytes() - before) / ops, "B/op"));
   return laps;
 }
 
