@@ -1,8 +1,12 @@
-// The cost of planning where many tasks have the same role, for 4096 tasks beside 8: a training step on a mesh with a
-// data-parallel and a tensor-parallel axis.
+// The cost of planning for many tasks: of a training step on a mesh with a data-parallel and a tensor-parallel axis,
+// where many tasks have the same role, and of a chain with an op on each task, where none has.
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/graphs/all_kernels.hpp"
+#include "bench/processes/peak_memory.hpp"
+#include "bench/processes/process.hpp"
+#include "bench/processes/scratch_folder.hpp"
+#include "graph/file/graph_file.hpp"
 #include "graph/graph.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
@@ -21,47 +25,111 @@ constexpr int kMany = 4096, kFew = 8;
 constexpr int kTensor = 4;
 constexpr std::int64_t kBatch = 16'384, kWidth = 256, kHidden = 1024;
 
-/// The graph of a training step and its signature: fetches the loss, runs the updates of the weights.
-struct Training {
-  Training() {
-    auto everywhere = graph.on(graph.mesh({{"dp", Mesh::kOpen}, {"tp", kTensor}}));
-    const Value x = uniform(graph, {kBatch, kWidth}, -1, 1).laid({split(0), replicated()});
-    Value y = x;
-    Values weights;
-    for (int layer = 0; layer < kLayers; ++layer) {
-      auto named = graph.name("layer" + std::to_string(layer));
-      weights.push_back(graph.variable("up", normal(graph, {kWidth, kHidden}, 0, 0.1)).laid({replicated(), split(1)}));
-      const Value up = relu(matmul(y, weights.back()));
-      weights.push_back(
-          graph.variable("down", normal(graph, {kHidden, kWidth}, 0, 0.1)).laid({replicated(), split(0)}));
-      y = y + matmul(up, weights.back());
-    }
-    const Value loss = mean(square(y - x));
-    signature.fetches = {loss.id()};
-    for (const Value& update : sgd(loss, weights, 0.1)) signature.targets.push_back(update.op().id());
+/// A graph, and what is planned of it: the entry "train".
+struct Planned {
+  void fetch(const Value& value) {
+    graph.fetch("train", "out", value);
+    signature.fetches = {value.id()};
   }
-
-  /// Seconds to plan and verify for this many tasks.
-  double plan(int tasks) const {
-    Topology topology = Topology::local(tasks);
-    for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / kTensor;
-    const TimePoint begin = system_clock().now();
-    require_verified(make_plan(graph, signature, topology, AllKernels()).plan);
-    return std::chrono::duration<double>(system_clock().now() - begin).count();
+  void run(const Value& update) {
+    graph.target("train", update);
+    signature.targets.push_back(update.op().id());
   }
 
   Graph graph;
   Signature signature;
 };
 
+/// A training step: fetches the loss, runs the updates of the weights.
+void training(Planned& planned, int) {
+  Graph& graph = planned.graph;
+  auto everywhere = graph.on(graph.mesh({{"dp", Mesh::kOpen}, {"tp", kTensor}}));
+  const Value x = uniform(graph, {kBatch, kWidth}, -1, 1).laid({split(0), replicated()});
+  Value y = x;
+  Values weights;
+  for (int layer = 0; layer < kLayers; ++layer) {
+    auto named = graph.name("layer" + std::to_string(layer));
+    weights.push_back(graph.variable("up", normal(graph, {kWidth, kHidden}, 0, 0.1)).laid({replicated(), split(1)}));
+    const Value up = relu(matmul(y, weights.back()));
+    weights.push_back(graph.variable("down", normal(graph, {kHidden, kWidth}, 0, 0.1)).laid({replicated(), split(0)}));
+    y = y + matmul(up, weights.back());
+  }
+  const Value loss = mean(square(y - x));
+  planned.fetch(loss);
+  for (const Value& update : sgd(loss, weights, 0.1)) planned.run(update);
+}
+
+/// An op on each task, one after another: nothing to compute, so that a run shows what starting takes.
+void chain(Planned& planned, int tasks) {
+  Value value = planned.graph.constant(1.0);
+  for (int t = 0; t < tasks; ++t) {
+    auto here = planned.graph.device("/task:" + std::to_string(t));
+    value = value + 1.0;
+  }
+  planned.fetch(value);
+}
+
+/// Seconds to plan and verify for so many tasks.
+double plan(const Planned& planned, int tasks) {
+  Topology topology = Topology::local(tasks);
+  for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / kTensor;
+  const TimePoint begin = system_clock().now();
+  require_verified(make_plan(planned.graph, planned.signature, topology, AllKernels()).plan);
+  return std::chrono::duration<double>(system_clock().now() - begin).count();
+}
+
+Figure named(const char* part, const char* unit, Figure figure) {
+  figure.part = part;
+  figure.unit = unit;
+  return figure;
+}
+
+struct ManyTasks {
+  const char* name;
+  void (*build)(Planned& planned, int tasks);
+  int most_run;  ///< how many tasks are run in one process
+};
+constexpr ManyTasks kManyTasks[] = {{"training", training, 0}, {"chain", chain, 1024}};
+
+/// The time and the memory of planning, in this process, and the time of programs: `check` does what a process does
+/// before it meets the others, `run` runs all tasks in one process for a step.
+std::vector<Figure> planning(const ManyTasks& many, int tasks) {
+  const int times = tasks <= 4096 ? 5 : 1;
+  Planned planned;
+  many.build(planned, tasks);
+  const ScratchFolder folder;
+  const std::string file = folder.file("graph.pb");
+  save_graph(planned.graph, file);
+  const auto program = [&](const std::string& command, const std::vector<std::string>& options) {
+    std::vector<std::string> words = {this_program(), command, file, "--tasks", std::to_string(tasks)};
+    words.insert(words.end(), options.begin(), options.end());
+    return alone(times, [&] { return run_program(words).seconds * 1e3; });
+  };
+  Figure memory;
+  const double before = begin_peak();
+  static_cast<void>(plan(planned, tasks));
+  memory.ferry = (peak_bytes() - before) / (1 << 20);
+  std::vector<Figure> figures = {alone(times, [&] { return plan(planned, tasks) * 1e3; }), named("peak", "MiB", memory),
+                                 named("start", "ms", program("check", {"--hosts", std::to_string(tasks / kTensor)}))};
+  if (tasks <= many.most_run) figures.push_back(named("run", "ms", program("run", {"--threads", "1"})));
+  return figures;
+}
+
 }  // namespace
 
 std::vector<Benchmark> plan_class_benchmarks() {
-  return {{"plan.classes", "s", Benchmark::Better::lower, "8 tasks", [] {
-             const Training training;
-             return std::vector{compare(
-                 kPairs, [&] { return training.plan(kMany); }, [&] { return training.plan(kFew); })};
-           }}};
+  std::vector<Benchmark> all = {
+      {"plan.classes", "s", Benchmark::Better::lower, "8 tasks", [] {
+         Planned planned;
+         training(planned, kMany);
+         return std::vector{compare(
+             kPairs, [&] { return plan(planned, kMany); }, [&] { return plan(planned, kFew); })};
+       }}};
+  for (const ManyTasks& many : kManyTasks)
+    for (const int tasks : {8, 64, 512, 4096, 16'384, 65'536})
+      all.push_back({"plan.tasks." + std::string(many.name) + "." + std::to_string(tasks), "ms",
+                     Benchmark::Better::lower, "", [&many, tasks] { return planning(many, tasks); }});
+  return all;
 }
 
 }  // namespace ferry::bench
