@@ -105,6 +105,7 @@ std::vector<Figure> planning(const ManyTasks& many, int tasks) {
     words.insert(words.end(), options.begin(), options.end());
     return alone(times, [&] { return run_program(words).seconds * 1e3; });
   };
+  const Figure time = alone(times, [&] { return plan(planned, tasks) * 1e3; });
   Figure memory;
   const double before = begin_peak();
   static_cast<void>(plan(planned, tasks));
