@@ -38,8 +38,12 @@ const Shapes kCube{{{2, 3, 4}}, {{3, 1, 2}}, {{2, 0, 3}}, {{40, 30, 20}}};
 const In kPositive{0.2, 3};
 const In kBool{0, 1, DType::boolean};
 /// Numbers of 8 bits with zero points, of the dtypes under test and a second one.
-const In kSignedByte{-128, 127}, kByte{0, 255}, kSecondSigned{-128, 127, DType::int8}, kSecondByte{0, 255, DType::uint8};
-const In1 kBothSigned{kSignedByte, kSecondSigned, kSignedByte, kSecondSigned}, kBothBytes{kByte, kSecondByte, kByte, kSecondByte}, kSignedByBytes{kSignedByte, kSecondByte, kSignedByte, kSecondByte}, kBytesBySigned{kByte, kSecondSigned, kByte, kSecondSigned};
+const In kSignedByte{-128, 127}, kByte{0, 255}, kSecondSigned{-128, 127, DType::int8},
+    kSecondByte{0, 255, DType::uint8};
+const In1 kBothSigned{kSignedByte, kSecondSigned, kSignedByte, kSecondSigned},
+    kBothBytes{kByte, kSecondByte, kByte, kSecondByte},
+    kSignedByBytes{kSignedByte, kSecondByte, kSignedByte, kSecondByte},
+    kBytesBySigned{kByte, kSecondSigned, kByte, kSecondSigned};
 constexpr DTypeSet kInt8{DType::int8}, kUInt8{DType::uint8};
 constexpr In index_below(double end, DType dtype = DType::int64) {
   return {0, end - 1, dtype};
