@@ -83,6 +83,17 @@ std::vector<Shape> conv_shape(const OpFacts& facts) {
   return {convolved(facts, 0, 1)};
 }
 
+std::vector<Shape> conv_integer_shape(const OpFacts& facts) {
+  const Shape convolution = convolved(facts, 0, 1);
+  const Shape &image_zero = facts.shape(2), &filter_zero = facts.shape(3);
+  const auto differ = [](const Dim& a, const Dim& b) { return a.known() && b.known() && a.size() != b.size(); };
+  if (image_zero.rank() > 0 || filter_zero.rank() > 1 ||
+      (filter_zero.rank() == 1 && differ(filter_zero[0], facts.shape(1)[0])))
+    OpFacts::fail("the zero point of the image must be a scalar, not " + image_zero.str() +
+                  ", that of the filter a scalar or one for each output channel, not " + filter_zero.str());
+  return {convolution};
+}
+
 /// Checks that input 0, the gradient of an op's output, has the shape of that output.
 void check_gradient(const OpFacts& facts, const Shape& given) {
   check_rank(facts, 0, "the gradient");
@@ -340,7 +351,7 @@ constexpr OpDef of_integers(OpDef def) {
   return def;
 }
 constexpr OpDef kConv2DInteger =
-    of_integers(convolving("Conv2DInteger", conv_integer_index, conv_shape, conv_slides, nullptr));
+    of_integers(convolving("Conv2DInteger", conv_integer_index, conv_integer_shape, conv_slides, nullptr));
 constexpr OpDef kConv2DTranspose =
     convolving("Conv2DTranspose", transpose_index, transpose_shape, transpose_slides, transpose_grad);
 constexpr OpDef kConv2DGradInput =

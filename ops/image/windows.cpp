@@ -372,6 +372,17 @@ void check_float(const Call& call) {
   if (!is_float(call.x.dtype())) call.fail("takes floating-point numbers, not " + std::string(name_of(call.x.dtype())));
 }
 
+/// Checks quantized numbers and their zero point, which has at most `rank` dims: one for each of dim 0.
+void check_bytes(const Call& call, const Value& v, const Value& zero, int rank) {
+  if (!kBytes.has(v.dtype()))
+    call.fail("takes int8 and uint8, not " + v.name() + " of " + std::string(name_of(v.dtype())));
+  if (!zero.defined()) return;
+  if (zero.dtype() != v.dtype() || zero.rank() > rank || (zero.rank() == 1 && !same_dim(zero.shape()[0], v.shape()[0])))
+    call.fail("the zero point " + zero.name() + " is " + std::string(name_of(zero.dtype())) + zero.shape().str() +
+              ", that of " + v.name() + " must be " + std::string(name_of(v.dtype())) +
+              (rank == 0 ? " and a scalar" : "[] or one for each output channel"));
+}
+
 }  // namespace
 
 Value conv(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, source_location at) {
@@ -396,6 +407,8 @@ Value conv_integer(const Value& x, const Value& w, const Value& x_zero, const Va
       return conv2d_integer(planes, dims == 1 ? expand_dims(w, {2}) : w, x_zero, w_zero, sliding_of(rows, columns),
                             groups);
     });
+  check_bytes(call, x, x_zero, 0);
+  check_bytes(call, w, w_zero, 1);
   const auto centred = [](const Value& v, const Value& zero) {  // float64 has all integers up to 2^53
     const Value wide = cast(v, DType::float64);
     if (!zero.defined()) return wide;
@@ -404,7 +417,7 @@ Value conv_integer(const Value& x, const Value& w, const Value& x_zero, const Va
   };
   const Value image = centred(x, x_zero);
   const Value filter = centred(w, w_zero);
-  return cast(conv3d(call, image, filter, moves, groups), DType::int32);
+  return cast(cast(conv3d(call, image, filter, moves, groups), DType::int64), DType::int32);  // wraps around
 }
 
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, Ints extra,

@@ -72,7 +72,9 @@ std::string matmul_integer_index(const OpFacts& facts) {
     OpFacts::fail("a matrix is multiplied, not " + facts.shape(1).str() + ", from the left by rows, not by " +
                   facts.shape(0).str());
   const bool each_row = facts.shape(2).rank() > 0, each_column = facts.shape(3).rank() > 0;
-  if (each_row && facts.shape(0).rank() != 2) OpFacts::fail("zero points for each row need a matrix");
+  if ((each_row && facts.shape(0).rank() != 2) || facts.shape(2).rank() > 1 || facts.shape(3).rank() > 1)
+    OpFacts::fail("zero points must be scalars, of a matrix one for each row, of the second one for each column, not " +
+                  facts.shape(2).str() + " and " + facts.shape(3).str());
   const std::string rows = each_row ? "m" : "...";
   return rows + "k,kn," + term(each_row ? "m" : "") + "," + term(each_column ? "n" : "") + "->" + rows + "n";
 }

@@ -7,11 +7,32 @@
 #include "ops/math/reduce.hpp"
 
 namespace ferry {
+namespace {
+
+void check_float(std::string_view what, const Value& v, const SourceLine& line) {
+  if (is_float(v.dtype())) return;
+  throw Error(Code::plan,
+              std::string(what) + ": " + v.name() + " must be floating-point, not " + std::string(name_of(v.dtype())))
+      .at(line);
+}
+
+void check_zero(std::string_view what, const Value& zero, DType dtype, const SourceLine& line) {
+  if (!zero.defined() || zero.dtype() == dtype) return;
+  throw Error(Code::plan, std::string(what) + ": the zero point " + zero.name() + " must be " +
+                              std::string(name_of(dtype)) + " like the quantized numbers, not " +
+                              std::string(name_of(zero.dtype())))
+      .at(line);
+}
+
+}  // namespace
 
 Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtype, source_location at) {
   const Scope here = derived(graph_of({{x, scale}}, at), at);
   if (!is_integer(dtype))
     throw Error(Code::plan, "quantize: " + std::string(name_of(dtype)) + " is not a dtype of integers").at(at);
+  check_float("quantize", x, at);
+  check_float("quantize", scale, at);
+  check_zero("quantize", zero, dtype, at);
   const DType wide = is_half(x.dtype()) ? DType::float32 : x.dtype();  // 16 bits do not hold every step
   Value steps = round(cast(x, wide) / cast(scale, promoted(wide, scale.dtype())));
   if (zero.defined()) steps = steps + cast(zero, steps.dtype());
@@ -20,6 +41,11 @@ Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtyp
 
 Value dequantize(const Value& q, const Value& scale, const Value& zero, source_location at) {
   const Scope here = derived(graph_of({{q, scale}}, at), at);
+  if (!is_integer(q.dtype()))
+    throw Error(Code::plan, "dequantize: " + q.name() + " must have integers, not " + std::string(name_of(q.dtype())))
+        .at(at);
+  check_float("dequantize", scale, at);
+  check_zero("dequantize", zero, q.dtype(), at);
   return in_float32({scale}, at, [&](const Values& v) {
     Value steps = cast(q, v[0].dtype());
     if (zero.defined()) steps = steps - cast(zero, v[0].dtype());
@@ -29,6 +55,7 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero, source_l
 
 Quantized dynamic_quantize(const Value& x, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
+  check_float("dynamic_quantize", x, at);
   const Value high = maximum(max(x), 0);
   const Value low = minimum(min(x), 0);
   const Value range = high - low;

@@ -43,7 +43,7 @@ bool Context::wants(int output) const {
   return output < outputs() && !node_.outputs[static_cast<std::size_t>(output)].empty();
 }
 
-Value Context::zero_point(int i) {
+Value Context::scalar_if_one(int i) {
   if (!has(i)) return {};
   const Value zero = in(i);
   return zero.rank() == 1 && is_one(zero.shape()[0]) ? reshape(zero, {}) : zero;

@@ -57,8 +57,8 @@ class Context {
   [[nodiscard]] virtual Value in(int i) = 0;
   /// All inputs.
   [[nodiscard]] Values all();
-  /// Input i, a zero point: a scalar if it has one element; undefined if it is absent.
-  [[nodiscard]] Value zero_point(int i);
+  /// Input i, a scale or zero point: a scalar if it is a list of one; undefined if it is absent.
+  [[nodiscard]] Value scalar_if_one(int i);
   /// The type of input i, which may be a known tensor.
   [[nodiscard]] virtual Type type(int i) = 0;
   /// The number of dims of input i.

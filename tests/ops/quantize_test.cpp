@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "ops/image/windows.hpp"
+#include "ops/math/broadcast.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -45,6 +49,45 @@ TEST_CASE("dynamic_quantize takes in 0, and all zeros") {
   CHECK(parts(g.constant(Tensor::of<float>({3}, {0, 127.5, 255}))) == "[0 128 255] 1 0");
   CHECK(parts(g.constant(Tensor::of<float>({3}, {-255, -1, -100}))) == "[0 254 155] 1 255");
   CHECK(parts(g.constant(Tensor::of<float>({2}, {0, 0}))).starts_with("[0 0] 0.00392"));
+}
+
+TEST_CASE("numbers, scales and zero points of other kinds are refused, each with the caller's line") {
+  Graph g;
+  const Value x = g.constant(Tensor(DType::float32, {2, 3})), bytes = g.constant(Tensor(DType::uint8, {2, 3}));
+  const Value scale = g.constant(2.0F), zero = g.constant(Tensor(DType::int8, Ints{}));
+  const auto said = [](const std::function<void()>& f, std::string_view wanted) {
+    const std::string text = error_of(f);
+    CAPTURE(text);
+    CHECK(text.find(wanted) != std::string::npos);
+    CHECK(text.find("at quantize_test.cpp:") != std::string::npos);
+  };
+  said([&] { quantize(x, scale, zero, DType::uint8); }, "must be uint8 like the quantized numbers, not int8");
+  said([&] { quantize(x, bytes, {}, DType::uint8); }, "must be floating-point, not uint8");
+  said([&] { quantize(bytes, scale, {}, DType::uint8); }, "must be floating-point, not uint8");
+  said([&] { dequantize(bytes, zero); }, "must be floating-point, not int8");
+  said([&] { dequantize(x, scale); }, "must have integers, not float32");
+  said([&] { dequantize(bytes, scale, zero); }, "must be uint8 like the quantized numbers, not int8");
+  said([&] { dynamic_quantize(bytes); }, "must be floating-point, not uint8");
+}
+
+TEST_CASE("products of bytes in three dims wrap around, and refuse what those in two dims refuse") {
+  Graph g;
+  const auto all = [&](const Ints& sizes) { return broadcast_to(cast(g.constant(255.0), DType::uint8), sizes); };
+  const Value x = all({1, 4200, 2, 2, 2}), w = all({1, 4200, 2, 2, 2});
+  CHECK(run(conv_integer(x, w)) == "[[[[[-2110127296]]]]]");
+  CHECK(run(conv_integer(all({1, 8400, 2, 2}), all({1, 8400, 2, 2}))) == "[[[[-2110127296]]]]");
+  const auto refused = [&](const Ints& image, const Ints& filter, const Value& x_zero, const Value& w_zero) {
+    return !error_of([&] { conv_integer(all(image), all(filter), x_zero, w_zero); }).empty();
+  };
+  for (const auto& [image, filter] :
+       {std::pair<Ints, Ints>{{1, 2, 3, 3}, {2, 2, 2, 2}}, {{1, 2, 3, 3, 3}, {2, 2, 2, 2, 2}}}) {
+    CHECK(refused(image, filter, all({2}), {}));
+    CHECK(refused(image, filter, {}, all({3})));
+    CHECK(refused(image, filter, {}, all({2, 1})));
+    CHECK(refused(image, filter, g.constant(Tensor(DType::int8, Ints{})), {}));
+    CHECK(!refused(image, filter, all({}), all({2})));
+    CHECK(!error_of([&] { conv_integer(cast(all(image), DType::int16), all(filter)); }).empty());
+  }
 }
 
 }  // namespace

@@ -183,8 +183,8 @@ Value by_channel(const Value& of_filters, const Value& x, int channels) {
 /// The convolution of inputs x and filter, whose zero points are the inputs `x_zero` and `filter_zero`.
 Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
   const Windows w = over_input(c, c.window_of(filter));
-  const Value x_point = c.zero_point(x_zero);
-  const Value filter_point = c.zero_point(filter_zero);
+  const Value x_point = c.scalar_if_one(x_zero);
+  const Value filter_point = c.scalar_if_one(filter_zero);
   return conv_integer(c.in(x), c.in(filter), x_point, filter_point, w.sliding(), c.integer("group", 1));
 }
 

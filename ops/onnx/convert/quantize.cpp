@@ -64,21 +64,26 @@ Outs to_dynamic_quantize(Context& c) {
   return {quantized.y, quantized.scale, quantized.zero};
 }
 
-/// The product of inputs a and b, whose zero points are the inputs `a_zero` and `b_zero`.
+/// The product of inputs a and b, whose zero points are the inputs `a_zero` and `b_zero`. A vector is a row on the
+/// left, a column on the right, as in numpy.
 Value product(Context& c, int a, int a_zero, int b, int b_zero) {
-  const Value a_point = c.zero_point(a_zero), b_point = c.zero_point(b_zero);
+  const Value a_point = c.scalar_if_one(a_zero), b_point = c.scalar_if_one(b_zero);
   const auto rank_of = [](const Value& v) { return v.defined() ? v.rank() : 0; };
-  if (c.rank(b) == 2 && rank_of(a_point) <= (c.rank(a) == 2 ? 1 : 0) && rank_of(b_point) <= 1)
-    return matmul_integer(c.in(a), c.in(b), a_point, b_point);
+  const bool column = c.rank(b) == 1, row = c.rank(a) == 1 && c.rank(b) > 2;
+  const Value left = row ? expand_dims(c.in(a), {0}) : c.in(a);
+  const Value right = column ? expand_dims(c.in(b), {1}) : c.in(b);
+  const auto as_given = [&](const Value& y) { return column ? squeeze(y, {-1}) : row ? squeeze(y, {-2}) : y; };
+  if (right.rank() == 2 && rank_of(a_point) <= (left.rank() == 2 ? 1 : 0) && rank_of(b_point) <= 1)
+    return as_given(matmul_integer(left, right, a_point, b_point));
   const auto centred = [](const Value& v, const Value& zero, bool rows) {
     const Value wide = cast(v, DType::int32);
     if (!zero.defined()) return wide;
     const Value point = cast(zero, DType::int32);
     return wide - (rows && point.rank() == 1 ? expand_dims(point, {1}) : point);
   };
-  const Value left = centred(c.in(a), a_point, true);
-  const Value right = centred(c.in(b), b_point, false);
-  return matmul(left, right);
+  const Value centred_left = centred(left, a_point, true);
+  const Value centred_right = centred(right, b_point, false);
+  return as_given(matmul(centred_left, centred_right));
 }
 
 Outs to_matmul_integer(Context& c) {
@@ -88,7 +93,7 @@ Outs to_matmul_integer(Context& c) {
 Outs to_qlinear_matmul(Context& c) {
   enum Input { kA, kAScale, kAZero, kB, kBScale, kBZero, kYScale, kYZero };
   const Value sums = cast(product(c, kA, kAZero, kB, kBZero), DType::float64);
-  const Value a_scale = c.in(kAScale);
+  const Value a_scale = c.scalar_if_one(kAScale);
   const Value rows = a_scale.rank() == 1 ? expand_dims(a_scale, {1}) : a_scale;
   const Value scale = rows * c.in(kBScale);
   const Value y = sums * cast(scale / c.in(kYScale), DType::float64);
