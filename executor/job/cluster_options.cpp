@@ -116,22 +116,26 @@ void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
     const std::size_t dash = item.find('-');
     const int first = number(item.substr(0, dash), 0);
     const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1), first);
-    if (last >= count) {
-      const std::string enough = std::to_string(last + 1);
-      fail("there is no task " + std::to_string(std::max(first, count)) + " of " + std::to_string(count),
-           "start " + enough + " tasks (--tasks " + enough + " in one process, or mpirun -np " + enough + "), or " +
-               example_jobs(count));
-    }
+    if (last >= std::ssize(given)) given.resize(static_cast<std::size_t>(last) + 1, false);
     for (int task = first; task <= last; ++task) {
       const auto t = static_cast<std::size_t>(task);
       if (given[t]) fail("task " + std::to_string(task) + " is given twice");
       given[t] = true;
+      if (task >= count) continue;
       tasks[t].job = job;
       tasks[t].index_in_job = index++;
     }
   }
-  for (std::size_t t = 0; t < given.size(); ++t)
-    if (!given[t]) fail("task " + std::to_string(t) + " has no job");
+  const auto without = std::ranges::find(given, false);
+  if (std::ssize(given) > count) {
+    const auto missing = std::find(given.begin() + count, given.end(), true) - given.begin();
+    const std::string enough = std::to_string(given.size());
+    fail("there is no task " + std::to_string(missing) + " of " + std::to_string(count),
+         without != given.end() ? ""
+                                : "start " + enough + " tasks (--tasks " + enough + " in one process, mpirun -np " +
+                                      enough + " or ferry launch -n " + enough + "), or " + example_jobs(count));
+  }
+  if (without != given.end()) fail("task " + std::to_string(without - given.begin()) + " has no job");
 }
 
 }  // namespace ferry

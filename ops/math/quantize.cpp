@@ -35,6 +35,7 @@ Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtyp
   check_zero("quantize", zero, dtype, at);
   const DType wide = is_half(x.dtype()) ? DType::float32 : x.dtype();  // 16 bits do not hold every step
   Value steps = round(cast(x, wide) / cast(scale, promoted(wide, scale.dtype())));
+  if (size_of(dtype) >= 4 && zero.defined()) steps = cast(steps, DType::float64);  // which holds the sums of 32 bits
   if (zero.defined()) steps = steps + cast(zero, steps.dtype());
   return cast(steps, dtype);
 }

@@ -198,15 +198,20 @@ TEST_CASE("jobs that do not fit the tasks are refused with jobs that do") {
     }
     return "";
   };
+  const auto start = [](const std::string& tasks) {
+    return "start " + tasks + " tasks (--tasks " + tasks + " in one process, mpirun -np " + tasks +
+           " or ferry launch -n " + tasks + "), or ";
+  };
   CHECK(said(3, "ps=0,worker=1-3") ==
-        "--jobs ps=0,worker=1-3: there is no task 3 of 3\n  try: start 4 tasks (--tasks 4 in one process, or mpirun "
-        "-np 4), or for example --jobs ps=0,worker=1-2");
+        "--jobs ps=0,worker=1-3: there is no task 3 of 3\n  try: " + start("4") + "for example --jobs ps=0,worker=1-2");
   CHECK(said(2, "ps=0,worker=1-9") ==
-        "--jobs ps=0,worker=1-9: there is no task 2 of 2\n  try: start 10 tasks (--tasks 10 in one process, or mpirun "
-        "-np 10), or for example --jobs ps=0,worker=1");
-  CHECK(said(1, "ps=1") ==
-        "--jobs ps=1: there is no task 1 of 1\n  try: start 2 tasks (--tasks 2 in one process, or mpirun -np 2), or "
-        "--jobs worker=0");
+        "--jobs ps=0,worker=1-9: there is no task 2 of 2\n  try: " + start("10") + "for example --jobs ps=0,worker=1");
+  CHECK(said(2, "worker=1-3,ps=0") ==
+        "--jobs worker=1-3,ps=0: there is no task 2 of 2\n  try: " + start("4") + "for example --jobs ps=0,worker=1");
+  CHECK(said(1, "ps=1") == "--jobs ps=1: there is no task 1 of 1\n  try: --jobs worker=0");
+  CHECK(said(2, "ps=5") == "--jobs ps=5: there is no task 5 of 2\n  try: for example --jobs ps=0,worker=1");
+  CHECK(said(2, "a=0-5,b=3-9").starts_with("--jobs a=0-5,b=3-9: task 3 is given twice\n"));
+  CHECK(said(2, "ps=0").starts_with("--jobs ps=0: task 1 has no job\n"));
   CHECK(said(3, "ps=2-1").starts_with("--jobs ps=2-1: \"1\" is not the number of a task, 2 or more\n  try: "));
   CHECK(said(3, "ps=0-").starts_with("--jobs ps=0-: \"\" is not the number of a task, 0 or more\n  try: "));
   for (const auto& [count, jobs] : {std::pair(3, "ps=0,worker=1-2"), {2, "ps=0,worker=1"}, {1, "worker=0"}})

@@ -33,6 +33,19 @@ TEST_CASE("the gradient of a linear model") {
   CHECK(d[1].op().line().line == line);
 }
 
+TEST_CASE("the gradient of a matrix that multiplies many is one product over all rows") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2, 3, 4});
+  const Value w = g.variable("w", g.constant(Tensor(DType::float32, {4, 5})));
+  const Value v = g.variable("v", g.constant(Tensor(DType::float32, {5, 4})));
+  const Value y = matmul(x, w).named("y"), z = matmul(x, v, false, true).named("z");
+  const Values d = gradients(sum(square(y)) + sum(square(z)), {w, v});
+  CHECK(d[0].type() == w.type());
+  CHECK(d[1].type() == v.type());
+  CHECK(call(d[0]).starts_with("MatMulOverRows(x, "));
+  CHECK(call(d[1]).starts_with("MatMulOverRows(grad/"));
+}
+
 TEST_CASE("a gradient is summed back to the shape that was broadcast") {
   Graph g;
   const Value x = g.input("x", DType::float32, {3, 1});

@@ -24,6 +24,8 @@ TEST_CASE("quantize: halves to the even, saturation, and scales by channel") {
   const Value two = g.constant(Tensor::of<float>({}, {2})), zero = g.constant(Tensor::of<std::uint8_t>({}, {128}));
   CHECK(run(quantize(x, two, zero, DType::uint8)) == "[128 128 130 126 255 0]");
   CHECK(run(quantize(x, two, {}, DType::int32)) == "[0 0 2 -2 500 -500]");
+  const Value far = g.constant(Tensor::of<std::int32_t>({}, {-2147483216}));
+  CHECK(run(quantize(g.constant(40.0F), g.constant(1.0F), far, DType::int32)) == "-2147483176");
   const Value rows = g.constant(Tensor::of<float>({2, 2}, {10, 20, 10, 20}));
   const Value scales = g.constant(Tensor::of<float>({2, 1}, {5, 10}));
   CHECK(run(quantize(rows, scales, {}, DType::uint8)) == "[[2 4] [1 2]]");

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/system/fetch.hpp"
+#include "kernels/cpu/vector_bytes.hpp"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -11,13 +12,7 @@
 namespace ferry::cpu {
 namespace {
 
-#if defined(__AVX512BW__)
-constexpr int kVectorBytes = 64, kRows = 8;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32, kRows = 4;
-#else
-constexpr int kVectorBytes = 16, kRows = 4;
-#endif
+constexpr int kRows = kVectorBytes == 64 ? 8 : 4;  // of a block, as registers allow
 constexpr int kAhead = 2048;  // bytes to prefetch ahead, since the hardware prefetches only within a page
 constexpr int kLanes = kVectorBytes / kTogether, kVectors = 2;
 

@@ -10,7 +10,6 @@
 
 namespace ferry::cpu {
 
-inline constexpr DTypeSet kBytes{DType::int8, DType::uint8};
 inline constexpr DTypeSet kBytesAndSums{DType::int8, DType::uint8, DType::int32};
 
 /// Bytes of a packed row of k numbers: whole steps of kTogether, then the sum.

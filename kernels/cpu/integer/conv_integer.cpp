@@ -130,7 +130,7 @@ constexpr Kernel kKernels[] = {
      .takes = kBytesAndSums,
      .packing = {kFilter, "PackedRows",
                  [](const KernelSetup& setup) { return packed_elements(setup.inputs[kFilter]); }}},
-    {.op = "PackedRows", .run = packed_filter, .prepare = prepare_packing, .takes = kBytes},
+    {.op = "PackedRows", .run = packed_filter, .prepare = prepare_packing, .takes = kBytesAndSums},
 };
 
 }  // namespace

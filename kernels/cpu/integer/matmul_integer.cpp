@@ -107,7 +107,7 @@ constexpr Kernel kKernels[] = {
      .scratch_bytes = scratch_bytes,
      .takes = kBytesAndSums,
      .packing = {kB, "PackedMatrix", [](const KernelSetup& setup) { return packed_elements(sizes_of(setup)); }}},
-    {.op = "PackedMatrix", .run = packed_matrix, .prepare = prepare_packing<level>, .takes = kBytes},
+    {.op = "PackedMatrix", .run = packed_matrix, .prepare = prepare_packing<level>, .takes = kBytesAndSums},
 };
 
 }  // namespace

@@ -4,18 +4,15 @@
 #include <utility>
 
 #include "base/system/fetch.hpp"
+#include "kernels/cpu/vector_bytes.hpp"
 
 namespace ferry::cpu {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64, kRows = 12;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32, kRows = 6;
-#elif defined(__x86_64__)
-constexpr int kVectorBytes = 16, kRows = 6;
+#if defined(__x86_64__)
+constexpr int kRows = kVectorBytes == 64 ? 12 : 6;
 #else
-constexpr int kVectorBytes = 16, kRows = 8;
+constexpr int kRows = 8;
 #endif
 constexpr int kAhead = 128;  // bytes to prefetch ahead, since the hardware prefetches only within a page
 #if defined(__FMA__) || defined(__aarch64__)

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kLeast = 16, kFew = 128;  // limits of the small dim
 constexpr std::int64_t kWork = 1 << 21;          // multiplications that are worth packing
-constexpr std::int64_t kMany = 1 << 16;          // elements of a factor that exceeds every second-level cache
+constexpr std::int64_t kMany = 1 << 16;          // elements of a factor that is worth packing the other one
 constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of a large factor that are packed at a time
 constexpr std::int64_t kTogether = 32;        // rows whose sums are transposed together
