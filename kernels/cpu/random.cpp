@@ -2,12 +2,12 @@
 #include <numeric>
 
 #include "kernels/cpu/array/strided.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/random_key.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 

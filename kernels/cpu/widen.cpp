@@ -6,9 +6,9 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/elements/elements.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/widening.hpp"
 
 namespace ferry {
@@ -17,7 +17,8 @@ namespace {
 constexpr std::int64_t kBlock = 512;
 
 struct Widened final : KernelState {
-  Widened(const Kernel& k, const Kernel& c, const KernelSetup& setup) : kernel(k), cast(c), wider(k, setup) {
+  Widened(const Kernel& k, const Kernel& c, const KernelSetup& setup, bool on_device)
+      : kernel(k), cast(c), wider(k, setup), on_queue(on_device) {
     if (kernel.prepare != nullptr) state = kernel.prepare(wider.of(setup));
     arrays.resize(wider.places.size());
   }
@@ -37,7 +38,8 @@ struct Widened final : KernelState {
                     .parallel = run.parallel,
                     .step = run.step,
                     .iterations = {},
-                    .piece = {0, count}};
+                    .piece = {0, count},
+                    .queue = run.queue};
     cast.run(inner);
   }
   /// Converts results of the kernel to the dtype of the output; saturates if the kernel does (Kernel::saturates).
@@ -57,6 +59,7 @@ struct Widened final : KernelState {
   const Kernel& kernel;
   const Kernel& cast;
   const Wider wider;
+  const bool on_queue;  ///< kernels put their work into a queue: each converts a whole array
   std::unique_ptr<KernelState> state;
   std::vector<Array> arrays;  ///< as the kernel gets them from run_whole()
 };
@@ -66,6 +69,7 @@ struct Widened final : KernelState {
 /// Calls step(begin, end) for parts of `array`, in several threads.
 template <class F>
 void over(const KernelRun& run, const Array& array, const F& step) {
+  if (static_cast<const Widened&>(*run.state).on_queue) return step(0, array.count());
   cpu::for_chunks(run.parallel, array.count(), cpu::kElementGrain, step);
 }
 
@@ -93,7 +97,8 @@ void run_whole(KernelRun& run) {
                   .parallel = run.parallel,
                   .step = run.step,
                   .iterations = run.iterations,
-                  .finish = widened.wider.places[inputs] == Wider::kAsItIs ? run.finish : nullptr};
+                  .finish = widened.wider.places[inputs] == Wider::kAsItIs ? run.finish : nullptr,
+                  .queue = run.queue};
   widened.kernel.run(inner);
   for (std::size_t a = inputs; a < all.size(); ++a) {
     const Array &narrow = run.outputs[a - inputs], &wide = all[a];
@@ -113,7 +118,7 @@ class Blocks {
  public:
   Blocks(const Widened& widened, KernelRun& run) : widened_(widened), run_(run) {
     for (std::size_t i = 0; i < run.inputs.size(); ++i)
-      if (!is_even(i)) nests_[i] = cpu::make_nest<1>(run.inputs.subspan(i, 1), run.outputs[0]);
+      if (!is_even(i)) nests_[i] = make_nest<1>(run.inputs.subspan(i, 1), run.outputs[0]);
   }
 
   void compute(std::int64_t begin, std::int64_t end) {
@@ -161,7 +166,7 @@ class Blocks {
     for (std::int64_t left = n; left > 0;) {
       const std::int64_t m = std::min(walk.run(), left);
       widened_.convert(run_, input.dtype, input.data + walk.offset(0) * bytes, wide, to, moves ? m : 1);
-      cpu::dispatch_sizes(wide, [&](auto zero) {
+      dispatch_sizes(wide, [&](auto zero) {
         auto* const elements = reinterpret_cast<decltype(zero)*>(to);
         if (!moves) std::fill_n(elements + 1, m - 1, *elements);
         to += m * static_cast<std::int64_t>(sizeof zero);
@@ -174,13 +179,13 @@ class Blocks {
 
   const Widened& widened_;
   KernelRun& run_;
-  std::array<cpu::Nest<1>, kMostWidened> nests_;  ///< of inputs that are broadcast
+  std::array<Nest<1>, kMostWidened> nests_;  ///< of inputs that are broadcast
   alignas(kWidenedAlign) std::byte blocks_[kMostWidened + 1][kBlock * 8];
 };
 
 void run_blocks(KernelRun& run) {
   const auto& widened = static_cast<const Widened&>(*run.state);
-  cpu::set_extent(run.inputs, run.outputs[0]);
+  set_extent(run.inputs, run.outputs[0]);
   const auto compute = [&](std::int64_t begin, std::int64_t end) { Blocks(widened, run).compute(begin, end); };
   if (run.piece.last >= 0)
     run.piece.each_row(compute);
@@ -194,7 +199,8 @@ BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSet
   if (takes_all(kernel, setup)) return {kernel.run, kernel.prepare != nullptr ? kernel.prepare(setup) : nullptr};
   const Kernel* cast = table.find("Cast");
   FERRY_ASSERT(cast != nullptr, "kernels that widen need one for Cast");
-  return {by_blocks(kernel, setup) ? run_blocks : run_whole, std::make_unique<Widened>(kernel, *cast, setup)};
+  const bool on_queue = table.kind() != DeviceKind::cpu && !by_blocks(kernel, setup);
+  return {by_blocks(kernel, setup) ? run_blocks : run_whole, std::make_unique<Widened>(kernel, *cast, setup, on_queue)};
 }
 
 }  // namespace ferry

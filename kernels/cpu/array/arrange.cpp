@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "kernels/cpu/array/strided.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include "kernels/cpu/array/strided.hpp"
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "kernels/cpu/array/strided.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/system/fetch.hpp"
 #include "base/system/stream_copy.hpp"
 #include "kernels/cpu/array/transpose.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/elements.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cpu {

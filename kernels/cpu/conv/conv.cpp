@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv/taps.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/product/blas.hpp"
+#include "kernels/dispatch.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/finish.hpp"
+#include "kernels/dispatch.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
+#include "kernels/dispatch.hpp"
 
 namespace ferry::cpu {
 namespace {

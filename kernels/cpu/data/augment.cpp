@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "kernels/cpu/data/data_kernels.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/random_key.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -9,11 +9,11 @@
 #include "base/text.hpp"
 #include "graph/types/tensor.hpp"
 #include "kernels/cpu/data/epoch.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/random_key.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

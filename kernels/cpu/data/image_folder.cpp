@@ -9,8 +9,8 @@
 #include "base/text.hpp"
 #include "kernels/cpu/data/data_kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/state.hpp"
 #include "kernels/philox.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
 #include "kernels/widening.hpp"
 

@@ -2,12 +2,12 @@
 #include <limits>
 #include <numeric>
 
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/lanes.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -2,13 +2,13 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/elements/lanes.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

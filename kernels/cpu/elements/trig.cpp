@@ -1,6 +1,6 @@
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/scalar_trig.hpp"
 
 namespace ferry::cpu {

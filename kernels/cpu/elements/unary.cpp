@@ -1,6 +1,6 @@
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
 
 namespace ferry::cpu {

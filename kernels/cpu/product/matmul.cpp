@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
@@ -11,8 +10,9 @@
 #include "kernels/cpu/product/large_product.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
 #include "kernels/cpu/product/thin_product.hpp"
-#include "kernels/cpu/state.hpp"
+#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {

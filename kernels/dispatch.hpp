@@ -6,7 +6,7 @@
 #include "graph/types/dtype.hpp"
 #include "kernels/kernel.hpp"
 
-namespace ferry::cpu {
+namespace ferry {
 
 /// Calls f with a zero of the type; dtype must be one of Ts, which the op's definition has checked.
 template <class... Ts, class F>
@@ -50,4 +50,4 @@ void dispatch_sizes(DType dtype, const F& f) {
   }
 }
 
-}  // namespace ferry::cpu
+}  // namespace ferry

@@ -5,7 +5,7 @@
 
 #include "kernels/kernel.hpp"
 
-namespace ferry::cpu {
+namespace ferry {
 
 /// A kernel's state that holds any value.
 template <class T>
@@ -36,4 +36,4 @@ template <class T>
   return count;
 }
 
-}  // namespace ferry::cpu
+}  // namespace ferry

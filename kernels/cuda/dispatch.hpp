@@ -1,0 +1,24 @@
+// The dtypes that elementwise kernels of GPUs take: those of the CPU's, and 16-bit floats, which they widen in
+// registers.
+#pragma once
+
+#include "kernels/dispatch.hpp"
+
+namespace ferry::cuda {
+
+inline constexpr DTypeSet kHalves{DType::float16, DType::bfloat16};
+
+template <class F>
+void dispatch_all_floats(DType dtype, const F& f) {
+  dispatch_among<float, double, Float16, BFloat16>(dtype, f);
+}
+template <class F>
+void dispatch_all_numbers(DType dtype, const F& f) {
+  dispatch_among<float, double, Float16, BFloat16, std::int32_t, std::int64_t>(dtype, f);
+}
+template <class F>
+void dispatch_all_ordered(DType dtype, const F& f) {
+  dispatch_among<float, double, Float16, BFloat16, std::int32_t, std::int64_t, std::uint64_t>(dtype, f);
+}
+
+}  // namespace ferry::cuda

@@ -1,0 +1,35 @@
+#include "kernels/cuda/elements/elements.hpp"
+#include "kernels/cuda/kernels.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+/// One element after the other: the two arrays may lie anywhere.
+template <class To, class From>
+struct Convert {
+  FERRY_DEVICE void operator()(std::int64_t i) const { to[i] = functors::Cast<To>()(load(from[i])); }
+  To* to;
+  const From* from;
+};
+
+void cast(KernelRun& run) {
+  const Array &input = run.inputs[0], &output = run.outputs[0];
+  dispatch(input.dtype, [&](auto from) {
+    dispatch(output.dtype, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      for_each(run, output.count(), Convert<To, From>{output.as<To>(), input.as<const From>()});
+    });
+  });
+}
+
+constexpr Kernel kKernels[] = {{.op = "Cast", .run = cast, .takes = kAnyType},
+                               {.op = "Narrow", .run = cast, .takes = kAnyType}};
+
+}  // namespace
+
+std::span<const Kernel> cast_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cuda

@@ -1,0 +1,163 @@
+#include "kernels/cuda/on_host.hpp"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "base/error.hpp"
+#include "kernels/cuda/queue.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+constexpr int kThreads = 64;
+constexpr std::size_t kStackBytes = std::size_t{128} << 10;
+constexpr std::size_t kMostShown = 16;
+
+Order chosen = Order::forward;
+std::minstd_rand random_numbers{1};  // NOLINT(cert-msc51-cpp): the same in every run
+
+/// 0 … n - 1 in the chosen order.
+std::vector<std::int64_t> ordered(std::int64_t n) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  if (chosen == Order::backward) std::reverse(order.begin(), order.end());
+  if (chosen == Order::shuffled) std::shuffle(order.begin(), order.end(), random_numbers);
+  return order;
+}
+
+enum class Stop { barrier, exchange, end };
+
+struct Fiber {
+  ucontext_t context{};
+  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
+  Stop at = Stop::end;
+  std::byte shown[kMostShown];
+};
+
+/// Runs the threads of one block after the other, each up to the next barrier.
+class Scheduler {
+ public:
+  void run(const std::function<void(const Block&)>& f) {
+    body_ = &f;
+    error_ = nullptr;
+    for (int t = 0; t < kThreads; ++t) start(t);
+    for (bool any = true; any;) {
+      for (const std::int64_t warp : ordered(kThreads / kWarp)) finish_exchanges(static_cast<int>(warp) * kWarp);
+      if (error_ != nullptr) std::rethrow_exception(error_);
+      any = fibers_[0].at == Stop::barrier;
+      for (const Fiber& fiber : fibers_)
+        FERRY_ASSERT(fiber.at == fibers_[0].at, "some threads of a block wait at a barrier, and others have ended");
+      if (!any) break;
+      for (const std::int64_t t : ordered(kThreads)) go_on(static_cast<int>(t));
+    }
+  }
+  /// In a fiber: gives way until the others are here.
+  void wait(Stop at) {
+    Fiber& mine = fibers_[running_];
+    mine.at = at;
+    swapcontext(&mine.context, &main_);
+  }
+  [[nodiscard]] Fiber& fiber(int thread) { return fibers_[static_cast<std::size_t>(thread)]; }
+
+ private:
+  static void enter() {
+    Scheduler& all = instance();
+    Fiber& mine = all.fibers_[all.running_];
+    try {
+      (*all.body_)(Block(static_cast<int>(all.running_)));
+    } catch (...) {
+      all.error_ = std::current_exception();
+    }
+    mine.at = Stop::end;
+    swapcontext(&mine.context, &all.main_);
+  }
+  void start(int thread) {
+    Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = kStackBytes;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, enter, 0);
+    fiber.at = Stop::exchange;  // it has not begun
+  }
+  void go_on(int thread) {
+    running_ = static_cast<std::size_t>(thread);
+    swapcontext(&main_, &fibers_[running_].context);
+  }
+  /// Runs the warp that begins at thread `first` until none of its threads waits for the others of the warp alone.
+  void finish_exchanges(int first) {
+    const auto begin = fibers_.begin() + first, end = begin + kWarp;
+    const auto exchanges = [](const Fiber& fiber) { return fiber.at == Stop::exchange; };
+    while (std::any_of(begin, end, exchanges)) {
+      FERRY_ASSERT(std::all_of(begin, end, exchanges), "some threads of a warp exchange values, and others do not");
+      for (const std::int64_t t : ordered(kWarp)) go_on(first + static_cast<int>(t));
+    }
+  }
+
+ public:
+  static Scheduler& instance() {
+    thread_local Scheduler scheduler;
+    return scheduler;
+  }
+
+ private:
+  std::vector<Fiber> fibers_ = std::vector<Fiber>(kThreads);
+  ucontext_t main_{};
+  std::size_t running_ = 0;
+  const std::function<void(const Block&)>* body_ = nullptr;
+  std::exception_ptr error_;
+};
+
+thread_local std::int32_t claimed = 0;
+thread_local BadRecord record{};
+
+}  // namespace
+
+void run_threads(Order order) {
+  chosen = order;
+}
+
+int Block::threads() const {
+  return kThreads;
+}
+
+void Block::sync() const {
+  Scheduler::instance().wait(Stop::barrier);
+}
+
+void Block::exchange_bytes(std::span<std::byte> value, int lanes) const {
+  Scheduler& all = Scheduler::instance();
+  std::ranges::copy(value, all.fiber(thread_).shown);
+  all.wait(Stop::exchange);
+  std::copy_n(all.fiber(thread_ ^ lanes).shown, value.size(), value.begin());
+  all.wait(Stop::exchange);  // nobody may show another value before all have read this one
+}
+
+void detail::in_order(std::int64_t n, const std::function<void(std::int64_t)>& f) {
+  if (chosen == Order::forward)
+    for (std::int64_t i = 0; i < n; ++i) f(i);
+  else
+    for (const std::int64_t i : ordered(n)) f(i);
+}
+
+void detail::run_block(const std::function<void(const Block&)>& f) {
+  Scheduler::instance().run(f);
+}
+
+void detail::require_good(const KernelRun&) {
+  if (claimed == 0) return;
+  claimed = 0;
+  throw bad_value(record);
+}
+
+Report report_of(const KernelRun&) {
+  return {&claimed, &record, nullptr};
+}
+
+void require_launched(const KernelRun&, int) {}
+
+}  // namespace ferry::cuda

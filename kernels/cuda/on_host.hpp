@@ -1,0 +1,72 @@
+// launch.hpp for the host: kernels run before for_each() and for_each_block() return, in this thread. A block's threads
+// are fibers, which give way to each other at sync() and exchange() alone, in an order that tests choose: what needs a
+// barrier that is not there gives other results in another order.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "kernels/kernel.hpp"
+
+#define FERRY_DEVICE
+
+namespace ferry::cuda {
+
+inline constexpr int kWarp = 32;
+
+/// The order in which threads run between two barriers.
+enum class Order { forward, backward, shuffled };
+/// For all kernels from now on; Order::forward if it is never called.
+void run_threads(Order order);
+
+/// As in launch.hpp. Error(bug) when threads of a block do not all come to a barrier.
+class Block {
+ public:
+  explicit Block(int thread) : thread_(thread) {}
+  [[nodiscard]] int thread() const { return thread_; }
+  [[nodiscard]] int threads() const;
+  void sync() const;
+  template <class T>
+  [[nodiscard]] T exchange(T value, int lanes) const {
+    static_assert(sizeof(T) <= sizeof(double) * 2);
+    std::byte shown[sizeof(T)];
+    std::memcpy(shown, &value, sizeof(T));
+    exchange_bytes(shown, lanes);
+    T result;
+    std::memcpy(&result, shown, sizeof(T));
+    return result;
+  }
+
+ private:
+  void exchange_bytes(std::span<std::byte> value, int lanes) const;
+  int thread_;
+};
+
+namespace detail {
+
+/// Calls f(i) for each i in [0, n) in the order of threads.
+void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
+/// Runs f in all threads of a block.
+void run_block(const std::function<void(const Block&)>& f);
+/// Throws BadValue if a kernel has reported a bad value.
+void require_good(const KernelRun& run);
+
+}  // namespace detail
+
+template <class F>
+void for_each(const KernelRun& run, std::int64_t n, const F& f) {
+  detail::in_order(n, [&](std::int64_t i) { f(i); });
+  detail::require_good(run);
+}
+
+template <class F>
+void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
+  const auto shared = std::make_unique<typename F::Shared>();
+  detail::in_order(n,
+                   [&](std::int64_t item) { detail::run_block([&](const Block& block) { f(item, block, *shared); }); });
+  detail::require_good(run);
+}
+
+}  // namespace ferry::cuda

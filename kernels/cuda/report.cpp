@@ -1,0 +1,19 @@
+#include "kernels/cuda/report.hpp"
+
+namespace ferry::cuda {
+
+BadValue bad_value(const BadRecord& record) {
+  const auto input = static_cast<std::size_t>(record.input);
+  switch (record.what) {
+    case Bad::zero_divisor: {
+      BadValue error(input, "an integer is divided by zero");
+      error.hint("cast to float32 first, or use select");
+      return error;
+    }
+    case Bad::index:
+      break;
+  }
+  return {input, "index " + std::to_string(record.value) + " is out of range for " + std::to_string(record.size)};
+}
+
+}  // namespace ferry::cuda

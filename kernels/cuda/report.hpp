@@ -1,0 +1,60 @@
+// Bad values: how a kernel on a GPU says that it cannot work on the value of an input, which kernels of the CPU do by
+// throwing BadValue.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/kernel.hpp"
+
+namespace ferry::cuda {
+
+/// What is bad.
+enum class Bad : std::int32_t {
+  zero_divisor,  ///< an integer is divided by zero
+  index,         ///< `value` is no index into `size` elements
+};
+
+/// The first bad value that a device has met. It lies in memory that the host and the device can use.
+struct BadRecord {
+  std::int32_t is_set;
+  Bad what;
+  std::int64_t input;  ///< number of the kernel's input
+  std::int64_t value, size;
+  const void* tag;  ///< of the launch
+};
+
+/// The message that the CPU's kernel throws.
+[[nodiscard]] BadValue bad_value(const BadRecord& record);
+
+/// Given to kernels that may meet bad values.
+struct Report {
+  std::int32_t* claimed = nullptr;  ///< in the device's memory: whether a thread has begun to write the record
+  BadRecord* record = nullptr;
+  const void* tag = nullptr;
+
+  /// The kernel goes on with some other value after it.
+#ifdef __CUDACC__
+  __device__ void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0) const {
+    if (atomicCAS(claimed, 0, 1) != 0) return;
+    record->what = what;
+    record->input = input;
+    record->value = value;
+    record->size = size;
+    record->tag = tag;
+    __threadfence_system();
+    record->is_set = 1;
+  }
+#else
+  void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0) const {
+    if (*claimed != 0) return;
+    *claimed = 1;
+    *record = {1, what, input, value, size, tag};
+  }
+#endif
+};
+
+/// The report for this run of a kernel.
+[[nodiscard]] Report report_of(const KernelRun& run);
+
+}  // namespace ferry::cuda
