@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/queue.hpp"
+#include "kernels/cuda_on_host.hpp"
 
 namespace ferry::cuda {
 namespace {
@@ -116,6 +118,10 @@ thread_local std::int32_t claimed = 0;
 thread_local BadRecord record{};
 
 }  // namespace
+
+std::shared_ptr<const KernelTable> kernels_on_host(const KernelTable& cpu) {
+  return kernel_table(cpu);
+}
 
 void run_threads(Order order) {
   chosen = order;

@@ -16,11 +16,6 @@ namespace ferry::cuda {
 
 inline constexpr int kWarp = 32;
 
-/// The order in which threads run between two barriers.
-enum class Order { forward, backward, shuffled };
-/// For all kernels from now on; Order::forward if it is never called.
-void run_threads(Order order);
-
 /// As in launch.hpp. Error(bug) when threads of a block do not all come to a barrier.
 class Block {
  public:

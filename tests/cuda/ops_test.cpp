@@ -2,8 +2,7 @@
 // and the same bits in every order of the threads.
 #include <doctest/doctest.h>
 
-#include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/on_host.hpp"
+#include "kernels/cuda_on_host.hpp"
 #include "tests/op_cases/case.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -19,7 +18,7 @@ const KernelTable& kernels() {
   static const KernelTable all = [] {
     const KernelTable& cpu = cpu_kernels();
     KernelTable table(DeviceKind::gpu, "cuda", "", cpu.fold());
-    static const std::shared_ptr<const KernelTable> cuda = cuda::kernel_table(cpu);
+    static const std::shared_ptr<const KernelTable> cuda = cuda::kernels_on_host(cpu);
     for (const Kernel* kernel : cuda->all()) table.add({kernel, 1});
     for (const Kernel* kernel : cpu.all())
       if (cuda->find(kernel->op) == nullptr) table.add({kernel, 1});
