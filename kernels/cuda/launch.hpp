@@ -20,7 +20,7 @@ namespace ferry::cuda {
 inline constexpr int kWarp = 32;
 
 /// The threads of a block, as one of them sees it.
-class Block {
+class DeviceBlock {
  public:
   [[nodiscard]] __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   [[nodiscard]] __device__ int threads() const { return static_cast<int>(blockDim.x); }
@@ -34,6 +34,8 @@ class Block {
     return __shfl_xor_sync(0xffffffffU, value, lanes);
   }
 };
+
+using Block = DeviceBlock;
 
 namespace detail {
 

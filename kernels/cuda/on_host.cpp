@@ -127,15 +127,15 @@ void run_threads(Order order) {
   chosen = order;
 }
 
-int Block::threads() const {
+int HostBlock::threads() const {
   return kThreads;
 }
 
-void Block::sync() const {
+void HostBlock::sync() const {
   Scheduler::instance().wait(Stop::barrier);
 }
 
-void Block::exchange_bytes(std::span<std::byte> value, int lanes) const {
+void HostBlock::exchange_bytes(std::span<std::byte> value, int lanes) const {
   Scheduler& all = Scheduler::instance();
   std::ranges::copy(value, all.fiber(thread_).shown);
   all.wait(Stop::exchange);
@@ -160,7 +160,7 @@ void detail::require_good(const KernelRun&) {
   throw bad_value(record);
 }
 
-Report report_of(const KernelRun&) {
+BadReport report_of(const KernelRun&) {
   return {&claimed, &record, nullptr};
 }
 

@@ -16,10 +16,10 @@ namespace ferry::cuda {
 
 inline constexpr int kWarp = 32;
 
-/// As in launch.hpp. Error(bug) when threads of a block do not all come to a barrier.
-class Block {
+/// As DeviceBlock in launch.hpp. Error(bug) when threads of a block do not all come to a barrier.
+class HostBlock {
  public:
-  explicit Block(int thread) : thread_(thread) {}
+  explicit HostBlock(int thread) : thread_(thread) {}
   [[nodiscard]] int thread() const { return thread_; }
   [[nodiscard]] int threads() const;
   void sync() const;
@@ -38,6 +38,8 @@ class Block {
   void exchange_bytes(std::span<std::byte> value, int lanes) const;
   int thread_;
 };
+
+using Block = HostBlock;
 
 namespace detail {
 

@@ -10,7 +10,7 @@ namespace ferry::cuda {
 
 struct Queue {
   void* stream = nullptr;  ///< cudaStream_t
-  Report report;           ///< of the kernel that is being launched
+  BadReport report;        ///< of the kernel that is being launched
 };
 
 /// Throws Error(resource) for what cudaGetLastError() gave after the launch, unless that is 0.

@@ -28,7 +28,7 @@ struct BadRecord {
 [[nodiscard]] BadValue bad_value(const BadRecord& record);
 
 /// Given to kernels that may meet bad values.
-struct Report {
+struct BadReport {
   std::int32_t* claimed = nullptr;  ///< in the device's memory: whether a thread has begun to write the record
   BadRecord* record = nullptr;
   const void* tag = nullptr;
@@ -55,6 +55,6 @@ struct Report {
 };
 
 /// The report for this run of a kernel.
-[[nodiscard]] Report report_of(const KernelRun& run);
+[[nodiscard]] BadReport report_of(const KernelRun& run);
 
 }  // namespace ferry::cuda

@@ -66,7 +66,7 @@ struct Checked {
     }
     return F()(a, b);
   }
-  Report report;
+  BadReport report;
 };
 
 template <class F>
