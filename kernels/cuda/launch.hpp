@@ -86,6 +86,9 @@ void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
 
 #else
 #include "kernels/cuda/on_host.hpp"
+namespace ferry::cuda {
+using Block = HostBlock;
+}
 #endif
 
 namespace ferry::cuda {

@@ -43,7 +43,7 @@ struct Fiber {
 /// Runs the threads of one block after the other, each up to the next barrier.
 class Scheduler {
  public:
-  void run(const std::function<void(const Block&)>& f) {
+  void run(const std::function<void(const HostBlock&)>& f) {
     body_ = &f;
     error_ = nullptr;
     for (int t = 0; t < kThreads; ++t) start(t);
@@ -70,7 +70,7 @@ class Scheduler {
     Scheduler& all = instance();
     Fiber& mine = all.fibers_[all.running_];
     try {
-      (*all.body_)(Block(static_cast<int>(all.running_)));
+      (*all.body_)(HostBlock(static_cast<int>(all.running_)));
     } catch (...) {
       all.error_ = std::current_exception();
     }
@@ -110,7 +110,7 @@ class Scheduler {
   std::vector<Fiber> fibers_ = std::vector<Fiber>(kThreads);
   ucontext_t main_{};
   std::size_t running_ = 0;
-  const std::function<void(const Block&)>* body_ = nullptr;
+  const std::function<void(const HostBlock&)>* body_ = nullptr;
   std::exception_ptr error_;
 };
 
@@ -150,7 +150,7 @@ void detail::in_order(std::int64_t n, const std::function<void(std::int64_t)>& f
     for (const std::int64_t i : ordered(n)) f(i);
 }
 
-void detail::run_block(const std::function<void(const Block&)>& f) {
+void detail::run_block(const std::function<void(const HostBlock&)>& f) {
   Scheduler::instance().run(f);
 }
 

@@ -39,14 +39,12 @@ class HostBlock {
   int thread_;
 };
 
-using Block = HostBlock;
-
 namespace detail {
 
 /// Calls f(i) for each i in [0, n) in the order of threads.
 void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// Runs f in all threads of a block.
-void run_block(const std::function<void(const Block&)>& f);
+void run_block(const std::function<void(const HostBlock&)>& f);
 /// Throws BadValue if a kernel has reported a bad value.
 void require_good(const KernelRun& run);
 
@@ -61,8 +59,8 @@ void for_each(const KernelRun& run, std::int64_t n, const F& f) {
 template <class F>
 void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   const auto shared = std::make_unique<typename F::Shared>();
-  detail::in_order(n,
-                   [&](std::int64_t item) { detail::run_block([&](const Block& block) { f(item, block, *shared); }); });
+  detail::in_order(
+      n, [&](std::int64_t item) { detail::run_block([&](const HostBlock& block) { f(item, block, *shared); }); });
   detail::require_good(run);
 }
 
