@@ -1,8 +1,12 @@
-// The kernels of CUDA devices, compiled for the host: for tests.
+// The kernels of CUDA devices and what drives them, compiled for the host: for tests.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
+#include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 
 namespace ferry::cuda {
@@ -14,5 +18,22 @@ namespace ferry::cuda {
 enum class Order { forward, backward, shuffled };
 /// For all kernels from now on; Order::forward if it is never called.
 void run_threads(Order order);
+
+/// The machine that CUDA finds.
+struct MachineOnHost {
+  int devices = 2;
+  std::string why;  ///< why there are no devices
+  bool has_code = true;
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  std::string fails = {};  ///< the function of the runtime that fails, as all do after it; empty: none
+  int after = 0;           ///< so many calls of it
+  bool is_gone = false;    ///< the device is gone then
+  int failed = 0;          ///< not 0: it has
+  std::map<std::uintptr_t, std::uintptr_t> locked = {};  ///< pages of the host: first address and end
+};
+[[nodiscard]] MachineOnHost& machine_on_host();
+
+/// Its devices.
+[[nodiscard]] DeviceLibrary devices_on_host();
 
 }  // namespace ferry::cuda

@@ -16,12 +16,12 @@ void check_device_table(const DeviceTable& table) {
       .hint("build it anew with the headers of this ferry");
 }
 
-Devices::Devices(const DeviceLibrary& library, int task) : table_(library.table) {
+Devices::Devices(const DeviceLibrary& library, const DeviceShare& share) : table_(library.table) {
   check_device_table(*table_);
   const char* why = "it does not say why";
-  void* const opened = table_->open(library.library.get(), static_cast<std::uint64_t>(task), &why);
+  void* const opened = table_->open(library.library.get(), &share, &why);
   if (opened == nullptr)
-    throw Error(Code::resource, "task " + std::to_string(task) + " cannot open its devices (" +
+    throw Error(Code::resource, "task " + std::to_string(share.task) + " cannot open its devices (" +
                                     std::string(table_->name) + "): " + why);
   devices_ = {opened, [table = table_, kept = library.library](void* devices) { table->close(devices); }};
 }

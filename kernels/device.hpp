@@ -15,7 +15,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-inline constexpr std::uint32_t kDeviceTableVersion = 1;
+inline constexpr std::uint32_t kDeviceTableVersion = 2;
 
 /// A kernel launch. `run` and what it refers to must not change until the work is done, except for the numbers of the
 /// step and of iterations, which the host sets after waiting for those who read them.
@@ -33,6 +33,12 @@ struct DeviceFailure {
   const char* text;
 };
 
+/// The devices of a library that a task has: [first, first + count).
+struct DeviceShare {
+  std::int32_t task = 0;
+  std::int32_t first = 0, count = 0;
+};
+
 /// The functions of a device library. Each task opens it for itself (several tasks of a process, several times), and
 /// uses what it gets from one thread. Functions that return an int, except for count() and query(), return 0, or -1 on
 /// failure; after a failure all further calls fail, and failure() says why.
@@ -40,14 +46,18 @@ struct DeviceTable {
   std::uint32_t version;  ///< kDeviceTableVersion when the library was compiled
   std::uint32_t size;     ///< sizeof(DeviceTable) when the library was compiled
   const char* name;       ///< "sim"
+  /// 1: the devices are the machine's, whose tasks share them. 0: each task has its own.
+  std::uint32_t shared;
 
-  /// The number of devices that a task has; if it is 0, *why says why.
+  /// The number of devices that the machine or each task has; if it is 0, *why says why.
   int (*count)(void* library, const char** why);
+  /// What device it is, for people: "NVIDIA H100 80GB HBM3, …". Valid as long as the library.
+  const char* (*describe)(void* library, int device);
   /// The memory of each device; 0: not known.
   std::uint64_t (*memory_bytes)(void* library);
-  /// Opens the devices for one task and returns the handle that the functions below take. `seed` is the task's number.
+  /// Opens a task's devices, which are numbered from 0 below, and returns the handle that the functions below take.
   /// Null on failure: *why says why.
-  void* (*open)(void* library, std::uint64_t seed, const char** why);
+  void* (*open)(void* library, const DeviceShare* share, const char** why);
   void (*close)(void* devices);
 
   /// Allocates memory on a device, which the host must not touch. Null: there is not enough, or failure() says why.
@@ -93,6 +103,20 @@ struct DeviceLibrary {
 /// Code::bug on a race: two accesses to the same memory, one of them a write, that nothing orders.
 [[nodiscard]] DeviceLibrary simulated_devices(std::uint64_t seed);
 
+/// The GPUs of this machine by CUDA, by the library libferry_cuda.so beside this one; none where that is not installed
+/// or was built for another ferry: `why` says so. It may have 0 devices, and says why.
+[[nodiscard]] std::optional<DeviceLibrary> cuda_devices(std::string& why);
+
+/// What libferry_cuda.so has for this: its function ferry_device_plugin() returns one.
+struct DevicePlugin {
+  std::uint32_t version = kDeviceTableVersion;
+  std::uint32_t size = sizeof(DevicePlugin);
+  /// What the plug-in and ferry must agree on: the memory layout of the types that both use.
+  std::uint32_t layout[8] = {sizeof(DeviceTable), sizeof(DeviceLibrary), sizeof(KernelTable), sizeof(Kernel),
+                             sizeof(KernelRun),   sizeof(Array),         sizeof(KernelSetup), sizeof(Attrs)};
+  DeviceLibrary (*devices)() = nullptr;
+};
+
 /// Thrown when work of a device has failed.
 class FailedWork : public Error {
  public:
@@ -110,7 +134,7 @@ class FailedWork : public Error {
 class Devices {
  public:
   /// Error(plan) for a table of another version or size, Error(resource) where it cannot be opened.
-  Devices(const DeviceLibrary& library, int task);
+  Devices(const DeviceLibrary& library, const DeviceShare& share);
 
   /// A handle that is released with its last owner, and keeps the devices open until then.
   using Owned = std::shared_ptr<void>;

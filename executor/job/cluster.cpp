@@ -37,6 +37,8 @@ struct Introduction {
   int threads = 0;
   std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
   int gpus = 0;
+  std::string no_gpus = {};  ///< why it has none
+  bool shares_gpus = false;  ///< `gpus` are all that its host has
   std::uint64_t gpu_memory_bytes = 0;
   std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to, ascending
   std::optional<Error> problem;     ///< why it cannot take part in the job
@@ -64,7 +66,8 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
     check_device_table(*devices->table);
     const char* why = "it does not say why";
     me.gpus = devices->table->count(devices->library.get(), &why);
-    if (me.gpus == 0) log_info(std::string("there are no devices (") + devices->table->name + "): " + why);
+    if (me.gpus == 0) me.no_gpus = why;
+    me.shares_gpus = devices->table->shared != 0;
     me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
   }
   return me;
@@ -85,6 +88,8 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.memory_bytes)
       .add(task.host_memory_bytes)
       .add(task.gpus)
+      .add(task.no_gpus)
+      .add(task.shares_gpus)
       .add(task.gpu_memory_bytes)
       .add(options.jobs)
       .add(options.invariant)
@@ -114,6 +119,8 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.memory_bytes = static_cast<std::uint64_t>(reader.number());
   task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
   task.gpus = static_cast<int>(reader.number());
+  task.no_gpus = reader.text();
+  task.shares_gpus = reader.number() != 0;
   task.gpu_memory_bytes = static_cast<std::uint64_t>(reader.number());
   common.jobs = reader.text();
   common.invariant = static_cast<int>(reader.number());
@@ -173,6 +180,23 @@ void find_memory_groups(const std::vector<Introduction>& tasks, Topology& topolo
   }
 }
 
+/// Gives the GPUs of each host to its tasks, in order: equally many to each, or one to several.
+void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
+  std::map<std::int32_t, std::vector<std::size_t>> of_host;
+  for (std::size_t task = 0; task < tasks.size(); ++task)
+    if (tasks[task].shares_gpus && tasks[task].gpus > 0) of_host[topology.tasks[task].host].push_back(task);
+  for (const auto& [_, here] : of_host) {
+    const auto count = static_cast<std::int32_t>(here.size());
+    for (std::int32_t local = 0; local < count; ++local) {
+      TaskInfo& info = topology.tasks[here[static_cast<std::size_t>(local)]];
+      const std::int32_t all = info.gpus;
+      info.gpus = std::max(1, all / count);
+      info.first_gpu = count <= all ? local * info.gpus : local % all;
+      info.gpu_memory_bytes /= static_cast<std::uint64_t>(count <= all ? 1 : (count + all - 1) / all);
+    }
+  }
+}
+
 Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
   Topology topology;
   std::map<std::string, std::int32_t> hosts;
@@ -185,6 +209,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
     info.memory_bytes = task.memory_bytes;
     info.host_memory_bytes = task.host_memory_bytes;
     info.gpus = task.gpus;
+    info.no_gpus = task.no_gpus;
     info.gpu_memory_bytes = task.gpu_memory_bytes;
     Cores cores;
     cores.cpus.resize(static_cast<std::size_t>(task.cores));
@@ -194,6 +219,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
   }
   apply_jobs(options.jobs, topology.tasks);
   find_memory_groups(tasks, topology);
+  share_gpus(tasks, topology);
   return topology;
 }
 
@@ -341,8 +367,10 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
                                        std::optional<Error> problem = {}) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
   auto state = std::make_shared<Cluster::State>();
-  state->devices = devices_of(options);
+  std::string no_gpus;
+  state->devices = devices_of(options, no_gpus);
   Introduction me = introduce(options, state->devices);
+  if (!state->devices) me.no_gpus = std::move(no_gpus);
   const int processes = static_cast<int>(local.size()) == local[0]->tasks() ? 1 : local[0]->tasks();
   std::vector<Introduction> tasks;
   if (processes == 1) {
@@ -532,6 +560,14 @@ int Cluster::rank() const {
 int Cluster::size() const {
   return state_->topology.size();
 }
+std::vector<std::string> Cluster::gpus() const {
+  const TaskInfo& info = state_->topology.tasks[static_cast<std::size_t>(rank())];
+  std::vector<std::string> all;
+  for (int gpu = 0; gpu < info.gpus; ++gpu)
+    all.emplace_back(state_->devices->table->describe(state_->devices->library.get(), info.first_gpu + gpu));
+  return all;
+}
+
 int Cluster::local_rank() const {
   const auto& tasks = state_->topology.tasks;
   const auto mine = tasks.begin() + rank();

@@ -52,8 +52,9 @@ struct ClusterOptions {
   std::optional<Topology> elsewhere = {};
 };
 
-/// The devices besides the host (kernels/device.hpp) that a job with these options has; none: it has hosts alone.
-[[nodiscard]] std::optional<DeviceLibrary> devices_of(const ClusterOptions& options);
+/// The devices besides the host (kernels/device.hpp) that a job with these options has; none: it has hosts alone, and
+/// `why` says why.
+[[nodiscard]] std::optional<DeviceLibrary> devices_of(const ClusterOptions& options, std::string& why);
 
 /// The number of processes that the launcher started; 1: none did. Error(usage) when its variables are wrong.
 [[nodiscard]] int launched_tasks(const ClusterOptions& options);
@@ -91,6 +92,8 @@ class Cluster {
   [[nodiscard]] int local_rank() const;
   [[nodiscard]] int local_size() const;
   [[nodiscard]] const Topology& topology() const;
+  /// What the GPUs of task rank() are, for people.
+  [[nodiscard]] std::vector<std::string> gpus() const;
   [[nodiscard]] const ClusterOptions& options() const;
   /// The tasks that run in this process.
   [[nodiscard]] std::span<const int> local_tasks() const;

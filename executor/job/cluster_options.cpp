@@ -51,9 +51,9 @@ bool is_simulation(std::string_view argument, const char* next) {
 
 }  // namespace
 
-std::optional<DeviceLibrary> devices_of(const ClusterOptions& options) {
+std::optional<DeviceLibrary> devices_of(const ClusterOptions& options, std::string& why) {
   if (options.simulated) return simulated_devices(*options.simulated);
-  return {};
+  return cuda_devices(why);
 }
 
 std::optional<std::uint64_t> simulation_seed(std::string_view device) {

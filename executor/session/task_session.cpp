@@ -57,6 +57,11 @@ WorkersOptions workers_of(int task, const Cluster::State& cluster) {
   return options;
 }
 
+DeviceShare share_of(int task, const Cluster::State& cluster) {
+  const TaskInfo& info = cluster.topology.tasks[static_cast<std::size_t>(task)];
+  return {.task = task, .first = info.first_gpu, .count = info.gpus};
+}
+
 std::optional<Trace> trace_of(const SessionOptions& options, int task, int threads) {
   return !traces(options) ? std::nullopt : std::optional<Trace>(std::in_place, task, threads);
 }
@@ -68,7 +73,7 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
     : member_(task, transport, cluster),
       options_(options),
       workers_(workers_of(task, cluster)),
-      variables_(task, cluster.devices),
+      variables_(share_of(task, cluster), cluster.devices),
       trace_(trace_of(options, task, workers_.threads())),
       plans_(member_, plans, options.bucket_bytes),
       executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr,

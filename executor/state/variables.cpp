@@ -35,7 +35,7 @@ std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what
 }  // namespace
 
 void VariableStore::open_devices() {
-  if (library_ && !devices_) devices_.emplace(*library_, task_);
+  if (share_.count > 0 && !devices_) devices_.emplace(*library_, share_);
 }
 
 std::int64_t VariableStore::size_of_part(const Variable& variable) const {

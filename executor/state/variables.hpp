@@ -23,8 +23,10 @@ namespace ferry {
 class VariableStore {
  public:
   /// `library`: the devices besides the host that parts may lie on; opened by the first bind().
-  explicit VariableStore(int task, std::optional<DeviceLibrary> library = {})
-      : task_(task), library_(std::move(library)) {}
+  explicit VariableStore(int task) : VariableStore(DeviceShare{.task = task}, {}) {}
+  /// The task that `share` names; `library` has its devices.
+  VariableStore(const DeviceShare& share, std::optional<DeviceLibrary> library)
+      : task_(share.task), share_(share), library_(std::move(library)) {}
 
   /// Lays out the variables as a plan wants them, and allocates this task's parts. A variable with another layout is
   /// redistributed: each task receives the whole value, so all tasks must call this with the same plan. Returns a
@@ -90,6 +92,7 @@ class VariableStore {
            const Deadline& deadline);
 
   int task_;
+  DeviceShare share_;
   std::optional<DeviceLibrary> library_;
   std::optional<Devices> devices_;
   std::map<std::int32_t, Devices::Owned> queues_;  ///< by device: for copies between it and the host

@@ -69,7 +69,7 @@ void for_each(const KernelRun& run, std::int64_t n, const F& f) {
   if (n <= 0) return;
   const std::int64_t blocks = std::min((n + detail::kThreads - 1) / detail::kThreads, detail::kMostBlocks);
   detail::run_each<<<static_cast<unsigned>(blocks), detail::kThreads, 0, detail::stream_of(run)>>>(f, n);
-  require_launched(run, cudaGetLastError());
+  require_launched(cudaGetLastError());
 }
 
 /// Calls f(item, block, shared) for each item in [0, n), from all threads of a block, which `shared` belongs to: an
@@ -79,7 +79,7 @@ void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   if (n <= 0) return;
   const std::int64_t blocks = std::min(n, detail::kMostBlocks);
   detail::run_blocks<<<static_cast<unsigned>(blocks), detail::kThreads, 0, detail::stream_of(run)>>>(f, n);
-  require_launched(run, cudaGetLastError());
+  require_launched(cudaGetLastError());
 }
 
 }  // namespace ferry::cuda

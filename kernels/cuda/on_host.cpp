@@ -154,16 +154,15 @@ void detail::run_block(const std::function<void(const HostBlock&)>& f) {
   Scheduler::instance().run(f);
 }
 
-void detail::require_good(const KernelRun&) {
-  if (claimed == 0) return;
+void detail::require_good(const KernelRun& run) {
+  if (claimed == 0 || run.queue != nullptr) return;
   claimed = 0;
   throw bad_value(record);
 }
 
-BadReport report_of(const KernelRun&) {
+BadReport report_of(const KernelRun& run) {
+  if (run.queue != nullptr) return static_cast<const Queue*>(run.queue)->report;
   return {&claimed, &record, nullptr};
 }
-
-void require_launched(const KernelRun&, int) {}
 
 }  // namespace ferry::cuda

@@ -13,7 +13,7 @@ struct Queue {
   BadReport report;        ///< of the kernel that is being launched
 };
 
-/// Throws Error(resource) for what cudaGetLastError() gave after the launch, unless that is 0.
-void require_launched(const KernelRun& run, int error);
+/// Throws Error for what cudaGetLastError() gave after a launch, unless that is 0.
+void require_launched(int error);
 
 }  // namespace ferry::cuda

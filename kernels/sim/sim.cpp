@@ -222,12 +222,16 @@ int count(void*, const char**) {
   return kDevices;
 }
 
+const char* describe(void*, int) {
+  return "simulated";
+}
+
 std::uint64_t memory_bytes(void*) {
   return memory_and_swap_bytes();
 }
 
-void* open(void* library, std::uint64_t seed, const char**) {
-  return new Context(static_cast<Library*>(library)->seed * 1'000'003 + seed);
+void* open(void* library, const DeviceShare* share, const char**) {
+  return new Context(static_cast<Library*>(library)->seed * 1'000'003 + static_cast<std::uint64_t>(share->task));
 }
 
 void close(void* devices) {
@@ -436,7 +440,9 @@ int host_touches(void* devices, const void* memory, std::uint64_t bytes, int wri
 constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .size = sizeof(DeviceTable),
                              .name = "sim",
+                             .shared = 0,
                              .count = count,
+                             .describe = describe,
                              .memory_bytes = memory_bytes,
                              .open = open,
                              .close = close,

@@ -14,6 +14,10 @@
 namespace ferry {
 namespace {
 
+std::string no_gpu_of(const TaskInfo& task) {
+  return task.no_gpus.empty() ? "no GPU" : "no GPU (" + task.no_gpus + ")";
+}
+
 class Assigner {
  public:
   explicit Assigner(Program& program) : program_(program), users_(program) {}
@@ -44,7 +48,7 @@ class Assigner {
       missing = missing || tasks[t].gpus == 0;
       if (t < 12)
         error.note("task " + std::to_string(t) + " on " + escaped(tasks[t].host_name) + " has cpu:0" +
-                   (tasks[t].gpus == 0 ? " and no GPU" : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
+                   (tasks[t].gpus == 0 ? " and " + no_gpu_of(tasks[t]) : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
     }
     if (tasks.size() > 12) error.note("and " + std::to_string(tasks.size() - 12) + " tasks more");
     if (missing) throw error.hint("--device auto or --device cpu; --device sim simulates GPUs");
@@ -144,12 +148,13 @@ class Assigner {
     const DeviceKind kind = device.kind.value_or(everywhere ? program_.options.default_device : DeviceKind::cpu);
     const int index = device.index.value_or(0);
     for (const std::int32_t task : tasks) {
-      const int gpus = program_.topology->tasks[static_cast<std::size_t>(task)].gpus;
+      const TaskInfo& info = program_.topology->tasks[static_cast<std::size_t>(task)];
+      const int gpus = info.gpus;
       if (index < (kind == DeviceKind::cpu ? 1 : gpus)) continue;
       const std::string missing =
           "/task:" + std::to_string(task) + "/" + std::string(name_of(kind)) + ":" + std::to_string(index);
       const std::string there = "task " + std::to_string(task) + " has cpu:0" +
-                                (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has no GPU");
+                                (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has " + no_gpu_of(info));
       if (!program_.options.soft_placement || kind == DeviceKind::cpu)
         throw Error(Code::plan, "there is no device " + missing)
             .note(there)

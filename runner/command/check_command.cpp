@@ -21,7 +21,8 @@ struct CheckOptions : PlanCommandOptions {
 
 int check(CheckOptions options) {
   const KernelTable& cpu = options.ops ? options.ops->kernels : cpu_kernels();
-  const KernelsOfDevices kernels(cpu, devices_of(options.cluster));
+  std::string no_gpus;
+  const KernelsOfDevices kernels(cpu, devices_of(options.cluster, no_gpus));
   const KnownOps known{options.ops ? &options.ops->ops : nullptr, &kernels};
   std::vector<Batches> uneven;
   options.on_selection = [&](Graph& graph, const Selection& selection) {

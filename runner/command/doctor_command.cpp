@@ -37,6 +37,19 @@ Finding kernels_finding() {
           {{"cpu", cpu.level()}, {"library", cpu.library()}}};
 }
 
+Finding gpus_finding(const Cluster& cluster) {
+  const TaskInfo& info = cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())];
+  if (info.gpus == 0)
+    return {"gpus", "0: " + info.no_gpus + "; --device sim simulates some", {{"count", 0}, {"why", info.no_gpus}}};
+  std::string text = std::to_string(info.gpus);
+  nlohmann::json all = nlohmann::json::array();
+  for (const std::string& gpu : cluster.gpus()) {
+    text += (all.empty() ? ": " : "; ") + gpu;
+    all.push_back(gpu);
+  }
+  return {"gpus", text, {{"count", info.gpus}, {"memory_bytes", info.gpu_memory_bytes}, {"gpus", all}}};
+}
+
 Finding shm_finding(const Machine& machine) {
   return {"/dev/shm",
           machine.shm_bytes == 0
@@ -91,7 +104,7 @@ std::vector<Finding> examine(const Cluster& cluster) {
       memory_finding(machine),
       shm_finding(machine),
       {"descriptors", std::to_string(machine.descriptors), machine.descriptors},
-      {"gpus", "0: built without CUDA; --device sim simulates some", {{"count", 0}, {"why", "built without CUDA"}}},
+      gpus_finding(cluster),
       kernels_finding(),
       mpi_finding(),
       launcher_finding(cluster.size() == 1),

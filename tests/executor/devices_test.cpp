@@ -74,7 +74,7 @@ std::string refusal(const Plan& plan) {
 /// Runs the plan, unverified, for two steps; returns the text of the error, "" for none. `library`: the simulated one,
 /// or one that wraps it.
 std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector<Tensor>* fetched = nullptr) {
-  const Devices devices(library, 0);
+  const Devices devices(library, {});
   const auto w = devices.memory(0, kElements * sizeof(float), "w");
   Workers workers({.threads = 1, .crowded = true, .on_start = {}});
   const auto transports = inproc_transports(1);

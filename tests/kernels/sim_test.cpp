@@ -183,7 +183,7 @@ TEST_CASE("what a kernel throws is the device's failure, and names the kernel") 
 
 TEST_CASE("a device that is not there is a failure, after which nothing succeeds") {
   for (const int device : {-1, 8}) {
-    const Devices devices(simulated_devices(1), 0);
+    const Devices devices(simulated_devices(1), {});
     static_cast<void>(devices.memory(7, 64, "x"));
     CHECK_THROWS_WITH_AS(static_cast<void>(devices.memory(device, 64, "x")), doctest::Contains("there is no gpu:"),
                          FailedWork);
@@ -233,7 +233,7 @@ TEST_CASE("a table of another version or size is refused") {
   for (const bool version : {true, false}) {
     DeviceTable table = *library.table;
     ++(version ? table.version : table.size);
-    CHECK_THROWS_WITH_AS(Devices({&table, library.library, library.kernels}, 0),
+    CHECK_THROWS_WITH_AS(Devices({&table, library.library, library.kernels}, {}),
                          doctest::Contains("the library of devices was built for another ferry"), Error);
   }
 }

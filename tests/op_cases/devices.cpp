@@ -1,11 +1,14 @@
-// op_devices SEEDS: every case on simulated devices, on one to three tasks: whole, and with the first dim of a value
-// that has one split. The results must have the bits that the same graph gives on hosts. Prints what differs.
+// op_devices SEEDS [cuda]: every case on simulated devices, on one to three tasks: whole, and with the first dim of a
+// value that has one split. The results must have the bits that the same graph gives on hosts; with `cuda` the devices
+// run the kernels for CUDA, and floats may differ by what their rounding allows. Prints what differs.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "base/error.hpp"
+#include "executor/job/cluster_state.hpp"
 #include "executor/session/session.hpp"
+#include "kernels/cuda_on_host.hpp"
 #include "tests/op_cases/case.hpp"
 
 namespace {
@@ -13,6 +16,14 @@ namespace {
 using namespace ferry;
 
 constexpr std::int64_t kMostElements = 500;
+
+/// Whether devices run the kernels for CUDA.
+bool cuda_kernels = false;
+
+std::string difference(const Tensor& got, const Tensor& wanted) {
+  if (cuda_kernels) return test::difference(got, test::Nd(wanted), 2);
+  return got.same_bits(wanted) ? "" : got.str() + ", not " + wanted.str();
+}
 
 /// The case's op on a mesh of all tasks; `cut`: an input with its first dim split, or none.
 std::vector<Tensor> run(const test::Case& which, const std::vector<Tensor>& inputs, std::optional<std::size_t> cut,
@@ -30,8 +41,10 @@ std::vector<Tensor> run(const test::Case& which, const std::vector<Tensor>& inpu
     }
     y = which.build(x);
   }
-  Session session(g,
-                  Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = "", .simulated = simulated}));
+  const Cluster cluster =
+      Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = "", .simulated = simulated});
+  if (simulated && cuda_kernels) cluster.state().devices->kernels = cuda::kernels_on_host;
+  Session session(g, cluster);
   return session.run(y, feeds);
 }
 
@@ -41,7 +54,7 @@ std::string difference(const test::Case& which, const std::vector<Tensor>& input
     const std::vector<Tensor> on_hosts = run(which, inputs, cut, tasks, {});
     const std::vector<Tensor> on_devices = run(which, inputs, cut, tasks, seed);
     for (std::size_t i = 0; i < on_hosts.size(); ++i)
-      if (!on_hosts[i].same_bits(on_devices[i])) return on_devices[i].str() + ", not " + on_hosts[i].str();
+      if (const std::string text = ::difference(on_devices[i], on_hosts[i]); !text.empty()) return text;
   } catch (const Error& error) {
     return error.text();
   }
@@ -50,7 +63,8 @@ std::string difference(const test::Case& which, const std::vector<Tensor>& input
 
 }  // namespace
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
+  cuda_kernels = argc > 2;
   const std::uint64_t seeds = std::strtoull(argv[1], nullptr, 10);
   std::uint64_t runs = 0, failed = 0;
   for (const test::Case& which : test::op_cases())

@@ -58,7 +58,7 @@ void check_device_library(const DeviceLibrary& library) {
   const int count = library.table->count(library.library.get(), &why);
   REQUIRE_MESSAGE(count > 0, why);
   const std::shared_ptr<const KernelTable> kernels = library.kernels(cpu_kernels());
-  const Devices devices(library, 0);
+  const Devices devices(library, {.task = 0, .first = 0, .count = count});
 
   const auto bytes = sizeof(Floats);
   Floats host{1, 2, 3, 4}, back{};

@@ -1,0 +1,355 @@
+// The DeviceTable of CUDA devices (kernels/device.hpp), over the runtime (runtime.hpp).
+#include "kernels/cuda/devices.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/queue.hpp"
+#include "kernels/cuda/runtime.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+constexpr std::uintptr_t kPage = 4096;
+
+/// Pages of the host's memory that are locked as long as one of its users lives.
+struct LockedPages {
+  std::uintptr_t first, last;
+  ~LockedPages() { runtime::unlock(reinterpret_cast<void*>(first)); }
+};
+
+struct QueueOfDevice;
+
+/// The devices of one task.
+struct Context {
+  int first = 0, count = 0;  ///< of the machine's devices
+  BadRecord* bad = nullptr;
+  std::vector<std::int32_t*> claimed;                                       ///< by device: BadReport::claimed
+  std::map<const void*, std::vector<std::shared_ptr<LockedPages>>> locked;  ///< by address of the memory
+  std::map<void*, int> memory;                                              ///< the device of each allocation
+  std::vector<std::unique_ptr<QueueOfDevice>> queues;
+  std::string text;
+  std::optional<DeviceFailure> failure;
+};
+
+struct QueueOfDevice : Queue {
+  Context* context = nullptr;
+  int device = 0;  ///< of the machine
+};
+
+struct Event {
+  Context* context = nullptr;
+  void* event = nullptr;  ///< made where it is first recorded; null: it has never been
+  int device = 0;
+};
+
+int fail(Context& context, Code code, std::string text, const void* tag = nullptr, std::int64_t input = -1) {
+  if (context.failure) return -1;
+  context.text = std::move(text);
+  context.failure = DeviceFailure{tag, static_cast<std::int32_t>(code), input, context.text.c_str()};
+  return -1;
+}
+
+/// Fails with what the runtime says about an error, unless it is 0.
+int require(Context& context, int error, const char* what, const void* tag = nullptr) {
+  if (context.failure) return -1;
+  if (error == 0) return 0;
+  const runtime::Description is = runtime::describe(error);
+  const Code code = is.no_memory ? Code::resource : is.device_is_gone ? Code::peer_lost : Code::bug;
+  return fail(context, code, std::string("a GPU has failed: ") + what + ": " + is.text, tag);
+}
+
+Context& of(void* devices) {
+  return *static_cast<Context*>(devices);
+}
+
+/// Makes the device that the task calls `device` the current one.
+int use(Context& context, int device) {
+  if (context.failure) return -1;
+  if (device < 0 || device >= context.count)
+    return fail(context, Code::bug, "the task has no gpu:" + std::to_string(device));
+  return require(context, runtime::use(context.first + device), "to choose it");
+}
+
+// ---- The machine ----
+
+struct Machine {
+  Machine() {
+    const int found = runtime::devices(why);
+    for (int device = 0; device < found && why.empty(); ++device) add(device);
+    count = why.empty() ? found : 0;
+  }
+  std::string why;  ///< why there are no devices; empty: there are some
+  int count = 0;
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::string> descriptions;
+
+ private:
+  void add(int device) {
+    runtime::Facts facts;
+    int error = runtime::facts(device, facts);
+    descriptions.push_back(facts.name + ", compute capability " + std::to_string(facts.major) + "." +
+                           std::to_string(facts.minor) + ", driver for CUDA " + std::to_string(facts.driver / 1000) +
+                           "." + std::to_string(facts.driver % 1000 / 10));
+    if (error == 0) error = runtime::has_code(device);
+    if (error != 0)
+      why = "GPU " + std::to_string(device) + " cannot be used: " + runtime::describe(error).text +
+            (facts.name.empty() ? "" : " (" + descriptions.back() + ")");
+    memory_bytes = device == 0 ? facts.memory_bytes : std::min(memory_bytes, facts.memory_bytes);
+  }
+};
+
+const Machine& machine_of(void* library) {
+  return *static_cast<const Machine*>(library);
+}
+
+int count(void* library, const char** why) {
+  const Machine& machine = machine_of(library);
+  *why = machine.why.c_str();
+  return machine.count;
+}
+
+const char* describe(void* library, int device) {
+  return machine_of(library).descriptions[static_cast<std::size_t>(device)].c_str();
+}
+
+std::uint64_t memory_bytes(void* library) {
+  return machine_of(library).memory_bytes;
+}
+
+// ---- Opening ----
+
+void close(void* devices) {
+  const std::unique_ptr<Context> context(&of(devices));
+  for (int device = 0; device < static_cast<int>(context->claimed.size()); ++device) {
+    runtime::use(context->first + device);
+    runtime::release(context->claimed[static_cast<std::size_t>(device)]);
+  }
+  if (context->bad != nullptr) runtime::release_shared(context->bad);
+}
+
+/// Memory that a device zeroes before anything runs there.
+void* zeroed(Context& context, std::uint64_t bytes) {
+  void *memory = nullptr, *stream = nullptr;
+  if (require(context, runtime::allocate(&memory, bytes), "to allocate memory") != 0) return nullptr;
+  if (require(context, runtime::make_stream(&stream), "to make a stream") != 0) return memory;
+  require(context, runtime::clear(stream, memory, bytes), "to clear memory");
+  require(context, runtime::finish(stream), "to clear memory");
+  require(context, runtime::release_stream(stream), "to release a stream");
+  return memory;
+}
+
+void* open(void* library, const DeviceShare* share, const char** why) {
+  auto context = std::make_unique<Context>();
+  context->first = share->first;
+  context->count = std::min(share->count, machine_of(library).count - share->first);
+  void* shared = nullptr;
+  if (require(*context, runtime::allocate_shared(&shared, sizeof(BadRecord)), "to allocate memory of the host") == 0)
+    context->bad = new (shared) BadRecord{};
+  for (int device = 0; device < context->count && use(*context, device) == 0; ++device)
+    context->claimed.push_back(static_cast<std::int32_t*>(zeroed(*context, sizeof(std::int32_t))));
+  if (!context->failure) return context.release();
+  static thread_local std::string kept;
+  kept = context->text;
+  *why = kept.c_str();
+  close(context.release());
+  return nullptr;
+}
+
+// ---- Memory ----
+
+void* allocate(void* devices, int device, std::uint64_t bytes) {
+  Context& context = of(devices);
+  if (use(context, device) != 0) return nullptr;
+  void* memory = nullptr;
+  const int error = runtime::allocate(&memory, bytes);
+  if (error != 0 && runtime::describe(error).no_memory) return nullptr;
+  if (require(context, error, "to allocate memory") != 0) return nullptr;
+  context.memory[memory] = device;
+  return memory;
+}
+
+void release(void* devices, void* memory) {
+  Context& context = of(devices);
+  const auto at = context.memory.find(memory);
+  if (at == context.memory.end()) return;
+  runtime::use(context.first + at->second);
+  runtime::release(memory);
+  context.memory.erase(at);
+}
+
+/// Two pieces of memory may share a page, which can be locked only once.
+int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
+  Context& context = of(devices);
+  if (use(context, 0) != 0) return -1;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  std::uintptr_t page = begin / kPage * kPage;
+  const std::uintptr_t end = (begin + bytes + kPage - 1) / kPage * kPage;
+  std::vector<std::shared_ptr<LockedPages>> locked;
+  for (const auto& [_, others] : context.locked)
+    for (const auto& other : others)
+      if (other->first < end && other->last > page && std::ranges::find(locked, other) == locked.end())
+        locked.push_back(other);
+  std::ranges::sort(locked, {}, [](const auto& pages) { return pages->first; });
+  const auto lock = [&](std::uintptr_t last) {
+    if (page >= last) return 0;
+    const int error = runtime::lock(reinterpret_cast<void*>(page), last - page);
+    if (require(context, error, "to lock pages of the host's memory") != 0) return -1;
+    locked.push_back(std::make_shared<LockedPages>(page, last));
+    return 0;
+  };
+  for (std::size_t k = 0, before = locked.size(); k < before; ++k) {
+    if (lock(locked[k]->first) != 0) return -1;
+    page = locked[k]->last;
+  }
+  if (lock(end) != 0) return -1;
+  context.locked[memory] = std::move(locked);
+  return 0;
+}
+
+void forget_host_memory(void* devices, const void* memory) {
+  of(devices).locked.erase(memory);
+}
+
+// ---- Queues and events ----
+
+void* make_queue(void* devices, int device) {
+  Context& context = of(devices);
+  if (use(context, device) != 0) return nullptr;
+  auto queue = std::make_unique<QueueOfDevice>();
+  queue->context = &context;
+  queue->device = context.first + device;
+  queue->report = {context.claimed[static_cast<std::size_t>(device)], context.bad, nullptr};
+  if (require(context, runtime::make_stream(&queue->stream), "to make a stream") != 0) return nullptr;
+  context.queues.push_back(std::move(queue));
+  return context.queues.back().get();
+}
+
+void release_queue(void* given) {
+  auto* const queue = static_cast<QueueOfDevice*>(given);
+  runtime::use(queue->device);
+  runtime::finish(queue->stream);
+  runtime::release_stream(queue->stream);
+  std::erase_if(queue->context->queues, [&](const auto& other) { return other.get() == queue; });
+}
+
+void* make_event(void* devices) {
+  Context& context = of(devices);
+  return context.failure ? nullptr : new Event{&context};
+}
+
+void release_event(void* given) {
+  const std::unique_ptr<Event> event(static_cast<Event*>(given));
+  if (event->event != nullptr) runtime::release_event(event->event);
+}
+
+/// The queue, with its device as the current one; null after a failure.
+QueueOfDevice* given_to(void* queue) {
+  auto* const to = static_cast<QueueOfDevice*>(queue);
+  Context& context = *to->context;
+  return !context.failure && require(context, runtime::use(to->device), "to choose it") == 0 ? to : nullptr;
+}
+
+int record(void* queue, void* given) {
+  const QueueOfDevice* const of_queue = given_to(queue);
+  if (of_queue == nullptr) return -1;
+  Context& context = *of_queue->context;
+  auto& event = *static_cast<Event*>(given);
+  if (event.event != nullptr && event.device != of_queue->device)
+    runtime::release_event(std::exchange(event.event, {}));
+  if (event.event == nullptr && require(context, runtime::make_event(&event.event), "to make an event") != 0) return -1;
+  event.device = of_queue->device;
+  return require(context, runtime::record(event.event, of_queue->stream), "to record an event");
+}
+
+int wait(void* queue, void* given) {
+  const QueueOfDevice* const waiting = given_to(queue);
+  if (waiting == nullptr) return -1;
+  const auto& event = *static_cast<const Event*>(given);
+  return event.event == nullptr
+             ? 0
+             : require(*waiting->context, runtime::wait(waiting->stream, event.event), "to wait for an event");
+}
+
+int query(void* given) {
+  const auto& event = *static_cast<const Event*>(given);
+  Context& context = *event.context;
+  if (context.failure) return -1;
+  bool happened = true;
+  if (event.event != nullptr && require(context, runtime::query(event.event, happened), "its work") != 0) return -1;
+  if (!happened) return 0;
+  if (context.bad->is_set == 0) return 1;
+  const BadValue bad = bad_value(*context.bad);
+  return fail(context, bad.code(), std::string(bad.text()), context.bad->tag, static_cast<std::int64_t>(bad.input()));
+}
+
+int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
+  const QueueOfDevice* const copying = given_to(queue);
+  if (copying == nullptr) return -1;
+  return bytes == 0 ? 0 : require(*copying->context, runtime::copy(copying->stream, to, from, bytes), "to copy", tag);
+}
+
+int launch(void* queue, const DeviceLaunch* what) {
+  QueueOfDevice* const running = given_to(queue);
+  if (running == nullptr) return -1;
+  running->report.tag = what->tag;
+  KernelRun& run = *what->run;
+  run.queue = static_cast<Queue*>(running);
+  try {
+    what->kernel(run);
+  } catch (const BadValue& bad) {
+    return fail(*running->context, bad.code(), std::string(bad.text()), what->tag,
+                static_cast<std::int64_t>(bad.input()));
+  } catch (...) {
+    const Error error = as_error(std::current_exception(), Code::program, "its code");
+    return fail(*running->context, error.code(), std::string(error.text()), what->tag);
+  }
+  return 0;
+}
+
+const DeviceFailure* failure(void* devices) {
+  const std::optional<DeviceFailure>& failure = of(devices).failure;
+  return failure ? &*failure : nullptr;
+}
+
+constexpr DeviceTable kTable{.version = kDeviceTableVersion,
+                             .size = sizeof(DeviceTable),
+                             .name = "cuda",
+                             .shared = 1,
+                             .count = count,
+                             .describe = describe,
+                             .memory_bytes = memory_bytes,
+                             .open = open,
+                             .close = close,
+                             .allocate = allocate,
+                             .release = release,
+                             .use_host_memory = use_host_memory,
+                             .forget_host_memory = forget_host_memory,
+                             .make_queue = make_queue,
+                             .release_queue = release_queue,
+                             .make_event = make_event,
+                             .release_event = release_event,
+                             .record = record,
+                             .wait = wait,
+                             .query = query,
+                             .copy = copy,
+                             .launch = launch,
+                             .failure = failure,
+                             .host_touches = nullptr};
+
+}  // namespace
+
+DeviceLibrary devices() {
+  return {&kTable, std::make_shared<Machine>(), kernel_table};
+}
+
+}  // namespace ferry::cuda

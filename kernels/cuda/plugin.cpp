@@ -1,0 +1,12 @@
+// What libferry_cuda.so shows: one function.
+#include "kernels/cuda/devices.hpp"
+
+namespace {
+
+constexpr ferry::DevicePlugin kPlugin{.devices = ferry::cuda::devices};
+
+}  // namespace
+
+extern "C" [[gnu::visibility("default")]] const ferry::DevicePlugin* ferry_device_plugin() {
+  return &kPlugin;
+}

@@ -1,0 +1,155 @@
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/runtime.hpp"
+
+namespace ferry::cuda {
+
+BadReport report_of(const KernelRun& run) {
+  return static_cast<const Queue*>(run.queue)->report;
+}
+
+void require_launched(int error) {
+  if (error == 0) return;
+  const runtime::Description is = runtime::describe(error);
+  throw Error(is.device_is_gone ? Code::peer_lost : Code::bug, "a GPU cannot run a kernel: " + is.text);
+}
+
+}  // namespace ferry::cuda
+
+namespace ferry::cuda::runtime {
+namespace {
+
+cudaStream_t stream_at(void* stream) {
+  return static_cast<cudaStream_t>(stream);
+}
+
+cudaEvent_t event_at(void* event) {
+  return static_cast<cudaEvent_t>(event);
+}
+
+}  // namespace
+
+Description describe(int error) {
+  const auto code = static_cast<cudaError_t>(error);
+  Description is{std::string(cudaGetErrorName(code)) + ": " + cudaGetErrorString(code)};
+  is.no_memory = code == cudaErrorMemoryAllocation;
+  is.device_is_gone = code == cudaErrorDevicesUnavailable || code == cudaErrorECCUncorrectable ||
+                      code == cudaErrorNvlinkUncorrectable || code == cudaErrorHardwareStackError ||
+                      code == cudaErrorContained || code == cudaErrorTensorMemoryLeak || code == cudaErrorUnknown;
+  return is;
+}
+
+int devices(std::string& why) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return count;
+  int driver = 0, wanted = 0;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&wanted);
+  const auto version = [](int number) {
+    return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  };
+  if (driver == 0)
+    why = "this machine has no NVIDIA driver";
+  else if (error == cudaErrorInsufficientDriver)
+    why = "the NVIDIA driver knows CUDA " + version(driver) + ", and ferry needs " + version(wanted) +
+          ": install a newer driver";
+  else
+    why = error == cudaSuccess ? "the driver finds no device" : describe(error).text;
+  return 0;
+}
+
+int facts(int device, Facts& facts) {
+  cudaDeviceProp properties{};
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) return error;
+  facts.name = properties.name;
+  facts.memory_bytes = properties.totalGlobalMem;
+  facts.major = properties.major;
+  facts.minor = properties.minor;
+  return cudaDriverGetVersion(&facts.driver);
+}
+
+namespace {
+
+__global__ void nothing() {}
+
+}  // namespace
+
+int has_code(int device) {
+  if (const int error = use(device); error != 0) return error;
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, nothing);
+}
+
+int use(int device) {
+  return cudaSetDevice(device);
+}
+
+int allocate(void** memory, std::uint64_t bytes) {
+  return cudaMalloc(memory, bytes);
+}
+
+int release(void* memory) {
+  return cudaFree(memory);
+}
+
+int allocate_shared(void** memory, std::uint64_t bytes) {
+  return cudaHostAlloc(memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
+}
+
+int release_shared(void* memory) {
+  return cudaFreeHost(memory);
+}
+
+int lock(void* pages, std::uint64_t bytes) {
+  return cudaHostRegister(pages, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
+}
+
+int unlock(void* pages) {
+  return cudaHostUnregister(pages);
+}
+
+int make_stream(void** stream) {
+  return cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t*>(stream), cudaStreamNonBlocking);
+}
+
+int release_stream(void* stream) {
+  return cudaStreamDestroy(stream_at(stream));
+}
+
+int finish(void* stream) {
+  return cudaStreamSynchronize(stream_at(stream));
+}
+
+int make_event(void** event) {
+  return cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), cudaEventDisableTiming);
+}
+
+int release_event(void* event) {
+  return cudaEventDestroy(event_at(event));
+}
+
+int record(void* event, void* stream) {
+  return cudaEventRecord(event_at(event), stream_at(stream));
+}
+
+int wait(void* stream, void* event) {
+  return cudaStreamWaitEvent(stream_at(stream), event_at(event), 0);
+}
+
+int query(void* event, bool& happened) {
+  const cudaError_t said = cudaEventQuery(event_at(event));
+  happened = said == cudaSuccess;
+  return said == cudaErrorNotReady ? cudaSuccess : said;
+}
+
+int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_at(stream));
+}
+
+int clear(void* stream, void* memory, std::uint64_t bytes) {
+  return cudaMemsetAsync(memory, 0, bytes, stream_at(stream));
+}
+
+}  // namespace ferry::cuda::runtime

@@ -1,0 +1,159 @@
+// The CUDA runtime on the host, for tests: work is done when it is given. machine_on_host() says what there is and what
+// fails.
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "kernels/cuda/devices.hpp"
+#include "kernels/cuda/runtime.hpp"
+#include "kernels/cuda_on_host.hpp"
+
+namespace ferry::cuda {
+
+MachineOnHost& machine_on_host() {
+  static MachineOnHost machine;
+  return machine;
+}
+
+DeviceLibrary devices_on_host() {
+  return devices();
+}
+
+}  // namespace ferry::cuda
+
+namespace ferry::cuda::runtime {
+namespace {
+
+enum Failure : int { kNoMemory = 1, kGone, kWrong };
+
+constexpr std::uintptr_t kPage = 4096;
+
+thread_local int current = 0;
+
+/// What the calling thread's next call of this function gives.
+int called(const char* function) {
+  MachineOnHost& machine = machine_on_host();
+  if (machine.failed != 0) return machine.failed;
+  if (machine.fails.empty() || machine.fails != function || machine.after-- > 0) return 0;
+  return machine.failed = machine.is_gone ? kGone : kWrong;
+}
+
+}  // namespace
+
+Description describe(int error) {
+  switch (error) {
+    case kNoMemory:
+      return {"no memory", true, false};
+    case kGone:
+      return {"the device is gone", false, true};
+    default:
+      return {"error " + std::to_string(error), false, false};
+  }
+}
+
+int devices(std::string& why) {
+  why = machine_on_host().why;
+  return machine_on_host().devices;
+}
+
+int facts(int, Facts& facts) {
+  facts = {"a GPU on the host", machine_on_host().memory_bytes, 9, 0, 13000};
+  return 0;
+}
+
+int has_code(int) {
+  return machine_on_host().has_code ? 0 : kWrong;
+}
+
+int use(int device) {
+  if (device < 0 || device >= machine_on_host().devices) return kWrong;
+  current = device;
+  return machine_on_host().failed;
+}
+
+int allocate(void** memory, std::uint64_t bytes) {
+  if (const int error = called("allocate"); error != 0) return error;
+  if (bytes > machine_on_host().memory_bytes) return kNoMemory;
+  *memory = std::aligned_alloc(kPage, (bytes + kPage) / kPage * kPage);
+  return *memory == nullptr ? kNoMemory : 0;
+}
+
+int release(void* memory) {
+  std::free(memory);
+  return 0;
+}
+
+int allocate_shared(void** memory, std::uint64_t bytes) {
+  return allocate(memory, bytes);
+}
+
+int release_shared(void* memory) {
+  return release(memory);
+}
+
+int lock(void* pages, std::uint64_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(pages), last = first + bytes;
+  auto& locked = machine_on_host().locked;
+  if (bytes == 0 || first % kPage != 0 || last % kPage != 0) return kWrong;
+  const auto after = locked.lower_bound(first);
+  if (after != locked.end() && after->first < last) return kWrong;
+  if (after != locked.begin() && std::prev(after)->second > first) return kWrong;
+  locked[first] = last;
+  return 0;
+}
+
+int unlock(void* pages) {
+  return machine_on_host().locked.erase(reinterpret_cast<std::uintptr_t>(pages)) == 1 ? 0 : kWrong;
+}
+
+int make_stream(void** stream) {
+  *stream = new int(current);
+  return called("make_stream");
+}
+
+int release_stream(void* stream) {
+  delete static_cast<int*>(stream);
+  return 0;
+}
+
+int finish(void*) {
+  return called("finish");
+}
+
+int make_event(void** event) {
+  *event = new int(current);
+  return 0;
+}
+
+int release_event(void* event) {
+  delete static_cast<int*>(event);
+  return 0;
+}
+
+/// Both are to belong to the device that is chosen, as CUDA asks.
+int record(void* event, void* stream) {
+  if (*static_cast<int*>(event) != *static_cast<int*>(stream)) return kWrong;
+  return called("record");
+}
+
+int wait(void*, void*) {
+  return called("wait");
+}
+
+int query(void*, bool& happened) {
+  happened = true;
+  return called("query");
+}
+
+int copy(void*, void* to, const void* from, std::uint64_t bytes) {
+  if (const int error = called("copy"); error != 0) return error;
+  std::memmove(to, from, bytes);
+  return 0;
+}
+
+int clear(void*, void* memory, std::uint64_t bytes) {
+  std::memset(memory, 0, bytes);
+  return 0;
+}
+
+}  // namespace ferry::cuda::runtime

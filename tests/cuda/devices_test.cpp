@@ -1,0 +1,128 @@
+// What drives CUDA devices, over a runtime on the host: the suite of all devices, shares, locked pages, and failures.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "executor/job/cluster_state.hpp"
+#include "executor/session/session.hpp"
+#include "kernels/cuda_on_host.hpp"
+#include "ops/math/math.hpp"
+#include "tests/support/device_suite.hpp"
+#include "tests/support/has.hpp"
+#include "tests/support/throws.hpp"
+
+namespace ferry::test {
+namespace {
+
+using cuda::machine_on_host;
+
+/// The machine on the host, for one test.
+struct Machine {
+  explicit Machine(cuda::MachineOnHost machine) { machine_on_host() = std::move(machine); }
+  ~Machine() { machine_on_host() = {}; }
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+};
+
+/// (6 + 6) / divisor, on gpu:0 of the last of `tasks` tasks.
+template <class T>
+T divided(int tasks, T divisor) {
+  Graph g;
+  const Value x = g.input("x", dtype_of<T>(), {3}), d = g.input("d", dtype_of<T>(), {3});
+  Value y;
+  {
+    const auto there = g.device("/task:" + std::to_string(tasks - 1) + "/gpu:0");
+    y = ((x + x).named("doubled") / d).named("quotient");
+  }
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = tasks, .jobs = "", .simulated = 1});
+  cluster.state().devices = cuda::devices_on_host();
+  Session session(g, cluster);
+  const auto all = [](T value) { return Tensor::of<T>({3}, {value, value, value}); };
+  return session.run({y}, {{"x", all(6)}, {"d", all(divisor)}})[0].template data<T>()[2];
+}
+
+}  // namespace
+
+TEST_CASE("CUDA devices do what every device must") {
+  const Machine machine({});
+  check_device_library(cuda::devices_on_host());
+  CHECK(machine_on_host().locked.empty());
+}
+
+TEST_CASE("a page of the host that two values share is locked once, as long as one of them is used") {
+  const Machine machine({});
+  const Devices devices(cuda::devices_on_host(), {.count = 1});
+  alignas(4096) static std::byte memory[4 * 4096];
+  const auto whole = [&] {
+    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> pages;
+    for (const auto& [first, end] : machine_on_host().locked)
+      if (!pages.empty() && pages.back().second == first)
+        pages.back().second = end;
+      else
+        pages.emplace_back(first, end);
+    return pages;
+  };
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  auto first = devices.host_memory(memory + 100, 8), second = devices.host_memory(memory + 3 * 4096, 10);
+  CHECK(whole().size() == 2);
+  auto all = devices.host_memory(memory + 50, 3 * 4096);  // from the first page to the last
+  CHECK(whole() == std::vector{std::pair{begin, begin + sizeof memory}});
+  first.reset();
+  second.reset();
+  CHECK(whole() == std::vector{std::pair{begin, begin + sizeof memory}});
+  all.reset();
+  CHECK(whole().empty());
+}
+
+TEST_CASE("sessions run on CUDA devices") {
+  const Machine machine({});
+  CHECK(divided<float>(1, 8) == 1.5F);
+  CHECK(divided<std::int64_t>(3, 5) == 2);
+}
+
+TEST_CASE("an integer that a GPU divides by zero is an error, as on a CPU, and the op is named") {
+  const Machine machine({});
+  for (const int tasks : {1, 2}) {
+    const Error error = error_of([&] { static_cast<void>(divided<std::int32_t>(tasks, 0)); });
+    CHECK(error.code() == Code::usage);  // the divisor was fed
+    CHECK(says(error, "an integer is divided by zero"));
+    CHECK(says(error, "\"quotient\""));
+  }
+  CHECK(divided<float>(1, 0) == std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("a GPU that fails ends the job, and a device that is gone is a task lost") {
+  for (const char* const function : {"record", "wait", "query", "copy"})
+    for (const bool is_gone : {false, true}) {
+      CAPTURE(std::string(function));
+      const Machine machine({.why = "", .fails = function, .after = 0, .is_gone = is_gone});
+      const Error error = error_of([&] { static_cast<void>(divided<float>(1, 2)); });
+      CHECK(error.code() == (is_gone ? Code::peer_lost : Code::bug));
+      CHECK(says(error, "a GPU has failed"));
+    }
+}
+
+TEST_CASE("a machine whose GPUs cannot be used says why") {
+  const auto why_of = [](const DeviceLibrary& library) {
+    const char* why = "";
+    CHECK(library.table->count(library.library.get(), &why) == 0);
+    return std::string(why);
+  };
+  {
+    const Machine machine({.devices = 0, .why = "this machine has no NVIDIA driver"});
+    CHECK(why_of(cuda::devices_on_host()) == "this machine has no NVIDIA driver");
+  }
+  const Machine machine({.why = "", .has_code = false});
+  CHECK(has(why_of(cuda::devices_on_host()), "GPU 0 cannot be used: "));
+}
+
+TEST_CASE("too large a value for a GPU is refused, and named") {
+  const Machine machine({.why = "", .memory_bytes = 100});
+  const Error error = error_of([&] { static_cast<void>(divided<double>(1, 2)); });
+  CHECK(error.code() == Code::resource);
+  CHECK(says(error, "the device has no memory for"));
+}
+
+}  // namespace ferry::test
