@@ -12,6 +12,12 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> trig_kernels();    ///< sin, atanh, …
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
+[[nodiscard]] std::span<const Kernel> sum_kernels();      ///< sums and products along dims
+[[nodiscard]] std::span<const Kernel> extreme_kernels();  ///< max and min along dims
+[[nodiscard]] std::span<const Kernel> best_index_kernels();
+[[nodiscard]] std::span<const Kernel> softmax_kernels();
+[[nodiscard]] std::span<const Kernel> cumulative_kernels();
+[[nodiscard]] std::span<const Kernel> top_k_kernels();
 
 /// All of them. `cpu` gives what the table says besides its kernels.
 [[nodiscard]] std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu);

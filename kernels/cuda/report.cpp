@@ -1,5 +1,7 @@
 #include "kernels/cuda/report.hpp"
 
+#include "kernels/bad_values.hpp"
+
 namespace ferry::cuda {
 
 BadValue bad_value(const BadRecord& record) {
@@ -10,6 +12,8 @@ BadValue bad_value(const BadRecord& record) {
       error.hint("cast to float32 first, or use select");
       return error;
     }
+    case Bad::label:
+      return bad_label(input, record.value, record.size);
     case Bad::index:
       break;
   }

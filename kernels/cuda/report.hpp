@@ -13,6 +13,7 @@ namespace ferry::cuda {
 enum class Bad : std::int32_t {
   zero_divisor,  ///< an integer is divided by zero
   index,         ///< `value` is no index into `size` elements
+  label,         ///< `value` is none of `size` classes
 };
 
 /// The first bad value that a device has met. It lies in memory that the host and the device can use.

@@ -4,15 +4,10 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/state.hpp"
+#include "kernels/top_line.hpp"
 
 namespace ferry::cpu {
 namespace {
-
-/// a < b, with NaN as the largest.
-template <class T>
-bool is_less(T a, T b) {
-  return b != b ? a == a : a < b;
-}
 
 // ---- TopK ----
 
@@ -24,52 +19,6 @@ struct Best {
 std::unique_ptr<KernelState> prepare_top_k(const KernelSetup& setup) {
   return keep(Best{setup.attrs.get<std::int64_t>("axis"), setup.attrs.get<bool>("largest")});
 }
-
-/// Finds the first k elements of a line in the wanted order. The indices of the best k so far are a heap with the last
-/// of them at its root, which lies in the line of the output; finally a heap sort puts them in order.
-template <class T>
-class Line {
- public:
-  Line(const T* line, std::int64_t n, std::int64_t* found, std::int64_t k, std::int64_t step, bool largest)
-      : line_(line), n_(n), found_(found), k_(k), step_(step), largest_(largest) {}
-
-  void pick() {
-    for (std::int64_t i = 0; i < k_; ++i) at(i) = i;
-    for (std::int64_t i = k_ / 2; i-- > 0;) sift(i, k_);
-    for (std::int64_t i = k_; i < n_; ++i) {
-      if (!comes_before(i, at(0))) continue;
-      at(0) = i;
-      sift(0, k_);
-    }
-    for (std::int64_t size = k_ - 1; size > 0; --size) {
-      std::swap(at(0), at(size));
-      sift(0, size);
-    }
-  }
-
- private:
-  std::int64_t& at(std::int64_t i) { return found_[i * step_]; }
-  bool comes_before(std::int64_t i, std::int64_t j) const {
-    const T a = line_[i * step_];
-    const T b = line_[j * step_];
-    if (is_less(a, b)) return !largest_;
-    return is_less(b, a) ? largest_ : i < j;
-  }
-  void sift(std::int64_t root, std::int64_t size) {
-    for (std::int64_t child = 2 * root + 1; child < size; child = 2 * root + 1) {
-      if (child + 1 < size && comes_before(at(child), at(child + 1))) ++child;
-      if (!comes_before(at(root), at(child))) return;
-      std::swap(at(root), at(child));
-      root = child;
-    }
-  }
-
-  const T* line_;
-  std::int64_t n_;
-  std::int64_t* found_;
-  std::int64_t k_, step_;
-  bool largest_;
-};
 
 void top_k(KernelRun& run) {
   const Array& input = run.inputs[0];
@@ -90,7 +39,7 @@ void top_k(KernelRun& run) {
         const T* line = input.as<const T>() + at / inner * n * inner + at % inner;
         const std::int64_t place = at / inner * k * inner + at % inner;
         std::int64_t* found = indices.as<std::int64_t>() + place;
-        Line<T>(line, n, found, k, inner, best.largest).pick();
+        TopLine<T>(line, n, found, k, inner, best.largest).pick();
         for (std::int64_t i = 0; i < k * inner; i += inner) values.as<T>()[place + i] = line[found[i] * inner];
       }
     });

@@ -1,57 +1,26 @@
 #include <algorithm>
-#include <limits>
-#include <numeric>
 
 #include "kernels/cpu/elements/lanes.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/passes.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {
 
-/// A reduction of the middle dim of [outer, along, inner].
-struct Pass {
-  std::int64_t outer = 1, along = 1, inner = 1;
-
-  /// The elements of the middle dim are folded in chunks of so many; then the chunks' results are folded in their
-  /// order.
-  [[nodiscard]] std::int64_t chunk() const { return inner == 1 ? 4096 : 256; }
-  [[nodiscard]] std::int64_t chunks() const { return std::max<std::int64_t>(1, (along + chunk() - 1) / chunk()); }
-  [[nodiscard]] std::int64_t results() const { return outer * inner; }
-  /// The number of results of chunks, if there are several chunks.
-  [[nodiscard]] std::int64_t partials() const { return chunks() == 1 ? 0 : results() * chunks(); }
-};
-
-/// A reduction over any dims as passes over adjacent ones, innermost first.
-std::vector<Pass> passes_of(std::span<const std::int64_t> sizes, const std::vector<bool>& reduced) {
-  std::vector<Pass> passes;
-  std::int64_t inner = 1;
-  std::int64_t outer = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-  const bool empty = outer == 0;
-  bool joins = false;  // the dim visited before is reduced, too
-  if (empty) {
-    // Nothing to read: one pass that gives the start value for each element kept, if there are any.
-    Pass pass{.outer = 1, .along = 0, .inner = 1};
-    for (std::size_t d = 0; d < sizes.size(); ++d) pass.outer *= reduced[d] ? 1 : sizes[d];
-    return {pass};
-  }
-  for (std::size_t d = sizes.size(); d-- > 0;) {
-    outer /= sizes[d];
-    if (!reduced[d]) {
-      inner *= sizes[d];
-    } else if (joins) {
-      passes.back().along *= sizes[d];
-      passes.back().outer = outer;
-    } else {
-      passes.push_back({outer, sizes[d], inner});
-    }
-    joins = reduced[d];
-  }
-  if (passes.empty()) passes.push_back({inner, 1, 1});
-  return passes;
+/// The elements along a pass are folded in chunks of so many; then the chunks' results are folded in their order.
+std::int64_t chunk_of(const Pass& pass) {
+  return pass.inner == 1 ? 4096 : 256;
+}
+std::int64_t chunks_of(const Pass& pass) {
+  return std::max<std::int64_t>(1, (pass.along + chunk_of(pass) - 1) / chunk_of(pass));
+}
+/// The number of results of chunks, if there are several chunks.
+std::int64_t partials_of(const Pass& pass) {
+  return chunks_of(pass) == 1 ? 0 : pass.results() * chunks_of(pass);
 }
 
 /// Scratch: the results of the current pass's chunks, and two arrays that take turns as the results of passes.
@@ -63,7 +32,7 @@ struct Room {
 Room room_of(const std::vector<Pass>& passes) {
   Room room;
   for (std::size_t i = 0; i < passes.size(); ++i) {
-    room.partials = std::max(room.partials, passes[i].partials());
+    room.partials = std::max(room.partials, partials_of(passes[i]));
     if (i + 1 < passes.size()) room.between = std::max(room.between, passes[i].results());
   }
   return room;
@@ -89,8 +58,8 @@ void fold_rows(const T* in, std::int64_t rows, std::int64_t inner, T start, T* o
 template <class T, class Join>
 void run_pass(const KernelRun& run, const Pass& pass, const T* in, T start, T* out, T* partials) {
   const auto [outer, along, inner] = pass;
-  const std::int64_t chunk = pass.chunk();
-  const std::int64_t chunks = pass.chunks();
+  const std::int64_t chunk = chunk_of(pass);
+  const std::int64_t chunks = chunks_of(pass);
   T* first = chunks == 1 ? out : partials;
   const std::int64_t work = std::min(along, chunk) * inner;
   const auto fold = [&, along = along, inner = inner](std::int64_t begin, std::int64_t end) {
@@ -122,14 +91,6 @@ void run_passes(KernelRun& run, const std::vector<Pass>& passes, T start) {
   }
 }
 
-template <class T, class Join>
-constexpr T start_of() {
-  using Limits = std::numeric_limits<T>;
-  if (std::is_same_v<Join, functors::Maximum>) return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  if (std::is_same_v<Join, functors::Minimum>) return Limits::has_infinity ? Limits::infinity() : Limits::max();
-  return std::is_same_v<Join, functors::Mul> ? T(1) : T(0);
-}
-
 /// The passes for the sizes at the bound, made when the kernel is prepared. In a step in which a bounded dim is smaller
 /// other passes are made.
 struct Reduction {
@@ -157,24 +118,6 @@ void reduce(KernelRun& run) {
   run_with(passes_of(input.sizes, reduction.reduced));
 }
 
-std::vector<bool> reduced_axes(const KernelSetup& setup) {
-  const int rank = setup.inputs[0].shape.rank();
-  std::vector<bool> reduced(static_cast<std::size_t>(rank));
-  for (std::int64_t axis : setup.attrs.get<Ints>("axes")) reduced[static_cast<std::size_t>(dim_of(axis, rank))] = true;
-  return reduced;
-}
-
-/// SumLike: the dims that the second input (and the output) lacks, or has with size 1.
-std::vector<bool> spread_dims(const KernelSetup& setup) {
-  const Shape& from = setup.inputs[0].shape;
-  const Shape& to = setup.outputs[0].shape;
-  const int added = from.rank() - to.rank();
-  std::vector<bool> reduced(static_cast<std::size_t>(from.rank()));
-  for (int d = 0; d < from.rank(); ++d)
-    reduced[static_cast<std::size_t>(d)] = d < added || (to[d - added].size() == 1 && from[d].size() != 1);
-  return reduced;
-}
-
 using DimsFn = std::vector<bool> (*)(const KernelSetup&);
 
 template <DimsFn dims>
@@ -194,7 +137,7 @@ template <DimsFn dims>
 std::int64_t row(const KernelSetup& setup) {
   const std::vector<Pass> passes = passes_of(setup.inputs[0].shape.sizes(), dims(setup));
   const Pass& pass = passes[0];
-  return passes.size() == 1 && pass.inner == 1 && pass.chunks() == 1 && pass.along > 1 ? pass.along : 0;
+  return passes.size() == 1 && pass.inner == 1 && chunks_of(pass) == 1 && pass.along > 1 ? pass.along : 0;
 }
 
 // ---- ArgMax and ArgMin ----

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "kernels/bad_values.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/elements/lanes.hpp"
 #include "kernels/cpu/kernels.hpp"
@@ -102,12 +103,6 @@ std::int64_t row_along(const KernelSetup& setup) {
 
 // ---- Cross-entropy: rows along the last dim, a label for each ----
 
-void check_label(std::int64_t label, std::int64_t classes, std::size_t input) {
-  if (label < 0 || label >= classes)
-    throw BadValue(input, "the label " + std::to_string(label) + " is not one of " + std::to_string(classes) +
-                              " classes, 0 to " + std::to_string(classes - 1));
-}
-
 /// Calls each(row of logits, its number, its label), in several threads. Input `first` has the logits, the next one the
 /// labels.
 template <class Each>
@@ -120,7 +115,7 @@ void for_labelled_rows(const KernelRun& run, std::size_t first, const Each& each
       for_chunks(run.parallel, labels.count(), grain_of(classes * 4), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin; at < end; ++at) {
           const auto wanted = static_cast<std::int64_t>(label[at]);
-          check_label(wanted, classes, first + 1);
+          if (wanted < 0 || wanted >= classes) throw bad_label(first + 1, wanted, classes);
           each(Row<decltype(zero)>{logits.as<const decltype(zero)>() + at * classes, classes, 1}, at, wanted);
         }
       });

@@ -1,0 +1,93 @@
+// How the threads of blocks divide an array among them, of which something is computed along one dim.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "kernels/cuda/elements/elements.hpp"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/passes.hpp"
+
+namespace ferry::cuda {
+
+/// What a thread works on: elements of one line along the middle dim of [outer, along, inner].
+struct Spot {
+  std::int64_t outer, inner;
+  int lane;     ///< of the threads that share the line
+  bool inside;  ///< false: there is no such line
+};
+
+/// The tiles of [outer, along, inner], each for one block. A tile has so many lines, which are columns (of the inner
+/// dim) or rows (of the outer one), and so many threads, its lanes, share each line. Neighbours among the threads work
+/// on neighbouring columns, then on neighbouring elements of a line.
+struct Tiling {
+  std::int64_t outer, along, inner;
+  int column_bits, lane_bits;  ///< the numbers of columns and lanes are powers of two
+
+  [[nodiscard]] FERRY_DEVICE constexpr int columns() const { return 1 << column_bits; }
+  [[nodiscard]] FERRY_DEVICE constexpr int lanes() const { return 1 << lane_bits; }
+  [[nodiscard]] FERRY_DEVICE constexpr int rows() const { return kThreads >> (column_bits + lane_bits); }
+  [[nodiscard]] FERRY_DEVICE constexpr std::int64_t tiles_across() const { return (inner + columns() - 1) / columns(); }
+  [[nodiscard]] constexpr std::int64_t tiles() const { return (outer + rows() - 1) / rows() * tiles_across(); }
+
+  [[nodiscard]] FERRY_DEVICE Spot spot(std::int64_t tile, int thread) const {
+    const std::int64_t across = tiles_across();
+    const std::int64_t down = across == 1 ? tile : tile / across;
+    const std::int64_t row = down * rows() + (thread >> (column_bits + lane_bits));
+    const std::int64_t column = (tile - down * across) * columns() + (thread & (columns() - 1));
+    return {row, column, (thread >> column_bits) & (lanes() - 1), row < outer && column < inner};
+  }
+  /// The first element of the thread's line; each next one is `inner` elements on.
+  [[nodiscard]] FERRY_DEVICE std::int64_t first(const Spot& spot) const {
+    return spot.outer * along * inner + spot.inner;
+  }
+};
+
+/// The least b with 2^b >= n; at most `most`.
+constexpr int bits_for(std::int64_t n, int most) {
+  int bits = 0;
+  while (bits < most && (std::int64_t{1} << bits) < n) ++bits;
+  return bits;
+}
+
+/// Tiles in which a thread has about `serial` elements of its line, or more where a block has not enough threads.
+inline Tiling tiling_of(const Pass& pass, std::int64_t serial) {
+  constexpr int kThreadBits = std::countr_zero(static_cast<unsigned>(kThreads));
+  constexpr int kWarpBits = std::countr_zero(static_cast<unsigned>(kWarp));
+  const int least_columns = bits_for(pass.inner, kWarpBits);  // so that a warp reads consecutive elements
+  const int lanes = bits_for((pass.along + serial - 1) / serial, kThreadBits - least_columns);
+  return {pass.outer, pass.along, pass.inner, bits_for(pass.inner, kThreadBits - lanes), lanes};
+}
+
+/// get(i) for i = first, first + step … below `last`, joined. Several results grow side by side, so that elements are
+/// read before the ones before them are joined, and a sum's rounding errors grow slowly.
+template <class Value, class Get, class Join>
+FERRY_DEVICE Value fold_strided(std::int64_t first, std::int64_t last, std::int64_t step, Value start, const Get& get,
+                                const Join& join) {
+  constexpr int kApart = 4;
+  Value values[kApart] = {start, start, start, start};
+  std::int64_t i = first;
+  for (; i + (kApart - 1) * step < last; i += kApart * step)
+    for (int k = 0; k < kApart; ++k) values[k] = join(values[k], get(i + k * step));
+  for (; i < last; i += step) values[0] = join(values[0], get(i));
+  return join(join(values[0], values[1]), join(values[2], values[3]));
+}
+
+/// join(…, value of each lane) for the lanes of each line. `room` has an element for each thread of the block.
+template <class Value, class Join>
+FERRY_DEVICE Value join_lanes(const Block& block, const Tiling& tiling, int lane, Value value, Value* room,
+                              const Join& join) {
+  if (tiling.lane_bits == 0) return value;
+  Value* const mine = room + block.thread();
+  *mine = value;
+  for (int half = tiling.lanes() / 2; half > 0; half /= 2) {
+    block.sync();
+    if (lane < half) *mine = join(*mine, mine[half << tiling.column_bits]);
+  }
+  block.sync();
+  value = mine[-(lane << tiling.column_bits)];
+  block.sync();  // the room may be used again
+  return value;
+}
+
+}  // namespace ferry::cuda
