@@ -12,6 +12,9 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> trig_kernels();    ///< sin, atanh, …
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
+[[nodiscard]] std::span<const Kernel> moving_kernels();   ///< transpose, slice, window, …
+[[nodiscard]] std::span<const Kernel> arrange_kernels();  ///< triangle, reverse_sequence
+[[nodiscard]] std::span<const Kernel> add_up_kernels();
 
 /// All of them. `cpu` gives what the table says besides its kernels.
 [[nodiscard]] std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu);

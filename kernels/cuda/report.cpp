@@ -1,4 +1,5 @@
 #include "kernels/cuda/report.hpp"
+#include "kernels/bad_values.hpp"
 
 namespace ferry::cuda {
 
@@ -10,6 +11,10 @@ BadValue bad_value(const BadRecord& record) {
       error.hint("cast to float32 first, or use select");
       return error;
     }
+    case Bad::length:
+      return bad_length(input, record.place, record.value, record.size);
+    case Bad::image:
+      return bad_image(input, record.place, record.value, record.size);
     case Bad::index:
       break;
   }
