@@ -18,6 +18,9 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> softmax_kernels();
 [[nodiscard]] std::span<const Kernel> cumulative_kernels();
 [[nodiscard]] std::span<const Kernel> top_k_kernels();
+[[nodiscard]] std::span<const Kernel> moving_kernels();   ///< transpose, slice, window, …
+[[nodiscard]] std::span<const Kernel> arrange_kernels();  ///< triangle, reverse_sequence
+[[nodiscard]] std::span<const Kernel> add_up_kernels();
 
 /// All of them. `cpu` gives what the table says besides its kernels.
 [[nodiscard]] std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu);

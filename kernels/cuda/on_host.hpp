@@ -66,4 +66,8 @@ void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   detail::require_good(run);
 }
 
+inline void copy_bytes(const KernelRun&, std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
 }  // namespace ferry::cuda

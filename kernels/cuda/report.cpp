@@ -14,6 +14,10 @@ BadValue bad_value(const BadRecord& record) {
     }
     case Bad::label:
       return bad_label(input, record.value, record.size);
+    case Bad::length:
+      return bad_length(input, record.place, record.value, record.size);
+    case Bad::image:
+      return bad_image(input, record.place, record.value, record.size);
     case Bad::index:
       break;
   }

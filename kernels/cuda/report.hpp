@@ -14,6 +14,8 @@ enum class Bad : std::int32_t {
   zero_divisor,  ///< an integer is divided by zero
   index,         ///< `value` is no index into `size` elements
   label,         ///< `value` is none of `size` classes
+  length,        ///< `value` is no length of sequence `place`, which has `size` steps
+  image,         ///< `value` is no index of an image, of which there are `size`, for region `place`
 };
 
 /// The first bad value that a device has met. It lies in memory that the host and the device can use.
@@ -21,7 +23,7 @@ struct BadRecord {
   std::int32_t is_set;
   Bad what;
   std::int64_t input;  ///< number of the kernel's input
-  std::int64_t value, size;
+  std::int64_t value, size, place;
   const void* tag;  ///< of the launch
 };
 
@@ -36,21 +38,24 @@ struct BadReport {
 
   /// The kernel goes on with some other value after it.
 #ifdef __CUDACC__
-  __device__ void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0) const {
+  __device__ void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0,
+                             std::int64_t place = 0) const {
     if (atomicCAS(claimed, 0, 1) != 0) return;
     record->what = what;
     record->input = input;
     record->value = value;
     record->size = size;
+    record->place = place;
     record->tag = tag;
     __threadfence_system();
     record->is_set = 1;
   }
 #else
-  void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0) const {
+  void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0,
+                  std::int64_t place = 0) const {
     if (*claimed != 0) return;
     *claimed = 1;
-    *record = {1, what, input, value, size, tag};
+    *record = {1, what, input, value, size, place, tag};
   }
 #endif
 };

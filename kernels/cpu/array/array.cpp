@@ -1,256 +1,35 @@
-// Kernels that move elements: each is a few strided copies.
-#include "ops/array/array.hpp"
-#include "kernels/cpu/array/strided.hpp"
-#include "kernels/cpu/elements/convert.hpp"
+// Kernels that move elements (kernels/move_arrays.hpp).
+#include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/move_arrays.hpp"
 
 namespace ferry::cpu {
 namespace {
-
-std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
-  return keep(setup.attrs.get<std::int64_t>("axis"));
-}
-
-// ---- Transpose ----
-
-void transpose(KernelRun& run) {
-  const Array& input = run.inputs[0];
-  Array& output = run.outputs[0];
-  const auto& perm = kept<Ints>(run);
-  const Steps from = steps_of(input.sizes);
-  if (output.rank() > 0) output.sizes[0] = input.sizes[static_cast<std::size_t>(dim_of(perm[0], input.rank()))];
-  const Steps to = steps_of(output.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < perm.size(); ++d)
-    copy.add_dim(output.sizes[d], from[static_cast<std::size_t>(dim_of(perm[d], input.rank()))], to[d]);
-  copy.run(run.parallel, input.dtype, input.data, output.data);
-}
-
-std::unique_ptr<KernelState> prepare_transpose(const KernelSetup& setup) {
-  return keep(setup.attrs.get<Ints>("perm"));
-}
-
-// ---- Broadcast ----
-
-void broadcast(KernelRun& run) {
-  const Array& input = run.inputs[0];
-  Array& output = run.outputs[0];
-  set_extent(run.inputs, output);
-  const Steps from = steps_of(input.sizes);
-  const Steps to = steps_of(output.sizes);
-  const auto added = static_cast<std::size_t>(output.rank() - input.rank());
-  StridedCopy copy;
-  for (std::size_t d = 0; d < output.sizes.size(); ++d)
-    copy.add_dim(output.sizes[d], d < added || input.sizes[d - added] == 1 ? 0 : from[d - added], to[d]);
-  copy.run(run.parallel, input.dtype, input.data, output.data);
-}
-
-// ---- Rows ----
-
-void reshape_rows(KernelRun& run) {
-  const Array& input = run.inputs[0];
-  Array& output = run.outputs[0];
-  const std::int64_t elements = input.sizes[0] * product(input.whole, 1, input.rank());
-  const std::int64_t row = product(output.whole, 1, output.rank());
-  if (elements % row != 0)
-    throw BadValue(0, std::to_string(input.sizes[0]) + " rows, " + std::to_string(elements) +
-                          " elements, are not cut into rows of " + std::to_string(row));
-  output.sizes[0] = elements / row;
-  StridedCopy copy;
-  copy.add_dim(input.count(), 1, 1);
-  copy.run(run.parallel, input.dtype, input.data, output.data);
-}
-
-// ---- Concat and Split ----
-
-/// Copies all of `part` to or from the place in `all` where `offset` elements along `dim` come before it.
-void copy_part(Parallel& parallel, const Array& part, const Array& all, int dim, std::int64_t offset, bool to_part) {
-  const Array &from = to_part ? all : part, &to = to_part ? part : all;
-  StridedCopy copy = copy_of_block(part.sizes, from.sizes, to.sizes);
-  (to_part ? copy.from_begin : copy.to_begin) = offset * steps_of(all.sizes)[static_cast<std::size_t>(dim)];
-  copy.run(parallel, part.dtype, from.data, to.data);
-}
-
-void concat(KernelRun& run) {
-  Array& output = run.outputs[0];
-  const int dim = dim_of(kept<std::int64_t>(run), output.rank());
-  output.sizes[0] = dim > 0 ? run.inputs[0].sizes[0] : 0;
-  for (const Array& part : run.inputs)
-    if (dim == 0) output.sizes[0] += part.sizes[0];
-  std::int64_t offset = 0;
-  for (std::size_t i = 0; i < run.inputs.size(); ++i) {
-    const Array& part = run.inputs[i];
-    if (dim > 0 && part.sizes[0] != output.sizes[0]) refuse_extents(i, output.sizes[0], part.sizes[0]);
-    copy_part(run.parallel, part, output, dim, offset, false);
-    offset += part.sizes[static_cast<std::size_t>(dim)];
-  }
-}
-
-void split(KernelRun& run) {
-  const Array& input = run.inputs[0];
-  const int dim = dim_of(kept<std::int64_t>(run), input.rank());
-  std::int64_t offset = 0;
-  for (Array& part : run.outputs) {
-    if (dim > 0) part.sizes[0] = input.sizes[0];
-    copy_part(run.parallel, part, input, dim, offset, true);
-    offset += part.sizes[static_cast<std::size_t>(dim)];
-  }
-}
-
-// ---- Slice ----
-
-struct Cut {
-  Ints axes, begin, end, step;
-};
-
-std::unique_ptr<KernelState> prepare_slice(const KernelSetup& setup) {
-  const Attrs& attrs = setup.attrs;
-  return keep(Cut{attrs.get<Ints>("axes"), attrs.get<Ints>("begin"), attrs.get<Ints>("end"), attrs.get<Ints>("step")});
-}
-
-/// The copy to `part` of the elements of `all` that the cut takes.
-StridedCopy slice_copy(const Cut& cut, const Array& all, const Array& part) {
-  Steps steps = steps_of(all.sizes);
-  const Steps part_steps = steps_of(part.sizes);
-  StridedCopy copy;
-  for (std::size_t k = 0; k < cut.axes.size(); ++k) {
-    const auto d = static_cast<std::size_t>(dim_of(cut.axes[k], all.rank()));
-    copy.from_begin += slice_range(all.sizes[d], cut.begin[k], cut.end[k], cut.step[k]).first * steps[d];
-    steps.of[d] *= cut.step[k];
-  }
-  for (std::size_t d = 0; d < part.sizes.size(); ++d) copy.add_dim(part.sizes[d], steps[d], part_steps[d]);
-  return copy;
-}
-
-/// Which elements of a slice along one dim are here and go to a place that is here: `count` from number `from` here on,
-/// to the places from `to` on, `step` apart.
-struct TakenBack {
-  std::int64_t from = 0, to = 0, count = 0, step = 1;
-};
-
-TakenBack taken_back(const SliceRange& range, std::int64_t step, const Array& slice, const Array& all, std::size_t d) {
-  const std::int64_t of_slice = slice.begin.empty() ? 0 : slice.begin[d], of_all = all.begin.empty() ? 0 : all.begin[d];
-  const auto up = [step](std::int64_t n) { return n <= 0 ? 0 : (n - 1) / step + 1; };
-  const std::int64_t first = std::max(of_slice, up(of_all - range.first));
-  const std::int64_t end = std::min(of_slice + slice.sizes[d], up(of_all + all.sizes[d] - range.first));
-  if (end <= first) return {};
-  return {first - of_slice, range.first + first * step - of_all, end - first, step};
-}
-
-/// The size of dim 0 of a slice of `all`.
-std::int64_t sliced_extent(const Cut& cut, const Array& all) {
-  for (std::size_t k = 0; k < cut.axes.size(); ++k)
-    if (dim_of(cut.axes[k], all.rank()) == 0)
-      return slice_range(all.sizes[0], cut.begin[k], cut.end[k], cut.step[k]).count;
-  return all.sizes[0];
-}
-
-void slice(KernelRun& run) {
-  const Array& input = run.inputs[0];
-  Array& output = run.outputs[0];
-  const auto& cut = kept<Cut>(run);
-  if (output.rank() > 0) output.sizes[0] = sliced_extent(cut, input);
-  slice_copy(cut, input, output).run(run.parallel, input.dtype, input.data, output.data);
-}
-
-/// Where the output is split along a dim that is cut with steps, both arrays may be parts of it that begin anywhere.
-void unslice(KernelRun& run) {
-  const Array& part = run.inputs[0];
-  Array& output = run.outputs[0];
-  const auto& cut = kept<Cut>(run);
-  // Input 1 is not read, so this task may have another part of it than of the output: only an extent counts.
-  if (output.bounded) output.sizes[0] = run.inputs[1].sizes[0];
-  fill_zeros(run.parallel, output);
-  std::vector<TakenBack> all;
-  for (const std::int64_t size : part.sizes) all.push_back({.count = size});
-  for (std::size_t k = 0; k < cut.axes.size(); ++k) {
-    const auto d = static_cast<std::size_t>(dim_of(cut.axes[k], output.rank()));
-    const SliceRange range = slice_range(output.whole[d], cut.begin[k], cut.end[k], cut.step[k]);
-    all[d] = taken_back(range, cut.step[k], part, output, d);
-    if (all[d].count == 0) return;
-  }
-  const Steps steps = steps_of(output.sizes), part_steps = steps_of(part.sizes);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < all.size(); ++d) {
-    copy.from_begin += all[d].from * part_steps[d];
-    copy.to_begin += all[d].to * steps[d];
-    copy.add_dim(all[d].count, part_steps[d], steps[d] * all[d].step);
-  }
-  copy.run(run.parallel, part.dtype, part.data, output.data);
-}
-
-// ---- Pad ----
-
-struct Padding {
-  Ints low;
-  Tensor value;
-  bool extent_stays;
-};
-
-std::unique_ptr<KernelState> prepare_pad(const KernelSetup& setup) {
-  const Attrs& attrs = setup.attrs;
-  const auto& low = attrs.get<Ints>("low");
-  const auto& number = attrs.get<double>("value");
-  Tensor value(setup.outputs[0].dtype, {});
-  convert_elements(DType::float64, reinterpret_cast<const std::byte*>(&number), value.dtype(),
-                   value.mutable_bytes().data(), 1);
-  const bool stays = !low.empty() && low[0] == 0 && attrs.get<Ints>("high")[0] == 0;
-  return keep(Padding{low, std::move(value), stays});
-}
-
-void pad(KernelRun& run) {
-  const Array& input = run.inputs[0];
-  Array& output = run.outputs[0];
-  const auto& padding = kept<Padding>(run);
-  if (padding.extent_stays) output.sizes[0] = input.sizes[0];
-  fill(run.parallel, output, padding.value.bytes().data());
-  StridedCopy copy = copy_of_block(input.sizes, input.sizes, output.sizes);
-  copy.to_begin = elements_before(padding.low, output.sizes);
-  copy.run(run.parallel, input.dtype, input.data, output.data);
-}
-
-// ---- Constant and SizeOf ----
 
 /// Copies the part of the tensor that the output is of the whole value.
 void constant(KernelRun& run) {
   const auto& value = kept<Tensor>(run);
   const Array& output = run.outputs[0];
-  copy_of_part(output).run(run.parallel, output.dtype, value.bytes().data(), output.data);
+  StridedCopy copy = copy_of_part(output);
+  run_copy(run.parallel, copy, output.dtype, value.bytes().data(), output.data);
 }
 
 std::unique_ptr<KernelState> prepare_constant(const KernelSetup& setup) {
   return keep(setup.attrs.get<Tensor>("value"));
 }
 
-void size_of_dims(KernelRun& run) {
-  const Array& input = run.inputs[0];
-  const auto& axes = kept<Ints>(run);
-  std::int64_t count = 1;
-  for (std::int64_t axis : axes) {
-    const auto dim = static_cast<std::size_t>(dim_of(axis, input.rank()));
-    count *= input.bounded && dim == 0 ? input.sizes[0] : input.whole[dim];
-  }
-  convert_elements(DType::int64, reinterpret_cast<const std::byte*>(&count), run.outputs[0].dtype, run.outputs[0].data,
-                   1);
-}
-
-std::unique_ptr<KernelState> prepare_size_of(const KernelSetup& setup) {
-  return keep(setup.attrs.get<Ints>("axes"));
-}
-
 constexpr Kernel kKernels[] = {
-    {.op = "Transpose", .run = transpose, .prepare = prepare_transpose, .takes = kAnyType},
-    {.op = "BroadcastTo", .run = broadcast, .takes = kAnyType},
-    {.op = "BroadcastLike", .run = broadcast, .takes = kAnyType},
-    {.op = "ReshapeRows", .run = reshape_rows, .takes = kAnyType},
-    {.op = "Concat", .run = concat, .prepare = prepare_axis, .takes = kAnyType},
-    {.op = "Split", .run = split, .prepare = prepare_axis, .takes = kAnyType},
-    {.op = "Slice", .run = slice, .prepare = prepare_slice, .takes = kAnyType},
-    {.op = "Unslice", .run = unslice, .prepare = prepare_slice, .takes = kAnyType},
-    {.op = "Pad", .run = pad, .prepare = prepare_pad, .takes = kAnyType},
+    {.op = "Transpose", .run = moving::transpose<CpuMover>, .prepare = moving::prepare_transpose, .takes = kAnyType},
+    {.op = "BroadcastTo", .run = moving::broadcast<CpuMover>, .takes = kAnyType},
+    {.op = "BroadcastLike", .run = moving::broadcast<CpuMover>, .takes = kAnyType},
+    {.op = "ReshapeRows", .run = moving::reshape_rows<CpuMover>, .takes = kAnyType},
+    {.op = "Concat", .run = moving::concat<CpuMover>, .prepare = moving::prepare_axis, .takes = kAnyType},
+    {.op = "Split", .run = moving::split<CpuMover>, .prepare = moving::prepare_axis, .takes = kAnyType},
+    {.op = "Slice", .run = moving::slice<CpuMover>, .prepare = moving::prepare_slice, .takes = kAnyType},
+    {.op = "Unslice", .run = moving::unslice<CpuMover>, .prepare = moving::prepare_slice, .takes = kAnyType},
+    {.op = "Pad", .run = moving::pad<CpuMover>, .prepare = moving::prepare_pad, .takes = kAnyType},
     {.op = "Constant", .run = constant, .prepare = prepare_constant, .takes = kAnyType},
-    {.op = "SizeOf", .run = size_of_dims, .prepare = prepare_size_of, .takes = kAnyType},
+    {.op = "SizeOf", .run = moving::size_of_dims<CpuMover>, .prepare = moving::prepare_size_of, .takes = kAnyType},
 };
 
 }  // namespace

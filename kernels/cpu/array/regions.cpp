@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/bad_values.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/state.hpp"
@@ -107,9 +108,7 @@ void align(KernelRun& run, const Cut& cut) {
   const std::int64_t channels = x.sizes[1], height = x.sizes[2], width = x.sizes[3];
   const std::int64_t parts[] = {y.sizes[2], y.sizes[3]};
   for (std::int64_t r = 0; r < regions.sizes[0]; ++r)
-    if (images[r] < 0 || images[r] >= x.sizes[0])
-      throw BadValue(2, "the image " + std::to_string(images[r]) + " of region " + std::to_string(r) +
-                            " is out of range for " + std::to_string(x.sizes[0]) + " images");
+    if (images[r] < 0 || images[r] >= x.sizes[0]) throw bad_image(2, r, images[r], x.sizes[0]);
   run.parallel.for_each(regions.sizes[0] * channels, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t r = i / channels, c = i % channels;

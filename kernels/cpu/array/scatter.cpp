@@ -153,7 +153,7 @@ void scatter(KernelRun& run) {
   if (output.data != x.data) {
     StridedCopy copy;
     copy.add_dim(x.count(), 1, 1);
-    copy.run(run.parallel, x.dtype, x.data, output.data);
+    run_copy(run.parallel, copy, x.dtype, x.data, output.data);
   }
   switch (kept<Places>(run).how) {
     case How::replace:

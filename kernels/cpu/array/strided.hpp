@@ -1,4 +1,4 @@
-// Strided copies between parts of arrays. Transposing, slicing, joining and broadcasting are all such copies.
+// How strided copies (kernels/strided_copy.hpp) are run.
 #pragma once
 
 #include <algorithm>
@@ -11,76 +11,22 @@
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/strided_copy.hpp"
 
 namespace ferry::cpu {
 
-/// The strides of a row-major array: the number of elements from one index to the next along each dim.
-struct Steps {
-  std::array<std::int64_t, kMaxDims> of{};
-  [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
-};
-
-[[nodiscard]] inline Steps steps_of(std::span<const std::int64_t> sizes) {
-  if (sizes.size() > static_cast<std::size_t>(kMaxDims))
-    throw Error(Code::plan, "an array takes at most " + std::to_string(kMaxDims) + " dims here, not " +
-                                std::to_string(sizes.size()));
-  Steps steps;
-  std::int64_t step = 1;
-  for (std::size_t d = sizes.size(); d-- > 0; step *= sizes[d]) steps.of[d] = step;
-  return steps;
-}
-
-/// A copy between two arrays: where it begins in the source and in the target, and for each dim the size and the steps
-/// in both.
-class StridedCopy {
+/// Runs one strided copy.
+class Copying {
  public:
-  /// Adds the dims outermost first, then run it.
-  void add_dim(std::int64_t size, std::int64_t from_step, std::int64_t to_step) {
-    count_ *= size;
-    if (size == 1) return;
-    if (nest_.dims > 0) {
-      const auto last = static_cast<std::size_t>(nest_.dims - 1);
-      if (nest_.steps[0][last] == from_step * size && nest_.steps[1][last] == to_step * size) {
-        nest_.sizes[last] *= size;
-        nest_.steps[0][last] = from_step;
-        nest_.steps[1][last] = to_step;
-        return;
-      }
-    }
-    const auto next = static_cast<std::size_t>(nest_.dims++);
-    nest_.sizes[next] = size;
-    nest_.steps[0][next] = from_step;
-    nest_.steps[1][next] = to_step;
-  }
-  std::int64_t from_begin = 0, to_begin = 0;
-
-  void run(Parallel& parallel, DType dtype, const std::byte* from, std::byte* to) {
-    if (count_ == 0) return;  // an empty array may have no address
-    if (nest_.dims == 0) {
-      nest_.dims = 1;
-      nest_.sizes[0] = 1;
-      nest_.steps[0][0] = nest_.steps[1][0] = 1;
-    }
-    dispatch_sizes(dtype, [&](auto zero) {
-      using T = decltype(zero);
-      run_typed(parallel, reinterpret_cast<const T*>(from) + from_begin, reinterpret_cast<T*>(to) + to_begin);
-    });
-  }
-
- private:
-  static constexpr std::int64_t kBlock = 64;  // rows and columns that are transposed together
-  template <class T>
-  static constexpr std::int64_t kOfLine = kCacheLine / static_cast<std::int64_t>(sizeof(T));
-  template <class T>
-  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block are in different cache sets
+  Copying(Parallel& parallel, const StridedCopy& copy) : parallel_(parallel), copy_(copy), nest_(copy.nest) {}
 
   template <class T>
-  void run_typed(Parallel& parallel, const T* from, T* to) const {
+  void run(const T* from, T* to) const {
     if constexpr (sizeof(T) >= 4) {
-      const int rows = transposed_dim();
-      if (rows >= 0) return run_transposed(parallel, static_cast<std::size_t>(rows), from, to);
+      const int rows = copy_.transposed_dim();
+      if (rows >= 0) return run_transposed(static_cast<std::size_t>(rows), from, to);
     }
-    for_chunks(parallel, count_, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(parallel_, copy_.count, kElementGrain, [&](std::int64_t begin, std::int64_t end) {
       const auto last = static_cast<std::size_t>(nest_.dims - 1);
       Walk<2> walk(nest_, begin);
       while (begin < end) {
@@ -92,33 +38,30 @@ class StridedCopy {
     });
   }
 
-  /// The dim along which elements are consecutive in the source, if they are consecutive along another dim, the last,
-  /// in the target: these two dims are to be transposed. -1: there is none, or it is too small.
-  [[nodiscard]] int transposed_dim() const {
-    constexpr std::int64_t kWorthWhile = 8;
-    const auto last = static_cast<std::size_t>(nest_.dims - 1);
-    if (nest_.steps[1][last] != 1 || nest_.steps[0][last] <= 1 || nest_.sizes[last] < kWorthWhile) return -1;
-    for (std::size_t d = 0; d < last; ++d)
-      if (nest_.steps[0][d] == 1 && nest_.sizes[d] >= kWorthWhile) return static_cast<int>(d);
-    return -1;
-  }
+ private:
+  static constexpr std::int64_t kBlock = 64;  // rows and columns that are transposed together
+  template <class T>
+  static constexpr std::int64_t kOfLine = kCacheLine / static_cast<std::int64_t>(sizeof(T));
+  template <class T>
+  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block are in different cache sets
 
   /// Transposes blocks of `dim` and the last dim, for each index of the other dims. Consecutive blocks have the same
   /// source rows, whose pages are then in the TLB.
   template <class T>
-  void run_transposed(Parallel& parallel, std::size_t dim, const T* from, T* to) const {
+  void run_transposed(std::size_t dim, const T* from, T* to) const {
     const auto last = static_cast<std::size_t>(nest_.dims - 1);
     Nest<2> outer = nest_;
     for (const std::size_t d : {dim, last}) {
       outer.sizes[d] = (nest_.sizes[d] + kBlock - 1) / kBlock;
       for (auto& steps : outer.steps) steps[d] *= kBlock;
     }
-    const std::int64_t count = count_ / (nest_.sizes[dim] * nest_.sizes[last]) * outer.sizes[dim] * outer.sizes[last];
+    const std::int64_t count =
+        copy_.count / (nest_.sizes[dim] * nest_.sizes[last]) * outer.sizes[dim] * outer.sizes[last];
     std::swap(outer.sizes[dim], outer.sizes[last]);
     for (auto& steps : outer.steps) std::swap(steps[dim], steps[last]);
     const bool around = goes_around(dim, to);
     const std::int64_t block = std::min(kBlock, nest_.sizes[last]) * std::min(kBlock, nest_.sizes[dim]);
-    for_chunks(parallel, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(parallel_, count, grain_of(block), [&](std::int64_t begin, std::int64_t end) {
       alignas(kCacheLine) T room[2 * kBlock * kPitch<T>];
       Walk<2> walk(outer, begin);
       for (; begin < end; ++begin, walk.advance(1)) {
@@ -142,7 +85,7 @@ class StridedCopy {
     bool whole = reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
     for (std::size_t d = 0; d + 1 < static_cast<std::size_t>(nest_.dims); ++d)
       whole = whole && nest_.steps[1][d] * kBytes % kCacheLine == 0;
-    return whole && count_ * kBytes >= kLarge && nest_.sizes[dim] >= kBlock &&
+    return whole && copy_.count * kBytes >= kLarge && nest_.sizes[dim] >= kBlock &&
            nest_.sizes[static_cast<std::size_t>(nest_.dims - 1)] >= kBlock;
   }
 
@@ -176,34 +119,23 @@ class StridedCopy {
     }
   }
 
-  Nest<2> nest_;
-  std::int64_t count_ = 1;
+  Parallel& parallel_;
+  const StridedCopy& copy_;
+  const Nest<2>& nest_;
 };
 
-/// Elements before the one at `index` in a row-major array of `sizes`.
-[[nodiscard]] inline std::int64_t elements_before(std::span<const std::int64_t> index,
-                                                  std::span<const std::int64_t> sizes) {
-  const Steps steps = steps_of(sizes);
-  std::int64_t before = 0;
-  for (std::size_t d = 0; d < index.size(); ++d) before += index[d] * steps[d];
-  return before;
-}
-
-/// The copy of a block of `sizes` elements between row-major arrays of sizes `from` and `to`. It begins with the first
-/// element of both unless the caller sets from_begin or to_begin.
-[[nodiscard]] inline StridedCopy copy_of_block(std::span<const std::int64_t> sizes, std::span<const std::int64_t> from,
-                                               std::span<const std::int64_t> to) {
-  const Steps from_steps = steps_of(from), to_steps = steps_of(to);
-  StridedCopy copy;
-  for (std::size_t d = 0; d < sizes.size(); ++d) copy.add_dim(sizes[d], from_steps[d], to_steps[d]);
-  return copy;
-}
-
-/// The copy that fills `part` from the whole value.
-[[nodiscard]] inline StridedCopy copy_of_part(const Array& part) {
-  StridedCopy copy = copy_of_block(part.sizes, part.whole, part.sizes);
-  copy.from_begin = elements_before(part.begin, part.whole);
-  return copy;
+inline void run_copy(Parallel& parallel, StridedCopy& copy, DType dtype, const std::byte* from, std::byte* to) {
+  if (copy.count == 0) return;  // an empty array may have no address
+  if (copy.nest.dims == 0) {
+    copy.nest.dims = 1;
+    copy.nest.sizes[0] = 1;
+    copy.nest.steps[0][0] = copy.nest.steps[1][0] = 1;
+  }
+  dispatch_sizes(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Copying(parallel, copy)
+        .run(reinterpret_cast<const T*>(from) + copy.from_begin, reinterpret_cast<T*>(to) + copy.to_begin);
+  });
 }
 
 /// Sets every element to the one whose bytes are at `value`.

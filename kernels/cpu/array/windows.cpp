@@ -1,200 +1,20 @@
 // CutHalo and Window of ops/control/comm.hpp: values that are read at other places, of which neighbours have a part.
-#include <algorithm>
-#include <vector>
-
-#include "graph/types/halo.hpp"
-#include "kernels/cpu/array/strided.hpp"
-#include "kernels/cpu/elements/convert.hpp"
+#include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/move_windows.hpp"
 
 namespace ferry::cpu {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
-
-/// A dim along which a value is split, and what is read of it; the rows of the whole value are known when it runs.
-struct HaloOf {
-  std::size_t dim = 0;
-  Halo halo;
-
-  [[nodiscard]] Halo over(std::int64_t whole) const { return {whole, halo.parts, halo.reads}; }
-};
-
-HaloOf halo_of(const Attrs& attrs) {
-  HaloOf of{static_cast<std::size_t>(attrs.get<std::int64_t>("dim")), {0, attrs.get<std::int64_t>("parts"), {}}};
-  const auto& reads = attrs.get<Ints>("reads");
-  for (std::size_t i = 0; i + 6 < reads.size(); i += 7)
-    of.halo.reads.push_back(
-        {reads[i], reads[i + 1], reads[i + 2], reads[i + 3], {reads[i + 4], reads[i + 5], reads[i + 6]}});
-  return of;
-}
-
-Ints with_rows(std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows) {
-  Ints block(sizes.begin(), sizes.end());
-  block[dim] = rows;
-  return block;
-}
-
-// ---- CutHalo ----
-
-void cut_halo(KernelRun& run) {
-  const Array& x = run.inputs[0];
-  const Array& y = run.outputs[0];
-  if (y.count() == 0) return;
-  const auto& given = kept<HaloOf>(run);
-  const std::size_t dim = given.dim;
-  const Halo halo = given.over(x.whole[dim]);
-  const std::int64_t own = x.place[dim];
-  const std::int64_t row = steps_of(x.sizes)[dim];
-  std::int64_t listed = 0;
-  for (std::int64_t other = 0; other < halo.parts; ++other) {
-    const Part rows = halo.rows_between(own, other);
-    if (other == own || rows.size == 0) continue;
-    const Ints block = with_rows(x.sizes, dim, rows.size);
-    StridedCopy copy = copy_of_block(block, x.sizes, block);
-    copy.from_begin = (rows.begin - x.begin[dim]) * row;
-    copy.to_begin = listed;
-    copy.run(run.parallel, x.dtype, x.data, y.data);
-    listed += checked_count(block);
-  }
-}
-
-// ---- Window ----
-
-struct WindowState {
-  Ints begin, step;
-  HaloOf halo;
-  Tensor fill;
-};
-
-std::unique_ptr<KernelState> prepare_window(const KernelSetup& setup) {
-  const Attrs& attrs = setup.attrs;
-  const auto number = attrs.get<double>("value");
-  Tensor fill(setup.outputs[0].dtype, {});
-  convert_elements(DType::float64, reinterpret_cast<const std::byte*>(&number), fill.dtype(),
-                   fill.mutable_bytes().data(), 1);
-  return keep(WindowState{attrs.get<Ints>("begin"), attrs.get<Ints>("step"), halo_of(attrs), std::move(fill)});
-}
-
-/// Elements [first, end) of a part of y along a dim.
-struct Span {
-  std::int64_t first = 0, end = 0;
-};
-
-/// Copies to y from arrays that have parts of x.
-class WindowCopy {
- public:
-  WindowCopy(const KernelRun& run, const WindowState& window)
-      : run_(run), window_(window), y_(run.outputs[0]), steps_(steps_of(y_.sizes)), spans_(y_.sizes.size()) {}
-
-  /// Copies what lies in `rows` of x along `dim`; `data` has the whole rows that task has, from those on, as an array
-  /// of `sizes`, which along other dims begins where the task's part of x does.
-  void copy(const std::byte* data, std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows_begin) {
-    const Array& x = run_.inputs[0];
-    const Steps from = steps_of(sizes);
-    StridedCopy copy;
-    for (std::size_t d = 0; d < sizes.size(); ++d) {
-      const std::int64_t begin = d == dim ? rows_begin : x.begin[d];
-      const Span span = reading(d, begin, begin + sizes[d]);
-      copy.from_begin += (first(d) + span.first * window_.step[d] - begin) * from[d];
-      copy.to_begin += span.first * steps_[d];
-      copy.add_dim(span.end - span.first, window_.step[d] * from[d], steps_[d]);
-      if (span.first == span.end) return;
-    }
-    copy.run(run_.parallel, y_.dtype, data, y_.data);
-  }
-
-  /// The elements that come from this task's part of x.
-  [[nodiscard]] Shift shift() const {
-    const Array& x = run_.inputs[0];
-    const Steps from = steps_of(x.sizes);
-    Shift shift;
-    for (std::size_t d = 0; d < x.sizes.size(); ++d) {
-      const Span span = reading(d, x.begin[d], x.begin[d] + x.sizes[d]);
-      shift.first.push_back(span.first);
-      shift.last.push_back(span.end);
-      shift.step.push_back(window_.step[d] * from[d]);
-      shift.from += (first(d) - x.begin[d]) * from[d];
-    }
-    return shift;
-  }
-
-  /// Fills what lies outside of x.
-  void fill() {
-    for (std::size_t d = 0; d < spans_.size(); ++d) spans_[d] = {0, y_.sizes[d]};
-    for (std::size_t d = 0; d < spans_.size(); ++d) {
-      const Span inside = reading(d, 0, run_.inputs[0].whole[d]);
-      for (const Span outside : {Span{0, inside.first}, Span{inside.end, y_.sizes[d]}}) {
-        spans_[d] = outside;
-        fill_box();
-      }
-      spans_[d] = inside;
-    }
-  }
-
- private:
-  /// Where the first element of this part of y is read along a dim.
-  [[nodiscard]] std::int64_t first(std::size_t d) const { return window_.begin[d] + y_.begin[d] * window_.step[d]; }
-
-  /// The elements of this part of y that are read in [begin, end).
-  [[nodiscard]] Span reading(std::size_t d, std::int64_t begin, std::int64_t end) const {
-    const auto from = [&](std::int64_t at) {
-      const std::int64_t past = at - first(d), step = window_.step[d];
-      return std::clamp<std::int64_t>(past <= 0 ? 0 : (past + step - 1) / step, 0, y_.sizes[d]);
-    };
-    return {from(begin), from(std::max(begin, end))};
-  }
-
-  void fill_box() {
-    StridedCopy copy;
-    for (std::size_t d = 0; d < spans_.size(); ++d) {
-      if (spans_[d].first >= spans_[d].end) return;
-      copy.to_begin += spans_[d].first * steps_[d];
-      copy.add_dim(spans_[d].end - spans_[d].first, 0, steps_[d]);
-    }
-    copy.run(run_.parallel, y_.dtype, window_.fill.bytes().data(), y_.data);
-  }
-
-  const KernelRun& run_;
-  const WindowState& window_;
-  const Array& y_;
-  Steps steps_;
-  std::vector<Span> spans_;
-};
-
-void window(KernelRun& run) {
-  const Array& x = run.inputs[0];
-  const Array& y = run.outputs[0];
-  if (y.count() == 0) return;
-  const auto& how = kept<WindowState>(run);
-  const std::size_t dim = how.halo.dim;
-  WindowCopy copies(run, how);
-  copies.fill();
-  if (x.count() > 0) copies.copy(x.data, x.sizes, dim, x.sizes.empty() ? 0 : x.begin[dim]);
-  if (run.inputs.size() < 2) return;
-  const Array& got = run.inputs[1];
-  const Halo halo = how.halo.over(x.whole[dim]);
-  const std::int64_t own = x.place[dim];
-  const std::byte* data = got.data;
-  for (std::int64_t other = 0; other < halo.parts; ++other) {
-    const Part rows = halo.rows_between(other, own);
-    if (other == own || rows.size == 0) continue;
-    const Ints block = with_rows(x.sizes, dim, rows.size);
-    copies.copy(data, block, dim, rows.begin);
-    data += checked_count(block) * static_cast<std::int64_t>(size_of(x.dtype));
-  }
-}
-
 constexpr Kernel kKernels[] = {
-    {.op = "CutHalo",
-     .run = cut_halo,
-     .prepare = [](const KernelSetup& setup) { return keep(halo_of(setup.attrs)); },
-     .takes = kAnyType},
+    {.op = "CutHalo", .run = moving::cut_halo<CpuMover>, .prepare = moving::prepare_halo, .takes = kAnyType},
     {.op = "Window",
-     .run = window,
-     .prepare = prepare_window,
-     .shifting = {.shift = [](const KernelRun& run) { return WindowCopy(run, kept<WindowState>(run)).shift(); },
+     .run = moving::window<CpuMover>,
+     .prepare = moving::prepare_window,
+     .shifting = {.shift =
+                      [](const KernelRun& run) {
+                        return moving::WindowCopy<CpuMover>(run, kept<moving::WindowState>(run)).shift();
+                      },
                   .in_runs =
                       [](const Attrs& attrs) {
                         const auto& steps = attrs.get<Ints>("step");

@@ -33,7 +33,7 @@ void require_folder(const KernelSetup& setup, const std::string& path) {
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row) {
   StridedCopy copy = copy_of_part(output);
   if (first_row > 0) copy.from_begin -= first_row * steps_of(output.whole)[0];
-  copy.run(run.parallel, output.dtype, rows, output.data);
+  run_copy(run.parallel, copy, output.dtype, rows, output.data);
 }
 
 void ArrayDeclared::refuse(const std::string& found) const {

@@ -1,0 +1,23 @@
+// How kernels that move elements (kernels/move_arrays.hpp and others) run their copies.
+#pragma once
+
+#include "kernels/cpu/array/strided.hpp"
+#include "kernels/element_bits.hpp"
+
+namespace ferry::cpu {
+
+struct CpuMover {
+  static void copy(const KernelRun& run, StridedCopy& copy, DType dtype, const std::byte* from, std::byte* to) {
+    run_copy(run.parallel, copy, dtype, from, to);
+  }
+  static void fill(const KernelRun& run, StridedCopy& copy, DType dtype, ElementBits element, std::byte* to) {
+    run_copy(run.parallel, copy, dtype, reinterpret_cast<const std::byte*>(&element), to);
+  }
+  static void place(const KernelRun& run, StridedCopy& copy, const std::byte* from, const Array& to,
+                    ElementBits element) {
+    cpu::fill(run.parallel, to, &element);
+    run_copy(run.parallel, copy, to.dtype, from, to.data);
+  }
+};
+
+}  // namespace ferry::cpu

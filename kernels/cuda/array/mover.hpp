@@ -1,0 +1,16 @@
+// How kernels that move elements (kernels/move_arrays.hpp and others) run their copies.
+#pragma once
+
+#include "kernels/element_bits.hpp"
+#include "kernels/strided_copy.hpp"
+
+namespace ferry::cuda {
+
+struct CudaMover {
+  static void copy(const KernelRun& run, StridedCopy& copy, DType dtype, const std::byte* from, std::byte* to);
+  static void fill(const KernelRun& run, StridedCopy& copy, DType dtype, ElementBits element, std::byte* to);
+  static void place(const KernelRun& run, StridedCopy& copy, const std::byte* from, const Array& to,
+                    ElementBits element);
+};
+
+}  // namespace ferry::cuda
