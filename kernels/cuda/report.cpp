@@ -1,5 +1,7 @@
 #include "kernels/cuda/report.hpp"
 
+#include "kernels/indices.hpp"
+
 namespace ferry::cuda {
 
 BadValue bad_value(const BadRecord& record) {
@@ -10,10 +12,12 @@ BadValue bad_value(const BadRecord& record) {
       error.hint("cast to float32 first, or use select");
       return error;
     }
+    case Bad::row:
+      return {input, not_a_row(record.value, record.size)};
     case Bad::index:
       break;
   }
-  return {input, "index " + std::to_string(record.value) + " is out of range for " + std::to_string(record.size)};
+  return {input, not_in_dim(record.value, record.size)};
 }
 
 }  // namespace ferry::cuda

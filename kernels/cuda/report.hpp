@@ -12,7 +12,8 @@ namespace ferry::cuda {
 /// What is bad.
 enum class Bad : std::int32_t {
   zero_divisor,  ///< an integer is divided by zero
-  index,         ///< `value` is no index into `size` elements
+  row,           ///< the index `value` is that of none of `size` rows
+  index,         ///< the index `value` is out of range for a dim of `size`
 };
 
 /// The first bad value that a device has met. It lies in memory that the host and the device can use.
