@@ -21,7 +21,38 @@ struct Nest {
   int dims = 0;
   std::array<std::int64_t, kMaxDims> sizes;
   std::array<std::array<std::int64_t, kMaxDims>, N> steps;
+
+  /// Adds a dim inside those that there are. It becomes one with the last of them if no input shows the difference.
+  void add(std::int64_t size, const std::array<std::int64_t, N>& step) {
+    bool joins = dims > 0;
+    const auto last = static_cast<std::size_t>(dims - 1);
+    for (std::size_t i = 0; i < N && joins; ++i) joins = steps[i][last] == step[i] * size;
+    const std::size_t d = joins ? last : static_cast<std::size_t>(dims++);
+    sizes[d] = joins ? sizes[d] * size : size;
+    for (std::size_t i = 0; i < N; ++i) steps[i][d] = step[i];
+  }
 };
+
+/// The strides of a row-major array: the number of elements from one index to the next along each dim.
+struct Steps {
+  std::array<std::int64_t, kMaxDims> of{};
+  [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
+};
+
+/// Throws Error(plan) for more than kMaxDims.
+inline void require_dims(std::size_t dims) {
+  if (dims > static_cast<std::size_t>(kMaxDims))
+    throw Error(Code::plan,
+                "an array takes at most " + std::to_string(kMaxDims) + " dims here, not " + std::to_string(dims));
+}
+
+[[nodiscard]] inline Steps steps_of(std::span<const std::int64_t> sizes) {
+  require_dims(sizes.size());
+  Steps steps;
+  std::int64_t step = 1;
+  for (std::size_t d = sizes.size(); d-- > 0; step *= sizes[d]) steps.of[d] = step;
+  return steps;
+}
 
 /// Throws BadValue: the first dim of `input` is `here` in this step, that of an input before it `before`, and the two
 /// do not fit each other.
@@ -83,6 +114,24 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
   std::reverse(nest.sizes.begin(), nest.sizes.begin() + nest.dims);
   for (auto& steps : nest.steps) std::reverse(steps.begin(), steps.begin() + nest.dims);
   return nest;
+}
+
+/// The elements of a part of a split value: a nest whose one input is the whole value, in which the first of them is at
+/// `origin`. The last dim has step 1.
+struct PartNest {
+  Nest<1> nest;
+  std::int64_t origin = 0;
+};
+
+[[nodiscard]] inline PartNest nest_of_part(const Array& part) {
+  const Steps whole = steps_of(part.whole);
+  PartNest result;
+  for (std::size_t d = 0; d < part.sizes.size(); ++d) {
+    result.nest.add(part.sizes[d], {whole[d]});
+    result.origin += part.begin[d] * whole[d];
+  }
+  if (part.rank() == 0) result.nest.add(1, {1});
+  return result;
 }
 
 }  // namespace ferry

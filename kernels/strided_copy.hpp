@@ -12,22 +12,6 @@
 
 namespace ferry {
 
-/// The strides of a row-major array: the number of elements from one index to the next along each dim.
-struct Steps {
-  std::array<std::int64_t, kMaxDims> of{};
-  [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
-};
-
-[[nodiscard]] inline Steps steps_of(std::span<const std::int64_t> sizes) {
-  if (sizes.size() > static_cast<std::size_t>(kMaxDims))
-    throw Error(Code::plan, "an array takes at most " + std::to_string(kMaxDims) + " dims here, not " +
-                                std::to_string(sizes.size()));
-  Steps steps;
-  std::int64_t step = 1;
-  for (std::size_t d = sizes.size(); d-- > 0; step *= sizes[d]) steps.of[d] = step;
-  return steps;
-}
-
 /// A copy between two arrays: where it begins in the source and in the target, and for each dim the size and the steps
 /// in both.
 struct StridedCopy {

@@ -1,66 +1,15 @@
 #include <algorithm>
-#include <numeric>
 
-#include "kernels/cpu/array/strided.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/random_key.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/distributions.hpp"
+#include "kernels/random_key.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {
-
-void draw_order(const Philox& philox, std::span<std::int64_t> order) {
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (std::size_t i = order.size(); i > 1; --i) {
-    const auto [a, b, c, d] = philox.block(i);
-    const std::uint64_t number = std::uint64_t{b} << 32 | a;
-    std::swap(order[i - 1], order[number % i]);
-  }
-}
-
 namespace {
-
-/// An op's distribution: low and high, or mean and standard deviation.
-struct Draw {
-  std::uint64_t key;
-  double first, second;
-};
-
-/// The numbers that one block of bits gives: four floats or two doubles.
-struct Uniform {
-  static void numbers(const Philox::Block& bits, const Draw& draw, float (&out)[4]) {
-    const auto low = static_cast<float>(draw.first);
-    const auto high = static_cast<float>(draw.second);
-    for (std::size_t i = 0; i < 4; ++i) out[i] = within(low + unit_float(bits[i]) * (high - low), low, high);
-  }
-  static void numbers(const Philox::Block& bits, const Draw& draw, double (&out)[2]) {
-    for (std::size_t i = 0; i < 2; ++i)
-      out[i] = within(draw.first + unit_double(bits[2 * i], bits[2 * i + 1]) * (draw.second - draw.first), draw.first,
-                      draw.second);
-  }
-  /// Rounding may have given `high`, which does not belong to the range.
-  template <class T>
-  static T within(T x, T low, T high) {
-    return x < high ? x : low;
-  }
-};
-
-struct Normal {
-  static void numbers(const Philox::Block& bits, const Draw& draw, float (&out)[4]) {
-    for (std::size_t i = 0; i < 4; i += 2) {
-      const auto [a, b] = math::box_muller(bits[i] * 0x1p-32, bits[i + 1] * 0x1p-32);
-      out[i] = static_cast<float>(draw.first + draw.second * a);
-      out[i + 1] = static_cast<float>(draw.first + draw.second * b);
-    }
-  }
-  static void numbers(const Philox::Block& bits, const Draw& draw, double (&out)[2]) {
-    const auto [a, b] = math::box_muller(unit_double(bits[0], bits[1]), unit_double(bits[2], bits[3]));
-    out[0] = draw.first + draw.second * a;
-    out[1] = draw.first + draw.second * b;
-  }
-};
 
 /// Elements [place, place + n) of the whole value, in row-major order.
 template <class Distribution, class T>
@@ -83,28 +32,14 @@ void draw_elements(KernelRun& run) {
   const auto& draw = kept<Draw>(run);
   const Array& output = run.outputs[0];
   const Philox philox{draw.key, random_time(run)};
-  // The walk's one input is the whole value: the offset in it of each element of this part.
-  const Steps whole = steps_of(output.whole);
-  Nest<1> nest;
-  std::int64_t origin = 0;
-  for (std::size_t d = 0; d < output.sizes.size(); ++d) {
-    nest.sizes[d] = output.sizes[d];
-    nest.steps[0][d] = whole[d];
-    origin += output.begin[d] * whole[d];
-  }
-  nest.dims = output.rank();
-  if (nest.dims == 0) {
-    nest.dims = 1;
-    nest.sizes[0] = 1;
-    nest.steps[0][0] = 1;
-  }
+  const PartNest part = nest_of_part(output);
   dispatch_floats(output.dtype, [&](auto zero) {
     using T = decltype(zero);
     for_chunks(run.parallel, output.count(), kElementGrain / 8, [&](std::int64_t begin, std::int64_t end) {
-      Walk<1> walk(nest, begin);
+      Walk<1> walk(part.nest, begin);
       while (begin < end) {
         const std::int64_t n = std::min(walk.run(), end - begin);
-        draw_run<Distribution>(philox, draw, origin + walk.offset(0), n, output.as<T>() + begin);
+        draw_run<Distribution>(philox, draw, part.origin + walk.offset(0), n, output.as<T>() + begin);
         walk.advance(n);
         begin += n;
       }

@@ -7,7 +7,8 @@ std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu) {
   for (const auto& family :
        {unary_kernels(), trig_kernels(), binary_kernels(), cast_kernels(), sum_kernels(), extreme_kernels(),
         best_index_kernels(), softmax_kernels(), cumulative_kernels(), top_k_kernels(), moving_kernels(),
-        arrange_kernels(), add_up_kernels()})
+        arrange_kernels(), add_up_kernels(), gather_kernels(), one_hot_kernels(), pool_kernels(), random_kernels(),
+        scatter_kernels(), scatter_add_kernels()})
     table->add(family);
   return table;
 }

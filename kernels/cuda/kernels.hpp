@@ -22,6 +22,13 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> arrange_kernels();  ///< triangle, reverse_sequence
 [[nodiscard]] std::span<const Kernel> add_up_kernels();
 
+[[nodiscard]] std::span<const Kernel> gather_kernels();
+[[nodiscard]] std::span<const Kernel> one_hot_kernels();
+[[nodiscard]] std::span<const Kernel> pool_kernels();
+[[nodiscard]] std::span<const Kernel> random_kernels();  ///< uniform, normal, shuffle
+[[nodiscard]] std::span<const Kernel> scatter_kernels();
+[[nodiscard]] std::span<const Kernel> scatter_add_kernels();
+
 /// All of them. `cpu` gives what the table says besides its kernels.
 [[nodiscard]] std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu);
 

@@ -1,6 +1,7 @@
 #include "kernels/cuda/report.hpp"
 
 #include "kernels/bad_values.hpp"
+#include "kernels/indices.hpp"
 
 namespace ferry::cuda {
 
@@ -18,10 +19,12 @@ BadValue bad_value(const BadRecord& record) {
       return bad_length(input, record.place, record.value, record.size);
     case Bad::image:
       return bad_image(input, record.place, record.value, record.size);
+    case Bad::row:
+      return {input, not_a_row(record.value, record.size)};
     case Bad::index:
       break;
   }
-  return {input, "index " + std::to_string(record.value) + " is out of range for " + std::to_string(record.size)};
+  return {input, not_in_dim(record.value, record.size)};
 }
 
 }  // namespace ferry::cuda

@@ -12,10 +12,11 @@ namespace ferry::cuda {
 /// What is bad.
 enum class Bad : std::int32_t {
   zero_divisor,  ///< an integer is divided by zero
-  index,         ///< `value` is no index into `size` elements
   label,         ///< `value` is none of `size` classes
   length,        ///< `value` is no length of sequence `place`, which has `size` steps
   image,         ///< `value` is no index of an image, of which there are `size`, for region `place`
+  row,           ///< the index `value` is that of none of `size` rows
+  index,         ///< the index `value` is out of range for a dim of `size`
 };
 
 /// The first bad value that a device has met. It lies in memory that the host and the device can use.

@@ -9,6 +9,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/indices.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {
@@ -31,18 +32,8 @@ template <class Index>
 void check_indices(const Array& indices, std::int64_t rows) {
   const auto* index = indices.as<const Index>();
   const auto* end = index + indices.count();
-  const auto* wrong = std::find_if(index, end, [rows](Index i) { return i < -rows || i >= rows; });
-  if (wrong != end)
-    throw BadValue(1, "the index " + std::to_string(*wrong) + " is out of range for " +
-                          (rows == 0 ? "no rows"
-                                     : std::to_string(rows) + " rows, " + std::to_string(-rows) + " to " +
-                                           std::to_string(rows - 1)));
-}
-
-/// A checked index counted from the front.
-template <class Index>
-std::int64_t row_of(Index index, std::int64_t rows) {
-  return static_cast<std::int64_t>(index) + (index < 0 ? rows : 0);
+  const auto* wrong = std::find_if(index, end, [rows](Index i) { return !is_index(i, rows); });
+  if (wrong != end) throw BadValue(1, not_a_row(*wrong, rows));
 }
 
 void gather(KernelRun& run) {
@@ -62,7 +53,7 @@ void gather(KernelRun& run) {
       using T = decltype(zero);
       for_chunks(run.parallel, before * taken, grain_of(after), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin; at < end; ++at)
-          std::copy_n(x.as<const T>() + (at / taken * rows + row_of(index[at % taken], rows)) * after, after,
+          std::copy_n(x.as<const T>() + (at / taken * rows + from_front(index[at % taken], rows)) * after, after,
                       output.as<T>() + at * after);
       });
     });
@@ -91,7 +82,7 @@ void scatter_add(KernelRun& run) {
           const std::int64_t n = std::min(after - first, end - at);
           for (std::int64_t i = 0; i < taken; ++i) {
             const T* from = y.as<const T>() + (outer * taken + i) * after + first;
-            T* to = output.as<T>() + (outer * rows + row_of(index[i], rows)) * after + first;
+            T* to = output.as<T>() + (outer * rows + from_front(index[i], rows)) * after + first;
             for (std::int64_t k = 0; k < n; ++k) to[k] = functors::Add()(to[k], from[k]);
           }
           at += n;

@@ -7,19 +7,11 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/indices.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {
-
-enum class How { replace, add, multiply, largest, smallest };
-
-How how_of(const std::string& name) {
-  if (name == "add") return How::add;
-  if (name == "multiply") return How::multiply;
-  if (name == "largest") return How::largest;
-  return name == "smallest" ? How::smallest : How::replace;
-}
 
 /// `place`: the axis, or the number of batch dims.
 struct Places {
@@ -43,28 +35,20 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
 
 /// The index counted from the front. Throws BadValue when it is out of range.
 std::int64_t checked(std::int64_t index, std::int64_t size) {
-  if (index < -size || index >= size)
-    throw BadValue(1, "the index " + std::to_string(index) + " is out of range for a dim of " + std::to_string(size) +
-                          ", " + std::to_string(-size) + " to " + std::to_string(size - 1));
-  return index < 0 ? index + size : index;
+  if (!is_index(index, size)) throw BadValue(1, not_in_dim(index, size));
+  return from_front(index, size);
 }
 
 /// Writes for each index the offset in x of the element that it names.
 template <class Index>
 void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t* offsets) {
-  const Steps steps = steps_of(x.sizes);
-  Nest<1> nest;  // offsets in x by all dims but the axis
-  nest.dims = indices.rank();
-  for (int d = 0; d < indices.rank(); ++d) {
-    const auto k = static_cast<std::size_t>(d);
-    nest.sizes[k] = indices.sizes[k];
-    nest.steps[0][k] = d == dim ? 0 : steps[k];
-  }
   if (indices.count() == 0) return;
+  const Nest<1> nest = nest_beside_axis(x, indices, dim);
   const auto along = static_cast<std::size_t>(dim);
+  const std::int64_t size = x.sizes[along], step = steps_of(x.sizes)[along];
   Walk<1> walk(nest, 0);
   for (std::int64_t at = 0; at < indices.count(); ++at, walk.advance(1))
-    offsets[at] = walk.offset(0) + checked(indices.as<const Index>()[at], x.sizes[along]) * steps[along];
+    offsets[at] = walk.offset(0) + checked(indices.as<const Index>()[at], size) * step;
 }
 
 /// Writes for each row of indices the offset in x of the block that it names.

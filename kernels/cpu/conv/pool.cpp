@@ -1,27 +1,20 @@
 // The largest element and the mean of windows of images, some rows of windows at a time.
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
-#include "base/error.hpp"
 #include "kernels/cpu/conv/images.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/pooling.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {
 
-struct Pool {
-  Slide slide;
-  Plane window;
-};
-
 std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
-  const Ints& size = setup.attrs.get<Ints>("size");
-  return keep(Pool{slide_of(setup.attrs), {size[0], size[1]}});
+  return keep(pool_of(setup.attrs));
 }
 
 /// Windows that are computed together, so that vectors are full: their results stay in the first-level cache.
@@ -41,17 +34,10 @@ class Pooling {
   Pooling(const KernelRun& run, const Array& images, const Array& outputs)
       : pool_(kept<Pool>(run)),
         slide_(pool_.slide.over_part(images.begin, outputs.begin)),
+        dims_(pooled_dims(pool_, images, outputs)),
         image_(plane_of(images)),
         output_(plane_of(outputs)),
         planes_(images.sizes[0] * images.sizes[1]) {
-    const auto whole = [&](std::size_t dim) -> Span {
-      if (images.begin.empty()) return {0, images.sizes[dim]};
-      return {-images.begin[dim], images.whole[dim] - images.begin[dim]};
-    };
-    rows_there_ = whole(2);
-    columns_there_ = whole(3);
-    if (image_.area() > std::numeric_limits<std::int32_t>::max())
-      throw Error(Code::plan, "an image has " + std::to_string(image_.area()) + " pixels; the limit is 2147483647");
     for (std::int64_t v = 0; v < std::min(pool_.window.columns, kKept); ++v) inside_[v] = find(v);
     columns_ = std::clamp<std::int64_t>(output_.columns, 1, kTogether);
     rows_ = kTogether / columns_;
@@ -177,19 +163,11 @@ class Pooling {
   }
 
   /// The rows and columns of a window that are in the whole image, counted from where this part begins.
-  [[nodiscard]] Span rows_of(std::int64_t window) const {
-    return there(slide_.rows.position(window, 0), pool_.window.rows, rows_there_);
-  }
-  [[nodiscard]] Span columns_of(std::int64_t window) const {
-    return there(slide_.columns.position(window, 0), pool_.window.columns, columns_there_);
-  }
+  [[nodiscard]] Span rows_of(std::int64_t window) const { return dims_.rows.under(window); }
+  [[nodiscard]] Span columns_of(std::int64_t window) const { return dims_.columns.under(window); }
 
  private:
   static constexpr std::int64_t kKept = 16;  // columns of taps of which inside_ is kept
-
-  static Span there(std::int64_t begin, std::int64_t size, const Span& whole) {
-    return {std::max(begin, whole.begin), std::min(begin + size, whole.end)};
-  }
 
   [[nodiscard]] Span find(std::int64_t v) const { return slide_.columns.inside(v, image_.columns, output_.columns); }
 
@@ -232,8 +210,8 @@ class Pooling {
   }
 
   const Pool& pool_;
-  const Slide slide_;                // over the part that is here
-  Span rows_there_, columns_there_;  // the whole image, counted from where this part begins
+  const Slide slide_;  // over the part that is here
+  const PooledDims dims_;
   const Plane image_, output_;
   const std::int64_t planes_;
   Span inside_[kKept];

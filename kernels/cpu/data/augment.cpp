@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/data/data_kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/random_key.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/random_key.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {

@@ -11,8 +11,8 @@
 #include "kernels/cpu/data/epoch.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/random_key.hpp"
 #include "kernels/dispatch.hpp"
+#include "kernels/random_key.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {

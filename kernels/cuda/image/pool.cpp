@@ -1,0 +1,255 @@
+// The largest element and the mean of windows of images: a thread for each output, which takes the elements of its
+// window, or the windows that have its element, in the order in which the CPU's kernels do.
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/divide.hpp"
+#include "kernels/cuda/elements/elements.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/pooling.hpp"
+#include "kernels/state.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+/// One of the elements of images, or of outputs.
+struct Pixel {
+  std::int64_t plane, row, column;
+};
+
+FERRY_DEVICE inline Pixel pixel_of(std::int64_t i, std::int64_t rows, std::int64_t columns) {
+  const auto [line, column] = divided(i, columns);
+  const auto [plane, row] = divided(line, rows);
+  return {plane, row, column};
+}
+
+/// The part of an image that is under a window.
+struct Under {
+  Span rows, columns;
+};
+
+/// Images and the windows that move over them.
+struct PooledImages {
+  PooledDims dims;
+
+  /// The window of output i.
+  [[nodiscard]] FERRY_DEVICE Pixel window(std::int64_t i) const {
+    return pixel_of(i, dims.rows.outputs, dims.columns.outputs);
+  }
+  [[nodiscard]] FERRY_DEVICE std::int64_t area() const { return dims.rows.image * dims.columns.image; }
+  [[nodiscard]] FERRY_DEVICE Under here(const Pixel& window) const {
+    return {dims.rows.here(window.row), dims.columns.here(window.column)};
+  }
+  /// The elements of a window in the whole images, of which these may be a part.
+  [[nodiscard]] FERRY_DEVICE std::int64_t area_under(std::int64_t row, std::int64_t column) const {
+    return dims.rows.under(row).size() * dims.columns.under(column).size();
+  }
+};
+
+/// The largest element of the image under a window, and its place in the image. Of equal ones it is the first; NaN is
+/// the largest.
+template <class T>
+struct LargestUnder {
+  using Number = typename Computed<T>::type;
+  Number value = -math::kInf<Number>;
+  std::int64_t place;
+
+  FERRY_DEVICE LargestUnder(const T* image, std::int64_t columns, const Under& under)
+      : place(under.rows.begin * columns + under.columns.begin) {
+    for (std::int64_t row = under.rows.begin; row < under.rows.end; ++row)
+      for (std::int64_t column = under.columns.begin; column < under.columns.end; ++column) {
+        const Number x = load(image[row * columns + column]);
+        if (!(x > value || (x != x && value == value))) continue;
+        value = x;
+        place = row * columns + column;
+      }
+  }
+};
+
+template <class T>
+[[nodiscard]] FERRY_DEVICE LargestUnder<T> largest_of(const PooledImages& images, const T* x, const Pixel& window) {
+  return {x + window.plane * images.area(), images.dims.columns.image, images.here(window)};
+}
+
+template <class T>
+struct MaxPool {
+  FERRY_DEVICE void operator()(std::int64_t i) const {
+    y[i] = stored_as<T>(largest_of(images, x, images.window(i)).value);
+  }
+  PooledImages images;
+  const T* x;
+  T* y;
+};
+
+/// y = values where x has the largest of each window.
+template <class T>
+struct MaxPoolPick {
+  FERRY_DEVICE void operator()(std::int64_t i) const {
+    const Pixel window = images.window(i);
+    y[i] = values[window.plane * images.area() + largest_of(images, x, window).place];
+  }
+  PooledImages images;
+  const T *values, *x;
+  T* y;
+};
+
+template <class T>
+struct FindLargest {
+  FERRY_DEVICE void operator()(std::int64_t i) const {
+    places[i] = static_cast<std::int32_t>(largest_of(images, x, images.window(i)).place);
+  }
+  PooledImages images;
+  const T* x;
+  std::int32_t* places;
+};
+
+/// Of the gradient, which may be another part than the images of which it is the gradient: where it begins, counted
+/// from where they do, and its sizes.
+struct GradientPart {
+  std::int64_t row, column, rows, columns;
+};
+
+/// dx = the sum of dy over the windows in which the element is the largest.
+template <class T>
+struct AddWhereLargest {
+  using Number = typename Computed<T>::type;
+
+  FERRY_DEVICE void operator()(std::int64_t i) const {
+    const Pixel at = pixel_of(i, part.rows, part.columns);
+    const PooledDim &rows = images.dims.rows, &columns = images.dims.columns;
+    const std::int64_t row = at.row + part.row, column = at.column + part.column;
+    const std::int64_t place = row * columns.image + column, first = at.plane * rows.outputs * columns.outputs;
+    const Span rows_over = rows.over(row), columns_over = columns.over(column);
+    Number sum = 0;
+    for (std::int64_t r = rows_over.begin; r < rows_over.end; ++r)
+      for (std::int64_t c = columns_over.begin; c < columns_over.end; ++c) {
+        const std::int64_t window = first + r * columns.outputs + c;
+        if (places[window] == place) sum += load(dy[window]);
+      }
+    dx[i] = stored_as<T>(sum);
+  }
+  PooledImages images;
+  GradientPart part;
+  const std::int32_t* places;
+  const T* dy;
+  T* dx;
+};
+
+template <class T>
+struct AvgPool {
+  using Number = typename Computed<T>::type;
+
+  FERRY_DEVICE void operator()(std::int64_t i) const {
+    const Pixel window = images.window(i);
+    const Under under = images.here(window);
+    const T* const image = x + window.plane * images.area();
+    Number sum = 0;
+    for (std::int64_t row = under.rows.begin; row < under.rows.end; ++row)
+      for (std::int64_t column = under.columns.begin; column < under.columns.end; ++column)
+        sum += load(image[row * images.dims.columns.image + column]);
+    y[i] = stored_as<T>(sum / static_cast<Number>(images.area_under(window.row, window.column)));
+  }
+  PooledImages images;
+  const T* x;
+  T* y;
+};
+
+/// The last window comes first: what is added to an element comes in the order of its place in the window.
+template <class T>
+struct AvgPoolGrad {
+  using Number = typename Computed<T>::type;
+
+  FERRY_DEVICE void operator()(std::int64_t i) const {
+    const PooledDim &rows = images.dims.rows, &columns = images.dims.columns;
+    const Pixel at = pixel_of(i, rows.image, columns.image);
+    const Span rows_over = rows.over(at.row), columns_over = columns.over(at.column);
+    const T* const from = dy + at.plane * rows.outputs * columns.outputs;
+    Number sum = 0;
+    for (std::int64_t r = rows_over.end - 1; r >= rows_over.begin; --r)
+      for (std::int64_t c = columns_over.end - 1; c >= columns_over.begin; --c)
+        sum += load(from[r * columns.outputs + c]) / static_cast<Number>(images.area_under(r, c));
+    dx[i] = stored_as<T>(sum);
+  }
+  PooledImages images;
+  const T* dy;
+  T* dx;
+};
+
+PooledImages pooled_images(const KernelRun& run, const Array& images, const Array& outputs) {
+  return {pooled_dims(kept<Pool>(run), images, outputs)};
+}
+
+void max_pool(KernelRun& run) {
+  const Array &x = run.inputs[0], &y = run.outputs[0];
+  const PooledImages images = pooled_images(run, x, y);
+  dispatch_all_floats(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(run, y.count(), MaxPool<T>{images, x.as<const T>(), y.as<T>()});
+  });
+}
+
+void max_pool_pick(KernelRun& run) {
+  const Array &values = run.inputs[0], &x = run.inputs[1], &y = run.outputs[0];
+  const PooledImages images = pooled_images(run, x, y);
+  dispatch_all_floats(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(run, y.count(), MaxPoolPick<T>{images, values.as<const T>(), x.as<const T>(), y.as<T>()});
+  });
+}
+
+void max_pool_grad(KernelRun& run) {
+  const Array &dy = run.inputs[0], &x = run.inputs[1], &dx = run.outputs[0];
+  const PooledImages images = pooled_images(run, x, dy);
+  GradientPart part{0, 0, dx.sizes[2], dx.sizes[3]};
+  if (!x.begin.empty() && !dx.begin.empty()) {
+    part.row = dx.begin[2] - x.begin[2];
+    part.column = dx.begin[3] - x.begin[3];
+  }
+  auto* const places = reinterpret_cast<std::int32_t*>(run.scratch.data());
+  dispatch_all_floats(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(run, dy.count(), FindLargest<T>{images, x.as<const T>(), places});
+    for_each(run, dx.count(), AddWhereLargest<T>{images, part, places, dy.as<const T>(), dx.as<T>()});
+  });
+}
+
+void avg_pool(KernelRun& run) {
+  const Array &x = run.inputs[0], &y = run.outputs[0];
+  const PooledImages images = pooled_images(run, x, y);
+  dispatch_all_floats(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(run, y.count(), AvgPool<T>{images, x.as<const T>(), y.as<T>()});
+  });
+}
+
+void avg_pool_grad(KernelRun& run) {
+  const Array &dy = run.inputs[0], &dx = run.outputs[0];
+  const PooledImages images = pooled_images(run, dx, dy);
+  dispatch_all_floats(dx.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for_each(run, dx.count(), AvgPoolGrad<T>{images, dy.as<const T>(), dx.as<T>()});
+  });
+}
+
+std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+  return keep(pool_of(setup.attrs));
+}
+std::int64_t places_bytes(const KernelSetup& setup) {
+  return setup.inputs[0].shape.count() * static_cast<std::int64_t>(sizeof(std::int32_t));
+}
+
+constexpr DTypeSet kTaken = kComputed | kHalves;
+
+constexpr Kernel kKernels[] = {
+    {.op = "MaxPool2D", .run = max_pool, .prepare = prepare, .takes = kTaken},
+    {.op = "MaxPool2DGrad", .run = max_pool_grad, .prepare = prepare, .scratch_bytes = places_bytes, .takes = kTaken},
+    {.op = "MaxPool2DPick", .run = max_pool_pick, .prepare = prepare, .takes = kTaken},
+    {.op = "AvgPool2D", .run = avg_pool, .prepare = prepare, .takes = kTaken},
+    {.op = "AvgPool2DGrad", .run = avg_pool_grad, .prepare = prepare, .takes = kTaken},
+};
+
+}  // namespace
+
+std::span<const Kernel> pool_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cuda

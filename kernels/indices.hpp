@@ -1,0 +1,57 @@
+// Indices that are data: which are good, what they mean, and what is said of one that is not good.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "kernels/nest.hpp"
+#include "kernels/scalar_math.hpp"
+
+namespace ferry {
+
+/// Whether `index` names one of `size` elements; if it is negative, it counts from their end.
+[[nodiscard]] FERRY_HD constexpr bool is_index(std::int64_t index, std::int64_t size) {
+  return index >= -size && index < size;
+}
+/// A good index, counted from the front.
+[[nodiscard]] FERRY_HD constexpr std::int64_t from_front(std::int64_t index, std::int64_t size) {
+  return index < 0 ? index + size : index;
+}
+
+/// What BadValue says of an index that is none of a row.
+[[nodiscard]] inline std::string not_a_row(std::int64_t index, std::int64_t rows) {
+  return "the index " + std::to_string(index) + " is out of range for " +
+         (rows == 0 ? "no rows"
+                    : std::to_string(rows) + " rows, " + std::to_string(-rows) + " to " + std::to_string(rows - 1));
+}
+/// What BadValue says of an index that is out of range for one of several dims.
+[[nodiscard]] inline std::string not_in_dim(std::int64_t index, std::int64_t size) {
+  return "the index " + std::to_string(index) + " is out of range for a dim of " + std::to_string(size) + ", " +
+         std::to_string(-size) + " to " + std::to_string(size - 1);
+}
+
+/// What a scatter does with an element that is there already.
+enum class How { replace, add, multiply, largest, smallest };
+
+/// Reads the attribute "how".
+[[nodiscard]] constexpr How how_of(std::string_view name) {
+  if (name == "add") return How::add;
+  if (name == "multiply") return How::multiply;
+  if (name == "largest") return How::largest;
+  return name == "smallest" ? How::smallest : How::replace;
+}
+
+/// Of GatherElements and ScatterElements: how far an element of x is from the first, for each of the indices, by all
+/// dims but `axis`.
+[[nodiscard]] inline Nest<1> nest_beside_axis(const Array& x, const Array& indices, int axis) {
+  const Steps steps = steps_of(x.sizes);
+  Nest<1> nest;
+  for (int d = 0; d < indices.rank(); ++d) {
+    const auto k = static_cast<std::size_t>(d);
+    nest.add(indices.sizes[k], {d == axis ? 0 : steps[k]});
+  }
+  return nest;
+}
+
+}  // namespace ferry

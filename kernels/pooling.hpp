@@ -1,0 +1,68 @@
+// Pooling: where windows lie in images that may be parts of larger ones.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "base/error.hpp"
+#include "kernels/slide.hpp"
+
+namespace ferry {
+
+/// The attributes of an op of pooling.
+struct Pool {
+  Slide slide;
+  Plane window;
+};
+
+[[nodiscard]] inline Pool pool_of(const Attrs& attrs) {
+  const Ints& size = attrs.get<Ints>("size");
+  return {slide_of(attrs), {size[0], size[1]}};
+}
+
+/// Windows along one dim of a part of images.
+struct PooledDim {
+  WindowSteps steps;            ///< over the part
+  std::int64_t window;          ///< elements of a window
+  std::int64_t image, outputs;  ///< sizes of the part, and of that of the outputs
+  Span whole;                   ///< the whole image, counted from where the part begins
+
+  /// The elements of the window at an output position that are in the whole image.
+  [[nodiscard]] FERRY_HD constexpr Span under(std::int64_t output) const {
+    const std::int64_t begin = steps.position(output, 0), end = begin + window;
+    return {begin > whole.begin ? begin : whole.begin, end < whole.end ? end : whole.end};
+  }
+  /// Those that are in the part.
+  [[nodiscard]] FERRY_HD constexpr Span here(std::int64_t output) const {
+    const Span all = under(output);
+    return {all.begin > 0 ? all.begin : 0, all.end < image ? all.end : image};
+  }
+  /// The output positions whose windows have the element `at`.
+  [[nodiscard]] FERRY_HD constexpr Span over(std::int64_t at) const {
+    const std::int64_t padded = at + steps.padding, past = padded - window;  // windows that begin there end before it
+    const std::int64_t begin = past < 0 ? 0 : past / steps.stride + 1;
+    const std::int64_t end = padded < 0 ? 0 : padded / steps.stride + 1;
+    return {begin, end < outputs ? end : outputs};
+  }
+};
+
+struct PooledDims {
+  PooledDim rows, columns;
+};
+
+[[nodiscard]] inline PooledDims pooled_dims(const Pool& pool, const Array& images, const Array& outputs) {
+  const Plane image = plane_of(images), output = plane_of(outputs);
+  if (image.area() > std::numeric_limits<std::int32_t>::max())
+    throw Error(Code::plan, "an image has " + std::to_string(image.area()) + " pixels; the limit is 2147483647");
+  const Slide slide = pool.slide.over_part(images.begin, outputs.begin);
+  const auto whole = [&](std::size_t dim) -> Span {
+    if (images.begin.empty()) return {0, images.sizes[dim]};
+    return {-images.begin[dim], images.whole[dim] - images.begin[dim]};
+  };
+  return {{slide.rows, pool.window.rows, image.rows, output.rows, whole(2)},
+          {slide.columns, pool.window.columns, image.columns, output.columns, whole(3)}};
+}
+
+}  // namespace ferry
