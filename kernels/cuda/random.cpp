@@ -1,5 +1,3 @@
-#include <bit>
-
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/index/copy_rows.hpp"
 #include "kernels/cuda/index/sort_pairs.hpp"

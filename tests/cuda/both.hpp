@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

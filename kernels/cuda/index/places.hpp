@@ -111,17 +111,17 @@ struct ElementsAt {
   }
 };
 
-/// The places that indices name, and how much is there.
+/// The rows of x that indices name.
 template <class Place>
-struct Places {
+struct NamedRows {
   Place place;
-  std::int64_t rows;   ///< number of places
-  std::int64_t width;  ///< elements at each of them
-  std::int64_t all;    ///< rows of so many elements in x
+  std::int64_t rows;   ///< how many
+  std::int64_t width;  ///< elements of each
+  std::int64_t all;    ///< how many x has
 };
 
 /// Of GatherElements and ScatterElements.
-[[nodiscard]] inline Places<ElementsAt> elements_at(const KernelRun& run, int axis) {
+[[nodiscard]] inline NamedRows<ElementsAt> elements_at(const KernelRun& run, int axis) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   const auto along = static_cast<std::size_t>(axis);
   return {
@@ -132,7 +132,7 @@ struct Places {
 }
 
 /// Of GatherND and ScatterND.
-[[nodiscard]] inline Places<BlocksAt> blocks_at(const KernelRun& run, int batch_dims) {
+[[nodiscard]] inline NamedRows<BlocksAt> blocks_at(const KernelRun& run, int batch_dims) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   const auto k = static_cast<int>(indices.sizes.back());
   require_dims(static_cast<std::size_t>(k));
