@@ -16,8 +16,8 @@ struct Level {
   Tiling tiling;
   bool exclusive, reverse;
 
-  [[nodiscard]] FERRY_DEVICE constexpr std::int64_t chunk() const { return std::int64_t{tiling.lanes()} * kEach; }
-  [[nodiscard]] FERRY_DEVICE constexpr std::int64_t chunks() const { return (tiling.along + chunk() - 1) / chunk(); }
+  [[nodiscard]] constexpr std::int64_t chunk() const { return std::int64_t{tiling.lanes()} * kEach; }
+  [[nodiscard]] constexpr std::int64_t chunks() const { return (tiling.along + chunk() - 1) / chunk(); }
   [[nodiscard]] std::int64_t blocks() const { return tiling.tiles() * chunks(); }
   [[nodiscard]] std::int64_t count() const { return tiling.outer * tiling.along * tiling.inner; }
 };

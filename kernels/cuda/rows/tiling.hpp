@@ -24,10 +24,10 @@ struct Tiling {
   std::int64_t outer, along, inner;
   int column_bits, lane_bits;  ///< the numbers of columns and lanes are powers of two
 
-  [[nodiscard]] FERRY_DEVICE constexpr int columns() const { return 1 << column_bits; }
-  [[nodiscard]] FERRY_DEVICE constexpr int lanes() const { return 1 << lane_bits; }
-  [[nodiscard]] FERRY_DEVICE constexpr int rows() const { return kThreads >> (column_bits + lane_bits); }
-  [[nodiscard]] FERRY_DEVICE constexpr std::int64_t tiles_across() const { return (inner + columns() - 1) / columns(); }
+  [[nodiscard]] constexpr int columns() const { return 1 << column_bits; }
+  [[nodiscard]] constexpr int lanes() const { return 1 << lane_bits; }
+  [[nodiscard]] constexpr int rows() const { return kThreads >> (column_bits + lane_bits); }
+  [[nodiscard]] constexpr std::int64_t tiles_across() const { return (inner + columns() - 1) / columns(); }
   [[nodiscard]] constexpr std::int64_t tiles() const { return (outer + rows() - 1) / rows() * tiles_across(); }
 
   [[nodiscard]] FERRY_DEVICE Spot spot(std::int64_t tile, int thread) const {
