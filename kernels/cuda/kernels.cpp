@@ -5,7 +5,7 @@ namespace ferry::cuda {
 std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu) {
   auto table = std::make_shared<KernelTable>(DeviceKind::gpu, "cuda", "", cpu.fold());
   for (const auto& family : {unary_kernels(), trig_kernels(), binary_kernels(), cast_kernels(), moving_kernels(),
-                             arrange_kernels(), add_up_kernels()})
+                             arrange_kernels(), add_up_kernels(), region_kernels(), determinant_kernels()})
     table->add(family);
   return table;
 }

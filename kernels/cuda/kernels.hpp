@@ -15,6 +15,8 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> moving_kernels();   ///< transpose, slice, window, …
 [[nodiscard]] std::span<const Kernel> arrange_kernels();  ///< triangle, reverse_sequence
 [[nodiscard]] std::span<const Kernel> add_up_kernels();
+[[nodiscard]] std::span<const Kernel> region_kernels();  ///< roi_align
+[[nodiscard]] std::span<const Kernel> determinant_kernels();
 
 /// All of them. `cpu` gives what the table says besides its kernels.
 [[nodiscard]] std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu);
