@@ -21,6 +21,8 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> moving_kernels();   ///< transpose, slice, window, …
 [[nodiscard]] std::span<const Kernel> arrange_kernels();  ///< triangle, reverse_sequence
 [[nodiscard]] std::span<const Kernel> add_up_kernels();
+[[nodiscard]] std::span<const Kernel> region_kernels();  ///< roi_align
+[[nodiscard]] std::span<const Kernel> determinant_kernels();
 
 [[nodiscard]] std::span<const Kernel> gather_kernels();
 [[nodiscard]] std::span<const Kernel> one_hot_kernels();

@@ -1,107 +1,13 @@
-// RoiAlign, where the number of samples follows from the size of each region's parts.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
+#include "kernels/regions.hpp"
 #include "kernels/bad_values.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
-#include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {
 
-struct Cut {
-  double scale;
-  bool half_pixel, largest;
-};
-
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
-  const Attrs& attrs = setup.attrs;
-  return keep(Cut{attrs.get<double>("scale"), attrs.get<bool>("half_pixel"), attrs.get<bool>("largest")});
-}
-
-/// A sample between two elements of a dim.
 template <class T>
-struct Between {
-  std::int64_t low, high;
-  T low_weight, high_weight;
-};
-
-/// A region along one dim, cut into equal parts, in an image of `size` elements.
-template <class T>
-class Side {
- public:
-  Side(T begin, T end, std::int64_t parts, std::int64_t size, const Cut& cut) : size_(size) {
-    const T edge = cut.half_pixel ? T{0.5} : T{0};
-    const T scale = static_cast<T>(cut.scale);
-    begin_ = begin * scale - edge;
-    T length = end * scale - edge - begin_;
-    if (!cut.half_pixel) length = std::max(length, T{1});
-    part_ = length / static_cast<T>(parts);
-    samples_ = std::max(static_cast<double>(std::ceil(part_)), 0.0);
-    step_ = part_ / static_cast<T>(samples_);
-  }
-
-  [[nodiscard]] bool finite() const { return std::isfinite(begin_) && std::isfinite(part_); }
-  /// The number of samples in each part: a whole number, perhaps too large for an integer.
-  [[nodiscard]] double samples() const { return samples_; }
-
-  /// Calls f(sample) for the samples of a part that are at most one element outside of the image, in order.
-  template <class F>
-  void for_each(std::int64_t part, const F& f) const {
-    const T origin = begin_ + static_cast<T>(part) * part_;
-    const T end = static_cast<T>(size_);
-    // One more on each side than needed, in case rounding excludes one.
-    const double first = std::max(std::floor(static_cast<double>((T{-1} - origin) / step_)) - 1, 0.0);
-    const double last = std::min(std::ceil(static_cast<double>((end - origin) / step_)) + 1, samples_ - 1);
-    const auto count = first <= last ? static_cast<std::int64_t>(last - first) + 1 : 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T place = origin + (static_cast<T>(first + static_cast<double>(i)) + T{0.5}) * step_;
-      if (place >= T{-1} && place <= end) f(between(place));
-    }
-  }
-
- private:
-  [[nodiscard]] Between<T> between(T place) const {
-    const T last = static_cast<T>(size_ - 1);
-    const T inside = std::clamp(place, T{0}, last);
-    const auto low = static_cast<std::int64_t>(inside);
-    const T behind = inside - static_cast<T>(low);
-    return {low, std::min(low + 1, size_ - 1), 1 - behind, behind};
-  }
-
-  std::int64_t size_;
-  T begin_, part_, step_;
-  double samples_;
-};
-
-/// One element of the result: the mean of the samples, or the largest of their weighted neighbours, where samples
-/// outside of the image count as 0.
-template <class T>
-T aligned(const T* image, std::int64_t width, const Side<T>& rows, const Side<T>& columns, std::int64_t p,
-          std::int64_t q, bool largest) {
-  T sum = 0, most = -std::numeric_limits<T>::infinity();
-  double inside = 0;
-  rows.for_each(p, [&](const Between<T>& y) {
-    const T *above = image + y.low * width, *below = image + y.high * width;
-    columns.for_each(q, [&](const Between<T>& x) {
-      const T near[] = {y.low_weight * x.low_weight * above[x.low], y.low_weight * x.high_weight * above[x.high],
-                        y.high_weight * x.low_weight * below[x.low], y.high_weight * x.high_weight * below[x.high]};
-      for (const T value : near) {
-        sum += value;
-        most = std::max(most, value);
-      }
-      ++inside;
-    });
-  });
-  const double samples = rows.samples() * columns.samples();
-  if (!largest) return sum / static_cast<T>(std::max(samples, 1.0));
-  return samples == 0 ? T{0} : inside < samples ? std::max(most, T{0}) : most;
-}
-
-template <class T>
-void align(KernelRun& run, const Cut& cut) {
+void align(KernelRun& run, const RegionCut& cut) {
   const Array &x = run.inputs[0], &regions = run.inputs[1];
   const Array& y = run.outputs[0];
   const auto* images = run.inputs[2].as<const std::int64_t>();
@@ -113,13 +19,13 @@ void align(KernelRun& run, const Cut& cut) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t r = i / channels, c = i % channels;
       const T* region = regions.as<const T>() + r * 4;
-      const Side<T> rows(region[1], region[3], parts[0], height, cut),
+      const RegionSide<T> rows(region[1], region[3], parts[0], height, cut),
           columns(region[0], region[2], parts[1], width, cut);
       const T* image = x.as<const T>() + (images[r] * channels + c) * height * width;
       T* out = y.as<T>() + i * parts[0] * parts[1];
       const bool finite = rows.finite() && columns.finite();
       for (std::int64_t k = 0; k < parts[0] * parts[1]; ++k)
-        out[k] = finite ? aligned(image, width, rows, columns, k / parts[1], k % parts[1], cut.largest)
+        out[k] = finite ? part_of_region(image, width, rows, columns, k / parts[1], k % parts[1], cut.largest)
                         : std::numeric_limits<T>::quiet_NaN();
     }
   });
@@ -127,10 +33,10 @@ void align(KernelRun& run, const Cut& cut) {
 
 void roi_align(KernelRun& run) {
   run.outputs[0].sizes[0] = run.inputs[1].sizes[0];
-  dispatch_floats(run.inputs[0].dtype, [&](auto zero) { align<decltype(zero)>(run, kept<Cut>(run)); });
+  dispatch_floats(run.inputs[0].dtype, [&](auto zero) { align<decltype(zero)>(run, kept<RegionCut>(run)); });
 }
 
-constexpr Kernel kKernels[] = {{.op = "RoiAlign", .run = roi_align, .prepare = prepare}};
+constexpr Kernel kKernels[] = {{.op = "RoiAlign", .run = roi_align, .prepare = prepare_regions}};
 
 }  // namespace
 
