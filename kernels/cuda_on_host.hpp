@@ -15,4 +15,7 @@ enum class Order { forward, backward, shuffled };
 /// For all kernels from now on; Order::forward if it is never called.
 void run_threads(Order order);
 
+/// Whether kernels find a library of matrix products from now on: one for tests. There is none if it is never called.
+void offer_blas(bool is_there);
+
 }  // namespace ferry::cuda

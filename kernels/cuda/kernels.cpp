@@ -4,7 +4,9 @@ namespace ferry::cuda {
 
 std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu) {
   auto table = std::make_shared<KernelTable>(DeviceKind::gpu, "cuda", "", cpu.fold());
-  for (const auto& family : {unary_kernels(), trig_kernels(), binary_kernels(), cast_kernels()}) table->add(family);
+  for (const auto& family : {unary_kernels(), trig_kernels(), binary_kernels(), cast_kernels(), matmul_kernels(),
+                             matmul_integer_kernels(), conv_kernels(), conv_filter_kernels(), conv_integer_kernels()})
+    table->add(family);
   return table;
 }
 

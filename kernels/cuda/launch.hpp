@@ -93,6 +93,9 @@ using Block = HostBlock;
 
 namespace ferry::cuda {
 
+/// The threads of a block.
+inline constexpr int kThreads = detail::kThreads;
+
 /// join(…, value of each thread), for all threads of the block. `room` has an element for each warp of a block,
 /// kMostWarps. join is associative and commutative up to rounding; the order is the same in every run.
 inline constexpr int kMostWarps = 32;

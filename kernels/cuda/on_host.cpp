@@ -15,7 +15,6 @@
 namespace ferry::cuda {
 namespace {
 
-constexpr int kThreads = 64;
 constexpr std::size_t kStackBytes = std::size_t{128} << 10;
 constexpr std::size_t kMostShown = 16;
 
@@ -46,15 +45,16 @@ class Scheduler {
   void run(const std::function<void(const HostBlock&)>& f) {
     body_ = &f;
     error_ = nullptr;
-    for (int t = 0; t < kThreads; ++t) start(t);
+    for (int t = 0; t < detail::kThreads; ++t) start(t);
     for (bool any = true; any;) {
-      for (const std::int64_t warp : ordered(kThreads / kWarp)) finish_exchanges(static_cast<int>(warp) * kWarp);
+      for (const std::int64_t warp : ordered(detail::kThreads / kWarp))
+        finish_exchanges(static_cast<int>(warp) * kWarp);
       if (error_ != nullptr) std::rethrow_exception(error_);
       any = fibers_[0].at == Stop::barrier;
       for (const Fiber& fiber : fibers_)
         FERRY_ASSERT(fiber.at == fibers_[0].at, "some threads of a block wait at a barrier, and others have ended");
       if (!any) break;
-      for (const std::int64_t t : ordered(kThreads)) go_on(static_cast<int>(t));
+      for (const std::int64_t t : ordered(detail::kThreads)) go_on(static_cast<int>(t));
     }
   }
   /// In a fiber: gives way until the others are here.
@@ -107,7 +107,7 @@ class Scheduler {
   }
 
  private:
-  std::vector<Fiber> fibers_ = std::vector<Fiber>(kThreads);
+  std::vector<Fiber> fibers_ = std::vector<Fiber>(detail::kThreads);
   ucontext_t main_{};
   std::size_t running_ = 0;
   const std::function<void(const HostBlock&)>* body_ = nullptr;
@@ -128,7 +128,7 @@ void run_threads(Order order) {
 }
 
 int HostBlock::threads() const {
-  return kThreads;
+  return detail::kThreads;
 }
 
 void HostBlock::sync() const {

@@ -41,6 +41,8 @@ class HostBlock {
 
 namespace detail {
 
+inline constexpr int kThreads = 64;
+
 /// Calls f(i) for each i in [0, n) in the order of threads.
 void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// Runs f in all threads of a block.
