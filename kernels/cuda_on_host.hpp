@@ -36,4 +36,7 @@ struct MachineOnHost {
 /// Its devices.
 [[nodiscard]] DeviceLibrary devices_on_host();
 
+/// Whether kernels find a library of matrix products from now on: one for tests. There is none if it is never called.
+void offer_blas(bool is_there);
+
 }  // namespace ferry::cuda

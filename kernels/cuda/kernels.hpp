@@ -30,6 +30,11 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> random_kernels();  ///< uniform, normal, shuffle
 [[nodiscard]] std::span<const Kernel> scatter_kernels();
 [[nodiscard]] std::span<const Kernel> scatter_add_kernels();
+[[nodiscard]] std::span<const Kernel> matmul_kernels();
+[[nodiscard]] std::span<const Kernel> matmul_integer_kernels();
+[[nodiscard]] std::span<const Kernel> conv_kernels();
+[[nodiscard]] std::span<const Kernel> conv_filter_kernels();
+[[nodiscard]] std::span<const Kernel> conv_integer_kernels();
 
 /// All of them. `cpu` gives what the table says besides its kernels.
 [[nodiscard]] std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu);

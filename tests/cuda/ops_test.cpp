@@ -2,9 +2,8 @@
 // and the same bits in every order of the threads.
 #include <doctest/doctest.h>
 
-#include "kernels/cuda_on_host.hpp"
+#include "tests/cuda/cuda_kernels.hpp"
 #include "tests/op_cases/case.hpp"
-#include "tests/support/evaluate.hpp"
 
 namespace ferry::test {
 namespace {
@@ -13,27 +12,8 @@ using cuda::Order;
 
 constexpr std::int64_t kMostElements = 2'000;
 
-/// The kernels of CUDA devices, and the CPU's for ops that have none there.
-const KernelTable& kernels() {
-  static const KernelTable all = [] {
-    const KernelTable& cpu = cpu_kernels();
-    KernelTable table(DeviceKind::gpu, "cuda", "", cpu.fold());
-    static const std::shared_ptr<const KernelTable> cuda = cuda::kernels_on_host(cpu);
-    for (const Kernel* kernel : cuda->all()) table.add({kernel, 1});
-    for (const Kernel* kernel : cpu.all())
-      if (cuda->find(kernel->op) == nullptr) table.add({kernel, 1});
-    return table;
-  }();
-  return all;
-}
-
 std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>& inputs, Order order) {
-  cuda::run_threads(order);
-  EvaluateOptions options;
-  options.kernels = &kernels();
-  const std::vector<Tensor> outputs = Evaluator(made.graph, options).run(made.y, feeds_of(inputs));
-  cuda::run_threads(Order::forward);
-  return outputs;
+  return run_on_cuda(made.y, order, feeds_of(inputs));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "kernels/cpu/conv/conv.hpp"
 
 #include <cstring>
-#include <limits>
 #include <optional>
 
 #include "base/error.hpp"
@@ -11,53 +10,6 @@
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {
-namespace {
-
-/// A type as an array without data, to find the scratch that is needed.
-struct Sized {
-  explicit Sized(const Type& type) : sizes(type.shape.sizes()) {}
-  [[nodiscard]] Array array() {
-    Array array;
-    array.sizes = sizes;
-    return array;
-  }
-  std::vector<std::int64_t> sizes;
-};
-
-const Type& type_of(const KernelSetup& setup, std::size_t operand) {
-  return operand < setup.inputs.size() ? setup.inputs[operand] : setup.outputs[operand - setup.inputs.size()];
-}
-
-}  // namespace
-
-Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide, std::int64_t groups) {
-  Convolution conv;
-  conv.images = x.sizes[0];
-  conv.groups = groups;
-  conv.in = w.sizes[1];
-  conv.out = w.sizes[0] / groups;
-  conv.image = plane_of(x);
-  conv.filter = plane_of(w);
-  conv.output = plane_of(y);
-  conv.slide = slide;
-  for (const std::int64_t size : {conv.out, conv.depth(), conv.output.area(), conv.image.area()})
-    if (size > std::numeric_limits<int>::max())
-      throw Error(Code::plan,
-                  "a convolution has a matrix with a dim of " + std::to_string(size) + "; the limit is 2147483647");
-  return conv;
-}
-
-Slide slide_here(const KernelSetup& setup, const ConvOperands& of) {
-  const Slide slide = slide_of(setup.attrs);
-  return setup.parts.empty() ? slide : slide.over_part(setup.parts[of.image].begin, setup.parts[of.output].begin);
-}
-
-Convolution conv_of(const KernelSetup& setup, const ConvOperands& of) {
-  Sized image(type_of(setup, of.image)), filter(type_of(setup, of.filter)), output(type_of(setup, of.output));
-  return conv_of(image.array(), filter.array(), output.array(), slide_here(setup, of),
-                 setup.attrs.get<std::int64_t>("groups"));
-}
-
 namespace {
 
 /// Whether tasks may have images or outputs that begin at different rows or columns: then scratch must do for all.

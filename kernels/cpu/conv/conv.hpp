@@ -13,40 +13,10 @@
 
 #include "kernels/cpu/conv/images.hpp"
 #include "kernels/cpu/conv/row_factor.hpp"
+#include "kernels/convolution.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/kernel.hpp"
 
 namespace ferry::cpu {
-
-/// The sizes of a convolution, of one group.
-struct Convolution {
-  std::int64_t images = 0, groups = 1;
-  std::int64_t in = 0, out = 0;  ///< channels
-  Plane image, filter, output;
-  Slide slide;
-
-  [[nodiscard]] std::int64_t taps() const { return filter.area(); }
-  /// Rows of the matrix of columns.
-  [[nodiscard]] std::int64_t depth() const { return in * taps(); }
-  /// Whether the matrix of columns is the image itself.
-  [[nodiscard]] bool plain() const {
-    return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.rows.padding == 0 &&
-           slide.columns.padding == 0 && image == output;
-  }
-};
-
-/// That of images x, filters w and outputs y.
-[[nodiscard]] Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide,
-                                  std::int64_t groups);
-
-/// Which of the inputs, and behind them the output, have which role in the convolution.
-struct ConvOperands {
-  std::size_t image, filter, output;
-};
-
-/// How windows slide over the parts that this task has.
-[[nodiscard]] Slide slide_here(const KernelSetup& setup, const ConvOperands& of);
-[[nodiscard]] Convolution conv_of(const KernelSetup& setup, const ConvOperands& of);
 
 // ---- By columns (conv_columns.cpp); scratch in bytes for elements of `element` bytes ----
 

@@ -12,20 +12,11 @@
 #include "kernels/cpu/product/thin_product.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/matrices.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cpu {
 namespace {
-
-struct Transposed {
-  bool a = false, b = false;
-};
-
-/// One product for each index of the leading dims.
-struct Products {
-  std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t count = 1;
-};
 
 /// For integers, which no library multiplies. Row by row, so that the innermost loop is along b's rows if b is not
 /// transposed.
@@ -55,12 +46,6 @@ std::int64_t piece_of(std::int64_t rows, std::int64_t others, std::int64_t k) {
   const std::int64_t enough = kPieceWork / std::max<std::int64_t>(1, others * k) + 1;
   const std::int64_t piece = std::max(enough, (rows + 7) / 8);
   return std::min(rows, (piece + kUnit - 1) / kUnit * kUnit);
-}
-
-std::int64_t checked_size(std::int64_t size) {
-  if (size > std::numeric_limits<int>::max())
-    throw Error(Code::plan, "a matrix has a dim of " + std::to_string(size) + "; the limit is 2147483647");
-  return size;
 }
 
 template <class T>
@@ -135,42 +120,10 @@ void multiply_products(KernelRun& run, const Products& products, const Nest<2>& 
   dispatch_numbers(output.dtype, [&](auto zero) { multiply_all<decltype(zero)>(run, products, leading, transposed); });
 }
 
-/// The leading dims of an operand, without the last two.
-Array leading(const Array& array) {
-  const auto dims = static_cast<std::size_t>(array.rank() - 2);
-  return {array.data,
-          array.dtype,
-          array.sizes.first(dims),
-          array.whole.first(dims),
-          array.begin.first(dims),
-          array.bounded && dims > 0};
-}
-
 void matmul(KernelRun& run) {
   const auto transposed = kept<Transposed>(run);
-  Array& output = run.outputs[0];
-  const Array &a = run.inputs[0], &b = run.inputs[1];
-  const auto size = [](const Array& array, int from_end) {
-    return checked_size(array.sizes[static_cast<std::size_t>(array.rank() - from_end)]);
-  };
-  Products batch{
-      .m = size(a, transposed.a ? 1 : 2), .n = size(b, transposed.b ? 2 : 1), .k = size(a, transposed.a ? 2 : 1)};
-  Array leading_out = leading(output);
-  const Array leading_in[] = {leading(a), leading(b)};
-  set_extent(leading_in, leading_out);
-  if (output.rank() == 2) output.sizes[0] = batch.m;
-  batch.count = leading_out.count();
-  // The rows of a batch of matrices times one matrix are the rows of one large matrix.
-  if (leading_in[1].count() == 1 && leading_in[0].count() == batch.count && !transposed.a &&
-      batch.count * batch.m <= std::numeric_limits<int>::max()) {
-    batch.m *= batch.count;
-    batch.count = std::min<std::int64_t>(batch.count, 1);
-  }
-  multiply_products(run, batch, make_nest<2>(leading_in, leading_out), transposed);
-}
-
-Transposed transposed_in(const KernelSetup& setup) {
-  return {setup.attrs.get_or("transpose_a", false), setup.attrs.get_or("transpose_b", false)};
+  const BatchOfProducts batch = products_of(run.inputs[0], run.inputs[1], run.outputs[0], transposed);
+  multiply_products(run, batch.sizes, batch.leading, transposed);
 }
 
 std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
@@ -193,19 +146,14 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
 
 constexpr Transposed kFirst{.a = true};
 
-ProductSizes sizes_over_rows(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
-  return {a.back(), b.back(), product(a, 0, static_cast<int>(a.size()) - 1)};
-}
-
 void matmul_over_rows(KernelRun& run) {
-  const auto [m, n, k] = sizes_over_rows(run.inputs[0].sizes, run.inputs[1].sizes);
-  const Products one{.m = checked_size(m), .n = checked_size(n), .k = checked_size(k)};
-  multiply_products(run, one, {}, kFirst);
+  multiply_products(run, product_over_rows(run.inputs[0].sizes, run.inputs[1].sizes), {}, kFirst);
 }
 
 std::int64_t over_rows_scratch(const KernelSetup& setup) {
   const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
-  return tiles_scratch(sizes_over_rows(a, b), setup.outputs[0].dtype, kFirst);
+  const Products one = product_over_rows(a, b);
+  return tiles_scratch({one.m, one.n, one.k}, setup.outputs[0].dtype, kFirst);
 }
 
 constexpr Kernel kKernels[] = {

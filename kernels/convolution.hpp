@@ -1,0 +1,73 @@
+// The sizes of convolutions and of their gradients.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "base/error.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/sized.hpp"
+#include "kernels/slide.hpp"
+
+namespace ferry {
+
+/// The sizes of a convolution, of one group.
+struct Convolution {
+  std::int64_t images = 0, groups = 1;
+  std::int64_t in = 0, out = 0;  ///< channels
+  Plane image, filter, output;
+  Slide slide;
+
+  [[nodiscard]] std::int64_t taps() const { return filter.area(); }
+  /// Rows of the matrix of columns.
+  [[nodiscard]] std::int64_t depth() const { return in * taps(); }
+  /// Whether the matrix of columns is the image itself.
+  [[nodiscard]] bool plain() const {
+    return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.rows.padding == 0 &&
+           slide.columns.padding == 0 && image == output;
+  }
+};
+
+/// That of images x, filters w and outputs y.
+[[nodiscard]] inline Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide,
+                                         std::int64_t groups) {
+  Convolution conv;
+  conv.images = x.sizes[0];
+  conv.groups = groups;
+  conv.in = w.sizes[1];
+  conv.out = w.sizes[0] / groups;
+  conv.image = plane_of(x);
+  conv.filter = plane_of(w);
+  conv.output = plane_of(y);
+  conv.slide = slide;
+  for (const std::int64_t size : {conv.out, conv.depth(), conv.output.area(), conv.image.area()})
+    if (size > std::numeric_limits<int>::max())
+      throw Error(Code::plan,
+                  "a convolution has a matrix with a dim of " + std::to_string(size) + "; the limit is 2147483647");
+  return conv;
+}
+
+/// Which of the inputs, and behind them the output, have which role in the convolution.
+struct ConvOperands {
+  std::size_t image, filter, output;
+};
+
+/// The type of that input, or of the output.
+[[nodiscard]] inline const Type& type_of(const KernelSetup& setup, std::size_t operand) {
+  return operand < setup.inputs.size() ? setup.inputs[operand] : setup.outputs[operand - setup.inputs.size()];
+}
+
+/// How windows slide over the parts that this task has.
+[[nodiscard]] inline Slide slide_here(const KernelSetup& setup, const ConvOperands& of) {
+  const Slide slide = slide_of(setup.attrs);
+  return setup.parts.empty() ? slide : slide.over_part(setup.parts[of.image].begin, setup.parts[of.output].begin);
+}
+
+[[nodiscard]] inline Convolution conv_of(const KernelSetup& setup, const ConvOperands& of) {
+  SizedArray image(type_of(setup, of.image)), filter(type_of(setup, of.filter)), output(type_of(setup, of.output));
+  return conv_of(image.array(), filter.array(), output.array(), slide_here(setup, of),
+                 setup.attrs.get<std::int64_t>("groups"));
+}
+
+}  // namespace ferry

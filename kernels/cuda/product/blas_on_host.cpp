@@ -1,0 +1,81 @@
+// The library of matrix products for tests: plain loops over matrices as cuBLASLt describes them.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/elements/elements.hpp"
+#include "kernels/cuda/product/blas.hpp"
+#include "kernels/cuda_on_host.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+bool is_offered = false;
+
+struct Chosen final : BlasAlgorithm {
+  Chosen(const BlasProduct& given, std::uint32_t align, std::size_t bytes)
+      : product(given), alignment(align), workspace_bytes(bytes) {}
+  BlasProduct product;
+  std::uint32_t alignment;
+  std::size_t workspace_bytes;
+};
+
+std::int64_t rows_of(const BlasMatrix& matrix) {
+  return matrix.transposed ? matrix.columns : matrix.rows;
+}
+std::int64_t columns_of(const BlasMatrix& matrix) {
+  return matrix.transposed ? matrix.rows : matrix.columns;
+}
+
+/// Element [row, column] of matrix `number`, after it is transposed.
+std::int64_t place(const BlasMatrix& matrix, std::int64_t number, std::int64_t row, std::int64_t column) {
+  if (matrix.transposed) std::swap(row, column);
+  return number * matrix.next + column * matrix.step + row;
+}
+
+template <class T>
+void multiply_all(const BlasProduct& product, const T* a, const T* b, T* c) {
+  for (std::int64_t number = 0; number < product.count; ++number)
+    for (std::int64_t j = 0; j < product.c.columns; ++j)
+      for (std::int64_t i = 0; i < product.c.rows; ++i) {
+        typename Computed<T>::type sum = 0;
+        for (std::int64_t p = 0; p < columns_of(product.a); ++p)
+          sum += load(a[place(product.a, number, i, p)]) * load(b[place(product.b, number, p, j)]);
+        c[place(product.c, number, i, j)] = stored_as<T>(sum);
+      }
+}
+
+}  // namespace
+
+void offer_blas(bool is_there) {
+  is_offered = is_there;
+}
+
+std::string why_no_blas() {
+  return is_offered ? "" : "no library is offered";
+}
+
+std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
+                                                      std::size_t workspace_bytes) {
+  for (const BlasMatrix* matrix : {&product.a, &product.b, &product.c})
+    FERRY_ASSERT(matrix->rows > 0 && matrix->columns > 0 && matrix->step >= matrix->rows, "a matrix has bad sizes");
+  FERRY_ASSERT(rows_of(product.a) == product.c.rows && columns_of(product.b) == product.c.columns &&
+                   columns_of(product.a) == rows_of(product.b) && !product.c.transposed,
+               "the sizes of matrices do not fit each other");
+  return std::make_unique<Chosen>(product, alignment, workspace_bytes);
+}
+
+void multiply(const KernelRun&, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b, std::byte* c,
+              std::span<std::byte> workspace) {
+  const auto& chosen = static_cast<const Chosen&>(algorithm);
+  for (const std::byte* matrix : {a, b, static_cast<const std::byte*>(c)})
+    FERRY_ASSERT(reinterpret_cast<std::uintptr_t>(matrix) % chosen.alignment == 0, "a matrix is not aligned");
+  FERRY_ASSERT(workspace.size() == chosen.workspace_bytes, "the workspace has another size");
+  std::ranges::fill(workspace, std::byte{0xff});
+  dispatch_all_floats(chosen.product.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    multiply_all(chosen.product, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+  });
+}
+
+}  // namespace ferry::cuda

@@ -1,0 +1,163 @@
+// Products of matrices: by the library, if there is one, else by tiles of ferry's own, as integers always.
+#include <bit>
+#include <numeric>
+
+#include "kernels/cuda/dispatch.hpp"
+#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/product/blas.hpp"
+#include "kernels/cuda/product/matrices.hpp"
+#include "kernels/sized.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+struct ProductState final : KernelState {
+  explicit ProductState(Transposed of) : transposed(of) {}
+  Transposed transposed;
+  std::unique_ptr<const BlasAlgorithm> algorithm;
+  std::uint32_t alignment = 0;  ///< that the algorithm was chosen for; 0: none was
+};
+
+template <class T>
+void multiply_matrices(const KernelRun& run, const BatchOfProducts& batch, Transposed transposed) {
+  const Numbers<T> a{run.inputs[0].as<const T>()}, b{run.inputs[1].as<const T>()};
+  MatrixFactors<Numbers<T>, Numbers<T>, T> factors(batch.sizes, transposed, a, b, run.outputs[0].as<T>());
+  factors.set_leading(batch.leading);
+  multiply(run, shape_of(batch.sizes, transposed), factors);
+}
+
+// ---- By the library ----
+
+constexpr std::uint32_t kMostAligned = 256;
+
+/// The library's working memory. It recommends 32 MiB for an H100; small products need little.
+std::int64_t workspace_bytes(const Products& products) {
+  constexpr std::int64_t kMost = std::int64_t{32} << 20, kLeast = std::int64_t{64} << 10;
+  return std::min(kMost, kLeast + 32 * products.count * products.m * products.n);
+}
+
+/// The products along the last of the leading dims. Rows that lie one after another are columns to the library, so each
+/// matrix is transposed to it, and c' = b' a'.
+BlasProduct for_library(const BatchOfProducts& batch, Transposed transposed, DType dtype) {
+  const auto [m, n, k, count] = batch.sizes;
+  const auto matrix = [](std::int64_t rows, std::int64_t columns, bool is_transposed) -> BlasMatrix {
+    return {.rows = columns, .columns = rows, .step = columns, .next = 0, .transposed = is_transposed};
+  };
+  BlasProduct product{.dtype = dtype,
+                      .count = 1,
+                      .a = transposed.b ? matrix(n, k, true) : matrix(k, n, false),
+                      .b = transposed.a ? matrix(k, m, true) : matrix(m, k, false),
+                      .c = matrix(m, n, false)};
+  if (count == 1) return product;
+  const auto last = static_cast<std::size_t>(batch.leading.dims - 1);
+  product.count = batch.leading.sizes[last];
+  product.a.next = batch.leading.steps[1][last] * k * n;
+  product.b.next = batch.leading.steps[0][last] * m * k;
+  product.c.next = m * n;
+  return product;
+}
+
+/// The largest power of 2, up to a limit, to which all arrays are aligned.
+std::uint32_t alignment_of(const KernelRun& run) {
+  const auto address = [](const Array& array) { return reinterpret_cast<std::uintptr_t>(array.data); };
+  const std::uintptr_t all = address(run.inputs[0]) | address(run.inputs[1]) | address(run.outputs[0]) | kMostAligned;
+  return 1U << std::countr_zero(all);
+}
+
+/// Returns whether the library has an algorithm.
+bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, ProductState& state) {
+  const DType dtype = run.outputs[0].dtype;
+  const auto [m, n, k, count] = batch.sizes;
+  if (!is_float(dtype) || m * n * k * count == 0 || !why_no_blas().empty()) return false;
+  const BlasProduct product = for_library(batch, state.transposed, dtype);
+  const std::span<std::byte> workspace = run.scratch.first(static_cast<std::size_t>(workspace_bytes(batch.sizes)));
+  // The matrices of a batch may be less aligned than the first ones.
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
+  const auto together = [&](std::uint32_t most, std::int64_t step) {
+    return step == 0 ? most : std::gcd(most, static_cast<std::uint32_t>(step * element % kMostAligned + kMostAligned));
+  };
+  std::uint32_t alignment = alignment_of(run);
+  if (count > 1)
+    for (const std::int64_t matrix : {m * k, k * n, m * n}) alignment = together(alignment, matrix);
+  if (state.alignment == 0 || alignment < state.alignment) {
+    state.algorithm = choose_algorithm(product, alignment, workspace.size());
+    state.alignment = alignment;
+  }
+  if (state.algorithm == nullptr) return false;
+  for (std::int64_t first = 0; first < count; first += product.count) {
+    std::int64_t a = 0, b = 0, rest = first / product.count;
+    for (int d = batch.leading.dims - 2; d >= 0; --d) {
+      const auto dim = static_cast<std::size_t>(d);
+      const std::int64_t index = rest % batch.leading.sizes[dim];
+      rest /= batch.leading.sizes[dim];
+      a += index * batch.leading.steps[0][dim] * m * k;
+      b += index * batch.leading.steps[1][dim] * k * n;
+    }
+    multiply(run, *state.algorithm, run.inputs[1].data + b * element, run.inputs[0].data + a * element,
+             run.outputs[0].data + first * m * n * element, workspace);
+  }
+  return true;
+}
+
+void multiply_batch(const KernelRun& run, const BatchOfProducts& batch) {
+  auto& state = *static_cast<ProductState*>(run.state);
+  if (multiply_by_library(run, batch, state)) return;
+  dispatch_all_numbers(run.outputs[0].dtype,
+                       [&](auto zero) { multiply_matrices<decltype(zero)>(run, batch, state.transposed); });
+}
+
+std::int64_t scratch_of(const Products& products, Transposed transposed, DType dtype) {
+  const std::size_t sum = is_float(dtype) && dtype != DType::float64 ? sizeof(float) : size_of(dtype);
+  const std::int64_t own = product_scratch(shape_of(products, transposed), sum);
+  return is_float(dtype) ? std::max(own, workspace_bytes(products)) : own;
+}
+
+// ---- The ops ----
+
+void matmul(KernelRun& run) {
+  const Transposed transposed = static_cast<ProductState*>(run.state)->transposed;
+  multiply_batch(run, products_of(run.inputs[0], run.inputs[1], run.outputs[0], transposed));
+}
+
+std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+  return std::make_unique<ProductState>(transposed_in(setup));
+}
+
+std::int64_t scratch_bytes(const KernelSetup& setup) {
+  SizedArray a(setup.inputs[0]), b(setup.inputs[1]), c(setup.outputs[0]);
+  const Transposed transposed = transposed_in(setup);
+  return scratch_of(products_of(a.array(), b.array(), c.array(), transposed).sizes, transposed, setup.outputs[0].dtype);
+}
+
+constexpr Transposed kFirst{.a = true};
+
+void matmul_over_rows(KernelRun& run) {
+  multiply_batch(run, {product_over_rows(run.inputs[0].sizes, run.inputs[1].sizes), {}});
+}
+
+std::unique_ptr<KernelState> prepare_over_rows(const KernelSetup&) {
+  return std::make_unique<ProductState>(kFirst);
+}
+
+std::int64_t over_rows_scratch(const KernelSetup& setup) {
+  const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
+  return scratch_of(product_over_rows(a, b), kFirst, setup.outputs[0].dtype);
+}
+
+constexpr DTypeSet kNumbersHere = kComputed | kHalves;
+
+constexpr Kernel kKernels[] = {
+    {.op = "MatMulOverRows",
+     .run = matmul_over_rows,
+     .prepare = prepare_over_rows,
+     .scratch_bytes = over_rows_scratch,
+     .takes = kNumbersHere},
+    {.op = "MatMul", .run = matmul, .prepare = prepare, .scratch_bytes = scratch_bytes, .takes = kNumbersHere}};
+
+}  // namespace
+
+std::span<const Kernel> matmul_kernels() {
+  return kKernels;
+}
+
+}  // namespace ferry::cuda
