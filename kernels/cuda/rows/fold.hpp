@@ -122,7 +122,7 @@ void run_stages(const KernelRun& run, const How& how, const Stages& stages) {
 
 /// A How that joins numbers.
 template <class Join, class T>
-struct Joined {
+struct JoinNumbers {
   using Value = T;
   [[nodiscard]] FERRY_DEVICE Value start() const { return begin; }
   template <class In>
@@ -140,7 +140,7 @@ struct Joined {
 /// Folds numbers of T, by the stages that prepare_stages() has made.
 template <class Join, class T>
 void join_numbers(const KernelRun& run) {
-  run_stages<T, T>(run, Joined<Join, typename Computed<T>::type>(), kept<Stages>(run));
+  run_stages<T, T>(run, JoinNumbers<Join, typename Computed<T>::type>(), kept<Stages>(run));
 }
 
 }  // namespace ferry::cuda
