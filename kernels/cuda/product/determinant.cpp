@@ -48,7 +48,6 @@ struct Determinants {
       block.sync();
       const T result = determinant(matrix, size, block, shared);
       if (block.thread() == 0) out[item] = (i + j) % 2 == 0 ? result : -result;
-      block.sync();  // the matrix is overwritten
     }
   }
 
