@@ -107,6 +107,71 @@ TEST_CASE("a convolution on CUDA by large tiles") {
   CHECK(run_on_cuda({conv2d(cast(x, DType::float32), cast(w, DType::float32))}, Order::shuffled)[0].same_bits(wanted));
 }
 
+/// A part of an image, whose rows and columns begin there.
+struct ImagePart {
+  Ints sizes, begin;
+};
+
+/// What a kernel of `table` makes of parts of split images, whose filter is whole. `operands`: inputs, then the output.
+std::vector<float> part_of(const KernelTable& table, std::string_view op, std::vector<ImagePart> operands,
+                           const Attrs& attrs) {
+  const Ints whole{2, 4, 40, 40};
+  std::vector<Type> types;
+  std::vector<PlacedPart> parts;
+  std::vector<std::vector<float>> numbers;
+  for (const ImagePart& operand : operands) {
+    types.push_back({DType::float32, Shape(std::span<const std::int64_t>(operand.sizes))});
+    parts.push_back({whole, operand.begin});
+    std::vector<float>& of = numbers.emplace_back(static_cast<std::size_t>(types.back().shape.count()));
+    for (std::size_t i = 0; i < of.size(); ++i) of[i] = static_cast<float>(i * 7 % 5) - 2;
+  }
+  std::vector<Array> arrays;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    arrays.push_back(
+        {reinterpret_cast<std::byte*>(numbers[i].data()), DType::float32, operands[i].sizes, whole, operands[i].begin});
+  const std::span<const Type> all(types);
+  const KernelSetup setup{.name = op,
+                          .attrs = attrs,
+                          .inputs = all.first(all.size() - 1),
+                          .outputs = all.last(1),
+                          .data_folder = {},
+                          .parts = parts};
+  const Kernel& kernel = *table.find(op);
+  const BoundKernel bound = bind(table, kernel, setup);
+  std::vector<std::max_align_t> scratch(static_cast<std::size_t>(scratch_of(kernel, setup)) / sizeof(std::max_align_t) +
+                                        1);
+  ThisThread thread;
+  const std::int64_t step = 0;
+  KernelRun run{std::span<const Array>(arrays).first(arrays.size() - 1),
+                std::span(arrays).last(1),
+                bound.state.get(),
+                std::as_writable_bytes(std::span(scratch)),
+                thread,
+                false,
+                step,
+                {}};
+  bound.run(run);
+  return numbers.back();
+}
+
+TEST_CASE("convolutions of parts of split images on CUDA are the CPU's") {
+  const Attrs attrs{
+      {"dilations", Ints{1, 2}}, {"groups", std::int64_t{1}}, {"padding", Ints{2, 1, 1, 2}}, {"strides", Ints{2, 3}}};
+  const ImagePart filter{{5, 4, 3, 2}, {0, 0, 0, 0}};
+  const ImagePart image{{2, 4, 13, 14}, {0, 0, 9, 10}}, output{{2, 5, 6, 5}, {0, 0, 5, 3}};
+  const ImagePart other_image{{2, 4, 12, 11}, {0, 0, 8, 12}};  // with other remainders
+  const auto check_part = [&](std::string_view op, const std::vector<ImagePart>& operands) {
+    CAPTURE(op);
+    CHECK(part_of(cuda_kernels(), op, operands, attrs) == part_of(cpu_kernels(), op, operands, attrs));
+  };
+  check_part("Conv2D", {image, filter, output});
+  check_part("Conv2DGradFilter", {output, image, filter, filter});
+  for (const ImagePart& to : {image, other_image}) {
+    check_part("Conv2DTranspose", {output, filter, to});
+    check_part("Conv2DGradInput", {output, filter, to, to});
+  }
+}
+
 TEST_CASE("convolutions of 8-bit integers on CUDA are the CPU's") {
   Graph g;
   const auto bytes = [&](const Shape& shape, DType dtype) {
