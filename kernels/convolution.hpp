@@ -19,9 +19,9 @@ struct Convolution {
   Plane image, filter, output;
   Slide slide;
 
-  [[nodiscard]] std::int64_t taps() const { return filter.area(); }
+  [[nodiscard]] constexpr std::int64_t taps() const { return filter.area(); }
   /// Rows of the matrix of columns.
-  [[nodiscard]] std::int64_t depth() const { return in * taps(); }
+  [[nodiscard]] constexpr std::int64_t depth() const { return in * taps(); }
   /// Whether the matrix of columns is the image itself.
   [[nodiscard]] bool plain() const {
     return taps() == 1 && slide.rows.stride == 1 && slide.columns.stride == 1 && slide.rows.padding == 0 &&

@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/convolution.hpp"
 #include "kernels/cpu/conv/images.hpp"
 #include "kernels/cpu/conv/row_factor.hpp"
-#include "kernels/convolution.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 namespace ferry::cpu {

@@ -1,25 +1,105 @@
 #include "kernels/cuda/image/conv.hpp"
 
+#include <limits>
+#include <numeric>
+#include <string>
+
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/state.hpp"
 
 namespace ferry::cuda {
 
+namespace {
+
+/// A convolution along one dim.
+struct ConvDim {
+  std::int64_t image, outputs, taps;
+  WindowSteps steps;
+};
+
+ConvDim rows_of(const Convolution& conv) {
+  return {conv.image.rows, conv.output.rows, conv.filter.rows, conv.slide.rows};
+}
+ConvDim columns_of(const Convolution& conv) {
+  return {conv.image.columns, conv.output.columns, conv.filter.columns, conv.slide.columns};
+}
+
+std::int64_t divided_up(std::int64_t n, std::int64_t divisor) {
+  return (n + divisor - 1) / divisor;
+}
+
+/// Of the taps over one position of the image, each is so many after the one before.
+std::int64_t tap_step(const WindowSteps& steps) {
+  return steps.stride / std::gcd(steps.stride, steps.dilation);
+}
+
+/// Of a number that a padded image bounds.
+std::int32_t narrow(std::int64_t n) {
+  if (std::abs(n) > std::numeric_limits<int>::max())
+    throw Error(Code::plan, "a convolution has a padded image with a dim of " + std::to_string(std::abs(n)) +
+                                "; the limit is 2147483647");
+  return static_cast<std::int32_t>(n);
+}
+
+/// Each tap at each output.
+TapReach forward_reach(const ConvDim& dim) {
+  const auto& [stride, padding, dilation] = dim.steps;
+  return {.targets = narrow(dim.outputs),
+          .first = 0,
+          .stride = 1,
+          .taps = narrow(dim.taps),
+          .step = narrow(stride),
+          .from = narrow(-padding),
+          .from_step = narrow(dilation),
+          .filter = 0,
+          .filter_step = 1};
+}
+
+/// Of the image's gradient at positions first, first + stride, …: the outputs that have these under a tap.
+TapReach backward_reach(const ConvDim& dim, std::int64_t first) {
+  const auto& [stride, padding, dilation] = dim.steps;
+  const std::int64_t step = tap_step(dim.steps);
+  const auto at = [&](std::int64_t tap) { return first - dim.steps.position(0, tap); };
+  std::int64_t tap = 0;
+  while (tap < dim.taps && at(tap) % stride != 0) ++tap;
+  return {.targets = narrow(divided_up(dim.image - first, stride)),
+          .first = narrow(first),
+          .stride = narrow(stride),
+          .taps = narrow(divided_up(dim.taps - tap, step)),
+          .step = 1,
+          .from = narrow(at(tap) / stride),
+          .from_step = narrow(-dilation * step / stride),
+          .filter = narrow(tap),
+          .filter_step = narrow(step)};
+}
+
+/// How many reaches there are along a dim of the image's gradient.
+std::int64_t remainders(const ConvDim& dim) {
+  return std::min(dim.steps.stride, dim.image);
+}
+
+}  // namespace
+
+std::vector<ConvReach> reaches_of(const Convolution& conv, bool backward) {
+  const ConvDim rows = rows_of(conv), columns = columns_of(conv);
+  if (!backward) return {{forward_reach(rows), forward_reach(columns)}};
+  std::vector<ConvReach> reaches;
+  for (std::int64_t r = 0; r < remainders(rows); ++r)
+    for (std::int64_t c = 0; c < remainders(columns); ++c)
+      reaches.emplace_back(backward_reach(rows, r), backward_reach(columns, c));
+  return reaches;
+}
+
 ProductShape shape_of(const Convolution& conv, bool backward) {
-  ProductShape shape{.count = conv.groups, .m = conv.out, .n = conv.images * conv.output.area(), .k = conv.depth()};
-  if (backward) {
-    const auto each = [](std::int64_t all, std::int64_t step) { return (all + step - 1) / step; };
-    const WindowSteps &rows = conv.slide.rows, &columns = conv.slide.columns;
-    shape.count *= std::min(rows.stride, conv.image.rows) * std::min(columns.stride, conv.image.columns);
-    shape.m = conv.in;
-    shape.n = conv.images * each(conv.image.rows, rows.stride) * each(conv.image.columns, columns.stride);
-    shape.k = conv.out * each(conv.filter.rows, rows.stride / std::gcd(rows.stride, rows.dilation)) *
-              each(conv.filter.columns, columns.stride / std::gcd(columns.stride, columns.dilation));
+  if (!backward)
+    return {conv.groups, conv.out, checked_size(conv.images * conv.output.area()), checked_size(conv.depth())};
+  std::int64_t positions = 1, taps = 1;
+  for (const ConvDim& dim : {rows_of(conv), columns_of(conv)}) {
+    positions *= divided_up(dim.image, dim.steps.stride);
+    taps *= divided_up(dim.taps, tap_step(dim.steps));
   }
-  shape.n = checked_size(shape.n);
-  shape.k = checked_size(shape.k);
-  return shape;
+  return {conv.groups, conv.in, checked_size(conv.images * positions), checked_size(conv.out * taps)};
 }
 
 std::unique_ptr<KernelState> keep_conv(const KernelSetup& setup, const ConvOperands& of) {
@@ -32,8 +112,9 @@ void run_conv(const KernelRun& run, const Convolution& conv, bool backward) {
   dispatch_all_floats(run.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     const Numbers<T> source{run.inputs[0].as<const T>()}, filter{run.inputs[1].as<const T>()};
-    multiply(run, shape_of(conv, backward),
-             ConvFactors<Numbers<T>, Numbers<T>, T>(conv, backward, source, filter, run.outputs[0].as<T>()));
+    for (const ConvReach& reach : reaches_of(conv, backward))
+      multiply(run, shape_of(conv, backward),
+               ConvFactors<Numbers<T>, Numbers<T>, T>(conv, backward, reach, source, filter, run.outputs[0].as<T>()));
   });
 }
 

@@ -8,10 +8,6 @@
 namespace ferry::cuda {
 namespace {
 
-std::uint32_t divisor(std::int64_t size) {
-  return static_cast<std::uint32_t>(std::max<std::int64_t>(1, size));
-}
-
 /// Factors of multiply(): one product for each group.
 template <class T>
 class FilterGradient {
@@ -23,10 +19,10 @@ class FilterGradient {
         x_(images),
         dw_(filter_gradient),
         conv_(conv),
-        by_taps_(divisor(conv.taps())),
-        by_tap_columns_(divisor(conv.filter.columns)),
-        by_positions_(divisor(conv.output.area())),
-        by_columns_(divisor(conv.output.columns)) {}
+        by_taps_(ConvReach::divider(conv.taps())),
+        by_tap_columns_(ConvReach::divider(conv.filter.columns)),
+        by_positions_(ConvReach::divider(conv.output.area())),
+        by_columns_(ConvReach::divider(conv.output.columns)) {}
 
   /// What lies under a tap of a channel's, in all images.
   struct Tap {

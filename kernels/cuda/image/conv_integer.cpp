@@ -15,7 +15,7 @@ void conv_integer(KernelRun& run) {
   const CentredBytes image(run.inputs[kImage], run.inputs[kImageZero]);
   const CentredBytes filter(run.inputs[kFilter], run.inputs[kFilterZero]);
   multiply(run, shape_of(conv, false),
-           ConvFactors<CentredBytes, CentredBytes, std::int32_t>(conv, false, image, filter,
+           ConvFactors<CentredBytes, CentredBytes, std::int32_t>(conv, false, reaches_of(conv, false)[0], image, filter,
                                                                  run.outputs[0].as<std::int32_t>()));
 }
 

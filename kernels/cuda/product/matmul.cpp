@@ -1,6 +1,6 @@
 // Products of matrices: by the library, if there is one, else by tiles of ferry's own, as integers always.
 #include <bit>
-#include <numeric>
+#include <limits>
 
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -57,10 +57,15 @@ BlasProduct for_library(const BatchOfProducts& batch, Transposed transposed, DTy
   return product;
 }
 
-/// The largest power of 2, up to a limit, to which all arrays are aligned.
-std::uint32_t alignment_of(const KernelRun& run) {
-  const auto address = [](const Array& array) { return reinterpret_cast<std::uintptr_t>(array.data); };
-  const std::uintptr_t all = address(run.inputs[0]) | address(run.inputs[1]) | address(run.outputs[0]) | kMostAligned;
+/// The largest power of 2, up to a limit, to which all matrices are aligned.
+std::uint32_t alignment_of(const KernelRun& run, const Products& products) {
+  std::uintptr_t all = kMostAligned;
+  for (const Array& array : {run.inputs[0], run.inputs[1], run.outputs[0]})
+    all |= reinterpret_cast<std::uintptr_t>(array.data);
+  const auto [m, n, k, count] = products;
+  if (count > 1)
+    for (const std::int64_t elements : {m * k, k * n, m * n})
+      all |= static_cast<std::uintptr_t>(elements) * size_of(run.outputs[0].dtype);
   return 1U << std::countr_zero(all);
 }
 
@@ -68,22 +73,17 @@ std::uint32_t alignment_of(const KernelRun& run) {
 bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, ProductState& state) {
   const DType dtype = run.outputs[0].dtype;
   const auto [m, n, k, count] = batch.sizes;
-  if (!is_float(dtype) || m * n * k * count == 0 || !why_no_blas().empty()) return false;
+  if (!is_float(dtype) || run.outputs[0].count() == 0 || k == 0 || !why_no_blas().empty()) return false;
   const BlasProduct product = for_library(batch, state.transposed, dtype);
+  if (product.count > std::numeric_limits<std::int32_t>::max()) return false;
   const std::span<std::byte> workspace = run.scratch.first(static_cast<std::size_t>(workspace_bytes(batch.sizes)));
-  // The matrices of a batch may be less aligned than the first ones.
-  const auto element = static_cast<std::int64_t>(size_of(dtype));
-  const auto together = [&](std::uint32_t most, std::int64_t step) {
-    return step == 0 ? most : std::gcd(most, static_cast<std::uint32_t>(step * element % kMostAligned + kMostAligned));
-  };
-  std::uint32_t alignment = alignment_of(run);
-  if (count > 1)
-    for (const std::int64_t matrix : {m * k, k * n, m * n}) alignment = together(alignment, matrix);
+  const std::uint32_t alignment = alignment_of(run, batch.sizes);
   if (state.alignment == 0 || alignment < state.alignment) {
     state.algorithm = choose_algorithm(product, alignment, workspace.size());
     state.alignment = alignment;
   }
   if (state.algorithm == nullptr) return false;
+  const auto element = static_cast<std::int64_t>(size_of(dtype));
   for (std::int64_t first = 0; first < count; first += product.count) {
     std::int64_t a = 0, b = 0, rest = first / product.count;
     for (int d = batch.leading.dims - 2; d >= 0; --d) {

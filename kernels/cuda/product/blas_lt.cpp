@@ -1,0 +1,210 @@
+// cuBLASLt. It is loaded when it is first needed, so that ferry runs where it is absent.
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "kernels/cuda/product/blas.hpp"
+#include "kernels/cuda/queue.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+/// The functions of the library that are used.
+struct CublasLt {
+  std::string why;  ///< why it is not there; empty: it is
+  decltype(&cublasLtGetStatusName) status_name;
+  decltype(&cublasLtCreate) create;
+  decltype(&cublasLtMatmulDescCreate) desc_create;
+  decltype(&cublasLtMatmulDescDestroy) desc_destroy;
+  decltype(&cublasLtMatmulDescSetAttribute) desc_set;
+  decltype(&cublasLtMatrixLayoutCreate) layout_create;
+  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
+  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+  decltype(&cublasLtMatmul) matmul;
+};
+
+CublasLt load() {
+  CublasLt lt{};
+  void* library = nullptr;
+  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) break;
+    if (lt.why.empty()) lt.why = dlerror();  // of the newer one
+  }
+  if (library == nullptr) return lt;
+  lt.why.clear();
+  const auto find = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr) lt.why = std::string("cuBLASLt has no function ") + name;
+  };
+  find("cublasLtGetStatusName", lt.status_name);
+  find("cublasLtCreate", lt.create);
+  find("cublasLtMatmulDescCreate", lt.desc_create);
+  find("cublasLtMatmulDescDestroy", lt.desc_destroy);
+  find("cublasLtMatmulDescSetAttribute", lt.desc_set);
+  find("cublasLtMatrixLayoutCreate", lt.layout_create);
+  find("cublasLtMatrixLayoutDestroy", lt.layout_destroy);
+  find("cublasLtMatrixLayoutSetAttribute", lt.layout_set);
+  find("cublasLtMatmulPreferenceCreate", lt.preference_create);
+  find("cublasLtMatmulPreferenceDestroy", lt.preference_destroy);
+  find("cublasLtMatmulPreferenceSetAttribute", lt.preference_set);
+  find("cublasLtMatmulAlgoGetHeuristic", lt.heuristic);
+  find("cublasLtMatmul", lt.matmul);
+  return lt;
+}
+
+const CublasLt& library() {
+  static const CublasLt lt = load();
+  return lt;
+}
+
+void require(const char* function, cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(Code::resource, std::string(function) + " gives " + library().status_name(status));
+}
+
+/// The library's handle for the current device, made once for each.
+cublasLtHandle_t handle_here() {
+  static std::mutex mutex;
+  static std::map<int, cublasLtHandle_t> handles;
+  int device = 0;
+  const cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) throw Error(Code::resource, std::string("cudaGetDevice gives ") + cudaGetErrorName(error));
+  const std::lock_guard lock(mutex);
+  const auto known = handles.find(device);
+  if (known != handles.end()) return known->second;
+  cublasLtHandle_t handle = nullptr;
+  require("cublasLtCreate", library().create(&handle));
+  return handles[device] = handle;
+}
+
+struct BlasTypes {
+  cudaDataType_t elements, scale;
+  cublasComputeType_t sums;
+};
+
+/// Sums of float32 are exact to float32, without TF32.
+BlasTypes types_of(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+      return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+    case DType::float16:
+      return {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case DType::bfloat16:
+      return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    default:
+      return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+  }
+}
+
+/// An object of the library's, which is destroyed with this.
+template <class Object>
+class Held {
+ public:
+  explicit Held(cublasStatus_t (*destroy)(Object)) : destroy_(destroy) {}
+  ~Held() {
+    if (object_ != nullptr) destroy_(object_);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  [[nodiscard]] Object* made() { return &object_; }
+  [[nodiscard]] Object get() const { return object_; }
+
+ private:
+  Object object_ = nullptr;
+  cublasStatus_t (*destroy_)(Object);
+};
+
+struct LtAlgorithm final : BlasAlgorithm {
+  cublasLtHandle_t handle = nullptr;
+  Held<cublasLtMatmulDesc_t> product{library().desc_destroy};
+  Held<cublasLtMatrixLayout_t> a{library().layout_destroy}, b{library().layout_destroy}, c{library().layout_destroy};
+  cublasLtMatmulAlgo_t algorithm{};
+  bool in_double = false;
+};
+
+void make_layout(Held<cublasLtMatrixLayout_t>& layout, const BlasMatrix& matrix, std::int64_t count,
+                 cudaDataType_t type) {
+  require("cublasLtMatrixLayoutCreate",
+          library().layout_create(layout.made(), type, static_cast<std::uint64_t>(matrix.rows),
+                                  static_cast<std::uint64_t>(matrix.columns), matrix.step));
+  if (count == 1) return;
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {
+    require("cublasLtMatrixLayoutSetAttribute", library().layout_set(layout.get(), attribute, &value, sizeof value));
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(count));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.next);
+}
+
+}  // namespace
+
+std::string why_no_blas() {
+  return library().why;
+}
+
+std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
+                                                      std::size_t workspace_bytes) {
+  const CublasLt& lt = library();
+  const BlasTypes types = types_of(product.dtype);
+  auto chosen = std::make_unique<LtAlgorithm>();
+  chosen->handle = handle_here();
+  chosen->in_double = product.dtype == DType::float64;
+  require("cublasLtMatmulDescCreate", lt.desc_create(chosen->product.made(), types.sums, types.scale));
+  const auto transpose = [&](cublasLtMatmulDescAttributes_t attribute, const BlasMatrix& matrix) {
+    const cublasOperation_t operation = matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    require("cublasLtMatmulDescSetAttribute",
+            lt.desc_set(chosen->product.get(), attribute, &operation, sizeof operation));
+  };
+  transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.a);
+  transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.b);
+  make_layout(chosen->a, product.a, product.count, types.elements);
+  make_layout(chosen->b, product.b, product.count, types.elements);
+  make_layout(chosen->c, product.c, product.count, types.elements);
+
+  Held<cublasLtMatmulPreference_t> preference(lt.preference_destroy);
+  require("cublasLtMatmulPreferenceCreate", lt.preference_create(preference.made()));
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    require("cublasLtMatmulPreferenceSetAttribute",
+            lt.preference_set(preference.get(), attribute, &value, sizeof value));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
+  // Parts along k are added up in the dtype of sums, and in a fixed order.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                               CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    prefer(attribute, alignment);
+
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  const cublasStatus_t status = lt.heuristic(chosen->handle, chosen->product.get(), chosen->a.get(), chosen->b.get(),
+                                             chosen->c.get(), chosen->c.get(), preference.get(), 1, &best, &found);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return nullptr;
+  require("cublasLtMatmulAlgoGetHeuristic", status);
+  if (found == 0 || best.state != CUBLAS_STATUS_SUCCESS) return nullptr;
+  chosen->algorithm = best.algo;
+  return chosen;
+}
+
+void multiply(const KernelRun& run, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b,
+              std::byte* c, std::span<std::byte> workspace) {
+  const auto& chosen = static_cast<const LtAlgorithm&>(algorithm);
+  const double one = 1, zero = 0;
+  const float float_one = 1, float_zero = 0;
+  const void* const alpha = chosen.in_double ? static_cast<const void*>(&one) : &float_one;
+  const void* const beta = chosen.in_double ? static_cast<const void*>(&zero) : &float_zero;
+  require("cublasLtMatmul",
+          library().matmul(chosen.handle, chosen.product.get(), alpha, a, chosen.a.get(), b, chosen.b.get(), beta, c,
+                           chosen.c.get(), c, chosen.c.get(), &chosen.algorithm, workspace.data(), workspace.size(),
+                           static_cast<cudaStream_t>(static_cast<Queue*>(run.queue)->stream)));
+}
+
+}  // namespace ferry::cuda
