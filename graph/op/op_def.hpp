@@ -112,7 +112,8 @@ enum OpFlag : std::uint32_t {
   kLeavesMicrobatch = 1U << 10,
   /// The assignment that it reads is made for each worker by itself, which may be some steps ahead of others
   /// (ops/train/asynchronous.hpp; the attribute `staleness` says how many).
-  kAsynchronous = 1U << 11
+  kAsynchronous = 1U << 11,
+  kOnHost = 1U << 12  ///< works on the host's memory: runs on the host of its task wherever it is placed
 };
 
 /// The definition of one op. Instances are constants that live as long as the program.

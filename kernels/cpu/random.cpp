@@ -3,10 +3,10 @@
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/dispatch.hpp"
-#include "kernels/distributions.hpp"
-#include "kernels/random_key.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/distributions.hpp"
+#include "kernels/shared/random_key.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/elements/elements.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 #include "kernels/widening.hpp"
 
 namespace ferry {

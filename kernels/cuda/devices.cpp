@@ -2,9 +2,10 @@
 #include "kernels/cuda/devices.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,11 +22,53 @@ namespace {
 
 constexpr std::uintptr_t kPage = 4096;
 
-/// Pages of the host's memory that are locked as long as one of its users lives.
-struct LockedPages {
-  std::uintptr_t first, last;
-  ~LockedPages() { runtime::unlock(reinterpret_cast<void*>(first)); }
+/// The pages of the host's memory that tasks of this process have locked. A page can be locked only once, and two
+/// pieces of memory may share it. Thread-safe.
+class PageLocks {
+ public:
+  /// Locks those pages of the memory that are not yet locked, and adds where each run of pages begins to `runs`.
+  /// Returns 0 or an error of the runtime.
+  int add(std::uintptr_t begin, std::uintptr_t end, std::vector<std::uintptr_t>& runs) {
+    const std::lock_guard guard(mutex_);
+    std::uintptr_t page = begin / kPage * kPage;
+    end = (end + kPage - 1) / kPage * kPage;
+    auto at = all_.upper_bound(page);
+    if (at != all_.begin() && std::prev(at)->second.end > page) --at;
+    for (; page < end; ++at) {
+      const std::uintptr_t until = at == all_.end() ? end : std::min(at->first, end);
+      if (page < until) {
+        if (const int error = runtime::lock(reinterpret_cast<void*>(page), until - page); error != 0) return error;
+        at = all_.emplace(page, Run{until, 0}).first;
+      }
+      ++at->second.users;
+      runs.push_back(at->first);
+      page = at->second.end;
+    }
+    return 0;
+  }
+  void drop(const std::vector<std::uintptr_t>& runs) {
+    const std::lock_guard guard(mutex_);
+    for (const std::uintptr_t first : runs) {
+      const auto at = all_.find(first);
+      if (--at->second.users > 0) continue;
+      runtime::unlock(reinterpret_cast<void*>(first));
+      all_.erase(at);
+    }
+  }
+
+ private:
+  struct Run {
+    std::uintptr_t end;
+    int users;
+  };
+  std::mutex mutex_;
+  std::map<std::uintptr_t, Run> all_;  // by first address
 };
+
+PageLocks& page_locks() {
+  static PageLocks locks;
+  return locks;
+}
 
 struct QueueOfDevice;
 
@@ -33,9 +76,9 @@ struct QueueOfDevice;
 struct Context {
   int first = 0, count = 0;  ///< of the machine's devices
   BadRecord* bad = nullptr;
-  std::vector<std::int32_t*> claimed;                                       ///< by device: BadReport::claimed
-  std::map<const void*, std::vector<std::shared_ptr<LockedPages>>> locked;  ///< by address of the memory
-  std::map<void*, int> memory;                                              ///< the device of each allocation
+  std::vector<std::int32_t*> claimed;                         ///< by device: BadReport::claimed
+  std::map<const void*, std::vector<std::uintptr_t>> locked;  ///< runs of pages, by address of the memory
+  std::map<void*, int> memory;                                ///< the device of each allocation
   std::vector<std::unique_ptr<QueueOfDevice>> queues;
   std::string text;
   std::optional<DeviceFailure> failure;
@@ -130,6 +173,7 @@ std::uint64_t memory_bytes(void* library) {
 
 void close(void* devices) {
   const std::unique_ptr<Context> context(&of(devices));
+  for (const auto& [_, runs] : context->locked) page_locks().drop(runs);
   for (int device = 0; device < static_cast<int>(context->claimed.size()); ++device) {
     runtime::use(context->first + device);
     runtime::release(context->claimed[static_cast<std::size_t>(device)]);
@@ -187,37 +231,20 @@ void release(void* devices, void* memory) {
   context.memory.erase(at);
 }
 
-/// Two pieces of memory may share a page, which can be locked only once.
 int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
   Context& context = of(devices);
   if (use(context, 0) != 0) return -1;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  std::uintptr_t page = begin / kPage * kPage;
-  const std::uintptr_t end = (begin + bytes + kPage - 1) / kPage * kPage;
-  std::vector<std::shared_ptr<LockedPages>> locked;
-  for (const auto& [_, others] : context.locked)
-    for (const auto& other : others)
-      if (other->first < end && other->last > page && std::ranges::find(locked, other) == locked.end())
-        locked.push_back(other);
-  std::ranges::sort(locked, {}, [](const auto& pages) { return pages->first; });
-  const auto lock = [&](std::uintptr_t last) {
-    if (page >= last) return 0;
-    const int error = runtime::lock(reinterpret_cast<void*>(page), last - page);
-    if (require(context, error, "to lock pages of the host's memory") != 0) return -1;
-    locked.push_back(std::make_shared<LockedPages>(page, last));
-    return 0;
-  };
-  for (std::size_t k = 0, before = locked.size(); k < before; ++k) {
-    if (lock(locked[k]->first) != 0) return -1;
-    page = locked[k]->last;
-  }
-  if (lock(end) != 0) return -1;
-  context.locked[memory] = std::move(locked);
-  return 0;
+  const int error = page_locks().add(begin, begin + bytes, context.locked[memory]);
+  return require(context, error, "to lock pages of the host's memory");
 }
 
 void forget_host_memory(void* devices, const void* memory) {
-  of(devices).locked.erase(memory);
+  Context& context = of(devices);
+  const auto at = context.locked.find(memory);
+  if (at == context.locked.end()) return;
+  page_locks().drop(at->second);
+  context.locked.erase(at);
 }
 
 // ---- Queues and events ----

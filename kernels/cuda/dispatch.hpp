@@ -2,7 +2,7 @@
 // registers.
 #pragma once
 
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
 

@@ -2,9 +2,9 @@
 #include "kernels/cuda/index/copy_rows.hpp"
 #include "kernels/cuda/index/sort_pairs.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/distributions.hpp"
-#include "kernels/random_key.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/distributions.hpp"
+#include "kernels/shared/random_key.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

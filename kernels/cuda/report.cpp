@@ -1,7 +1,7 @@
 #include "kernels/cuda/report.hpp"
 
-#include "kernels/bad_values.hpp"
-#include "kernels/indices.hpp"
+#include "kernels/shared/bad_values.hpp"
+#include "kernels/shared/indices.hpp"
 
 namespace ferry::cuda {
 

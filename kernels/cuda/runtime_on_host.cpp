@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <mutex>
 
 #include "kernels/cuda/devices.hpp"
 #include "kernels/cuda/runtime.hpp"
@@ -29,9 +30,11 @@ enum Failure : int { kNoMemory = 1, kGone, kWrong };
 constexpr std::uintptr_t kPage = 4096;
 
 thread_local int current = 0;
+std::mutex calls;  // tasks of a process are threads
 
 /// What the calling thread's next call of this function gives.
 int called(const char* function) {
+  const std::lock_guard guard(calls);
   MachineOnHost& machine = machine_on_host();
   if (machine.failed != 0) return machine.failed;
   if (machine.fails.empty() || machine.fails != function || machine.after-- > 0) return 0;

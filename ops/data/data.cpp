@@ -288,7 +288,7 @@ constexpr OpDef kBatchFile{.name = "BatchFile",
                            .infer = batch_file_shape,
                            .batches = file_batches,
                            .flops = 0,
-                           .flags = kRandom,
+                           .flags = kRandom | kOnHost,
                            .no_grad = kNoInputs};
 
 constexpr OpDef kBatch{.name = "Batch",
@@ -298,7 +298,7 @@ constexpr OpDef kBatch{.name = "Batch",
                        .infer = batch_shape,
                        .batches = array_batches,
                        .flops = 0,
-                       .flags = kRandom | kMoves,
+                       .flags = kRandom | kMoves | kOnHost,
                        .no_grad = "which rows it takes is not differentiable"};
 
 constexpr const OpDef* kDataOps[] = {&kReadIdx,    &kReadCsv,    &kReadNpy, &kReadRaw,  &kReadSafetensors,

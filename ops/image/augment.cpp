@@ -47,7 +47,7 @@ constexpr OpDef kRandomFlip{.name = "RandomFlip",
                             .index_of = image_index,
                             .infer = flip_shape,
                             .flops = 0,
-                            .flags = kRandom,
+                            .flags = kRandom | kOnHost,
                             .no_grad = kData};
 
 constexpr OpDef kRandomCrop{.name = "RandomCrop",
@@ -57,7 +57,7 @@ constexpr OpDef kRandomCrop{.name = "RandomCrop",
                             .index_of = image_index,
                             .infer = crop_shape,
                             .flops = 0,
-                            .flags = kRandom,
+                            .flags = kRandom | kOnHost,
                             .no_grad = kData};
 
 constexpr const OpDef* kAugmentOps[] = {&kRandomFlip, &kRandomCrop};

@@ -67,7 +67,7 @@ std::string Program::text(const Annotation& annotation) const {
 
 bool Program::runs_on_host(const Node& node) const {
   if (node.kind != NodeKind::compute) return false;
-  if (node.def->is(kStateful) || node.def->is(kEffect) || node.def->is(kLocal)) return true;
+  if (node.def->is(kStateful) || node.def->is(kEffect) || node.def->is(kLocal) || node.def->is(kOnHost)) return true;
   const auto bounded = [this](PValueId value) { return values[value].type.shape.bounded(); };
   for (std::uint32_t k = 0; k < node.outputs; ++k)
     if (bounded(node.first_output + k)) return true;

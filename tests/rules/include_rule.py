@@ -60,8 +60,9 @@ MAY_INCLUDE = {
 # These folders may include installed headers and their own.
 USERS = ["runner", "samples", "bench"]
 USERS_EXCEPTIONS = {"runner": ["bench/benchmark.hpp"]}
-# Each subfolder of these is a backend, whose headers only it may include.
+# Each subfolder of these is a backend, whose headers only it may include; but for those that backends share.
 BACKENDS_IN = ["comm", "kernels"]
+SHARED = ["kernels/shared"]
 # Standard headers that one of our compilers lacks: only our own header that replaces one may include it.
 WRAPPED = {"source_location": "base/source_location.hpp"}
 # Public headers may include a library's header only here.
@@ -80,7 +81,8 @@ def folder(path):
 def backend(path):
     """The backend folder that a path lies in, such as comm/mpi, or None."""
     parts = path.split("/")
-    return "/".join(parts[:2]) if len(parts) > 2 and parts[0] in BACKENDS_IN else None
+    found = "/".join(parts[:2]) if len(parts) > 2 and parts[0] in BACKENDS_IN else None
+    return None if found in SHARED else found
 
 
 def row(path):

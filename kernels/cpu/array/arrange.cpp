@@ -1,12 +1,12 @@
 #include <algorithm>
 
-#include "kernels/arrange.hpp"
-#include "kernels/bad_values.hpp"
 #include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/dispatch.hpp"
-#include "kernels/move_arrays.hpp"
+#include "kernels/shared/arrange.hpp"
+#include "kernels/shared/bad_values.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/move_arrays.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Kernels that move elements (kernels/move_arrays.hpp).
 #include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/move_arrays.hpp"
+#include "kernels/shared/move_arrays.hpp"
 
 namespace ferry::cpu {
 namespace {

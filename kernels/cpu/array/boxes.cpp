@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/dispatch.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/array/strided.hpp"
-#include "kernels/element_bits.hpp"
+#include "kernels/shared/element_bits.hpp"
 
 namespace ferry::cpu {
 

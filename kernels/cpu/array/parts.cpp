@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/move_parts.hpp"
+#include "kernels/shared/move_parts.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -1,7 +1,7 @@
-#include "kernels/regions.hpp"
-#include "kernels/bad_values.hpp"
+#include "kernels/shared/regions.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/bad_values.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -5,10 +5,10 @@
 #include "kernels/cpu/array/strided.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/indices.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/indices.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/dispatch.hpp"
-#include "kernels/state.hpp"
-#include "kernels/top_line.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/state.hpp"
+#include "kernels/shared/top_line.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -9,9 +9,9 @@
 #include "base/system/stream_copy.hpp"
 #include "kernels/cpu/array/transpose.hpp"
 #include "kernels/cpu/elements/elements.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/strided_copy.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/strided_copy.hpp"
 
 namespace ferry::cpu {
 

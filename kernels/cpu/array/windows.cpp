@@ -1,7 +1,7 @@
 // CutHalo and Window of ops/control/comm.hpp: values that are read at other places, of which neighbours have a part.
 #include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/move_windows.hpp"
+#include "kernels/shared/move_windows.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -11,10 +11,10 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/convolution.hpp"
 #include "kernels/cpu/conv/images.hpp"
 #include "kernels/cpu/conv/row_factor.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/shared/convolution.hpp"
 
 namespace ferry::cpu {
 

@@ -6,7 +6,7 @@
 #include "kernels/cpu/conv/taps.hpp"
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/product/blas.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/conv/conv.hpp"
 #include "kernels/cpu/finish.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cpu {
 namespace {

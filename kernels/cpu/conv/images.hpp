@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/cpu/array/transpose.hpp"
-#include "kernels/slide.hpp"
+#include "kernels/shared/slide.hpp"
 
 namespace ferry::cpu {
 

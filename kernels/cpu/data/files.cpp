@@ -10,7 +10,7 @@
 #include "kernels/cpu/data/array_file.hpp"
 #include "kernels/cpu/data/text_file.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

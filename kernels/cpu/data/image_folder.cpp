@@ -10,7 +10,7 @@
 #include "kernels/cpu/data/data_kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/philox.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include "kernels/cpu/data/epoch.hpp"
 #include "kernels/cpu/data/image_folder.hpp"
 #include "kernels/cpu/data/text_file.hpp"
-#include "kernels/random_key.hpp"
+#include "kernels/shared/random_key.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/nest.hpp"
+#include "kernels/shared/nest.hpp"
 
 namespace ferry::cpu {
 

@@ -2,8 +2,8 @@
 
 #include "kernels/cpu/elements/convert.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/shared/dispatch.hpp"
 #include "kernels/widening.hpp"
 
 namespace ferry::cpu {

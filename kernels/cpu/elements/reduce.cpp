@@ -3,10 +3,10 @@
 #include "kernels/cpu/elements/lanes.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/passes.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/passes.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

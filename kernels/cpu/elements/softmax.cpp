@@ -2,14 +2,14 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "kernels/bad_values.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/elements/lanes.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/bad_values.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

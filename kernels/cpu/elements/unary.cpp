@@ -1,7 +1,7 @@
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cpu {
 namespace {

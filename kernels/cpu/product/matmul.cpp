@@ -10,10 +10,10 @@
 #include "kernels/cpu/product/large_product.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
 #include "kernels/cpu/product/thin_product.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/matrices.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/matrices.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cpu {
 namespace {

@@ -1,6 +1,6 @@
 #include "kernels/cuda/elements/elements.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
 namespace {

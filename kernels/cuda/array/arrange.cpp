@@ -1,7 +1,7 @@
-#include "kernels/arrange.hpp"
+#include "kernels/shared/arrange.hpp"
 #include "kernels/cuda/array/large_elements.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
 namespace {

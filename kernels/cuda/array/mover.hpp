@@ -1,8 +1,8 @@
 // How kernels that move elements (kernels/move_arrays.hpp and others) run their copies.
 #pragma once
 
-#include "kernels/element_bits.hpp"
-#include "kernels/strided_copy.hpp"
+#include "kernels/shared/element_bits.hpp"
+#include "kernels/shared/strided_copy.hpp"
 
 namespace ferry::cuda {
 

@@ -2,9 +2,9 @@
 #include "kernels/cuda/array/mover.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/move_arrays.hpp"
-#include "kernels/move_parts.hpp"
-#include "kernels/move_windows.hpp"
+#include "kernels/shared/move_arrays.hpp"
+#include "kernels/shared/move_parts.hpp"
+#include "kernels/shared/move_windows.hpp"
 
 namespace ferry::cuda {
 namespace {

@@ -1,7 +1,7 @@
-#include "kernels/regions.hpp"
+#include "kernels/shared/regions.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include "graph/types/half.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/nest.hpp"
+#include "kernels/shared/nest.hpp"
 
 namespace ferry::cuda {
 

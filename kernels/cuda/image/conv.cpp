@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/convolution.hpp"
 #include "kernels/cuda/divider.hpp"
 #include "kernels/cuda/product/matrices.hpp"
+#include "kernels/shared/convolution.hpp"
 
 namespace ferry::cuda {
 

@@ -3,7 +3,7 @@
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/image/conv.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

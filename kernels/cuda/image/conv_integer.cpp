@@ -1,6 +1,6 @@
 #include "kernels/cuda/image/conv.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

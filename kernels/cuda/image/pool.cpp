@@ -4,8 +4,8 @@
 #include "kernels/cuda/divide.hpp"
 #include "kernels/cuda/elements/elements.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/pooling.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/pooling.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

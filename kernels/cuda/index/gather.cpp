@@ -1,7 +1,7 @@
 #include "kernels/cuda/index/copy_rows.hpp"
 #include "kernels/cuda/index/places.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "kernels/cuda/index/places.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "kernels/cuda/divide.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/indices.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/indices.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 

@@ -1,9 +1,9 @@
 #include "kernels/cuda/index/copy_rows.hpp"
 #include "kernels/cuda/index/join_rows.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/dispatch.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

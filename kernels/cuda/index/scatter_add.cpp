@@ -3,7 +3,7 @@
 #include "kernels/cuda/index/join_rows.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/functors.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

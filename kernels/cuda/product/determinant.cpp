@@ -3,8 +3,8 @@
 
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/dispatch.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/dispatch.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/product/matrices.hpp"
-#include "kernels/sized.hpp"
+#include "kernels/shared/sized.hpp"
 
 namespace ferry::cuda {
 namespace {

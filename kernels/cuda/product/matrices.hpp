@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/product/product.hpp"
-#include "kernels/matrices.hpp"
+#include "kernels/shared/matrices.hpp"
 
 namespace ferry::cuda {
 

@@ -3,7 +3,7 @@
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/rows/tiling.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 #include "kernels/widening.hpp"
 
 namespace ferry::cuda {

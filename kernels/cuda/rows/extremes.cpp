@@ -2,7 +2,7 @@
 // range.
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/rows/fold.hpp"
-#include "kernels/dispatch.hpp"
+#include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cuda {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/rows/tiling.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 #include "kernels/widening.hpp"
 
 namespace ferry::cuda {

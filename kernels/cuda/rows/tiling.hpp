@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/elements/elements.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/passes.hpp"
+#include "kernels/shared/passes.hpp"
 
 namespace ferry::cuda {
 

@@ -7,9 +7,9 @@
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/elements/elements.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/passes.hpp"
-#include "kernels/state.hpp"
-#include "kernels/top_line.hpp"
+#include "kernels/shared/passes.hpp"
+#include "kernels/shared/state.hpp"
+#include "kernels/shared/top_line.hpp"
 
 namespace ferry::cuda {
 namespace {

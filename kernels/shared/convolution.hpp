@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/sized.hpp"
-#include "kernels/slide.hpp"
+#include "kernels/shared/sized.hpp"
+#include "kernels/shared/slide.hpp"
 
 namespace ferry {
 

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "graph/types/layout.hpp"
-#include "kernels/state.hpp"
-#include "kernels/strided_copy.hpp"
+#include "kernels/shared/state.hpp"
+#include "kernels/shared/strided_copy.hpp"
 
 namespace ferry::moving {
 

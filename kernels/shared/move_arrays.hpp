@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/element_bits.hpp"
-#include "kernels/state.hpp"
-#include "kernels/strided_copy.hpp"
+#include "kernels/shared/element_bits.hpp"
+#include "kernels/shared/state.hpp"
+#include "kernels/shared/strided_copy.hpp"
 #include "ops/array/array.hpp"
 
 namespace ferry::moving {

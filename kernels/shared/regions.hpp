@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "kernels/scalar_math.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry {
 

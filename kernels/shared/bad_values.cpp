@@ -1,4 +1,4 @@
-#include "kernels/bad_values.hpp"
+#include "kernels/shared/bad_values.hpp"
 
 namespace ferry {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/nest.hpp"
+#include "kernels/shared/nest.hpp"
 
 namespace ferry {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/nest.hpp"
 #include "kernels/scalar_math.hpp"
+#include "kernels/shared/nest.hpp"
 
 namespace ferry {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "graph/types/halo.hpp"
-#include "kernels/element_bits.hpp"
-#include "kernels/state.hpp"
-#include "kernels/strided_copy.hpp"
+#include "kernels/shared/element_bits.hpp"
+#include "kernels/shared/state.hpp"
+#include "kernels/shared/strided_copy.hpp"
 
 namespace ferry::moving {
 

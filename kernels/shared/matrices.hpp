@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/nest.hpp"
-#include "kernels/state.hpp"
+#include "kernels/shared/nest.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry {
 

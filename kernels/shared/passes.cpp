@@ -1,9 +1,9 @@
-#include "kernels/passes.hpp"
+#include "kernels/shared/passes.hpp"
 
 #include <functional>
 #include <numeric>
 
-#include "kernels/state.hpp"
+#include "kernels/shared/state.hpp"
 
 namespace ferry {
 

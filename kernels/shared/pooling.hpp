@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "kernels/slide.hpp"
+#include "kernels/shared/slide.hpp"
 
 namespace ferry {
 
