@@ -51,7 +51,7 @@ struct DeviceTable {
 
   /// The number of devices that the machine or each task has; if it is 0, *why says why.
   int (*count)(void* library, const char** why);
-  /// What device it is, for people: "NVIDIA H100 80GB HBM3, …". Valid as long as the library.
+  /// What device it is, for people: "NVIDIA H100 80GB HBM3, …". Valid until the next call.
   const char* (*describe)(void* library, int device);
   /// The memory of each device; 0: not known.
   std::uint64_t (*memory_bytes)(void* library);

@@ -75,9 +75,9 @@ report_cuda() {
   local nvcc
   nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
   if [ -n "$nvcc" ]; then
-    echo "CUDA: toolkit at $(dirname "$(dirname "$nvcc")"), not used: this version of ferry computes on CPUs only"
+    echo "CUDA: toolkit at $(dirname "$(dirname "$nvcc")"): the plug-in for GPUs is built"
   else
-    echo "CUDA: no toolkit found; this version of ferry computes on CPUs only"
+    echo "CUDA: no toolkit found: the plug-in for GPUs is not built, its kernels are tested on the host"
   fi
 }
 

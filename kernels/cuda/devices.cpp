@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/queue.hpp"
 #include "kernels/cuda/runtime.hpp"
 
@@ -162,7 +163,11 @@ int count(void* library, const char** why) {
 }
 
 const char* describe(void* library, int device) {
-  return machine_of(library).descriptions[static_cast<std::size_t>(device)].c_str();
+  static thread_local std::string text;
+  text = machine_of(library).descriptions[static_cast<std::size_t>(device)];
+  if (const std::string why = why_no_blas(); !why.empty()) text += ", without cuBLASLt (" + why + ")";
+  text += "; ferry has not been tried on GPUs yet";
+  return text.c_str();
 }
 
 std::uint64_t memory_bytes(void* library) {

@@ -2,6 +2,10 @@
 // and the same bits in every order of the threads.
 #include <doctest/doctest.h>
 
+#include <set>
+#include <string_view>
+
+#include "ops/op_set.hpp"
 #include "tests/cuda/cuda_kernels.hpp"
 #include "tests/op_cases/case.hpp"
 
@@ -39,6 +43,21 @@ TEST_CASE("kernels for CUDA give what the reference gives, in any order of threa
         }
       }
     }
+}
+
+TEST_CASE("an op that has a kernel on CPUs has one for CUDA, unless it always runs on the host") {
+  const std::set<std::string_view> of_open_sizes{"Arange",    "NonZero",  "NonMaxSuppression", "Unique",
+                                                 "FillBound", "ExtentOf", "WithExtent"};
+  const std::set<std::string_view> packs_for_cpus{"PackedFilter", "PackedMatrix", "PackedRows"};
+  const std::shared_ptr<const KernelTable> cuda = cuda::kernels_on_host(cpu_kernels());
+  for (const Kernel* kernel : cpu_kernels().all()) {
+    const OpDef* const def = default_ops().find(kernel->op);
+    const bool on_host =
+        def != nullptr && (def->is(kStateful) || def->is(kEffect) || def->is(kLocal) || def->is(kOnHost));
+    const bool without = on_host || of_open_sizes.contains(kernel->op) || packs_for_cpus.contains(kernel->op);
+    CAPTURE(kernel->op);
+    CHECK((cuda->find(kernel->op) == nullptr) == without);
+  }
 }
 
 }  // namespace ferry::test
