@@ -52,9 +52,10 @@ std::vector<Benchmark> benchmarks() {
   std::vector<Benchmark> all;
   // The start benchmarks run first, while this process is small: the peak memory that the kernel reports of a child
   // includes its parent's size when the child was started.
-  for (const auto& family : {start_benchmarks(), host_benchmarks(), hosts_benchmarks(), op_benchmarks(),
-                             kernel_benchmarks(), plan_benchmarks(), plan_class_benchmarks(), train_benchmarks(),
-                             boost_benchmarks(), onnx_benchmarks(), checkpoint_benchmarks(), data_benchmarks()})
+  for (const auto& family :
+       {start_benchmarks(), host_benchmarks(), hosts_benchmarks(), op_benchmarks(), kernel_benchmarks(),
+        plan_benchmarks(), plan_class_benchmarks(), train_benchmarks(), gpu_benchmarks(), boost_benchmarks(),
+        onnx_benchmarks(), checkpoint_benchmarks(), data_benchmarks()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

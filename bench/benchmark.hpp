@@ -60,6 +60,7 @@ inline constexpr int kPairs = 7;
 [[nodiscard]] std::vector<Benchmark> boost_benchmarks();
 [[nodiscard]] std::vector<Benchmark> checkpoint_benchmarks();
 [[nodiscard]] std::vector<Benchmark> data_benchmarks();
+[[nodiscard]] std::vector<Benchmark> gpu_benchmarks();
 [[nodiscard]] std::vector<Benchmark> host_benchmarks();
 [[nodiscard]] std::vector<Benchmark> hosts_benchmarks();
 [[nodiscard]] std::vector<Benchmark> kernel_benchmarks();

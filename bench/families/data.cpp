@@ -126,7 +126,7 @@ std::vector<Figure> jpeg() {
   ClusterOptions options;
   options.transport = "inproc";
   options.threads = cores;
-  Session session(g, Cluster::connect(options), {.data_folder = folder.path()});
+  Session session(g, Cluster::connect(options), {.data_folder = folder.path(), .default_device = DeviceKind::cpu});
   const auto ferry = [&] {
     request.steps = kStepsBefore;
     session.run(request);

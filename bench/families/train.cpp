@@ -28,8 +28,9 @@ struct Training {
 double by_ferry(const Training& training, const std::string& graph, const std::string& stats, Setting setting) {
   std::vector<std::string> command;
   if (setting.processes > 1) command = {"mpirun", "--oversubscribe", "-np", std::to_string(setting.processes)};
-  command.insert(command.end(), {this_program(), "run", graph, "--threads", std::to_string(setting.threads), "--steps",
-                                 std::to_string(training.steps), "--stats", stats});
+  command.insert(command.end(),
+                 {this_program(), "run", graph, "--device", "cpu", "--threads", std::to_string(setting.threads),
+                  "--steps", std::to_string(training.steps), "--stats", stats});
   if (!training.data.empty()) command.insert(command.end(), {"--data", training.data});
   static_cast<void>(run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}));
   std::ifstream file(stats);
