@@ -85,7 +85,7 @@ void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
 /// Copies bytes to the device's memory, from there or from the host's, where they must not change until that is done.
 inline void copy_bytes(const KernelRun& run, std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
-  require_launched(run, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, detail::stream_of(run)));
+  require_launched(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, detail::stream_of(run)));
 }
 
 }  // namespace ferry::cuda
