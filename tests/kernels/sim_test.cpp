@@ -18,7 +18,7 @@ using Bytes = std::array<std::byte, 64>;
 
 /// Two queues of a device, with memory there and on the host.
 struct Desk {
-  explicit Desk(std::uint64_t seed) : devices(simulated_devices(seed), 0) {}
+  explicit Desk(std::uint64_t seed) : devices(simulated_devices(seed), {}) {}
 
   void copy(const Devices::Owned& queue, std::byte* to, const std::byte* from) {
     devices.copy(queue.get(), to, from, sizeof(Bytes), nullptr);
