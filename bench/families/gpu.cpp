@@ -16,7 +16,9 @@
 #include "ops/control/state.hpp"
 #include "ops/image/conv.hpp"
 #include "ops/math/activation.hpp"
+#include "ops/math/broadcast.hpp"
 #include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
@@ -26,7 +28,7 @@
 namespace ferry::bench {
 namespace {
 
-constexpr int kTimes = 5;
+constexpr int kGpuRuns = 5;
 
 void require_gpu(const Cluster& cluster) {
   const TaskInfo& task = cluster.topology().tasks[0];
@@ -85,7 +87,7 @@ const std::map<std::string, double>& by_pytorch() {
 }
 
 std::vector<Figure> beside_pytorch(const std::string& name, const std::function<double()>& ferry) {
-  Figure figure = alone(kTimes, ferry);
+  Figure figure = alone(kGpuRuns, ferry);
   if (const auto peer = by_pytorch().find(name); peer != by_pytorch().end()) {
     figure.peer_value = peer->second;
     figure.ratio = figure.ferry / peer->second;

@@ -20,20 +20,20 @@ using namespace ferry;
 
 constexpr std::int64_t kMostElements = 500;
 
-enum class On { hosts, simulated, simulated_cuda, gpus };
+enum class Where { hosts, simulated, simulated_cuda, gpus };
 
 std::uint64_t equal_bits = 0;
 
-std::string difference(On devices, const Tensor& got, const Tensor& wanted) {
+std::string difference(Where devices, const Tensor& got, const Tensor& wanted) {
   const bool equal = got.same_bits(wanted);
   if (equal) ++equal_bits;
-  if (devices != On::simulated) return test::difference(got, test::Nd(wanted), 2);
+  if (devices != Where::simulated) return test::difference(got, test::Nd(wanted), 2);
   return equal ? "" : got.str() + ", not " + wanted.str();
 }
 
 /// The case's op on a mesh of all tasks; `cut`: an input with its first dim split, or none.
 std::vector<Tensor> run(const test::Case& which, const std::vector<Tensor>& inputs, std::optional<std::size_t> cut,
-                        int tasks, On where, std::uint64_t seed) {
+                        int tasks, Where where, std::uint64_t seed) {
   Graph g;
   Values x, y;
   TensorMap feeds;
@@ -47,23 +47,23 @@ std::vector<Tensor> run(const test::Case& which, const std::vector<Tensor>& inpu
     }
     y = which.build(x);
   }
-  const bool simulated = where == On::simulated || where == On::simulated_cuda;
+  const bool simulated = where == Where::simulated || where == Where::simulated_cuda;
   const Cluster cluster =
       Cluster::connect(ClusterOptions{.tasks = tasks,
                                       .threads = 1,
                                       .jobs = "",
                                       .simulated = simulated ? std::optional<std::uint64_t>(seed) : std::nullopt});
-  if (where == On::simulated_cuda) cluster.state().devices->kernels = cuda::kernels_on_host;
+  if (where == Where::simulated_cuda) cluster.state().devices->kernels = cuda::kernels_on_host;
   SessionOptions options;
-  options.default_device = where == On::hosts ? DeviceKind::cpu : DeviceKind::gpu;
+  options.default_device = where == Where::hosts ? DeviceKind::cpu : DeviceKind::gpu;
   Session session(g, cluster, options);
   return session.run(y, feeds);
 }
 
 std::string difference(const test::Case& which, const std::vector<Tensor>& inputs, std::optional<std::size_t> cut,
-                       int tasks, On devices, std::uint64_t seed) {
+                       int tasks, Where devices, std::uint64_t seed) {
   try {
-    const std::vector<Tensor> on_hosts = run(which, inputs, cut, tasks, On::hosts, seed);
+    const std::vector<Tensor> on_hosts = run(which, inputs, cut, tasks, Where::hosts, seed);
     const std::vector<Tensor> on_devices = run(which, inputs, cut, tasks, devices, seed);
     for (std::size_t i = 0; i < on_hosts.size(); ++i)
       if (const std::string text = difference(devices, on_devices[i], on_hosts[i]); !text.empty()) return text;
@@ -89,7 +89,7 @@ void for_each_case(std::span<const DType> dtypes, const F& f) {
 
 int main(int argc, char** argv) {
   const std::string_view asked = argc > 2 ? argv[2] : "";
-  const On devices = asked == "gpu" ? On::gpus : asked == "cuda" ? On::simulated_cuda : On::simulated;
+  const Where devices = asked == "gpu" ? Where::gpus : asked == "cuda" ? Where::simulated_cuda : Where::simulated;
   const std::uint64_t seeds = std::strtoull(argv[1], nullptr, 10);
   constexpr DType kSome[] = {DType::float32, DType::int64, DType::boolean, DType::float16};
   std::uint64_t runs = 0, failed = 0;
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
                     std::string(name_of(dtype)).c_str(), tasks, static_cast<unsigned long long>(seed), why.c_str());
       }
   };
-  for_each_case(devices == On::gpus ? std::span<const DType>(kDTypes) : kSome, run_case);
+  for_each_case(devices == Where::gpus ? std::span<const DType>(kDTypes) : kSome, run_case);
   std::printf("%llu of %llu runs on devices equal those on hosts; %llu results have their bits\n",
               static_cast<unsigned long long>(runs - failed), static_cast<unsigned long long>(runs),
               static_cast<unsigned long long>(equal_bits));
