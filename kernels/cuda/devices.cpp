@@ -1,12 +1,16 @@
 // The DeviceTable of CUDA devices (kernels/device.hpp), over the runtime (runtime.hpp).
 #include "kernels/cuda/devices.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +25,7 @@
 namespace ferry::cuda {
 namespace {
 
-constexpr std::uintptr_t kPage = 4096;
+const auto kPage = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
 
 /// The pages of the host's memory that tasks of this process have locked. A page can be locked only once, and two
 /// pieces of memory may share it. Thread-safe.
@@ -56,12 +60,34 @@ class PageLocks {
       all_.erase(at);
     }
   }
+  /// runtime::copy() in pieces, each of which lies in one run of locked pages or has no locked page: CUDA refuses
+  /// others. No pages are locked or unlocked meanwhile.
+  int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
+    const std::lock_guard guard(mutex_);
+    auto* next = static_cast<std::byte*>(to);
+    for (const auto* at = static_cast<const std::byte*>(from); bytes > 0;) {
+      const std::uint64_t piece = std::min(alike(next, bytes), alike(at, bytes));
+      if (const int error = runtime::copy(stream, next, at, piece); error != 0) return error;
+      next += piece;
+      at += piece;
+      bytes -= piece;
+    }
+    return 0;
+  }
 
  private:
   struct Run {
     std::uintptr_t end;
     int users;
   };
+  /// How many bytes from `memory` on, at most `bytes`, are in the same run, or in none.
+  [[nodiscard]] std::uint64_t alike(const void* memory, std::uint64_t bytes) const {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    const auto after = all_.upper_bound(begin);
+    if (after != all_.begin())
+      if (const std::uintptr_t end = std::prev(after)->second.end; end > begin) return std::min(bytes, end - begin);
+    return after == all_.end() ? bytes : std::min(bytes, after->first - begin);
+  }
   std::mutex mutex_;
   std::map<std::uintptr_t, Run> all_;  // by first address
 };
@@ -75,8 +101,8 @@ struct QueueOfDevice;
 
 /// The devices of one task.
 struct Context {
-  int first = 0, count = 0;  ///< of the machine's devices
-  BadRecord* bad = nullptr;
+  int first = 0, count = 0;                                   ///< of the machine's devices
+  BadRecord* bad = nullptr;                                   ///< one for each device
   std::vector<std::int32_t*> claimed;                         ///< by device: BadReport::claimed
   std::map<const void*, std::vector<std::uintptr_t>> locked;  ///< runs of pages, by address of the memory
   std::map<void*, int> memory;                                ///< the device of each allocation
@@ -178,6 +204,7 @@ std::uint64_t memory_bytes(void* library) {
 
 void close(void* devices) {
   const std::unique_ptr<Context> context(&of(devices));
+  runtime::use(context->first);
   for (const auto& [_, runs] : context->locked) page_locks().drop(runs);
   for (int device = 0; device < static_cast<int>(context->claimed.size()); ++device) {
     runtime::use(context->first + device);
@@ -201,9 +228,13 @@ void* open(void* library, const DeviceShare* share, const char** why) {
   auto context = std::make_unique<Context>();
   context->first = share->first;
   context->count = std::min(share->count, machine_of(library).count - share->first);
+  const auto count = static_cast<std::size_t>(std::max(context->count, 0));
   void* shared = nullptr;
-  if (require(*context, runtime::allocate_shared(&shared, sizeof(BadRecord)), "to allocate memory of the host") == 0)
-    context->bad = new (shared) BadRecord{};
+  if (use(*context, 0) == 0 && require(*context, runtime::allocate_shared(&shared, count * sizeof(BadRecord)),
+                                       "to allocate memory of the host") == 0) {
+    context->bad = static_cast<BadRecord*>(shared);
+    std::uninitialized_value_construct_n(context->bad, count);
+  }
   for (int device = 0; device < context->count && use(*context, device) == 0; ++device)
     context->claimed.push_back(static_cast<std::int32_t*>(zeroed(*context, sizeof(std::int32_t))));
   if (!context->failure) return context.release();
@@ -220,7 +251,7 @@ void* allocate(void* devices, int device, std::uint64_t bytes) {
   Context& context = of(devices);
   if (use(context, device) != 0) return nullptr;
   void* memory = nullptr;
-  const int error = runtime::allocate(&memory, bytes);
+  const int error = runtime::allocate(&memory, std::max<std::uint64_t>(bytes, 1));  // CUDA gives null for no bytes
   if (error != 0 && runtime::describe(error).no_memory) return nullptr;
   if (require(context, error, "to allocate memory") != 0) return nullptr;
   context.memory[memory] = device;
@@ -248,6 +279,7 @@ void forget_host_memory(void* devices, const void* memory) {
   Context& context = of(devices);
   const auto at = context.locked.find(memory);
   if (at == context.locked.end()) return;
+  runtime::use(context.first);  // else CUDA begins to use device 0 in this thread, with its memory
   page_locks().drop(at->second);
   context.locked.erase(at);
 }
@@ -260,7 +292,7 @@ void* make_queue(void* devices, int device) {
   auto queue = std::make_unique<QueueOfDevice>();
   queue->context = &context;
   queue->device = context.first + device;
-  queue->report = {context.claimed[static_cast<std::size_t>(device)], context.bad, nullptr};
+  queue->report = {context.claimed[static_cast<std::size_t>(device)], context.bad + device, nullptr};
   if (require(context, runtime::make_stream(&queue->stream), "to make a stream") != 0) return nullptr;
   context.queues.push_back(std::move(queue));
   return context.queues.back().get();
@@ -281,7 +313,9 @@ void* make_event(void* devices) {
 
 void release_event(void* given) {
   const std::unique_ptr<Event> event(static_cast<Event*>(given));
-  if (event->event != nullptr) runtime::release_event(event->event);
+  if (event->event == nullptr) return;
+  runtime::use(event->device);
+  runtime::release_event(event->event);
 }
 
 /// The queue, with its device as the current one; null after a failure.
@@ -319,15 +353,18 @@ int query(void* given) {
   bool happened = true;
   if (event.event != nullptr && require(context, runtime::query(event.event, happened), "its work") != 0) return -1;
   if (!happened) return 0;
-  if (context.bad->is_set == 0) return 1;
-  const BadValue bad = bad_value(*context.bad);
-  return fail(context, bad.code(), std::string(bad.text()), context.bad->tag, static_cast<std::int64_t>(bad.input()));
+  for (BadRecord& record : std::span(context.bad, static_cast<std::size_t>(context.count))) {
+    if (std::atomic_ref(record.is_set).load(std::memory_order_acquire) == 0) continue;
+    const BadValue bad = bad_value(record);
+    return fail(context, bad.code(), std::string(bad.text()), record.tag, static_cast<std::int64_t>(bad.input()));
+  }
+  return 1;
 }
 
 int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
   const QueueOfDevice* const copying = given_to(queue);
   if (copying == nullptr) return -1;
-  return bytes == 0 ? 0 : require(*copying->context, runtime::copy(copying->stream, to, from, bytes), "to copy", tag);
+  return require(*copying->context, copy_in_pieces(copying->stream, to, from, bytes), "to copy", tag);
 }
 
 int launch(void* queue, const DeviceLaunch* what) {
@@ -379,6 +416,16 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .host_touches = nullptr};
 
 }  // namespace
+
+void require_launched(int error) {
+  if (error == 0) return;
+  const runtime::Description is = runtime::describe(error);
+  throw Error(is.device_is_gone ? Code::peer_lost : Code::bug, "a GPU cannot run a kernel: " + is.text);
+}
+
+int copy_in_pieces(void* stream, void* to, const void* from, std::uint64_t bytes) {
+  return page_locks().copy(stream, to, from, bytes);
+}
 
 DeviceLibrary devices() {
   return {&kTable, std::make_shared<Machine>(), kernel_table};

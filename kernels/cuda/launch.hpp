@@ -57,8 +57,14 @@ __global__ void __launch_bounds__(kThreads) run_blocks(F f, std::int64_t n) {
   }
 }
 
-inline cudaStream_t stream_of(const KernelRun& run) {
-  return static_cast<cudaStream_t>(static_cast<Queue*>(run.queue)->stream);
+/// cudaGetLastError() would give errors of earlier calls, too, and "not ready" of an event that was asked for.
+template <class F>
+void launch(const KernelRun& run, void (*kernel)(F, std::int64_t), std::int64_t blocks, const F& f, std::int64_t n) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(blocks);
+  config.blockDim = kThreads;
+  config.stream = static_cast<cudaStream_t>(static_cast<Queue*>(run.queue)->stream);
+  require_launched(cudaLaunchKernelEx(&config, kernel, f, n));
 }
 
 }  // namespace detail
@@ -68,8 +74,7 @@ template <class F>
 void for_each(const KernelRun& run, std::int64_t n, const F& f) {
   if (n <= 0) return;
   const std::int64_t blocks = std::min((n + detail::kThreads - 1) / detail::kThreads, detail::kMostBlocks);
-  detail::run_each<<<static_cast<unsigned>(blocks), detail::kThreads, 0, detail::stream_of(run)>>>(f, n);
-  require_launched(cudaGetLastError());
+  detail::launch(run, detail::run_each<F>, blocks, f, n);
 }
 
 /// Calls f(item, block, shared) for each item in [0, n), from all threads of a block, which `shared` belongs to: an
@@ -78,14 +83,13 @@ template <class F>
 void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   if (n <= 0) return;
   const std::int64_t blocks = std::min(n, detail::kMostBlocks);
-  detail::run_blocks<<<static_cast<unsigned>(blocks), detail::kThreads, 0, detail::stream_of(run)>>>(f, n);
-  require_launched(cudaGetLastError());
+  detail::launch(run, detail::run_blocks<F>, blocks, f, n);
 }
 
 /// Copies bytes to the device's memory, from there or from the host's, where they must not change until that is done.
 inline void copy_bytes(const KernelRun& run, std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 0) return;
-  require_launched(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, detail::stream_of(run)));
+  require_launched(copy_in_pieces(static_cast<Queue*>(run.queue)->stream, to, from, bytes));
 }
 
 }  // namespace ferry::cuda

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "kernels/cuda/queue.hpp"
 #include "kernels/kernel.hpp"
 
 #define FERRY_DEVICE
@@ -66,8 +67,12 @@ void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   detail::require_good(run);
 }
 
-inline void copy_bytes(const KernelRun&, std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+inline void copy_bytes(const KernelRun& run, std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (run.queue == nullptr)
+    std::memcpy(to, from, bytes);
+  else
+    require_launched(copy_in_pieces(static_cast<Queue*>(run.queue)->stream, to, from, bytes));
 }
 
 }  // namespace ferry::cuda

@@ -1,5 +1,7 @@
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/runtime.hpp"
 
@@ -7,12 +9,6 @@ namespace ferry::cuda {
 
 BadReport report_of(const KernelRun& run) {
   return static_cast<const Queue*>(run.queue)->report;
-}
-
-void require_launched(int error) {
-  if (error == 0) return;
-  const runtime::Description is = runtime::describe(error);
-  throw Error(is.device_is_gone ? Code::peer_lost : Code::bug, "a GPU cannot run a kernel: " + is.text);
 }
 
 }  // namespace ferry::cuda
@@ -70,16 +66,14 @@ int facts(int device, Facts& facts) {
   return cudaDriverGetVersion(&facts.driver);
 }
 
-namespace {
-
-__global__ void nothing() {}
-
-}  // namespace
-
+/// Without asking the device for a kernel, which would make a context there: that takes time and memory on each device,
+/// also of those that other processes use.
 int has_code(int device) {
-  if (const int error = use(device); error != 0) return error;
-  cudaFuncAttributes attributes{};
-  return cudaFuncGetAttributes(&attributes, nothing);
+  Facts is;
+  if (const int error = facts(device, is); error != 0) return error;
+  constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
+  const int least = *std::ranges::min_element(kArchitectures);  // newer devices run its PTX
+  return is.major * 100 + is.minor * 10 >= least ? cudaSuccess : cudaErrorNoKernelImageForDevice;
 }
 
 int use(int device) {

@@ -29,16 +29,34 @@ enum Failure : int { kNoMemory = 1, kGone, kWrong };
 
 constexpr std::uintptr_t kPage = 4096;
 
-thread_local int current = 0;
-std::mutex calls;  // tasks of a process are threads
+thread_local int current = -1;  // none is chosen: CUDA would take device 0
+std::mutex calls;               // tasks of a process are threads
+
+/// An event has not happened when it is first asked for: then it happens, with all that were recorded before.
+struct Event {
+  int device;
+  std::uint64_t recorded = 0;
+};
+std::uint64_t recorded = 0, happened_up_to = 0;
 
 /// What the calling thread's next call of this function gives.
 int called(const char* function) {
   const std::lock_guard guard(calls);
   MachineOnHost& machine = machine_on_host();
   if (machine.failed != 0) return machine.failed;
+  if (current < 0) return kWrong;
   if (machine.fails.empty() || machine.fails != function || machine.after-- > 0) return 0;
   return machine.failed = machine.is_gone ? kGone : kWrong;
+}
+
+/// Whether the memory lies in pages that were locked by one call, or has none that is locked.
+bool is_alike(const void* memory, std::uint64_t bytes) {
+  const auto& locked = machine_on_host().locked;
+  const auto first = reinterpret_cast<std::uintptr_t>(memory), last = first + bytes;
+  const auto after = locked.lower_bound(last);
+  if (after == locked.begin()) return true;
+  const auto& [begin, end] = *std::prev(after);
+  return end <= first || (begin <= first && last <= end);
 }
 
 }  // namespace
@@ -76,8 +94,10 @@ int use(int device) {
 
 int allocate(void** memory, std::uint64_t bytes) {
   if (const int error = called("allocate"); error != 0) return error;
+  *memory = nullptr;
+  if (bytes == 0) return 0;
   if (bytes > machine_on_host().memory_bytes) return kNoMemory;
-  *memory = std::aligned_alloc(kPage, (bytes + kPage) / kPage * kPage);
+  *memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   return *memory == nullptr ? kNoMemory : 0;
 }
 
@@ -106,7 +126,7 @@ int lock(void* pages, std::uint64_t bytes) {
 }
 
 int unlock(void* pages) {
-  return machine_on_host().locked.erase(reinterpret_cast<std::uintptr_t>(pages)) == 1 ? 0 : kWrong;
+  return current >= 0 && machine_on_host().locked.erase(reinterpret_cast<std::uintptr_t>(pages)) == 1 ? 0 : kWrong;
 }
 
 int make_stream(void** stream) {
@@ -124,18 +144,23 @@ int finish(void*) {
 }
 
 int make_event(void** event) {
-  *event = new int(current);
+  *event = new Event{current};
   return 0;
 }
 
 int release_event(void* event) {
-  delete static_cast<int*>(event);
+  delete static_cast<Event*>(event);
   return 0;
 }
 
 /// Both are to belong to the device that is chosen, as CUDA asks.
 int record(void* event, void* stream) {
-  if (*static_cast<int*>(event) != *static_cast<int*>(stream)) return kWrong;
+  auto& here = *static_cast<Event*>(event);
+  if (here.device != *static_cast<int*>(stream)) return kWrong;
+  {
+    const std::lock_guard guard(calls);
+    here.recorded = ++recorded;
+  }
   return called("record");
 }
 
@@ -143,13 +168,19 @@ int wait(void*, void*) {
   return called("wait");
 }
 
-int query(void*, bool& happened) {
-  happened = true;
+int query(void* event, bool& happened) {
+  {
+    const std::lock_guard guard(calls);
+    happened = static_cast<Event*>(event)->recorded <= happened_up_to;
+    happened_up_to = recorded;
+  }
   return called("query");
 }
 
+/// Host memory is to be locked as one or not at all, as CUDA asks.
 int copy(void*, void* to, const void* from, std::uint64_t bytes) {
   if (const int error = called("copy"); error != 0) return error;
+  if (bytes == 0 || !is_alike(to, bytes) || !is_alike(from, bytes)) return kWrong;
   std::memmove(to, from, bytes);
   return 0;
 }

@@ -1,6 +1,7 @@
 // What drives CUDA devices, over a runtime on the host: the suite of all devices, shares, locked pages, and failures.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -74,6 +75,32 @@ TEST_CASE("a page of the host that two values share is locked once, as long as o
   CHECK(whole() == std::vector{std::pair{begin, begin + sizeof memory}});
   all.reset();
   CHECK(whole().empty());
+}
+
+TEST_CASE("what is copied may lie in pages of which others have locked some") {
+  const Machine machine({});
+  const Devices devices(cuda::devices_on_host(), {.count = 1});
+  constexpr std::size_t kBytes = 3 * 4096;
+  alignas(4096) static std::byte from[4 * 4096], to[4 * 4096];
+  for (std::size_t i = 0; i < kBytes; ++i) from[100 + i] = static_cast<std::byte>(i % 251);
+  const auto others = devices.host_memory(from + 5000, 8), more = devices.host_memory(to + 200, 8);
+  const auto queue = devices.queue(0);
+  const auto memory = devices.memory(0, kBytes, "x");
+  std::vector<Devices::Owned> used;
+  for (const bool locks : {false, true}) {
+    std::fill(to, to + sizeof to, std::byte{});
+    if (locks)
+      for (const std::byte* const at : {from, to}) used.push_back(devices.host_memory(at + 100, kBytes));
+    devices.copy(queue.get(), memory.get(), from + 100, kBytes, nullptr);
+    devices.copy(queue.get(), to + 100, memory.get(), kBytes, nullptr);
+    CHECK(std::equal(to + 100, to + 100 + kBytes, from + 100));
+  }
+}
+
+TEST_CASE("a value without elements lies on a CUDA device, too") {
+  const Machine machine({});
+  const Devices devices(cuda::devices_on_host(), {.count = 1});
+  CHECK(devices.memory(0, 0, "x") != nullptr);
 }
 
 TEST_CASE("sessions run on CUDA devices") {

@@ -41,7 +41,8 @@ class BlasAlgorithm {
 [[nodiscard]] std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
                                                                     std::size_t workspace_bytes);
 
-/// Puts the product on the queue. `workspace` has as many bytes as choose_algorithm() was told.
+/// Puts the product on the queue. `workspace` has as many bytes as choose_algorithm() was told, and is aligned
+/// to 256.
 void multiply(const KernelRun& run, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b,
               std::byte* c, std::span<std::byte> workspace);
 

@@ -71,6 +71,7 @@ void multiply(const KernelRun&, const BlasAlgorithm& algorithm, const std::byte*
   for (const std::byte* matrix : {a, b, static_cast<const std::byte*>(c)})
     FERRY_ASSERT(reinterpret_cast<std::uintptr_t>(matrix) % chosen.alignment == 0, "a matrix is not aligned");
   FERRY_ASSERT(workspace.size() == chosen.workspace_bytes, "the workspace has another size");
+  FERRY_ASSERT(reinterpret_cast<std::uintptr_t>(workspace.data()) % 256 == 0, "the workspace is not aligned");
   std::ranges::fill(workspace, std::byte{0xff});
   dispatch_all_floats(chosen.product.dtype, [&](auto zero) {
     using T = decltype(zero);

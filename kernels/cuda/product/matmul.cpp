@@ -1,6 +1,7 @@
 // Products of matrices: by the library, if there is one, else by tiles of ferry's own, as integers always.
 #include <bit>
 #include <limits>
+#include <memory>
 
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -28,12 +29,21 @@ void multiply_matrices(const KernelRun& run, const BatchOfProducts& batch, Trans
 
 // ---- By the library ----
 
-constexpr std::uint32_t kMostAligned = 256;
+constexpr std::uint32_t kMostAligned = 256;  // which the library asks of its working memory
 
 /// The library's working memory. It recommends 32 MiB for an H100; small products need little.
 std::int64_t workspace_bytes(const Products& products) {
   constexpr std::int64_t kMost = std::int64_t{32} << 20, kLeast = std::int64_t{64} << 10;
   return std::min(kMost, kLeast + 32 * products.count * products.m * products.n);
+}
+
+/// That in the scratch, whose bytes are aligned less than the library asks.
+std::span<std::byte> aligned_workspace(const KernelRun& run, const Products& products) {
+  const auto bytes = static_cast<std::size_t>(workspace_bytes(products));
+  void* memory = run.scratch.data();
+  std::size_t room = run.scratch.size();
+  FERRY_ASSERT(std::align(kMostAligned, bytes, memory, room) != nullptr, "a product has too little scratch");
+  return {static_cast<std::byte*>(memory), bytes};
 }
 
 /// The products along the last of the leading dims. Rows that lie one after another are columns to the library, so each
@@ -76,7 +86,7 @@ bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, Pro
   if (!is_float(dtype) || run.outputs[0].count() == 0 || k == 0 || !why_no_blas().empty()) return false;
   const BlasProduct product = for_library(batch, state.transposed, dtype);
   if (product.count > std::numeric_limits<std::int32_t>::max()) return false;
-  const std::span<std::byte> workspace = run.scratch.first(static_cast<std::size_t>(workspace_bytes(batch.sizes)));
+  const std::span<std::byte> workspace = aligned_workspace(run, batch.sizes);
   const std::uint32_t alignment = alignment_of(run, batch.sizes);
   if (state.alignment == 0 || alignment < state.alignment) {
     state.algorithm = choose_algorithm(product, alignment, workspace.size());
@@ -109,7 +119,7 @@ void multiply_batch(const KernelRun& run, const BatchOfProducts& batch) {
 std::int64_t scratch_of(const Products& products, Transposed transposed, DType dtype) {
   const std::size_t sum = is_float(dtype) && dtype != DType::float64 ? sizeof(float) : size_of(dtype);
   const std::int64_t own = product_scratch(shape_of(products, transposed), sum);
-  return is_float(dtype) ? std::max(own, workspace_bytes(products)) : own;
+  return is_float(dtype) ? std::max(own, workspace_bytes(products) + kMostAligned) : own;
 }
 
 // ---- The ops ----
