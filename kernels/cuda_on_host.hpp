@@ -25,10 +25,12 @@ struct MachineOnHost {
   std::string why;  ///< why there are no devices
   bool has_code = true;
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
-  std::string fails = {};  ///< the function of the runtime that fails, as all do after it; empty: none
-  int after = 0;           ///< so many calls of it
-  bool is_gone = false;    ///< the device is gone then
-  int failed = 0;          ///< not 0: it has
+  /// The function of the runtime that fails, as all do after it; empty: none. "launch": a kernel, of which only
+  /// record() and query() tell.
+  std::string fails = {};
+  int after = 0;                                         ///< so many calls of it
+  bool is_gone = false;                                  ///< the device is gone then
+  int failed = 0;                                        ///< not 0: it has
   std::map<std::uintptr_t, std::uintptr_t> locked = {};  ///< pages of the host: first address and end
 };
 [[nodiscard]] MachineOnHost& machine_on_host();

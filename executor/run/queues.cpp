@@ -4,10 +4,11 @@
 
 namespace ferry {
 
-Queues::Queues(const ResolvedPlan& resolved, const Devices& devices)
+Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, bool one_by_one)
     : resolved_(resolved),
       role_(resolved.plan().class_for(resolved.task())),
       devices_(devices),
+      one_by_one_(one_by_one),
       first_(role_.instructions.data()),
       caught_up_(devices.event()) {
   for (const std::span<const std::byte> memory : resolved.host_memory())
@@ -66,13 +67,13 @@ void Queues::touch(const Resolved& r) const {
   devices_.touches(scratch.data(), scratch.size(), true, r.plan);
 }
 
-void Queues::give(const Resolved& r, Traffic& moved) {
+void Queues::give(const Resolved& r, Traffic& moved, Waiting& waiting) {
   const Work& work = of(r);
   for (void* const event : work.after) devices_.wait(work.queue, event);
-  submit(r, work, moved);
+  submit(r, work, moved, waiting);
 }
 
-void Queues::submit(const Resolved& r, const Work& work, Traffic& moved) {
+void Queues::submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
   if (r.what == Opcode::copy) {
     ++moved.copies;
     devices_.copy(work.queue, r.output, r.input, r.bytes, r.plan);
@@ -81,17 +82,18 @@ void Queues::submit(const Resolved& r, const Work& work, Traffic& moved) {
     devices_.launch(work.queue, {r.kernel, r.run, r.plan});
   }
   if (work.happened != nullptr) devices_.record(work.queue, work.happened);
+  if (one_by_one_) wait_for_queue(work.queue, r, waiting);
 }
 
 void Queues::give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks) {
-  if (r.what != Opcode::kernel) return give(r, moved);
+  if (r.what != Opcode::kernel) return give(r, moved, waiting);
   const Work& work = of(r);
   for (void* const event : work.after) devices_.wait(work.queue, event);
   Given given;
   const std::vector<Array> inputs = on_host(r.run->inputs, work.queue, r, waiting);
   for (const Array& input : inputs) given.add(not_finite(input));
   given.infinite = given.infinite || r.run->inputs.empty();
-  submit(r, work, moved);
+  submit(r, work, moved, waiting);
   for (const Array& output : on_host(r.run->outputs, work.queue, r, waiting))
     checks.require_finite(given, not_finite(output));
 }

@@ -17,8 +17,9 @@ namespace ferry {
 /// order of its list. The devices must outlive it.
 class Queues {
  public:
-  /// Precondition: `resolved` has instructions of queues (queued()).
-  Queues(const ResolvedPlan& resolved, const Devices& devices);
+  /// Precondition: `resolved` has instructions of queues (queued()). `one_by_one`: each piece of work is done before
+  /// the next is given, so that a failure that the device reports late is that of the current instruction.
+  Queues(const ResolvedPlan& resolved, const Devices& devices, bool one_by_one);
 
   /// To be called before the host runs `r`: waits for the events that the plan says come first, and tells devices that
   /// ask for it what memory `r` touches.
@@ -26,7 +27,7 @@ class Queues {
   /// To be called before the host reads a loop's condition.
   void reads(const Resolved& loop) const;
   /// Submits an instruction to its queue.
-  void give(const Resolved& r, Traffic& moved);
+  void give(const Resolved& r, Traffic& moved, Waiting& waiting);
   /// The same, and checks a kernel's inputs and outputs for NaN and Inf. The host waits until both have been copied to
   /// it.
   void give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks);
@@ -42,7 +43,7 @@ class Queues {
   [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
   void find_works();
   /// The same as give(), after the waits.
-  void submit(const Resolved& r, const Work& work, Traffic& moved);
+  void submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
   void touch(const Resolved& r) const;
   void wait(void* event, const Resolved& r, Waiting& waiting);
   void wait_for_queue(void* queue, const Resolved& r, Waiting& waiting);
@@ -53,6 +54,7 @@ class Queues {
   const ResolvedPlan& resolved_;
   const PlanClass& role_;
   const Devices& devices_;
+  const bool one_by_one_;
   const Instruction* const first_;
   // What the queues' work may touch outlives the queues.
   std::vector<std::vector<std::byte>> looked_at_;

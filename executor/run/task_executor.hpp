@@ -43,6 +43,7 @@ struct ExecutorOptions {
   TurnRecord* turns = nullptr;                   ///< of a server's turns; null: they are neither recorded nor replayed
   std::uint64_t plan_id = 0;                     ///< identifies the plan in traces
   bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf
+  bool sync_gpu = false;                         ///< as SessionOptions::sync_gpu
   bool effects = true;  ///< false: kernels with `effect` do not perform it (KernelSetup::first is false on all tasks)
 };
 

@@ -160,7 +160,7 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
     else if (checks != nullptr)
       shared_.queues->give_checked(r, moved_, shared_.waiting, *checks);
     else
-      shared_.queues->give(r, moved_);
+      shared_.queues->give(r, moved_, shared_.waiting);
     if (trace != nullptr)
       trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, due, begin, system_clock().now());
     at(&r);

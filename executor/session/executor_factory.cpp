@@ -29,6 +29,7 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   options.watch = member_.cluster().watch.get();
   options.plan_id = planned.fingerprint;
   options.check_numerics = options_.check_numerics;
+  options.sync_gpu = options_.sync_gpu;
   const auto address = [this](std::string_view name) { return variables_.address(name); };
   return std::make_unique<TaskExecutor>(planned.result.plan, member_.task(), member_.transport(), workers_, address,
                                         options);

@@ -51,6 +51,9 @@ struct SessionOptions {
   /// Checks every number that an op makes. If one is NaN or Inf though the op's inputs were not, the job ends with
   /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0).
   bool check_numerics = false;
+  /// Waits for each piece of work that a device is given before the next is given, so that the error of a device that
+  /// fails names the op at which it failed: GPUs may say so at a later one. Does nothing where there are hosts alone.
+  bool sync_gpu = false;
   /// Null: the CPU's; else a copy of cpu_kernels() with your own added, which must outlive the session.
   const KernelTable* kernels = nullptr;
   /// Null: ferry's ops; else a copy of default_ops() with your own added, which must outlive the session. Used to check

@@ -154,8 +154,9 @@ void detail::run_block(const std::function<void(const HostBlock&)>& f) {
   Scheduler::instance().run(f);
 }
 
-void detail::require_good(const KernelRun& run) {
-  if (claimed == 0 || run.queue != nullptr) return;
+void detail::end_launch(const KernelRun& run) {
+  if (run.queue != nullptr) return count_launch();
+  if (claimed == 0) return;
   claimed = 0;
   throw bad_value(record);
 }

@@ -48,15 +48,17 @@ inline constexpr int kThreads = 64;
 void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// Runs f in all threads of a block.
 void run_block(const std::function<void(const HostBlock&)>& f);
-/// Throws BadValue if a kernel has reported a bad value.
-void require_good(const KernelRun& run);
+/// Tells the machine of a kernel that has run on a queue.
+void count_launch();
+/// To be called when a kernel has run: throws BadValue if it has reported a bad value, which queues tell later.
+void end_launch(const KernelRun& run);
 
 }  // namespace detail
 
 template <class F>
 void for_each(const KernelRun& run, std::int64_t n, const F& f) {
   detail::in_order(n, [&](std::int64_t i) { f(i); });
-  detail::require_good(run);
+  detail::end_launch(run);
 }
 
 template <class F>
@@ -64,7 +66,7 @@ void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   const auto shared = std::make_unique<typename F::Shared>();
   detail::in_order(
       n, [&](std::int64_t item) { detail::run_block([&](const HostBlock& block) { f(item, block, *shared); }); });
-  detail::require_good(run);
+  detail::end_launch(run);
 }
 
 inline void copy_bytes(const KernelRun& run, std::byte* to, const std::byte* from, std::size_t bytes) {

@@ -38,20 +38,35 @@ class Assigner {
         tell(id, "made wherever it is used");
   }
 
-  /// Ops without an annotation can be on any task: so each task must have a device of the default kind.
-  void check_default_device() const {
-    if (program_.options.default_device == DeviceKind::cpu || program_.options.soft_placement) return;
+  /// Ops without an annotation can be on any task: so each task must have a device of the default kind. With soft
+  /// placement they are on the CPU of tasks that have none, which one warning says of all.
+  void check_default_device() {
+    if (program_.options.default_device == DeviceKind::cpu) return;
+    const std::vector<TaskInfo>& tasks = program_.topology->tasks;
+    if (program_.options.soft_placement) return warn_of_default_device(tasks);
     Error error(Code::plan, "the default device is gpu, and not every task has one");
     bool missing = false;
-    const std::vector<TaskInfo>& tasks = program_.topology->tasks;
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       missing = missing || tasks[t].gpus == 0;
       if (t < 12)
         error.note("task " + std::to_string(t) + " on " + escaped(tasks[t].host_name) + " has cpu:0" +
-                   (tasks[t].gpus == 0 ? " and " + no_gpu_of(tasks[t]) : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
+                   (tasks[t].gpus == 0 ? " and " + no_gpu_of(tasks[t])
+                                       : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
     }
     if (tasks.size() > 12) error.note("and " + std::to_string(tasks.size() - 12) + " tasks more");
     if (missing) throw error.hint("--device auto or --device cpu; --device sim simulates GPUs");
+  }
+
+  void warn_of_default_device(std::span<const TaskInfo> tasks) {
+    const auto has_none = [](const TaskInfo& task) { return task.gpus == 0; };
+    const auto first = std::ranges::find_if(tasks, has_none);
+    if (first == tasks.end()) return;
+    const auto count = std::ranges::count_if(tasks, has_none);
+    program_.warnings.push_back("moved ops that name no device from gpu:0 to cpu:0" +
+                                (tasks.size() == 1 ? ""
+                                                   : " on " + std::to_string(count) + " of " +
+                                                         plural(static_cast<std::int64_t>(tasks.size()), "task")) +
+                                ": task " + std::to_string(first - tasks.begin()) + " has " + no_gpu_of(*first));
   }
 
   void region(RegionId id) {
@@ -153,8 +168,9 @@ class Assigner {
       if (index < (kind == DeviceKind::cpu ? 1 : gpus)) continue;
       const std::string missing =
           "/task:" + std::to_string(task) + "/" + std::string(name_of(kind)) + ":" + std::to_string(index);
-      const std::string there = "task " + std::to_string(task) + " has cpu:0" +
-                                (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has " + no_gpu_of(info));
+      const std::string there =
+          "task " + std::to_string(task) + " has cpu:0" +
+          (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has " + no_gpu_of(info));
       if (!program_.options.soft_placement || kind == DeviceKind::cpu)
         throw Error(Code::plan, "there is no device " + missing)
             .note(there)

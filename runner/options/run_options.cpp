@@ -168,6 +168,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->type_name("SECONDS");
   app.add_flag("--check-numerics", options.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
+  app.add_flag(
+      "--sync-gpu", options.sync_gpu,
+      "Waits for each op on a GPU before the next, so that the error of a GPU that fails names the op; slower");
   app.add_flag("--tune", options.tune,
                "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
                "--tune of its own, --tune=true");

@@ -54,6 +54,7 @@ struct RunOptions : JobOptions {
   int checkpoint_keep = CheckpointOptions().keep;
   bool resume = false;
   bool check_numerics = false;
+  bool sync_gpu = false;
 };
 
 /// The options that Checkpoints takes, from those of the run. Error(usage) for a `checkpoint_every` that is neither

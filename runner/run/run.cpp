@@ -51,6 +51,7 @@ class Run {
     options.seed = options_.seed;
     options.data_folder = options_.data;
     options.check_numerics = options_.check_numerics;
+    options.sync_gpu = options_.sync_gpu;
     options.trace_file = options_.trace;
     options.flight_recorder = options_.flight_recorder;
     options.record_turns = options_.record_turns;

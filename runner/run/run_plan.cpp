@@ -97,6 +97,7 @@ void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chos
   SessionOptions for_session = session_options(options);
   for_session.seed = options.seed;
   for_session.data_folder = options.data;
+  for_session.sync_gpu = options.sync_gpu;
   for_session.trace_file = options.trace;
   for_session.flight_recorder = options.flight_recorder;
   for_session.record_turns = options.record_turns;

@@ -29,7 +29,7 @@ struct Machine {
 
 /// (6 + 6) / divisor, on gpu:0 of the last of `tasks` tasks.
 template <class T>
-T divided(int tasks, T divisor) {
+T divided(int tasks, T divisor, const SessionOptions& options = {}) {
   Graph g;
   const Value x = g.input("x", dtype_of<T>(), {3}), d = g.input("d", dtype_of<T>(), {3});
   Value y;
@@ -39,7 +39,7 @@ T divided(int tasks, T divisor) {
   }
   const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = tasks, .jobs = "", .simulated = 1});
   cluster.state().devices = cuda::devices_on_host();
-  Session session(g, cluster);
+  Session session(g, cluster, options);
   const auto all = [](T value) { return Tensor::of<T>({3}, {value, value, value}); };
   return session.run({y}, {{"x", all(6)}, {"d", all(divisor)}})[0].template data<T>()[2];
 }
@@ -129,6 +129,20 @@ TEST_CASE("a GPU that fails ends the job, and a device that is gone is a task lo
       CHECK(error.code() == (is_gone ? Code::peer_lost : Code::bug));
       CHECK(says(error, "a GPU has failed"));
     }
+}
+
+TEST_CASE("a kernel whose failure the GPU tells late is named if each is waited for") {
+  SessionOptions options;
+  const auto failed = [&](int after) {
+    const Machine machine({.why = "", .fails = "launch", .after = after});
+    return error_of([&] { static_cast<void>(divided<float>(1, 2, options)); });
+  };
+  CHECK(says(failed(0), "copy \"quotient\" on task 0: a GPU has failed"));  // the first thing that is waited for
+  options.sync_gpu = true;
+  CHECK(says(failed(0), "Add \"doubled\" on task 0: a GPU has failed"));
+  CHECK(says(failed(1), "Div \"quotient\" on task 0: a GPU has failed"));
+  const Machine machine({});
+  CHECK(divided<float>(1, 8, options) == 1.5F);
 }
 
 TEST_CASE("a machine whose GPUs cannot be used says why") {

@@ -47,9 +47,11 @@ def sample(name):
                 if checked.returncode == 4 and (reason := refusal(name, entry, tasks)):
                     assert reason in checked.stderr, f"{said}: {checked.stderr}"
                     continue
-                assert checked.returncode == 0 and checked.stdout.startswith("PASS\n"), f"{said}: {checked.stdout}{checked.stderr}"
+                passes = checked.returncode == 0 and checked.stdout.startswith("PASS\n")
+                assert passes, f"{said}: {checked.stdout}{checked.stderr}"
                 on_gpu = "gpu:0.compute" in made("plan", *words).stdout
-                assert on_gpu == ((name, entry) not in ON_HOSTS), f"{said}: {'some' if on_gpu else 'no'} ops run on gpu:0"
+                expected = (name, entry) not in ON_HOSTS
+                assert on_gpu == expected, f"{said}: {'some' if on_gpu else 'no'} ops run on gpu:0"
                 planned.add(entry)
         assert planned == set(entries), f"{name}: no plan of {set(entries) - planned}"
     return all_entries

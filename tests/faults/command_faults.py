@@ -84,6 +84,10 @@ def case_036_default_device_that_is_not_there():
         return "there is a GPU here"
     refused(4, ["the default device is gpu", "task 1 on ", "has cpu:0 and no GPU", "--device auto"],
             write("here.pbtxt", add("", "", "")), "--tasks", "2", "--device", "gpu")
+    moved = run("run", write("here.pbtxt", add("", "", "")), "--tasks", "2", "--device", "gpu", "--soft-placement")
+    expect(moved, 0, "moved ops that name no device from gpu:0 to cpu:0 on 2 of 2 tasks: task 0 has no GPU")
+    if moved[2].count("moved") != 1:
+        raise Failed(f"said more than once:\n{moved[2]}")
     for device in ("auto", "cpu"):
         expect(run("run", write("here.pbtxt", add("", "", "")), "--device", device), 0)
     return None

@@ -55,6 +55,31 @@ TEST_CASE("037 no kernel for the device") {
   CHECK(test::says(error, "--soft-placement"));
 }
 
+/// What is said of a plan on so many tasks, of which the first `gpus` have one, by --device gpu --soft-placement.
+std::vector<std::string> moves(int tasks, int gpus) {
+  Graph g;
+  const Value x = g.constant({1.0, 2.0});
+  const Value y = exp(x + x).named("y");
+  Topology topology = Topology::local(tasks);
+  for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].gpus = t < gpus ? 1 : 0;
+  topology.tasks.back().no_gpus = "no driver";
+  Signature signature;
+  signature.fetches = {y.id()};
+  PlanOptions options;
+  options.soft_placement = true;
+  options.default_device = DeviceKind::gpu;
+  return make_plan(g, signature, topology, NoTanhOnGpu(), options).warnings;
+}
+
+TEST_CASE("036 no GPU for ops that name none: one line says that they are moved") {
+  using Lines = std::vector<std::string>;
+  const std::string moved = "moved ops that name no device from gpu:0 to cpu:0";
+  CHECK(moves(1, 0) == Lines{moved + ": task 0 has no GPU (no driver)"});
+  CHECK(moves(3, 0) == Lines{moved + " on 3 of 3 tasks: task 0 has no GPU"});
+  CHECK(moves(3, 2) == Lines{moved + " on 1 of 3 tasks: task 2 has no GPU (no driver)"});
+  CHECK(moves(2, 2).empty());
+}
+
 /// The plan of x * x + 1 on each of two tasks of one host, x of `elements` float32.
 Plan squares(std::int64_t elements) {
   Graph g;

@@ -96,6 +96,7 @@ def has_lines(path):
 
 OPTIONS = {
     "--check-numerics": Option(lambda e, f: ["--check-numerics"]),
+    "--sync-gpu": Option(lambda e, f: ["--sync-gpu"]),
     "--threads": Option(lambda e, f: ["--threads", 2]),
     "--threads 3": Option(lambda e, f: ["--threads", 3]),
     "--trace": Option(lambda e, f: ["--trace", f / "trace.json"], check=written("trace.json", lambda p: json.loads(p.read_text()))),
