@@ -2,9 +2,12 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
 #include "base/text.hpp"
 #include "kernels/device.hpp"
 
@@ -13,18 +16,27 @@ namespace {
 
 constexpr const char* kPlugin = "libferry_cuda.so";
 
-/// Where the plug-in may lie: beside the file that has this code; in the library folder, if that is a program; and
-/// where the dynamic linker looks.
+/// The folder of the file that has this code, a library or the program, with a slash; "" if it is not known.
+std::string own_folder() {
+  Dl_info here{};
+  std::string file;
+  if (dladdr(reinterpret_cast<const void*>(&check_device_table), &here) != 0 && here.dli_fname != nullptr)
+    file = here.dli_fname;
+  // Of a program the linker knows what it was called as, which may be a name without a folder.
+  if (file.find(".so") == std::string::npos) {
+    try {
+      file = this_program_path();
+    } catch (const Error&) {  // there is no /proc
+    }
+  }
+  return file.substr(0, file.rfind('/') + 1);
+}
+
+/// Where the plug-in may lie: beside this code, in the library folder if that is a program, and where the linker looks.
 std::vector<std::string> places() {
   std::vector<std::string> all;
-  Dl_info here{};
-  if (dladdr(reinterpret_cast<const void*>(&check_device_table), &here) != 0 && here.dli_fname != nullptr) {
-    std::error_code ignored;
-    const auto file = std::filesystem::canonical(here.dli_fname, ignored);
-    const auto folder = (ignored ? std::filesystem::path(here.dli_fname) : file).parent_path();
-    for (const char* const to : {"", FERRY_LIBRARIES_FROM_PROGRAMS})
-      if (const auto path = folder / to / kPlugin; std::filesystem::exists(path, ignored)) all.push_back(path.string());
-  }
+  for (const char* const to : {"", FERRY_LIBRARIES_FROM_PROGRAMS "/"})
+    if (std::string path = own_folder() + to + kPlugin; local_files().exists(path)) all.push_back(std::move(path));
   all.emplace_back(kPlugin);
   return all;
 }

@@ -8,10 +8,10 @@ The cases of a file are separated by lines "====". A case is a comment of lines 
 options of `ferry plan` with --dump-after PASS (files that they name lie in FOLDER), a graph as .pbtxt, a line "----", and
 the program's text after the pass. All cases run with --check-passes. Each pass must have at least two cases.
 """
-import re
 import collections
 import difflib
 import os
+import re
 import subprocess
 import sys
 import tempfile
