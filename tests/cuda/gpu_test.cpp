@@ -26,7 +26,7 @@ DeviceLibrary gpus() {
   const std::optional<DeviceLibrary> found = cuda_devices(why);
   REQUIRE_MESSAGE(found, why);
   const char* none = "";
-  REQUIRE_MESSAGE(found->table->count(found->library.get(), &none) > 0, none);
+  REQUIRE_MESSAGE(found->table->count(found->library.get(), &none) > 0, std::string(none));
   return *found;
 }
 
