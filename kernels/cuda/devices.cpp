@@ -101,11 +101,11 @@ struct QueueOfDevice;
 
 /// The devices of one task.
 struct Context {
-  int first = 0, count = 0;                                   ///< of the machine's devices
-  BadRecord* bad = nullptr;                                   ///< one for each device
-  std::vector<std::int32_t*> claimed;                         ///< by device: BadReport::claimed
-  std::map<const void*, std::vector<std::uintptr_t>> locked;  ///< runs of pages, by address of the memory
-  std::map<void*, int> memory;                                ///< the device of each allocation
+  int first = 0, count = 0;                                        ///< of the machine's devices
+  BadRecord* bad = nullptr;                                        ///< one for each device
+  std::vector<std::int32_t*> claimed;                              ///< by device: BadReport::claimed
+  std::multimap<const void*, std::vector<std::uintptr_t>> locked;  ///< runs of pages, by address of the memory
+  std::map<void*, int> memory;                                     ///< the device of each allocation
   std::vector<std::unique_ptr<QueueOfDevice>> queues;
   std::string text;
   std::optional<DeviceFailure> failure;
@@ -271,7 +271,7 @@ int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
   Context& context = of(devices);
   if (use(context, 0) != 0) return -1;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  const int error = page_locks().add(begin, begin + bytes, context.locked[memory]);
+  const int error = page_locks().add(begin, begin + bytes, context.locked.insert({memory, {}})->second);
   return require(context, error, "to lock pages of the host's memory");
 }
 

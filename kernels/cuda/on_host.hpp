@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "kernels/cuda/queue.hpp"
 #include "kernels/kernel.hpp"
@@ -63,9 +64,12 @@ void for_each(const KernelRun& run, std::int64_t n, const F& f) {
 
 template <class F>
 void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
+  static_assert(std::is_trivially_copyable_v<typename F::Shared>);
   const auto shared = std::make_unique<typename F::Shared>();
-  detail::in_order(
-      n, [&](std::int64_t item) { detail::run_block([&](const HostBlock& block) { f(item, block, *shared); }); });
+  detail::in_order(n, [&](std::int64_t item) {
+    std::memset(static_cast<void*>(shared.get()), 0xa5, sizeof *shared);
+    detail::run_block([&](const HostBlock& block) { f(item, block, *shared); });
+  });
   detail::end_launch(run);
 }
 

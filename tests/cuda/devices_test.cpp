@@ -73,6 +73,9 @@ TEST_CASE("a page of the host that two values share is locked once, as long as o
   first.reset();
   second.reset();
   CHECK(whole() == std::vector{std::pair{begin, begin + sizeof memory}});
+  auto again = devices.host_memory(memory + 50, 3 * 4096);  // as two sessions use one variable
+  again.reset();
+  CHECK(whole() == std::vector{std::pair{begin, begin + sizeof memory}});
   all.reset();
   CHECK(whole().empty());
 }

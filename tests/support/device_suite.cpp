@@ -56,7 +56,7 @@ void await(const Devices& devices, void* event) {
 void check_device_library(const DeviceLibrary& library) {
   const char* why = "";
   const int count = library.table->count(library.library.get(), &why);
-  REQUIRE_MESSAGE(count > 0, why);
+  REQUIRE_MESSAGE(count > 0, std::string(why));
   const std::shared_ptr<const KernelTable> kernels = library.kernels(cpu_kernels());
   const Devices devices(library, {.task = 0, .first = 0, .count = count});
 
