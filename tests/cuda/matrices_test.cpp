@@ -54,7 +54,7 @@ Given regions_of(bool half_pixel, bool largest, Dice& dice) {
 
 }  // namespace
 
-TEST_CASE("determinants and cofactors of small and large matrices") {
+TEST_CASE("determinants and cofactors of small and large matrices" * doctest::test_suite("large")) {
   for (const std::int64_t n : {0, 1, 2, 3, 5, 40}) {
     check_matrices<float>(5, n, 2.5F);
     check_matrices<double>(3, n, -0.25);

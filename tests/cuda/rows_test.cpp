@@ -135,7 +135,7 @@ TEST_CASE("reductions over any axes") {
     });
 }
 
-TEST_CASE("long reductions, in several stages") {
+TEST_CASE("long reductions, in several stages" * doctest::test_suite("large")) {
   for (const Sizes& sizes : {Sizes{9'000}, Sizes{9'000, 3}, Sizes{20'000, 40}, Sizes{70, 5'000}})
     for_each_axes(sizes.size(), [&](const Ints& axes) {
       CAPTURE(sizes.back());
@@ -247,7 +247,7 @@ TEST_CASE("a label out of range is said as the CPU says it") {
   }
 }
 
-TEST_CASE("running sums and products") {
+TEST_CASE("running sums and products" * doctest::test_suite("large")) {
   for (const Sizes& sizes : {Sizes{9'000}, Sizes{3, 700, 3}, Sizes{700, 40}, Sizes{9, 3, 200}})
     for (std::size_t axis = 0; axis < sizes.size(); ++axis)
       for (const int how : {0, 1, 2, 3}) {
@@ -272,7 +272,7 @@ TEST_CASE("a running sum keeps -0") {
           {Tensor::of<float>({3}, {-0.0F, -0.0F, 0.0F})}, true);
 }
 
-TEST_CASE("the first elements in order") {
+TEST_CASE("the first elements in order" * doctest::test_suite("large")) {
   struct Lines {
     Sizes sizes;
     std::int64_t axis;
