@@ -1,0 +1,250 @@
+#include "executor/job/introduction.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/blob.hpp"
+#include "base/net/socket.hpp"
+#include "base/system/limits.hpp"
+#include "base/text.hpp"
+#include "comm/host.hpp"
+#include "executor/job/affinity.hpp"
+#include "executor/job/build.hpp"
+#include "executor/job/cluster_state.hpp"
+#include "executor/job/launch.hpp"
+
+namespace ferry {
+namespace {
+
+/// The build comes first, and the rest is read only if the builds agree.
+std::string packed(const Introduction& task, const ClusterOptions& options) {
+  return BlobWriter()
+      .add(build_text())
+      .add(static_cast<int>(task.problem ? task.problem->code() : Code::ok))
+      .add(task.problem ? task.problem->text() : "")
+      .add(task.host_name)
+      .add(task.proof)
+      .add(task.mask)
+      .add(task.whole_machine)
+      .add(task.cores)
+      .add(task.threads)
+      .add(task.memory_bytes)
+      .add(task.host_memory_bytes)
+      .add(task.gpus)
+      .add(task.no_gpus)
+      .add(task.shares_gpus)
+      .add(task.gpu_memory_bytes)
+      .add(options.jobs)
+      .add(options.invariant)
+      .add(task.lends)
+      .take();
+}
+
+/// The options that must be the same on all tasks.
+struct Common {
+  std::string jobs;
+  int invariant = 0;
+};
+
+Introduction unpacked(std::string_view bytes, Common& common) {
+  BlobReader reader(bytes);
+  static_cast<void>(reader.text());
+  Introduction task;
+  const auto code = static_cast<Code>(reader.number());
+  const std::string_view problem = reader.text();
+  if (code != Code::ok) task.problem.emplace(code, std::string(problem));
+  task.host_name = reader.text();
+  task.proof = reader.text();
+  task.mask = reader.text();
+  task.whole_machine = reader.number() != 0;
+  task.cores = static_cast<int>(reader.number());
+  task.threads = static_cast<int>(reader.number());
+  task.memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.gpus = static_cast<int>(reader.number());
+  task.no_gpus = reader.text();
+  task.shares_gpus = reader.number() != 0;
+  task.gpu_memory_bytes = static_cast<std::uint64_t>(reader.number());
+  common.jobs = reader.text();
+  common.invariant = static_cast<int>(reader.number());
+  task.lends = reader.numbers();
+  return task;
+}
+
+/// The sender's build, as its introduction says; or a text that says that these bytes are no introduction.
+std::string build_of(std::string_view bytes) {
+  try {
+    return escaped(BlobReader(bytes).text(), 100);
+  } catch (const Error&) {
+    return "something else, of " + std::to_string(bytes.size()) + " bytes";
+  }
+}
+
+void require_one_build(const std::vector<std::string>& introductions) {
+  const std::string first = build_of(introductions[0]);
+  for (std::size_t t = 1; t < introductions.size(); ++t)
+    if (const std::string other = build_of(introductions[t]); other != first)
+      throw Error(Code::plan, "the tasks run different builds of ferry")
+          .note("task 0 is " + first)
+          .note("task " + std::to_string(t) + " is " + other)
+          .hint("start the same build on all hosts");
+}
+
+/// Throws, on all tasks, the first problem that one has. It is printed once where the launcher brings together what all
+/// print.
+void require_no_problem(const std::vector<Introduction>& tasks, Transport& end, const Deadline& deadline) {
+  const auto first = std::ranges::find_if(tasks, [](const Introduction& task) { return task.problem.has_value(); });
+  if (first == tasks.end()) return;
+  try {  // whoever leaves must not be missed by one that has not heard of the problem
+    static_cast<void>(end.exchange("", deadline));
+  } catch (const Error&) {
+  }
+  const int self = end.task();
+  const auto number = static_cast<int>(first - tasks.begin());
+  const bool alike = tasks[static_cast<std::size_t>(self)].problem &&
+                     tasks[static_cast<std::size_t>(self)].problem->text() == first->problem->text();
+  const OutputOfLaunch output = output_of_launch();
+  JobProblem problem(alike || output != OutputOfLaunch::apart
+                         ? *first->problem
+                         : Error(first->problem->code(), "task " + std::to_string(number) + " on " +
+                                                             escaped(first->host_name) +
+                                                             " cannot take part: " + first->problem->text()));
+  if (number != self && output != OutputOfLaunch::apart) problem.told_elsewhere();
+  throw JobProblem(problem);
+}
+
+/// For each task, how many tasks share its cores, itself included.
+std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
+  std::map<std::pair<std::string_view, std::string_view>, int> counts;  // by host and cores
+  std::vector<const int*> count_of;
+  for (const Introduction& task : tasks) {
+    int& count = counts[{task.proof, task.mask}];
+    ++count;
+    count_of.push_back(&count);
+  }
+  std::vector<int> sharers;
+  sharers.reserve(count_of.size());
+  for (const int* count : count_of) sharers.push_back(*count);
+  return sharers;
+}
+
+/// Makes memory groups of tasks that all lend memory to one another.
+void find_memory_groups(const std::vector<Introduction>& tasks, Topology& topology) {
+  const auto lends = [&](std::size_t from, std::size_t to) {
+    return std::ranges::binary_search(tasks[from].lends, static_cast<std::int64_t>(to));
+  };
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    if (tasks[task].lends.empty()) continue;
+    const auto fits = [&](const std::vector<std::size_t>& group) {
+      return std::ranges::all_of(group, [&](std::size_t other) { return lends(task, other) && lends(other, task); });
+    };
+    auto group = std::ranges::find_if(groups, fits);
+    if (group == groups.end()) group = groups.insert(group, std::vector<std::size_t>());
+    group->push_back(task);
+    topology.tasks[task].memory_group = static_cast<std::int32_t>(group - groups.begin());
+  }
+}
+
+/// Gives the GPUs of each host to its tasks, in order: equally many to each, or one to several.
+void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
+  std::map<std::int32_t, std::vector<std::size_t>> of_host;
+  for (std::size_t task = 0; task < tasks.size(); ++task)
+    if (tasks[task].shares_gpus && tasks[task].gpus > 0) of_host[topology.tasks[task].host].push_back(task);
+  for (const auto& [_, here] : of_host) {
+    const auto count = static_cast<std::int32_t>(here.size());
+    for (std::int32_t local = 0; local < count; ++local) {
+      TaskInfo& info = topology.tasks[here[static_cast<std::size_t>(local)]];
+      const std::int32_t all = info.gpus;
+      info.gpus = std::max(1, all / count);
+      info.first_gpu = count <= all ? local * info.gpus : local % all;
+      info.gpu_memory_bytes /= static_cast<std::uint64_t>(count <= all ? 1 : (count + all - 1) / all);
+    }
+  }
+}
+
+}  // namespace
+
+Introduction introduce(const ClusterOptions& options, const std::optional<DeviceLibrary>& devices) {
+  const HostId host = host_id();
+  const Cores cores = allowed_cores();
+  Introduction me{.host_name = host.name,
+                  .proof = host.proof,
+                  .mask = cores.str(),
+                  .whole_machine = cores.whole_machine,
+                  .cores = cores.count(),
+                  .threads = options.threads,
+                  .memory_bytes = options.memory_bytes,
+                  .host_memory_bytes = host_memory_bytes(),
+                  .lends = {},
+                  .problem = {}};
+  if (devices) {
+    check_device_table(*devices->table);
+    const char* why = "it does not say why";
+    me.gpus = devices->table->count(devices->library.get(), &why);
+    if (me.gpus == 0) me.no_gpus = why;
+    me.shares_gpus = devices->table->shared != 0;
+    me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
+  }
+  return me;
+}
+
+std::optional<Error> problem_of(const ClusterOptions& options) {
+  try {
+    if (!options.interface.empty()) static_cast<void>(net::interface_address(options.interface));
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+std::vector<Introduction> introductions(Transport& end, const Introduction& me, const ClusterOptions& options) {
+  const Deadline deadline(system_clock(), options.deadline);
+  const auto all = end.exchange(packed(me, options), deadline);
+  require_one_build(all);
+  std::vector<Introduction> tasks;
+  std::vector<Common> commons(all.size());
+  for (std::size_t t = 0; t < all.size(); ++t) tasks.push_back(unpacked(all[t], commons[t]));
+  require_no_problem(tasks, end, deadline);
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    const Common& common = commons[t];
+    const auto differ = [&](const std::string& option, const std::string& here, const std::string& there) {
+      return Error(Code::usage, option + " differs: " + here + " here, " + there + " on task " + std::to_string(t))
+          .hint("give all tasks the same options");
+    };
+    if (common.jobs != options.jobs) throw differ("--jobs", "'" + options.jobs + "'", "'" + common.jobs + "'");
+    if (common.invariant != options.invariant)
+      throw differ("--invariant", std::to_string(options.invariant), std::to_string(common.invariant));
+  }
+  return tasks;
+}
+
+Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
+  Topology topology;
+  std::map<std::string, std::int32_t> hosts;
+  const std::vector<int> sharers = sharers_of(tasks);
+  topology.tasks.reserve(tasks.size());
+  for (const Introduction& task : tasks) {
+    TaskInfo info;
+    info.host = hosts.try_emplace(task.proof, static_cast<std::int32_t>(hosts.size())).first->second;
+    info.host_name = task.host_name;
+    info.memory_bytes = task.memory_bytes;
+    info.host_memory_bytes = task.host_memory_bytes;
+    info.gpus = task.gpus;
+    info.no_gpus = task.no_gpus;
+    info.gpu_memory_bytes = task.gpu_memory_bytes;
+    Cores cores;
+    cores.cpus.resize(static_cast<std::size_t>(task.cores));
+    cores.whole_machine = task.whole_machine;
+    info.threads = choose_threads(task.threads, cores, sharers[topology.tasks.size()]).threads;
+    topology.tasks.push_back(std::move(info));
+  }
+  apply_jobs(options.jobs, topology.tasks);
+  find_memory_groups(tasks, topology);
+  share_gpus(tasks, topology);
+  return topology;
+}
+
+}  // namespace ferry

@@ -1,0 +1,51 @@
+// Introductions: what tasks tell one another when they form a job, and the topology that follows from it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "comm/transport.hpp"
+#include "executor/job/cluster.hpp"
+#include "kernels/device.hpp"
+#include "placement/topology/topology.hpp"
+
+namespace ferry {
+
+/// What a task tells the others about itself.
+struct Introduction {
+  std::string host_name, proof, mask;
+  bool whole_machine = true;
+  int cores = 1;
+  int threads = 0;
+  std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
+  int gpus = 0;
+  std::string no_gpus = {};  ///< why it has none
+  bool shares_gpus = false;  ///< `gpus` are all that its host has
+  std::uint64_t gpu_memory_bytes = 0;
+  std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to, ascending
+  std::optional<Error> problem;     ///< why it cannot take part in the job
+};
+
+/// A problem for which no job is formed.
+struct JobProblem : Error {
+  explicit JobProblem(Error error) : Error(std::move(error)) {}
+};
+
+/// This task's, with what its machine has; `problem` is empty.
+[[nodiscard]] Introduction introduce(const ClusterOptions& options, const std::optional<DeviceLibrary>& devices);
+
+/// Why this task cannot be in a job with these options.
+[[nodiscard]] std::optional<Error> problem_of(const ClusterOptions& options);
+
+/// Exchanges the introductions of all processes; `end` is this one's transport. Throws, on all tasks, JobProblem for
+/// the first problem that one has, Error(plan) for different builds, and Error(usage) for options that differ.
+[[nodiscard]] std::vector<Introduction> introductions(Transport& end, const Introduction& me,
+                                                      const ClusterOptions& options);
+
+/// What a job of these tasks runs on.
+[[nodiscard]] Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options);
+
+}  // namespace ferry
