@@ -1,25 +1,25 @@
-// What kernels say of bad values, the same on every kind of device.
+// What kernels say of bad values, the same on every kind of device. Each function makes the error for input number
+// `input`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "kernels/kernel.hpp"
 
 namespace ferry {
 
-/// `label`, an element of input number `input`, is not one of `classes`.
+/// An integer is divided by zero.
+[[nodiscard]] BadValue bad_divisor(std::size_t input);
+/// `label` is not one of `classes`.
 [[nodiscard]] BadValue bad_label(std::size_t input, std::int64_t label, std::int64_t classes);
-[[nodiscard]] inline BadValue bad_length(std::size_t input, std::int64_t sequence, std::int64_t length,
-                                         std::int64_t steps) {
-  return {input, "the length " + std::to_string(length) + " of sequence " + std::to_string(sequence) +
-                     " is out of range for " + std::to_string(steps) + " steps"};
-}
-
-[[nodiscard]] inline BadValue bad_image(std::size_t input, std::int64_t region, std::int64_t image,
-                                        std::int64_t images) {
-  return {input, "the image " + std::to_string(image) + " of region " + std::to_string(region) +
-                     " is out of range for " + std::to_string(images) + " images"};
-}
+/// `length` is no length of that sequence, which has so many steps.
+[[nodiscard]] BadValue bad_length(std::size_t input, std::int64_t sequence, std::int64_t length, std::int64_t steps);
+/// `image` is no index of an image, for that region.
+[[nodiscard]] BadValue bad_image(std::size_t input, std::int64_t region, std::int64_t image, std::int64_t images);
+/// `index` is that of none of the rows.
+[[nodiscard]] BadValue bad_row(std::size_t input, std::int64_t index, std::int64_t rows);
+/// `index` is out of range for one of several dims.
+[[nodiscard]] BadValue bad_index(std::size_t input, std::int64_t index, std::int64_t size);
 
 }  // namespace ferry

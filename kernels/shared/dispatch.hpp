@@ -34,11 +34,10 @@ template <class F>
 void dispatch_indices(DType dtype, const F& f) {
   dispatch_among<std::int32_t, std::int64_t>(dtype, f);
 }
-/// Gives f an unsigned integer of the dtype's size: for kernels that move elements and do not compute with them, which
-/// take every dtype.
+/// Gives f an unsigned integer of 1, 2, 4 or 8 bytes.
 template <class F>
-void dispatch_sizes(DType dtype, const F& f) {
-  switch (size_of(dtype)) {
+void dispatch_bytes(std::size_t bytes, const F& f) {
+  switch (bytes) {
     case 1:
       return f(std::uint8_t{});
     case 2:
@@ -48,6 +47,11 @@ void dispatch_sizes(DType dtype, const F& f) {
     default:
       return f(std::uint64_t{});
   }
+}
+/// The same, of the dtype's size: for kernels that move elements and do not compute with them, which take every dtype.
+template <class F>
+void dispatch_sizes(DType dtype, const F& f) {
+  dispatch_bytes(size_of(dtype), f);
 }
 
 }  // namespace ferry

@@ -1,8 +1,7 @@
-// Indices that are data: which are good, what they mean, and what is said of one that is not good.
+// Indices that are data: which are good, and what they mean.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "kernels/scalar_math.hpp"
@@ -17,18 +16,6 @@ namespace ferry {
 /// A good index, counted from the front.
 [[nodiscard]] FERRY_HD constexpr std::int64_t from_front(std::int64_t index, std::int64_t size) {
   return index < 0 ? index + size : index;
-}
-
-/// What BadValue says of an index that is none of a row.
-[[nodiscard]] inline std::string not_a_row(std::int64_t index, std::int64_t rows) {
-  return "the index " + std::to_string(index) + " is out of range for " +
-         (rows == 0 ? "no rows"
-                    : std::to_string(rows) + " rows, " + std::to_string(-rows) + " to " + std::to_string(rows - 1));
-}
-/// What BadValue says of an index that is out of range for one of several dims.
-[[nodiscard]] inline std::string not_in_dim(std::int64_t index, std::int64_t size) {
-  return "the index " + std::to_string(index) + " is out of range for a dim of " + std::to_string(size) + ", " +
-         std::to_string(-size) + " to " + std::to_string(size - 1);
 }
 
 /// What a scatter does with an element that is there already.

@@ -8,6 +8,7 @@
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/shared/bad_values.hpp"
 #include "kernels/shared/dispatch.hpp"
 #include "kernels/shared/indices.hpp"
 #include "kernels/shared/state.hpp"
@@ -33,7 +34,7 @@ void check_indices(const Array& indices, std::int64_t rows) {
   const auto* index = indices.as<const Index>();
   const auto* end = index + indices.count();
   const auto* wrong = std::find_if(index, end, [rows](Index i) { return !is_index(i, rows); });
-  if (wrong != end) throw BadValue(1, not_a_row(*wrong, rows));
+  if (wrong != end) throw bad_row(1, *wrong, rows);
 }
 
 void gather(KernelRun& run) {

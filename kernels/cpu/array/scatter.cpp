@@ -6,6 +6,7 @@
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/shared/bad_values.hpp"
 #include "kernels/shared/dispatch.hpp"
 #include "kernels/shared/indices.hpp"
 #include "kernels/shared/state.hpp"
@@ -35,7 +36,7 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
 
 /// The index counted from the front. Throws BadValue when it is out of range.
 std::int64_t checked(std::int64_t index, std::int64_t size) {
-  if (!is_index(index, size)) throw BadValue(1, not_in_dim(index, size));
+  if (!is_index(index, size)) throw bad_index(1, index, size);
   return from_front(index, size);
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/functors.hpp"
+#include "kernels/shared/bad_values.hpp"
 #include "kernels/shared/dispatch.hpp"
 
 namespace ferry::cpu {
@@ -70,9 +71,7 @@ void divide(KernelRun& run) {
       const auto* elements = divisor.as<const decltype(zero)>();
       looked_at.each_row([&](std::int64_t begin, std::int64_t end) {
         if (std::find(elements + begin, elements + end, zero) == elements + end) return;
-        BadValue error(1, "an integer is divided by zero");
-        error.hint("cast to float32 first, or use select");
-        throw error;
+        throw bad_divisor(1);
       });
     });
   }

@@ -111,7 +111,7 @@ void reverse(KernelRun& run) {
     joined *= 2;
   }
   const std::int64_t count = x.count() / joined;
-  dispatch_bytes(bytes, [&](auto zero) {
+  dispatch_joined(bytes, [&](auto zero) {
     using T = decltype(zero);
     dispatch_count(count, [&](auto int_zero) {
       using Int = decltype(int_zero);

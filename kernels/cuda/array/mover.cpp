@@ -191,7 +191,7 @@ void CudaMover::copy(const KernelRun& run, StridedCopy& copy, DType dtype, const
     return copy_bytes(run, to + copy.to_begin * bytes, from + copy.from_begin * bytes,
                       static_cast<std::size_t>(copy.count * bytes));
   }
-  dispatch_bytes(join_elements(copy, size_of(dtype), from, to), [&](auto zero) {
+  dispatch_joined(join_elements(copy, size_of(dtype), from, to), [&](auto zero) {
     using T = decltype(zero);
     const T* const first = reinterpret_cast<const T*>(from) + copy.from_begin;
     T* const first_to = reinterpret_cast<T*>(to) + copy.to_begin;
@@ -203,7 +203,7 @@ void CudaMover::copy(const KernelRun& run, StridedCopy& copy, DType dtype, const
 
 void CudaMover::fill(const KernelRun& run, StridedCopy& copy, DType dtype, ElementBits element, std::byte* to) {
   if (copy.count == 0) return;
-  dispatch_bytes(join_elements(copy, size_of(dtype), nullptr, to), [&](auto zero) {
+  dispatch_joined(join_elements(copy, size_of(dtype), nullptr, to), [&](auto zero) {
     using T = decltype(zero);
     T* const first = reinterpret_cast<T*>(to) + copy.to_begin;
     const T all = repeated<T>(element, size_of(dtype));
@@ -222,7 +222,7 @@ void CudaMover::place(const KernelRun& run, StridedCopy& copy, const std::byte* 
   }
   const std::size_t bytes = all_bytes % kGroupBytes == 0 ? join_elements(copy, one, from, to.data) : one;
   const auto count = static_cast<std::int64_t>(all_bytes / bytes);
-  dispatch_bytes(bytes, [&](auto zero) {
+  dispatch_joined(bytes, [&](auto zero) {
     using T = decltype(zero);
     for_each(run, count,
              PlaceElements<T>{dims_of(copy.nest, count), reinterpret_cast<const T*>(from) + copy.from_begin,

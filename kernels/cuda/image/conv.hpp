@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cuda/divider.hpp"
+#include "kernels/cuda/divide.hpp"
 #include "kernels/cuda/product/matrices.hpp"
 #include "kernels/shared/convolution.hpp"
 
