@@ -1,0 +1,1 @@
+// A library that is no plug-in: it has nothing.
