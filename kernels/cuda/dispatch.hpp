@@ -7,6 +7,8 @@
 namespace ferry::cuda {
 
 inline constexpr DTypeSet kHalves{DType::float16, DType::bfloat16};
+inline constexpr DTypeSet kAllNumbers = kComputed | kHalves;  ///< of dispatch_all_numbers()
+inline constexpr DTypeSet kAllOrdered = kOrdered | kHalves;   ///< of dispatch_all_ordered()
 
 template <class F>
 void dispatch_all_floats(DType dtype, const F& f) {

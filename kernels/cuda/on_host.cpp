@@ -115,7 +115,7 @@ class Scheduler {
 };
 
 thread_local std::int32_t claimed = 0;
-thread_local BadRecord record{};
+thread_local BadRecord bad_record{};
 
 }  // namespace
 
@@ -158,12 +158,12 @@ void detail::end_launch(const KernelRun& run) {
   if (run.queue != nullptr) return count_launch();
   if (claimed == 0) return;
   claimed = 0;
-  throw bad_value(record);
+  throw bad_value(bad_record);
 }
 
 BadReport report_of(const KernelRun& run) {
   if (run.queue != nullptr) return static_cast<const Queue*>(run.queue)->report;
-  return {&claimed, &record, nullptr};
+  return {&claimed, &bad_record, nullptr};
 }
 
 }  // namespace ferry::cuda

@@ -160,7 +160,7 @@ std::int64_t shuffle_bytes(const KernelSetup& setup) {
 }
 
 // Their input, if they have one, is not read.
-constexpr Kernel kKernels[] = {
+constexpr Kernel kRandomKernels[] = {
     {.op = "RandomUniform",
      .run = draw_elements<Uniform>,
      .prepare = prepare_uniform,
@@ -182,7 +182,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> random_kernels() {
-  return kKernels;
+  return kRandomKernels;
 }
 
 }  // namespace ferry::cuda

@@ -54,12 +54,12 @@ void add_up(KernelRun& run) {
   dispatch_numbers(run.outputs[0].dtype, [&](auto zero) { add_arrays<decltype(zero)>(run); });
 }
 
-constexpr Kernel kKernels[] = {{.op = "AddUp", .run = add_up}};
+constexpr Kernel kAddUpKernels[] = {{.op = "AddUp", .run = add_up}};
 
 }  // namespace
 
 std::span<const Kernel> add_up_kernels() {
-  return kKernels;
+  return kAddUpKernels;
 }
 
 }  // namespace ferry::cuda

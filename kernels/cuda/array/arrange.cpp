@@ -127,7 +127,7 @@ void reverse_sequence(KernelRun& run) {
   dispatch_indices(run.inputs[1].dtype, [&](auto zero) { reverse<decltype(zero)>(run); });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kArrangeKernels[] = {
     {.op = "Triangle", .run = triangle, .prepare = prepare_triangle, .in_place = 1, .takes = kAnyType},
     {.op = "ReverseSequence", .run = reverse_sequence, .prepare = prepare_reverse, .takes = kAnyType},
 };
@@ -135,7 +135,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> arrange_kernels() {
-  return kKernels;
+  return kArrangeKernels;
 }
 
 }  // namespace ferry::cuda

@@ -42,7 +42,7 @@ void constant(KernelRun& run) {
   copy_bytes(run, run.outputs[0].data, bytes.data(), bytes.size());
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kMovingKernels[] = {
     {.op = "Transpose", .run = moving::transpose<CudaMover>, .prepare = moving::prepare_transpose, .takes = kAnyType},
     {.op = "BroadcastTo", .run = moving::broadcast<CudaMover>, .takes = kAnyType},
     {.op = "BroadcastLike", .run = moving::broadcast<CudaMover>, .takes = kAnyType},
@@ -65,7 +65,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> moving_kernels() {
-  return kKernels;
+  return kMovingKernels;
 }
 
 }  // namespace ferry::cuda

@@ -54,12 +54,12 @@ void roi_align(KernelRun& run) {
   dispatch_floats(run.inputs[0].dtype, [&](auto zero) { align<decltype(zero)>(run); });
 }
 
-constexpr Kernel kKernels[] = {{.op = "RoiAlign", .run = roi_align, .prepare = prepare_regions}};
+constexpr Kernel kRegionsKernels[] = {{.op = "RoiAlign", .run = roi_align, .prepare = prepare_regions}};
 
 }  // namespace
 
 std::span<const Kernel> region_kernels() {
-  return kKernels;
+  return kRegionsKernels;
 }
 
 }  // namespace ferry::cuda

@@ -160,7 +160,7 @@ std::int64_t image_gradient_scratch(const KernelSetup& setup) {
 
 constexpr DTypeSet kFloatsHere = kComputed | kHalves;
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kConvKernels[] = {
     {.op = "Conv2D", .run = conv2d, .prepare = prepare_conv, .scratch_bytes = conv_scratch, .takes = kFloatsHere},
     {.op = "Conv2DTranspose",
      .run = image_gradient,
@@ -177,7 +177,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> conv_kernels() {
-  return kKernels;
+  return kConvKernels;
 }
 
 }  // namespace ferry::cuda

@@ -85,7 +85,7 @@ ConvOperands operands(const KernelSetup& setup) {
   return {.image = 1, .filter = setup.inputs.size(), .output = 0};
 }
 
-ProductShape shape_of(const Convolution& conv) {
+ProductShape filter_shape(const Convolution& conv) {
   return {conv.groups, conv.out, conv.depth(), checked_size(conv.images * conv.output.area()), true};
 }
 
@@ -94,30 +94,30 @@ void filter_gradient(KernelRun& run) {
   const Convolution conv = conv_of(run.inputs[1], run.outputs[0], run.inputs[0], state.slide, state.groups);
   dispatch_all_floats(run.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
-    multiply(run, shape_of(conv),
+    multiply(run, filter_shape(conv),
              FilterGradient<T>(conv, run.inputs[0].as<const T>(), run.inputs[1].as<const T>(), run.outputs[0].as<T>()));
   });
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_filter(const KernelSetup& setup) {
   return keep_conv(setup, operands(setup));
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t filter_scratch(const KernelSetup& setup) {
   const std::size_t sum = setup.outputs[0].dtype == DType::float64 ? sizeof(double) : sizeof(float);
-  return product_scratch(shape_of(conv_of(setup, operands(setup))), sum);
+  return product_scratch(filter_shape(conv_of(setup, operands(setup))), sum);
 }
 
-constexpr Kernel kKernels[] = {{.op = "Conv2DGradFilter",
-                                .run = filter_gradient,
-                                .prepare = prepare,
-                                .scratch_bytes = scratch_bytes,
-                                .takes = kComputed | kHalves}};
+constexpr Kernel kConvFilterKernels[] = {{.op = "Conv2DGradFilter",
+                                          .run = filter_gradient,
+                                          .prepare = prepare_filter,
+                                          .scratch_bytes = filter_scratch,
+                                          .takes = kComputed | kHalves}};
 
 }  // namespace
 
 std::span<const Kernel> conv_filter_kernels() {
-  return kKernels;
+  return kConvFilterKernels;
 }
 
 }  // namespace ferry::cuda

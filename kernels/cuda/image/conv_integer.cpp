@@ -5,7 +5,7 @@
 namespace ferry::cuda {
 namespace {
 
-enum Input : std::size_t { kImage, kFilter, kImageZero, kFilterZero };
+enum ConvInput : std::size_t { kImage, kFilter, kImageZero, kFilterZero };
 
 constexpr ConvOperands kOperands{.image = kImage, .filter = kFilter, .output = 4};
 
@@ -19,24 +19,24 @@ void conv_integer(KernelRun& run) {
                                                                  run.outputs[0].as<std::int32_t>()));
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_conv_integer(const KernelSetup& setup) {
   return keep_conv(setup, kOperands);
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t conv_integer_scratch(const KernelSetup& setup) {
   return product_scratch(shape_of(conv_of(setup, kOperands), false), sizeof(std::int32_t));
 }
 
-constexpr Kernel kKernels[] = {{.op = "Conv2DInteger",
-                                .run = conv_integer,
-                                .prepare = prepare,
-                                .scratch_bytes = scratch_bytes,
-                                .takes = {DType::int8, DType::uint8, DType::int32}}};
+constexpr Kernel kConvIntegerKernels[] = {{.op = "Conv2DInteger",
+                                           .run = conv_integer,
+                                           .prepare = prepare_conv_integer,
+                                           .scratch_bytes = conv_integer_scratch,
+                                           .takes = {DType::int8, DType::uint8, DType::int32}}};
 
 }  // namespace
 
 std::span<const Kernel> conv_integer_kernels() {
-  return kKernels;
+  return kConvIntegerKernels;
 }
 
 }  // namespace ferry::cuda

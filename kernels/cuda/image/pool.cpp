@@ -229,27 +229,29 @@ void avg_pool_grad(KernelRun& run) {
   });
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_pool(const KernelSetup& setup) {
   return keep(pool_of(setup.attrs));
 }
 std::int64_t places_bytes(const KernelSetup& setup) {
   return setup.inputs[0].shape.count() * static_cast<std::int64_t>(sizeof(std::int32_t));
 }
 
-constexpr DTypeSet kTaken = kComputed | kHalves;
-
-constexpr Kernel kKernels[] = {
-    {.op = "MaxPool2D", .run = max_pool, .prepare = prepare, .takes = kTaken},
-    {.op = "MaxPool2DGrad", .run = max_pool_grad, .prepare = prepare, .scratch_bytes = places_bytes, .takes = kTaken},
-    {.op = "MaxPool2DPick", .run = max_pool_pick, .prepare = prepare, .takes = kTaken},
-    {.op = "AvgPool2D", .run = avg_pool, .prepare = prepare, .takes = kTaken},
-    {.op = "AvgPool2DGrad", .run = avg_pool_grad, .prepare = prepare, .takes = kTaken},
+constexpr Kernel kPoolKernels[] = {
+    {.op = "MaxPool2D", .run = max_pool, .prepare = prepare_pool, .takes = kAllNumbers},
+    {.op = "MaxPool2DGrad",
+     .run = max_pool_grad,
+     .prepare = prepare_pool,
+     .scratch_bytes = places_bytes,
+     .takes = kAllNumbers},
+    {.op = "MaxPool2DPick", .run = max_pool_pick, .prepare = prepare_pool, .takes = kAllNumbers},
+    {.op = "AvgPool2D", .run = avg_pool, .prepare = prepare_pool, .takes = kAllNumbers},
+    {.op = "AvgPool2DGrad", .run = avg_pool_grad, .prepare = prepare_pool, .takes = kAllNumbers},
 };
 
 }  // namespace
 
 std::span<const Kernel> pool_kernels() {
-  return kKernels;
+  return kPoolKernels;
 }
 
 }  // namespace ferry::cuda

@@ -22,22 +22,22 @@ void gather_blocks(KernelRun& run) {
   copy_rows(run, blocks_at(run, static_cast<int>(kept<std::int64_t>(run))));
 }
 
-std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_gather(const KernelSetup& setup) {
   return keep(setup.attrs.get<std::int64_t>("axis"));
 }
 std::unique_ptr<KernelState> prepare_batch_dims(const KernelSetup& setup) {
   return keep(setup.attrs.get<std::int64_t>("batch_dims"));
 }
 
-constexpr Kernel kKernels[] = {
-    {.op = "Gather", .run = gather, .prepare = prepare_axis, .takes = kAnyType},
-    {.op = "GatherElements", .run = gather_elements, .prepare = prepare_axis, .takes = kAnyType},
+constexpr Kernel kGatherKernels[] = {
+    {.op = "Gather", .run = gather, .prepare = prepare_gather, .takes = kAnyType},
+    {.op = "GatherElements", .run = gather_elements, .prepare = prepare_gather, .takes = kAnyType},
     {.op = "GatherND", .run = gather_blocks, .prepare = prepare_batch_dims, .takes = kAnyType}};
 
 }  // namespace
 
 std::span<const Kernel> gather_kernels() {
-  return kKernels;
+  return kGatherKernels;
 }
 
 }  // namespace ferry::cuda

@@ -41,12 +41,12 @@ void one_hot(KernelRun& run) {
   });
 }
 
-constexpr Kernel kKernels[] = {{.op = "OneHot", .run = one_hot, .takes = kAnyType}};
+constexpr Kernel kOneHotKernels[] = {{.op = "OneHot", .run = one_hot, .takes = kAnyType}};
 
 }  // namespace
 
 std::span<const Kernel> one_hot_kernels() {
-  return kKernels;
+  return kOneHotKernels;
 }
 
 }  // namespace ferry::cuda

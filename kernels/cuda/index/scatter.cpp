@@ -26,7 +26,7 @@ struct SamePlace {
 };
 
 template <class Join>
-void join_numbers(const KernelRun& run, const SortedPairs& pairs, std::int64_t rows, std::int64_t width) {
+void join_pairs(const KernelRun& run, const SortedPairs& pairs, std::int64_t rows, std::int64_t width) {
   dispatch_ordered(run.outputs[0].dtype,
                    [&](auto zero) { join_rows<decltype(zero), Join>(run, pairs, run.inputs[2], 1, rows, width); });
 }
@@ -42,13 +42,13 @@ void scatter(const KernelRun& run, const NamedRows<Place>& places) {
         join_rows<decltype(zero), Replace>(run, pairs, run.inputs[2], 1, places.all, places.width);
       });
     case How::add:
-      return join_numbers<functors::Add>(run, pairs, places.all, places.width);
+      return join_pairs<functors::Add>(run, pairs, places.all, places.width);
     case How::multiply:
-      return join_numbers<functors::Mul>(run, pairs, places.all, places.width);
+      return join_pairs<functors::Mul>(run, pairs, places.all, places.width);
     case How::largest:
-      return join_numbers<functors::Maximum>(run, pairs, places.all, places.width);
+      return join_pairs<functors::Maximum>(run, pairs, places.all, places.width);
     case How::smallest:
-      return join_numbers<functors::Minimum>(run, pairs, places.all, places.width);
+      return join_pairs<functors::Minimum>(run, pairs, places.all, places.width);
   }
 }
 
@@ -60,22 +60,22 @@ void scatter_blocks(KernelRun& run) {
   scatter(run, blocks_at(run, static_cast<int>(kept<Scattering>(run).place)));
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup, std::string_view place) {
+std::unique_ptr<KernelState> prepare_scatter(const KernelSetup& setup, std::string_view place) {
   return keep(Scattering{setup.attrs.get<std::int64_t>(place), how_of(setup.attrs.get<std::string>("how"))});
 }
 
 constexpr DTypeSet kScattered = kOrdered | DTypeSet{DType::boolean};
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kScatterKernels[] = {
     {.op = "ScatterElements",
      .run = scatter_elements,
-     .prepare = [](const KernelSetup& setup) { return prepare(setup, "axis"); },
+     .prepare = [](const KernelSetup& setup) { return prepare_scatter(setup, "axis"); },
      .scratch_bytes = [](const KernelSetup& setup) { return bytes_to_sort(setup.inputs[1].shape.count()); },
      .in_place = 1,
      .takes = kScattered},
     {.op = "ScatterND",
      .run = scatter_blocks,
-     .prepare = [](const KernelSetup& setup) { return prepare(setup, "batch_dims"); },
+     .prepare = [](const KernelSetup& setup) { return prepare_scatter(setup, "batch_dims"); },
      .scratch_bytes =
          [](const KernelSetup& setup) {
            const Shape& indices = setup.inputs[1].shape;
@@ -87,7 +87,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> scatter_kernels() {
-  return kKernels;
+  return kScatterKernels;
 }
 
 }  // namespace ferry::cuda

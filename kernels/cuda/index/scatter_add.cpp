@@ -24,21 +24,21 @@ void scatter_add(KernelRun& run) {
       output.dtype, [&](auto zero) { join_rows<decltype(zero), functors::Add>(run, pairs, y, before, rows, width); });
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_scatter_add(const KernelSetup& setup) {
   return keep(setup.attrs.get<std::int64_t>("axis"));
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kScatterAddKernels[] = {
     {.op = "ScatterAdd",
      .run = scatter_add,
-     .prepare = prepare,
+     .prepare = prepare_scatter_add,
      .scratch_bytes = [](const KernelSetup& setup) { return bytes_to_sort(setup.inputs[1].shape.count()); },
      .takes = kComputed | kHalves}};
 
 }  // namespace
 
 std::span<const Kernel> scatter_add_kernels() {
-  return kKernels;
+  return kScatterAddKernels;
 }
 
 }  // namespace ferry::cuda

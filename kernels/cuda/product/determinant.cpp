@@ -113,21 +113,21 @@ void determinants(KernelRun& run) {
   });
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t determinant_scratch(const KernelSetup& setup) {
   const Type& input = setup.inputs[0];
   const std::int64_t n = input.shape[input.shape.rank() - 1].size();
   return std::min(setup.outputs[0].shape.count(), kLanes) * n * n * static_cast<std::int64_t>(size_of(input.dtype));
 }
 
-constexpr Kernel kKernels[] = {
-    {.op = "Det", .run = determinants<false>, .scratch_bytes = scratch_bytes},
-    {.op = "Cofactors", .run = determinants<true>, .scratch_bytes = scratch_bytes},
+constexpr Kernel kDeterminantKernels[] = {
+    {.op = "Det", .run = determinants<false>, .scratch_bytes = determinant_scratch},
+    {.op = "Cofactors", .run = determinants<true>, .scratch_bytes = determinant_scratch},
 };
 
 }  // namespace
 
 std::span<const Kernel> determinant_kernels() {
-  return kKernels;
+  return kDeterminantKernels;
 }
 
 }  // namespace ferry::cuda

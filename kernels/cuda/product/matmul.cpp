@@ -129,11 +129,11 @@ void matmul(KernelRun& run) {
   multiply_batch(run, products_of(run.inputs[0], run.inputs[1], run.outputs[0], transposed));
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_matmul(const KernelSetup& setup) {
   return std::make_unique<ProductState>(transposed_in(setup));
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t matmul_scratch(const KernelSetup& setup) {
   SizedArray a(setup.inputs[0]), b(setup.inputs[1]), c(setup.outputs[0]);
   const Transposed transposed = transposed_in(setup);
   return scratch_of(products_of(a.array(), b.array(), c.array(), transposed).sizes, transposed, setup.outputs[0].dtype);
@@ -154,20 +154,18 @@ std::int64_t over_rows_scratch(const KernelSetup& setup) {
   return scratch_of(product_over_rows(a, b), kFirst, setup.outputs[0].dtype);
 }
 
-constexpr DTypeSet kNumbersHere = kComputed | kHalves;
-
-constexpr Kernel kKernels[] = {
+constexpr Kernel kMatmulKernels[] = {
     {.op = "MatMulOverRows",
      .run = matmul_over_rows,
      .prepare = prepare_over_rows,
      .scratch_bytes = over_rows_scratch,
-     .takes = kNumbersHere},
-    {.op = "MatMul", .run = matmul, .prepare = prepare, .scratch_bytes = scratch_bytes, .takes = kNumbersHere}};
+     .takes = kAllNumbers},
+    {.op = "MatMul", .run = matmul, .prepare = prepare_matmul, .scratch_bytes = matmul_scratch, .takes = kAllNumbers}};
 
 }  // namespace
 
 std::span<const Kernel> matmul_kernels() {
-  return kKernels;
+  return kMatmulKernels;
 }
 
 }  // namespace ferry::cuda

@@ -4,7 +4,7 @@
 namespace ferry::cuda {
 namespace {
 
-enum Input : std::size_t { kA, kB, kAZero, kBZero };
+enum ProductInput : std::size_t { kA, kB, kAZero, kBZero };
 
 /// `a` are the sizes of all dims, `b` of two.
 Products sizes_of(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
@@ -19,20 +19,20 @@ void matmul_integer(KernelRun& run) {
       MatrixFactors<CentredBytes, CentredBytes, std::int32_t>(products, {}, a, b, run.outputs[0].as<std::int32_t>()));
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t matmul_integer_scratch(const KernelSetup& setup) {
   const std::vector<std::int64_t> a = setup.inputs[kA].shape.sizes(), b = setup.inputs[kB].shape.sizes();
   return product_scratch(shape_of(sizes_of(a, b), {}), sizeof(std::int32_t));
 }
 
-constexpr Kernel kKernels[] = {{.op = "MatMulInteger",
-                                .run = matmul_integer,
-                                .scratch_bytes = scratch_bytes,
-                                .takes = {DType::int8, DType::uint8, DType::int32}}};
+constexpr Kernel kMatmulIntegerKernels[] = {{.op = "MatMulInteger",
+                                             .run = matmul_integer,
+                                             .scratch_bytes = matmul_integer_scratch,
+                                             .takes = {DType::int8, DType::uint8, DType::int32}}};
 
 }  // namespace
 
 std::span<const Kernel> matmul_integer_kernels() {
-  return kKernels;
+  return kMatmulIntegerKernels;
 }
 
 }  // namespace ferry::cuda

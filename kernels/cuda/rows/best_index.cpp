@@ -44,11 +44,11 @@ struct Search {
   bool last;
 };
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_best_index(const KernelSetup& setup) {
   return keep(Search{stages_of({pass_along_axis(setup)}), setup.attrs.get_or("last", false)});
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t best_index_scratch(const KernelSetup& setup) {
   return stages_of({pass_along_axis(setup)}).scratch_bytes(sizeof(Candidate<double>));
 }
 
@@ -61,23 +61,23 @@ void find_best(KernelRun& run) {
   });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kBestIndexKernels[] = {
     {.op = "ArgMax",
      .run = find_best<true>,
-     .prepare = prepare,
-     .scratch_bytes = scratch_bytes,
+     .prepare = prepare_best_index,
+     .scratch_bytes = best_index_scratch,
      .takes = kOrdered | kHalves},
     {.op = "ArgMin",
      .run = find_best<false>,
-     .prepare = prepare,
-     .scratch_bytes = scratch_bytes,
+     .prepare = prepare_best_index,
+     .scratch_bytes = best_index_scratch,
      .takes = kOrdered | kHalves},
 };
 
 }  // namespace
 
 std::span<const Kernel> best_index_kernels() {
-  return kKernels;
+  return kBestIndexKernels;
 }
 
 }  // namespace ferry::cuda

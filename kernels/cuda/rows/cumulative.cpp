@@ -153,11 +153,11 @@ std::vector<Level> levels_for(const KernelSetup& setup) {
   return levels;
 }
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_cumulative(const KernelSetup& setup) {
   return keep(levels_for(setup));
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t cumulative_scratch(const KernelSetup& setup) {
   const std::vector<Level> levels = levels_for(setup);
   std::int64_t count = 0;
   for (std::size_t i = 1; i < levels.size(); ++i) count += levels[i].count();
@@ -194,17 +194,17 @@ void run_along(KernelRun& run) {
   });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kCumulativeKernels[] = {
     {.op = "CumSum",
      .run = run_along<functors::Add>,
-     .prepare = prepare,
-     .scratch_bytes = scratch_bytes,
+     .prepare = prepare_cumulative,
+     .scratch_bytes = cumulative_scratch,
      .in_place = 1,
      .takes = kComputed | kHalves},
     {.op = "CumProd",
      .run = run_along<functors::Mul>,
-     .prepare = prepare,
-     .scratch_bytes = scratch_bytes,
+     .prepare = prepare_cumulative,
+     .scratch_bytes = cumulative_scratch,
      .in_place = 1,
      .takes = kComputed | kHalves},
 };
@@ -212,7 +212,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> cumulative_kernels() {
-  return kKernels;
+  return kCumulativeKernels;
 }
 
 }  // namespace ferry::cuda

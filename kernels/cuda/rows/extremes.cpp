@@ -8,20 +8,20 @@ namespace ferry::cuda {
 namespace {
 
 template <class Join>
-void reduce(KernelRun& run) {
+void extremes(KernelRun& run) {
   dispatch_among<float, double, Float16, BFloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
                  std::uint16_t, std::uint32_t, std::uint64_t>(
       run.inputs[0].dtype, [&](auto zero) { join_numbers<Join, decltype(zero)>(run); });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kExtremesKernels[] = {
     {.op = "Max",
-     .run = reduce<functors::Maximum>,
+     .run = extremes<functors::Maximum>,
      .prepare = prepare_stages<reduced_axes>,
      .scratch_bytes = stages_scratch<reduced_axes>,
      .takes = kNumbers},
     {.op = "Min",
-     .run = reduce<functors::Minimum>,
+     .run = extremes<functors::Minimum>,
      .prepare = prepare_stages<reduced_axes>,
      .scratch_bytes = stages_scratch<reduced_axes>,
      .takes = kNumbers},
@@ -30,7 +30,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> extreme_kernels() {
-  return kKernels;
+  return kExtremesKernels;
 }
 
 }  // namespace ferry::cuda

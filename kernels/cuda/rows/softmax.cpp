@@ -77,7 +77,7 @@ struct SoftmaxLines {
 
 constexpr std::int64_t kSerial = 16;  // elements of a line for each of its threads, roughly
 
-std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_softmax(const KernelSetup& setup) {
   return keep(tiling_of(pass_along_axis(setup), kSerial));
 }
 
@@ -192,11 +192,11 @@ void cross_entropy_grad(KernelRun& run) {
   });
 }
 
-constexpr DTypeSet kTaken = kComputed | kHalves, kLabelled = kTaken | DTypeSet{DType::uint8};
+constexpr DTypeSet kLabelled = kAllNumbers | DTypeSet{DType::uint8};
 
-constexpr Kernel kKernels[] = {
-    {.op = "Softmax", .run = along_axis<false>, .prepare = prepare_axis, .in_place = 1, .takes = kTaken},
-    {.op = "LogSoftmax", .run = along_axis<true>, .prepare = prepare_axis, .in_place = 1, .takes = kTaken},
+constexpr Kernel kSoftmaxKernels[] = {
+    {.op = "Softmax", .run = along_axis<false>, .prepare = prepare_softmax, .in_place = 1, .takes = kAllNumbers},
+    {.op = "LogSoftmax", .run = along_axis<true>, .prepare = prepare_softmax, .in_place = 1, .takes = kAllNumbers},
     {.op = "SoftmaxCrossEntropy", .run = cross_entropy, .takes = kLabelled},
     {.op = "SoftmaxCrossEntropyGrad", .run = cross_entropy_grad, .in_place = 0b010, .takes = kLabelled},
 };
@@ -204,7 +204,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> softmax_kernels() {
-  return kKernels;
+  return kSoftmaxKernels;
 }
 
 }  // namespace ferry::cuda

@@ -7,23 +7,23 @@ namespace ferry::cuda {
 namespace {
 
 template <class Join>
-void reduce(KernelRun& run) {
+void sums(KernelRun& run) {
   dispatch_all_numbers(run.inputs[0].dtype, [&](auto zero) { join_numbers<Join, decltype(zero)>(run); });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kSumsKernels[] = {
     {.op = "Sum",
-     .run = reduce<functors::Add>,
+     .run = sums<functors::Add>,
      .prepare = prepare_stages<reduced_axes>,
      .scratch_bytes = stages_scratch<reduced_axes>,
      .takes = kComputed | kHalves},
     {.op = "SumLike",
-     .run = reduce<functors::Add>,
+     .run = sums<functors::Add>,
      .prepare = prepare_stages<spread_dims>,
      .scratch_bytes = stages_scratch<spread_dims>,
      .takes = kComputed | kHalves},
     {.op = "Prod",
-     .run = reduce<functors::Mul>,
+     .run = sums<functors::Mul>,
      .prepare = prepare_stages<reduced_axes>,
      .scratch_bytes = stages_scratch<reduced_axes>,
      .takes = kComputed | kHalves},
@@ -32,7 +32,7 @@ constexpr Kernel kKernels[] = {
 }  // namespace
 
 std::span<const Kernel> sum_kernels() {
-  return kKernels;
+  return kSumsKernels;
 }
 
 }  // namespace ferry::cuda

@@ -195,11 +195,11 @@ struct PickInBlock {
   }
 };
 
-std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
+std::unique_ptr<KernelState> prepare_top_k(const KernelSetup& setup) {
   return keep(plan_of(setup));
 }
 
-std::int64_t scratch_bytes(const KernelSetup& setup) {
+std::int64_t top_k_scratch(const KernelSetup& setup) {
   const auto bytes = static_cast<std::int64_t>(sizeof(std::int64_t) + size_of(setup.inputs[0].dtype));
   return plan_of(setup).candidates() * bytes;
 }
@@ -235,14 +235,14 @@ void top_k(KernelRun& run) {
   dispatch_all_ordered(run.inputs[0].dtype, [&](auto zero) { pick<decltype(zero)>(run, plan); });
 }
 
-constexpr Kernel kKernels[] = {
-    {.op = "TopK", .run = top_k, .prepare = prepare, .scratch_bytes = scratch_bytes, .takes = kOrdered | kHalves},
+constexpr Kernel kTopKKernels[] = {
+    {.op = "TopK", .run = top_k, .prepare = prepare_top_k, .scratch_bytes = top_k_scratch, .takes = kOrdered | kHalves},
 };
 
 }  // namespace
 
 std::span<const Kernel> top_k_kernels() {
-  return kKernels;
+  return kTopKKernels;
 }
 
 }  // namespace ferry::cuda
