@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/queue.hpp"
 #include "kernels/cuda/runtime.hpp"
 
 namespace ferry::cuda {
@@ -71,9 +71,9 @@ int facts(int device, Facts& facts) {
 int has_code(int device) {
   Facts is;
   if (const int error = facts(device, is); error != 0) return error;
-  constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
+  constexpr int kArchitectures[] = {FERRY_GPU_ARCHITECTURES};
   const int least = *std::ranges::min_element(kArchitectures);  // newer devices run its PTX
-  return is.major * 100 + is.minor * 10 >= least ? cudaSuccess : cudaErrorNoKernelImageForDevice;
+  return is.major * 10 + is.minor >= least ? cudaSuccess : cudaErrorNoKernelImageForDevice;
 }
 
 int use(int device) {
