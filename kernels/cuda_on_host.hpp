@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
@@ -21,16 +23,18 @@ void run_threads(Order order);
 
 /// The machine that CUDA finds.
 struct MachineOnHost {
-  int devices = 2;
-  std::string why;  ///< why there are no devices
-  bool has_code = true;
-  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  int devices = 3;
+  std::string why;                                      ///< why there are no devices
+  std::set<int> without_code = {2};                     ///< devices that cannot be used
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;  ///< of each device
+  std::vector<std::uint64_t> used_bytes = {};           ///< of the first devices, by others
   /// The function of the runtime that fails, as all do after it; empty: none. "launch": a kernel, of which only
   /// record() and query() tell.
   std::string fails = {};
   int after = 0;                                         ///< so many calls of it
   bool is_gone = false;                                  ///< the device is gone then
   int failed = 0;                                        ///< not 0: it has
+  std::set<int> used = {};                               ///< devices that were chosen
   std::map<std::uintptr_t, std::uintptr_t> locked = {};  ///< pages of the host: first address and end
 };
 [[nodiscard]] MachineOnHost& machine_on_host();

@@ -49,11 +49,12 @@ struct DeviceTable {
   /// 1: the devices are the machine's, whose tasks share them. 0: each task has its own.
   std::uint32_t shared;
 
-  /// The number of devices that the machine or each task has; if it is 0, *why says why.
+  /// The number of devices that the machine or each task has. *why says why there are none, or not all; it stays as it
+  /// is, or is empty, if there is nothing to say.
   int (*count)(void* library, const char** why);
   /// What device it is, for people: "NVIDIA H100 80GB HBM3, …". Valid until the next call.
   const char* (*describe)(void* library, int device);
-  /// The memory of each device; 0: not known.
+  /// What is free of the memory of each device; 0: not known.
   std::uint64_t (*memory_bytes)(void* library);
   /// Opens a task's devices, which are numbered from 0 below, and returns the handle that the functions below take.
   /// Null on failure: *why says why.

@@ -182,9 +182,9 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
                   .problem = {}};
   if (devices) {
     check_device_table(*devices->table);
-    const char* why = "it does not say why";
+    const char* why = "";
     me.gpus = devices->table->count(devices->library.get(), &why);
-    if (me.gpus == 0) me.no_gpus = why;
+    me.no_gpus = why;
     me.shares_gpus = devices->table->shared != 0;
     me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
   }

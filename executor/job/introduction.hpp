@@ -22,7 +22,7 @@ struct Introduction {
   int threads = 0;
   std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
   int gpus = 0;
-  std::string no_gpus = {};  ///< why it has none
+  std::string no_gpus = {};  ///< why it has none, or not all of its machine's
   bool shares_gpus = false;  ///< `gpus` are all that its host has
   std::uint64_t gpu_memory_bytes = 0;
   std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to, ascending

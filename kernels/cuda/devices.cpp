@@ -101,7 +101,7 @@ struct QueueOfDevice;
 
 /// The devices of one task.
 struct Context {
-  int first = 0, count = 0;                                        ///< of the machine's devices
+  std::vector<int> numbers;                                        ///< of its devices, for CUDA
   BadRecord* bad = nullptr;                                        ///< one for each device
   std::vector<std::int32_t*> claimed;                              ///< by device: BadReport::claimed
   std::multimap<const void*, std::vector<std::uintptr_t>> locked;  ///< runs of pages, by address of the memory
@@ -145,9 +145,9 @@ Context& of(void* devices) {
 /// Makes the device that the task calls `device` the current one.
 int use(Context& context, int device) {
   if (context.failure) return -1;
-  if (device < 0 || device >= context.count)
+  if (device < 0 || device >= std::ssize(context.numbers))
     return fail(context, Code::bug, "the task has no gpu:" + std::to_string(device));
-  return require(context, runtime::use(context.first + device), "to choose it");
+  return require(context, runtime::use(context.numbers[static_cast<std::size_t>(device)]), "to choose it");
 }
 
 // ---- The machine ----
@@ -155,26 +155,27 @@ int use(Context& context, int device) {
 struct Machine {
   Machine() {
     const int found = runtime::devices(why);
-    for (int device = 0; device < found && why.empty(); ++device) add(device);
-    count = why.empty() ? found : 0;
+    for (int device = 0; device < found; ++device) add(device);
   }
-  std::string why;  ///< why there are no devices; empty: there are some
-  int count = 0;
-  std::uint64_t memory_bytes = 0;
-  std::vector<std::string> descriptions;
+  std::string why;                        ///< why there are no devices, or not all that CUDA finds
+  std::vector<int> numbers;               ///< of those that can be used, for CUDA
+  std::vector<std::string> descriptions;  ///< of these
 
  private:
   void add(int device) {
     runtime::Facts facts;
     int error = runtime::facts(device, facts);
-    descriptions.push_back(facts.name + ", compute capability " + std::to_string(facts.major) + "." +
-                           std::to_string(facts.minor) + ", driver for CUDA " + std::to_string(facts.driver / 1000) +
-                           "." + std::to_string(facts.driver % 1000 / 10));
+    std::string description = facts.name + ", compute capability " + std::to_string(facts.major) + "." +
+                              std::to_string(facts.minor) + ", driver for CUDA " + std::to_string(facts.driver / 1000) +
+                              "." + std::to_string(facts.driver % 1000 / 10);
     if (error == 0) error = runtime::has_code(device);
-    if (error != 0)
-      why = "GPU " + std::to_string(device) + " cannot be used: " + runtime::describe(error).text +
-            (facts.name.empty() ? "" : " (" + descriptions.back() + ")");
-    memory_bytes = device == 0 ? facts.memory_bytes : std::min(memory_bytes, facts.memory_bytes);
+    if (error == 0) {
+      numbers.push_back(device);
+      descriptions.push_back(std::move(description));
+    } else {
+      why += (why.empty() ? "GPU " : "; GPU ") + std::to_string(device) +
+             " cannot be used: " + runtime::describe(error).text + (facts.name.empty() ? "" : " (" + description + ")");
+    }
   }
 };
 
@@ -185,7 +186,7 @@ const Machine& machine_of(void* library) {
 int count(void* library, const char** why) {
   const Machine& machine = machine_of(library);
   *why = machine.why.c_str();
-  return machine.count;
+  return static_cast<int>(machine.numbers.size());
 }
 
 const char* describe(void* library, int device) {
@@ -197,17 +198,22 @@ const char* describe(void* library, int device) {
 }
 
 std::uint64_t memory_bytes(void* library) {
-  return machine_of(library).memory_bytes;
+  std::uint64_t least = 0;
+  for (const int number : machine_of(library).numbers) {
+    const std::uint64_t free = runtime::free_bytes(number);
+    if (free != 0) least = least == 0 ? free : std::min(least, free);
+  }
+  return least;
 }
 
 // ---- Opening ----
 
 void close(void* devices) {
   const std::unique_ptr<Context> context(&of(devices));
-  runtime::use(context->first);
+  if (!context->numbers.empty()) runtime::use(context->numbers[0]);
   for (const auto& [_, runs] : context->locked) page_locks().drop(runs);
   for (int device = 0; device < static_cast<int>(context->claimed.size()); ++device) {
-    runtime::use(context->first + device);
+    runtime::use(context->numbers[static_cast<std::size_t>(device)]);
     runtime::release(context->claimed[static_cast<std::size_t>(device)]);
   }
   if (context->bad != nullptr) runtime::release_shared(context->bad);
@@ -226,16 +232,17 @@ void* zeroed(Context& context, std::uint64_t bytes) {
 
 void* open(void* library, const DeviceShare* share, const char** why) {
   auto context = std::make_unique<Context>();
-  context->first = share->first;
-  context->count = std::min(share->count, machine_of(library).count - share->first);
-  const auto count = static_cast<std::size_t>(std::max(context->count, 0));
+  const std::vector<int>& all = machine_of(library).numbers;
+  for (int device = share->first; device < share->first + share->count && device < std::ssize(all); ++device)
+    context->numbers.push_back(all[static_cast<std::size_t>(device)]);
+  const std::size_t count = context->numbers.size();
   void* shared = nullptr;
   if (use(*context, 0) == 0 && require(*context, runtime::allocate_shared(&shared, count * sizeof(BadRecord)),
                                        "to allocate memory of the host") == 0) {
     context->bad = static_cast<BadRecord*>(shared);
     std::uninitialized_value_construct_n(context->bad, count);
   }
-  for (int device = 0; device < context->count && use(*context, device) == 0; ++device)
+  for (int device = 0; device < std::ssize(context->numbers) && use(*context, device) == 0; ++device)
     context->claimed.push_back(static_cast<std::int32_t*>(zeroed(*context, sizeof(std::int32_t))));
   if (!context->failure) return context.release();
   static thread_local std::string kept;
@@ -262,7 +269,7 @@ void release(void* devices, void* memory) {
   Context& context = of(devices);
   const auto at = context.memory.find(memory);
   if (at == context.memory.end()) return;
-  runtime::use(context.first + at->second);
+  runtime::use(context.numbers[static_cast<std::size_t>(at->second)]);
   runtime::release(memory);
   context.memory.erase(at);
 }
@@ -279,7 +286,7 @@ void forget_host_memory(void* devices, const void* memory) {
   Context& context = of(devices);
   const auto at = context.locked.find(memory);
   if (at == context.locked.end()) return;
-  runtime::use(context.first);  // else CUDA begins to use device 0 in this thread, with its memory
+  runtime::use(context.numbers[0]);  // else CUDA begins to use device 0 in this thread, with its memory
   page_locks().drop(at->second);
   context.locked.erase(at);
 }
@@ -291,7 +298,7 @@ void* make_queue(void* devices, int device) {
   if (use(context, device) != 0) return nullptr;
   auto queue = std::make_unique<QueueOfDevice>();
   queue->context = &context;
-  queue->device = context.first + device;
+  queue->device = context.numbers[static_cast<std::size_t>(device)];
   queue->report = {context.claimed[static_cast<std::size_t>(device)], context.bad + device, nullptr};
   if (require(context, runtime::make_stream(&queue->stream), "to make a stream") != 0) return nullptr;
   context.queues.push_back(std::move(queue));
@@ -353,7 +360,7 @@ int query(void* given) {
   bool happened = true;
   if (event.event != nullptr && require(context, runtime::query(event.event, happened), "its work") != 0) return -1;
   if (!happened) return 0;
-  for (BadRecord& record : std::span(context.bad, static_cast<std::size_t>(context.count))) {
+  for (BadRecord& record : std::span(context.bad, context.numbers.size())) {
     if (std::atomic_ref(record.is_set).load(std::memory_order_acquire) == 0) continue;
     const BadValue bad = bad_value(record);
     return fail(context, bad.code(), std::string(bad.text()), record.tag, static_cast<std::int64_t>(bad.input()));

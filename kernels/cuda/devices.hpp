@@ -5,7 +5,7 @@
 
 namespace ferry::cuda {
 
-/// The devices of this machine. Where there are none, or one cannot be used, its table counts 0 and says why.
+/// The devices of this machine that can be used; the table says why there are none, or not all.
 [[nodiscard]] DeviceLibrary devices();
 
 }  // namespace ferry::cuda

@@ -19,12 +19,13 @@ struct Description {
 /// The number of devices; `why` says why there are none.
 [[nodiscard]] int devices(std::string& why);
 struct Facts {
-  std::string name;  ///< "NVIDIA H100 80GB HBM3"
-  std::uint64_t memory_bytes = 0;
+  std::string name;          ///< "NVIDIA H100 80GB HBM3"
   int major = 0, minor = 0;  ///< compute capability
   int driver = 0;            ///< CUDA version that the driver knows, as 13000 for 13.0
 };
 int facts(int device, Facts& facts);
+/// The memory of the device that nobody uses, or all of it where that is not known. 0: nothing is known.
+std::uint64_t free_bytes(int device);
 /// Whether this library has code for the device.
 int has_code(int device);
 

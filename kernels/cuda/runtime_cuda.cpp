@@ -1,4 +1,5 @@
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 
@@ -23,6 +24,37 @@ cudaStream_t stream_at(void* stream) {
 cudaEvent_t event_at(void* event) {
   return static_cast<cudaEvent_t>(event);
 }
+
+/// The driver's library of management, NVML, which tells of a device's memory without using the device: CUDA would make
+/// a context there, which takes time and memory on each device, also of those that other processes use. The toolkit may
+/// lack its header.
+class Management {
+ public:
+  Management() {
+    void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return;
+    const auto begin = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
+    device_at_ = reinterpret_cast<decltype(device_at_)>(dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2"));
+    memory_of_ = reinterpret_cast<decltype(memory_of_)>(dlsym(library, "nvmlDeviceGetMemoryInfo"));
+    works_ = begin != nullptr && device_at_ != nullptr && memory_of_ != nullptr && begin() == 0;
+  }
+  /// 0: it does not say.
+  [[nodiscard]] std::uint64_t free_bytes(const char* bus_id) const {
+    void* device = nullptr;
+    Memory memory{};
+    if (!works_ || device_at_(bus_id, &device) != 0 || memory_of_(device, &memory) != 0) return 0;
+    return memory.free;
+  }
+
+ private:
+  /// nvmlMemory_t
+  struct Memory {
+    unsigned long long total, free, used;
+  };
+  int (*device_at_)(const char* bus_id, void** device) = nullptr;
+  int (*memory_of_)(void* device, Memory* memory) = nullptr;
+  bool works_ = false;
+};
 
 }  // namespace
 
@@ -60,14 +92,23 @@ int facts(int device, Facts& facts) {
   cudaDeviceProp properties{};
   if (const cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) return error;
   facts.name = properties.name;
-  facts.memory_bytes = properties.totalGlobalMem;
   facts.major = properties.major;
   facts.minor = properties.minor;
   return cudaDriverGetVersion(&facts.driver);
 }
 
-/// Without asking the device for a kernel, which would make a context there: that takes time and memory on each device,
-/// also of those that other processes use.
+std::uint64_t free_bytes(int device) {
+  static const Management management;
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) return 0;
+  char bus_id[32] = {};
+  std::uint64_t free = 0;
+  if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device) == cudaSuccess) free = management.free_bytes(bus_id);
+  // A part of a device (MIG) has less than the whole.
+  return free == 0 ? properties.totalGlobalMem : std::min<std::uint64_t>(free, properties.totalGlobalMem);
+}
+
+/// Without asking the device for a kernel, which would make a context there.
 int has_code(int device) {
   Facts is;
   if (const int error = facts(device, is); error != 0) return error;

@@ -85,18 +85,27 @@ int devices(std::string& why) {
 }
 
 int facts(int, Facts& facts) {
-  facts = {"a GPU on the host", machine_on_host().memory_bytes, 9, 0, 13000};
+  facts = {"a GPU on the host", 9, 0, 13000};
   return 0;
 }
 
-int has_code(int) {
-  return machine_on_host().has_code ? 0 : kWrong;
+std::uint64_t free_bytes(int device) {
+  const MachineOnHost& machine = machine_on_host();
+  const auto at = static_cast<std::size_t>(device);
+  return machine.memory_bytes - (at < machine.used_bytes.size() ? machine.used_bytes[at] : 0);
+}
+
+int has_code(int device) {
+  return machine_on_host().without_code.contains(device) ? kWrong : 0;
 }
 
 int use(int device) {
-  if (device < 0 || device >= machine_on_host().devices) return kWrong;
+  MachineOnHost& machine = machine_on_host();
+  if (device < 0 || device >= machine.devices || machine.without_code.contains(device)) return kWrong;
   current = device;
-  return tells("use") ? machine_on_host().failed : 0;
+  const std::lock_guard guard(calls);
+  machine.used.insert(device);
+  return tells("use") ? machine.failed : 0;
 }
 
 int allocate(void** memory, std::uint64_t bytes) {

@@ -168,9 +168,10 @@ class Assigner {
       if (index < (kind == DeviceKind::cpu ? 1 : gpus)) continue;
       const std::string missing =
           "/task:" + std::to_string(task) + "/" + std::string(name_of(kind)) + ":" + std::to_string(index);
-      const std::string there =
-          "task " + std::to_string(task) + " has cpu:0" +
-          (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) : "; it has " + no_gpu_of(info));
+      const std::string there = "task " + std::to_string(task) + " has cpu:0" +
+                                (gpus > 0 ? " and gpu:0 to gpu:" + std::to_string(gpus - 1) +
+                                                (info.no_gpus.empty() ? "" : "; " + info.no_gpus)
+                                          : "; it has " + no_gpu_of(info));
       if (!program_.options.soft_placement || kind == DeviceKind::cpu)
         throw Error(Code::plan, "there is no device " + missing)
             .note(there)

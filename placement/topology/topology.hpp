@@ -20,7 +20,7 @@ struct TaskInfo {
   std::int32_t threads = 1;
   std::int32_t gpus = 0;
   std::int32_t first_gpu = 0;           ///< its gpu:0 is this one of its host
-  std::string no_gpus = {};             ///< why it has none; empty: nobody says
+  std::string no_gpus = {};             ///< why it has none, or not all of its host's; empty: nobody says
   std::uint64_t gpu_memory_bytes = 0;   ///< of each of its GPUs, that plans may use; 0: unlimited
   std::uint64_t memory_bytes = 0;       ///< that plans may use; 0: unlimited
   std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known

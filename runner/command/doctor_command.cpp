@@ -47,7 +47,12 @@ Finding gpus_finding(const Cluster& cluster) {
     text += (all.empty() ? ": " : "; ") + gpu;
     all.push_back(gpu);
   }
-  return {"gpus", text, {{"count", info.gpus}, {"memory_bytes", info.gpu_memory_bytes}, {"gpus", all}}};
+  nlohmann::json found{{"count", info.gpus}, {"memory_bytes", info.gpu_memory_bytes}, {"gpus", all}};
+  if (!info.no_gpus.empty()) {
+    text += "; " + info.no_gpus;
+    found["why"] = info.no_gpus;
+  }
+  return {"gpus", text, found};
 }
 
 Finding shm_finding(const Machine& machine) {

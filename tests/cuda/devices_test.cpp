@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "executor/job/cluster_state.hpp"
+#include "executor/job/introduction.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/cuda_on_host.hpp"
 #include "ops/math/math.hpp"
@@ -158,8 +160,35 @@ TEST_CASE("a machine whose GPUs cannot be used says why") {
     const Machine machine({.devices = 0, .why = "this machine has no NVIDIA driver"});
     CHECK(why_of(cuda::devices_on_host()) == "this machine has no NVIDIA driver");
   }
-  const Machine machine({.why = "", .has_code = false});
-  CHECK(has(why_of(cuda::devices_on_host()), "GPU 0 cannot be used: "));
+  const Machine machine({.why = "", .without_code = {0, 1, 2}});
+  const std::string why = why_of(cuda::devices_on_host());
+  CHECK(has(why, "GPU 0 cannot be used: "));
+  CHECK(has(why, "; GPU 1 cannot be used: "));
+}
+
+TEST_CASE("a GPU that cannot be used costs itself alone, and the others keep their numbers") {
+  const Machine machine(
+      {.devices = 4, .why = "", .without_code = {1}, .memory_bytes = 100, .used_bytes = {0, 0, 0, 40}});
+  const DeviceLibrary library = cuda::devices_on_host();
+  const char* why = "";
+  library.table->count(library.library.get(), &why);
+  CHECK(has(why, "GPU 1 cannot be used: "));
+  CHECK(std::string(why).find("GPU 0") == std::string::npos);
+  const Introduction me = introduce({}, library);
+  CHECK(me.gpus == 3);
+  CHECK(me.no_gpus == why);
+  CHECK(me.gpu_memory_bytes == 60);  // of the one that has least
+  const Devices second(library, {.task = 1, .first = 1, .count = 2});
+  for (const int device : {0, 1}) {
+    const auto queue = second.queue(device);
+    const auto memory = second.memory(device, 8, "x");
+    const auto event = second.event();
+    second.copy(queue.get(), memory.get(), memory.get() + 4, 4, nullptr);
+    second.record(queue.get(), event.get());
+    while (!second.happened(event.get())) {
+    }
+  }
+  CHECK(machine_on_host().used == std::set{2, 3});
 }
 
 TEST_CASE("too large a value for a GPU is refused, and named") {
