@@ -31,6 +31,7 @@ struct MachineOnHost {
   /// The function of the runtime that fails, as all do after it; empty: none. "launch": a kernel, of which only
   /// record() and query() tell.
   std::string fails = {};
+  int fails_on = -1;                                     ///< the device whose calls these are; -1: all
   int after = 0;                                         ///< so many calls of it
   bool is_gone = false;                                  ///< the device is gone then
   int failed = 0;                                        ///< not 0: it has

@@ -8,6 +8,7 @@
 #include "executor/run/messages.hpp"
 #include "ops/op_set.hpp"
 #include "placement/plan/group_places.hpp"
+#include "placement/plan/largest_values.hpp"
 
 namespace ferry {
 namespace {
@@ -15,6 +16,13 @@ namespace {
 /// An instruction that touches this many bytes takes microseconds: transfers are polled after it.
 constexpr std::uint64_t kPollBytes = 32 << 10;
 constexpr std::int64_t kNoStep = 0;
+
+/// The plan fitted when it was made, so others have taken memory since; the largest values are what one may change.
+void note_largest_values(const Plan& plan, const PlanClass& role, std::uint32_t device, Error& error) {
+  constexpr std::size_t kNamed = 5;
+  for (const LargeValue& value : largest_values(plan, role, kNamed, [&](std::uint32_t d) { return d == device; }))
+    error.note("it has " + value.text + (value.line.known() ? " at " + value.line.str() : ""));
+}
 
 }  // namespace
 
@@ -70,7 +78,13 @@ void ResolvedPlan::place_buffers(const ResolveContext& context) {
     const std::string where = "task " + std::to_string(task_) + " on " + std::string(name_of(device.kind)) + ":" +
                               std::to_string(device.index);
     const auto arena = [&](std::uint64_t bytes, const std::string& what) -> Arena {
-      return {bytes, bytes == 0 ? nullptr : context.devices->memory(static_cast<int>(device.index), bytes, what)};
+      if (bytes == 0) return {0, std::shared_ptr<std::byte>()};
+      try {
+        return {bytes, context.devices->memory(static_cast<int>(device.index), bytes, what)};
+      } catch (Error& error) {
+        if (error.code() == Code::resource) note_largest_values(plan_, role_, static_cast<std::uint32_t>(d), error);
+        throw;
+      }
     };
     if (device.kind == DeviceKind::cpu) {
       step_arenas_.push_back(step_arena(device.step_bytes, "a step of " + where, context.transport));

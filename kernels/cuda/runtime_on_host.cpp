@@ -50,6 +50,7 @@ bool tells(std::string_view function) {
 int called(std::string_view function) {
   const std::lock_guard guard(calls);
   MachineOnHost& machine = machine_on_host();
+  if (machine.fails_on >= 0 && current >= 0 && current != machine.fails_on) return 0;
   if (machine.failed != 0) return tells(function) ? machine.failed : 0;
   if (current < 0) return kWrong;
   if (machine.fails.empty() || machine.fails != function || machine.after-- > 0) return 0;
@@ -105,7 +106,7 @@ int use(int device) {
   current = device;
   const std::lock_guard guard(calls);
   machine.used.insert(device);
-  return tells("use") ? machine.failed : 0;
+  return tells("use") && (machine.fails_on < 0 || machine.fails_on == device) ? machine.failed : 0;
 }
 
 int allocate(void** memory, std::uint64_t bytes) {

@@ -191,11 +191,38 @@ TEST_CASE("a GPU that cannot be used costs itself alone, and the others keep the
   CHECK(machine_on_host().used == std::set{2, 3});
 }
 
-TEST_CASE("too large a value for a GPU is refused, and named") {
+TEST_CASE("075 a GPU whose memory others have taken: the step's largest values are named") {
   const Machine machine({.why = "", .memory_bytes = 100});
   const Error error = error_of([&] { static_cast<void>(divided<double>(1, 2)); });
   CHECK(error.code() == Code::resource);
-  CHECK(says(error, "the device has no memory for"));
+  CHECK(says(error, "a step of task 0 on gpu:0: the device has no memory for"));
+  CHECK(says(error, "it has 'quotient' float64[3]: 24 B at"));
+  CHECK(says(error, "devices_test.cpp:"));
+}
+
+TEST_CASE("076 a GPU lost in the middle of a step over two tasks ends it on both, and its task is named") {
+  for (const int after : {0, 1}) {
+    CAPTURE(after);
+    const Machine machine({.why = "", .fails = "launch", .fails_on = 1, .after = after, .is_gone = true});
+    Graph g;
+    const Value x = g.input("x", DType::float32, {1024});
+    Value sums[2];
+    for (int task = 0; task < 2; ++task) {
+      const auto there = g.device("/task:" + std::to_string(task) + "/gpu:0");
+      sums[task] = exp(x).named("exp" + std::to_string(task)) + x;
+    }
+    const Value y = sums[0] + sums[1];
+    const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 2, .jobs = "", .simulated = 1});
+    cluster.state().devices = cuda::devices_on_host();
+    cluster.state().topology.tasks[1].first_gpu = 1;
+    Session session(g, cluster);
+    const Tensor ones = Tensor::of<float>({1024}, std::vector<float>(1024, 1));
+    const Error error = error_of([&] { static_cast<void>(session.run({y}, {{"x", ones}})); });
+    CHECK(error.code() == Code::peer_lost);
+    CHECK(says(error, "task 1"));
+    CHECK(says(error, "the device is gone"));
+    CHECK(machine_on_host().used == std::set{0, 1});
+  }
 }
 
 }  // namespace ferry::test

@@ -7,7 +7,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 # What a test's name looks like in a doctest file, in the Python files, and in meson.build.
 NAMES = {"*.cpp": r'TEST_CASE\("([^"]*)"', "c*_*s.py": r"def case_(\w+)", "run_faults.py": r"def case_(\w+)", "verdicts.py": r"def case_(\w+)",
-         "launch_faults.py": r"def test_(\w+)", "../hosts/launch_test.py": r"def test_(\w+)", "meson.build": r"'(\d{3}_\w+)'"}
+         "launch_faults.py": r"def test_(\w+)", "../hosts/launch_test.py": r"def test_(\w+)", "../cuda/faults_test.py": r"def case_(\w+)",
+         "../cuda/devices_test.cpp": r'TEST_CASE\("([^"]*)"', "meson.build": r"'(\d{3}_\w+)'"}
 
 
 def tested():
