@@ -53,6 +53,18 @@ Devices::Owned Devices::event() const {
   return {made, [table = table_, devices = devices_](void* it) { table->release_event(it); }};
 }
 
+DeviceGroupName Devices::name_group() const {
+  DeviceGroupName name{};
+  require(table_->name_group(devices_.get(), &name));
+  return name;
+}
+
+Devices::Owned Devices::join_group(int device, const DeviceGroupName& name, int members, int member) const {
+  void* const made = table_->join_group(devices_.get(), device, &name, members, member);
+  if (made == nullptr) fail();
+  return {made, [table = table_, devices = devices_](void* it) { table->leave_group(it); }};
+}
+
 void Devices::fail() const {
   const DeviceFailure* const failure = table_->failure(devices_.get());
   FERRY_ASSERT(failure != nullptr, "a device has failed and does not say why");

@@ -15,7 +15,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-inline constexpr std::uint32_t kDeviceTableVersion = 2;
+inline constexpr std::uint32_t kDeviceTableVersion = 3;
 
 /// A kernel launch. `run` and what it refers to must not change until the work is done, except for the numbers of the
 /// step and of iterations, which the host sets after waiting for those who read them.
@@ -37,6 +37,42 @@ struct DeviceFailure {
 struct DeviceShare {
   std::int32_t task = 0;
   std::int32_t first = 0, count = 0;
+};
+
+/// Names a group of devices to those that are to join it.
+struct DeviceGroupName {
+  char bytes[128];
+};
+
+/// Bytes that a member of a group sends to another one, or to itself, or receives from it.
+struct DeviceMessage {
+  std::int32_t peer;
+  std::int32_t sends;  ///< 1; 0: it receives
+  void* memory;
+  std::uint64_t bytes;
+};
+
+/// A collective of a group of devices, as one member takes part. Inputs and outputs are in its device's memory; they do
+/// not overlap, but the output of an all_reduce may be its input.
+struct DeviceCollective {
+  enum class Kind : std::uint8_t {
+    all_reduce,      ///< each output is the fold of all inputs, of `count` elements
+    reduce,          ///< the same, of the root alone
+    reduce_scatter,  ///< member i gets elements [i count, (i + 1) count) of the fold
+    all_gather,      ///< each output is all inputs, of `count` elements, one after another
+    broadcast,       ///< each output is the root's input, of `count` elements; the root may have none
+    exchange         ///< `messages`: those between two members come in the same order on both
+  };
+  Kind kind = Kind::all_reduce;
+  Reduce reduce = Reduce::none;
+  DType dtype = DType::uint8;
+  std::int32_t root = 0;
+  std::uint64_t count = 0;
+  const void* input = nullptr;
+  void* output = nullptr;
+  const DeviceMessage* messages = nullptr;
+  std::uint64_t message_count = 0;
+  const void* tag = nullptr;  ///< identifies it in a DeviceFailure
 };
 
 /// The functions of a device library. Each task opens it for itself (several tasks of a process, several times), and
@@ -86,6 +122,21 @@ struct DeviceTable {
   /// Null: nothing has failed.
   const DeviceFailure* (*failure)(void* devices);
 
+  /// Devices of tasks whose libraries say the same number can form groups; 0: this one's can not, *why says why.
+  std::uint64_t (*group_domain)(void* library, const char** why);
+  /// Makes a name for a new group. All its members then join it with that name.
+  int (*name_group)(void* devices, DeviceGroupName* name);
+  /// Begins to make a device member number `member` of the group. Null on failure.
+  void* (*join_group)(void* devices, int device, const DeviceGroupName* name, int members, int member);
+  /// 1: all members have joined. 0: not yet. -1: failed.
+  int (*joined)(void* group);
+  /// Gives up what the group's members have under way; they may only leave then.
+  void (*abandon_group)(void* group);
+  void (*leave_group)(void* group);
+  /// Gives the queue this member's part in the group's next collective, which is the same on all members. 0: it is
+  /// given. 1: not yet, call again with the same arguments before anything else is done with the queue. -1: failed.
+  int (*collective)(void* queue, void* group, const DeviceCollective* what);
+
   /// Tells the library that the host is about to read or write host memory, for the instruction `tag`; null if the
   /// library need not know.
   int (*host_touches)(void* devices, const void* memory, std::uint64_t bytes, int writes, const void* tag);
@@ -113,8 +164,9 @@ struct DevicePlugin {
   std::uint32_t version = kDeviceTableVersion;
   std::uint32_t size = sizeof(DevicePlugin);
   /// What the plug-in and ferry must agree on: the memory layout of the types that both use.
-  std::uint32_t layout[8] = {sizeof(DeviceTable), sizeof(DeviceLibrary), sizeof(KernelTable), sizeof(Kernel),
-                             sizeof(KernelRun),   sizeof(Array),         sizeof(KernelSetup), sizeof(Attrs)};
+  std::uint32_t layout[9] = {sizeof(DeviceTable), sizeof(DeviceLibrary), sizeof(KernelTable),
+                             sizeof(Kernel),      sizeof(KernelRun),     sizeof(Array),
+                             sizeof(KernelSetup), sizeof(Attrs),         sizeof(DeviceCollective)};
   DeviceLibrary (*devices)() = nullptr;
 };
 
@@ -147,18 +199,24 @@ class Devices {
   [[nodiscard]] Owned queue(int device) const;
   [[nodiscard]] Owned event() const;
 
+  [[nodiscard]] DeviceGroupName name_group() const;
+  /// Leaves the group with its last owner.
+  [[nodiscard]] Owned join_group(int device, const DeviceGroupName& name, int members, int member) const;
+
   // As in DeviceTable; these throw FailedWork when work has failed.
   void record(void* queue, void* event) const { require(table_->record(queue, event)); }
   void wait(void* queue, void* event) const { require(table_->wait(queue, event)); }
-  [[nodiscard]] bool happened(void* event) const {
-    const int said = table_->query(event);
-    require(said < 0 ? said : 0);
-    return said > 0;
-  }
+  [[nodiscard]] bool happened(void* event) const { return answer(table_->query(event)); }
   void copy(void* queue, std::byte* to, const std::byte* from, std::uint64_t bytes, const void* tag) const {
     require(table_->copy(queue, to, from, bytes, tag));
   }
   void launch(void* queue, const DeviceLaunch& launch) const { require(table_->launch(queue, &launch)); }
+  [[nodiscard]] bool joined(void* group) const { return answer(table_->joined(group)); }
+  void abandon(void* group) const { table_->abandon_group(group); }
+  /// Whether it has been given; false: call again.
+  [[nodiscard]] bool collective(void* queue, void* group, const DeviceCollective& what) const {
+    return !answer(table_->collective(queue, group, &what));
+  }
   /// Whether the library wants to know what the host touches; if so, touches() must be called before each access.
   [[nodiscard]] bool asks_for_touches() const { return table_->host_touches != nullptr; }
   void touches(const std::byte* memory, std::uint64_t bytes, bool writes, const void* tag) const {
@@ -166,6 +224,10 @@ class Devices {
   }
 
  private:
+  [[nodiscard]] bool answer(int said) const {
+    require(said < 0 ? said : 0);
+    return said > 0;
+  }
   void require(int said) const {
     if (said != 0) [[unlikely]]
       fail();

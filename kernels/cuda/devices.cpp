@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "kernels/cuda/group/nccl.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/queue.hpp"
@@ -98,6 +99,7 @@ PageLocks& page_locks() {
 }
 
 struct QueueOfDevice;
+struct Member;
 
 /// The devices of one task.
 struct Context {
@@ -107,6 +109,7 @@ struct Context {
   std::multimap<const void*, std::vector<std::uintptr_t>> locked;  ///< runs of pages, by address of the memory
   std::map<void*, int> memory;                                     ///< the device of each allocation
   std::vector<std::unique_ptr<QueueOfDevice>> queues;
+  std::vector<std::unique_ptr<Member>> members;
   std::string text;
   std::optional<DeviceFailure> failure;
 };
@@ -120,6 +123,13 @@ struct Event {
   Context* context = nullptr;
   void* event = nullptr;  ///< made where it is first recorded; null: it has never been
   int device = 0;
+};
+
+/// A device as the member of a group.
+struct Member {
+  Context* context = nullptr;
+  int device = 0;  ///< of the machine
+  void* member = nullptr;
 };
 
 int fail(Context& context, Code code, std::string text, const void* tag = nullptr, std::int64_t input = -1) {
@@ -136,6 +146,14 @@ int require(Context& context, int error, const char* what, const void* tag = nul
   const runtime::Description is = runtime::describe(error);
   const Code code = is.no_memory ? Code::resource : is.device_is_gone ? Code::peer_lost : Code::bug;
   return fail(context, code, std::string("a GPU has failed: ") + what + ": " + is.text, tag);
+}
+
+/// The same for an error of NCCL.
+int require_group(Context& context, int error, const char* what, const void* tag = nullptr) {
+  if (context.failure) return -1;
+  if (error == 0) return 0;
+  return fail(context, Code::peer_lost,
+              std::string("GPUs cannot work together: ") + what + ": " + nccl::describe(error), tag);
 }
 
 Context& of(void* devices) {
@@ -193,6 +211,7 @@ const char* describe(void* library, int device) {
   static thread_local std::string text;
   text = machine_of(library).descriptions[static_cast<std::size_t>(device)];
   if (const std::string why = why_no_blas(); !why.empty()) text += ", without cuBLASLt (" + why + ")";
+  if (std::string why; nccl::domain(why) == 0) text += ", without NCCL (" + why + ")";
   text += "; ferry has not been tried on GPUs yet";
   return text.c_str();
 }
@@ -359,6 +378,8 @@ int query(void* given) {
   if (context.failure) return -1;
   bool happened = true;
   if (event.event != nullptr && require(context, runtime::query(event.event, happened), "its work") != 0) return -1;
+  for (const auto& member : context.members)
+    if (require_group(context, nccl::state(member->member), "a collective is broken off") != 0) return -1;
   if (!happened) return 0;
   for (BadRecord& record : std::span(context.bad, context.numbers.size())) {
     if (std::atomic_ref(record.is_set).load(std::memory_order_acquire) == 0) continue;
@@ -392,6 +413,58 @@ int launch(void* queue, const DeviceLaunch* what) {
   return 0;
 }
 
+// ---- Groups ----
+
+std::uint64_t group_domain(void*, const char** why) {
+  static thread_local std::string text;
+  const std::uint64_t domain = nccl::domain(text);
+  *why = text.c_str();
+  return domain;
+}
+
+int name_group(void* devices, DeviceGroupName* name) {
+  return require_group(of(devices), nccl::make_name(*name), "to name a group");
+}
+
+void* join_group(void* devices, int device, const DeviceGroupName* name, int members, int member) {
+  Context& context = of(devices);
+  if (use(context, device) != 0) return nullptr;
+  int error = 0;
+  void* const joined = nccl::join(*name, members, member, error);
+  if (require_group(context, error, "to join a group") != 0) return nullptr;
+  context.members.push_back(std::make_unique<Member>(Member{&context, context.first + device, joined}));
+  return context.members.back().get();
+}
+
+int joined(void* group) {
+  const Member& member = *static_cast<const Member*>(group);
+  bool all = false;
+  if (require_group(*member.context, nccl::joined(member.member, all), "to join a group") != 0) return -1;
+  return all ? 1 : 0;
+}
+
+void abandon_group(void* group) {
+  const Member& member = *static_cast<const Member*>(group);
+  runtime::use(member.device);
+  nccl::abandon(member.member);
+}
+
+void leave_group(void* group) {
+  auto* const member = static_cast<Member*>(group);
+  runtime::use(member->device);
+  nccl::leave(member->member);
+  std::erase_if(member->context->members, [&](const auto& other) { return other.get() == member; });
+}
+
+int collective(void* queue, void* group, const DeviceCollective* what) {
+  const QueueOfDevice* const running = given_to(queue);
+  if (running == nullptr) return -1;
+  bool given = false;
+  const int error = nccl::give(static_cast<Member*>(group)->member, running->stream, *what, given);
+  if (require_group(*running->context, error, "a collective", what->tag) != 0) return -1;
+  return given ? 0 : 1;
+}
+
 const DeviceFailure* failure(void* devices) {
   const std::optional<DeviceFailure>& failure = of(devices).failure;
   return failure ? &*failure : nullptr;
@@ -420,6 +493,13 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .copy = copy,
                              .launch = launch,
                              .failure = failure,
+                             .group_domain = group_domain,
+                             .name_group = name_group,
+                             .join_group = join_group,
+                             .joined = joined,
+                             .abandon_group = abandon_group,
+                             .leave_group = leave_group,
+                             .collective = collective,
                              .host_touches = nullptr};
 
 }  // namespace

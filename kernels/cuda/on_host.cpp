@@ -155,7 +155,7 @@ void detail::run_block(const std::function<void(const HostBlock&)>& f) {
 }
 
 void detail::end_launch(const KernelRun& run) {
-  if (run.queue != nullptr) return count_launch();
+  if (run.queue != nullptr) return static_cast<void>(called("launch"));
   if (claimed == 0) return;
   claimed = 0;
   throw bad_value(bad_record);

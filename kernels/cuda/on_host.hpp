@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "kernels/cuda/queue.hpp"
@@ -49,8 +50,8 @@ inline constexpr int kThreads = 64;
 void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// Runs f in all threads of a block.
 void run_block(const std::function<void(const HostBlock&)>& f);
-/// Tells the machine of a kernel that has run on a queue.
-void count_launch();
+/// Tells the machine that a function is called; returns what it is to give, 0 or an error.
+int called(std::string_view function);
 /// To be called when a kernel has run: throws BadValue if it has reported a bad value, which queues tell later.
 void end_launch(const KernelRun& run);
 

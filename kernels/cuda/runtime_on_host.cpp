@@ -211,8 +211,8 @@ int clear(void*, void* memory, std::uint64_t bytes) {
 
 namespace ferry::cuda {
 
-void detail::count_launch() {
-  static_cast<void>(runtime::called("launch"));
+int detail::called(std::string_view function) {
+  return runtime::called(function);
 }
 
 }  // namespace ferry::cuda

@@ -1,7 +1,8 @@
 // A simulated device. Its queues keep their work until the host asks for an event; then they run as little as that
 // needs, or now and then more, in a random order (from the seed) that queues and events allow. Besides, when work is
 // submitted, each of its reads and writes is checked by vector clocks against earlier accesses to the same bytes: so a
-// missing wait is reported in every run, whatever order is drawn.
+// missing wait is reported in every run, whatever order is drawn. Devices of a process form groups; a collective is
+// given to a queue when all members have come to it, and what it leaves in memory is written as late as other work's.
 //
 // Vector clocks as in Flanagan and Freund, "FastTrack" (2009), but always whole clocks instead of epochs.
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <deque>
 #include <exception>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -19,6 +21,7 @@
 #include "base/error.hpp"
 #include "base/system/limits.hpp"
 #include "kernels/device.hpp"
+#include "kernels/shared/group_on_host.hpp"
 #include "kernels/sim/memory.hpp"
 
 namespace ferry {
@@ -33,13 +36,14 @@ constexpr int kDevices = 8;
 
 struct Context;
 
-/// A queue's work item: a kernel or a copy.
+/// A queue's work item: a kernel, a copy or the results of a collective.
 struct Work {
   std::uint32_t number = 0;  ///< its number on its queue, from 1
   DeviceLaunch launch{};     ///< for a copy `kernel` is null
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::uint64_t bytes = 0;
+  std::vector<GroupsOnHost::Result> results;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number of work that must be done first
 };
 
@@ -61,9 +65,10 @@ struct Event {
 
 /// What a task has opened.
 struct Context {
-  explicit Context(std::uint64_t seed) : random(seed), host(1, 0) {}
+  Context(std::uint64_t seed, GroupsOnHost& groups) : random(seed), groups(groups), host(1, 0) {}
 
   std::mt19937_64 random;
+  GroupsOnHost& groups;
   Knowledge host;  ///< what the host knows; its own entry counts its accesses
   std::list<std::unique_ptr<Queue>> queues;
   std::vector<Queue*> by_strand{nullptr};  ///< null: the host, or a queue that is gone
@@ -74,6 +79,7 @@ struct Context {
   std::vector<std::unique_ptr<Memory>> memory;
   std::vector<std::pair<const std::byte*, std::uint64_t>> host_memory;
   Touches touches;
+  std::map<int, Moment> last_collective;  ///< by device
   std::optional<DeviceFailure> failure;
   std::string text;
 };
@@ -154,6 +160,9 @@ void run_first(Context& context, Queue& queue) {
   try {
     if (work.launch.kernel != nullptr)
       run_kernel(context, work);
+    else if (!work.results.empty())
+      for (const GroupsOnHost::Result& result : work.results)
+        std::memcpy(real(context, result.to), result.bytes.data(), result.bytes.size());
     else if (work.bytes > 0)
       std::memcpy(real(context, work.to), real(context, const_cast<std::byte*>(work.from)), work.bytes);
   } catch (const BadValue& bad) {
@@ -212,6 +221,7 @@ void run_until(Context& context, std::uint32_t strand, std::uint32_t number) {
 
 struct Library {
   std::uint64_t seed = 0;
+  GroupsOnHost groups{cpu_kernels().fold()};
 };
 
 Context& of(void* devices) {
@@ -231,7 +241,8 @@ std::uint64_t memory_bytes(void*) {
 }
 
 void* open(void* library, const DeviceShare* share, const char**) {
-  return new Context(static_cast<Library*>(library)->seed * 1'000'003 + static_cast<std::uint64_t>(share->task));
+  auto& opened = *static_cast<Library*>(library);
+  return new Context(opened.seed * 1'000'003 + static_cast<std::uint64_t>(share->task), opened.groups);
 }
 
 void close(void* devices) {
@@ -423,6 +434,115 @@ int launch(void* queue, const DeviceLaunch* what) {
   return touch_array(run.scratch.data(), run.scratch.size(), true);
 }
 
+// ---- Groups ----
+
+struct Member {
+  Context* context = nullptr;
+  int device = 0;
+  std::shared_ptr<GroupsOnHost::Member> member;
+};
+
+std::uint64_t group_domain(void*, const char**) {
+  return GroupsOnHost::domain();
+}
+
+int name_group(void* devices, DeviceGroupName* name) {
+  if (of(devices).failure) return -1;
+  *name = of(devices).groups.name();
+  return 0;
+}
+
+void* join_group(void* devices, int device, const DeviceGroupName* name, int members, int member) {
+  Context& context = of(devices);
+  if (!may_use(context, device)) return nullptr;
+  return new Member{&context, device, context.groups.join(*name, members, member, &context)};
+}
+
+int joined(void* group) {
+  const Member& member = *static_cast<const Member*>(group);
+  if (member.context->failure) return -1;
+  return member.context->groups.joined(*member.member) ? 1 : 0;
+}
+
+void abandon_group(void*) {}
+
+void leave_group(void* group) {
+  const std::unique_ptr<Member> member(static_cast<Member*>(group));
+  member->context->groups.leave(*member->member);
+}
+
+/// Checks what a member of a collective reads or writes.
+int touch_collective(Queue& queue, const void* memory, std::uint64_t bytes, bool writes, const Moment& now) {
+  Context& context = *queue.context;
+  if (bytes == 0) return 0;
+  const auto* const at = static_cast<const std::byte*>(memory);
+  const Context::Memory* const found = memory_of(context, at, bytes);
+  if (found == nullptr || found->device != queue.device)
+    return fail(context, Code::bug, "a collective on gpu:" + std::to_string(queue.device) + " is given other memory",
+                now.tag);
+  return touch(context, at, bytes, writes, now, queue.knows);
+}
+
+/// The bytes of the input or output of a member, but of an exchange.
+std::uint64_t bytes_of(const DeviceCollective& what, std::size_t members, bool output) {
+  using Kind = DeviceCollective::Kind;
+  const bool of_all = what.kind == (output ? Kind::all_gather : Kind::reduce_scatter);
+  return what.count * size_of(what.dtype) * (of_all ? members : 1);
+}
+
+int touch_all(Queue& queue, const DeviceCollective& what, std::size_t members, const Moment& now) {
+  if (what.input != nullptr && touch_collective(queue, what.input, bytes_of(what, members, false), false, now) != 0)
+    return -1;
+  if (what.output != nullptr && touch_collective(queue, what.output, bytes_of(what, members, true), true, now) != 0)
+    return -1;
+  for (std::uint64_t m = 0; m < what.message_count; ++m) {
+    const DeviceMessage& message = what.messages[m];
+    if (touch_collective(queue, message.memory, message.bytes, message.sends == 0, now) != 0) return -1;
+  }
+  return 0;
+}
+
+/// Runs all that comes before the queue's next work.
+void catch_up(Context& context, const Queue& queue) {
+  for (const auto& [strand, number] : queue.after) run_until(context, strand, number);
+  run_until(context, queue.strand, queue.given);
+}
+
+int collective(void* queue, void* group, const DeviceCollective* what) {
+  Queue& running = given(queue);
+  Context& context = *running.context;
+  Member& member = *static_cast<Member*>(group);
+  if (context.failure) return -1;
+  if (!member.member->posted) {
+    if (const auto last = context.last_collective.find(running.device); last != context.last_collective.end()) {
+      const Moment& before = last->second;
+      if (before.strand != running.strand &&
+          (running.knows.size() <= before.strand || running.knows[before.strand] < before.number))
+        return fail(context, Code::bug,
+                    "the simulated device has found collectives of gpu:" + std::to_string(running.device) +
+                        " that nothing orders, on " + name_of(context, before.strand) + " and " +
+                        name_of(context, running.strand),
+                    what->tag);
+    }
+    catch_up(context, running);
+    if (context.failure) return -1;
+  }
+  try {
+    auto results = context.groups.meet(*member.member, *what, [&](const void* at) {
+      return real(context, static_cast<std::byte*>(const_cast<void*>(at)));
+    });
+    if (!results) return 1;
+    Work work;
+    work.launch.tag = what->tag;
+    work.results = std::move(*results);
+    const Moment now = put(running, std::move(work), what->tag);
+    context.last_collective.insert_or_assign(running.device, now);
+    return touch_all(running, *what, GroupsOnHost::members(*member.member), now);
+  } catch (const Error& error) {
+    return fail(context, error.code(), std::string(error.text()), what->tag);
+  }
+}
+
 const DeviceFailure* failure(void* devices) {
   const std::optional<DeviceFailure>& failure = of(devices).failure;
   return failure ? &*failure : nullptr;
@@ -460,6 +580,13 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .copy = copy,
                              .launch = launch,
                              .failure = failure,
+                             .group_domain = group_domain,
+                             .name_group = name_group,
+                             .join_group = join_group,
+                             .joined = joined,
+                             .abandon_group = abandon_group,
+                             .leave_group = leave_group,
+                             .collective = collective,
                              .host_touches = host_touches};
 
 /// The CPU's kernels, except for those with an effect, and without the abilities that need the host's memory and
@@ -484,7 +611,7 @@ struct SimKernels {
 }  // namespace
 
 DeviceLibrary simulated_devices(std::uint64_t seed) {
-  return {&kTable, std::make_shared<Library>(Library{seed}), [](const KernelTable& cpu) {
+  return {&kTable, std::make_shared<Library>(seed), [](const KernelTable& cpu) {
             const auto made = std::make_shared<SimKernels>(cpu);
             return std::shared_ptr<const KernelTable>(made, &made->table);
           }};

@@ -51,6 +51,7 @@ T divided(int tasks, T divisor, const SessionOptions& options = {}) {
 TEST_CASE("CUDA devices do what every device must") {
   const Machine machine({});
   check_device_library(cuda::devices_on_host());
+  check_device_groups(cuda::devices_on_host());
   CHECK(machine_on_host().locked.empty());
 }
 

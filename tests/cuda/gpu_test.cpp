@@ -107,6 +107,12 @@ void compare(const std::function<Values(const Values&)>& build, std::size_t inpu
 
 TEST_CASE("the GPUs do what every device must") {
   check_device_library(gpus());
+  const char* why = "";
+  const DeviceLibrary library = gpus();
+  if (library.table->group_domain(library.library.get(), &why) != 0)
+    check_device_groups(library);
+  else
+    MESSAGE("without groups: " << why);
 }
 
 TEST_CASE("elementwise ops on a GPU have the CPU's bits") {

@@ -54,7 +54,10 @@ void check_reports(const std::string& report, const std::function<void(Desk&)>& 
 }
 
 TEST_CASE("it does what every device does") {
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) check_device_library(simulated_devices(seed));
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    check_device_library(simulated_devices(seed));
+    check_device_groups(simulated_devices(seed));
+  }
 }
 
 TEST_CASE("two queues that nothing ties together race, in every order that is drawn") {

@@ -2,7 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/system/clock.hpp"
@@ -101,6 +107,150 @@ void check_device_library(const DeviceLibrary& library) {
   CHECK(devices.happened(never.get()));  // as nothing was recorded
   CHECK_THROWS_WITH_AS(static_cast<void>(devices.memory(0, std::uint64_t{1} << 60, "a step")),
                        doctest::Contains("a step: the device has no memory for 1152921504606846976 bytes"), Error);
+}
+
+namespace {
+
+using Kind = DeviceCollective::Kind;
+
+/// One member of a group: its device, a queue, and memory for two values of several times `kEach` floats.
+class GroupMember {
+ public:
+  static constexpr std::uint64_t kEach = 3;
+
+  GroupMember(const DeviceLibrary& library, int members, int number)
+      : members_(members),
+        number_(number),
+        devices_(library, {.task = number, .first = number, .count = 1}),
+        queue_(devices_.queue(0)),
+        done_(devices_.event()),
+        input_(devices_.memory(0, bytes(), "input")),
+        output_(devices_.memory(0, bytes(), "output")),
+        host_(kEach * static_cast<std::uint64_t>(members)),
+        used_(devices_.host_memory(host_bytes(), bytes())) {}
+
+  [[nodiscard]] const Devices& devices() const { return devices_; }
+  void join(const DeviceGroupName& name) {
+    group_ = devices_.join_group(0, name, members_, number_);
+    const Deadline deadline(system_clock(), std::chrono::seconds(60));
+    while (!devices_.joined(group_.get())) {
+      if (deadline.expired()) throw std::runtime_error("the others have not joined for a minute");
+      std::this_thread::yield();
+    }
+  }
+
+  /// Element k of its input is 100 number + k. Returns what is in its output afterwards, which was -1.
+  std::vector<float> run(DeviceCollective what, const std::vector<DeviceMessage>& messages = {}) {
+    std::vector<float> values;
+    for (std::size_t k = 0; k < host_.size(); ++k)
+      values.push_back(static_cast<float>(100 * number_) + static_cast<float>(k));
+    fill(input_.get(), values);
+    fill(output_.get(), std::vector<float>(host_.size(), -1));
+    what.dtype = DType::float32;
+    if (what.kind != Kind::exchange) what.input = input_.get();
+    if (what.kind != Kind::exchange && (what.kind != Kind::reduce || what.root == number_)) what.output = output_.get();
+    what.messages = messages.data();
+    what.message_count = messages.size();
+    const Deadline deadline(system_clock(), std::chrono::seconds(60));
+    while (!devices_.collective(queue_.get(), group_.get(), what)) {
+      if (deadline.expired()) throw std::runtime_error("the others have not come for a minute");
+      std::this_thread::yield();
+    }
+    copy(host_bytes(), output_.get(), true);
+    return host_;
+  }
+
+  /// A message of element k of what is in input or output.
+  [[nodiscard]] DeviceMessage sends(int peer, std::uint64_t k) const { return message(peer, 1, input_.get(), k); }
+  [[nodiscard]] DeviceMessage receives(int peer, std::uint64_t k) const { return message(peer, 0, output_.get(), k); }
+
+ private:
+  [[nodiscard]] std::uint64_t bytes() const { return kEach * static_cast<std::uint64_t>(members_) * sizeof(float); }
+  [[nodiscard]] std::byte* host_bytes() { return reinterpret_cast<std::byte*>(host_.data()); }
+  static DeviceMessage message(int peer, int sends, std::byte* memory, std::uint64_t k) {
+    return {peer, sends, memory + k * sizeof(float), sizeof(float)};
+  }
+  void fill(std::byte* memory, const std::vector<float>& values) {
+    if (devices_.asks_for_touches()) devices_.touches(host_bytes(), bytes(), true, nullptr);
+    host_ = values;
+    copy(memory, host_bytes(), false);
+  }
+  void copy(std::byte* to, const std::byte* from, bool back) {
+    devices_.copy(queue_.get(), to, from, bytes(), nullptr);
+    devices_.record(queue_.get(), done_.get());
+    while (!devices_.happened(done_.get())) std::this_thread::yield();
+    if (back && devices_.asks_for_touches()) devices_.touches(host_bytes(), bytes(), false, nullptr);
+  }
+
+  const int members_, number_;
+  const Devices devices_;
+  const Devices::Owned queue_, done_;
+  const std::shared_ptr<std::byte> input_, output_;
+  std::vector<float> host_;
+  const Devices::Owned used_;
+  Devices::Owned group_;
+};
+
+/// What a member ends with, by kind, as the definitions in kernels/device.hpp say.
+std::vector<float> wanted_of(Kind kind, int members, int number, int root) {
+  const auto value = [](int member, std::size_t k) { return static_cast<float>(100 * member) + static_cast<float>(k); };
+  const auto sum = [&](std::size_t k) {
+    float all = 0;
+    for (int m = 0; m < members; ++m) all += value(m, k);
+    return all;
+  };
+  constexpr std::size_t kEach = GroupMember::kEach;
+  std::vector<float> wanted(kEach * static_cast<std::size_t>(members), -1);
+  for (std::size_t k = 0; k < kEach; ++k) {
+    if (kind == Kind::all_reduce || (kind == Kind::reduce && number == root)) wanted[k] = sum(k);
+    if (kind == Kind::reduce_scatter) wanted[k] = sum(static_cast<std::size_t>(number) * kEach + k);
+    if (kind == Kind::broadcast) wanted[k] = value(root, k);
+    for (int m = 0; kind == Kind::all_gather && m < members; ++m)
+      wanted[static_cast<std::size_t>(m) * kEach + k] = value(m, k);
+  }
+  return wanted;
+}
+
+/// What a member does; throws where it goes wrong, since doctest's assertions are for one thread.
+void take_part(GroupMember& member, int members, int number) {
+  for (const Kind kind : {Kind::all_reduce, Kind::reduce, Kind::reduce_scatter, Kind::all_gather, Kind::broadcast})
+    for (int root = 0; root < members; ++root) {
+      const DeviceCollective what{.kind = kind, .reduce = Reduce::sum, .root = root, .count = GroupMember::kEach};
+      if (member.run(what) != wanted_of(kind, members, number, root))
+        throw std::runtime_error("kind " + std::to_string(static_cast<int>(kind)) + ", root " + std::to_string(root));
+    }
+  // Each gives element j to member j, itself included, which puts what member i gave at i.
+  std::vector<DeviceMessage> messages;
+  std::vector<float> wanted(GroupMember::kEach * static_cast<std::size_t>(members), -1);
+  for (int peer = 0; peer < members; ++peer) {
+    messages.push_back(member.sends(peer, static_cast<std::uint64_t>(peer)));
+    messages.push_back(member.receives(peer, static_cast<std::uint64_t>(peer)));
+    wanted[static_cast<std::size_t>(peer)] = static_cast<float>(100 * peer + number);
+  }
+  if (member.run({.kind = Kind::exchange}, messages) != wanted) throw std::runtime_error("an exchange");
+}
+
+}  // namespace
+
+void check_device_groups(const DeviceLibrary& library) {
+  const char* why = "";
+  const int members = std::min(library.table->count(library.library.get(), &why), 2);
+  REQUIRE_MESSAGE(library.table->group_domain(library.library.get(), &why) != 0, std::string(why));
+  const DeviceGroupName name = Devices(library, {.task = 0, .first = 0, .count = 1}).name_group();
+  std::vector<std::string> errors(static_cast<std::size_t>(members));
+  std::vector<std::thread> threads;
+  for (int number = 0; number < members; ++number)
+    threads.emplace_back([&, number] {
+      try {
+        GroupMember member(library, members, number);
+        member.join(name);
+        for (int round = 0; round < 2; ++round) take_part(member, members, number);
+      } catch (const std::exception& error) {
+        errors[static_cast<std::size_t>(number)] = error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error == "");
 }
 
 }  // namespace ferry::test
