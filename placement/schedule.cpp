@@ -370,6 +370,20 @@ Schedule one_shot_schedule(int members) {
   return schedule;
 }
 
+Schedule library_schedule(CollectiveKind kind, int members, int root, bool guest_root) {
+  FERRY_ASSERT(members >= 1, "a collective without members");
+  const bool sums = kind == CollectiveKind::all_reduce;
+  return {.kind = kind,
+          .algorithm = "library",
+          .members = members,
+          .root = root,
+          .guest_root = guest_root,
+          .whole = sums,
+          .steps = {},
+          .in_place = sums,
+          .via = Via::library};
+}
+
 Schedule in_shared_memory(Schedule schedule) {
   if (schedule.in_place) schedule.via = schedule.whole ? Via::put : Via::get;
   return schedule;

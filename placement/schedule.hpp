@@ -40,7 +40,8 @@ enum class CollectiveKind : std::uint8_t {
 enum class Via : std::uint8_t {
   messages,  ///< each send step sends the bytes that it names
   put,       ///< members write their input into the others' memory; send_input announces that it is there
-  get        ///< members read the others' input in its own place; send_input announces where that is
+  get,       ///< members read the others' input in its own place; send_input announces where that is
+  library    ///< the library of the members' GPUs does all of it, in ways of its own: there are no steps
 };
 
 [[nodiscard]] std::string_view name_of(Via via);
@@ -168,6 +169,9 @@ inline constexpr std::int64_t kSlotAlign = 64;
 [[nodiscard]] std::int64_t slot_bytes(const Schedule& schedule, std::span<const std::int64_t> parts, DType dtype);
 [[nodiscard]] std::int64_t staging_bytes(const Schedule& schedule, std::span<const std::int64_t> parts, DType dtype,
                                          int member);
+
+/// A collective between GPUs, each on a queue of its member. A sum has the bits that the library gives it.
+[[nodiscard]] Schedule library_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
 
 /// Each member exchanges messages with each other member directly: the fastest for large vectors on one host or few
 /// hosts. An all-reduce is a reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1)

@@ -11,12 +11,18 @@ namespace ferry {
 namespace {
 
 void add(BlobWriter& writer, const Traffic& t) {
-  writer.add(t.sent_messages).add(t.sent_bytes).add(t.received_messages).add(t.received_bytes).add(t.copies);
+  writer.add(t.sent_messages)
+      .add(t.sent_bytes)
+      .add(t.received_messages)
+      .add(t.received_bytes)
+      .add(t.copies)
+      .add(t.collective_bytes);
 }
 
 Traffic traffic(BlobReader& reader) {
   Traffic t;
-  for (std::int64_t* field : {&t.sent_messages, &t.sent_bytes, &t.received_messages, &t.received_bytes, &t.copies})
+  for (std::int64_t* field :
+       {&t.sent_messages, &t.sent_bytes, &t.received_messages, &t.received_bytes, &t.copies, &t.collective_bytes})
     *field = reader.number();
   return t;
 }

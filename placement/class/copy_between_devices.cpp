@@ -9,7 +9,8 @@
 namespace ferry {
 namespace {
 
-constexpr PlanQueue::Role kRoles[] = {PlanQueue::Role::compute, PlanQueue::Role::in, PlanQueue::Role::out};
+constexpr PlanQueue::Role kRoles[] = {PlanQueue::Role::compute, PlanQueue::Role::in, PlanQueue::Role::out,
+                                      PlanQueue::Role::collective};
 
 bool is_wait(Opcode what) {
   return what == Opcode::send_wait || what == Opcode::receive_wait || what == Opcode::collective_wait;
@@ -46,8 +47,23 @@ class Copier {
     for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
       if (device == host_) continue;
       first_queue_[device] = plan_.strands();
-      for (const PlanQueue::Role role : kRoles) plan_.queues.push_back({device, role});
+      for (const PlanQueue::Role role : kRoles)
+        if (role != PlanQueue::Role::collective || has_collectives(device)) plan_.queues.push_back({device, role});
     }
+  }
+
+  /// Whether the device's library carries out collectives there.
+  [[nodiscard]] bool has_collectives(std::uint32_t device) const {
+    for (std::uint32_t region = 0; region < form_.regions(); ++region)
+      for (const Instruction& i : form_.list(region))
+        if (is_of_library(i) && runs_on(i) == device) return true;
+    return false;
+  }
+
+  [[nodiscard]] bool is_of_library(const Instruction& i) const {
+    if (i.what != Opcode::collective && i.what != Opcode::collective_wait) return false;
+    const Plan& plan = form_.tables().plan();
+    return plan.schedules[plan.collectives[i.target].schedule].via == Via::library;
   }
 
   [[nodiscard]] std::uint16_t queue(std::uint32_t device, PlanQueue::Role role) const {
@@ -86,6 +102,7 @@ class Copier {
 
   void visit(Instruction i) {
     if (i.what == Opcode::copy) return push_copy(first(i.inputs), first(i.outputs), i);
+    if (is_of_library(i)) return of_library(i);
     if (is_wait(i.what)) return wait(i);
     const std::uint32_t device = runs_on(i);
     if (device != host_) {
@@ -113,6 +130,24 @@ class Copier {
       if (out[k] != copied_out[k]) push_copy(out[k], copied_out[k], i);
   }
 
+  /// A collective of a device's library. What comes after it on its queue comes after its end, so the wait follows at
+  /// once, and others wait for that.
+  void of_library(Instruction i) {
+    if (i.what == Opcode::collective_wait) return;
+    const std::uint32_t device = runs_on(i);
+    i.strand = queue(device, PlanQueue::Role::collective);
+    i.may = 0;
+    queued_ = true;
+    Buffers in, out;
+    each(i.inputs, [&](std::uint32_t b) { in.push_back(copied_to(device, b, i)); });
+    each(i.outputs, [&](std::uint32_t b) { out.push_back(b); });
+    for (const Opcode what : {Opcode::collective, Opcode::collective_wait}) {
+      i.what = what;
+      form_.push(i, in, out);
+    }
+    for (const std::uint32_t b : out) forget(b);
+  }
+
   /// The wait of a message: it gets the buffers that the instruction which started the message got.
   void wait(const Instruction& i) {
     const auto& [in, out] = staged_.at({i.what == Opcode::collective_wait, i.what == Opcode::send_wait, i.target});
@@ -123,8 +158,10 @@ class Copier {
       if (out[k] != wanted[k]) push_copy(out[k], wanted[k], i);
   }
 
-  /// Kernels run where their outputs lie, all else on the host.
+  /// Kernels, and collectives of a device's library, run where their outputs lie, or inputs if they have none; all else
+  /// on the host.
   [[nodiscard]] std::uint32_t runs_on(const Instruction& i) const {
+    if (is_of_library(i)) return plan_.buffers[first(i.outputs.count > 0 ? i.outputs : i.inputs)].device;
     return i.what == Opcode::kernel && i.outputs.count > 0 ? plan_.buffers[first(i.outputs)].device : host_;
   }
 

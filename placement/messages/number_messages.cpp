@@ -123,9 +123,14 @@ class Numberer {
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // sent as bytes, with the extent
       const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
-      collective.schedule = cut_value(node, wanted.kind).halo == kNone
-                                ? schedule(wanted, groups.pattern, bytes)
-                                : tables_.schedule(sparse_exchange(members_of(wanted), groups.parts));
+      const Members& members = wanted.members;
+      if (by_library(node, wanted, groups, collective.dtype))
+        collective.schedule = tables_.schedule(
+            library_schedule(wanted.kind, members_of(wanted), std::max(members.root, 0), members.guest_root));
+      else if (cut_value(node, wanted.kind).halo != kNone)
+        collective.schedule = tables_.schedule(sparse_exchange(members_of(wanted), groups.parts));
+      else
+        collective.schedule = schedule(wanted, groups.pattern, bytes);
       collective.grouping = groups.grouping;
       collective.reduce = wanted.reduce;
       const bool whole = plan_.schedules[collective.schedule].whole;
@@ -203,12 +208,42 @@ class Numberer {
 
   /// Whether the members of every group with that pattern share memory; a single member does not.
   bool share_memory(std::uint32_t grouping, std::uint32_t pattern) const {
+    return of_all(grouping, pattern, [&](const auto& group) { return program_.topology->share_memory(group); });
+  }
+
+  /// Whether `joins` holds for every group with that pattern, all of several members.
+  template <class F>
+  bool of_all(std::uint32_t grouping, std::uint32_t pattern, F joins) const {
     const Grouping& groups = program_.groupings[grouping];
     const std::vector<std::uint32_t>& pattern_of = hosts_.of(grouping).of_group;
     for (std::size_t g = 0; g < groups.size(); ++g)
-      if (pattern_of[g] == pattern && (groups[g].size() == 1 || !program_.topology->share_memory(groups[g])))
-        return false;
+      if (pattern_of[g] == pattern && (groups[g].size() == 1 || !joins(groups[g]))) return false;
     return true;
+  }
+
+  /// Whether the library of the members' GPUs carries it out: all values lie on GPUs, the same ones of each task, which
+  /// work together, and it does what the collective asks for.
+  bool by_library(const Node& node, const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
+    const PValue& out = program_.values[node.first_output];
+    const Where& where = program_.wheres[out.where];
+    if (where.kind != DeviceKind::gpu || out.type.shape.bounded()) return false;
+    for (const PValueId input : program_.inputs(node)) {
+      const Where& from = program_.wheres[program_.values[input].where];
+      if (from.kind != DeviceKind::gpu || from.index != where.index) return false;
+    }
+    const bool equal_parts = std::ranges::all_of(groups.parts, [&](auto part) { return part == groups.parts[0]; });
+    if (wanted.kind == CollectiveKind::reduce_scatter && !equal_parts) return false;
+    if (wanted.kind == CollectiveKind::reduce && wanted.members.guest_root) return false;
+    if (wanted.reduce != Reduce::none && !adds(wanted.reduce, dtype)) return false;
+    return of_all(wanted.members.grouping, groups.pattern,
+                  [&](const auto& group) { return program_.topology->join_gpus(group); });
+  }
+
+  /// Whether libraries of GPUs fold such elements as ferry does: they have none of 16 bits or bool, and what they do
+  /// with NaN in max and min is not ferry's.
+  static bool adds(Reduce reduce, DType dtype) {
+    if (dtype == DType::boolean || dtype == DType::int16 || dtype == DType::uint16) return false;
+    return reduce == Reduce::sum || !is_float(dtype);
   }
 
   /// Whether the parts have the same sizes in all groups.

@@ -79,6 +79,11 @@ bool receives(const ScheduleStep& step) {
   return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
+/// Elements that a member gives to a collective of GPUs' library.
+std::int64_t given_to_library(const Schedule& schedule, std::span<const std::int64_t> parts, int member) {
+  return schedule.via == Via::library ? schedule.input_elements(parts, member) : 0;
+}
+
 Traffic traffic_of_collective(const Plan& plan, const Collective& collective, int task) {
   const Schedule& schedule = plan.schedules[collective.schedule];
   const int member = membership(plan.groupings[collective.grouping], task).member;
@@ -87,7 +92,8 @@ Traffic traffic_of_collective(const Plan& plan, const Collective& collective, in
   return {.sent_messages = schedule.sends_of(member),
           .sent_bytes = schedule.sent_elements(collective.parts, member) * size,
           .received_messages = schedule.receives_of(member),
-          .received_bytes = schedule.received_elements(collective.parts, member) * size};
+          .received_bytes = schedule.received_elements(collective.parts, member) * size,
+          .collective_bytes = given_to_library(schedule, collective.parts, member) * size};
 }
 
 class SendsByLink {
@@ -185,7 +191,8 @@ std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<cons
       all[static_cast<std::size_t>(m)] = {.sent_messages = schedule.sends_of(m),
                                           .sent_bytes = schedule.sent_elements(parts, m),
                                           .received_messages = schedule.receives_of(m),
-                                          .received_bytes = schedule.received_elements(parts, m)};
+                                          .received_bytes = schedule.received_elements(parts, m),
+                                          .collective_bytes = given_to_library(schedule, parts, m)};
     return all;
   }
   MemberCount sent(members, parts), received(members, parts);
@@ -199,7 +206,8 @@ std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<cons
     all[m] = {.sent_messages = sent.messages(m),
               .sent_bytes = sent.elements(m),
               .received_messages = received.messages(m),
-              .received_bytes = received.elements(m)};
+              .received_bytes = received.elements(m),
+              .collective_bytes = given_to_library(schedule, parts, static_cast<int>(m))};
   return all;
 }
 
@@ -228,6 +236,7 @@ const std::vector<Traffic>& ClassTraffic::of_collective(std::uint32_t number) {
   for (Traffic& member : members) {
     member.sent_bytes *= size;
     member.received_bytes *= size;
+    member.collective_bytes *= size;
   }
   at->second.resize(plan_.classes.size());
   for (const std::vector<std::int32_t>& group : plan_.groupings[collective.grouping])

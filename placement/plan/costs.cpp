@@ -40,7 +40,8 @@ std::vector<MessageCost> message_costs(const Plan& plan) {
     MessageCost cost{std::string(plan.string(collective.name)), plan.line(collective.line)};
     for (const Traffic& member : traffic_of_members(plan.schedules[collective.schedule], collective.parts)) {
       cost.messages += member.sent_messages;
-      cost.bytes += member.sent_bytes * static_cast<std::int64_t>(size_of(collective.dtype));
+      cost.bytes +=
+          (member.sent_bytes + member.collective_bytes) * static_cast<std::int64_t>(size_of(collective.dtype));
     }
     const auto groups = static_cast<std::int64_t>(plan.groupings[collective.grouping].size());
     cost.messages *= groups;

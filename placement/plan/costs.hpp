@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// What a transfer or collective sends in a step, over all tasks.
+/// What a transfer or collective sends in a step, over all tasks; what members give to a collective of GPUs' library.
 struct MessageCost {
   std::string name;  ///< of the value
   SourceLine line;

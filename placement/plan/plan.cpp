@@ -12,6 +12,7 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   received_messages += other.received_messages;
   received_bytes += other.received_bytes;
   copies += other.copies;
+  collective_bytes += other.collective_bytes;
   return *this;
 }
 

@@ -147,9 +147,10 @@ struct Wait {
 /// A queue of a device, which runs what it is given in that order, and beside the host and other queues.
 struct PlanQueue {
   enum class Role : std::uint8_t {
-    compute,  ///< kernels, and copies from the device to itself
-    in,       ///< copies from other devices of the task
-    out       ///< copies to the host
+    compute,    ///< kernels, and copies from the device to itself
+    in,         ///< copies from other devices of the task
+    out,        ///< copies to the host
+    collective  ///< collectives that the device's library does, in the same order on all devices
   };
   std::uint32_t device = 0;  ///< index into PlanClass::devices
   Role role = Role::compute;

@@ -91,7 +91,8 @@ class Decoder {
                       .gpu_memory_bytes = task.gpu_memory_bytes(),
                       .memory_bytes = task.memory_bytes(),
                       .host_memory_bytes = task.host_memory_bytes(),
-                      .memory_group = task.memory_group()};
+                      .memory_group = task.memory_group(),
+                      .gpu_group = task.gpu_group()};
     });
     result.on_host = link(*t.on_host());
     result.between_hosts = link(*t.between_hosts());
@@ -204,7 +205,7 @@ class Decoder {
     result.guest_root = s.guest_root();
     result.whole = s.whole();
     result.in_place = s.in_place();
-    result.via = one_of(s.via(), Via::get);
+    result.via = one_of(s.via(), Via::library);
     result.slots = s.slots();
     result.steps = list(*s.steps(), [](const fbs::Step& step) {
       return ScheduleStep{one_of(step.kind(), ScheduleStep::Kind::join),
@@ -254,7 +255,7 @@ class Decoder {
     result.variables = list(*c.variables(), [](const fbs::Variable& v) { return PlanVariable{v.name(), v.buffer()}; });
     result.threads = c.threads();
     result.queues = list(*c.queues(), [](const fbs::Queue& q) {
-      return PlanQueue{q.device(), one_of(q.role(), PlanQueue::Role::out)};
+      return PlanQueue{q.device(), one_of(q.role(), PlanQueue::Role::collective)};
     });
     result.serving.staleness = c.staleness();
     if (c.turns() != nullptr)

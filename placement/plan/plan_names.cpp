@@ -10,12 +10,12 @@ std::string_view name_of(Opcode what) {
 }
 
 std::string_view name_of(PlanQueue::Role role) {
-  static constexpr std::string_view kNames[] = {"compute", "in", "out"};
+  static constexpr std::string_view kNames[] = {"compute", "in", "out", "collective"};
   return kNames[static_cast<std::size_t>(role)];
 }
 
 std::string_view name_of(Via via) {
-  static constexpr std::string_view kNames[] = {"messages", "put", "get"};
+  static constexpr std::string_view kNames[] = {"messages", "put", "get", "library"};
   return kNames[static_cast<std::size_t>(via)];
 }
 

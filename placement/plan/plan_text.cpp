@@ -122,7 +122,11 @@ class Printer {
     for (const auto& [what, traffic] : traffic_) {
       line(head + what + " sends " + plural(static_cast<std::uint64_t>(traffic.sent_messages), "message") + " of " +
            plural(static_cast<std::uint64_t>(traffic.sent_bytes), "byte") + ", copies " +
-           plural(static_cast<std::uint64_t>(traffic.copies), "value"));
+           plural(static_cast<std::uint64_t>(traffic.copies), "value") +
+           (traffic.collective_bytes == 0
+                ? ""
+                : ", gives " + plural(static_cast<std::uint64_t>(traffic.collective_bytes), "byte") +
+                      " to collectives of GPUs"));
       head = "  ";
     }
   }
@@ -177,7 +181,9 @@ class Printer {
     }
   }
 
-  static std::string by(Via via) { return via == Via::messages ? "" : " by " + std::string(name_of(via)); }
+  static std::string by(Via via) {
+    return via == Via::messages || via == Via::library ? "" : " by " + std::string(name_of(via));
+  }
 
   void collectives() {
     if (!plan_.collectives.empty()) line("collectives");

@@ -7,12 +7,13 @@
 namespace ferry {
 
 /// Messages, bytes and copies of one task in one step, predicted from the plan. Messages are the plan's point-to-point
-/// transfers, those of collectives included; copies are its copy instructions (what feeds and fetches bring in and out
-/// is not counted).
+/// transfers, those of collectives included, but for collectives of GPUs' library; copies are its copy instructions
+/// (what feeds and fetches bring in and out is not counted).
 struct Traffic {
   std::int64_t sent_messages = 0, sent_bytes = 0;
   std::int64_t received_messages = 0, received_bytes = 0;
   std::int64_t copies = 0;
+  std::int64_t collective_bytes = 0;  ///< that it gives to collectives of its GPUs' library
   bool operator==(const Traffic&) const = default;
   Traffic& operator+=(const Traffic& other);
 };

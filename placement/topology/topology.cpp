@@ -74,6 +74,12 @@ bool Topology::share_memory(std::span<const std::int32_t> group) const {
       group, [&](std::int32_t task) { return memory(task) >= 0 && memory(task) == memory(group.front()); });
 }
 
+bool Topology::join_gpus(std::span<const std::int32_t> group) const {
+  const auto gpus = [&](std::int32_t task) { return tasks[static_cast<std::size_t>(task)].gpu_group; };
+  return std::ranges::all_of(group,
+                             [&](std::int32_t task) { return gpus(task) >= 0 && gpus(task) == gpus(group.front()); });
+}
+
 Topology Topology::local(int tasks, int threads) {
   Topology topology;
   for (int i = 0; i < tasks; ++i) {

@@ -26,6 +26,9 @@ struct TaskInfo {
   std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known
   /// Tasks with the same number, 0 or more, can read and write each other's memory; -1: it shares memory with nobody.
   std::int32_t memory_group = -1;
+  /// Tasks with the same number, 0 or more, have GPUs that their library lets work together; -1: it has none of those.
+  std::int32_t gpu_group = -1;
+  std::string no_gpu_group = {};  ///< why it has none, if it has GPUs; empty: nobody says
 
   bool operator==(const TaskInfo&) const = default;
 };
@@ -50,6 +53,8 @@ struct Topology {
   [[nodiscard]] bool on_one_host(std::span<const std::int32_t> group) const;
   /// Whether all of them can read and write each other's memory.
   [[nodiscard]] bool share_memory(std::span<const std::int32_t> group) const;
+  /// Whether their GPUs can carry out a collective by themselves.
+  [[nodiscard]] bool join_gpus(std::span<const std::int32_t> group) const;
 
   /// n tasks of one host.
   [[nodiscard]] static Topology local(int tasks, int threads = 1);

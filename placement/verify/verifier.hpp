@@ -114,6 +114,9 @@ void check_schedules(const Plan& plan);
 /// Only two schedules let members write over their inputs or reach into each other's memory: the one-shot one, which
 /// puts, and the direct one, which gets. `what` names the schedule in reasons.
 void check_reach(const Schedule& schedule, const std::string& what);
+/// Collectives of the GPUs' library are such as it does, between GPUs that work together; each GPU is given them on one
+/// queue, one after another. Returns their number.
+std::size_t check_gpu_groups(const Plan& plan);
 /// The members of the collective share memory if its schedule puts or gets.
 void check_sharing(const Plan& plan, std::uint32_t collective);
 /// Whether the topology says so.

@@ -31,6 +31,9 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     verifier::check_buckets(plan, tables);
     proved(plural(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
     proved(plural(plan.collectives.size(), "collective") + ": every member takes part, with the sizes of its schedule");
+    if (const std::size_t of_library = verifier::check_gpu_groups(plan); of_library > 0)
+      proved(plural(of_library, "collective") +
+             " of GPUs' library: each GPU has them on one queue, and is in its group");
     verifier::check_halos(plan, tables);
     verifier::check_schedules(plan);
     proved(plural(plan.schedules.size(), "collective schedule") +

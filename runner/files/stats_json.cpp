@@ -14,6 +14,7 @@ void add_traffic(Json& json, const Traffic& traffic, std::uint64_t peak_bytes) {
   json["received_messages"] = traffic.received_messages;
   json["received_bytes"] = traffic.received_bytes;
   json["copies"] = traffic.copies;
+  json["collective_bytes"] = traffic.collective_bytes;
   json["peak_bytes"] = peak_bytes;
 }
 
