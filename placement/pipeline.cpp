@@ -23,6 +23,7 @@
 #include "placement/lower/lower.hpp"
 #include "placement/messages/coalesce.hpp"
 #include "placement/messages/fuse_messages.hpp"
+#include "placement/messages/pair_gpus.hpp"
 #include "placement/microbatches/order_microbatches.hpp"
 #include "placement/plan/check_budget.hpp"
 #include "placement/plan/plan_text.hpp"
@@ -62,6 +63,7 @@ constexpr Pass<Program> kProgramPasses[] = {
     {"reshard", reshard},
     {"serve_workers", serve_workers},
     {"order_microbatches", order_microbatches},
+    {"pair_gpus", pair_gpus},
     {"fuse_messages", fuse_messages},
     {"coalesce", coalesce},
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/blob.hpp"
@@ -36,6 +37,8 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.no_gpus)
       .add(task.shares_gpus)
       .add(task.gpu_memory_bytes)
+      .add(task.gpu_domain)
+      .add(task.no_gpu_group)
       .add(options.jobs)
       .add(options.invariant)
       .add(task.lends)
@@ -67,6 +70,8 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.no_gpus = reader.text();
   task.shares_gpus = reader.number() != 0;
   task.gpu_memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.gpu_domain = static_cast<std::uint64_t>(reader.number());
+  task.no_gpu_group = reader.text();
   common.jobs = reader.text();
   common.invariant = static_cast<int>(reader.number());
   task.lends = reader.numbers();
@@ -165,6 +170,27 @@ void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
   }
 }
 
+/// Makes groups of tasks whose GPUs work together. GPUs that two tasks share do not: their library has no collectives
+/// of a GPU with itself. Nor do those of --invariant, whose sums are ferry's own.
+void find_gpu_groups(const std::vector<Introduction>& tasks, const ClusterOptions& options, Topology& topology) {
+  std::map<std::tuple<std::int32_t, std::int32_t>, int> users;  // by host and first GPU
+  for (std::size_t task = 0; task < tasks.size(); ++task)
+    if (tasks[task].shares_gpus) ++users[{topology.tasks[task].host, topology.tasks[task].first_gpu}];
+  std::vector<std::uint64_t> domains;
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    TaskInfo& info = topology.tasks[task];
+    if (info.gpus == 0) continue;
+    info.no_gpu_group = tasks[task].no_gpu_group;
+    if (tasks[task].shares_gpus && users[{info.host, info.first_gpu}] > 1)
+      info.no_gpu_group = "it shares its GPU with another task";
+    if (options.invariant > 0) info.no_gpu_group = "--invariant adds in an order of its own";
+    if (!info.no_gpu_group.empty() || tasks[task].gpu_domain == 0) continue;
+    const auto at = std::ranges::find(domains, tasks[task].gpu_domain);
+    info.gpu_group = static_cast<std::int32_t>(at - domains.begin());
+    if (at == domains.end()) domains.push_back(tasks[task].gpu_domain);
+  }
+}
+
 }  // namespace
 
 Introduction introduce(const ClusterOptions& options, const std::optional<DeviceLibrary>& devices) {
@@ -187,6 +213,8 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
     me.no_gpus = why;
     me.shares_gpus = devices->table->shared != 0;
     me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
+    me.gpu_domain = devices->table->group_domain(devices->library.get(), &why);
+    if (me.gpu_domain == 0) me.no_gpu_group = why;
   }
   return me;
 }
@@ -244,6 +272,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
   apply_jobs(options.jobs, topology.tasks);
   find_memory_groups(tasks, topology);
   share_gpus(tasks, topology);
+  find_gpu_groups(tasks, options, topology);
   return topology;
 }
 

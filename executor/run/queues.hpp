@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "executor/run/gpu_groups.hpp"
 #include "executor/run/number_checks.hpp"
 #include "executor/run/resolved.hpp"
 #include "executor/run/waiting.hpp"
@@ -14,12 +16,13 @@
 namespace ferry {
 
 /// The queues of a task's plan and the events between them. Used by walker 0 alone, which submits their work in the
-/// order of its list. The devices must outlive it.
+/// order of its list. The devices and groups must outlive it.
 class Queues {
  public:
   /// Precondition: `resolved` has instructions of queues (queued()). `one_by_one`: each piece of work is done before
   /// the next is given, so that a failure that the device reports late is that of the current instruction.
-  Queues(const ResolvedPlan& resolved, const Devices& devices, bool one_by_one);
+  /// `groups`: those of the plan's collectives; null if it has none on GPUs.
+  Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one);
 
   /// To be called before the host runs `r`: waits for the events that the plan says come first, and tells devices that
   /// ask for it what memory `r` touches.
@@ -31,17 +34,30 @@ class Queues {
   /// The same, and checks a kernel's inputs and outputs for NaN and Inf. The host waits until both have been copied to
   /// it.
   void give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks);
+  /// The job has failed: what GPUs of several tasks have under way ends, so that the queues can go.
+  void abandon() const {
+    if (groups_ != nullptr) groups_->abandon();
+  }
   /// The host is about to set a number that kernels read besides their operands: of the step, or of an iteration.
   void sets(const std::int64_t& number) const;
 
  private:
+  /// A collective that GPUs carry out.
+  struct Meeting {
+    DeviceCollective what;
+    std::vector<DeviceMessage> messages;
+    void* group = nullptr;
+    std::int64_t bytes = 0;  ///< that the task gives
+  };
   struct Work {
     void* queue = nullptr;     ///< null: the host runs it
     void* happened = nullptr;  ///< the event that others wait for; null: nobody waits
     std::vector<void*> after;  ///< the events to wait for before it
+    std::unique_ptr<Meeting> meeting;
   };
   [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
   void find_works();
+  [[nodiscard]] std::unique_ptr<Meeting> meeting_of(const Instruction& instruction) const;
   /// The same as give(), after the waits.
   void submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
   void touch(const Resolved& r) const;
@@ -54,6 +70,7 @@ class Queues {
   const ResolvedPlan& resolved_;
   const PlanClass& role_;
   const Devices& devices_;
+  GpuGroups* const groups_;
   const bool one_by_one_;
   const Instruction* const first_;
   // What the queues' work may touch outlives the queues.

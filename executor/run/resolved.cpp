@@ -267,8 +267,10 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
     case Opcode::stencil:
       return resolve_stencil(resolved, instruction, context, depth);
     case Opcode::collective:
-      return resolve_collective(resolved, instruction, context);
+      if (!role_.on_queue(instruction)) resolve_collective(resolved, instruction, context);
+      return;
     case Opcode::collective_wait:
+      if (role_.on_queue(instruction)) return;
       resolved.link = &links_[plan_.channels.size() + instruction.target];
       return;
     case Opcode::send:

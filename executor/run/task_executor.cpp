@@ -39,8 +39,9 @@ struct TaskExecutor::State {
                  .position = options.position,
                  .plan_id = options.plan_id}),
         checks(resolved),
-        queues(resolved.queued() ? std::optional<Queues>(std::in_place, resolved, *options.devices, options.sync_gpu)
-                                 : std::nullopt),
+        queues(resolved.queued()
+                   ? std::optional<Queues>(std::in_place, resolved, *options.devices, options.groups, options.sync_gpu)
+                   : std::nullopt),
         turns(plan.class_for(task).serving.turns.empty()
                   ? std::nullopt
                   : std::optional<TurnOrder>(std::in_place, resolved, transport, ledger, options.turns)),
@@ -78,6 +79,7 @@ struct TaskExecutor::State {
       workers.run(on_walker);
     }
     if (resolved.links() > 0) workers.on_chunk({});
+    if (queues && cancellation.stopping()) queues->abandon();
     cancellation.rethrow();
     add_up();
     if (shared.trace != nullptr)

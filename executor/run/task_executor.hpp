@@ -21,6 +21,7 @@ class Devices;
 class Watch;
 class FileSystem;
 class FlightRecorder;
+class GpuGroups;
 class KernelTable;
 class Trace;
 class TurnRecord;
@@ -34,6 +35,7 @@ struct ExecutorOptions {
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
   const Devices* devices = nullptr;              ///< devices besides the host; null: none
   const KernelTable* device_kernels = nullptr;   ///< the kernels of `devices`
+  GpuGroups* groups = nullptr;                   ///< those of the plan, joined; null: it has none
   Clock* clock = nullptr;                        ///< that the deadline is measured with; null: the machine's
   Position* position = nullptr;                  ///< where the task reports what it does; null: nowhere
   const Watch* watch = nullptr;                  ///< whose verdict ends a step; null: there is none

@@ -23,6 +23,8 @@ std::unique_ptr<TaskExecutor> ExecutorFactory::make(const PlanCache::Planned& pl
   options.kernels = options_.kernels;
   options.devices = variables_.devices();
   options.device_kernels = kernels_.devices();
+  groups_.join(planned.result.plan, member_.task(), options.devices, member_.transport(), member_.deadline());
+  options.groups = &groups_;
   options.deadline = member_.cluster().options.deadline;
   options.clock = &member_.cluster().clock();
   options.position = member_.position();

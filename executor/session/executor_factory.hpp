@@ -7,6 +7,7 @@
 #include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/observe/turn_record.hpp"
+#include "executor/run/gpu_groups.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/run/workers.hpp"
 #include "executor/session/job_member.hpp"
@@ -19,12 +20,14 @@ class ExecutorFactory {
  public:
   /// `trace`, `recorder`, `turns`: null where nothing is traced or recorded.
   ExecutorFactory(const JobMember& member, const SessionOptions& options, const KernelsOfDevices& kernels,
-                  Workers& workers, VariableStore& variables, Trace* trace, FlightRecorder* recorder, TurnRecord* turns)
+                  Workers& workers, VariableStore& variables, GpuGroups& groups, Trace* trace, FlightRecorder* recorder,
+                  TurnRecord* turns)
       : member_(member),
         options_(options),
         kernels_(kernels),
         workers_(workers),
         variables_(variables),
+        groups_(groups),
         trace_(trace),
         recorder_(recorder),
         turns_(turns) {}
@@ -43,6 +46,7 @@ class ExecutorFactory {
   const KernelsOfDevices& kernels_;
   Workers& workers_;
   VariableStore& variables_;
+  GpuGroups& groups_;
   Trace* const trace_;
   FlightRecorder* const recorder_;
   TurnRecord* const turns_;

@@ -48,14 +48,33 @@ void require_memory(const Plan& plan, const Cluster& cluster) {
   for (const Channel& channel : plan.channels)
     if (channel.put) require(std::array{channel.from, channel.to});
   for (const Collective& collective : plan.collectives)
-    if (plan.schedules[collective.schedule].via != Via::messages)
+    if (const Via via = plan.schedules[collective.schedule].via; via == Via::put || via == Via::get)
       for (const auto& group : plan.groupings[collective.grouping]) require(group);
+}
+
+/// Error(plan) when GPUs that the plan lets work together do not do so here.
+void require_gpu_groups(const Plan& plan, const Cluster& cluster) {
+  for (const Collective& collective : plan.collectives) {
+    if (plan.schedules[collective.schedule].via != Via::library) continue;
+    for (const auto& group : plan.groupings[collective.grouping]) {
+      if (cluster.topology().join_gpus(group)) continue;
+      const auto alone = std::ranges::find_if(group, [&](std::int32_t task) {
+        return cluster.topology().tasks[static_cast<std::size_t>(task)].gpu_group < 0;
+      });
+      const std::int32_t task = alone == group.end() ? group.front() : *alone;
+      const std::string& why = cluster.topology().tasks[static_cast<std::size_t>(task)].no_gpu_group;
+      throw Error(Code::plan, "the plan is for GPUs that work together, and that of task " + std::to_string(task) +
+                                  " does not here" + (why.empty() ? "" : ": " + why))
+          .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
+    }
+  }
 }
 
 /// The plan after all checks, with this job's topology in place of the one that it was made for.
 PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
   require_tasks(plan, cluster);
   require_memory(plan, cluster);
+  require_gpu_groups(plan, cluster);
   const std::uint64_t of_file = fingerprint(plan);
   plan.topology = cluster.topology();
   const KernelsOfDevices kernels = kernels_of(options, cluster);

@@ -76,7 +76,7 @@ TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& c
       variables_(share_of(task, cluster), cluster.devices),
       trace_(trace_of(options, task, workers_.threads())),
       plans_(member_, plans, options.bucket_bytes),
-      executors_(member_, options, plans.kernels(), workers_, variables_, trace_ ? &*trace_ : nullptr,
+      executors_(member_, options, plans.kernels(), workers_, variables_, groups_, trace_ ? &*trace_ : nullptr,
                  options.flight_recorder.empty() ? nullptr : &recorder_.emplace(task, workers_.threads()),
                  options.record_turns.empty() && options.replay_turns.empty()
                      ? nullptr

@@ -114,6 +114,7 @@ class TaskSession {
   const SessionOptions& options_;
   Workers workers_;
   VariableStore variables_;
+  GpuGroups groups_;
   std::optional<Trace> trace_;
   std::optional<FlightRecorder> recorder_;
   std::optional<TurnRecord> turns_;
