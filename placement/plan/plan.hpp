@@ -23,7 +23,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-inline constexpr std::uint32_t kPlanVersion = 5;
+inline constexpr std::uint32_t kPlanVersion = 6;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
 /// Consecutive entries of a table.
@@ -236,6 +236,9 @@ struct PlanClass {
   std::vector<PlanVariable> variables;
   std::uint32_t threads = 1;
   Serving serving;
+  /// Work that a device may be given as one: consecutive instructions of one compute queue in one region, of which only
+  /// the first waits, and only the last is waited for. Disjoint, in the order of `instructions`.
+  std::vector<Range> stretches;
 
   [[nodiscard]] std::uint32_t strands() const { return threads + static_cast<std::uint32_t>(queues.size()); }
   [[nodiscard]] bool on_queue(const Instruction& instruction) const { return instruction.strand >= threads; }

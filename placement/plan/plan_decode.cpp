@@ -257,6 +257,7 @@ class Decoder {
     result.queues = list(*c.queues(), [](const fbs::Queue& q) {
       return PlanQueue{q.device(), one_of(q.role(), PlanQueue::Role::collective)};
     });
+    result.stretches = list(*c.stretches(), [](const fbs::Range& r) { return range(r); });
     result.serving.staleness = c.staleness();
     if (c.turns() != nullptr)
       result.serving.turns = list(*c.turns(), [](const fbs::Turns& t) {

@@ -210,13 +210,13 @@ class Encoder {
     const auto variables =
         structs(role.variables, [](const PlanVariable& v) { return fbs::Variable(v.name, v.buffer); });
     const auto queues = structs(role.queues, [](const PlanQueue& q) { return fbs::Queue(q.device, number(q.role)); });
-    if (role.serving.turns.empty())
-      return fbs::CreateClass(out_, devices, buffers, sizes, operands, waits, instructions, regions, variables,
-                              role.threads, queues);
-    const auto turns = structs(
-        role.serving.turns, [](const Serving::Turns& t) { return fbs::Turns(t.worker, range(t.give), range(t.take)); });
+    Offset<flatbuffers::Vector<const fbs::Turns*>> turns;
+    if (!role.serving.turns.empty())
+      turns = structs(role.serving.turns,
+                      [](const Serving::Turns& t) { return fbs::Turns(t.worker, range(t.give), range(t.take)); });
+    const auto stretches = structs(role.stretches, range);
     return fbs::CreateClass(out_, devices, buffers, sizes, operands, waits, instructions, regions, variables,
-                            role.threads, queues, role.serving.staleness, turns);
+                            role.threads, queues, role.serving.staleness, turns, stretches);
   }
 
   Tensors tensors_;

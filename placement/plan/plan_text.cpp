@@ -262,6 +262,7 @@ class Printer {
            std::string(kRegions[static_cast<std::size_t>(region.kind)]));
     for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
       if (index == 1) turn(role.serving, i);
+      stretch(role, region.instructions.begin + i);
       const Instruction& instruction = role.instructions[region.instructions.begin + i];
       std::string text = "    " + std::to_string(i) + " ";
       if (role.strands() > 1) text += strand_text(role, instruction.strand) + " ";
@@ -283,6 +284,14 @@ class Printer {
       if (turns.take.begin == at && turns.take.count > 0) line("    take from task " + worker);
       if (&turns == &serving.turns.back() && turns.take.begin + turns.take.count == at) line("    after all turns");
     }
+  }
+
+  /// A line where a stretch begins.
+  void stretch(const PlanClass& role, std::uint32_t at) {
+    const auto begins = [at](const Range& one) { return one.begin == at; };
+    if (const auto found = std::ranges::find_if(role.stretches, begins); found != role.stretches.end())
+      line("    captured: the next " + std::to_string(found->count) + " on " +
+           strand_text(role, role.instructions[at].strand));
   }
 
   const Plan& plan_;

@@ -171,6 +171,8 @@ class Structure {
     require(c.queues.size() <= kMostQueues, "a class has " + std::to_string(c.queues.size()) + " queues");
     for (const PlanQueue& queue : c.queues) require(queue.device < c.devices.size(), "a queue is out of range");
     for (const Wait& wait : c.waits) require(wait.strand < c.strands(), "a wait names no strand");
+    for (const Range& stretch : c.stretches)
+      require(stretch.count > 0 && within(stretch, c.instructions.size()), "a stretch is out of range");
     for (const Instruction& instruction : c.instructions) check_instruction(c, instruction);
     check_regions(c);
     check_turns(c);

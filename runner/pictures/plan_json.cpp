@@ -89,8 +89,11 @@ Json class_json(const Plan& plan, std::uint32_t index) {
     Json list = Json::array();
     for (std::uint32_t i = 0; i < region.instructions.count; ++i)
       list.push_back(instruction_json(plan, role, role.instructions[region.instructions.begin + i]));
-    json["regions"].push_back(
-        {{"kind", kKinds[static_cast<std::size_t>(region.kind)]}, {"instructions", std::move(list)}});
+    Json& added = json["regions"].emplace_back(
+        Json{{"kind", kKinds[static_cast<std::size_t>(region.kind)]}, {"instructions", std::move(list)}});
+    for (const Range& stretch : role.stretches)  // of the region's instructions
+      if (stretch.begin - region.instructions.begin < region.instructions.count)
+        added["captured"].push_back(range({stretch.begin - region.instructions.begin, stretch.count}));
   }
   return json;
 }

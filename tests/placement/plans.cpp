@@ -79,6 +79,7 @@ PlanClass busy_class() {
                        instruction(Opcode::copy, kNone, {0, 1}, {1, 1})};
   role.regions = {{Region::Kind::setup, {0, 1}}, {Region::Kind::step, {1, 8}},    {Region::Kind::condition, {9, 1}},
                   {Region::Kind::body, {10, 1}}, {Region::Kind::branch, {11, 0}}, {Region::Kind::branch, {11, 0}}};
+  role.stretches = {{1, 2}, {4, 3}};
   return role;
 }
 
