@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
 #include "graph/legality.hpp"
+#include "placement/class/capture_stretches.hpp"
 #include "placement/class/class_plan.hpp"
 #include "placement/class/copy_between_devices.hpp"
 #include "placement/class/order_queues.hpp"
@@ -80,6 +81,7 @@ constexpr Pass<ClassPlan> kClassPasses[] = {
     {"order_queues", order_queues},
     {"share_memory", share_memory},
     {"plan_memory", plan_memory},
+    {"capture_stretches", capture_stretches},
 };
 // clang-format on
 

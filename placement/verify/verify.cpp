@@ -40,6 +40,9 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
            ": every member ends with what is promised, sums folded alike on all, though nothing is buffered");
     verifier::check_progress(plan, tables);
     proved("no task waits for ever in any number of steps and iterations, though nothing is buffered");
+    if (const std::size_t stretches = verifier::check_stretches(plan); stretches > 0)
+      proved(std::to_string(stretches) + (stretches == 1 ? " captured stretch" : " captured stretches") +
+             ": each is work of one queue, in whose middle nothing waits or is waited for");
     if (verifier::check_threads(plan))
       proved("threads of a task, and queues of its devices, touch no bytes at the same time, but to read");
     if (const std::size_t servers = verifier::check_turns(plan, tables); servers > 0)

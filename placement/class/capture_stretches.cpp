@@ -1,0 +1,81 @@
+#include "placement/class/capture_stretches.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace ferry {
+namespace {
+
+class Finder {
+ public:
+  explicit Finder(PlanClass& plan) : plan_(plan) {}
+
+  void run() {
+    if (plan_.queues.empty()) return;
+    std::vector<Range> ranges;  // of regions that may run more than once
+    for (const Region& region : plan_.regions)
+      if (region.kind != Region::Kind::setup && region.kind != Region::Kind::tile)
+        ranges.push_back(region.instructions);
+    std::ranges::sort(ranges, {}, &Range::begin);
+    for (const Range range : ranges) find(range);
+  }
+
+ private:
+  void find(Range range) {
+    const std::vector<bool> awaited = find_awaited(range);
+    Range stretch{range.begin, 0};
+    const auto end = [&](std::uint32_t next) {
+      if (stretch.count > 1) plan_.stretches.push_back(stretch);
+      stretch = {next, 0};
+    };
+    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+      const Instruction& instruction = plan_.instructions[i];
+      if (!can_be_captured(instruction)) {
+        end(i + 1);
+        continue;
+      }
+      if (instruction.waits.count > 0 || instruction.strand != plan_.instructions[stretch.begin].strand) end(i);
+      ++stretch.count;
+      if (awaited[i - range.begin]) end(i + 1);
+    }
+    end(0);
+  }
+
+  /// Which instructions of the region others wait for.
+  [[nodiscard]] std::vector<bool> find_awaited(Range range) const {
+    std::vector<bool> awaited(range.count, false);
+    std::vector<std::vector<std::uint32_t>> of_strand(plan_.strands());
+    for (std::uint32_t i = 0; i < range.count; ++i) {
+      const Instruction& instruction = plan_.instructions[range.begin + i];
+      for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w)
+        if (const Wait wait = plan_.waits[w]; wait.count > 0) awaited[of_strand[wait.strand][wait.count - 1]] = true;
+      of_strand[instruction.strand].push_back(i);
+    }
+    return awaited;
+  }
+
+  [[nodiscard]] bool can_be_captured(const Instruction& instruction) const {
+    if (!plan_.on_queue(instruction)) return false;
+    if (plan_.queues[instruction.strand - plan_.threads].role != PlanQueue::Role::compute) return false;
+    const bool runs =
+        instruction.what == Opcode::kernel || instruction.what == Opcode::copy || instruction.what == Opcode::tiles;
+    return runs && !has_bounded(instruction.inputs) && !has_bounded(instruction.outputs);
+  }
+
+  /// The host reads the extents of bounded values when it gives work.
+  [[nodiscard]] bool has_bounded(Range operands) const {
+    for (std::uint32_t k = operands.begin; k < operands.begin + operands.count; ++k)
+      if (plan_.buffers[plan_.operands[k]].bounded) return true;
+    return false;
+  }
+
+  PlanClass& plan_;
+};
+
+}  // namespace
+
+void capture_stretches(ClassPlan& plan) {
+  Finder(plan.role).run();
+}
+
+}  // namespace ferry
