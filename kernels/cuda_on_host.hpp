@@ -37,6 +37,7 @@ struct MachineOnHost {
   bool is_gone = false;                                  ///< the device is gone then
   int failed = 0;                                        ///< not 0: it has
   std::set<int> used = {};                               ///< devices that were chosen
+  int captures = 0, replays = 0;                         ///< calls of begin_capture() and replay()
   std::map<std::uintptr_t, std::uintptr_t> locked = {};  ///< pages of the host: first address and end
 };
 [[nodiscard]] MachineOnHost& machine_on_host();

@@ -65,6 +65,12 @@ Devices::Owned Devices::join_group(int device, const DeviceGroupName& name, int 
   return {made, [table = table_, devices = devices_](void* it) { table->leave_group(it); }};
 }
 
+Devices::Owned Devices::end_capture(void* queue) const {
+  void* const made = table_->end_capture(queue);
+  if (made == nullptr) fail();
+  return {made, [table = table_, devices = devices_](void* it) { table->release_graph(it); }};
+}
+
 void Devices::fail() const {
   const DeviceFailure* const failure = table_->failure(devices_.get());
   FERRY_ASSERT(failure != nullptr, "a device has failed and does not say why");

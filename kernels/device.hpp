@@ -119,6 +119,19 @@ struct DeviceTable {
   /// Copies between device and host memory, or between two places in device memory.
   int (*copy)(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag);
   int (*launch)(void* queue, const DeviceLaunch* launch);
+
+  // Work can be captured: from begin_capture() to end_capture() the queue keeps what it is given instead of running it,
+  // and each replay() gives it all of that anew. In between, the thread may call copy() and launch() on this queue, and
+  // no other function of the table; copies are those within the device. What a DeviceLaunch refers to is read when it
+  // is captured, and must stay as it is for as long as there is the graph, but for the numbers that it excepts.
+  int (*begin_capture)(void* queue);
+  /// Returns what was captured, a graph; null on failure.
+  void* (*end_capture)(void* queue);
+  /// Only on the queue that captured it.
+  int (*replay)(void* queue, void* graph);
+  /// Only when none of its work runs any more.
+  void (*release_graph)(void* graph);
+
   /// Null: nothing has failed.
   const DeviceFailure* (*failure)(void* devices);
 
@@ -211,6 +224,9 @@ class Devices {
     require(table_->copy(queue, to, from, bytes, tag));
   }
   void launch(void* queue, const DeviceLaunch& launch) const { require(table_->launch(queue, &launch)); }
+  void begin_capture(void* queue) const { require(table_->begin_capture(queue)); }
+  [[nodiscard]] Owned end_capture(void* queue) const;
+  void replay(void* queue, void* graph) const { require(table_->replay(queue, graph)); }
   [[nodiscard]] bool joined(void* group) const { return answer(table_->joined(group)); }
   void abandon(void* group) const { table_->abandon_group(group); }
   /// Whether it has been given; false: call again.

@@ -116,7 +116,14 @@ struct Context {
 
 struct QueueOfDevice : Queue {
   Context* context = nullptr;
-  int device = 0;  ///< of the machine
+  int device = 0;         ///< of the machine
+  bool captures = false;  ///< what it is given
+};
+
+/// What a queue has captured.
+struct CapturedGraph {
+  void* graph = nullptr;  ///< cudaGraphExec_t
+  int device = 0;
 };
 
 struct Event {
@@ -327,6 +334,8 @@ void* make_queue(void* devices, int device) {
 void release_queue(void* given) {
   auto* const queue = static_cast<QueueOfDevice*>(given);
   runtime::use(queue->device);
+  if (void* graph = nullptr; queue->captures && runtime::end_capture(queue->stream, &graph) == 0)
+    runtime::release_graph(graph);
   runtime::finish(queue->stream);
   runtime::release_stream(queue->stream);
   std::erase_if(queue->context->queues, [&](const auto& other) { return other.get() == queue; });
@@ -413,6 +422,36 @@ int launch(void* queue, const DeviceLaunch* what) {
   return 0;
 }
 
+int begin_capture(void* queue) {
+  QueueOfDevice* const capturing = given_to(queue);
+  if (capturing == nullptr) return -1;
+  if (require(*capturing->context, runtime::begin_capture(capturing->stream), "to capture work") != 0) return -1;
+  capturing->captures = true;
+  return 0;
+}
+
+void* end_capture(void* queue) {
+  QueueOfDevice* const capturing = given_to(queue);
+  if (capturing == nullptr) return nullptr;
+  capturing->captures = false;
+  auto captured = std::make_unique<CapturedGraph>(CapturedGraph{nullptr, capturing->device});
+  const int error = runtime::end_capture(capturing->stream, &captured->graph);
+  return require(*capturing->context, error, "to capture work") == 0 ? captured.release() : nullptr;
+}
+
+int replay(void* queue, void* captured) {
+  const QueueOfDevice* const replaying = given_to(queue);
+  if (replaying == nullptr) return -1;
+  const int error = runtime::replay(replaying->stream, static_cast<const CapturedGraph*>(captured)->graph);
+  return require(*replaying->context, error, "to replay captured work");
+}
+
+void release_graph(void* given) {
+  const std::unique_ptr<CapturedGraph> captured(static_cast<CapturedGraph*>(given));
+  runtime::use(captured->device);
+  runtime::release_graph(captured->graph);
+}
+
 // ---- Groups ----
 
 std::uint64_t group_domain(void*, const char** why) {
@@ -492,6 +531,10 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .query = query,
                              .copy = copy,
                              .launch = launch,
+                             .begin_capture = begin_capture,
+                             .end_capture = end_capture,
+                             .replay = replay,
+                             .release_graph = release_graph,
                              .failure = failure,
                              .group_domain = group_domain,
                              .name_group = name_group,

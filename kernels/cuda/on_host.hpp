@@ -52,26 +52,28 @@ void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
 void run_block(const std::function<void(const HostBlock&)>& f);
 /// Tells the machine that a function is called; returns what it is to give, 0 or an error.
 int called(std::string_view function);
-/// To be called when a kernel has run: throws BadValue if it has reported a bad value, which queues tell later.
-void end_launch(const KernelRun& run);
+/// Runs a kernel on its queue's stream, which keeps it where that captures. Without a queue it throws BadValue if the
+/// kernel has reported a bad value, which queues tell later.
+void launch(const KernelRun& run, std::function<void()> kernel);
+void launch_on(void* stream, std::function<void()> kernel);
 
 }  // namespace detail
 
 template <class F>
 void for_each(const KernelRun& run, std::int64_t n, const F& f) {
-  detail::in_order(n, [&](std::int64_t i) { f(i); });
-  detail::end_launch(run);
+  detail::launch(run, [n, f] { detail::in_order(n, [&](std::int64_t i) { f(i); }); });
 }
 
 template <class F>
 void for_each_block(const KernelRun& run, std::int64_t n, const F& f) {
   static_assert(std::is_trivially_copyable_v<typename F::Shared>);
-  const auto shared = std::make_unique<typename F::Shared>();
-  detail::in_order(n, [&](std::int64_t item) {
-    std::memset(static_cast<void*>(shared.get()), 0xa5, sizeof *shared);
-    detail::run_block([&](const HostBlock& block) { f(item, block, *shared); });
+  detail::launch(run, [n, f] {
+    const auto shared = std::make_unique<typename F::Shared>();
+    detail::in_order(n, [&](std::int64_t item) {
+      std::memset(static_cast<void*>(shared.get()), 0xa5, sizeof *shared);
+      detail::run_block([&](const HostBlock& block) { f(item, block, *shared); });
+    });
   });
-  detail::end_launch(run);
 }
 
 inline void copy_bytes(const KernelRun& run, std::byte* to, const std::byte* from, std::size_t bytes) {

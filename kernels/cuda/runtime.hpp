@@ -48,6 +48,13 @@ int record(void* event, void* stream);
 int wait(void* stream, void* event);
 int query(void* event, bool& happened);
 
+/// What the stream is given from now on is kept, not done, until end_capture() makes a graph of it: by copy(), clear()
+/// and launches. The thread may do nothing else meanwhile that needs the device.
+int begin_capture(void* stream);
+int end_capture(void* stream, void** graph);
+int replay(void* stream, void* graph);
+int release_graph(void* graph);
+
 int copy(void* stream, void* to, const void* from, std::uint64_t bytes);
 int clear(void* stream, void* memory, std::uint64_t bytes);
 

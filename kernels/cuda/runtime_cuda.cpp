@@ -179,6 +179,27 @@ int query(void* event, bool& happened) {
   return said == cudaErrorNotReady ? cudaSuccess : said;
 }
 
+/// Other threads of the process, which are other tasks, go on as they like.
+int begin_capture(void* stream) {
+  return cudaStreamBeginCapture(stream_at(stream), cudaStreamCaptureModeThreadLocal);
+}
+
+int end_capture(void* stream, void** graph) {
+  cudaGraph_t captured = nullptr;
+  if (const cudaError_t error = cudaStreamEndCapture(stream_at(stream), &captured); error != cudaSuccess) return error;
+  const cudaError_t error = cudaGraphInstantiate(reinterpret_cast<cudaGraphExec_t*>(graph), captured, 0);
+  cudaGraphDestroy(captured);
+  return error;
+}
+
+int replay(void* stream, void* graph) {
+  return cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), stream_at(stream));
+}
+
+int release_graph(void* graph) {
+  return cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+}
+
 int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_at(stream));
 }

@@ -2,9 +2,13 @@
 // fails.
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "kernels/cuda/devices.hpp"
 #include "kernels/cuda/on_host.hpp"
@@ -34,6 +38,24 @@ constexpr std::uintptr_t kPage = 4096;
 thread_local int current = -1;  // none is chosen: CUDA would take device 0
 std::mutex calls;               // tasks of a process are threads
 
+struct Graph {
+  std::vector<std::function<void()>> work;
+};
+struct Stream {
+  int device;
+  std::unique_ptr<Graph> captured = {};  ///< null: it does its work
+};
+thread_local bool captures = false;  // a stream does, by this thread
+
+Stream& stream_at(void* stream) {
+  return *static_cast<Stream*>(stream);
+}
+
+/// Does the work, or keeps it.
+void give(Stream& stream, std::function<void()> work) {
+  stream.captured != nullptr ? stream.captured->work.push_back(std::move(work)) : work();
+}
+
 /// An event has not happened when it is first asked for: then it happens, with all that were recorded before.
 struct Event {
   int device;
@@ -48,6 +70,7 @@ bool tells(std::string_view function) {
 
 /// What the calling thread's next call of this function gives.
 int called(std::string_view function) {
+  if (captures && function != "copy" && function != "launch") return kWrong;
   const std::lock_guard guard(calls);
   MachineOnHost& machine = machine_on_host();
   if (machine.fails_on >= 0 && current >= 0 && current != machine.fails_on) return 0;
@@ -55,6 +78,11 @@ int called(std::string_view function) {
   if (current < 0) return kWrong;
   if (machine.fails.empty() || machine.fails != function || machine.after-- > 0) return 0;
   return machine.failed = machine.is_gone ? kGone : kWrong;
+}
+
+void count(int& calls_of_function) {
+  const std::lock_guard guard(calls);
+  ++calls_of_function;
 }
 
 /// Whether the memory lies in pages that were locked by one call, or has none that is locked.
@@ -147,12 +175,12 @@ int unlock(void* pages) {
 }
 
 int make_stream(void** stream) {
-  *stream = new int(current);
+  *stream = new Stream{current};
   return called("make_stream");
 }
 
 int release_stream(void* stream) {
-  delete static_cast<int*>(stream);
+  delete static_cast<Stream*>(stream);
   return 0;
 }
 
@@ -173,7 +201,7 @@ int release_event(void* event) {
 /// Both are to belong to the device that is chosen, as CUDA asks.
 int record(void* event, void* stream) {
   auto& here = *static_cast<Event*>(event);
-  if (here.device != *static_cast<int*>(stream)) return kWrong;
+  if (here.device != stream_at(stream).device) return kWrong;
   {
     const std::lock_guard guard(calls);
     here.recorded = ++recorded;
@@ -194,16 +222,43 @@ int query(void* event, bool& happened) {
   return called("query");
 }
 
-/// Host memory is to be locked as one or not at all, as CUDA asks.
-int copy(void*, void* to, const void* from, std::uint64_t bytes) {
-  if (const int error = called("copy"); error != 0) return error;
-  if (bytes == 0 || !is_alike(to, bytes) || !is_alike(from, bytes)) return kWrong;
-  std::memmove(to, from, bytes);
+int begin_capture(void* stream) {
+  if (const int error = called("begin_capture"); error != 0) return error;
+  count(machine_on_host().captures);
+  stream_at(stream).captured = std::make_unique<Graph>();
+  captures = true;
   return 0;
 }
 
-int clear(void*, void* memory, std::uint64_t bytes) {
-  std::memset(memory, 0, bytes);
+int end_capture(void* stream, void** graph) {
+  captures = false;
+  if (const int error = called("end_capture"); error != 0) return error;
+  *graph = stream_at(stream).captured.release();
+  return *graph == nullptr ? kWrong : 0;
+}
+
+int replay(void* stream, void* graph) {
+  if (const int error = called("replay"); error != 0) return error;
+  count(machine_on_host().replays);
+  for (const auto& work : static_cast<const Graph*>(graph)->work) give(stream_at(stream), work);
+  return 0;
+}
+
+int release_graph(void* graph) {
+  delete static_cast<Graph*>(graph);
+  return 0;
+}
+
+/// Host memory is to be locked as one or not at all, as CUDA asks.
+int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
+  if (const int error = called("copy"); error != 0) return error;
+  if (bytes == 0 || !is_alike(to, bytes) || !is_alike(from, bytes)) return kWrong;
+  give(stream_at(stream), [=] { std::memmove(to, from, bytes); });
+  return 0;
+}
+
+int clear(void* stream, void* memory, std::uint64_t bytes) {
+  give(stream_at(stream), [=] { std::memset(memory, 0, bytes); });
   return 0;
 }
 
@@ -213,6 +268,11 @@ namespace ferry::cuda {
 
 int detail::called(std::string_view function) {
   return runtime::called(function);
+}
+
+void detail::launch_on(void* stream, std::function<void()> kernel) {
+  static_cast<void>(runtime::called("launch"));
+  runtime::give(runtime::stream_at(stream), std::move(kernel));
 }
 
 }  // namespace ferry::cuda

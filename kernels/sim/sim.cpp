@@ -47,6 +47,38 @@ struct Work {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number of work that must be done first
 };
 
+/// What a kernel is given, but for its operands' elements.
+struct Arguments {
+  explicit Arguments(const KernelRun& run)
+      : state_(run.state), scratch_(run.scratch.data()), step_(&run.step), iterations_(run.iterations.data()) {
+    for (const std::span<const Array> arrays : {run.inputs, std::span<const Array>(run.outputs)})
+      for (const Array& array : arrays)
+        arrays_.push_back({array.data, array.dtype, {array.sizes.begin(), array.sizes.end()}});
+  }
+  bool operator==(const Arguments&) const = default;
+
+ private:
+  struct Given {
+    const std::byte* data;
+    DType dtype;
+    std::vector<std::int64_t> sizes;
+    bool operator==(const Given&) const = default;
+  };
+  const KernelState* state_;
+  const std::byte* scratch_;
+  const std::int64_t *step_, *iterations_;
+  std::vector<Given> arrays_;
+};
+
+/// What a queue has captured.
+struct CapturedGraph {
+  Context* context = nullptr;
+  std::uint32_t strand = 0;  ///< the queue's
+  std::vector<Work> work;
+  std::vector<Arguments> arguments;  ///< of the kernels in `work`
+  std::uint32_t last = 0;            ///< number of the last work item that it has given the queue
+};
+
 struct Queue {
   Context* context = nullptr;
   int device = 0;
@@ -79,7 +111,8 @@ struct Context {
   std::vector<std::unique_ptr<Memory>> memory;
   std::vector<std::pair<const std::byte*, std::uint64_t>> host_memory;
   Touches touches;
-  std::map<int, Moment> last_collective;  ///< by device
+  std::map<int, Moment> last_collective;   ///< by device
+  std::unique_ptr<CapturedGraph> capture;  ///< what is being captured; null: nothing is
   std::optional<DeviceFailure> failure;
   std::string text;
 };
@@ -249,9 +282,18 @@ void close(void* devices) {
   delete &of(devices);
 }
 
-/// Whether nothing has failed and the library has the device.
+/// Whether nothing has failed, and nothing is being captured but by this queue.
+bool is_ready(Context& context, const Queue* queue = nullptr) {
+  if (context.capture && (queue == nullptr || queue->strand != context.capture->strand))
+    fail(context, Code::bug,
+         "while " + name_of(context, context.capture->strand) + " captures its work, something else is asked for",
+         nullptr);
+  return !context.failure;
+}
+
+/// Whether that is so, and the library has the device.
 bool may_use(Context& context, int device) {
-  if (!context.failure && (device < 0 || device >= kDevices))
+  if (is_ready(context) && (device < 0 || device >= kDevices))
     fail(context, Code::bug, "there is no gpu:" + std::to_string(device), nullptr);
   return !context.failure;
 }
@@ -275,7 +317,7 @@ void release(void* devices, void* memory) {
 }
 
 int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
-  if (of(devices).failure) return -1;
+  if (!is_ready(of(devices))) return -1;
   of(devices).host_memory.emplace_back(static_cast<const std::byte*>(memory), bytes);
   return 0;
 }
@@ -304,12 +346,13 @@ void* make_queue(void* devices, int device) {
 void release_queue(void* given) {
   auto* const queue = static_cast<Queue*>(given);
   Context& context = *queue->context;
+  if (context.capture && context.capture->strand == queue->strand) context.capture.reset();
   context.by_strand[queue->strand] = nullptr;
   std::erase_if(context.queues, [&](const auto& other) { return other.get() == queue; });
 }
 
 void* make_event(void* devices) {
-  if (of(devices).failure) return nullptr;
+  if (!is_ready(of(devices))) return nullptr;
   auto* const event = new Event;
   event->context = &of(devices);
   return event;
@@ -328,7 +371,7 @@ Queue& given(void* queue) {
 
 int record(void* queue, void* event) {
   const Queue& of_queue = given(queue);
-  if (of_queue.context->failure) return -1;
+  if (!is_ready(*of_queue.context)) return -1;
   auto& recorded = *static_cast<Event*>(event);
   recorded.at = of_queue.knows;
   recorded.strand = of_queue.strand;
@@ -338,7 +381,7 @@ int record(void* queue, void* event) {
 
 int wait(void* queue, void* event) {
   Queue& waiting = given(queue);
-  if (waiting.context->failure) return -1;
+  if (!is_ready(*waiting.context)) return -1;
   const auto& recorded = *static_cast<const Event*>(event);
   if (recorded.at.empty()) return 0;
   learn(waiting.knows, recorded.at);
@@ -349,7 +392,7 @@ int wait(void* queue, void* event) {
 int query(void* event) {
   const auto& recorded = *static_cast<const Event*>(event);
   Context& context = *recorded.context;
-  if (!recorded.at.empty() && !context.failure) {
+  if (is_ready(context) && !recorded.at.empty()) {
     run_until(context, recorded.strand, recorded.number);
     learn(context.host, recorded.at);
   }
@@ -382,29 +425,24 @@ int touch_end(Queue& queue, const std::byte* at, std::uint64_t bytes, bool write
   return touch(context, at, bytes, writes, now, queue.knows);
 }
 
-int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
-  Queue& copying = given(queue);
-  if (copying.context->failure) return -1;
-  auto* const target = static_cast<std::byte*>(to);
-  const auto* const source = static_cast<const std::byte*>(from);
-  Work work;
-  work.to = target;
-  work.from = source;
-  work.bytes = bytes;
-  work.launch.tag = tag;
+/// Appends a copy to the queue, and checks both of its ends.
+int add_copy(Queue& copying, Work work) {
+  std::byte* const to = work.to;
+  const std::byte* const from = work.from;
+  const std::uint64_t bytes = work.bytes;
+  const void* const tag = work.launch.tag;
   const Moment now = put(copying, std::move(work), tag);
   if (bytes == 0) return 0;
-  if (touch_end(copying, source, bytes, false, now) != 0) return -1;
-  return touch_end(copying, target, bytes, true, now);
+  if (touch_end(copying, from, bytes, false, now) != 0) return -1;
+  return touch_end(copying, to, bytes, true, now);
 }
 
-int launch(void* queue, const DeviceLaunch* what) {
-  Queue& running = given(queue);
+/// Appends a kernel to the queue, and checks what it touches.
+int add_kernel(Queue& running, Work work) {
   Context& context = *running.context;
-  if (context.failure) return -1;
-  Work work;
-  work.launch = *what;
-  const Moment now = put(running, std::move(work), what->tag);
+  const void* const tag = work.launch.tag;
+  const KernelRun& run = *work.launch.run;
+  const Moment now = put(running, std::move(work), tag);
   const auto touch_array = [&](std::byte* data, std::uint64_t bytes, bool writes) {
     if (data == nullptr || bytes == 0) return 0;
     const Context::Memory* const memory = memory_of(context, data, bytes);
@@ -412,7 +450,7 @@ int launch(void* queue, const DeviceLaunch* what) {
       return fail(context, Code::bug,
                   "a kernel on gpu:" + std::to_string(running.device) + " is given memory of " +
                       (memory == nullptr ? "the host" : "gpu:" + std::to_string(memory->device)),
-                  what->tag);
+                  tag);
     return touch(context, data, bytes, writes, now, running.knows);
   };
   // The kernel reads the numbers of the step and of iterations when it runs, from memory that the host overwrites.
@@ -422,7 +460,6 @@ int launch(void* queue, const DeviceLaunch* what) {
                ? touch(context, at, count * sizeof *numbers, false, now, running.knows)
                : 0;
   };
-  const KernelRun& run = *what->run;
   if (touch_numbers(&run.step, 1) != 0 || touch_numbers(run.iterations.data(), run.iterations.size()) != 0) return -1;
   const auto bytes_of = [](const Array& array) {
     return static_cast<std::uint64_t>(array.count()) * size_of(array.dtype);
@@ -432,6 +469,88 @@ int launch(void* queue, const DeviceLaunch* what) {
   for (const Array& output : run.outputs)
     if (touch_array(output.data, bytes_of(output), true) != 0) return -1;
   return touch_array(run.scratch.data(), run.scratch.size(), true);
+}
+
+int add(Queue& queue, Work work) {
+  return work.launch.kernel != nullptr ? add_kernel(queue, std::move(work)) : add_copy(queue, std::move(work));
+}
+
+/// Keeps work that the queue is given while it captures.
+int keep(Queue& queue, Work work) {
+  Context& context = *queue.context;
+  const auto is_here = [&](const std::byte* at) {
+    const Context::Memory* const memory = memory_of(context, at, work.bytes);
+    return memory != nullptr && memory->device == queue.device;
+  };
+  if (work.launch.kernel != nullptr)
+    context.capture->arguments.emplace_back(*work.launch.run);
+  else if (work.bytes > 0 && !(is_here(work.from) && is_here(work.to)))
+    return fail(context, Code::bug, "a copy that is captured leaves gpu:" + std::to_string(queue.device),
+                work.launch.tag);
+  context.capture->work.push_back(std::move(work));
+  return 0;
+}
+
+int give(void* to, Work work) {
+  Queue& queue = given(to);
+  if (!is_ready(*queue.context, &queue)) return -1;
+  return queue.context->capture ? keep(queue, std::move(work)) : add(queue, std::move(work));
+}
+
+int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
+  Work work;
+  work.to = static_cast<std::byte*>(to);
+  work.from = static_cast<const std::byte*>(from);
+  work.bytes = bytes;
+  work.launch.tag = tag;
+  return give(queue, std::move(work));
+}
+
+int launch(void* queue, const DeviceLaunch* what) {
+  Work work;
+  work.launch = *what;
+  return give(queue, std::move(work));
+}
+
+int begin_capture(void* queue) {
+  const auto& captures = *static_cast<const Queue*>(queue);
+  Context& context = *captures.context;
+  if (!is_ready(context)) return -1;
+  context.capture = std::make_unique<CapturedGraph>();
+  context.capture->context = &context;
+  context.capture->strand = captures.strand;
+  return 0;
+}
+
+void* end_capture(void* queue) {
+  const auto& captures = *static_cast<const Queue*>(queue);
+  Context& context = *captures.context;
+  if (!is_ready(context, &captures)) return nullptr;
+  if (!context.capture) fail(context, Code::bug, "a capture ends that has not begun", nullptr);
+  return context.capture.release();
+}
+
+int replay(void* to, void* what) {
+  Queue& queue = given(to);
+  Context& context = *queue.context;
+  if (!is_ready(context)) return -1;
+  auto& graph = *static_cast<CapturedGraph*>(what);
+  if (graph.strand != queue.strand)
+    return fail(context, Code::bug, "a graph is replayed on another queue than that which captured it", nullptr);
+  auto arguments = graph.arguments.begin();
+  for (const Work& work : graph.work) {
+    if (work.launch.kernel != nullptr && *arguments++ != Arguments(*work.launch.run))
+      return fail(context, Code::bug, "the arguments of a kernel have changed since it was captured", work.launch.tag);
+    if (add(queue, work) != 0) return -1;
+  }
+  graph.last = queue.given;
+  return 0;
+}
+
+void release_graph(void* given) {
+  const std::unique_ptr<CapturedGraph> graph(static_cast<CapturedGraph*>(given));
+  if (!is_done(*graph->context, graph->strand, graph->last))
+    fail(*graph->context, Code::bug, "a graph is released before its work is done", nullptr);
 }
 
 // ---- Groups ----
@@ -512,7 +631,7 @@ int collective(void* queue, void* group, const DeviceCollective* what) {
   Queue& running = given(queue);
   Context& context = *running.context;
   Member& member = *static_cast<Member*>(group);
-  if (context.failure) return -1;
+  if (!is_ready(context)) return -1;
   if (!member.member->posted) {
     if (const auto last = context.last_collective.find(running.device); last != context.last_collective.end()) {
       const Moment& before = last->second;
@@ -579,6 +698,10 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .query = query,
                              .copy = copy,
                              .launch = launch,
+                             .begin_capture = begin_capture,
+                             .end_capture = end_capture,
+                             .replay = replay,
+                             .release_graph = release_graph,
                              .failure = failure,
                              .group_domain = group_domain,
                              .name_group = name_group,

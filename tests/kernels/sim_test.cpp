@@ -158,6 +158,98 @@ TEST_CASE("kernels work on memory of their device alone") {
   });
 }
 
+/// What queue a captures of a copy from x to y.
+Devices::Owned copy_captured(Desk& desk) {
+  desk.devices.begin_capture(desk.a.get());
+  desk.copy(desk.a, desk.y.get(), desk.x.get());
+  return desk.devices.end_capture(desk.a.get());
+}
+
+TEST_CASE("replayed work races as any other") {
+  const auto around = [](bool waits) {
+    return [waits](Desk& desk) {
+      const auto graph = copy_captured(desk);
+      desk.copy(desk.b, desk.x.get(), desk.host.data());
+      desk.devices.record(desk.b.get(), desk.event.get());
+      if (waits) desk.devices.wait(desk.a.get(), desk.event.get());
+      desk.devices.replay(desk.a.get(), graph.get());
+      desk.devices.record(desk.a.get(), desk.event.get());
+      static_cast<void>(desk.devices.happened(desk.event.get()));
+    };
+  };
+  check_reports("queue 1 of gpu:0 reads memory that queue 2 of gpu:0 has written", around(false));
+  check_reports("", around(true));
+}
+
+TEST_CASE("while a queue captures nothing else is asked for") {
+  const auto report = "while queue 1 of gpu:0 captures its work, something else is asked for";
+  const std::function<void(Desk&)> others[] = {
+      [](Desk& desk) { desk.devices.record(desk.a.get(), desk.event.get()); },
+      [](Desk& desk) { desk.devices.wait(desk.a.get(), desk.event.get()); },
+      [](Desk& desk) { static_cast<void>(desk.devices.happened(desk.event.get())); },
+      [](Desk& desk) { desk.copy(desk.b, desk.y.get(), desk.x.get()); },
+      [](Desk& desk) { desk.devices.begin_capture(desk.a.get()); },
+      [](Desk& desk) { desk.devices.begin_capture(desk.b.get()); },
+      [](Desk& desk) { static_cast<void>(desk.devices.end_capture(desk.b.get())); },
+      [](Desk& desk) { static_cast<void>(desk.devices.queue(0)); },
+      [](Desk& desk) { static_cast<void>(desk.devices.event()); },
+      [](Desk& desk) { static_cast<void>(desk.devices.memory(0, 64, "z")); },
+      [](Desk& desk) { static_cast<void>(desk.devices.host_memory(desk.host.data(), 1)); }};
+  for (const auto& other : others)
+    check_reports(report, [&](Desk& desk) {
+      desk.devices.begin_capture(desk.a.get());
+      other(desk);
+    });
+  check_reports(report, [](Desk& desk) {
+    const auto graph = copy_captured(desk);
+    desk.devices.begin_capture(desk.a.get());
+    desk.devices.replay(desk.a.get(), graph.get());
+  });
+  check_reports("a capture ends that has not begun",
+                [](Desk& desk) { static_cast<void>(desk.devices.end_capture(desk.a.get())); });
+}
+
+TEST_CASE("what is captured stays within the device, and stays as it is") {
+  check_reports("a copy that is captured leaves gpu:0", [](Desk& desk) {
+    desk.devices.begin_capture(desk.a.get());
+    desk.copy(desk.a, desk.x.get(), desk.host.data());
+  });
+  check_reports("a graph is replayed on another queue than that which captured it", [](Desk& desk) {
+    const auto graph = copy_captured(desk);
+    desk.devices.replay(desk.b.get(), graph.get());
+  });
+  const std::function<void(Run&)> changes[] = {[](Run& run) { run.sizes[0] = 32; },
+                                               [](Run& run) { run.out.data = run.in.data; },
+                                               [](Run& run) {
+                                                 run.run.scratch = {run.in.data, 64};
+                                               },
+                                               [](Run& run) { run.run.outputs = {}; }};
+  for (const auto& change : changes)
+    check_reports("the arguments of a kernel have changed since it was captured", [&](Desk& desk) {
+      Run run(desk.x.get(), desk.y.get());
+      desk.devices.begin_capture(desk.a.get());
+      desk.devices.launch(desk.a.get(), {[](KernelRun&) {}, &run.run, nullptr});
+      const auto graph = desk.devices.end_capture(desk.a.get());
+      change(run);
+      desk.devices.replay(desk.a.get(), graph.get());
+    });
+}
+
+TEST_CASE("a graph is released when its work is done") {
+  check_reports("a graph is released before its work is done", [](Desk& desk) {
+    auto graph = copy_captured(desk);
+    desk.devices.replay(desk.a.get(), graph.get());
+    graph.reset();
+  });
+  check_reports("", [](Desk& desk) {
+    auto graph = copy_captured(desk);
+    desk.devices.replay(desk.a.get(), graph.get());
+    desk.devices.record(desk.a.get(), desk.event.get());
+    static_cast<void>(desk.devices.happened(desk.event.get()));
+    graph.reset();
+  });
+}
+
 /// Checks that the device's failure is what `kernel` throws, and names it.
 void check_fails(void (*kernel)(KernelRun&), Code code, const std::string& text, std::int64_t input) {
   Desk desk(1);

@@ -101,6 +101,37 @@ void check_device_library(const DeviceLibrary& library) {
     devices.record(compute.get(), made.get());
     await(devices, made.get());
     CHECK(back == Floats{2, 2, 3, 4});
+
+    // What is captured is not done then, but as often as it is replayed, with what the memory has at that time.
+    const auto fetch_x = [&] {
+      devices.copy(compute.get(), back_bytes, x.get(), bytes, nullptr);
+      devices.record(compute.get(), made.get());
+      await(devices, made.get());
+      return back;
+    };
+    devices.begin_capture(compute.get());
+    devices.launch(compute.get(), negation.launch());
+    devices.copy(compute.get(), x.get(), y.get(), bytes, nullptr);
+    const auto graph = devices.end_capture(compute.get());
+    CHECK(fetch_x() == Floats{-2, -2, -3, -4});
+    devices.replay(compute.get(), graph.get());
+    CHECK(fetch_x() == Floats{2, 2, 3, 4});
+    for (int time = 0; time < 2; ++time) devices.replay(compute.get(), graph.get());
+    CHECK(fetch_x() == Floats{2, 2, 3, 4});
+    for (int round = 0; round < 3; ++round) {  // between events of other queues
+      host[0] = static_cast<float>(10 + round);
+      if (devices.asks_for_touches()) devices.touches(host_bytes, bytes, true, nullptr);
+      devices.copy(in.get(), x.get(), host_bytes, bytes, nullptr);
+      devices.record(in.get(), arrived.get());
+      devices.wait(compute.get(), arrived.get());
+      devices.replay(compute.get(), graph.get());
+      devices.record(compute.get(), made.get());
+      devices.wait(out.get(), made.get());
+      devices.copy(out.get(), back_bytes, x.get(), bytes, nullptr);
+      devices.record(out.get(), left.get());
+      await(devices, left.get());
+      CHECK(back == Floats{static_cast<float>(-10 - round), -2, -3, -4});
+    }
   }
 
   const auto never = devices.event();

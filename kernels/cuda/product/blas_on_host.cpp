@@ -65,17 +65,20 @@ std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product
   return std::make_unique<Chosen>(product, alignment, workspace_bytes);
 }
 
-void multiply(const KernelRun&, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b, std::byte* c,
-              std::span<std::byte> workspace) {
+void multiply(const KernelRun& run, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b,
+              std::byte* c, std::span<std::byte> workspace) {
   const auto& chosen = static_cast<const Chosen&>(algorithm);
   for (const std::byte* matrix : {a, b, static_cast<const std::byte*>(c)})
     FERRY_ASSERT(reinterpret_cast<std::uintptr_t>(matrix) % chosen.alignment == 0, "a matrix is not aligned");
   FERRY_ASSERT(workspace.size() == chosen.workspace_bytes, "the workspace has another size");
   FERRY_ASSERT(reinterpret_cast<std::uintptr_t>(workspace.data()) % 256 == 0, "the workspace is not aligned");
-  std::ranges::fill(workspace, std::byte{0xff});
-  dispatch_all_floats(chosen.product.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    multiply_all(chosen.product, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+  detail::launch(run, [&chosen, a, b, c, workspace] {
+    std::ranges::fill(workspace, std::byte{0xff});
+    dispatch_all_floats(chosen.product.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      multiply_all(chosen.product, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b),
+                   reinterpret_cast<T*>(c));
+    });
   });
 }
 
