@@ -12,6 +12,74 @@
 namespace ferry {
 namespace {
 
+using Kind = DeviceCollective::Kind;
+
+/// The messages of a member of a collective that the library has no function of its own for.
+class Exchange {
+ public:
+  Exchange(const Schedule& schedule, const Collective& collective, int member, std::byte* input, std::byte* output)
+      : schedule_(schedule), collective_(collective), member_(member), input_(input), output_(output) {}
+
+  [[nodiscard]] std::vector<DeviceMessage> messages() {
+    for (int peer = 0; peer < schedule_.members; ++peer) {
+      switch (schedule_.kind) {
+        case CollectiveKind::all_to_all:
+          send(peer, peer);
+          receive(peer, peer);
+          break;
+        case CollectiveKind::all_gather:
+          send(peer, member_);
+          receive(peer, peer);
+          break;
+        case CollectiveKind::scatter:
+          if (member_ == schedule_.root) send(peer, peer);
+          if (peer == schedule_.root) receive(peer, member_);
+          break;
+        default:  // gather
+          if (peer == schedule_.root) send(peer, member_);
+          if (member_ == schedule_.root) receive(peer, peer);
+          break;
+      }
+    }
+    return std::move(messages_);
+  }
+
+ private:
+  void send(int peer, int part) { add(peer, 1, input_, schedule_.input_part(collective_.parts, member_, part)); }
+  void receive(int peer, int part) { add(peer, 0, output_, schedule_.output_part(collective_.parts, member_, part)); }
+  void add(int peer, int sends, std::byte* base, const PartRange& part) {
+    const auto size = static_cast<std::int64_t>(size_of(collective_.dtype));
+    if (part.count > 0)
+      messages_.push_back({peer, sends, base + part.begin * size, static_cast<std::uint64_t>(part.count * size)});
+  }
+
+  const Schedule& schedule_;
+  const Collective& collective_;
+  const int member_;
+  std::byte *const input_, *const output_;
+  std::vector<DeviceMessage> messages_;
+};
+
+/// What the library is asked for; exchange where it has no function for the kind, or for parts of different sizes.
+Kind kind_of(const Schedule& schedule, const Collective& collective) {
+  const auto& parts = collective.parts;
+  switch (schedule.kind) {
+    case CollectiveKind::all_reduce:
+      return Kind::all_reduce;
+    case CollectiveKind::reduce:
+      return Kind::reduce;
+    case CollectiveKind::reduce_scatter:
+      return Kind::reduce_scatter;
+    case CollectiveKind::broadcast:
+      return Kind::broadcast;
+    case CollectiveKind::all_gather:
+      return std::ranges::all_of(parts, [&](std::int64_t part) { return part == parts[0]; }) ? Kind::all_gather
+                                                                                             : Kind::exchange;
+    default:
+      return Kind::exchange;
+  }
+}
+
 /// By collective, the number of the GPU that its members give it to; nothing if their hosts carry it out.
 std::vector<std::optional<std::uint32_t>> gpus_of(const Plan& plan) {
   std::vector<std::optional<std::uint32_t>> gpus(plan.collectives.size());
@@ -70,6 +138,32 @@ void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transpo
     }
     joined_.emplace(group, std::move(member));
   }
+}
+
+std::unique_ptr<GpuCollective> GpuGroups::collective(const Plan& plan, int task, const Instruction& instruction,
+                                                     std::uint32_t gpu, std::byte* input, std::byte* output) const {
+  const Collective& collective = plan.collectives[instruction.target];
+  const Schedule& schedule = plan.schedules[collective.schedule];
+  const Membership place = membership(plan.groupings[collective.grouping], task);
+  auto made = std::make_unique<GpuCollective>();
+  made->bytes =
+      schedule.input_elements(collective.parts, place.member) * static_cast<std::int64_t>(size_of(collective.dtype));
+  made->group = joined_.at({*place.group, gpu}).get();
+  made->what = {.kind = kind_of(schedule, collective),
+                .reduce = collective.reduce,
+                .dtype = collective.dtype,
+                .root = schedule.root,
+                .count = static_cast<std::uint64_t>(collective.parts[0]),
+                .input = input,
+                .output = output,
+                .tag = &instruction};
+  if (made->what.kind == Kind::exchange) {
+    made->messages = Exchange(schedule, collective, place.member, input, output).messages();
+    made->what.count = 0;
+    made->what.messages = made->messages.data();
+    made->what.message_count = made->messages.size();
+  }
+  return made;
 }
 
 void GpuGroups::abandon() {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -14,6 +16,14 @@
 
 namespace ferry {
 
+/// A task's part in a collective of a plan, as the GPUs' library takes it.
+struct GpuCollective {
+  DeviceCollective what;
+  std::vector<DeviceMessage> messages;  ///< of an exchange
+  void* group = nullptr;                ///< the task's membership
+  std::int64_t bytes = 0;               ///< that the task gives
+};
+
 /// One for each task of a session, which keeps its groups until it ends. The devices must outlive it.
 class GpuGroups {
  public:
@@ -22,10 +32,10 @@ class GpuGroups {
   /// FailedWork; errors of the transport.
   void join(const Plan& plan, int task, const Devices* devices, Transport& transport, const Deadline& deadline);
 
-  /// The handle of the task's membership in the group of these tasks' GPUs with that number.
-  [[nodiscard]] void* of(const std::vector<std::int32_t>& tasks, std::uint32_t gpu) const {
-    return joined_.at({tasks, gpu}).get();
-  }
+  /// What the instruction, which starts a collective on the task's GPU with that number, gives the GPU's queue. The
+  /// plan must outlive it.
+  [[nodiscard]] std::unique_ptr<GpuCollective> collective(const Plan& plan, int task, const Instruction& instruction,
+                                                          std::uint32_t gpu, std::byte* input, std::byte* output) const;
 
   /// Gives up what is under way, since the job has failed.
   void abandon();

@@ -1,87 +1,8 @@
 #include "executor/run/queues.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace ferry {
-
-namespace {
-
-using Kind = DeviceCollective::Kind;
-
-/// A part of a member's input or output: its place, in bytes.
-struct Part {
-  std::byte* at = nullptr;
-  std::uint64_t bytes = 0;
-};
-
-/// The messages of a member of a collective that the library has no function of its own for.
-class Exchange {
- public:
-  Exchange(const Schedule& schedule, const Collective& collective, int member, std::byte* input, std::byte* output)
-      : schedule_(schedule), collective_(collective), member_(member), input_(input), output_(output) {}
-
-  [[nodiscard]] std::vector<DeviceMessage> messages() {
-    for (int peer = 0; peer < schedule_.members; ++peer) {
-      switch (schedule_.kind) {
-        case CollectiveKind::all_to_all:
-          send(peer, peer);
-          receive(peer, peer);
-          break;
-        case CollectiveKind::all_gather:
-          send(peer, member_);
-          receive(peer, peer);
-          break;
-        case CollectiveKind::scatter:
-          if (member_ == schedule_.root) send(peer, peer);
-          if (peer == schedule_.root) receive(peer, member_);
-          break;
-        default:  // gather
-          if (peer == schedule_.root) send(peer, member_);
-          if (member_ == schedule_.root) receive(peer, peer);
-          break;
-      }
-    }
-    return std::move(messages_);
-  }
-
- private:
-  void send(int peer, int part) { add(peer, 1, input_, schedule_.input_part(collective_.parts, member_, part)); }
-  void receive(int peer, int part) { add(peer, 0, output_, schedule_.output_part(collective_.parts, member_, part)); }
-  void add(int peer, int sends, std::byte* base, const PartRange& part) {
-    const auto size = static_cast<std::int64_t>(size_of(collective_.dtype));
-    if (part.count > 0)
-      messages_.push_back({peer, sends, base + part.begin * size, static_cast<std::uint64_t>(part.count * size)});
-  }
-
-  const Schedule& schedule_;
-  const Collective& collective_;
-  const int member_;
-  std::byte *const input_, *const output_;
-  std::vector<DeviceMessage> messages_;
-};
-
-/// What the library is asked for; exchange where it has no function for the kind, or for parts of different sizes.
-Kind kind_of(const Schedule& schedule, const Collective& collective) {
-  const auto& parts = collective.parts;
-  switch (schedule.kind) {
-    case CollectiveKind::all_reduce:
-      return Kind::all_reduce;
-    case CollectiveKind::reduce:
-      return Kind::reduce;
-    case CollectiveKind::reduce_scatter:
-      return Kind::reduce_scatter;
-    case CollectiveKind::broadcast:
-      return Kind::broadcast;
-    case CollectiveKind::all_gather:
-      return std::ranges::all_of(parts, [&](std::int64_t part) { return part == parts[0]; }) ? Kind::all_gather
-                                                                                             : Kind::exchange;
-    default:
-      return Kind::exchange;
-  }
-}
-
-}  // namespace
 
 Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one)
     : resolved_(resolved),
@@ -96,6 +17,7 @@ Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* 
   for (const PlanQueue& queue : role_.queues)
     queues_.push_back(devices.queue(static_cast<int>(role_.devices[queue.device].index)));
   find_works();
+  find_stretches();
 }
 
 void Queues::find_works() {
@@ -107,7 +29,7 @@ void Queues::find_works() {
       Work& work = works_[i];
       if (role_.on_queue(instruction)) {
         work.queue = queues_[instruction.strand - role_.threads].get();
-        if (instruction.what == Opcode::collective) work.meeting = meeting_of(instruction);
+        if (instruction.what == Opcode::collective) work.collective = collective_of(instruction);
       }
       for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w) {
         const Wait& wait = role_.waits[w];
@@ -121,35 +43,22 @@ void Queues::find_works() {
   }
 }
 
-std::unique_ptr<Queues::Meeting> Queues::meeting_of(const Instruction& instruction) const {
-  const Plan& plan = resolved_.plan();
-  const Collective& collective = plan.collectives[instruction.target];
-  const Schedule& schedule = plan.schedules[collective.schedule];
-  const Membership place = membership(plan.groupings[collective.grouping], resolved_.task());
+std::unique_ptr<GpuCollective> Queues::collective_of(const Instruction& instruction) const {
   const auto address = [&](Range operands) {
     return operands.count == 0 ? nullptr
                                : const_cast<std::byte*>(resolved_.bytes_of(role_.operands[operands.begin]).data());
   };
-  std::byte *const input = address(instruction.inputs), *const output = address(instruction.outputs);
-  auto made = std::make_unique<Meeting>();
-  made->bytes =
-      schedule.input_elements(collective.parts, place.member) * static_cast<std::int64_t>(size_of(collective.dtype));
-  made->group = groups_->of(*place.group, role_.devices[role_.queues[instruction.strand - role_.threads].device].index);
-  made->what = {.kind = kind_of(schedule, collective),
-                .reduce = collective.reduce,
-                .dtype = collective.dtype,
-                .root = schedule.root,
-                .count = static_cast<std::uint64_t>(collective.parts[0]),
-                .input = input,
-                .output = output,
-                .tag = &instruction};
-  if (made->what.kind == Kind::exchange) {
-    made->messages = Exchange(schedule, collective, place.member, input, output).messages();
-    made->what.count = 0;
-    made->what.messages = made->messages.data();
-    made->what.message_count = made->messages.size();
+  return groups_->collective(resolved_.plan(), resolved_.task(), instruction,
+                             role_.devices[role_.queues[instruction.strand - role_.threads].device].index,
+                             address(instruction.inputs), address(instruction.outputs));
+}
+
+void Queues::find_stretches() {
+  if (one_by_one_) return;
+  for (const Range& stretch : role_.stretches) {
+    works_[stretch.begin].stretch = static_cast<std::uint32_t>(stretches_.size());
+    stretches_.push_back({.instructions = stretch.count, .graph = {}});
   }
-  return made;
 }
 
 void Queues::before(const Resolved& r, Waiting& waiting) {
@@ -187,20 +96,50 @@ void Queues::give(const Resolved& r, Traffic& moved, Waiting& waiting) {
   submit(r, work, moved, waiting);
 }
 
-void Queues::submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
+void Queues::put(const Resolved& r, void* queue, Traffic& moved) {
   if (r.what == Opcode::copy) {
     ++moved.copies;
-    devices_.copy(work.queue, r.output, r.input, r.bytes, r.plan);
-  } else if (work.meeting != nullptr) {
-    const DeviceCollective& what = work.meeting->what;
-    waiting.until([&] { return devices_.collective(work.queue, work.meeting->group, what); }, r);
-    moved.collective_bytes += work.meeting->bytes;
+    devices_.copy(queue, r.output, r.input, r.bytes, r.plan);
   } else if (r.what == Opcode::kernel) {
-    r.run->queue = work.queue;
-    devices_.launch(work.queue, {r.kernel, r.run, r.plan});
+    r.run->queue = queue;
+    devices_.launch(queue, {r.kernel, r.run, r.plan});
   }
+}
+
+/// Gives a collective to its queue, which may ask to be called again until the other members have come.
+void Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
+  const GpuCollective& mine = *work.collective;
+  waiting.until([&] { return devices_.collective(work.queue, mine.group, mine.what); }, r);
+  moved.collective_bytes += mine.bytes;
+}
+
+void Queues::submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
+  if (work.collective != nullptr)
+    meet(r, work, moved, waiting);
+  else
+    put(r, work.queue, moved);
   if (work.happened != nullptr) devices_.record(work.queue, work.happened);
   if (one_by_one_) wait_for_queue(work.queue, r, waiting);
+}
+
+std::size_t Queues::give_captured(std::span<const Resolved> list, Traffic& moved) {
+  const Work& first = of(list.front());
+  if (first.stretch == kNone) return 0;
+  Stretch& stretch = stretches_[first.stretch];
+  if (!std::exchange(stretch.has_run, true)) return 0;
+  list = list.first(stretch.instructions);
+  if (stretch.graph == nullptr) {
+    Traffic captured;
+    devices_.begin_capture(first.queue);
+    for (const Resolved& r : list) put(r, first.queue, captured);
+    stretch.graph = devices_.end_capture(first.queue);
+    stretch.copies = captured.copies;
+  }
+  for (void* const event : first.after) devices_.wait(first.queue, event);
+  devices_.replay(first.queue, stretch.graph.get());
+  moved.copies += stretch.copies;
+  if (void* const happened = of(list.back()).happened; happened != nullptr) devices_.record(first.queue, happened);
+  return list.size();
 }
 
 void Queues::give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks) {

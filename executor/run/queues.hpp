@@ -34,6 +34,10 @@ class Queues {
   /// The same, and checks a kernel's inputs and outputs for NaN and Inf. The host waits until both have been copied to
   /// it.
   void give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks);
+  /// Submits the captured stretch (PlanClass::stretches) that begins with the first of `list`, and returns its number
+  /// of instructions; 0 where none begins, or where it is to be given one by one: the first time, when kernels make
+  /// what they keep, and always where each is waited for.
+  [[nodiscard]] std::size_t give_captured(std::span<const Resolved> list, Traffic& moved);
   /// The job has failed: what GPUs of several tasks have under way ends, so that the queues can go.
   void abandon() const {
     if (groups_ != nullptr) groups_->abandon();
@@ -42,22 +46,26 @@ class Queues {
   void sets(const std::int64_t& number) const;
 
  private:
-  /// A collective that GPUs carry out.
-  struct Meeting {
-    DeviceCollective what;
-    std::vector<DeviceMessage> messages;
-    void* group = nullptr;
-    std::int64_t bytes = 0;  ///< that the task gives
-  };
   struct Work {
-    void* queue = nullptr;     ///< null: the host runs it
-    void* happened = nullptr;  ///< the event that others wait for; null: nobody waits
-    std::vector<void*> after;  ///< the events to wait for before it
-    std::unique_ptr<Meeting> meeting;
+    void* queue = nullptr;          ///< null: the host runs it
+    void* happened = nullptr;       ///< the event that others wait for; null: nobody waits
+    std::vector<void*> after;       ///< the events to wait for before it
+    std::uint32_t stretch = kNone;  ///< the captured stretch that begins with it
+    std::unique_ptr<GpuCollective> collective;
+  };
+  struct Stretch {
+    std::uint32_t instructions = 0;
+    bool has_run = false;
+    std::int64_t copies = 0;
+    Devices::Owned graph;
   };
   [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
   void find_works();
-  [[nodiscard]] std::unique_ptr<Meeting> meeting_of(const Instruction& instruction) const;
+  void find_stretches();
+  [[nodiscard]] std::unique_ptr<GpuCollective> collective_of(const Instruction& instruction) const;
+  /// Gives a queue the instruction's work alone.
+  void put(const Resolved& r, void* queue, Traffic& moved);
+  void meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
   /// The same as give(), after the waits.
   void submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
   void touch(const Resolved& r) const;
@@ -75,6 +83,7 @@ class Queues {
   const Instruction* const first_;
   // What the queues' work may touch outlives the queues.
   std::vector<std::vector<std::byte>> looked_at_;
+  std::vector<Stretch> stretches_;
   std::vector<Devices::Owned> used_, host_memory_, queues_, events_;
   Devices::Owned caught_up_;  ///< recorded by wait_for_queue()
   std::vector<Work> works_;   ///< by index of the instruction in the plan class

@@ -142,14 +142,21 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
 }
 
 /// The walk where devices have queues: their instructions are only submitted here, so a trace has the time of the
-/// submission.
+/// submission. What is checked or traced is given one by one.
 [[gnu::noinline]] void Walker::walk_queues(std::uint32_t region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
   const PlanClass& role = resolved_.plan().class_for(resolved_.task());
-  for (Resolved& r : resolved_.list(region, thread_)) {
+  const std::span<Resolved> list = resolved_.list(region, thread_);
+  for (std::size_t next = 0; next < list.size(); ++next) {
+    Resolved& r = list[next];
     at(&r);
     if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
+    if (checks == nullptr && trace == nullptr)
+      if (const std::size_t given = shared_.queues->give_captured(list.subspan(next), moved_); given > 0) {
+        next += given - 1;
+        continue;
+      }
     const bool queued = role.on_queue(*r.plan);
     const TimePoint due = trace != nullptr ? system_clock().now() : TimePoint();
     if (!queued) shared_.queues->before(r, shared_.waiting);

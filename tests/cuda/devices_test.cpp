@@ -11,7 +11,10 @@
 #include "executor/job/introduction.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/cuda_on_host.hpp"
+#include "ops/control/control.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
 #include "tests/support/device_suite.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/throws.hpp"
@@ -113,6 +116,67 @@ TEST_CASE("sessions run on CUDA devices") {
   const Machine machine({});
   CHECK(divided<float>(1, 8) == 1.5F);
   CHECK(divided<std::int64_t>(3, 5) == 2);
+}
+
+namespace {
+
+/// What four steps give, which count what they are fed and draw random numbers, in a loop, too.
+std::vector<Tensor> drawn(DeviceKind where) {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {5});
+  const Values last = while_loop(
+      {x, g.constant(0)}, [](const Values& v) { return v[1] < 3; },
+      [](const Values& v) {
+        return Values{v[0] * 0.5 + uniform_like(v[0]), v[1] + 1};
+      });
+  const Value y = -(last[0] + uniform_like(x)) + x;
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 1, .jobs = "", .simulated = 1});
+  cluster.state().devices = cuda::devices_on_host();
+  SessionOptions options;
+  options.default_device = where;
+  Session session(g, cluster, options);
+  std::vector<Tensor> all;
+  for (int step = 0; step < 4; ++step) {
+    const auto fed = static_cast<float>(step);
+    all.push_back(session.run({y}, {{"x", Tensor::of<float>({5}, {fed, 1, 2, 3, fed})}})[0]);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("what is captured is replayed on what the memory has then, and draws anew") {
+  const Machine machine({});
+  const std::vector<Tensor> wanted = drawn(DeviceKind::cpu);
+  CHECK(machine_on_host().captures == 0);
+  const std::vector<Tensor> got = drawn(DeviceKind::gpu);
+  CHECK(machine_on_host().captures >= 2);
+  CHECK(machine_on_host().replays > machine_on_host().captures);
+  for (std::size_t step = 0; step < wanted.size(); ++step) CHECK(got[step].same_bits(wanted[step]));
+  CHECK_FALSE(wanted[1].same_bits(wanted[2]));
+}
+
+TEST_CASE("a GPU that fails while it captures or replays ends the job") {
+  for (const std::string function : {"begin_capture", "end_capture", "replay"})
+    for (const bool is_gone : {false, true}) {
+      CAPTURE(function);
+      const Machine machine({.why = "", .fails = function, .after = 0, .is_gone = is_gone});
+      const Error error = error_of([&] { static_cast<void>(drawn(DeviceKind::gpu)); });
+      CHECK(error.code() == (is_gone ? Code::peer_lost : Code::bug));
+      CHECK(says(error, function == "replay" ? "a GPU has failed: to replay captured work"
+                                             : "a GPU has failed: to capture work"));
+    }
+}
+
+TEST_CASE("a queue that goes while it captures leaves others in peace") {
+  const Machine machine({});
+  const Devices devices(cuda::devices_on_host(), {.count = 1});
+  auto queue = devices.queue(0);
+  devices.begin_capture(queue.get());
+  CHECK_THROWS_AS(static_cast<void>(devices.memory(0, 8, "x")), FailedWork);
+  queue.reset();
+  const Devices others(cuda::devices_on_host(), {.count = 1});
+  CHECK(others.memory(0, 8, "x") != nullptr);
 }
 
 TEST_CASE("an integer that a GPU divides by zero is an error, as on a CPU, and the op is named") {

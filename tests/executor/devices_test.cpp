@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::int64_t kElements = 64;
 constexpr std::uint64_t kSeeds = 20;
+constexpr std::int64_t kSteps = 4;  // what is captured is given one by one, captured, and replayed twice
 
 /// Feeds, a variable, a loop, fetches: all that moves between the host and a device of one task.
 struct Model {
@@ -71,21 +72,24 @@ std::string refusal(const Plan& plan) {
   return verify(plan, {nullptr, &kernels()}).reason;
 }
 
-/// Runs the plan, unverified, for two steps; returns the text of the error, "" for none. `library`: the simulated one,
+/// Runs the plan, unverified, for some steps; returns the text of the error, "" for none. `library`: the simulated one,
 /// or one that wraps it.
-std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector<Tensor>* fetched = nullptr) {
+std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector<Tensor>* fetched = nullptr,
+                     const std::function<void(ExecutorOptions&)>& choose = {}) {
   const Devices devices(library, {});
   const auto w = devices.memory(0, kElements * sizeof(float), "w");
   Workers workers({.threads = 1, .crowded = true, .on_start = {}});
   const auto transports = inproc_transports(1);
   std::string error;
+  ExecutorOptions options{.devices = &devices, .device_kernels = kernels().devices()};
+  if (choose) choose(options);
   try {
-    TaskExecutor executor(plan, 0, *transports[0], workers, [&](std::string_view) { return w.get(); },
-                          {.devices = &devices, .device_kernels = kernels().devices()});
+    TaskExecutor executor(
+        plan, 0, *transports[0], workers, [&](std::string_view) { return w.get(); }, options);
     std::vector<float> numbers(kElements, 2);
     const Tensor feeds[] = {Tensor::of<float>({kElements}, numbers), Tensor::of<float>({kElements}, numbers)};
     std::vector<Tensor> got(plan.fetches.size());
-    for (std::int64_t step = 0; step < 2; ++step) executor.step(step, feeds, got);
+    for (std::int64_t step = 0; step < kSteps; ++step) executor.step(step, feeds, got);
     if (fetched != nullptr) *fetched = got;
   } catch (const Error& failed) {
     error = failed.text();
@@ -242,7 +246,7 @@ TEST_CASE("what is planned for a device is verified, and gives the bits of the h
   std::vector<float> numbers(kElements, 2);
   const Tensor feeds[] = {Tensor::of<float>({kElements}, numbers), Tensor::of<float>({kElements}, numbers)};
   std::vector<Tensor> wanted(2), got;
-  for (std::int64_t step = 0; step < 2; ++step) executor.step(step, feeds, wanted);
+  for (std::int64_t step = 0; step < kSteps; ++step) executor.step(step, feeds, wanted);
   transports[0]->close();
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CAPTURE(seed);
@@ -289,6 +293,59 @@ TEST_CASE("an executor that forgets an event, a wait or a host that waits is rep
       CHECK(test::has(error_of(plan, flawed(seed, table, plant)), "the simulated device has found a race"));
     }
   }
+}
+
+// ---- Captured stretches ----
+
+int captures, replays, launched;
+
+/// Devices that count.
+DeviceLibrary counting(DeviceTable& table) {
+  captures = replays = launched = 0;
+  static const DeviceTable there = *simulated_devices(1).table;
+  return flawed(1, table, [](DeviceTable& t) {
+    t.begin_capture = [](void* queue) { return ++captures, there.begin_capture(queue); };
+    t.replay = [](void* queue, void* graph) { return ++replays, there.replay(queue, graph); };
+    t.launch = [](void* queue, const DeviceLaunch* launch) { return ++launched, there.launch(queue, launch); };
+  });
+}
+
+TEST_CASE("a stretch is given one by one the first time, then captured, and replayed from then on") {
+  const Plan plan = planned();
+  const PlanClass& c = plan.classes[0];
+  const Range step = c.regions[1].instructions;
+  const auto in_step = static_cast<int>(
+      std::ranges::count_if(c.stretches, [&](const Range& s) { return s.begin < step.begin + step.count; }));
+  const auto all = static_cast<int>(c.stretches.size());
+  REQUIRE(in_step > 0);
+  REQUIRE(all == in_step + 1);  // and the loop's body, which runs three times in a step
+  DeviceTable table{};
+  REQUIRE(error_of(plan, counting(table)) == "");
+  CHECK(captures == all);
+  CHECK(replays == in_step * (kSteps - 1) + 3 * kSteps - 1);
+  const int launches_of_captured = launched;
+  REQUIRE(error_of(plan, counting(table), nullptr, [](ExecutorOptions& o) { o.sync_gpu = true; }) == "");
+  CHECK(captures + replays == 0);
+  CHECK(launched > launches_of_captured);
+  REQUIRE(error_of(plan, counting(table), nullptr, [](ExecutorOptions& o) { o.check_numerics = true; }) == "");
+  CHECK(captures + replays == 0);
+}
+
+TEST_CASE("copies of replayed stretches are counted as those that are given one by one") {
+  Model model;
+  Session session(model.graph, Cluster::connect(ClusterOptions{.tasks = 1, .jobs = "", .simulated = 1}));
+  RunRequest request;
+  for (const ValueId fetch : model.signature.fetches) request.fetches.emplace_back(&model.graph, fetch);
+  request.feeds = {{"x", Tensor(DType::float32, {kElements})}, {"y", Tensor(DType::float32, {kElements})}};
+  request.steps = kSteps;
+  static_cast<void>(session.run(request));
+  const Plan& plan = session.plan(request).plan;
+  const auto is_captured_copy = [&](const Range& stretch) {
+    const auto begin = plan.classes[0].instructions.begin() + stretch.begin;
+    return std::any_of(begin, begin + stretch.count, [](const Instruction& i) { return i.what == Opcode::copy; });
+  };
+  REQUIRE(std::ranges::any_of(plan.classes[0].stretches, is_captured_copy));
+  for (const TaskStats& task : session.stats().tasks) CHECK(task.measured == task.planned);
 }
 
 // ---- Sessions ----

@@ -3,7 +3,7 @@ planned.
 
 usage: devices_test.py FERRY SAMPLES_FOLDER DATA_FOLDER SEEDS
        devices_test.py FERRY SAMPLES_FOLDER DATA_FOLDER gpu|gpu-quick
-On simulated devices, where as many orders are drawn for each; or on the GPUs that FERRY finds, whose sums of floats may be rounded
+Three steps, of which the second captures what the third replays; one of large samples. On simulated devices, where as many orders are drawn for each; or on the GPUs that FERRY finds, whose sums of floats may be rounded
 otherwise: gpu-quick is on 2 and 3 tasks, without large samples. The last line is "N passed, N failed, N skipped".
 """
 
@@ -35,7 +35,7 @@ def sample(name):
         entries = re.findall(r"^entry (\w+):", run("show", file), re.M)
         for entry in entries if name != "resnet50" else ["init"]:  # the rest of it takes minutes
             for tasks in (2, 3) if QUICK else (2,) if name in LARGE and len(DEVICES) == 1 else (1, 2, 3):
-                words = [file, "--entry", entry, "--data", data_of(name), "--steps", 1, "--threads", 1, *jobs_of(name, tasks)]
+                words = [file, "--entry", entry, "--data", data_of(name), "--steps", 1 if name in LARGE else 3, "--threads", 1, *jobs_of(name, tasks)]
                 words += fed(folder / f"{entry}-{tasks}", *words, "--tasks", tasks)
                 command = [FERRY, "run", *map(str, words), "--tasks", str(tasks)]
                 here = subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, env=ENVIRONMENT)
