@@ -283,6 +283,7 @@ bool says_only_how(const std::string& changed) {
                                        "a channel's slots",
                                        "threads",
                                        "a queue",
+                                       "a stretch",
                                        "two instructions exchanged"};
   for (const std::string_view change : split(changed, ','))
     if (std::ranges::find(kHow, trimmed(change)) == std::end(kHow)) return false;

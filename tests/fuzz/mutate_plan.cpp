@@ -470,7 +470,7 @@ class PlanMutator {
 
   void change_class() {
     PlanClass& other = any(plan_.classes);
-    switch (dice_.below(7)) {
+    switch (dice_.below(8)) {
       case 0: {
         if (class_->devices.empty()) return;
         PlanDevice& device = any(class_->devices);
@@ -495,6 +495,9 @@ class PlanMutator {
         if (dice_.one_in(2)) return kind(queue.role, 3, "a queue");
         return number(queue.device, any(class_->queues).device, "a queue");
       }
+      case 6:
+        if (class_->stretches.empty()) return;
+        return range(any(class_->stretches), any(class_->stretches), "a stretch");
       default:
         return number(any(plan_.class_of), any(plan_.class_of), "a task's class");
     }
