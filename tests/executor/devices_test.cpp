@@ -58,14 +58,18 @@ const KernelsOfDevices& kernels() {
   return all;
 }
 
-Plan planned() {
+Plan planned(const Graph& graph, const Signature& signature) {
   Topology topology = Topology::local(1);
   topology.tasks[0].gpus = 8;
   PlanOptions options;
   options.default_device = DeviceKind::gpu;
   options.check_passes = true;
+  return make_plan(graph, signature, topology, kernels(), options).plan;
+}
+
+Plan planned() {
   const Model model;
-  return make_plan(model.graph, model.signature, topology, kernels(), options).plan;
+  return planned(model.graph, model.signature);
 }
 
 std::string refusal(const Plan& plan) {
@@ -231,7 +235,13 @@ constexpr Flaw kFlaws[] = {
        }
        moved.strand = copy_on(plan, PlanQueue::Role::out).strand;
      },
-     "race for buffer", "reads memory that queue"}};
+     "race for buffer", "reads memory that queue"},
+    {"a copy from the host is captured",
+     [](Plan& plan) {
+       const auto h = static_cast<std::uint32_t>(&kernel(plan, "h") - role(plan).instructions.data());
+       role(plan).stretches = {{h, 2}};
+     },
+     "is not on a compute queue", "a copy that is captured leaves gpu:0"}};
 
 TEST_CASE("what is planned for a device is verified, and gives the bits of the host whatever order is drawn") {
   const Plan plan = planned();
@@ -265,6 +275,25 @@ TEST_CASE("flaws of plans are refused, and reported by the device when they are 
       CAPTURE(seed);
       CHECK(test::has(error_of(plan, simulated_devices(seed)), flaw.reported));
     }
+  }
+}
+
+TEST_CASE("a kernel that is waited for in the middle of a stretch is refused, and reported when it is replayed") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {kElements}), y = g.input("y", DType::float32, {kElements});
+  const Value first = (x + y).named("first"), second = (x * y).named("second");
+  Signature signature;
+  signature.feeds = {{x.id(), 0, {kElements}}, {y.id(), 0, {kElements}}};
+  signature.fetches = {first.id(), second.id()};
+  Plan plan = planned(g, signature);
+  REQUIRE(refusal(plan) == "");
+  REQUIRE(role(plan).stretches.empty());
+  REQUIRE(&kernel(plan, "first") + 1 == &kernel(plan, "second"));
+  role(plan).stretches = {{static_cast<std::uint32_t>(&kernel(plan, "first") - role(plan).instructions.data()), 2}};
+  CHECK(test::has(refusal(plan), "is in the middle of a captured stretch, and copy 'first'"));
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    CHECK(test::has(error_of(plan, simulated_devices(seed)), "reads memory that queue"));
   }
 }
 
