@@ -99,6 +99,8 @@ std::vector<Sample> samples() {
       for (TaskInfo& task : made.topology.tasks) {
         task.threads = 1 + static_cast<int>(seed / 8 % 2);
         task.gpus = seed % 5 == 2 || seed % 7 == 0 ? 2 : 0;
+        // GPUs of processes that mpirun has started do not work together where they are simulated.
+        task.gpu_group = task.gpus > 0 && task.memory_group < 0 && seed % 2 == 0 ? 0 : -1;
       }
       all.push_back({"random mesh", plan_of(*made.graph, made.fetches, made.targets, made.topology, fuse_from)});
     }

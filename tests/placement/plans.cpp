@@ -42,7 +42,7 @@ PlanClass busy_class() {
   PlanClass role;
   role.threads = 2;
   role.devices = {{DeviceKind::cpu, 0, 1024, 256}, {DeviceKind::gpu, 1, 512, 0}};
-  role.queues = {{1, PlanQueue::Role::compute}, {1, PlanQueue::Role::out}};
+  role.queues = {{1, PlanQueue::Role::compute}, {1, PlanQueue::Role::collective}};
   role.buffers = {buffer(0, {2, 3}, kX), buffer(64, {2, 3}, kY), buffer(128, {}, kNone),
                   buffer(256, {4}, kY),  buffer(0, {3}, kW),     buffer(0, {6}, kX)};
   role.buffers[2].dtype = DType::boolean;
@@ -126,6 +126,7 @@ Plan every_field() {
   plan.topology.tasks[1].host_memory_bytes = 1ULL << 41;
   plan.topology.tasks[1].memory_group = 3;
   plan.topology.tasks[1].gpu_memory_bytes = 1ULL << 36;
+  plan.topology.tasks[1].gpu_group = 4;
   plan.strings = {"model.cpp", "x", "y", "MatMul", "w"};
   plan.lines = {{kFile, 12}};
   plan.attrs = {attrs_of_each_type(), Attrs()};
@@ -138,7 +139,7 @@ Plan every_field() {
   plan.feeds = {{kX, 0, DType::float32, {2, 3}, false}};
   plan.fetches = {{kY, 1, DType::int64, {4}, true}};
   plan.channels = {{0, 1, DType::float32, 24, 2, kX, 0, true}};
-  plan.schedules = {exchange(), {CollectiveKind::broadcast, "none", 2, 1, true, false, 0, {}, true, Via::get}};
+  plan.schedules = {exchange(), {CollectiveKind::broadcast, "none", 2, 1, true, false, 0, {}, true, Via::library}};
   plan.collectives = {{0, 0, Reduce::sum, DType::float32, {6}, kY, 0}};
   plan.classes = {busy_class(), receiving_class()};
   plan.class_of = {0, 1};

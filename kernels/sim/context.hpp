@@ -1,0 +1,133 @@
+// What a task has opened of the simulated devices: memory, queues, events, and what they know of one another.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "kernels/device.hpp"
+#include "kernels/shared/group_on_host.hpp"
+#include "kernels/sim/memory.hpp"
+
+namespace ferry::sim {
+
+inline constexpr int kDevices = 8;
+
+struct Context;
+
+/// A queue's work item: a kernel, a copy or the results of a collective.
+struct Work {
+  std::uint32_t number = 0;  ///< its number on its queue, from 1
+  DeviceLaunch launch{};     ///< for a copy `kernel` is null
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::uint64_t bytes = 0;
+  std::vector<GroupsOnHost::Result> results;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number of work that must be done first
+};
+
+/// What a kernel is given, but for its operands' elements.
+struct Arguments {
+  explicit Arguments(const KernelRun& run)
+      : state_(run.state), scratch_(run.scratch.data()), step_(&run.step), iterations_(run.iterations.data()) {
+    for (const std::span<const Array> arrays : {run.inputs, std::span<const Array>(run.outputs)})
+      for (const Array& array : arrays)
+        arrays_.push_back({array.data, array.dtype, {array.sizes.begin(), array.sizes.end()}});
+  }
+  bool operator==(const Arguments&) const = default;
+
+ private:
+  struct Given {
+    const std::byte* data;
+    DType dtype;
+    std::vector<std::int64_t> sizes;
+    bool operator==(const Given&) const = default;
+  };
+  const KernelState* state_;
+  const std::byte* scratch_;
+  const std::int64_t *step_, *iterations_;
+  std::vector<Given> arrays_;
+};
+
+/// What a queue has captured.
+struct CapturedGraph {
+  Context* context = nullptr;
+  std::uint32_t strand = 0;  ///< the queue's
+  std::vector<Work> work;
+  std::vector<Arguments> arguments;  ///< of the kernels in `work`
+  std::uint32_t last = 0;            ///< number of the last work item that it has given the queue
+};
+
+struct Queue {
+  Context* context = nullptr;
+  int device = 0;
+  std::uint32_t strand = 0;
+  Knowledge knows;  ///< what is ordered before the next work item
+  std::uint32_t given = 0, done = 0;
+  std::deque<Work> waiting;                                    ///< work that is not done yet
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< Work::after of the next work item
+};
+
+struct Event {
+  Context* context = nullptr;
+  Knowledge at;  ///< what has happened when the event has; empty: never recorded
+  std::uint32_t strand = 0, number = 0;
+};
+
+/// What a task has opened.
+struct Context {
+  Context(std::uint64_t seed, GroupsOnHost& groups) : random(seed), groups(groups), host(1, 0) {}
+
+  std::mt19937_64 random;
+  GroupsOnHost& groups;
+  Knowledge host;  ///< what the host knows; its own entry counts its accesses
+  std::list<std::unique_ptr<Queue>> queues;
+  std::vector<Queue*> by_strand{nullptr};  ///< null: the host, or a queue that is gone
+  struct Memory {
+    int device;
+    Mapping mapping;
+  };
+  std::vector<std::unique_ptr<Memory>> memory;
+  std::vector<std::pair<const std::byte*, std::uint64_t>> host_memory;
+  Touches touches;
+  std::map<int, Moment> last_collective;   ///< by device
+  std::unique_ptr<CapturedGraph> capture;  ///< what is being captured; null: nothing is
+  std::optional<DeviceFailure> failure;
+  std::string text;
+};
+
+/// Keeps the first failure; returns -1.
+int fail(Context& context, Code code, std::string text, const void* tag, std::int64_t input = -1);
+/// `clock` knows what `other` knows, too.
+void learn(Knowledge& clock, const Knowledge& other);
+[[nodiscard]] std::string name_of(const Context& context, std::uint32_t strand);
+/// The device memory that has all these bytes; null: none.
+[[nodiscard]] const Context::Memory* memory_of(const Context& context, const std::byte* at, std::uint64_t bytes);
+/// Records an access. Returns 0, or -1 on a race.
+int touch(Context& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
+          const Knowledge& clock);
+/// Where the host finds what a device knows by this address.
+[[nodiscard]] std::byte* real(const Context& context, std::byte* at);
+[[nodiscard]] bool is_done(const Context& context, std::uint32_t strand, std::uint32_t number);
+/// Runs work in random order until work item `number` of `strand` is done, now and then also work that is not needed.
+void run_until(Context& context, std::uint32_t strand, std::uint32_t number);
+[[nodiscard]] Context& of(void* devices);
+/// Whether nothing has failed, and nothing is being captured but by this queue.
+[[nodiscard]] bool is_ready(Context& context, const Queue* queue = nullptr);
+/// Whether that is so, and the library has the device.
+[[nodiscard]] bool may_use(Context& context, int device);
+/// Called when a queue is given something: that comes after all that the host knows to be done.
+Queue& given(void* queue);
+/// Appends the work to the queue, and returns its moment there.
+Moment put(Queue& queue, Work work, const void* tag);
+
+}  // namespace ferry::sim
