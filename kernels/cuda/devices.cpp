@@ -471,7 +471,8 @@ void* join_group(void* devices, int device, const DeviceGroupName* name, int mem
   int error = 0;
   void* const joined = nccl::join(*name, members, member, error);
   if (require_group(context, error, "to join a group") != 0) return nullptr;
-  context.members.push_back(std::make_unique<Member>(Member{&context, context.first + device, joined}));
+  const int number = context.numbers[static_cast<std::size_t>(device)];
+  context.members.push_back(std::make_unique<Member>(Member{&context, number, joined}));
   return context.members.back().get();
 }
 
