@@ -25,7 +25,7 @@ void run_threads(Order order);
 struct MachineOnHost {
   int devices = 3;
   std::string why;                                      ///< why there are no devices
-  std::string why_no_nccl;                              ///< why they do not work together
+  std::string why_no_nccl = {};                         ///< why they do not work together
   std::set<int> without_code = {2};                     ///< devices that cannot be used
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;  ///< of each device
   std::vector<std::uint64_t> used_bytes = {};           ///< of the first devices, by others

@@ -11,10 +11,12 @@
 #include "executor/job/introduction.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/cuda_on_host.hpp"
+#include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/support/device_suite.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/throws.hpp"
@@ -177,6 +179,57 @@ TEST_CASE("a queue that goes while it captures leaves others in peace") {
   queue.reset();
   const Devices others(cuda::devices_on_host(), {.count = 1});
   CHECK(others.memory(0, 8, "x") != nullptr);
+}
+
+namespace {
+
+/// The sum over two tasks of what each one's GPU has, in two steps.
+std::vector<Tensor> added() {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2, 3});
+  Value y;
+  {
+    const auto all = g.on(g.mesh("dp", "/task:*/gpu:0"));
+    y = identity(sum(identity(x).laid({split(0)}) * 2.0F, {0})).laid({replicated()}).named("y");
+  }
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 2, .jobs = "", .simulated = 1});
+  cluster.state().devices = cuda::devices_on_host();
+  Session session(g, cluster);
+  std::vector<Tensor> got;
+  for (int step = 0; step < 2; ++step)
+    got.push_back(session.run({y}, {{"x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6})}})[0]);
+  return got;
+}
+
+}  // namespace
+
+TEST_CASE("GPUs of two tasks add by NCCL") {
+  const Machine machine({});
+  for (const Tensor& sum : added()) CHECK(sum.same_bits(Tensor::of<float>({3}, {10, 14, 18})));
+}
+
+TEST_CASE("a collective that NCCL breaks off ends all tasks, and is named") {
+  for (const char* const function : {"join", "collective", "nccl state"})
+    for (const int after : {0, 3}) {
+      if (after > 0 && std::string_view(function) == "join") continue;
+      CAPTURE(std::string(function));
+      CAPTURE(after);
+      const Machine machine({.why = "", .fails = function, .after = after});
+      const Error error = error_of([] { static_cast<void>(added()); });
+      CHECK(error.code() == Code::peer_lost);
+      CHECK(says(error, "GPUs cannot work together: "));
+      CHECK(says(error, "NCCL on the host: a lost member"));
+      if (std::string_view(function) == "collective") CHECK(says(error, "on task "));
+    }
+}
+
+TEST_CASE("GPUs without NCCL say why they do not work together") {
+  const Machine machine({.why = "", .why_no_nccl = "libnccl.so.2: cannot open shared object file"});
+  const DeviceLibrary library = cuda::devices_on_host();
+  const char* why = "";
+  CHECK(library.table->group_domain(library.library.get(), &why) == 0);
+  CHECK(std::string(why) == "libnccl.so.2: cannot open shared object file");
+  CHECK(has(library.table->describe(library.library.get(), 0), "without NCCL (libnccl.so.2"));
 }
 
 TEST_CASE("an integer that a GPU divides by zero is an error, as on a CPU, and the op is named") {
