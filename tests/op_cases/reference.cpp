@@ -13,10 +13,14 @@ std::int64_t count_of(const Sizes& sizes) {
   return count;
 }
 
-Sizes index_of(std::int64_t flat, const Sizes& sizes) {
+/// Calls f(index) for each index of an array, the last dim fastest.
+template <class F>
+void for_indices(const Sizes& sizes, const F& f) {
   Sizes index(sizes.size());
-  for (std::size_t d = sizes.size(); d-- > 0; flat /= sizes[d]) index[d] = flat % sizes[d];
-  return index;
+  for (std::int64_t left = count_of(sizes); left > 0; --left) {
+    f(index);
+    for (std::size_t d = sizes.size(); d-- > 0 && ++index[d] == sizes[d];) index[d] = 0;
+  }
 }
 
 Sizes broadcast_sizes(const std::vector<Nd>& inputs) {
@@ -34,7 +38,8 @@ Sizes broadcast_sizes(const std::vector<Nd>& inputs) {
 }  // namespace
 
 Nd::Nd(Sizes given, const std::function<Real(const Sizes&)>& element) : sizes(std::move(given)) {
-  for (std::int64_t i = 0; i < count_of(sizes); ++i) data.push_back(element(index_of(i, sizes)));
+  data.reserve(static_cast<std::size_t>(count_of(sizes)));
+  for_indices(sizes, [&](const Sizes& index) { data.push_back(element(index)); });
 }
 
 Nd::Nd(const Tensor& tensor) : sizes(tensor.sizes()) {
@@ -99,19 +104,26 @@ Reference einsum(std::string_view notation) {
     Sizes out_sizes, summed;
     for (std::size_t k = 0; k < letters.size(); ++k)
       (k < terms.back().size() ? out_sizes : summed).push_back(size[letters[k]]);
+    // Where a term's letters stand among all.
+    std::vector<std::vector<std::size_t>> places(in.size());
+    std::vector<Sizes> index(in.size());
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      for (char letter : terms[i]) places[i].push_back(letters.find(letter));
+      index[i].resize(terms[i].size());
+    }
     return std::vector{Nd(out_sizes, [&](const Sizes& out_index) {
+      Sizes all = out_index;
+      all.resize(letters.size());
       Real sum = 0;
-      for (std::int64_t s = 0; s < count_of(summed); ++s) {
-        Sizes all = out_index;
-        for (std::int64_t i : index_of(s, summed)) all.push_back(i);
+      for_indices(summed, [&](const Sizes& inner) {
+        std::ranges::copy(inner, all.end() - std::ssize(inner));
         Real product = 1;
         for (std::size_t i = 0; i < in.size(); ++i) {
-          Sizes index;
-          for (char letter : terms[i]) index.push_back(all[letters.find(letter)]);
-          product *= in[i].at(index);
+          for (std::size_t d = 0; d < index[i].size(); ++d) index[i][d] = all[places[i][d]];
+          product *= in[i].at(index[i]);
         }
         sum += product;
-      }
+      });
       return sum;
     })};
   };
@@ -126,13 +138,12 @@ Reference folded(Sizes axes, Real start, Real (*join)(Real, Real)) {
     for (std::size_t d = 0; d < in[0].sizes.size(); ++d) (is_gone(d) ? gone : kept).push_back(in[0].sizes[d]);
     return std::vector{Nd(kept, [&](const Sizes& outer) {
       Real result = start;
-      for (std::int64_t g = 0; g < count_of(gone); ++g) {
-        const Sizes inner = index_of(g, gone);
-        Sizes index;
+      Sizes index(in[0].sizes.size());
+      for_indices(gone, [&](const Sizes& inner) {
         std::size_t o = 0, i = 0;
-        for (std::size_t d = 0; d < in[0].sizes.size(); ++d) index.push_back(is_gone(d) ? inner[i++] : outer[o++]);
+        for (std::size_t d = 0; d < index.size(); ++d) index[d] = is_gone(d) ? inner[i++] : outer[o++];
         result = join(result, in[0].at(index));
-      }
+      });
       return result;
     })};
   };
