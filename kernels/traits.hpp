@@ -61,6 +61,12 @@ struct Shifting {
   bool (*in_runs)(const Attrs&) = nullptr;
 };
 
+/// How code that is generated for a device computes an element of an elementwise kernel's output.
+struct Scalar {
+  std::string_view function = {};  ///< a functor of the device's library; empty: generated code has no such kernel
+  DTypeSet of = kAnyType;          ///< dtypes of inputs for which it has
+};
+
 /// The kernel of one op. Instances are constexpr and live for ever. It is run through bind() (kernel.hpp), which widens
 /// arrays of dtypes that it does not take.
 ///
@@ -87,6 +93,7 @@ struct Kernel {
   /// For integer dtypes that it does not take: results beyond the range become the end of the range. Otherwise they
   /// wrap around.
   bool saturates = false;
+  Scalar scalar = {};  ///< of a device: how generated code, which widens nothing, does the same
 };
 
 /// Finds kernels by op and kind of device. The planner, the verifier and the executor know only what the Kernel says.
@@ -100,6 +107,8 @@ class KernelLookup {
 
 /// Bytes of KernelRun::scratch for the bound kernel.
 [[nodiscard]] std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup);
+/// Whether generated code can take the kernel's place (Kernel::scalar).
+[[nodiscard]] bool is_scalar(const Kernel& kernel, const KernelSetup& setup);
 /// Kernel::row of the bound kernel: 0 where it widens or needs scratch.
 [[nodiscard]] std::int64_t row_of(const Kernel& kernel, const KernelSetup& setup);
 

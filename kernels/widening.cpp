@@ -44,6 +44,11 @@ std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup) {
   return wider.bytes + own(wider.of(setup));
 }
 
+bool is_scalar(const Kernel& kernel, const KernelSetup& setup) {
+  const auto can = [&](const Type& input) { return kernel.scalar.of.has(input.dtype); };
+  return !kernel.scalar.function.empty() && takes_all(kernel, setup) && std::ranges::all_of(setup.inputs, can);
+}
+
 std::int64_t row_of(const Kernel& kernel, const KernelSetup& setup) {
   if (kernel.row == nullptr || !takes_all(kernel, setup) || scratch_of(kernel, setup) > 0) return 0;
   return kernel.row(setup);

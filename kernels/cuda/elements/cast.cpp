@@ -23,8 +23,8 @@ void cast(KernelRun& run) {
   });
 }
 
-constexpr Kernel kKernels[] = {{.op = "Cast", .run = cast, .takes = kAnyType},
-                               {.op = "Narrow", .run = cast, .takes = kAnyType}};
+constexpr Kernel kKernels[] = {{.op = "Cast", .run = cast, .takes = kAnyType, .scalar = {"ToOutput"}},
+                               {.op = "Narrow", .run = cast, .takes = kAnyType, .scalar = {"ToOutput"}}};
 
 }  // namespace
 

@@ -5,40 +5,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "graph/types/half.hpp"
+#include "kernels/cuda/elements/scalars.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/functors.hpp"
 #include "kernels/shared/nest.hpp"
 
 namespace ferry::cuda {
-
-/// What a functor computes with: 16-bit floats are float32 there.
-template <class T>
-struct Computed {
-  using type = T;
-};
-template <class Format>
-struct Computed<Half<Format>> {
-  using type = float;
-};
-
-template <class T>
-FERRY_DEVICE typename Computed<T>::type load(const T& stored) {
-  return static_cast<typename Computed<T>::type>(stored);
-}
-template <class T, class C>
-FERRY_DEVICE T stored_as(C computed) {
-  return static_cast<T>(computed);
-}
-
-/// `n` consecutive elements, which are read and written at once.
-template <class T, int n>
-struct alignas(sizeof(T) * n) Group {
-  T all[n];
-};
-
-/// Bytes that a thread reads or writes at once, at most.
-inline constexpr std::size_t kGroupBytes = 16;
 
 /// output[i] = f(inputs[i]...), for inputs with as many elements, or one.
 template <class F, int n, class Out, class... In>
