@@ -5,9 +5,11 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/files/files.hpp"
 #include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 
@@ -47,5 +49,15 @@ struct MachineOnHost {
 
 /// Whether kernels find a library of matrix products from now on: one for tests. There is none if it is never called.
 void offer_blas(bool is_there);
+
+/// Whether devices_on_host() run tile regions from now on, by generated kernels; they do if it is never called.
+void offer_compiler(bool is_there);
+/// Kernels for regions, with a cache in that folder.
+[[nodiscard]] std::vector<BoundKernel> fuse_on_host(std::span<const FusedKernels> all, const std::string& cache_folder,
+                                                    FileSystem& files);
+/// The text that is generated for a region.
+[[nodiscard]] std::string text_of_region(const FusedKernels& kernels);
+/// How many texts this process has compiled.
+[[nodiscard]] int compiled_regions();
 
 }  // namespace ferry::cuda

@@ -16,7 +16,7 @@ void check_device_table(const DeviceTable& table) {
       .hint("build it anew with the headers of this ferry");
 }
 
-Devices::Devices(const DeviceLibrary& library, const DeviceShare& share) : table_(library.table) {
+Devices::Devices(const DeviceLibrary& library, const DeviceShare& share) : table_(library.table), fuse_(library.fuse) {
   check_device_table(*table_);
   const char* why = "it does not say why";
   void* const opened = table_->open(library.library.get(), &share, &why);
@@ -69,6 +69,14 @@ Devices::Owned Devices::end_capture(void* queue) const {
   void* const made = table_->end_capture(queue);
   if (made == nullptr) fail();
   return {made, [table = table_, devices = devices_](void* it) { table->release_graph(it); }};
+}
+
+std::vector<BoundKernel> Devices::fuse(int device, std::span<const FusedKernels> all, int threads) const {
+  if (!fuse_)
+    throw Error(Code::plan, "the plan has fused kernels for gpu:" + std::to_string(device) + ", whose library (" +
+                                table_->name + ") runs kernels one by one here")
+        .hint("make the plan anew, where it is to run");
+  return fuse_(devices_.get(), device, all, threads);
 }
 
 void Devices::fail() const {

@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/kernel.hpp"
 
@@ -161,6 +163,10 @@ struct DeviceLibrary {
   std::shared_ptr<void> library;  ///< first argument of `count`, `memory_bytes` and `open`
   /// Makes the table of the devices' kernels, given the CPU's.
   std::function<std::shared_ptr<const KernelTable>(const KernelTable& cpu)> kernels;
+  /// Makes one kernel for each of `all`, on a device of the task's: `devices` is what `open` returned. Uses up to
+  /// `threads` threads. Empty: the devices run their kernels one by one (TaskInfo::gpu_regions).
+  std::function<std::vector<BoundKernel>(void* devices, int device, std::span<const FusedKernels> all, int threads)>
+      fuse = {};
 };
 
 /// Simulated devices, which any machine can have (kernels/sim). Their queues run work as late, and interleaved with
@@ -177,9 +183,9 @@ struct DevicePlugin {
   std::uint32_t version = kDeviceTableVersion;
   std::uint32_t size = sizeof(DevicePlugin);
   /// What the plug-in and ferry must agree on: the memory layout of the types that both use.
-  std::uint32_t layout[9] = {sizeof(DeviceTable), sizeof(DeviceLibrary), sizeof(KernelTable),
-                             sizeof(Kernel),      sizeof(KernelRun),     sizeof(Array),
-                             sizeof(KernelSetup), sizeof(Attrs),         sizeof(DeviceCollective)};
+  std::uint32_t layout[10] = {sizeof(DeviceTable),      sizeof(DeviceLibrary), sizeof(KernelTable), sizeof(Kernel),
+                              sizeof(KernelRun),        sizeof(Array),         sizeof(KernelSetup), sizeof(Attrs),
+                              sizeof(DeviceCollective), sizeof(FusedKernels)};
   DeviceLibrary (*devices)() = nullptr;
 };
 
@@ -233,6 +239,8 @@ class Devices {
   [[nodiscard]] bool collective(void* queue, void* group, const DeviceCollective& what) const {
     return !answer(table_->collective(queue, group, &what));
   }
+  /// DeviceLibrary::fuse; Error(plan) where there is none.
+  [[nodiscard]] std::vector<BoundKernel> fuse(int device, std::span<const FusedKernels> all, int threads) const;
   /// Whether the library wants to know what the host touches; if so, touches() must be called before each access.
   [[nodiscard]] bool asks_for_touches() const { return table_->host_touches != nullptr; }
   void touches(const std::byte* memory, std::uint64_t bytes, bool writes, const void* tag) const {
@@ -252,6 +260,7 @@ class Devices {
 
   const DeviceTable* table_;
   std::shared_ptr<void> devices_;
+  decltype(DeviceLibrary::fuse) fuse_;
 };
 
 /// Error(plan) for a table of another version or size.

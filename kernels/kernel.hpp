@@ -192,6 +192,19 @@ struct BoundKernel {
 /// Kernel::prepare throws.
 [[nodiscard]] BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup);
 
+/// Elementwise kernels that one kernel is to stand for: a tile region of a plan, on a device. Values are known by
+/// numbers: first those of KernelRun::inputs, then those of KernelRun::outputs, then those that nobody else sees.
+struct FusedKernels {
+  struct Member {
+    const Kernel* kernel = nullptr;  ///< is_scalar()
+    std::vector<std::uint32_t> inputs;
+    std::uint32_t output = 0;
+  };
+  std::vector<Type> values;  ///< each output of a member has as many elements
+  std::uint32_t inputs = 0, outputs = 0;
+  std::vector<Member> members;  ///< one reads what those before it have made
+};
+
 /// The CPU's kernels (kernels/cpu), for the highest instruction set of this machine that the build has.
 [[nodiscard]] const KernelTable& cpu_kernels();
 /// The kernels for each instruction set that this machine can run, the highest last. All give the same bits.

@@ -21,6 +21,8 @@
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/queue.hpp"
+#include "kernels/cuda/region/compiler.hpp"
+#include "kernels/cuda/region/region.hpp"
 #include "kernels/cuda/runtime.hpp"
 
 namespace ferry::cuda {
@@ -219,6 +221,7 @@ const char* describe(void* library, int device) {
   text = machine_of(library).descriptions[static_cast<std::size_t>(device)];
   if (const std::string why = why_no_blas(); !why.empty()) text += ", without cuBLASLt (" + why + ")";
   if (std::string why; nccl::domain(why) == 0) text += ", without NCCL (" + why + ")";
+  if (const std::string why = why_no_compiler(); !why.empty()) text += ", without NVRTC (" + why + ")";
   text += "; ferry has not been tried on GPUs yet";
   return text.c_str();
 }
@@ -510,6 +513,15 @@ const DeviceFailure* failure(void* devices) {
   return failure ? &*failure : nullptr;
 }
 
+std::vector<BoundKernel> fuse(void* devices, int device, std::span<const FusedKernels> all, int threads) {
+  static CodeCache cache(cache_folder());
+  const Context& context = of(devices);
+  runtime::Facts facts;
+  if (const int error = runtime::facts(context.first + device, facts); error != 0)
+    throw Error(Code::bug, "a GPU does not say what it is: " + runtime::describe(error).text);
+  return fused(all, 10 * facts.major + facts.minor, threads, cache);
+}
+
 constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .size = sizeof(DeviceTable),
                              .name = "cuda",
@@ -559,7 +571,9 @@ int copy_in_pieces(void* stream, void* to, const void* from, std::uint64_t bytes
 }
 
 DeviceLibrary devices() {
-  return {&kTable, std::make_shared<Machine>(), kernel_table};
+  DeviceLibrary library{&kTable, std::make_shared<Machine>(), kernel_table};
+  if (why_no_compiler().empty()) library.fuse = fuse;
+  return library;
 }
 
 }  // namespace ferry::cuda

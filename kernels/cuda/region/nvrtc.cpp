@@ -1,0 +1,154 @@
+// NVRTC. It is loaded when it is first needed, so that ferry runs where it is absent.
+#include <dlfcn.h>
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "kernels/cuda/region/compiler.hpp"
+#include "kernels/cuda/region/embedded.hpp"
+
+namespace ferry::cuda {
+namespace {
+
+/// The functions of the library that are used, and what they say of it.
+struct Nvrtc {
+  std::string why;  ///< why it is not there; empty: it is
+  int major = 0, minor = 0;
+  std::vector<int> architectures;  ///< for which it makes code, ascending
+  decltype(&nvrtcVersion) version;
+  decltype(&nvrtcGetErrorString) error_string;
+  decltype(&nvrtcGetNumSupportedArchs) count_architectures;
+  decltype(&nvrtcGetSupportedArchs) list_architectures;
+  decltype(&nvrtcCreateProgram) create;
+  decltype(&nvrtcDestroyProgram) destroy;
+  decltype(&nvrtcCompileProgram) compile;
+  decltype(&nvrtcGetProgramLogSize) log_size;
+  decltype(&nvrtcGetProgramLog) log;
+  decltype(&nvrtcGetCUBINSize) cubin_size;
+  decltype(&nvrtcGetCUBIN) cubin;
+  decltype(&nvrtcGetPTXSize) ptx_size;
+  decltype(&nvrtcGetPTX) ptx;
+};
+
+Nvrtc load() {
+  Nvrtc nvrtc{};
+  void* library = nullptr;
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) break;
+    if (nvrtc.why.empty()) nvrtc.why = dlerror();  // of the newer one
+  }
+  if (library == nullptr) return nvrtc;
+  nvrtc.why.clear();
+  const auto find = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr) nvrtc.why = std::string("NVRTC has no function ") + name;
+  };
+  find("nvrtcVersion", nvrtc.version);
+  find("nvrtcGetErrorString", nvrtc.error_string);
+  find("nvrtcGetNumSupportedArchs", nvrtc.count_architectures);
+  find("nvrtcGetSupportedArchs", nvrtc.list_architectures);
+  find("nvrtcCreateProgram", nvrtc.create);
+  find("nvrtcDestroyProgram", nvrtc.destroy);
+  find("nvrtcCompileProgram", nvrtc.compile);
+  find("nvrtcGetProgramLogSize", nvrtc.log_size);
+  find("nvrtcGetProgramLog", nvrtc.log);
+  find("nvrtcGetCUBINSize", nvrtc.cubin_size);
+  find("nvrtcGetCUBIN", nvrtc.cubin);
+  find("nvrtcGetPTXSize", nvrtc.ptx_size);
+  find("nvrtcGetPTX", nvrtc.ptx);
+  if (!nvrtc.why.empty()) return nvrtc;
+  int count = 0;
+  if (nvrtc.version(&nvrtc.major, &nvrtc.minor) == NVRTC_SUCCESS &&
+      nvrtc.count_architectures(&count) == NVRTC_SUCCESS) {
+    nvrtc.architectures.resize(static_cast<std::size_t>(count));
+    if (nvrtc.list_architectures(nvrtc.architectures.data()) != NVRTC_SUCCESS) nvrtc.architectures.clear();
+  }
+  if (nvrtc.architectures.empty()) nvrtc.why = "NVRTC does not say for which GPUs it makes code";
+  return nvrtc;
+}
+
+const Nvrtc& library() {
+  static const Nvrtc nvrtc = load();
+  return nvrtc;
+}
+
+void require(const char* function, nvrtcResult result) {
+  if (result == NVRTC_SUCCESS) return;
+  throw Error(Code::resource, std::string(function) + " gives " + library().error_string(result));
+}
+
+bool makes_code_for(int architecture) {
+  return std::ranges::binary_search(library().architectures, architecture);
+}
+
+/// Code for the device; where NVRTC does not know that, intermediate code for the newest one before it.
+std::string target_of(int architecture) {
+  if (makes_code_for(architecture)) return "--gpu-architecture=sm_" + std::to_string(architecture);
+  const auto& known = library().architectures;
+  const auto after = std::ranges::upper_bound(known, architecture);
+  return "--gpu-architecture=compute_" + std::to_string(after == known.begin() ? known.front() : *std::prev(after));
+}
+
+/// --fmad=false: no contraction, so that a region has the bits of its ops one by one.
+constexpr const char* kOptions[] = {"--std=c++20",       "--fmad=false",     "--device-as-default-execution-space",
+                                    "--device-int128",   "-D__extension__=", "--diag-suppress=161,186",
+                                    "--ptxas-options=-v"};
+
+struct Program {
+  ~Program() {
+    if (program != nullptr) library().destroy(&program);
+  }
+  nvrtcProgram program = nullptr;
+};
+
+std::string text_of(nvrtcProgram program, decltype(&nvrtcGetPTXSize) size, decltype(&nvrtcGetPTX) get) {
+  std::size_t bytes = 0;
+  require("NVRTC", size(program, &bytes));
+  std::string text(bytes, '\0');
+  require("NVRTC", get(program, text.data()));
+  return text;
+}
+
+}  // namespace
+
+std::string why_no_compiler() {
+  return library().why;
+}
+
+std::string compiler_facts(int architecture) {
+  std::string facts = "NVRTC " + std::to_string(library().major) + "." + std::to_string(library().minor) + " " +
+                      target_of(architecture);
+  for (const char* option : kOptions) facts.append(" ").append(option);
+  for (const EmbeddedHeader& header : embedded_headers()) facts.append("\n").append(header.text);
+  return facts;
+}
+
+CompiledRegion compile_region(const std::string& text, int architecture) {
+  const Nvrtc& nvrtc = library();
+  std::vector<const char*> names, texts;
+  for (const EmbeddedHeader& header : embedded_headers()) {
+    names.push_back(header.name);
+    texts.push_back(header.text);
+  }
+  Program made;
+  require("nvrtcCreateProgram", nvrtc.create(&made.program, text.c_str(), "region.cu", static_cast<int>(names.size()),
+                                             texts.data(), names.data()));
+  const std::string target = target_of(architecture);
+  std::vector<const char*> options(std::begin(kOptions), std::end(kOptions));
+  options.push_back(target.c_str());
+  const nvrtcResult result = nvrtc.compile(made.program, static_cast<int>(options.size()), options.data());
+  const std::string log = text_of(made.program, nvrtc.log_size, nvrtc.log);
+  if (result == NVRTC_ERROR_COMPILATION)
+    throw Error(Code::bug, "NVRTC does not compile a generated kernel").note(log).note(text);
+  require("nvrtcCompileProgram", result);
+  std::string ptx = text_of(made.program, nvrtc.ptx_size, nvrtc.ptx);
+  std::string code = makes_code_for(architecture) ? text_of(made.program, nvrtc.cubin_size, nvrtc.cubin) : ptx;
+  return {std::move(code), std::move(ptx), log};
+}
+
+}  // namespace ferry::cuda
