@@ -39,6 +39,7 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.gpu_memory_bytes)
       .add(task.gpu_domain)
       .add(task.no_gpu_group)
+      .add(task.gpu_regions)
       .add(options.jobs)
       .add(options.invariant)
       .add(task.lends)
@@ -72,6 +73,7 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.gpu_memory_bytes = static_cast<std::uint64_t>(reader.number());
   task.gpu_domain = static_cast<std::uint64_t>(reader.number());
   task.no_gpu_group = reader.text();
+  task.gpu_regions = reader.number() != 0;
   common.jobs = reader.text();
   common.invariant = static_cast<int>(reader.number());
   task.lends = reader.numbers();
@@ -215,6 +217,7 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
     me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
     me.gpu_domain = devices->table->group_domain(devices->library.get(), &why);
     if (me.gpu_domain == 0) me.no_gpu_group = why;
+    me.gpu_regions = static_cast<bool>(devices->fuse);
   }
   return me;
 }
@@ -263,6 +266,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
     info.gpus = task.gpus;
     info.no_gpus = task.no_gpus;
     info.gpu_memory_bytes = task.gpu_memory_bytes;
+    info.gpu_regions = task.gpu_regions;
     Cores cores;
     cores.cpus.resize(static_cast<std::size_t>(task.cores));
     cores.whole_machine = task.whole_machine;

@@ -25,8 +25,9 @@ struct Introduction {
   std::string no_gpus = {};  ///< why it has none, or not all of its machine's
   bool shares_gpus = false;  ///< `gpus` are all that its host has
   std::uint64_t gpu_memory_bytes = 0;
-  std::uint64_t gpu_domain = 0;     ///< DeviceTable::group_domain
-  std::string no_gpu_group = {};    ///< why its GPUs form no groups
+  std::uint64_t gpu_domain = 0;   ///< DeviceTable::group_domain
+  std::string no_gpu_group = {};  ///< why its GPUs form no groups
+  bool gpu_regions = false;
   std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to, ascending
   std::optional<Error> problem;     ///< why it cannot take part in the job
 };

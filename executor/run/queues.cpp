@@ -100,7 +100,7 @@ void Queues::put(const Resolved& r, void* queue, Traffic& moved) {
   if (r.what == Opcode::copy) {
     ++moved.copies;
     devices_.copy(queue, r.output, r.input, r.bytes, r.plan);
-  } else if (r.what == Opcode::kernel) {
+  } else if (r.run != nullptr) {
     r.run->queue = queue;
     devices_.launch(queue, {r.kernel, r.run, r.plan});
   }
@@ -143,7 +143,7 @@ std::size_t Queues::give_captured(std::span<const Resolved> list, Traffic& moved
 }
 
 void Queues::give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks) {
-  if (r.what != Opcode::kernel) return give(r, moved, waiting);
+  if (r.run == nullptr) return give(r, moved, waiting);
   const Work& work = of(r);
   for (void* const event : work.after) devices_.wait(work.queue, event);
   Given given;

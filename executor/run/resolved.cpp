@@ -48,6 +48,7 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
   arrays_.reserve(operands);
   extents_.reserve(operands);
   runs_.reserve(role_.instructions.size());
+  fuse_on_devices(context);
   lists_.resize(regions_ * threads_);
   for (std::uint32_t region = 0; region < regions_; ++region)
     if (role_.regions[region].kind != Region::Kind::tile) resolve_region(region, context);
@@ -392,6 +393,7 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
 
 void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                  std::uint32_t depth) {
+  if (role_.on_queue(instruction)) return resolve_device_region(resolved, instruction, context, depth);
   if (instruction.other == 0) return resolve_epilogue(resolved, instruction, context, depth);
   const Range members = role_.regions[instruction.target].instructions;
   const std::int64_t elements = tiled_elements(role_, instruction);
@@ -418,6 +420,42 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
   }
   work.finish();
   resolved.tiles = &work;
+}
+
+void ResolvedPlan::fuse_on_devices(const ResolveContext& context) {
+  struct OfDevice {
+    std::vector<std::uint32_t> regions;
+    std::vector<FusedKernels> kernels;
+  };
+  std::map<std::uint32_t, OfDevice> devices;
+  for (const Instruction& instruction : role_.instructions) {
+    if (instruction.what != Opcode::tiles || !role_.on_queue(instruction)) continue;
+    OfDevice& all = devices[role_.devices[role_.queues[instruction.strand - role_.threads].device].index];
+    all.regions.push_back(instruction.target);
+    all.kernels.push_back(fused_kernels(plan_, role_, instruction, *context.device_kernels));
+  }
+  for (const auto& [device, all] : devices) {
+    auto made = context.devices->fuse(static_cast<int>(device), all.kernels, context.parallel.threads());
+    for (std::size_t i = 0; i < made.size(); ++i) device_regions_[all.regions[i]] = std::move(made[i]);
+  }
+}
+
+void ResolvedPlan::resolve_device_region(Resolved& resolved, const Instruction& instruction,
+                                         const ResolveContext& context, std::uint32_t depth) {
+  const std::size_t first = arrays_.size();
+  for (const Range range : {instruction.inputs, instruction.outputs})
+    for (std::uint32_t k = 0; k < range.count; ++k) arrays_.push_back(array(operand(range, k)));
+  const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
+  const BoundKernel& kernel = device_regions_.at(instruction.target);
+  runs_.push_back(KernelRun{.inputs = all.first(instruction.inputs.count),
+                            .outputs = all.subspan(instruction.inputs.count),
+                            .state = kernel.state.get(),
+                            .scratch = {},
+                            .parallel = context.parallel,
+                            .step = numbers_[0],
+                            .iterations = {iterations(), depth}});
+  resolved.run = &runs_.back();
+  resolved.kernel = kernel.run;
 }
 
 TileMember ResolvedPlan::fused_member(const Instruction& member, const ResolveContext& context, std::string_view how,

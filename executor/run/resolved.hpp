@@ -15,6 +15,7 @@
 
 #include "comm/group.hpp"
 #include "comm/transport.hpp"
+#include "executor/fused/device_regions.hpp"
 #include "executor/fused/epilogue.hpp"
 #include "executor/fused/stencils.hpp"
 #include "executor/fused/tiles.hpp"
@@ -161,6 +162,10 @@ class ResolvedPlan {
                       std::uint32_t depth);
   void resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                      std::uint32_t depth);
+  /// Makes the kernels of all tile regions of devices.
+  void fuse_on_devices(const ResolveContext& context);
+  void resolve_device_region(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
+                             std::uint32_t depth);
   /// A stencil's two instructions share its work.
   void resolve_stencil(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                        std::uint32_t depth);
@@ -211,6 +216,7 @@ class ResolvedPlan {
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;
+  std::map<std::uint32_t, BoundKernel> device_regions_;             // by region
   std::map<std::uint32_t, std::unique_ptr<StencilWork>> stencils_;  // by region
   std::deque<Epilogue> epilogues_;
   std::vector<Extent> extents_;

@@ -33,6 +33,12 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
         throw Error(Code::plan, "the plan is for gpu:" + std::to_string(device.index) + " of task " +
                                     std::to_string(task) + ", which has " + plural(gpus, "GPU"))
             .hint("--device sim, if it was made with that, or make the plan anew from its graph");
+    const PlanClass& role = plan.class_for(task);
+    const bool has_regions = std::ranges::any_of(
+        role.instructions, [&](const Instruction& i) { return i.what == Opcode::tiles && role.on_queue(i); });
+    if (has_regions && !cluster.topology().gpu_regions())
+      throw Error(Code::plan, "the plan has tile regions on GPUs, and not all GPUs of this job can run them")
+          .hint("install NVRTC on all hosts (ferry doctor), or make the plan anew from its graph");
   }
 }
 

@@ -16,6 +16,7 @@
 #include "kernels/device.hpp"
 #include "kernels/sim/context.hpp"
 #include "kernels/sim/groups.hpp"
+#include "kernels/sim/regions.hpp"
 
 namespace ferry::sim {
 namespace {
@@ -351,6 +352,8 @@ struct SimKernels {
       copy.row = nullptr;
       copy.finishes = false;
       copy.packing = {};
+      // Kernels of integers may refuse values, which only the kernel of one op tells well.
+      if (copy.elementwise && copy.prepare == nullptr) copy.scalar = {"of the CPU", kFloats | DTypeSet{DType::boolean}};
       kernels.push_back(copy);
     }
     table.add(kernels);
@@ -365,10 +368,12 @@ struct SimKernels {
 namespace ferry {
 
 DeviceLibrary simulated_devices(std::uint64_t seed) {
-  return {&sim::kTable, std::make_shared<sim::Library>(seed), [](const KernelTable& cpu) {
+  return {&sim::kTable, std::make_shared<sim::Library>(seed),
+          [](const KernelTable& cpu) {
             const auto made = std::make_shared<sim::SimKernels>(cpu);
             return std::shared_ptr<const KernelTable>(made, &made->table);
-          }};
+          },
+          [](void*, int, std::span<const FusedKernels> all, int) { return sim::one_by_one(all); }};
 }
 
 }  // namespace ferry

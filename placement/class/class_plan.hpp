@@ -20,7 +20,7 @@ namespace ferry {
 
 /// What passes know of kernels beyond what the plan says. Ops are numbers of the strings with their names.
 struct KernelFacts {
-  std::unordered_set<std::uint32_t> elementwise;   ///< ops whose kernels can compute any run of elements by itself
+  std::unordered_set<std::uint32_t> elementwise;   ///< ops with kernels that can compute any run of elements by itself
   std::unordered_set<std::uint32_t> shifts;        ///< give windows of input 0 (Kernel::shifting)
   std::unordered_set<std::uint32_t> heads;         ///< finish their output piece by piece (Kernel::finishes)
   std::unordered_set<std::uint32_t> streams;       ///< write their output from end to end (Kernel::streams)

@@ -107,7 +107,6 @@ class Copier {
     const std::uint32_t device = runs_on(i);
     if (device != host_) {
       i.strand = queue(device, PlanQueue::Role::compute);
-      i.may = 0;
       queued_ = true;
     }
     Buffers in, out, copied_out;

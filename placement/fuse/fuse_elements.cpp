@@ -15,6 +15,10 @@ using OfBuffers = std::unordered_map<std::uint32_t, std::uint32_t>;
 
 /// A tile has at most kMostElements, and a multiple of kLine elements if there is room for that many.
 constexpr std::int64_t kMostElements = 4096, kLine = 64;
+/// On a device, where a kernel is generated for the region, whose threads take a few elements each.
+constexpr std::int64_t kDeviceTile = kLine;
+/// The most dims of what a region of a device makes, since those of broadcast inputs are arguments of its kernel.
+constexpr std::size_t kDeviceDims = 8;
 
 bool is_plain(const PlanClass& plan, std::uint32_t b) {
   return !plan.buffers[b].bounded && plan.buffers[b].space != Buffer::Space::none;
@@ -30,7 +34,8 @@ bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const
   if (!facts.elementwise.contains(instruction.op) || !may_be_tiled(plan, instruction)) return false;
   for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
     if (!is_plain(plan, plan.operands[instruction.inputs.begin + k])) return false;
-  return true;
+  return !plan.on_queue(instruction) ||
+         plan.buffers[plan.operands[instruction.outputs.begin]].sizes.size() <= kDeviceDims;
 }
 
 /// What a group goes over: `elements`, in rows of `row` elements if a member works by rows (else 0).
@@ -68,12 +73,13 @@ struct Group : Touched {
   Storages whole;                      ///< those of `reads` with an element for each of the extent, or for each row
   Extent extent;
   std::uint32_t device = 0;
-  bool waits = false;  ///< it is the wait for a message
+  std::int64_t from = 0;  ///< elements from which it may be joined with others
+  bool waits = false;     ///< it is the wait for a message
 
   /// Whether it may move past the wait for a message. It then keeps its one large input alive instead of its result,
   /// which takes no more memory.
   [[nodiscard]] bool may_wait() const { return whole.size() <= 1; }
-  [[nodiscard]] bool joins(const Group& later, std::int64_t from) const {
+  [[nodiscard]] bool joins(const Group& later) const {
     return extent.elements > 0 && device == later.device && together(extent, later.extent).elements >= from &&
            members.size() + later.members.size() <= kTileKernels &&
            (meet(writes, later.whole) || meet(whole, later.whole));
@@ -123,7 +129,7 @@ class ElementFuser {
     const std::uint32_t regions = form_.regions();
     for (std::uint32_t r = 0; r < regions; ++r) {
       const auto& list = form_.list(r);
-      const auto can = [&](const Instruction& i) { return is_fusable(form_, i, facts_.fuse_from) || row_of(i) > 0; };
+      const auto can = [&](const Instruction& i) { return is_fusable(form_, i, from_of(i)) || row_of(i) > 0; };
       if (std::count_if(list.begin(), list.end(), can) < 2) continue;
       if (touches_.empty()) touches_ = count_touches(form_);
       fuse(r);
@@ -175,12 +181,18 @@ class ElementFuser {
     return found->second;
   }
 
+  /// The fewest elements of values of kernels that are joined. Each kernel of a device is a launch, which it pays to
+  /// save for any values.
+  std::int64_t from_of(const Instruction& instruction) const {
+    return plan_.on_queue(instruction) ? 1 : facts_.fuse_from;
+  }
+
   Extent extent_of(const Instruction& instruction) const {
     if (const std::int64_t row = row_of(instruction); row > 0)
       return {elements_of(plan_.buffers[plan_.operands[instruction.inputs.begin]]), row};
     if (!is_elementwise(plan_, instruction, facts_)) return {};
     const std::int64_t elements = elements_of(plan_.buffers[plan_.operands[instruction.outputs.begin]]);
-    return {elements >= facts_.fuse_from || !facts_.rows.empty() ? elements : 0, 0};
+    return {elements >= from_of(instruction) || !facts_.rows.empty() ? elements : 0, 0};
   }
 
   Group group_of(const Instruction& instruction, std::uint32_t place) const {
@@ -188,6 +200,7 @@ class ElementFuser {
     group.members = {place};
     group.touch(plan_, instruction);
     group.extent = extent_of(instruction);
+    group.from = from_of(instruction);
     group.waits = instruction.what == Opcode::send_wait || instruction.what == Opcode::receive_wait ||
                   instruction.what == Opcode::collective_wait;
     if (group.extent.elements > 0) group.device = plan_.buffers[plan_.operands[instruction.outputs.begin]].device;
@@ -211,7 +224,7 @@ class ElementFuser {
   std::size_t join_one(const std::vector<Instruction>& list, std::vector<Group>& groups, std::size_t first,
                        std::size_t at) const {
     for (std::size_t before = at; before-- > first;) {
-      if (groups[before].members.empty() || !groups[before].joins(groups[at], facts_.fuse_from)) continue;
+      if (groups[before].members.empty() || !groups[before].joins(groups[at])) continue;
       const auto free = [&](const Group& moved, bool waits) {
         for (std::size_t between = before + 1; between < at; ++between) {
           const Group& other = groups[between];
@@ -310,7 +323,8 @@ class ElementFuser {
         });
     Slots slots, of_rows;
     for (std::uint32_t m = 0; m < body.size(); ++m) place_output(body[m], m, last, slots, of_rows, extent);
-    const std::int64_t tile = tile_of(slots.bytes() + outside_bytes, extent);
+    const std::int64_t tile = plan_.on_queue(body.front()) ? std::min(kDeviceTile, extent.elements)
+                                                           : tile_of(slots.bytes() + outside_bytes, extent);
     const auto elements = static_cast<std::uint64_t>(tile), rows = static_cast<std::uint64_t>(extent.rows());
     const std::uint64_t behind = (slots.bytes() * elements + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
     const std::uint64_t rows_a_tile = rows * elements / static_cast<std::uint64_t>(extent.elements);

@@ -21,6 +21,9 @@ namespace ferry {
 /// kernel is moved past an instruction that starts a message or has regions, so no message starts later; and past the
 /// wait for a message only if it reads one large value at most, so that this takes no more memory. Kernels keep their
 /// order within a group, so every value keeps its bits.
+///
+/// Kernels of a device are joined whatever the number of elements, where their device runs regions
+/// (Topology::gpu_regions): the tiles and slots of such a region say no more than that values need no memory.
 void fuse_elements(ClassPlan& plan);
 
 }  // namespace ferry

@@ -18,18 +18,17 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   if (facts_.def != node.def || facts_.kind != kind) facts_ = facts_of(*node.def, kind);
   instruction.op = facts_.op;
   instruction.attrs = tables_.attrs(node.attrs);
-  const bool movable = plan_.spreads(plan_.region());
   const Kernel& kernel = *facts_.kernel;
-  const bool shifts = kernel.shifting.shift != nullptr && kernel.shifting.in_runs(*node.attrs);
-  const bool fusable = kernel.elementwise || kernel.row != nullptr || shifts || kernel.finishes;
-  if ((movable || fusable) && is_free(node))
-    instruction.may = static_cast<std::uint8_t>((movable ? kMovable : 0) | (fusable ? kFusable : 0));
   in_ = in;
   out_.clear();
   for (std::uint32_t o = 0; o < node.outputs; ++o) {
     const PValueId value = node.first_output + o;
     out_.push_back(on_host ? buffers_.define_on_host(value) : buffers_.define(value));
   }
+  const bool movable = plan_.spreads(plan_.region());
+  const bool fusable = is_fusable(node);
+  if ((movable || fusable) && is_free(node))
+    instruction.may = static_cast<std::uint8_t>((movable ? kMovable : 0) | (fusable ? kFusable : 0));
   made_in_.resize(role_.buffers.size(), kNone);
   for (std::uint32_t b : out_) made_in_[b] = plan_.region();
   if (join_in_place(node)) return;
@@ -116,6 +115,13 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   in_.push_back(to);
 }
 
+bool ClassKernels::is_fusable(const Node& node) {
+  const Kernel& kernel = *facts_.kernel;
+  if (facts_.kind == DeviceKind::gpu) return program_.topology->gpu_regions() && is_scalar(kernel, setup_of(node));
+  const bool shifts = kernel.shifting.shift != nullptr && kernel.shifting.in_runs(*node.attrs);
+  return kernel.elementwise || kernel.row != nullptr || shifts || kernel.finishes;
+}
+
 /// Whether passes may move the node: it has no effect or state, and the user did not order it among others.
 bool ClassKernels::is_free(const Node& node) const {
   const Op op = node.graph->op(node.op);
@@ -127,7 +133,7 @@ ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
   if (def.flops > 0) plan_.facts.work[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
   const Facts facts{&def, kind, tables_.string(def.name), program_.kernels->find(def.name, kind)};
   FERRY_ASSERT(facts.kernel != nullptr, "an op without a kernel was placed");
-  if (facts.kernel->elementwise) plan_.facts.elementwise.insert(facts.op);
+  if (facts.kernel->elementwise || !facts.kernel->scalar.function.empty()) plan_.facts.elementwise.insert(facts.op);
   if (facts.kernel->shifting.shift != nullptr) plan_.facts.shifts.insert(facts.op);
   if (facts.kernel->finishes) plan_.facts.heads.insert(facts.op);
   if (facts.kernel->streams) plan_.facts.streams.insert(facts.op);

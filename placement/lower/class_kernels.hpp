@@ -40,6 +40,8 @@ class ClassKernels {
   };
   Facts facts_of(const OpDef& def, DeviceKind kind);
   [[nodiscard]] bool is_free(const Node& node) const;
+  /// Whether its kernel may become part of a region.
+  [[nodiscard]] bool is_fusable(const Node& node);
   void note_row(const Node& node);
   void push_on_host(const Instruction& instruction);
   /// What the kernel would know of the node at hand.

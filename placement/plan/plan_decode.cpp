@@ -89,6 +89,7 @@ class Decoder {
                       .threads = task.threads(),
                       .gpus = task.gpus(),
                       .gpu_memory_bytes = task.gpu_memory_bytes(),
+                      .gpu_regions = task.gpu_regions(),
                       .memory_bytes = task.memory_bytes(),
                       .host_memory_bytes = task.host_memory_bytes(),
                       .memory_group = task.memory_group(),

@@ -81,7 +81,7 @@ class Encoder {
       const auto job = out_.CreateString(t.job);
       const auto host_name = out_.CreateString(t.host_name);
       return fbs::CreateTask(out_, job, t.index_in_job, t.host, host_name, t.threads, t.gpus, t.memory_bytes,
-                             t.host_memory_bytes, t.memory_group, t.gpu_memory_bytes, t.gpu_group);
+                             t.host_memory_bytes, t.memory_group, t.gpu_memory_bytes, t.gpu_group, t.gpu_regions);
     });
     const fbs::Link on_host = link(topology.on_host);
     const fbs::Link between = link(topology.between_hosts);

@@ -80,6 +80,10 @@ bool Topology::join_gpus(std::span<const std::int32_t> group) const {
                              [&](std::int32_t task) { return gpus(task) >= 0 && gpus(task) == gpus(group.front()); });
 }
 
+bool Topology::gpu_regions() const {
+  return std::ranges::all_of(tasks, [](const TaskInfo& task) { return task.gpus == 0 || task.gpu_regions; });
+}
+
 Topology Topology::local(int tasks, int threads) {
   Topology topology;
   for (int i = 0; i < tasks; ++i) {

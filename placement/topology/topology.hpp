@@ -22,6 +22,7 @@ struct TaskInfo {
   std::int32_t first_gpu = 0;           ///< its gpu:0 is this one of its host
   std::string no_gpus = {};             ///< why it has none, or not all of its host's; empty: nobody says
   std::uint64_t gpu_memory_bytes = 0;   ///< of each of its GPUs, that plans may use; 0: unlimited
+  bool gpu_regions = false;             ///< its GPUs can run tile regions
   std::uint64_t memory_bytes = 0;       ///< that plans may use; 0: unlimited
   std::uint64_t host_memory_bytes = 0;  ///< that all tasks of its host have together; 0: not known
   /// Tasks with the same number, 0 or more, can read and write each other's memory; -1: it shares memory with nobody.
@@ -55,6 +56,9 @@ struct Topology {
   [[nodiscard]] bool share_memory(std::span<const std::int32_t> group) const;
   /// Whether their GPUs can carry out a collective by themselves.
   [[nodiscard]] bool join_gpus(std::span<const std::int32_t> group) const;
+
+  /// Whether plans have tile regions on GPUs: those of all tasks that have some can run them.
+  [[nodiscard]] bool gpu_regions() const;
 
   /// n tasks of one host.
   [[nodiscard]] static Topology local(int tasks, int threads = 1);

@@ -34,10 +34,10 @@ class Strands {
 
  private:
   /// Checks that each instruction is on a strand that may run it. Only thread 0 runs instructions that move messages or
-  /// own regions (except for tile regions, which run like one kernel on the thread of their instruction), and all of
-  /// regions other than the step. Queues run kernels, copies and collectives (check_gpu_groups() says which) of any
-  /// region; where there are queues, threads other than 0 run nothing. Returns false when everything is on thread 0 and
-  /// nothing waits.
+  /// own regions (except for tile regions, which run like one kernel on the strand of their instruction), and all of
+  /// regions other than the step. Queues run kernels, tile regions, copies and collectives (check_gpu_groups() says
+  /// which) of any region; where there are queues, threads other than 0 run nothing. Returns false when everything is
+  /// on thread 0 and nothing waits.
   bool check_places() const {
     bool several = false;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r) {
@@ -48,7 +48,7 @@ class Strands {
         const bool simple = i.what == Opcode::kernel || i.what == Opcode::copy;
         const bool in_tile = class_.regions[r].kind == Region::Kind::tile;
         const bool meets = i.what == Opcode::collective || i.what == Opcode::collective_wait;
-        const bool free = class_.on_queue(i) ? (simple || meets) && !in_tile
+        const bool free = class_.on_queue(i) ? simple || meets || i.what == Opcode::tiles
                                              : r == 1 && (simple || i.what == Opcode::tiles) && class_.queues.empty();
         if (i.strand != 0 && !free)
           reject(describe(plan_, i) + " is on " + strand_name(i.strand) + ", where only thread 0 may run it");

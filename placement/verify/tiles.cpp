@@ -47,6 +47,7 @@ class Tiles : ClassView {
       reject(describe(plan_, tiles) + ": region " + std::to_string(tiles.target) + " is no tile region");
     owned_.insert(tiles.target);
     measure(tiles);
+    if (class_.on_queue(tiles)) check_device(tiles);
     const Instruction* const head = tiles.other == 0 ? &class_.instructions[region.instructions.begin] : nullptr;
     std::set<std::uint32_t> read, written;
     each_instruction(tiles.target, [&](const Instruction& i) {
@@ -84,6 +85,14 @@ class Tiles : ClassView {
         tiles.other % (extent_.elements / extent_.rows) != 0)
       reject(describe(plan_, tiles) + ": tiles of " + std::to_string(tiles.other) + " elements cut the rows of " +
              std::to_string(extent_.rows) + " in " + std::to_string(extent_.elements));
+  }
+
+  /// A kernel is generated for a region of a device: of elements, not of rows or pieces.
+  void check_device(const Instruction& tiles) const {
+    if (!plan_.topology.gpu_regions())
+      reject(describe(plan_, tiles) + " is a region of a GPU, and GPUs of this job run kernels one by one");
+    if (tiles.other == 0 || extent_.rows != extent_.elements || extent_.elements == 0)
+      reject(describe(plan_, tiles) + " is a region of a GPU, and not of elements alone");
   }
 
   /// The kernel reads what the region writes only for the same row.
@@ -134,8 +143,9 @@ class Tiles : ClassView {
   }
 
   void check_member(const Instruction& i, const Instruction& tiles) {
-    if (i.what != Opcode::kernel || i.strand != 0 || i.waits.count > 0 || i.scratch != kNone || i.outputs.count != 1 ||
-        i.inputs.count > kTileInputs)
+    const std::uint16_t strand = class_.on_queue(tiles) ? tiles.strand : 0;
+    if (i.what != Opcode::kernel || i.strand != strand || i.waits.count > 0 || i.scratch != kNone ||
+        i.outputs.count != 1 || i.inputs.count > kTileInputs)
       reject(describe(plan_, i) + " cannot be run tile by tile");
     const std::uint32_t out = operand(i.outputs, 0);
     if ((count(out) != extent_.elements && count(out) != extent_.rows) || count(out) == 0 || !plain(out))

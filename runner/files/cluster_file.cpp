@@ -132,6 +132,7 @@ class Reader {
         task.threads = static_cast<std::int32_t>(host.threads());
         task.gpus = static_cast<std::int32_t>(host.gpus());
         task.gpu_memory_bytes = host.gpu_memory_bytes();
+        task.gpu_regions = task.gpus > 0 && host.gpu_regions();
         task.host_memory_bytes = host.memory_bytes();
         task.gpu_group = host.gpus() > 0 ? 0 : -1;
         task.memory_group = host.shared_memory() ? hosts_ : -1;

@@ -43,7 +43,7 @@ Tensor random_bits(std::uint64_t seed, std::int64_t count) {
 }
 
 std::vector<Tensor> on(const char* device, DType dtype, const std::function<Values(const Values&)>& build,
-                       const std::vector<Tensor>& inputs) {
+                       const std::vector<Tensor>& inputs, const SessionOptions& options = {}) {
   Graph g;
   Values x, y;
   TensorMap feeds;
@@ -56,7 +56,7 @@ std::vector<Tensor> on(const char* device, DType dtype, const std::function<Valu
     }
     y = build(x);
   }
-  Session session(g, Cluster::connect(ClusterOptions{.tasks = 1, .jobs = ""}));
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = 1, .jobs = ""}), options);
   return session.run(y, feeds);
 }
 
@@ -88,18 +88,31 @@ Values of_integers(const Values& v) {
   return {x + y, x - y, x * y, maximum(x, y), minimum(x, y), bit_and(x, y), bit_or(x, y), bit_xor(x, y), -x, abs(x)};
 }
 
+/// Chains on values that are broadcast, of which some are sums of others.
+Values chains(const Values& v) {
+  const Value &x = v[0], &row = v[1], &column = v[2];
+  const Value scaled = x * row + column;
+  const Value activated = relu(scaled) * 0.5 + tanh(scaled);
+  return {activated, maximum(activated - row, scaled), cast(activated, DType::bfloat16) + cast(row, DType::bfloat16)};
+}
+
 constexpr std::int64_t kCount = 1 << 16;
 
 template <class T>
 void compare(const std::function<Values(const Values&)>& build, std::size_t inputs) {
   std::vector<Tensor> given;
   for (std::size_t i = 0; i < inputs; ++i) given.push_back(random_bits<T>(i + 1, kCount));
-  const auto cpu = on("/task:0/cpu:0", dtype_of<T>(), build, given),
-             gpu = on("/task:0/gpu:0", dtype_of<T>(), build, given);
-  for (std::size_t i = 0; i < cpu.size(); ++i) {
-    CAPTURE(name_of(dtype_of<T>()));
-    CAPTURE(i);
-    CHECK(different<T>(cpu[i], gpu[i]) == 0);
+  const auto cpu = on("/task:0/cpu:0", dtype_of<T>(), build, given);
+  for (const std::int64_t fuse_from : {0, 1}) {  // by the ops' own kernels, and by generated ones
+    SessionOptions options;
+    options.fuse_from = fuse_from;
+    const auto gpu = on("/task:0/gpu:0", dtype_of<T>(), build, given, options);
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      CAPTURE(name_of(dtype_of<T>()));
+      CAPTURE(fuse_from);
+      CAPTURE(i);
+      CHECK(different<T>(cpu[i], gpu[i]) == 0);
+    }
   }
 }
 
@@ -113,6 +126,23 @@ TEST_CASE("the GPUs do what every device must") {
     check_device_groups(library);
   else
     MESSAGE("without groups: " << why);
+}
+
+TEST_CASE("generated kernels on a GPU have the CPU's bits for values that are broadcast") {
+  static_cast<void>(gpus());
+  for (const std::int64_t columns : {64, 63}) {
+    std::vector<Tensor> given;
+    const std::vector<std::vector<std::int64_t>> shapes{{1'000, columns}, {columns}, {1'000, 1}};
+    for (const std::vector<std::int64_t>& sizes : shapes) {
+      Tensor numbers(DType::float32, sizes);
+      std::mt19937_64 random(given.size());
+      for (float& number : numbers.mutable_data<float>()) number = static_cast<float>(random() % 4'001) / 1'000 - 2;
+      given.push_back(numbers);
+    }
+    const auto cpu = on("/task:0/cpu:0", DType::float32, chains, given),
+               gpu = on("/task:0/gpu:0", DType::float32, chains, given);
+    for (std::size_t i = 0; i < cpu.size(); ++i) CHECK(cpu[i].same_bits(gpu[i]));
+  }
 }
 
 TEST_CASE("elementwise ops on a GPU have the CPU's bits") {

@@ -1,0 +1,99 @@
+#include "executor/fused/device_regions.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+class RegionReader {
+ public:
+  RegionReader(const Plan& plan, const PlanClass& role, const Instruction& tiles, const KernelTable& kernels)
+      : plan_(plan), role_(role), kernels_(kernels), body_(role.regions[tiles.target].instructions) {
+    made_.inputs = tiles.inputs.count;
+    made_.outputs = tiles.outputs.count;
+    for (std::uint32_t k = 0; k < tiles.inputs.count; ++k) value_of_[add(operand(tiles.inputs, k))] = k;
+    for (std::uint32_t k = 0; k < tiles.outputs.count; ++k)
+      output_of_[add(operand(tiles.outputs, k))] = made_.inputs + k;
+  }
+
+  FusedKernels read() {
+    for (std::uint32_t m = 0; m < body_.count; ++m) {
+      const Instruction& member = role_.instructions[body_.begin + m];
+      FusedKernels::Member added{&kernel_of(member), {}, 0};
+      for (std::uint32_t k = 0; k < member.inputs.count; ++k) {
+        const std::uint32_t b = operand(member.inputs, k);
+        const auto made = value_of_.find(whole(b));
+        added.inputs.push_back(made != value_of_.end() && made->second >= made_.inputs ? made->second
+                                                                                       : value_of_.at(b));
+      }
+      added.output = output(member, m);
+      made_.members.push_back(std::move(added));
+    }
+    return std::move(made_);
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return role_.operands[range.begin + k]; }
+  /// The buffer of which this one is another shape; else the buffer itself.
+  [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
+    const std::uint32_t of = storage_of(role_, b);
+    return role_.buffers[of].bytes == role_.buffers[b].bytes ? of : b;
+  }
+  [[nodiscard]] Type type(std::uint32_t b) const {
+    return {role_.buffers[b].dtype, Shape{std::span<const std::int64_t>(role_.buffers[b].sizes)}};
+  }
+  std::uint32_t add(std::uint32_t b) {
+    made_.values.push_back(type(b));
+    return b;
+  }
+
+  /// The value that the member makes: an output of the region, if it is the last to write there.
+  std::uint32_t output(const Instruction& member, std::uint32_t m) {
+    const std::uint32_t b = operand(member.outputs, 0), to = whole(b);
+    bool last = output_of_.contains(to);
+    for (std::uint32_t later = m + 1; later < body_.count; ++later)
+      last = last && whole(operand(role_.instructions[body_.begin + later].outputs, 0)) != to;
+    if (!last) made_.values.push_back(type(b));
+    const std::uint32_t value = last ? output_of_.at(to) : static_cast<std::uint32_t>(made_.values.size() - 1);
+    made_.values[value] = type(b);
+    return value_of_[to] = value;
+  }
+
+  [[nodiscard]] const Kernel& kernel_of(const Instruction& member) const {
+    const std::string op(plan_.string(member.op));
+    const Kernel* const kernel = kernels_.find(op);
+    std::vector<Type> inputs, outputs;
+    for (std::uint32_t k = 0; k < member.inputs.count; ++k) inputs.push_back(type(operand(member.inputs, k)));
+    for (std::uint32_t k = 0; k < member.outputs.count; ++k) outputs.push_back(type(operand(member.outputs, k)));
+    static const Attrs kNoAttrs;
+    const KernelSetup setup{.name = plan_.string(member.name),
+                            .attrs = member.attrs == kNone ? kNoAttrs : plan_.attrs[member.attrs],
+                            .inputs = inputs,
+                            .outputs = outputs,
+                            .data_folder = {}};
+    if (kernel == nullptr || !is_scalar(*kernel, setup))
+      throw Error(Code::plan, "the kernel of " + op + " for GPUs does not run in tile regions")
+          .at(plan_.line(member.line));
+    return *kernel;
+  }
+
+  const Plan& plan_;
+  const PlanClass& role_;
+  const KernelTable& kernels_;
+  const Range body_;
+  FusedKernels made_;
+  std::map<std::uint32_t, std::uint32_t> value_of_, output_of_;  // by buffer
+};
+
+}  // namespace
+
+FusedKernels fused_kernels(const Plan& plan, const PlanClass& role, const Instruction& tiles,
+                           const KernelTable& kernels) {
+  return RegionReader(plan, role, tiles, kernels).read();
+}
+
+}  // namespace ferry
