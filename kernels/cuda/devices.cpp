@@ -517,7 +517,7 @@ std::vector<BoundKernel> fuse(void* devices, int device, std::span<const FusedKe
   static CodeCache cache(cache_folder());
   const Context& context = of(devices);
   runtime::Facts facts;
-  if (const int error = runtime::facts(context.first + device, facts); error != 0)
+  if (const int error = runtime::facts(context.numbers[static_cast<std::size_t>(device)], facts); error != 0)
     throw Error(Code::bug, "a GPU does not say what it is: " + runtime::describe(error).text);
   return fused(all, 10 * facts.major + facts.minor, threads, cache);
 }

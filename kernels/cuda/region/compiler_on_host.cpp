@@ -64,8 +64,9 @@ class CodeOnHost final : public RegionCode {
   CodeOnHost& operator=(const CodeOnHost&) = delete;
 
   void launch(const KernelRun& run, std::int64_t groups, std::span<const std::int64_t> arguments) const override {
-    detail::in_order(groups, [&](std::int64_t group) { region_(arguments.data(), group); });
-    detail::end_launch(run);
+    detail::launch(run, [region = region_, groups, kept = std::vector(arguments.begin(), arguments.end())] {
+      detail::in_order(groups, [&](std::int64_t group) { region(kept.data(), group); });
+    });
   }
 
  private:
