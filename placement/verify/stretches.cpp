@@ -1,8 +1,6 @@
-// Captured stretches. A device is given such work as one, once for the time at which the work before it in the list has
-// been given. That is the same as giving it one by one if no event lies inside: what others wait for would be recorded
-// too late, or never, and a wait inside would be lost. And it is the same each time: the addresses are the plan's, and
-// so are the sizes.
-#include "base/text.hpp"
+// Captured stretches. A device is given such work as one, where its first instruction stands. That is the same as
+// giving it one by one if no event lies inside: a wait there would be lost, and what others wait for would be recorded
+// too late. And it is the same each time: the addresses are the plan's, and so are the sizes.
 #include "placement/verify/class_view.hpp"
 #include "placement/verify/verifier.hpp"
 
@@ -84,6 +82,7 @@ class Stretches : private ClassView {
 std::size_t check_stretches(const Plan& plan) {
   std::size_t count = 0;
   for (const PlanClass& plan_class : plan.classes) {
+    if (plan_class.stretches.empty()) continue;
     Stretches(plan, plan_class).check();
     count += plan_class.stretches.size();
   }

@@ -89,7 +89,8 @@ class Tiles : ClassView {
 
   /// A kernel is generated for a region of a device: of elements, not of rows or pieces.
   void check_device(const Instruction& tiles) const {
-    if (!plan_.topology.gpu_regions())
+    const auto fuses = [](const TaskInfo& task) { return task.gpus == 0 || task.gpu_regions; };
+    if (!std::ranges::all_of(plan_.topology.tasks, fuses))
       reject(describe(plan_, tiles) + " is a region of a GPU, and GPUs of this job run kernels one by one");
     if (tiles.other == 0 || extent_.rows != extent_.elements || extent_.elements == 0)
       reject(describe(plan_, tiles) + " is a region of a GPU, and not of elements alone");

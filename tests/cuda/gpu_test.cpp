@@ -12,6 +12,7 @@
 #include "kernels/device.hpp"
 #include "ops/math/activation.hpp"
 #include "ops/math/bits.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/trig.hpp"
 #include "tests/support/device_suite.hpp"

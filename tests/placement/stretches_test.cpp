@@ -146,6 +146,15 @@ TEST_CASE("a stretch that cannot be given as one is refused, with the op") {
          c.stretches = {{at, 2}};
        },
        "copy 'a'", "is captured, but is not on a compute queue"},
+      {"a copy from the host on the compute queue",
+       [](Plan& plan) {
+         PlanClass& c = role(plan);
+         const std::uint32_t a = kernel(plan, "a");
+         REQUIRE(c.instructions[a - 1].what == Opcode::copy);
+         c.instructions[a - 1].strand = c.instructions[a].strand;
+         c.stretches = {{a - 1, 2}};
+       },
+       "copy 'a'", "lies on another device"},
       {"work of two queues",
        [](Plan& plan) {
          PlanClass& c = role(plan);

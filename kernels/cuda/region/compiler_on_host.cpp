@@ -40,7 +40,7 @@ struct ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   void write(const std::string& name, std::string_view text) const {
     local_files().make_folders(path + "/" + name.substr(0, name.rfind('/') + 1));
-    local_files().write(path + "/" + name, text);
+    local_files().append(path + "/" + name, text);  // unlike write(), it does not wait for the disk
   }
   [[nodiscard]] std::string read(const std::string& name) const {
     return std::string(local_files().read(path + "/" + name).text());
