@@ -27,7 +27,6 @@ void run_threads(Order order);
 struct MachineOnHost {
   int devices = 3;
   std::string why;                                      ///< why there are no devices
-  std::string why_no_nccl = {};                         ///< why they do not work together
   std::set<int> without_code = {2};                     ///< devices that cannot be used
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;  ///< of each device
   std::vector<std::uint64_t> used_bytes = {};           ///< of the first devices, by others
@@ -40,6 +39,9 @@ struct MachineOnHost {
   int failed = 0;                                        ///< not 0: it has
   std::set<int> used = {};                               ///< devices that were chosen
   int captures = 0, replays = 0;                         ///< calls of begin_capture() and replay()
+  std::string why_no_nccl = {};                          ///< why GPUs do not work together
+  std::string nccl_fails = {};                           ///< the function of NCCL that fails; empty: none
+  int nccl_after = 0;                                    ///< so many calls of it
   std::map<std::uintptr_t, std::uintptr_t> locked = {};  ///< pages of the host: first address and end
 };
 [[nodiscard]] MachineOnHost& machine_on_host();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <optional>
 #include <string>
 
 #include "base/error.hpp"
@@ -80,26 +79,15 @@ Kind kind_of(const Schedule& schedule, const Collective& collective) {
   }
 }
 
-/// By collective, the number of the GPU that its members give it to; nothing if their hosts carry it out.
-std::vector<std::optional<std::uint32_t>> gpus_of(const Plan& plan) {
-  std::vector<std::optional<std::uint32_t>> gpus(plan.collectives.size());
-  for (const PlanClass& role : plan.classes)
-    for (const Instruction& i : role.instructions)
-      if (i.what == Opcode::collective && role.on_queue(i))
-        gpus[i.target] = role.devices[role.queues[i.strand - role.threads].device].index;
-  return gpus;
-}
-
 }  // namespace
 
 /// The plan's groups that no plan had before, in the order in which its collectives name them.
 std::vector<GpuGroups::Group> GpuGroups::unknown(const Plan& plan) {
   std::vector<Group> found;
-  const auto gpus = gpus_of(plan);
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
-    if (!gpus[c]) continue;
+    if (plan.collectives[c].gpu == kNone) continue;
     for (const std::vector<std::int32_t>& tasks : plan.groupings[plan.collectives[c].grouping])
-      if (Group group{tasks, *gpus[c]}; known_.insert(group).second) found.push_back(std::move(group));
+      if (Group group{tasks, plan.collectives[c].gpu}; known_.insert(group).second) found.push_back(std::move(group));
   }
   return found;
 }
@@ -141,14 +129,14 @@ void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transpo
 }
 
 std::unique_ptr<GpuCollective> GpuGroups::collective(const Plan& plan, int task, const Instruction& instruction,
-                                                     std::uint32_t gpu, std::byte* input, std::byte* output) const {
+                                                     std::byte* input, std::byte* output) const {
   const Collective& collective = plan.collectives[instruction.target];
   const Schedule& schedule = plan.schedules[collective.schedule];
   const Membership place = membership(plan.groupings[collective.grouping], task);
   auto made = std::make_unique<GpuCollective>();
   made->bytes =
       schedule.input_elements(collective.parts, place.member) * static_cast<std::int64_t>(size_of(collective.dtype));
-  made->group = joined_.at({*place.group, gpu}).get();
+  made->group = joined_.at({*place.group, collective.gpu}).get();
   made->what = {.kind = kind_of(schedule, collective),
                 .reduce = collective.reduce,
                 .dtype = collective.dtype,

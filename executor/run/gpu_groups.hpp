@@ -35,7 +35,7 @@ class GpuGroups {
   /// What the instruction, which starts a collective on the task's GPU with that number, gives the GPU's queue. The
   /// plan must outlive it.
   [[nodiscard]] std::unique_ptr<GpuCollective> collective(const Plan& plan, int task, const Instruction& instruction,
-                                                          std::uint32_t gpu, std::byte* input, std::byte* output) const;
+                                                          std::byte* input, std::byte* output) const;
 
   /// Gives up what is under way, since the job has failed.
   void abandon();

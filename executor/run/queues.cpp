@@ -48,9 +48,8 @@ std::unique_ptr<GpuCollective> Queues::collective_of(const Instruction& instruct
     return operands.count == 0 ? nullptr
                                : const_cast<std::byte*>(resolved_.bytes_of(role_.operands[operands.begin]).data());
   };
-  return groups_->collective(resolved_.plan(), resolved_.task(), instruction,
-                             role_.devices[role_.queues[instruction.strand - role_.threads].device].index,
-                             address(instruction.inputs), address(instruction.outputs));
+  return groups_->collective(resolved_.plan(), resolved_.task(), instruction, address(instruction.inputs),
+                             address(instruction.outputs));
 }
 
 void Queues::find_stretches() {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <type_traits>
 
 #include "kernels/cuda/queue.hpp"
@@ -50,8 +49,6 @@ inline constexpr int kThreads = 64;
 void in_order(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// Runs f in all threads of a block.
 void run_block(const std::function<void(const HostBlock&)>& f);
-/// Tells the machine that a function is called; returns what it is to give, 0 or an error.
-int called(std::string_view function);
 /// Runs a kernel on its queue's stream, which keeps it where that captures. Without a queue it throws BadValue if the
 /// kernel has reported a bad value, which queues tell later.
 void launch(const KernelRun& run, std::function<void()> kernel);

@@ -266,10 +266,6 @@ int clear(void* stream, void* memory, std::uint64_t bytes) {
 
 namespace ferry::cuda {
 
-int detail::called(std::string_view function) {
-  return runtime::called(function);
-}
-
 void detail::launch_on(void* stream, std::function<void()> kernel) {
   static_cast<void>(runtime::called("launch"));
   runtime::give(runtime::stream_at(stream), std::move(kernel));

@@ -6,7 +6,7 @@
 
 namespace ferry::sim {
 
-int fail(Context& context, Code code, std::string text, const void* tag, std::int64_t input) {
+int fail(SimTask& context, Code code, std::string text, const void* tag, std::int64_t input) {
   if (!context.failure) {
     context.text = std::move(text);
     context.failure = DeviceFailure{tag, static_cast<std::int32_t>(code), input, context.text.c_str()};
@@ -19,13 +19,13 @@ void learn(Knowledge& clock, const Knowledge& other) {
   for (std::size_t s = 0; s < other.size(); ++s) clock[s] = std::max(clock[s], other[s]);
 }
 
-std::string name_of(const Context& context, std::uint32_t strand) {
+std::string name_of(const SimTask& context, std::uint32_t strand) {
   if (strand == 0) return "the host";
-  const Queue* const queue = context.by_strand[strand];
+  const SimQueue* const queue = context.by_strand[strand];
   return "queue " + std::to_string(strand) + (queue == nullptr ? "" : " of gpu:" + std::to_string(queue->device));
 }
 
-const Context::Memory* memory_of(const Context& context, const std::byte* at, std::uint64_t bytes) {
+const SimTask::Memory* memory_of(const SimTask& context, const std::byte* at, std::uint64_t bytes) {
   for (const auto& memory : context.memory) {
     const Mapping& mapping = memory->mapping;
     if (at >= mapping.known() && at < mapping.known() + mapping.bytes())
@@ -34,7 +34,7 @@ const Context::Memory* memory_of(const Context& context, const std::byte* at, st
   return nullptr;
 }
 
-int touch(Context& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
+int touch(SimTask& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
           const Knowledge& clock) {
   const auto race = context.touches.touch(memory, bytes, writes, now, clock);
   if (!race) return 0;
@@ -45,15 +45,15 @@ int touch(Context& context, const std::byte* memory, std::uint64_t bytes, bool w
               now.tag);
 }
 
-std::byte* real(const Context& context, std::byte* at) {
+std::byte* real(const SimTask& context, std::byte* at) {
   if (at == nullptr) return nullptr;
-  const Context::Memory* const memory = memory_of(context, at, 0);
+  const SimTask::Memory* const memory = memory_of(context, at, 0);
   return memory == nullptr ? at : memory->mapping.real() + (at - memory->mapping.known());
 }
 
 namespace {
 
-void run_kernel(const Context& context, const Work& work) {
+void run_kernel(const SimTask& context, const Work& work) {
   const KernelRun& given = *work.launch.run;
   std::vector<Array> inputs(given.inputs.begin(), given.inputs.end()),
       outputs(given.outputs.begin(), given.outputs.end());
@@ -69,7 +69,7 @@ void run_kernel(const Context& context, const Work& work) {
   work.launch.kernel(run);
 }
 
-void run_first(Context& context, Queue& queue) {
+void run_first(SimTask& context, SimQueue& queue) {
   const Work work = std::move(queue.waiting.front());
   queue.waiting.pop_front();
   ++queue.done;
@@ -92,33 +92,33 @@ void run_first(Context& context, Queue& queue) {
 
 }  // namespace
 
-bool is_done(const Context& context, std::uint32_t strand, std::uint32_t number) {
-  const Queue* const queue = context.by_strand[strand];
+bool is_done(const SimTask& context, std::uint32_t strand, std::uint32_t number) {
+  const SimQueue* const queue = context.by_strand[strand];
   return queue == nullptr || queue->done >= number;
 }
 
 namespace {
 
-bool may_run(const Context& context, const Queue& queue) {
+bool may_run(const SimTask& context, const SimQueue& queue) {
   return !queue.waiting.empty() && std::ranges::all_of(queue.waiting.front().after, [&](const auto& after) {
     return is_done(context, after.first, after.second);
   });
 }
 
 /// The queues that have undone work up to and including work item `number` of `strand`, or that such work waits for.
-std::vector<Queue*> needed_for(const Context& context, std::uint32_t strand, std::uint32_t number) {
+std::vector<SimQueue*> needed_for(const SimTask& context, std::uint32_t strand, std::uint32_t number) {
   std::vector<std::uint32_t> until(context.by_strand.size(), 0);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open{{strand, number}};
   while (!open.empty()) {
     const auto [s, n] = open.back();
     open.pop_back();
-    const Queue* const queue = context.by_strand[s];
+    const SimQueue* const queue = context.by_strand[s];
     if (queue == nullptr || until[s] >= n) continue;
     for (const Work& work : queue->waiting)
       if (work.number > until[s] && work.number <= n) open.insert(open.end(), work.after.begin(), work.after.end());
     until[s] = n;
   }
-  std::vector<Queue*> queues;
+  std::vector<SimQueue*> queues;
   for (std::uint32_t s = 1; s < until.size(); ++s)
     if (until[s] > 0 && !is_done(context, s, until[s])) queues.push_back(context.by_strand[s]);
   return queues;
@@ -126,24 +126,24 @@ std::vector<Queue*> needed_for(const Context& context, std::uint32_t strand, std
 
 }  // namespace
 
-void run_until(Context& context, std::uint32_t strand, std::uint32_t number) {
+void run_until(SimTask& context, std::uint32_t strand, std::uint32_t number) {
   while (!is_done(context, strand, number)) {
-    std::vector<Queue*> choice = needed_for(context, strand, number);
+    std::vector<SimQueue*> choice = needed_for(context, strand, number);
     if (context.random() % 4 == 0) {
       choice.clear();
       for (const auto& queue : context.queues) choice.push_back(queue.get());
     }
-    std::erase_if(choice, [&](const Queue* queue) { return !may_run(context, *queue); });
+    std::erase_if(choice, [&](const SimQueue* queue) { return !may_run(context, *queue); });
     if (choice.empty()) continue;  // draw again: of the needed queues at least one can always run
     run_first(context, *choice[context.random() % choice.size()]);
   }
 }
 
-Context& of(void* devices) {
-  return *static_cast<Context*>(devices);
+SimTask& of(void* devices) {
+  return *static_cast<SimTask*>(devices);
 }
 
-bool is_ready(Context& context, const Queue* queue) {
+bool is_ready(SimTask& context, const SimQueue* queue) {
   if (context.capture && (queue == nullptr || queue->strand != context.capture->strand))
     fail(context, Code::bug,
          "while " + name_of(context, context.capture->strand) + " captures its work, something else is asked for",
@@ -151,19 +151,19 @@ bool is_ready(Context& context, const Queue* queue) {
   return !context.failure;
 }
 
-bool may_use(Context& context, int device) {
+bool may_use(SimTask& context, int device) {
   if (is_ready(context) && (device < 0 || device >= kDevices))
     fail(context, Code::bug, "there is no gpu:" + std::to_string(device), nullptr);
   return !context.failure;
 }
 
-Queue& given(void* queue) {
-  auto& to = *static_cast<Queue*>(queue);
+SimQueue& given(void* queue) {
+  auto& to = *static_cast<SimQueue*>(queue);
   learn(to.knows, to.context->host);
   return to;
 }
 
-Moment put(Queue& queue, Work work, const void* tag) {
+Moment put(SimQueue& queue, Work work, const void* tag) {
   work.number = ++queue.given;
   work.after = std::exchange(queue.after, {});
   if (queue.knows.size() <= queue.strand) queue.knows.resize(queue.strand + 1, 0);

@@ -22,7 +22,7 @@ namespace ferry::sim {
 
 inline constexpr int kDevices = 8;
 
-struct Context;
+struct SimTask;
 
 /// A queue's work item: a kernel, a copy or the results of a collective.
 struct Work {
@@ -36,14 +36,14 @@ struct Work {
 };
 
 /// What a kernel is given, but for its operands' elements.
-struct Arguments {
-  explicit Arguments(const KernelRun& run)
+struct KernelArguments {
+  explicit KernelArguments(const KernelRun& run)
       : state_(run.state), scratch_(run.scratch.data()), step_(&run.step), iterations_(run.iterations.data()) {
     for (const std::span<const Array> arrays : {run.inputs, std::span<const Array>(run.outputs)})
       for (const Array& array : arrays)
         arrays_.push_back({array.data, array.dtype, {array.sizes.begin(), array.sizes.end()}});
   }
-  bool operator==(const Arguments&) const = default;
+  bool operator==(const KernelArguments&) const = default;
 
  private:
   struct Given {
@@ -60,15 +60,15 @@ struct Arguments {
 
 /// What a queue has captured.
 struct CapturedGraph {
-  Context* context = nullptr;
+  SimTask* context = nullptr;
   std::uint32_t strand = 0;  ///< the queue's
   std::vector<Work> work;
-  std::vector<Arguments> arguments;  ///< of the kernels in `work`
-  std::uint32_t last = 0;            ///< number of the last work item that it has given the queue
+  std::vector<KernelArguments> arguments;  ///< of the kernels in `work`
+  std::uint32_t last = 0;                  ///< number of the last work item that it has given the queue
 };
 
-struct Queue {
-  Context* context = nullptr;
+struct SimQueue {
+  SimTask* context = nullptr;
   int device = 0;
   std::uint32_t strand = 0;
   Knowledge knows;  ///< what is ordered before the next work item
@@ -78,20 +78,20 @@ struct Queue {
 };
 
 struct Event {
-  Context* context = nullptr;
+  SimTask* context = nullptr;
   Knowledge at;  ///< what has happened when the event has; empty: never recorded
   std::uint32_t strand = 0, number = 0;
 };
 
 /// What a task has opened.
-struct Context {
-  Context(std::uint64_t seed, GroupsOnHost& groups) : random(seed), groups(groups), host(1, 0) {}
+struct SimTask {
+  SimTask(std::uint64_t seed, GroupsOnHost& groups) : random(seed), groups(groups), host(1, 0) {}
 
   std::mt19937_64 random;
   GroupsOnHost& groups;
   Knowledge host;  ///< what the host knows; its own entry counts its accesses
-  std::list<std::unique_ptr<Queue>> queues;
-  std::vector<Queue*> by_strand{nullptr};  ///< null: the host, or a queue that is gone
+  std::list<std::unique_ptr<SimQueue>> queues;
+  std::vector<SimQueue*> by_strand{nullptr};  ///< null: the host, or a queue that is gone
   struct Memory {
     int device;
     Mapping mapping;
@@ -106,28 +106,28 @@ struct Context {
 };
 
 /// Keeps the first failure; returns -1.
-int fail(Context& context, Code code, std::string text, const void* tag, std::int64_t input = -1);
+int fail(SimTask& context, Code code, std::string text, const void* tag, std::int64_t input = -1);
 /// `clock` knows what `other` knows, too.
 void learn(Knowledge& clock, const Knowledge& other);
-[[nodiscard]] std::string name_of(const Context& context, std::uint32_t strand);
+[[nodiscard]] std::string name_of(const SimTask& context, std::uint32_t strand);
 /// The device memory that has all these bytes; null: none.
-[[nodiscard]] const Context::Memory* memory_of(const Context& context, const std::byte* at, std::uint64_t bytes);
+[[nodiscard]] const SimTask::Memory* memory_of(const SimTask& context, const std::byte* at, std::uint64_t bytes);
 /// Records an access. Returns 0, or -1 on a race.
-int touch(Context& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
+int touch(SimTask& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
           const Knowledge& clock);
 /// Where the host finds what a device knows by this address.
-[[nodiscard]] std::byte* real(const Context& context, std::byte* at);
-[[nodiscard]] bool is_done(const Context& context, std::uint32_t strand, std::uint32_t number);
+[[nodiscard]] std::byte* real(const SimTask& context, std::byte* at);
+[[nodiscard]] bool is_done(const SimTask& context, std::uint32_t strand, std::uint32_t number);
 /// Runs work in random order until work item `number` of `strand` is done, now and then also work that is not needed.
-void run_until(Context& context, std::uint32_t strand, std::uint32_t number);
-[[nodiscard]] Context& of(void* devices);
+void run_until(SimTask& context, std::uint32_t strand, std::uint32_t number);
+[[nodiscard]] SimTask& of(void* devices);
 /// Whether nothing has failed, and nothing is being captured but by this queue.
-[[nodiscard]] bool is_ready(Context& context, const Queue* queue = nullptr);
+[[nodiscard]] bool is_ready(SimTask& context, const SimQueue* queue = nullptr);
 /// Whether that is so, and the library has the device.
-[[nodiscard]] bool may_use(Context& context, int device);
+[[nodiscard]] bool may_use(SimTask& context, int device);
 /// Called when a queue is given something: that comes after all that the host knows to be done.
-Queue& given(void* queue);
+SimQueue& given(void* queue);
 /// Appends the work to the queue, and returns its moment there.
-Moment put(Queue& queue, Work work, const void* tag);
+Moment put(SimQueue& queue, Work work, const void* tag);
 
 }  // namespace ferry::sim

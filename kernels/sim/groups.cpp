@@ -6,17 +6,17 @@ namespace ferry::sim {
 namespace {
 
 struct Member {
-  Context* context = nullptr;
+  SimTask* context = nullptr;
   int device = 0;
   std::shared_ptr<GroupsOnHost::Member> member;
 };
 
 /// Checks what a member of a collective reads or writes.
-int touch_collective(Queue& queue, const void* memory, std::uint64_t bytes, bool writes, const Moment& now) {
-  Context& context = *queue.context;
+int touch_collective(SimQueue& queue, const void* memory, std::uint64_t bytes, bool writes, const Moment& now) {
+  SimTask& context = *queue.context;
   if (bytes == 0) return 0;
   const auto* const at = static_cast<const std::byte*>(memory);
-  const Context::Memory* const found = memory_of(context, at, bytes);
+  const SimTask::Memory* const found = memory_of(context, at, bytes);
   if (found == nullptr || found->device != queue.device)
     return fail(context, Code::bug, "a collective on gpu:" + std::to_string(queue.device) + " is given other memory",
                 now.tag);
@@ -30,7 +30,7 @@ std::uint64_t bytes_of(const DeviceCollective& what, std::size_t members, bool o
   return what.count * size_of(what.dtype) * (of_all ? members : 1);
 }
 
-int touch_all(Queue& queue, const DeviceCollective& what, std::size_t members, const Moment& now) {
+int touch_all(SimQueue& queue, const DeviceCollective& what, std::size_t members, const Moment& now) {
   if (what.input != nullptr && touch_collective(queue, what.input, bytes_of(what, members, false), false, now) != 0)
     return -1;
   if (what.output != nullptr && touch_collective(queue, what.output, bytes_of(what, members, true), true, now) != 0)
@@ -43,7 +43,7 @@ int touch_all(Queue& queue, const DeviceCollective& what, std::size_t members, c
 }
 
 /// Runs all that comes before the queue's next work.
-void catch_up(Context& context, const Queue& queue) {
+void catch_up(SimTask& context, const SimQueue& queue) {
   for (const auto& [strand, number] : queue.after) run_until(context, strand, number);
   run_until(context, queue.strand, queue.given);
 }
@@ -61,7 +61,7 @@ int name_group(void* devices, DeviceGroupName* name) {
 }
 
 void* join_group(void* devices, int device, const DeviceGroupName* name, int members, int member) {
-  Context& context = of(devices);
+  SimTask& context = of(devices);
   if (!may_use(context, device)) return nullptr;
   return new Member{&context, device, context.groups.join(*name, members, member, &context)};
 }
@@ -80,8 +80,8 @@ void leave_group(void* group) {
 }
 
 int collective(void* queue, void* group, const DeviceCollective* what) {
-  Queue& running = given(queue);
-  Context& context = *running.context;
+  SimQueue& running = given(queue);
+  SimTask& context = *running.context;
   Member& member = *static_cast<Member*>(group);
   if (!is_ready(context)) return -1;
   if (!member.member->posted) {

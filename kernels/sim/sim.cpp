@@ -46,7 +46,7 @@ std::uint64_t memory_bytes(void*) {
 
 void* open(void* library, const DeviceShare* share, const char**) {
   auto& opened = *static_cast<Library*>(library);
-  return new Context(opened.seed * 1'000'003 + static_cast<std::uint64_t>(share->task), opened.groups);
+  return new SimTask(opened.seed * 1'000'003 + static_cast<std::uint64_t>(share->task), opened.groups);
 }
 
 void close(void* devices) {
@@ -59,12 +59,12 @@ void* allocate(void* devices, int device, std::uint64_t bytes) {
   std::optional<Mapping> mapping = Mapping::make(bytes);
   if (!mapping) return nullptr;
   void* const known = mapping->known();
-  of(devices).memory.push_back(std::make_unique<Context::Memory>(Context::Memory{device, std::move(*mapping)}));
+  of(devices).memory.push_back(std::make_unique<SimTask::Memory>(SimTask::Memory{device, std::move(*mapping)}));
   return known;
 }
 
 void release(void* devices, void* memory) {
-  Context& context = of(devices);
+  SimTask& context = of(devices);
   const auto at = std::ranges::find_if(context.memory, [&](const auto& m) { return m->mapping.known() == memory; });
   if (at == context.memory.end()) return;
   context.touches.forget((*at)->mapping.known(), (*at)->mapping.bytes());
@@ -78,7 +78,7 @@ int use_host_memory(void* devices, const void* memory, std::uint64_t bytes) {
 }
 
 void forget_host_memory(void* devices, const void* memory) {
-  Context& context = of(devices);
+  SimTask& context = of(devices);
   const auto at = std::ranges::find(context.host_memory, memory, [](const auto& m) { return m.first; });
   if (at == context.host_memory.end()) return;
   context.touches.forget(at->first, at->second);
@@ -86,9 +86,9 @@ void forget_host_memory(void* devices, const void* memory) {
 }
 
 void* make_queue(void* devices, int device) {
-  Context& context = of(devices);
+  SimTask& context = of(devices);
   if (!may_use(context, device)) return nullptr;
-  auto queue = std::make_unique<Queue>();
+  auto queue = std::make_unique<SimQueue>();
   queue->context = &context;
   queue->device = device;
   queue->strand = static_cast<std::uint32_t>(context.by_strand.size());
@@ -99,8 +99,8 @@ void* make_queue(void* devices, int device) {
 }
 
 void release_queue(void* given) {
-  auto* const queue = static_cast<Queue*>(given);
-  Context& context = *queue->context;
+  auto* const queue = static_cast<SimQueue*>(given);
+  SimTask& context = *queue->context;
   if (context.capture && context.capture->strand == queue->strand) context.capture.reset();
   context.by_strand[queue->strand] = nullptr;
   std::erase_if(context.queues, [&](const auto& other) { return other.get() == queue; });
@@ -118,7 +118,7 @@ void release_event(void* event) {
 }
 
 int record(void* queue, void* event) {
-  const Queue& of_queue = given(queue);
+  const SimQueue& of_queue = given(queue);
   if (!is_ready(*of_queue.context)) return -1;
   auto& recorded = *static_cast<Event*>(event);
   recorded.at = of_queue.knows;
@@ -128,7 +128,7 @@ int record(void* queue, void* event) {
 }
 
 int wait(void* queue, void* event) {
-  Queue& waiting = given(queue);
+  SimQueue& waiting = given(queue);
   if (!is_ready(*waiting.context)) return -1;
   const auto& recorded = *static_cast<const Event*>(event);
   if (recorded.at.empty()) return 0;
@@ -139,7 +139,7 @@ int wait(void* queue, void* event) {
 
 int query(void* event) {
   const auto& recorded = *static_cast<const Event*>(event);
-  Context& context = *recorded.context;
+  SimTask& context = *recorded.context;
   if (is_ready(context) && !recorded.at.empty()) {
     run_until(context, recorded.strand, recorded.number);
     learn(context.host, recorded.at);
@@ -148,15 +148,15 @@ int query(void* event) {
 }
 
 /// Whether the bytes are host memory that copies may use (use_host_memory()).
-bool is_host_memory(const Context& context, const std::byte* at, std::uint64_t bytes) {
+bool is_host_memory(const SimTask& context, const std::byte* at, std::uint64_t bytes) {
   return bytes > 0 && std::ranges::any_of(context.host_memory, [&](const auto& host) {
            return at >= host.first && at + bytes <= host.first + host.second;
          });
 }
 
 /// Checks one end of a copy: whether it is memory that a copy may use, and whether the access is a race.
-int touch_end(Queue& queue, const std::byte* at, std::uint64_t bytes, bool writes, const Moment& now) {
-  Context& context = *queue.context;
+int touch_end(SimQueue& queue, const std::byte* at, std::uint64_t bytes, bool writes, const Moment& now) {
+  SimTask& context = *queue.context;
   if (memory_of(context, at, bytes) == nullptr && !is_host_memory(context, at, bytes))
     return fail(context, Code::bug,
                 "a copy " + std::string(writes ? "to" : "from") + " memory of the host that no device uses", now.tag);
@@ -164,7 +164,7 @@ int touch_end(Queue& queue, const std::byte* at, std::uint64_t bytes, bool write
 }
 
 /// Appends a copy to the queue, and checks both of its ends.
-int add_copy(Queue& copying, Work work) {
+int add_copy(SimQueue& copying, Work work) {
   std::byte* const to = work.to;
   const std::byte* const from = work.from;
   const std::uint64_t bytes = work.bytes;
@@ -176,14 +176,14 @@ int add_copy(Queue& copying, Work work) {
 }
 
 /// Appends a kernel to the queue, and checks what it touches.
-int add_kernel(Queue& running, Work work) {
-  Context& context = *running.context;
+int add_kernel(SimQueue& running, Work work) {
+  SimTask& context = *running.context;
   const void* const tag = work.launch.tag;
   const KernelRun& run = *work.launch.run;
   const Moment now = put(running, std::move(work), tag);
   const auto touch_array = [&](std::byte* data, std::uint64_t bytes, bool writes) {
     if (data == nullptr || bytes == 0) return 0;
-    const Context::Memory* const memory = memory_of(context, data, bytes);
+    const SimTask::Memory* const memory = memory_of(context, data, bytes);
     if (memory == nullptr || memory->device != running.device)
       return fail(context, Code::bug,
                   "a kernel on gpu:" + std::to_string(running.device) + " is given memory of " +
@@ -209,15 +209,15 @@ int add_kernel(Queue& running, Work work) {
   return touch_array(run.scratch.data(), run.scratch.size(), true);
 }
 
-int add(Queue& queue, Work work) {
+int add(SimQueue& queue, Work work) {
   return work.launch.kernel != nullptr ? add_kernel(queue, std::move(work)) : add_copy(queue, std::move(work));
 }
 
 /// Keeps work that the queue is given while it captures.
-int keep(Queue& queue, Work work) {
-  Context& context = *queue.context;
+int keep(SimQueue& queue, Work work) {
+  SimTask& context = *queue.context;
   const auto is_here = [&](const std::byte* at) {
-    const Context::Memory* const memory = memory_of(context, at, work.bytes);
+    const SimTask::Memory* const memory = memory_of(context, at, work.bytes);
     return memory != nullptr && memory->device == queue.device;
   };
   if (work.launch.kernel != nullptr)
@@ -230,7 +230,7 @@ int keep(Queue& queue, Work work) {
 }
 
 int give(void* to, Work work) {
-  Queue& queue = given(to);
+  SimQueue& queue = given(to);
   if (!is_ready(*queue.context, &queue)) return -1;
   return queue.context->capture ? keep(queue, std::move(work)) : add(queue, std::move(work));
 }
@@ -251,8 +251,8 @@ int launch(void* queue, const DeviceLaunch* what) {
 }
 
 int begin_capture(void* queue) {
-  const auto& captures = *static_cast<const Queue*>(queue);
-  Context& context = *captures.context;
+  const auto& captures = *static_cast<const SimQueue*>(queue);
+  SimTask& context = *captures.context;
   if (!is_ready(context)) return -1;
   context.capture = std::make_unique<CapturedGraph>();
   context.capture->context = &context;
@@ -261,23 +261,23 @@ int begin_capture(void* queue) {
 }
 
 void* end_capture(void* queue) {
-  const auto& captures = *static_cast<const Queue*>(queue);
-  Context& context = *captures.context;
+  const auto& captures = *static_cast<const SimQueue*>(queue);
+  SimTask& context = *captures.context;
   if (!is_ready(context, &captures)) return nullptr;
   if (!context.capture) fail(context, Code::bug, "a capture ends that has not begun", nullptr);
   return context.capture.release();
 }
 
 int replay(void* to, void* what) {
-  Queue& queue = given(to);
-  Context& context = *queue.context;
+  SimQueue& queue = given(to);
+  SimTask& context = *queue.context;
   if (!is_ready(context)) return -1;
   auto& graph = *static_cast<CapturedGraph*>(what);
   if (graph.strand != queue.strand)
     return fail(context, Code::bug, "a graph is replayed on another queue than that which captured it", nullptr);
   auto arguments = graph.arguments.begin();
   for (const Work& work : graph.work) {
-    if (work.launch.kernel != nullptr && *arguments++ != Arguments(*work.launch.run))
+    if (work.launch.kernel != nullptr && *arguments++ != KernelArguments(*work.launch.run))
       return fail(context, Code::bug, "the arguments of a kernel have changed since it was captured", work.launch.tag);
     if (add(queue, work) != 0) return -1;
   }
@@ -297,7 +297,7 @@ const DeviceFailure* failure(void* devices) {
 }
 
 int host_touches(void* devices, const void* memory, std::uint64_t bytes, int writes, const void* tag) {
-  Context& context = of(devices);
+  SimTask& context = of(devices);
   if (context.failure) return -1;
   const auto* const at = static_cast<const std::byte*>(memory);
   const auto meets = [&](const auto& host) { return overlaps(at, bytes, host.first, host.second); };

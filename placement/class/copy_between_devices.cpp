@@ -21,9 +21,12 @@ bool starts_message(Opcode what) {
 
 class Copier {
  public:
-  explicit Copier(ClassPlan& plan) : form_(plan), plan_(plan.role) {}
+  explicit Copier(ClassPlan& plan) : form_(plan), tables_(plan.tables()), plan_(plan.role) {}
 
   void run() {
+    for (std::uint32_t region = 0; region < form_.regions(); ++region)
+      for (const Instruction& i : form_.list(region))
+        if (is_of_library(i)) static_cast<void>(gpu_of(i));
     if (std::ranges::all_of(plan_.devices, is_host)) return;
     add_queues();
     find_written();
@@ -53,17 +56,28 @@ class Copier {
   }
 
   /// Whether the device's library carries out collectives there.
-  [[nodiscard]] bool has_collectives(std::uint32_t device) const {
+  [[nodiscard]] bool has_collectives(std::uint32_t device) {
     for (std::uint32_t region = 0; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
-        if (is_of_library(i) && runs_on(i) == device) return true;
+        if (is_of_library(i) && gpu_of(i) == device) return true;
     return false;
   }
 
+  /// Whether GPUs carry it out.
   [[nodiscard]] bool is_of_library(const Instruction& i) const {
-    if (i.what != Opcode::collective && i.what != Opcode::collective_wait) return false;
-    const Plan& plan = form_.tables().plan();
-    return plan.schedules[plan.collectives[i.target].schedule].via == Via::library;
+    return (i.what == Opcode::collective || i.what == Opcode::collective_wait) &&
+           tables_.plan().collectives[i.target].gpu != kNone;
+  }
+
+  /// The device that a collective of GPUs runs on, where the class need not have a value.
+  std::uint32_t gpu_of(const Instruction& i) {
+    const PlanDevice wanted{DeviceKind::gpu, tables_.plan().collectives[i.target].gpu};
+    const auto at = std::ranges::find_if(plan_.devices, [&](const PlanDevice& device) {
+      return device.kind == wanted.kind && device.index == wanted.index;
+    });
+    const auto number = static_cast<std::uint32_t>(at - plan_.devices.begin());
+    if (at == plan_.devices.end()) plan_.devices.push_back(wanted);
+    return number;
   }
 
   [[nodiscard]] std::uint16_t queue(std::uint32_t device, PlanQueue::Role role) const {
@@ -133,7 +147,7 @@ class Copier {
   /// once, and others wait for that.
   void of_library(Instruction i) {
     if (i.what == Opcode::collective_wait) return;
-    const std::uint32_t device = runs_on(i);
+    const std::uint32_t device = gpu_of(i);
     i.strand = queue(device, PlanQueue::Role::collective);
     i.may = 0;
     queued_ = true;
@@ -157,10 +171,8 @@ class Copier {
       if (out[k] != wanted[k]) push_copy(out[k], wanted[k], i);
   }
 
-  /// Kernels, and collectives of a device's library, run where their outputs lie, or inputs if they have none; all else
-  /// on the host.
+  /// Kernels run where their outputs lie, all else on the host.
   [[nodiscard]] std::uint32_t runs_on(const Instruction& i) const {
-    if (is_of_library(i)) return plan_.buffers[first(i.outputs.count > 0 ? i.outputs : i.inputs)].device;
     return i.what == Opcode::kernel && i.outputs.count > 0 ? plan_.buffers[first(i.outputs)].device : host_;
   }
 
@@ -271,6 +283,7 @@ class Copier {
   }
 
   ClassPlan& form_;
+  PlanTables& tables_;
   PlanClass& plan_;
   std::uint32_t host_ = 0;
   std::vector<std::uint32_t> first_queue_;  // by device: the strand of its first queue

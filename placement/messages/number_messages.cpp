@@ -124,13 +124,15 @@ class Numberer {
       const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
       const Members& members = wanted.members;
-      if (by_library(node, wanted, groups, collective.dtype))
-        collective.schedule = tables_.schedule(
-            library_schedule(wanted.kind, members_of(wanted), std::max(members.root, 0), members.guest_root));
-      else if (cut_value(node, wanted.kind).halo != kNone)
+      if (by_library(node, wanted, groups, collective.dtype)) {
+        collective.schedule =
+            tables_.schedule(library_schedule(wanted.kind, members_of(wanted), members.root, members.guest_root));
+        collective.gpu = static_cast<std::uint32_t>(program_.where(node).index);
+      } else if (cut_value(node, wanted.kind).halo != kNone) {
         collective.schedule = tables_.schedule(sparse_exchange(members_of(wanted), groups.parts));
-      else
+      } else {
         collective.schedule = schedule(wanted, groups.pattern, bytes);
+      }
       collective.grouping = groups.grouping;
       collective.reduce = wanted.reduce;
       const bool whole = plan_.schedules[collective.schedule].whole;

@@ -13,6 +13,8 @@ bool may_pair(const Program& program, NodeId id) {
   if (node.kind != NodeKind::transfer || node.inputs != 1 || node.outputs != 1 || program.turns.contains(id))
     return false;
   const PValue& from = program.values[program.inputs(node)[0]];
+  const Node& maker = program.nodes[program.values[program.stored(program.inputs(node)[0])].producer];
+  if (maker.kind == NodeKind::feed || program.runs_on_host(maker)) return false;  // it is the host's
   const Where &source = program.wheres[from.where], &target = program.where(node);
   if (source.kind != DeviceKind::gpu || target.kind != DeviceKind::gpu || source.index != target.index) return false;
   return !from.type.shape.bounded() &&

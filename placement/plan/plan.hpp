@@ -287,6 +287,7 @@ struct Collective {
   std::vector<std::int64_t> parts;  ///< sizes of the parts in elements, as Schedule defines them for its kind
   std::uint32_t name = kNone;       ///< string: the value
   std::uint32_t line = kNone;
+  std::uint32_t gpu = kNone;  ///< if the library of GPUs carries it out: the number of each member's GPU on its task
   bool operator==(const Collective&) const = default;
 };
 

@@ -221,8 +221,9 @@ class Decoder {
   }
 
   static Collective collective(const fbs::Collective& c) {
-    return {c.schedule(), c.grouping(), one_of(c.reduce(), Reduce::min), dtype(c.dtype()), numbers(*c.parts()),
-            c.name(),     c.line()};
+    return {
+        c.schedule(), c.grouping(), one_of(c.reduce(), Reduce::min), dtype(c.dtype()), numbers(*c.parts()), c.name(),
+        c.line(),     c.gpu()};
   }
 
   static PlanClass role(const fbs::Class& c) {

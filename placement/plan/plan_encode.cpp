@@ -183,8 +183,8 @@ class Encoder {
 
   Offset<fbs::Collective> encode_collective(const Collective& c) {
     const auto parts = out_.CreateVector(c.parts);
-    return fbs::CreateCollective(out_, c.schedule, c.grouping, number(c.reduce), number(c.dtype), parts, c.name,
-                                 c.line);
+    return fbs::CreateCollective(out_, c.schedule, c.grouping, number(c.reduce), number(c.dtype), parts, c.name, c.line,
+                                 c.gpu);
   }
 
   Offset<fbs::Class> encode_class(const PlanClass& role) {

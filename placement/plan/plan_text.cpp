@@ -194,7 +194,8 @@ class Printer {
       if (collective.reduce != Reduce::none) text += " " + std::string(name_of(collective.reduce));
       std::int64_t elements = 0;
       for (std::int64_t part : collective.parts) elements += part;
-      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + by(schedule.via) + " " +
+      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + by(schedule.via) +
+           (collective.gpu == kNone ? "" : " on gpu:" + std::to_string(collective.gpu)) + " " +
            std::string(name_of(collective.dtype)) + " " + plural(static_cast<std::uint64_t>(elements), "element") +
            " over " + groups(plan_.groupings[collective.grouping]) + at(plan_, collective.line));
     }

@@ -2,7 +2,6 @@
 // are proved here and by check_progress(): that GPUs of one group can work together, that each GPU is given its
 // collectives one after another, on one queue, and that all are given them in one order.
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "placement/verify/verifier.hpp"
@@ -52,13 +51,12 @@ class Chain {
  public:
   Chain(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
 
-  /// `gpu_of`: by collective, the number of the GPU that each member has it on, if that is known.
-  void check(std::vector<std::optional<std::uint32_t>>& gpu_of) const {
+  void check() const {
     check_queues();
     for (const Region& region : class_.regions) {
       const Instruction* open = nullptr;
       for (std::uint32_t k = region.instructions.begin; k < region.instructions.begin + region.instructions.count; ++k)
-        open = next(class_.instructions[k], open, gpu_of);
+        open = next(class_.instructions[k], open);
       if (open != nullptr) reject(describe(plan_, *open) + " is not waited for at once");
     }
   }
@@ -74,8 +72,7 @@ class Chain {
   }
 
   /// Returns the collective that has started, and whose wait is to come next on its queue.
-  const Instruction* next(const Instruction& i, const Instruction* open,
-                          std::vector<std::optional<std::uint32_t>>& gpu_of) const {
+  const Instruction* next(const Instruction& i, const Instruction* open) const {
     const bool here =
         class_.on_queue(i) && class_.queues[i.strand - class_.threads].role == PlanQueue::Role::collective;
     if (here != is_of_library(plan_, i))
@@ -84,9 +81,8 @@ class Chain {
       reject(describe(plan_, *open) + " is not waited for at once");
     if (!here || i.what == Opcode::collective_wait) return nullptr;
     const std::uint32_t gpu = class_.devices[class_.queues[i.strand - class_.threads].device].index;
-    if (gpu_of[i.target].value_or(gpu) != gpu)
-      reject(describe(plan_, i) + " is on GPUs of different numbers on different tasks");
-    gpu_of[i.target] = gpu;
+    if (plan_.collectives[i.target].gpu != gpu)
+      reject(describe(plan_, i) + " is on gpu:" + std::to_string(gpu) + ", and not on that of the others");
     return &i;
   }
 
@@ -100,13 +96,14 @@ std::size_t check_gpu_groups(const Plan& plan) {
   std::size_t found = 0;
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
     const Collective& collective = plan.collectives[c];
-    if (plan.schedules[collective.schedule].via != Via::library) continue;
+    if ((plan.schedules[collective.schedule].via == Via::library) != (collective.gpu != kNone))
+      reject(described(plan, c) + ": the library of GPUs is to carry it out, and on no GPU, or the reverse");
+    if (collective.gpu == kNone) continue;
     ++found;
     check_call(plan, collective, described(plan, c));
     check_groups(plan, collective, described(plan, c));
   }
-  std::vector<std::optional<std::uint32_t>> gpu_of(plan.collectives.size());
-  for (const PlanClass& plan_class : plan.classes) Chain(plan, plan_class).check(gpu_of);
+  for (const PlanClass& plan_class : plan.classes) Chain(plan, plan_class).check();
   return found;
 }
 

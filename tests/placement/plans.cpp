@@ -140,7 +140,7 @@ Plan every_field() {
   plan.fetches = {{kY, 1, DType::int64, {4}, true}};
   plan.channels = {{0, 1, DType::float32, 24, 2, kX, 0, true}};
   plan.schedules = {exchange(), {CollectiveKind::broadcast, "none", 2, 1, true, false, 0, {}, true, Via::library}};
-  plan.collectives = {{0, 0, Reduce::sum, DType::float32, {6}, kY, 0}};
+  plan.collectives = {{0, 0, Reduce::sum, DType::float32, {6}, kY, 0, 1}};
   plan.classes = {busy_class(), receiving_class()};
   plan.class_of = {0, 1};
   plan.bucket_bytes = 1 << 20;
