@@ -39,7 +39,7 @@ def sample(name):
         for entry in entries if name != "resnet50" else ["init"]:  # the rest of it takes minutes
             for tasks in (2, 3) if QUICK else (2,) if name in LARGE and len(DEVICES) == 1 else (1, 2, 3):
                 steps = 1 if name in LARGE or {name, f"{name} {entry}"} & ONE_STEP else 3
-                words = [file, "--entry", entry, "--data", data_of(name), "--steps", steps, "--threads", 1, *jobs_of(name, tasks)]
+                words = [file, "--entry", entry, "--data", data_of(name), "--steps", steps, "--threads", 1, "--deadline", 600, *jobs_of(name, tasks)]
                 words += fed(folder / f"{entry}-{tasks}", *words, "--tasks", tasks)
                 command = [FERRY, "run", *map(str, words), "--tasks", str(tasks)]
                 here = subprocess.run([*command, "--device", "cpu"], capture_output=True, text=True, env=ENVIRONMENT)
