@@ -31,11 +31,45 @@ std::vector<std::int64_t> ordered(std::int64_t n) {
   return order;
 }
 
+/// Where a fiber, or the thread that runs them, goes on. Sanitizers know swapcontext() alone, which asks the system at
+/// each switch.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+class Place {
+ public:
+  void leave_for(Place& other) { swapcontext(&saved_, &other.saved_); }
+  void leave_for(const ucontext_t& fiber, Place& place) {
+    place.saved_ = fiber;
+    leave_for(place);
+  }
+
+ private:
+  ucontext_t saved_{};
+};
+#else
+class Place {
+ public:
+  /// Keeps this place and goes on at another.
+  [[gnu::noinline]] void leave_for(Place& other) {
+    if (__builtin_setjmp(saved_) == 0) other.go_on();
+  }
+  /// The same, at the beginning of a fiber.
+  [[gnu::noinline]] void leave_for(const ucontext_t& fiber, Place&) {
+    if (__builtin_setjmp(saved_) == 0) setcontext(&fiber);
+  }
+
+ private:
+  /// A function that keeps a place may not go on at one itself.
+  [[noreturn, gnu::noinline]] void go_on() { __builtin_longjmp(saved_, 1); }
+  void* saved_[5];
+};
+#endif
+
 enum class Stop { barrier, exchange, end };
 
+/// Runs one thread of a block after another.
 struct Fiber {
-  ucontext_t context{};
-  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
+  Place place;
+  std::unique_ptr<char[]> stack;  ///< null: it has not begun
   Stop at = Stop::end;
   std::byte shown[kMostShown];
 };
@@ -62,7 +96,7 @@ class Scheduler {
   void wait(Stop at) {
     Fiber& mine = fibers_[running_];
     mine.at = at;
-    swapcontext(&mine.context, &main_);
+    mine.place.leave_for(main_);
   }
   [[nodiscard]] Fiber& fiber(int thread) { return fibers_[static_cast<std::size_t>(thread)]; }
 
@@ -70,26 +104,32 @@ class Scheduler {
   static void enter() {
     Scheduler& all = instance();
     Fiber& mine = all.fibers_[all.running_];
-    try {
-      (*all.body_)(HostBlock(static_cast<int>(all.running_)));
-    } catch (...) {
-      all.error_ = std::current_exception();
+    for (;; mine.place.leave_for(all.main_)) {
+      try {
+        (*all.body_)(HostBlock(static_cast<int>(all.running_)));
+      } catch (...) {
+        all.error_ = std::current_exception();
+      }
+      mine.at = Stop::end;
     }
-    mine.at = Stop::end;
-    swapcontext(&mine.context, &all.main_);
   }
+  /// One that waits in a block which has failed begins anew.
   void start(int thread) {
     Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, enter, 0);
+    if (fiber.at != Stop::end) fiber.stack.reset();
     fiber.at = Stop::exchange;  // it has not begun
   }
   void go_on(int thread) {
     running_ = static_cast<std::size_t>(thread);
-    swapcontext(&main_, &fibers_[running_].context);
+    Fiber& fiber = fibers_[running_];
+    if (fiber.stack != nullptr) return main_.leave_for(fiber.place);
+    fiber.stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
+    ucontext_t context{};
+    getcontext(&context);
+    context.uc_stack.ss_sp = fiber.stack.get();
+    context.uc_stack.ss_size = kStackBytes;
+    makecontext(&context, enter, 0);
+    main_.leave_for(context, fiber.place);
   }
   /// Runs the warp that begins at thread `first` until none of its threads waits for the others of the warp alone.
   void finish_exchanges(int first) {
@@ -109,7 +149,7 @@ class Scheduler {
 
  private:
   std::vector<Fiber> fibers_ = std::vector<Fiber>(detail::kThreads);
-  ucontext_t main_{};
+  Place main_;
   std::size_t running_ = 0;
   const std::function<void(const HostBlock&)>* body_ = nullptr;
   std::exception_ptr error_;
