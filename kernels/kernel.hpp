@@ -200,7 +200,7 @@ struct FusedKernels {
     std::vector<std::uint32_t> inputs;
     std::uint32_t output = 0;
   };
-  std::vector<Type> values;  ///< each output of a member has as many elements
+  std::vector<Type> values;  ///< a member's output has as many elements as others; an input, too, or it is broadcast
   std::uint32_t inputs = 0, outputs = 0;
   std::vector<Member> members;  ///< one reads what those before it have made
 };

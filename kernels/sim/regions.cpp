@@ -20,8 +20,9 @@ class RegionInTurn final : public KernelState {
   void run(const KernelRun& run) {
     for (const FusedKernels::Member& member : kernels_.members) {
       std::vector<Array> inputs;
-      for (const std::uint32_t input : member.inputs) inputs.push_back(array(run, input));
-      Array output = array(run, member.output);
+      for (const std::uint32_t input : member.inputs)
+        inputs.push_back(array(run, input, shape_of(input, member.output)));
+      Array output = array(run, member.output, member.output);
       KernelRun of_member{.inputs = inputs,
                           .outputs = {&output, 1},
                           .scratch = {},
@@ -36,12 +37,19 @@ class RegionInTurn final : public KernelState {
   struct alignas(64) Block {
     std::byte bytes[64];
   };
-  [[nodiscard]] Array array(const KernelRun& run, std::uint32_t value) {
+  /// The value whose dims those of `input` are for `output`: a value may be made in one shape and read in another.
+  [[nodiscard]] std::uint32_t shape_of(std::uint32_t input, std::uint32_t output) const {
+    const auto elements = [&](std::uint32_t value) {
+      return kernels_.values[value].bytes() / static_cast<std::int64_t>(size_of(kernels_.values[value].dtype));
+    };
+    return elements(input) == elements(output) ? output : input;
+  }
+  [[nodiscard]] Array array(const KernelRun& run, std::uint32_t value, std::uint32_t shape) {
     std::byte* const data = value < kernels_.inputs ? run.inputs[value].data
                             : value < kernels_.inputs + kernels_.outputs
                                 ? run.outputs[value - kernels_.inputs].data
                                 : reinterpret_cast<std::byte*>(memory_[value].data());
-    return {data, kernels_.values[value].dtype, sizes_[value], sizes_[value], begins_[value]};
+    return {data, kernels_.values[value].dtype, sizes_[shape], sizes_[shape], begins_[shape]};
   }
 
   const FusedKernels kernels_;
