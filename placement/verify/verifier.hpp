@@ -127,8 +127,8 @@ void check_progress(const Plan& plan, const Tables& tables);
 /// time, but to read; nor do they wait for one another for ever. Whatever a region gives to queues is done when it
 /// ends. False when every task uses one thread and no queue.
 bool check_threads(const Plan& plan);
-/// What is captured of a region's work can be given as one: it is work of one compute queue on its device's memory, with
-/// sizes that the plan knows, all of it together in a list that runs more than once; it waits for others before it
+/// What is captured of a region's work can be given as one: it is work of one compute queue on its device's memory,
+/// with sizes that the plan knows, all of it together in a list that runs more than once; it waits for others before it
 /// begins, and others wait for all of it. Returns how many stretches of work there are.
 std::size_t check_stretches(const Plan& plan);
 /// The turns of a task that serves others may come in any order: each touches memory of its own, or what nothing but
