@@ -44,11 +44,11 @@ class Formats(unittest.TestCase):
             self.assertIn("its budget is 10 bytes", ferry("plan", FILES / name, "--budget", "memory=10", code=4))
 
     def test_plans(self):
-        for version in (1, 2, 3, 4):
-            self.assertIn(f"its format is version {version}; this ferry reads version 5",
+        for version in (1, 2, 3, 4, 5):
+            self.assertIn(f"its format is version {version}; this ferry reads version 6",
                           ferry("run", FILES / f"plan_{version}.plan", code=3))
-        self.assertIn("PASS", ferry("check", FILES / "plan_5.plan"))
-        self.assertIn("next = [4 8]", ferry("run", FILES / "plan_5.plan", "--model", FILES / "model_1"))
+        self.assertIn("PASS", ferry("check", FILES / "plan_6.plan"))
+        self.assertIn("next = [4 8]", ferry("run", FILES / "plan_6.plan", "--model", FILES / "model_1"))
 
     def test_models(self):
         self.assertIn("next = [4 8]", ferry("run", FILES / "graph_1.pbtxt", "--model", FILES / "model_1"))

@@ -74,8 +74,8 @@ TEST_CASE("004 wrong magic of a plan") {
 
 TEST_CASE("005 newer plan format names both versions") {
   Bytes newer = kWhole;
-  put<std::uint32_t>(newer, 8, 6);
-  CHECK(has(refusal(newer), "version 6; this ferry reads version 5"));
+  put<std::uint32_t>(newer, 8, 7);
+  CHECK(has(refusal(newer), "version 7; this ferry reads version 6"));
 }
 
 TEST_CASE("006 trailing bytes after a plan") {
