@@ -203,6 +203,24 @@ std::vector<Tensor> added() {
 
 }  // namespace
 
+TEST_CASE("tasks have their parts of a constant, of which a column is none that lies together") {
+  const Machine machine({});
+  const Tensor whole = Tensor::of<float>({4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  for (const int tasks : {1, 2, 3})
+    for (const int dim : {0, 1}) {
+      Graph g;
+      Value y;
+      {
+        const auto all = g.on(g.mesh("dp", "/task:*/gpu:0"));
+        y = g.constant(whole).named("y").laid({split(dim)});
+      }
+      const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = tasks, .jobs = "", .simulated = 1});
+      cluster.state().devices = cuda::devices_on_host();
+      Session session(g, cluster);
+      CHECK(session.run({y})[0].same_bits(whole));
+    }
+}
+
 TEST_CASE("GPUs of two tasks add by NCCL") {
   const Machine machine({});
   for (const Tensor& sum : added()) CHECK(sum.same_bits(Tensor::of<float>({3}, {10, 14, 18})));

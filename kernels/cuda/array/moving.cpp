@@ -18,9 +18,9 @@ Tensor part_of(const Tensor& whole, std::span<const std::int64_t> begin, std::ve
   std::byte* to = part.mutable_bytes().data();
   const auto copy_row = [&](auto& self, int dim, std::int64_t from) -> void {
     const auto d = static_cast<std::size_t>(dim);
-    const bool is_row = dim + 1 >= copy.nest.dims;  // the steps of the last dim are 1
-    if (is_row) {
-      const std::size_t row = bytes * static_cast<std::size_t>(copy.nest.dims == 0 ? 1 : copy.nest.sizes[d]);
+    const bool is_element = dim == copy.nest.dims;
+    if (is_element || (dim + 1 == copy.nest.dims && copy.nest.steps[0][d] == 1)) {
+      const std::size_t row = bytes * static_cast<std::size_t>(is_element ? 1 : copy.nest.sizes[d]);
       std::memcpy(to, whole.bytes().data() + static_cast<std::size_t>(from) * bytes, row);
       to += row;
       return;
