@@ -71,6 +71,8 @@ def cases():
     for file in sorted(SAMPLES.glob("*.pb")):
         if not ALL and file.stem not in QUICK:
             continue
+        if file.stem == "async_server":  # its server may take more or fewer turns in a step than the plan's one of each worker
+            continue
         there = data_of(file.stem).exists()
         for tasks in (2, 3, 4) if ALL else (3 if file.stem == "add" else 2,):
             yield f"{file.stem} on {tasks}", sample(file.stem, tasks) if there else None

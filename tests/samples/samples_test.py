@@ -107,7 +107,7 @@ def value(output, name):
 def check_stats(path):
     for task in json.loads(path.read_text())["tasks"]:
         planned = task["planned"]
-        for field in ("sent_messages", "sent_bytes", "received_messages", "received_bytes", "copies"):
+        for field in ("sent_messages", "sent_bytes", "received_messages", "received_bytes", "copies", "collective_bytes"):
             assert task[field] == planned[field], f"task {task['task']}: {field} {task[field]}, planned {planned[field]}"
         assert task["peak_bytes"] <= planned["peak_bytes"], f"task {task['task']}: peak_bytes"
 
