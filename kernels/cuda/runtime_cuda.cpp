@@ -1,8 +1,8 @@
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 
+#include "kernels/cuda/optional_library.hpp"
 #include "kernels/cuda/queue.hpp"
 #include "kernels/cuda/runtime.hpp"
 
@@ -31,12 +31,12 @@ cudaEvent_t event_at(void* event) {
 class Management {
  public:
   Management() {
-    void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return;
-    const auto begin = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
-    device_at_ = reinterpret_cast<decltype(device_at_)>(dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2"));
-    memory_of_ = reinterpret_cast<decltype(memory_of_)>(dlsym(library, "nvmlDeviceGetMemoryInfo"));
-    works_ = begin != nullptr && device_at_ != nullptr && memory_of_ != nullptr && begin() == 0;
+    OptionalLibrary library("NVML", {"libnvidia-ml.so.1"});
+    int (*begin)() = nullptr;
+    library.find("nvmlInit_v2", begin);
+    library.find("nvmlDeviceGetHandleByPciBusId_v2", device_at_);
+    library.find("nvmlDeviceGetMemoryInfo", memory_of_);
+    works_ = library.why().empty() && begin() == 0;
   }
   /// 0: it does not say.
   [[nodiscard]] std::uint64_t free_bytes(const char* bus_id) const {

@@ -1,7 +1,5 @@
 // NCCL itself, 2.18 or later. It is loaded when it is first asked for, so that ferry runs where it is absent. All calls
 // are non-blocking: ferry's own deadline says how long to wait for other tasks.
-#include <dlfcn.h>
-
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "kernels/cuda/group/nccl.hpp"
+#include "kernels/cuda/optional_library.hpp"
 
 namespace ferry::cuda::nccl {
 namespace {
@@ -60,32 +59,25 @@ struct Nccl {
 Nccl load() {
   Nccl nccl{};
   setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);  // communicators of a device take turns as they are given work
-  void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    nccl.why = dlerror();
-    return nccl;
-  }
-  const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr) nccl.why = std::string("NCCL has no function ") + name;
-  };
-  find("ncclGetErrorString", nccl.error_string);
-  find("ncclGetVersion", nccl.get_version);
-  find("ncclGetUniqueId", nccl.get_unique_id);
-  find("ncclCommInitRankConfig", nccl.init_rank);
-  find("ncclCommGetAsyncError", nccl.async_error);
-  find("ncclCommFinalize", nccl.finalize);
-  find("ncclCommDestroy", nccl.destroy);
-  find("ncclCommAbort", nccl.abort);
-  find("ncclGroupStart", nccl.group_start);
-  find("ncclGroupEnd", nccl.group_end);
-  find("ncclAllReduce", nccl.all_reduce);
-  find("ncclReduce", nccl.reduce);
-  find("ncclReduceScatter", nccl.reduce_scatter);
-  find("ncclAllGather", nccl.all_gather);
-  find("ncclBroadcast", nccl.broadcast);
-  find("ncclSend", nccl.send);
-  find("ncclRecv", nccl.receive);
+  OptionalLibrary library("NCCL", {"libnccl.so.2"});
+  library.find("ncclGetErrorString", nccl.error_string);
+  library.find("ncclGetVersion", nccl.get_version);
+  library.find("ncclGetUniqueId", nccl.get_unique_id);
+  library.find("ncclCommInitRankConfig", nccl.init_rank);
+  library.find("ncclCommGetAsyncError", nccl.async_error);
+  library.find("ncclCommFinalize", nccl.finalize);
+  library.find("ncclCommDestroy", nccl.destroy);
+  library.find("ncclCommAbort", nccl.abort);
+  library.find("ncclGroupStart", nccl.group_start);
+  library.find("ncclGroupEnd", nccl.group_end);
+  library.find("ncclAllReduce", nccl.all_reduce);
+  library.find("ncclReduce", nccl.reduce);
+  library.find("ncclReduceScatter", nccl.reduce_scatter);
+  library.find("ncclAllGather", nccl.all_gather);
+  library.find("ncclBroadcast", nccl.broadcast);
+  library.find("ncclSend", nccl.send);
+  library.find("ncclRecv", nccl.receive);
+  nccl.why = library.why();
   if (!nccl.why.empty()) return nccl;
   if (nccl.get_version(&nccl.version) != 0 || nccl.version < static_cast<int>(kOldest))
     nccl.why = "NCCL " + std::to_string(nccl.version) + " is too old: ferry needs 2.18";

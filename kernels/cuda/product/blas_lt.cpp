@@ -1,12 +1,12 @@
 // cuBLASLt. It is loaded when it is first needed, so that ferry runs where it is absent.
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <map>
 #include <mutex>
 
 #include "base/error.hpp"
+#include "kernels/cuda/optional_library.hpp"
 #include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/queue.hpp"
 
@@ -33,31 +33,21 @@ struct CublasLt {
 
 CublasLt load() {
   CublasLt lt{};
-  void* library = nullptr;
-  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
-    if (lt.why.empty()) lt.why = dlerror();  // of the newer one
-  }
-  if (library == nullptr) return lt;
-  lt.why.clear();
-  const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr) lt.why = std::string("cuBLASLt has no function ") + name;
-  };
-  find("cublasLtGetStatusName", lt.status_name);
-  find("cublasLtCreate", lt.create);
-  find("cublasLtMatmulDescCreate", lt.desc_create);
-  find("cublasLtMatmulDescDestroy", lt.desc_destroy);
-  find("cublasLtMatmulDescSetAttribute", lt.desc_set);
-  find("cublasLtMatrixLayoutCreate", lt.layout_create);
-  find("cublasLtMatrixLayoutDestroy", lt.layout_destroy);
-  find("cublasLtMatrixLayoutSetAttribute", lt.layout_set);
-  find("cublasLtMatmulPreferenceCreate", lt.preference_create);
-  find("cublasLtMatmulPreferenceDestroy", lt.preference_destroy);
-  find("cublasLtMatmulPreferenceSetAttribute", lt.preference_set);
-  find("cublasLtMatmulAlgoGetHeuristic", lt.heuristic);
-  find("cublasLtMatmul", lt.matmul);
+  OptionalLibrary library("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
+  library.find("cublasLtGetStatusName", lt.status_name);
+  library.find("cublasLtCreate", lt.create);
+  library.find("cublasLtMatmulDescCreate", lt.desc_create);
+  library.find("cublasLtMatmulDescDestroy", lt.desc_destroy);
+  library.find("cublasLtMatmulDescSetAttribute", lt.desc_set);
+  library.find("cublasLtMatrixLayoutCreate", lt.layout_create);
+  library.find("cublasLtMatrixLayoutDestroy", lt.layout_destroy);
+  library.find("cublasLtMatrixLayoutSetAttribute", lt.layout_set);
+  library.find("cublasLtMatmulPreferenceCreate", lt.preference_create);
+  library.find("cublasLtMatmulPreferenceDestroy", lt.preference_destroy);
+  library.find("cublasLtMatmulPreferenceSetAttribute", lt.preference_set);
+  library.find("cublasLtMatmulAlgoGetHeuristic", lt.heuristic);
+  library.find("cublasLtMatmul", lt.matmul);
+  lt.why = library.why();
   return lt;
 }
 

@@ -1,5 +1,4 @@
 // NVRTC. It is loaded when it is first needed, so that ferry runs where it is absent.
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernels/cuda/optional_library.hpp"
 #include "kernels/cuda/region/compiler.hpp"
 #include "kernels/cuda/region/embedded.hpp"
 
@@ -36,31 +36,21 @@ struct Nvrtc {
 
 Nvrtc load() {
   Nvrtc nvrtc{};
-  void* library = nullptr;
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
-    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
-    if (nvrtc.why.empty()) nvrtc.why = dlerror();  // of the newer one
-  }
-  if (library == nullptr) return nvrtc;
-  nvrtc.why.clear();
-  const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr) nvrtc.why = std::string("NVRTC has no function ") + name;
-  };
-  find("nvrtcVersion", nvrtc.version);
-  find("nvrtcGetErrorString", nvrtc.error_string);
-  find("nvrtcGetNumSupportedArchs", nvrtc.count_architectures);
-  find("nvrtcGetSupportedArchs", nvrtc.list_architectures);
-  find("nvrtcCreateProgram", nvrtc.create);
-  find("nvrtcDestroyProgram", nvrtc.destroy);
-  find("nvrtcCompileProgram", nvrtc.compile);
-  find("nvrtcGetProgramLogSize", nvrtc.log_size);
-  find("nvrtcGetProgramLog", nvrtc.log);
-  find("nvrtcGetCUBINSize", nvrtc.cubin_size);
-  find("nvrtcGetCUBIN", nvrtc.cubin);
-  find("nvrtcGetPTXSize", nvrtc.ptx_size);
-  find("nvrtcGetPTX", nvrtc.ptx);
+  OptionalLibrary library("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"});
+  library.find("nvrtcVersion", nvrtc.version);
+  library.find("nvrtcGetErrorString", nvrtc.error_string);
+  library.find("nvrtcGetNumSupportedArchs", nvrtc.count_architectures);
+  library.find("nvrtcGetSupportedArchs", nvrtc.list_architectures);
+  library.find("nvrtcCreateProgram", nvrtc.create);
+  library.find("nvrtcDestroyProgram", nvrtc.destroy);
+  library.find("nvrtcCompileProgram", nvrtc.compile);
+  library.find("nvrtcGetProgramLogSize", nvrtc.log_size);
+  library.find("nvrtcGetProgramLog", nvrtc.log);
+  library.find("nvrtcGetCUBINSize", nvrtc.cubin_size);
+  library.find("nvrtcGetCUBIN", nvrtc.cubin);
+  library.find("nvrtcGetPTXSize", nvrtc.ptx_size);
+  library.find("nvrtcGetPTX", nvrtc.ptx);
+  nvrtc.why = library.why();
   if (!nvrtc.why.empty()) return nvrtc;
   int count = 0;
   if (nvrtc.version(&nvrtc.major, &nvrtc.minor) == NVRTC_SUCCESS &&
