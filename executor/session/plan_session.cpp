@@ -26,7 +26,8 @@ void require_tasks(const Plan& plan, const Cluster& cluster) {
     if (wanted > there)
       throw Error(Code::plan, "the plan is for " + std::to_string(wanted) + " threads on task " + std::to_string(task) +
                                   ", which has " + std::to_string(there))
-          .hint("--threads " + std::to_string(wanted) + ", or make the plan anew from its graph");
+          .hint("--threads " + std::to_string(wanted) +
+                ", where a task may run on so many cores, or make the plan anew from its graph");
     const int gpus = cluster.topology().tasks[static_cast<std::size_t>(task)].gpus;
     for (const PlanDevice& device : plan.class_for(task).devices)
       if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)

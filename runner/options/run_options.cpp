@@ -35,6 +35,19 @@ SessionOptions session_options(const JobOptions& options) {
   return result;
 }
 
+SessionOptions run_session_options(const RunOptions& options) {
+  SessionOptions result = session_options(options);
+  result.seed = options.seed;
+  result.data_folder = options.data;
+  result.check_numerics = options.check_numerics;
+  result.sync_gpu = options.sync_gpu;
+  result.trace_file = options.trace;
+  result.flight_recorder = options.flight_recorder;
+  result.record_turns = options.record_turns;
+  result.replay_turns = options.replay_turns;
+  return result;
+}
+
 std::vector<GivenFile> files_read(const JobOptions& options) {
   std::vector<GivenFile> files{{"--devices", options.device_rules}, {"--cluster", options.cluster_file}};
   for (const std::string& feed : options.feeds)

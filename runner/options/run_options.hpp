@@ -65,6 +65,9 @@ struct RunOptions : JobOptions {
 /// stay alive.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
 
+/// The same, with those of a run.
+[[nodiscard]] SessionOptions run_session_options(const RunOptions& options);
+
 /// The files that a job with these options reads, besides the graph.
 [[nodiscard]] std::vector<GivenFile> files_read(const JobOptions& options);
 /// Error(usage) when a run would write over a file that it reads (`data` are those of the graph's data ops, below the

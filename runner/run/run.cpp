@@ -47,15 +47,7 @@ class Run {
     cluster_ = &cluster;
     if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
     if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
-    SessionOptions options = session_options(options_);
-    options.seed = options_.seed;
-    options.data_folder = options_.data;
-    options.check_numerics = options_.check_numerics;
-    options.sync_gpu = options_.sync_gpu;
-    options.trace_file = options_.trace;
-    options.flight_recorder = options_.flight_recorder;
-    options.record_turns = options_.record_turns;
-    options.replay_turns = options_.replay_turns;
+    SessionOptions options = run_session_options(options_);
     RunReport report(started_as());
     std::string trace;
     if (!options_.report.empty()) options.on_trace = [&](std::string_view text) { trace = text; };

@@ -94,14 +94,7 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
 
 void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chosen, const RunOptions& options) {
   const bool is_main = cluster.rank() == 0;
-  SessionOptions for_session = session_options(options);
-  for_session.seed = options.seed;
-  for_session.data_folder = options.data;
-  for_session.sync_gpu = options.sync_gpu;
-  for_session.trace_file = options.trace;
-  for_session.flight_recorder = options.flight_recorder;
-  for_session.record_turns = options.record_turns;
-  for_session.replay_turns = options.replay_turns;
+  SessionOptions for_session = run_session_options(options);
   if (is_main && !options.report.empty()) check_report_file("--report", options.report);
   RunReport run_report(started_as());
   std::string trace;
