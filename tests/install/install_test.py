@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Tests ferry as its users have it: installed, found by pkg-config and CMake, compiled against from outside the tree.
 
-    install_test.py BUILD_FOLDER README COMPILER
+    install_test.py BUILD_FOLDER README COMPILER [headers]
 
-docs and samples lie beside README.
+docs and samples lie beside README. headers: only that each header stands alone; else it is tried of those that <ferry/ferry.hpp> does not
+bring.
 """
 import os
 import re
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import pages  # noqa: E402
 
 BUILD, README, CXX = sys.argv[1:4]
+HEADERS_ALONE = sys.argv[4:] == ["headers"]
 USER_OPS = Path(README).parent / "samples" / "user_ops"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
@@ -119,10 +121,14 @@ class Installed(unittest.TestCase):
             output(CXX, "-fsyntax-only", *WARNINGS, *self.flags("--cflags"), *mpi, str(source))
 
         include = self.prefix / "include"
-        headers = [path.relative_to(include).as_posix() for path in sorted(include.rglob("*.hpp"))]
+        headers = {path.relative_to(include).as_posix() for path in include.rglob("*.hpp")}
         self.assertIn("ferry/ferry.hpp", headers)
+        if not HEADERS_ALONE:
+            known = output(CXX, "-M", *self.flags("--cflags"), str(self.program)).split()
+            headers -= {Path(path).relative_to(include).as_posix() for path in known if path.startswith(str(include))} - {"ferry/ferry.hpp"}
+            self.assertGreater(len(headers), 40)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            list(pool.map(compile_alone, headers))
+            list(pool.map(compile_alone, sorted(headers)))
 
     def test_options_by_name_give_no_warning(self):
         source = self.folder / "by_name.cpp"
@@ -332,4 +338,4 @@ int main() {
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + ["Installed.test_each_header_stands_alone"] * HEADERS_ALONE)
