@@ -77,8 +77,9 @@ void require_gpu_groups(const Plan& plan, const Cluster& cluster) {
   }
 }
 
-/// The plan after all checks, with this job's topology in place of the one that it was made for.
-PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) {
+/// The plan after all checks, with this job's topology in place of the one that it was made for. All tasks find alike
+/// what is wrong with it.
+PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) try {
   require_tasks(plan, cluster);
   require_memory(plan, cluster);
   require_gpu_groups(plan, cluster);
@@ -86,6 +87,8 @@ PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOption
   plan.topology = cluster.topology();
   const KernelsOfDevices kernels = kernels_of(options, cluster);
   return PlanCache::verified({std::move(plan), {}, {}}, of_file, options.ops, kernels);
+} catch (const Error& error) {
+  throw cluster.state().found_by_all(error);
 }
 
 /// Names of the variables that some instruction reads.

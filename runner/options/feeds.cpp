@@ -71,9 +71,9 @@ const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::st
     if (input.name == name) return input;
     names.push_back(input.name);
   }
-  Error error(Code::usage, std::string(option) + " " + escaped(name) + ": the graph has no such input");
+  Error error(Code::usage, std::string(option) + " " + escaped(name) + ": there is no such input");
   if (const std::string like = nearest(name, names); !like.empty()) throw error.hint(escaped(like) + "?");
-  throw error.hint(names.empty() ? "leave " + std::string(option) + " out: the graph has no inputs"
+  throw error.hint(names.empty() ? "leave " + std::string(option) + " out: there are no inputs"
                                  : "one of " + escaped(join(names, ", "), 300));
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("a number that the dtype cannot hold is refused") {
 }
 
 TEST_CASE("unknown and duplicate feeds are refused by name") {
-  CHECK(refusal({"rat=1"}) == "--feed rat: the graph has no such input\n  try: rate?");
+  CHECK(refusal({"rat=1"}) == "--feed rat: there is no such input\n  try: rate?");
   CHECK(refusal({"rate=1", "rate=2"}) == "--feed rate: given twice");
   for (const char* bad : {"rate", "=1", "rate="})
     CHECK(refusal({bad}).find("expected NAME=FILE.npy or NAME=NUMBER") != std::string::npos);
