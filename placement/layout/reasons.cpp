@@ -157,7 +157,8 @@ std::string Reasons::text(Cited cited) const {
   for (std::size_t i = 0; cited.layout && i < annotation.layouts.size(); ++i)
     how += (i == 0 ? " " : ", ") + str(annotation.layouts[i]);
   if (cited.node == why_.user) return ", which is " + how;
-  return ", because " + program_.name(node) + " is " + how + " at " + escaped(program_.line(node).str());
+  const SourceLine line = program_.line(node);
+  return ", because " + program_.name(node) + " is " + how + (line.known() ? " at " + escaped(line.str()) : "");
 }
 
 }  // namespace ferry

@@ -141,8 +141,8 @@ std::string port_line(const Plan& plan, const PlanPort& port, const char* what) 
 int show_plan(const std::string& file) {
   const Plan plan = read_plan(local_files(), file);
   std::string text = "plan of " + plural(plan.topology.size(), "task") + " in " + std::to_string(plan.classes.size()) +
-                     " classes, " + std::to_string(plan.channels.size()) + " channels, " +
-                     std::to_string(plan.collectives.size()) + " collectives\n";
+                     (plan.classes.size() == 1 ? " class, " : " classes, ") + plural(plan.channels.size(), "channel") +
+                     ", " + plural(plan.collectives.size(), "collective") + "\n";
   for (const PlanPort& port : plan.feeds) text += port_line(plan, port, "feed");
   for (const PlanPort& port : plan.fetches) text += port_line(plan, port, "fetch");
   for (const auto& [name, type] : variables_of(plan)) text += "  variable " + escaped(name) + " : " + type.str() + "\n";

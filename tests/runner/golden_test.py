@@ -4,15 +4,20 @@
     golden_test.py FERRY ADD_PB [--update]
 
 With --update it rewrites the files: look at the difference before you commit it. Version numbers and the folders in which
-samples were compiled are left out; everything else must be equal to the byte.
+samples were compiled are left out; everything else must be equal to the byte. by_hand_1.pbtxt and by_hand_2.pbtxt are the graphs of
+docs/graph_format.md.
 """
 import difflib
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "support"))
+from npy import write_npy
 
 FERRY, ADD = map(os.path.abspath, sys.argv[1:3])
 UPDATE = "--update" in sys.argv
@@ -22,6 +27,7 @@ ENTRIES = str(FOLDER / "entries.pbtxt")
 UNEVEN = str(FOLDER / "uneven.pbtxt")
 JOINED = str(FOLDER / "joined.pbtxt")
 METRICS = [str(FOLDER / "metrics.jsonl"), str(FOLDER / "metrics_killed.jsonl")]
+GRAPH_FORMAT = FOLDER.parents[2] / "docs" / "graph_format.md"
 SECONDS = 60
 
 COMMANDS = {
@@ -30,6 +36,7 @@ COMMANDS = {
     "add_plan": ["plan", ADD, "--tasks", "3", "--threads", "1"],
     "add_show": ["show", ADD],
     "add_explain": ["explain", ADD, "--tasks", "3"],
+    "add_plan_show": ["show", "add.plan"],
     "add_check": ["check", ADD, "--tasks", "3"],
     "data_parallel_plan": ["plan", PARALLEL, "--tasks", "2", "--threads", "1"],
     "data_parallel_show": ["show", PARALLEL],
@@ -53,6 +60,8 @@ COMMANDS = {
     "add_diff_none": ["plan", ADD, "--tasks", "3", "--threads", "1", "--diff", "add.plan"],
     "add_diff": ["plan", ADD, "--tasks", "3", "--threads", "1", "--devices", "rules.txt", "--diff", "add.plan"],
     "add_diff_json": ["plan", ADD, "--tasks", "4", "--threads", "1", "--diff", "add.plan", "--json"],
+    "by_hand_explain": ["explain", "by_hand_1.pbtxt", "--tasks", "3"],
+    "by_hand_train": ["run", "by_hand_2.pbtxt", "--tasks", "2", "--feed", "x=x.npy", "--steps", "3"],
     "curves": ["report", *METRICS, "--out", "curves.svg"],
     "data_parallel_diff_of_another": ["plan", PARALLEL, "--tasks", "2", "--diff", "add.plan"],
 }
@@ -82,6 +91,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ferry-golden-") as folder:
         ferry(["plan", ADD, "--tasks", "3", "--threads", "1", "--save", "add.plan"], folder)
         (Path(folder) / "rules.txt").write_text("add /task:0\n")
+        for number, text in enumerate(re.findall(r"(?:^    .*\n)+", GRAPH_FORMAT.read_text(), re.M), 1):
+            (Path(folder) / f"by_hand_{number}.pbtxt").write_text(text)
+        write_npy(Path(folder) / "x.npy", "<f4", (4, 3), struct.pack("<12f", *range(12)))
         texts = {name: printed(words, folder) for name, words in COMMANDS.items()}
     for name, text in texts.items():
         file = FOLDER / (name + ".expected")
