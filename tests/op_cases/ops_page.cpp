@@ -13,6 +13,7 @@
 
 #include "graph/graph_facts.hpp"
 #include "graph/op/index_notation.hpp"
+#include "kernels/cuda_on_host.hpp"
 #include "kernels/kernel.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/op_set.hpp"
@@ -52,8 +53,19 @@ std::string layouts(const OpDef& def) {
   return "";
 }
 
+/// The attributes, as "name: kind"; those that may be left out in brackets.
+std::string attributes(const OpDef& def) {
+  std::string text;
+  for (const AttrDef& attr : def.attrs) {
+    const std::string one = "`" + std::string(attr.name) + ": " + std::string(attr.kind) + "`";
+    text += (text.empty() ? "" : ", ") + (attr.required ? one : "[" + one + "]");
+  }
+  return text;
+}
+
 std::string devices(const OpDef& def) {
-  if (cpu_kernels().find(def.name) != nullptr) return "cpu";
+  static const auto gpu_kernels = cuda::kernels_on_host(cpu_kernels());
+  if (cpu_kernels().find(def.name) != nullptr) return gpu_kernels->find(def.name) != nullptr ? "cpu, gpu" : "cpu";
   return def.is(kView) ? "all" : "executor";
 }
 
@@ -67,13 +79,15 @@ std::string page() {
          "## ferry's ops\n\n"
          "Types: of inputs and outputs; any: "
       << kAnyType.str() << "; numbers: " << kNumbers.str() << "; floats: " << kFloats.str()
-      << ".\nLayouts: index notation ([add_an_op.md](add_an_op.md)), where it depends on attributes and ranks as an "
+      << ".\nAttributes: those in brackets may be left out; kinds are fields of `Attr` in `graph/graph.proto` (a "
+         "subgraph is `body`).\nLayouts: index notation ([add_an_op.md](add_an_op.md)), where it depends on attributes "
+         "and ranks as an "
          "example: a letter without brackets may be\nsplit over tasks. Devices: `executor` where no kernel is run for "
          "it, "
          "`all` where no bytes are touched.\n\n"
-         "| op | types | gradient | layouts | devices |\n|---|---|---|---|---|\n";
+         "| op | types | attributes | gradient | layouts | devices |\n|---|---|---|---|---|---|\n";
   for (const OpDef* def : default_ops().all())
-    out << "| " << def->name << " | " << dtypes(*def) << " | "
+    out << "| " << def->name << " | " << dtypes(*def) << " | " << attributes(*def) << " | "
         << (def->grad != nullptr ? "yes" : "none: " + std::string(def->no_grad)) << " | " << layouts(*def) << " | "
         << devices(*def) << " |\n";
   out << "\n## ONNX's ops\n\n"
