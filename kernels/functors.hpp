@@ -162,6 +162,20 @@ struct Sigmoid {
     return math::sigmoid(a);
   }
 };
+/// a sigmoid(a), and a times a / 6 + 1/2 clipped to [0, 1]: the same bits as by an op for each.
+struct Swish {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return a * math::sigmoid(a);
+  }
+};
+struct HardSwish {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    const T line = a * T(1.0 / 6) + T(0.5), above = line < T(0) ? T(0) : line;
+    return a * (above > T(1) ? T(1) : above);
+  }
+};
 struct Erf {
   template <class T>
   FERRY_HD constexpr T operator()(T a) const {

@@ -15,6 +15,7 @@
 #include "ops/image/boxes.hpp"
 #include "ops/image/conv.hpp"
 #include "ops/image/sample.hpp"
+#include "ops/math/activation.hpp"
 #include "ops/math/bits.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/cumulative.hpp"
@@ -34,11 +35,11 @@ const OpSet& default_ops() {
   static const OpSet kOps = [] {
     OpSet ops;
     for (const auto family :
-         {core_ops(),       math_ops(),     trig_ops(),        bit_ops(),     logic_ops(),      linalg_ops(),
-          conv_ops(),       reshape_ops(),  broadcast_ops(),   reduce_ops(),  cumulative_ops(), array_ops(),
-          arrange_ops(),    indexing_ops(), scatter_ops(),     sort_ops(),    box_ops(),        nn_ops(),
-          sample_ops(),     random_ops(),   data_ops(),        augment_ops(), host_ops(),       control_ops(),
-          microbatch_ops(), mixed_ops(),    asynchronous_ops()})
+         {core_ops(),       math_ops(),     trig_ops(),         bit_ops(),       logic_ops(),      linalg_ops(),
+          conv_ops(),       reshape_ops(),  broadcast_ops(),    reduce_ops(),    cumulative_ops(), array_ops(),
+          arrange_ops(),    indexing_ops(), scatter_ops(),      sort_ops(),      box_ops(),        nn_ops(),
+          sample_ops(),     random_ops(),   data_ops(),         augment_ops(),   host_ops(),       control_ops(),
+          microbatch_ops(), mixed_ops(),    asynchronous_ops(), activation_ops()})
       ops.add(family);
     return ops;
   }();

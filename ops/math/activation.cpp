@@ -1,6 +1,7 @@
 #include "ops/math/activation.hpp"
 
 #include "ops/build.hpp"
+#include "ops/gradient/gradient.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/trig.hpp"
@@ -22,6 +23,23 @@ Value exp_below(const Value& x) {
   const Value sum = exp(below) + 1;
   return tanh(below * 0.5) * sum;
 }
+
+constexpr OpDef kSwish{
+    .name = "Swish", .types = "T->T", .T = kFloats, .index = "...->...", .flops = 21, .grad = [](GradCtx& g) {
+      const Value gate = sigmoid(g.in());
+      const Value through = g.dout() * gate;
+      const Value slope = gate * (1 - gate);
+      return Values{through + g.dout() * g.in() * slope};
+    }};
+
+constexpr OpDef kHardSwish{
+    .name = "HardSwish", .types = "T->T", .T = kFloats, .index = "...->...", .flops = 5, .grad = [](GradCtx& g) {
+      const Value inside = g.in() * (1.0 / 3) + 0.5;
+      const Value above = select(greater(g.in(), 3), 1, inside);
+      return Values{g.dout() * select(less(g.in(), -3), 0, above)};
+    }};
+
+constexpr const OpDef* kActivationOps[] = {&kSwish, &kHardSwish};
 
 }  // namespace
 
@@ -90,7 +108,8 @@ Value softsign(const Value& x, source_location at) {
 }
 
 Value swish(const Value& x, double beta, source_location at) {
-  return activated(x, at, [&](const Value& v) { return v * sigmoid(beta == 1 ? v : v * beta); });
+  if (beta == 1) return make_one(kSwish, {x}, at);
+  return activated(x, at, [&](const Value& v) { return v * sigmoid(v * beta); });
 }
 
 Value mish(const Value& x, source_location at) {
@@ -104,7 +123,7 @@ Value hard_sigmoid(const Value& x, double alpha, double beta, source_location at
 }
 
 Value hard_swish(const Value& x, source_location at) {
-  return activated(x, at, [](const Value& v) { return v * hard_sigmoid(v, 1.0 / 6, 0.5); });
+  return make_one(kHardSwish, {x}, at);
 }
 
 Value shrink(const Value& x, double lambda, double bias, source_location at) {
@@ -112,6 +131,10 @@ Value shrink(const Value& x, double lambda, double bias, source_location at) {
     const Value above = select(greater(v, lambda), v - bias, 0);
     return select(less(v, -lambda), v + bias, above);
   });
+}
+
+std::span<const OpDef* const> activation_ops() {
+  return kActivationOps;
 }
 
 }  // namespace ferry

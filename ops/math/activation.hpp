@@ -1,11 +1,14 @@
-// Activation functions of neural networks, made of ops of math.hpp, logic.hpp and trig.hpp. They are applied to each
-// element of a floating-point value; tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are rounded once,
-// at the end. At a kink the gradient is one of the two one-sided derivatives.
+// Activation functions of neural networks, most of them made of ops of math.hpp, logic.hpp and trig.hpp. They are
+// applied to each element of a floating-point value; tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are
+// rounded once, at the end. At a kink the gradient is one of the two one-sided derivatives.
 //
 // Errors: Error(plan) with the caller's line when dtypes or shapes do not fit.
 #pragma once
 
+#include <span>
+
 #include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
 #include "graph/value.hpp"
 
 #pragma GCC visibility push(default)
@@ -45,6 +48,9 @@ Value hard_sigmoid(const Value& x, double alpha = 0.2, double beta = 0.5,
 Value hard_swish(const Value& x, source_location at = source_location::current());
 /// x - bias where x > lambda, x + bias where x < -lambda, else 0.
 Value shrink(const Value& x, double lambda = 0.5, double bias = 0, source_location at = source_location::current());
+
+/// Swish(x) = x sigmoid(x), HardSwish.
+[[nodiscard]] std::span<const OpDef* const> activation_ops();
 
 }  // namespace ferry
 #pragma GCC visibility pop

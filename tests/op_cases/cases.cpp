@@ -9,6 +9,7 @@
 #include "ops/array/reshape.hpp"
 #include "ops/control/microbatch.hpp"
 #include "ops/image/conv.hpp"
+#include "ops/math/activation.hpp"
 #include "ops/math/bits.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/linalg.hpp"
@@ -347,6 +348,8 @@ const std::vector<Case>& all() {
       {"Rsqrt", [](X x) -> Values { return {rsqrt(x[0])}; }, elements([](D a) { return 1 / std::sqrt(a); }), kOne, {kPositive}},
       {"Tanh", [](X x) -> Values { return {tanh(x[0])}; }, elements([](D a) { return std::tanh(a); }), kOne},
       {"Sigmoid", [](X x) -> Values { return {sigmoid(x[0])}; }, elements([](D a) { return 1 / (1 + std::exp(-a)); }), kOne},
+      {"Swish", [](X x) -> Values { return {swish(x[0])}; }, elements([](D a) { return a / (1 + std::exp(-a)); }), kOne},
+      {"HardSwish", [](X x) -> Values { return {hard_swish(x[0])}; }, elements([](D a) { return a * std::min(std::max(a / 6 + D(0.5), D(0)), D(1)); }), kOne, {{-5, 5}}},
       {"Relu", [](X x) -> Values { return {relu(x[0])}; }, elements([](D a) { return std::max(a, D(0)); }), kOne},
       {"ReluGrad", [](X x) { return op("ReluGrad", x); }, elements([](D dy, D y) { return y > 0 ? dy : 0; }), kTwo, {}, 0b01},
       {"Floor", [](X x) -> Values { return {floor(x[0])}; }, elements([](D a) { return std::floor(a); }), kOne},

@@ -30,6 +30,8 @@ constexpr Accuracy kAccuracies[] = {
     {"Rsqrt", 1.5},
     {"Tanh", 2},
     {"Sigmoid", 2.5},
+    {"Swish", 4, 1e-36},
+    {"HardSwish", 4, 2},
     {"Erf", 3},
     {"Pow", 1},
     {"Sin", 1},
@@ -54,7 +56,6 @@ constexpr Accuracy kAccuracies[] = {
     {"softsign", 2},
     {"swish", 4, 1e-36},
     {"hard_sigmoid", 2, 1},
-    {"hard_swish", 4, 2},
     {"Mod", 1},
 };
 

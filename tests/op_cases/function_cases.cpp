@@ -77,7 +77,6 @@ std::vector<Case> function_cases() {
       {"swish", [](X x) -> Values { return {swish(x[0], 2)}; }, elements([](D a) { return a / (1 + std::exp(-2 * a)); }), kOneInput, kWide, ~0U, kFloats},
       {"mish", [](X x) -> Values { return {mish(x[0])}; }, elements([](D a) { return a * std::tanh(softplus_of(a)); }), kOneInput, kWide, ~0U, kFloats},
       {"hard_sigmoid", [](X x) -> Values { return {hard_sigmoid(x[0])}; }, elements([](D a) { return cut(a / 5 + 0.5, 0, 1); }), kOneInput, kWide, ~0U, kFloats},
-      {"hard_swish", [](X x) -> Values { return {hard_swish(x[0])}; }, elements([](D a) { return a * cut(a / 6 + 0.5, 0, 1); }), kOneInput, kWide, ~0U, kFloats},
       {"shrink", [](X x) -> Values { return {shrink(x[0], 1, 0.5)}; }, elements([](D a) { return a > 1 ? a - 0.5 : (a < -1 ? a + 0.5 : 0); }), kOneInput, kWide, ~0U, kFloats},
   };
   // clang-format on
