@@ -167,3 +167,24 @@ TEST_CASE("a normalisation by known numbers is taken into the filter before it")
       node("y", "BatchNormalization", "c, s, o, m, v", attribute("training_mode", "i: 1", "INT"));
   CHECK(ops_of(training).find("Rsqrt") != std::string::npos);
 }
+
+TEST_CASE("activations that exporters write as several nodes become one op") {
+  const auto op_of = [](const std::string& nodes) {
+    const std::string three = "initializer { name: 'three' data_type: 1 float_data: 3 } ",
+                      six = "initializer { name: 'six' data_type: 1 float_data: 6 } ",
+                      zero = "initializer { name: 'zero' data_type: 1 float_data: 0 } ",
+                      number = "initializer { name: 'number' data_type: 1 float_data: 7 } ";
+    const auto graph = import(model_of(value("input", "x", "float32", {"7"}) + value("output", "y", "float32", {"7"}) +
+                                       three + six + zero + number + nodes));
+    return std::string(last(*graph).def().name);
+  };
+  const std::string gate = node("gate", "Sigmoid", "x"), line = node("line", "Add", "x, three"),
+                    clipped = node("clipped", "Clip", "line, zero, six"), product = node("p", "Mul", "clipped, x");
+  CHECK(op_of(gate + node("y", "Mul", "x, gate")) == "Swish");
+  CHECK(op_of(gate + node("y", "Mul", "gate, x")) == "Swish");
+  CHECK(op_of(gate + node("y", "Mul", "gate, gate")) == "Mul");
+  CHECK(op_of(line + clipped + product + node("y", "Div", "p, six")) == "HardSwish");
+  CHECK(op_of(line + clipped + product + node("y", "Div", "p, number")) == "Div");
+  CHECK(op_of(line + node("clipped", "Clip", "line, zero, number") + product + node("y", "Div", "p, six")) == "Div");
+  CHECK(op_of(line + clipped + node("p", "Mul", "clipped, line") + node("y", "Div", "p, six")) == "Div");
+}

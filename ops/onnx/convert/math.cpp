@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/op/core_ops.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/math/activation.hpp"
 #include "ops/math/bits.hpp"
@@ -52,6 +53,65 @@ Value joined(Context& c) {
 template <Binary f>
 Outs variadic(Context& c) {
   return joined<f>(c);
+}
+
+// ---- Activations that exporters write as several nodes ----
+
+/// What the identities that give x were given first.
+Value source(Value x) {
+  while (x.op().def().name == "Identity") x = Value(&x.graph(), x.op().inputs()[0]);
+  return x;
+}
+
+bool is_number(const Value& x, double number) {
+  const Op op = source(x).op();
+  if (op.def().name != kConstant.name) return false;
+  const auto& known = op.attrs().get<Tensor>("value");
+  return known.count() == 1 && known.rank() <= 1 && known.number(0) == number;
+}
+
+/// The other input of the op of this name that gives `result`, if is_one() holds for one; else undefined.
+template <class Is>
+Value beside(const Is& is_one, std::string_view name, const Value& result) {
+  const Value from = source(result);
+  if (from.op().def().name != name) return {};
+  const Value a(&from.graph(), from.op().inputs()[0]), b(&from.graph(), from.op().inputs()[1]);
+  return is_one(b) ? a : is_one(a) ? b : Value();
+}
+
+/// The x of which the value is x + 3, clipped to [0, 6]; undefined if it is not.
+Value hard_swish_gate_of(const Value& value) {
+  Value x = value;
+  for (const auto& [name, number] : {std::pair("Minimum", 6), {"Maximum", 0}, {"Add", 3}})
+    if (x.defined()) x = beside([n = number](const Value& other) { return is_number(other, n); }, name, x);
+  return x;
+}
+
+bool is_plain(const Value& x) {
+  return (x.dtype() == DType::float32 || x.dtype() == DType::float64) && x.rank() > 0;
+}
+
+/// x sigmoid(x) is swish(x).
+Outs to_mul(Context& c) {
+  const Value a = c.in(0);
+  const Value b = second(c, a);
+  const auto is_gate = [](const Value& x, const Value& gate) {
+    const Op op = source(gate).op();
+    return op.def().name == "Sigmoid" && Value(&x.graph(), op.inputs()[0]).is(x);
+  };
+  if (is_plain(a) && is_gate(a, b)) return swish(a);
+  if (is_plain(b) && is_gate(b, a)) return swish(b);
+  return a * b;
+}
+
+/// x clip(x + 3, 0, 6) / 6 is hard_swish(x).
+Outs to_div(Context& c) {
+  const Value a = c.in(0);
+  const Value b = second(c, a);
+  if (!is_plain(a) || !is_number(b, 6)) return a / b;
+  Value x;
+  const Value other = beside([&](const Value& gate) { return (x = hard_swish_gate_of(gate)).defined(); }, "Mul", a);
+  return other.defined() && other.is(x) ? hard_swish(x) : a / b;
 }
 
 Outs to_mean(Context& c) {
@@ -222,7 +282,7 @@ constexpr ConvertOp kMath[] = {
     {"Clip", 6, to_clip},
     {"Cos", 7, unary<cos>},
     {"Cosh", 9, unary<cosh>},
-    {"Div", 1, binary<div>},
+    {"Div", 1, to_div},
     {"Elu", 1, to_elu},
     {"Equal", 1, binary<equal>},
     {"Erf", 9, unary<erf>},
@@ -244,7 +304,7 @@ constexpr ConvertOp kMath[] = {
     {"Min", 1, variadic<minimum>},
     {"Mish", 18, unary<mish>},
     {"Mod", 10, to_mod},
-    {"Mul", 1, binary<mul>},
+    {"Mul", 1, to_mul},
     {"Neg", 1, [](Context& c) -> Outs { return neg(c.in(0)); }},
     {"Not", 1, unary<logical_not>},
     {"Or", 1, binary<logical_or>},
