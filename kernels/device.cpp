@@ -47,8 +47,8 @@ Devices::Owned Devices::queue(int device) const {
   return {made, [table = table_, devices = devices_](void* it) { table->release_queue(it); }};
 }
 
-Devices::Owned Devices::event() const {
-  void* const made = table_->make_event(devices_.get());
+Devices::Owned Devices::make_event(bool timed) const {
+  void* const made = table_->make_event(devices_.get(), timed ? 1 : 0);
   if (made == nullptr) fail();
   return {made, [table = table_, devices = devices_](void* it) { table->release_event(it); }};
 }

@@ -3,6 +3,7 @@
 // docs/add_a_device.md says what to write for another device.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +18,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-inline constexpr std::uint32_t kDeviceTableVersion = 3;
+inline constexpr std::uint32_t kDeviceTableVersion = 4;
 
 /// A kernel launch. `run` and what it refers to must not change until the work is done, except for the numbers of the
 /// step and of iterations, which the host sets after waiting for those who read them.
@@ -110,7 +111,9 @@ struct DeviceTable {
   void* (*make_queue)(void* devices, int device);
   /// Drops work that has not begun, and returns when none of the queue's work runs any more: then its memory may go.
   void (*release_queue)(void* queue);
-  void* (*make_event)(void* devices);
+  /// `timed` 1: elapsed() may be asked of it, which may cost the queues some time. 0: it only says that it has
+  /// happened.
+  void* (*make_event)(void* devices, int timed);
   void (*release_event)(void* event);
   /// The event happens when all work that the queue has been given so far is done.
   int (*record)(void* queue, void* event);
@@ -118,6 +121,10 @@ struct DeviceTable {
   int (*wait)(void* queue, void* event);
   /// 1: the event has happened. 0: not yet. -1: failed.
   int (*query)(void* event);
+  /// How long after `from` `to` has happened, by the device's clock; negative if it was before. Both are timed, of one
+  /// device, and query() has given 1 for both. Of two events that the device orders, the later is never before the
+  /// other.
+  int (*elapsed)(void* from, void* to, std::int64_t* nanoseconds);
   /// Copies between device and host memory, or between two places in device memory.
   int (*copy)(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag);
   int (*launch)(void* queue, const DeviceLaunch* launch);
@@ -216,7 +223,9 @@ class Devices {
   /// Lets copies use this host memory while the result lives.
   [[nodiscard]] Owned host_memory(const std::byte* memory, std::uint64_t bytes) const;
   [[nodiscard]] Owned queue(int device) const;
-  [[nodiscard]] Owned event() const;
+  [[nodiscard]] Owned event() const { return make_event(false); }
+  /// An event for elapsed().
+  [[nodiscard]] Owned timed_event() const { return make_event(true); }
 
   [[nodiscard]] DeviceGroupName name_group() const;
   /// Leaves the group with its last owner.
@@ -226,6 +235,11 @@ class Devices {
   void record(void* queue, void* event) const { require(table_->record(queue, event)); }
   void wait(void* queue, void* event) const { require(table_->wait(queue, event)); }
   [[nodiscard]] bool happened(void* event) const { return answer(table_->query(event)); }
+  [[nodiscard]] std::chrono::nanoseconds elapsed(void* from, void* to) const {
+    std::int64_t nanoseconds = 0;
+    require(table_->elapsed(from, to, &nanoseconds));
+    return std::chrono::nanoseconds(nanoseconds);
+  }
   void copy(void* queue, std::byte* to, const std::byte* from, std::uint64_t bytes, const void* tag) const {
     require(table_->copy(queue, to, from, bytes, tag));
   }
@@ -248,6 +262,7 @@ class Devices {
   }
 
  private:
+  [[nodiscard]] Owned make_event(bool timed) const;
   [[nodiscard]] bool answer(int said) const {
     require(said < 0 ? said : 0);
     return said > 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -132,6 +133,7 @@ struct Event {
   Context* context = nullptr;
   void* event = nullptr;  ///< made where it is first recorded; null: it has never been
   int device = 0;
+  bool timed = false;
 };
 
 /// A device as the member of a group.
@@ -344,9 +346,9 @@ void release_queue(void* given) {
   std::erase_if(queue->context->queues, [&](const auto& other) { return other.get() == queue; });
 }
 
-void* make_event(void* devices) {
+void* make_event(void* devices, int timed) {
   Context& context = of(devices);
-  return context.failure ? nullptr : new Event{&context};
+  return context.failure ? nullptr : new Event{.context = &context, .timed = timed != 0};
 }
 
 void release_event(void* given) {
@@ -370,7 +372,9 @@ int record(void* queue, void* given) {
   auto& event = *static_cast<Event*>(given);
   if (event.event != nullptr && event.device != of_queue->device)
     runtime::release_event(std::exchange(event.event, {}));
-  if (event.event == nullptr && require(context, runtime::make_event(&event.event), "to make an event") != 0) return -1;
+  if (event.event == nullptr &&
+      require(context, runtime::make_event(&event.event, event.timed), "to make an event") != 0)
+    return -1;
   event.device = of_queue->device;
   return require(context, runtime::record(event.event, of_queue->stream), "to record an event");
 }
@@ -399,6 +403,15 @@ int query(void* given) {
     return fail(context, bad.code(), std::string(bad.text()), record.tag, static_cast<std::int64_t>(bad.input()));
   }
   return 1;
+}
+
+int elapsed(void* from, void* to, std::int64_t* nanoseconds) {
+  const auto &first = *static_cast<const Event*>(from), &last = *static_cast<const Event*>(to);
+  double milliseconds = 0;
+  if (require(*first.context, runtime::elapsed(first.event, last.event, milliseconds), "to read its clock") != 0)
+    return -1;
+  *nanoseconds = std::llround(milliseconds * 1e6);
+  return 0;
 }
 
 int copy(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag) {
@@ -542,6 +555,7 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .record = record,
                              .wait = wait,
                              .query = query,
+                             .elapsed = elapsed,
                              .copy = copy,
                              .launch = launch,
                              .begin_capture = begin_capture,

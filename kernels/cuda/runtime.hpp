@@ -42,11 +42,13 @@ int unlock(void* pages);
 int make_stream(void** stream);
 int release_stream(void* stream);
 int finish(void* stream);  ///< returns when all its work is done
-int make_event(void** event);
+int make_event(void** event, bool timed);
 int release_event(void* event);
 int record(void* event, void* stream);
 int wait(void* stream, void* event);
 int query(void* event, bool& happened);
+/// Of two timed events that have happened on one device.
+int elapsed(void* from, void* to, double& milliseconds);
 
 /// What the stream is given from now on is kept, not done, until end_capture() makes a graph of it: by copy(), clear()
 /// and launches. The thread may do nothing else meanwhile that needs the device.

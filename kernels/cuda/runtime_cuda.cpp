@@ -157,8 +157,9 @@ int finish(void* stream) {
   return cudaStreamSynchronize(stream_at(stream));
 }
 
-int make_event(void** event) {
-  return cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), cudaEventDisableTiming);
+int make_event(void** event, bool timed) {
+  return cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event),
+                                  timed ? cudaEventDefault : cudaEventDisableTiming);
 }
 
 int release_event(void* event) {
@@ -177,6 +178,13 @@ int query(void* event, bool& happened) {
   const cudaError_t said = cudaEventQuery(event_at(event));
   happened = said == cudaSuccess;
   return said == cudaErrorNotReady ? cudaSuccess : said;
+}
+
+int elapsed(void* from, void* to, double& milliseconds) {
+  float time = 0;
+  const cudaError_t error = cudaEventElapsedTime(&time, event_at(from), event_at(to));
+  milliseconds = time;
+  return error;
 }
 
 /// Other threads of the process, which are other tasks, go on as they like.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system/clock.hpp"
 #include "kernels/cuda/devices.hpp"
 #include "kernels/cuda/on_host.hpp"
 #include "kernels/cuda/runtime.hpp"
@@ -59,7 +60,9 @@ void give(Stream& stream, std::function<void()> work) {
 /// An event has not happened when it is first asked for: then it happens, with all that were recorded before.
 struct Event {
   int device;
+  bool timed = false;
   std::uint64_t recorded = 0;
+  TimePoint at = {};
 };
 std::uint64_t recorded = 0, happened_up_to = 0;
 
@@ -188,8 +191,8 @@ int finish(void*) {
   return called("finish");
 }
 
-int make_event(void** event) {
-  *event = new Event{current};
+int make_event(void** event, bool timed) {
+  *event = new Event{.device = current, .timed = timed};
   return 0;
 }
 
@@ -205,6 +208,7 @@ int record(void* event, void* stream) {
   {
     const std::lock_guard guard(calls);
     here.recorded = ++recorded;
+    here.at = system_clock().now();
   }
   return called("record");
 }
@@ -220,6 +224,15 @@ int query(void* event, bool& happened) {
     happened_up_to = recorded;
   }
   return called("query");
+}
+
+int elapsed(void* from, void* to, double& milliseconds) {
+  const auto &first = *static_cast<const Event*>(from), &last = *static_cast<const Event*>(to);
+  const std::lock_guard guard(calls);
+  for (const Event* const event : {&first, &last})
+    if (!event->timed || event->recorded == 0 || event->recorded > happened_up_to) return kWrong;
+  milliseconds = std::chrono::duration<double, std::milli>(last.at - first.at).count();
+  return first.device == last.device ? 0 : kWrong;
 }
 
 int begin_capture(void* stream) {

@@ -74,6 +74,7 @@ void run_first(SimTask& context, SimQueue& queue) {
   queue.waiting.pop_front();
   ++queue.done;
   if (context.failure) return;
+  if (work.stamp != nullptr) *work.stamp = system_clock().now();
   try {
     if (work.launch.kernel != nullptr)
       run_kernel(context, work);

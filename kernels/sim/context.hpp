@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/system/clock.hpp"
 #include "kernels/device.hpp"
 #include "kernels/shared/group_on_host.hpp"
 #include "kernels/sim/memory.hpp"
@@ -24,7 +25,7 @@ inline constexpr int kDevices = 8;
 
 struct SimTask;
 
-/// A queue's work item: a kernel, a copy or the results of a collective.
+/// A queue's work item: a kernel, a copy, the results of a collective, or the stamp of a timed event.
 struct Work {
   std::uint32_t number = 0;  ///< its number on its queue, from 1
   DeviceLaunch launch{};     ///< for a copy `kernel` is null
@@ -32,6 +33,7 @@ struct Work {
   const std::byte* from = nullptr;
   std::uint64_t bytes = 0;
   std::vector<GroupsOnHost::Result> results;
+  std::shared_ptr<TimePoint> stamp;                            ///< gets the time at which this is reached
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number of work that must be done first
 };
 
@@ -81,6 +83,7 @@ struct Event {
   SimTask* context = nullptr;
   Knowledge at;  ///< what has happened when the event has; empty: never recorded
   std::uint32_t strand = 0, number = 0;
+  std::shared_ptr<TimePoint> stamp;  ///< of a timed event; null: of others
 };
 
 /// What a task has opened.

@@ -106,10 +106,11 @@ void release_queue(void* given) {
   std::erase_if(context.queues, [&](const auto& other) { return other.get() == queue; });
 }
 
-void* make_event(void* devices) {
+void* make_event(void* devices, int timed) {
   if (!is_ready(of(devices))) return nullptr;
   auto* const event = new Event;
   event->context = &of(devices);
+  if (timed != 0) event->stamp = std::make_shared<TimePoint>();
   return event;
 }
 
@@ -118,9 +119,14 @@ void release_event(void* event) {
 }
 
 int record(void* queue, void* event) {
-  const SimQueue& of_queue = given(queue);
+  SimQueue& of_queue = given(queue);
   if (!is_ready(*of_queue.context)) return -1;
   auto& recorded = *static_cast<Event*>(event);
+  if (recorded.stamp != nullptr) {
+    Work work;
+    work.stamp = recorded.stamp;
+    put(of_queue, std::move(work), nullptr);
+  }
   recorded.at = of_queue.knows;
   recorded.strand = of_queue.strand;
   recorded.number = of_queue.given;
@@ -145,6 +151,18 @@ int query(void* event) {
     learn(context.host, recorded.at);
   }
   return context.failure ? -1 : 1;
+}
+
+int elapsed(void* from, void* to, std::int64_t* nanoseconds) {
+  const auto& first = *static_cast<const Event*>(from);
+  const auto& last = *static_cast<const Event*>(to);
+  SimTask& context = *first.context;
+  if (!is_ready(context)) return -1;
+  for (const Event* event : {&first, &last})
+    if (event->stamp == nullptr || event->at.empty() || !is_done(context, event->strand, event->number))
+      return fail(context, Code::bug, "elapsed() of an event that is not timed or has not happened", nullptr);
+  *nanoseconds = (*last.stamp - *first.stamp).count();
+  return 0;
 }
 
 /// Whether the bytes are host memory that copies may use (use_host_memory()).
@@ -325,6 +343,7 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .record = record,
                              .wait = wait,
                              .query = query,
+                             .elapsed = elapsed,
                              .copy = copy,
                              .launch = launch,
                              .begin_capture = begin_capture,

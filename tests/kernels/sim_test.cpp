@@ -91,6 +91,22 @@ TEST_CASE("an event that was recorded too early orders what came before it alone
   });
 }
 
+TEST_CASE("the time of an event is told when it has happened, and if it is a timed one") {
+  const std::string report = "elapsed() of an event that is not timed or has not happened";
+  check_reports(report, [](Desk& desk) {
+    const auto first = desk.devices.timed_event(), next = desk.devices.timed_event();
+    desk.devices.record(desk.a.get(), first.get());
+    CHECK(desk.devices.happened(first.get()));
+    desk.devices.record(desk.b.get(), next.get());
+    static_cast<void>(desk.devices.elapsed(first.get(), next.get()));
+  });
+  check_reports(report, [](Desk& desk) {
+    desk.devices.record(desk.a.get(), desk.event.get());
+    CHECK(desk.devices.happened(desk.event.get()));
+    static_cast<void>(desk.devices.elapsed(desk.event.get(), desk.event.get()));
+  });
+}
+
 TEST_CASE("the host fills memory again only when what reads it is done") {
   check_reports("the host writes memory that queue 1 of gpu:0 has read", [](Desk& desk) {
     desk.touch(true);

@@ -57,6 +57,39 @@ void await(const Devices& devices, void* event) {
   while (!devices.happened(event)) REQUIRE_MESSAGE(!deadline.expired(), "the event did not happen for a minute");
 }
 
+/// Moments of one device by its clock: what it orders is in order there, also between queues and when recorded again,
+/// and lies between the host's moments around it.
+void check_timed_events(const Devices& devices, int device) {
+  Floats host{1, 2, 3, 4};
+  const auto bytes = sizeof host;
+  const auto* const host_bytes = reinterpret_cast<const std::byte*>(host.data());
+  const auto used = devices.host_memory(host_bytes, bytes);
+  const auto in = devices.queue(device), compute = devices.queue(device);
+  const auto x = devices.memory(device, bytes, "x"), y = devices.memory(device, bytes, "y");
+  const auto arrived = devices.event();
+  std::vector<Devices::Owned> moments;
+  for (int i = 0; i < 4; ++i) moments.push_back(devices.timed_event());
+  for (int round = 0; round < 2; ++round) {
+    const TimePoint begin = system_clock().now();
+    devices.record(in.get(), moments[0].get());
+    if (devices.asks_for_touches()) devices.touches(host_bytes, bytes, true, nullptr);
+    devices.copy(in.get(), x.get(), host_bytes, bytes, nullptr);
+    devices.record(in.get(), moments[1].get());
+    devices.record(in.get(), arrived.get());
+    devices.wait(compute.get(), arrived.get());
+    devices.record(compute.get(), moments[2].get());  // when what it waits for is done
+    devices.copy(compute.get(), y.get(), x.get(), bytes, nullptr);
+    devices.record(compute.get(), moments[3].get());
+    for (const auto& moment : moments) await(devices, moment.get());
+    for (std::size_t i = 1; i < moments.size(); ++i) {
+      CHECK(devices.elapsed(moments[i - 1].get(), moments[i].get()).count() >= 0);
+      CHECK(devices.elapsed(moments[i].get(), moments[0].get()) ==
+            -devices.elapsed(moments[0].get(), moments[i].get()));
+    }
+    CHECK(devices.elapsed(moments.front().get(), moments.back().get()) <= system_clock().now() - begin);
+  }
+}
+
 }  // namespace
 
 void check_device_library(const DeviceLibrary& library) {
@@ -134,6 +167,7 @@ void check_device_library(const DeviceLibrary& library) {
     }
   }
 
+  for (const int device : {0, count - 1}) check_timed_events(devices, device);
   const auto never = devices.event();
   CHECK(devices.happened(never.get()));  // as nothing was recorded
   CHECK_THROWS_WITH_AS(static_cast<void>(devices.memory(0, std::uint64_t{1} << 60, "a step")),
