@@ -16,7 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kActivities[] = {"computing", "sending", "message wait", "thread wait", "nested"};
+constexpr std::string_view kActivities[] = {"computing",   "sending", "message wait",
+                                            "thread wait", "nested",  "launching"};
 constexpr std::size_t kMostOfPath = 20;  // rows of its table
 
 double seconds(std::int64_t nanoseconds) {
@@ -40,7 +41,8 @@ Json threads_json(const TracedRun& run, std::int64_t until) {
   Json threads = Json::array();
   const TracedEvent* before = nullptr;
   for (const TracedEvent& event : run.events) {
-    if (before == nullptr || before->task != event.task || before->thread != event.thread)
+    const bool fresh = before == nullptr || before->task != event.task || before->thread != event.thread;
+    if (fresh)
       threads.push_back({{"task", event.task},
                          {"thread", event.thread},
                          {"begin", Json::array()},
@@ -48,6 +50,8 @@ Json threads_json(const TracedRun& run, std::int64_t until) {
                          {"name", Json::array()},
                          {"line", Json::array()},
                          {"activity", Json::array()}});
+    if (const auto queue = run.queues.find({event.task, event.thread}); fresh && queue != run.queues.end())
+      threads.back()["queue"] = queue->second;
     before = &event;
     if (event.end > until) continue;
     Json& thread = threads.back();
@@ -160,18 +164,13 @@ Json lines_json(const TracedRun& run, const std::vector<std::map<std::string, do
   return json;
 }
 
-/// How much memory a step had in use when, of one task of each role.
+/// How much memory a step had in use when, on a device of one task of each role.
 Json step_memory_json(const std::string& entry, const StepMemory& memory, const MemoryCurve& curve) {
   Json largest = Json::array();
   for (const StepMemory::Value* value : curve.largest) largest.push_back({value->text, value->line, value->bytes});
-  return {{"entry", entry},
-          {"tasks", memory.tasks},
-          {"arena", memory.arena},
-          {"planned", memory.planned},
-          {"duration", curve.duration},
-          {"times", curve.times},
-          {"bytes", curve.bytes},
-          {"largest", largest}};
+  return {{"entry", entry},        {"tasks", memory.tasks},     {"device", memory.device},
+          {"arena", memory.arena}, {"planned", memory.planned}, {"duration", curve.duration},
+          {"times", curve.times},  {"bytes", curve.bytes},      {"largest", largest}};
 }
 
 }  // namespace

@@ -31,23 +31,23 @@ class Lives {
     for (auto& [storage, life] : lives_) life.handed_on = is_handed_on(storage, life);
   }
 
-  void add_to(StepMemory& memory) const {
+  /// What lies on one device.
+  void add_to(StepMemory& memory, std::uint32_t device) const {
     const Range step = role_.regions[kStepRegion].instructions;
     for (std::uint32_t i = 0; i < step.count; ++i) {
       const Instruction& instruction = role_.instructions[step.begin + i];
       memory.names.push_back(name_in_trace(plan_, instruction));
-      if (const std::uint64_t bytes = most_nested(instruction); bytes > 0)
+      if (const std::uint64_t bytes = most_nested(instruction, device); bytes > 0)
         memory.values.push_back({"in " + memory.names.back(), line_text(instruction), bytes, i, i});
     }
-    std::map<std::uint32_t, std::uint64_t> extents;  // by device
     for (const auto& [storage, life] : lives_) {
       const Buffer& buffer = role_.buffers[storage];
-      extents[buffer.device] = std::max(extents[buffer.device], buffer.offset + buffer.bytes);
+      if (buffer.device != device) continue;
+      memory.planned = std::max(memory.planned, buffer.offset + buffer.bytes);
       if (life.region != kStepRegion) continue;
       memory.values.push_back({value_text(buffer), line_text(role_.instructions[step.begin + life.first]), buffer.bytes,
                                life.first, life.last, life.handed_on});
     }
-    for (const auto& [device, extent] : extents) memory.planned += extent;
   }
 
  private:
@@ -110,12 +110,13 @@ class Lives {
     return a.device == b.device && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
   }
 
-  /// The most bytes that values of the region, and of those nested in it, have at one time.
-  [[nodiscard]] std::uint64_t most_in(std::uint32_t region) const {
+  /// The most bytes that values of the region, and of those nested in it, have on the device at one time.
+  [[nodiscard]] std::uint64_t most_in(std::uint32_t region, std::uint32_t device) const {
     const Range range = role_.regions[region].instructions;
     std::vector<std::int64_t> changes(range.count + 1, 0);
     if (const auto values = values_.find(region); values != values_.end())
       for (const std::uint32_t storage : values->second) {
+        if (role_.buffers[storage].device != device) continue;
         const Life& life = lives_.at(storage);
         const auto bytes = static_cast<std::int64_t>(role_.buffers[storage].bytes);
         changes[life.first] += bytes;
@@ -124,14 +125,14 @@ class Lives {
     std::int64_t now = 0, most = 0;
     for (std::uint32_t at = 0; at < range.count; ++at) {
       now += changes[at];
-      most = std::max(most, now + static_cast<std::int64_t>(most_nested(role_.instructions[range.begin + at])));
+      most = std::max(most, now + static_cast<std::int64_t>(most_nested(role_.instructions[range.begin + at], device)));
     }
     return static_cast<std::uint64_t>(most);
   }
 
-  [[nodiscard]] std::uint64_t most_nested(const Instruction& instruction) const {
+  [[nodiscard]] std::uint64_t most_nested(const Instruction& instruction, std::uint32_t device) const {
     if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return 0;
-    return std::max(most_in(instruction.target), most_in(instruction.other));
+    return std::max(most_in(instruction.target, device), most_in(instruction.other, device));
   }
 
   [[nodiscard]] std::string value_text(const Buffer& buffer) const {
@@ -200,14 +201,22 @@ void thin(MemoryCurve& curve) {
 
 std::vector<StepMemory> step_memories(const Plan& plan) {
   std::vector<StepMemory> all;
-  for (std::uint32_t index = 0; index < plan.classes.size() && all.size() < PlanDrawing::kMostRoles; ++index) {
+  std::size_t roles = 0;
+  for (std::uint32_t index = 0; index < plan.classes.size() && roles < PlanDrawing::kMostRoles; ++index) {
     const std::vector<int> tasks = tasks_of_class(plan, index);
     if (tasks.empty()) continue;
-    StepMemory& memory = all.emplace_back();
-    memory.task = tasks[0];
-    memory.tasks = (tasks.size() > 1 ? "tasks " : "task ") + ranges(tasks);
-    for (const PlanDevice& device : plan.classes[index].devices) memory.arena += device.step_bytes;
-    Lives(plan, plan.classes[index]).add_to(memory);
+    ++roles;
+    const Lives lives(plan, plan.classes[index]);
+    for (std::uint32_t d = 0; d < plan.classes[index].devices.size(); ++d) {
+      const PlanDevice& device = plan.classes[index].devices[d];
+      StepMemory memory;
+      memory.task = tasks[0];
+      memory.tasks = (tasks.size() > 1 ? "tasks " : "task ") + ranges(tasks);
+      memory.device = std::string(name_of(device.kind)) + ":" + std::to_string(device.index);
+      memory.arena = device.step_bytes;
+      lives.add_to(memory, d);
+      if (!memory.values.empty()) all.push_back(std::move(memory));
+    }
   }
   return all;
 }

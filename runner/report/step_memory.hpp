@@ -1,4 +1,4 @@
-// StepMemory: what a step of a plan needs of a task's arenas, instruction by instruction, and its curve over the time
+// StepMemory: what a step of a plan needs of a device's arena, instruction by instruction, and its curve over the time
 // of a traced step.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// Of one task, all devices together.
+/// Of one device of one task.
 struct StepMemory {
   struct Value {
     std::string text;  ///< "grad/w float32[784,128]"
@@ -23,14 +23,16 @@ struct StepMemory {
   };
   int task = 0;
   std::string tasks;               ///< of the same role: "tasks 0-3"
+  std::string device;              ///< "gpu:0"
   std::uint64_t arena = 0;         ///< for setup and step
   std::uint64_t planned = 0;       ///< of it, up to the end of the step's last value
   std::vector<std::string> names;  ///< of the step's instructions, as a trace has them
   std::vector<Value> values;
 };
 
-/// One for each class of the plan, of at most PlanDrawing::kMostRoles. What a loop or branch alone needs is one value,
-/// of the most that it needs at a time; tiles and what is kept from step to step are not counted.
+/// One for each device of each class of the plan that has values there, of at most PlanDrawing::kMostRoles classes.
+/// What a loop or branch alone needs is one value, of the most that it needs at a time; tiles and what is kept from
+/// step to step are not counted.
 [[nodiscard]] std::vector<StepMemory> step_memories(const Plan& plan);
 
 /// Bytes that are in use from each of the times on, in nanoseconds from the step's begin.

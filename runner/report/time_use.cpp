@@ -23,6 +23,9 @@ void add(const TracedRun& run, const TracedEvent& event, TimeUse& use) {
     case Activity::thread_wait:
       use.threads += time;
       return;
+    case Activity::launching:
+      use.between += time;
+      return;
     case Activity::nested:
       return;
   }
@@ -46,7 +49,8 @@ std::vector<TimeUse> time_uses(const TracedRun& run) {
   std::vector<TimeUse> uses(static_cast<std::size_t>(run.tasks));
   std::vector<bool> threaded(uses.size(), false);
   for (const TracedEvent& event : run.events)
-    if (event.thread > 0) threaded[static_cast<std::size_t>(event.task)] = true;
+    if (event.thread > 0 && !run.queues.contains({event.task, event.thread}))
+      threaded[static_cast<std::size_t>(event.task)] = true;
   auto at = run.events.begin();
   for (const TracedStep& step : run.steps) {
     const auto task = static_cast<std::size_t>(step.task);

@@ -18,7 +18,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int32_t kMostTracedTasks = 1 << 20;
 
-Activity activity_of(std::string_view category) {
+/// `queued`: of a queue's event. A collective there begins with the wait for the others.
+Activity activity_of(std::string_view category, bool queued) {
+  if (category == "launch") return Activity::launching;
+  if (queued && category == "collective") return Activity::message_wait;
   if (category == "send" || category == "receive" || category == "collective") return Activity::sending;
   if (category.ends_with("_wait")) return category == "thread_wait" ? Activity::thread_wait : Activity::message_wait;
   if (category == "join") return Activity::thread_wait;
@@ -106,7 +109,10 @@ class TraceReader {
       json.at("cat") == "step" ? add_step(json, task) : add_event(json, task);
       return;
     }
-    if (kind == "M") return;
+    if (kind == "M") {
+      if (json.at("name") == "thread_name") add_row(json, task);
+      return;
+    }
     const auto last = last_of_.find(task);
     if (last == last_of_.end()) fail();
     const auto id = json.at("id").get<std::string>();
@@ -132,11 +138,16 @@ class TraceReader {
     }
   }
 
+  void add_row(const Json& json, std::int32_t task) {
+    const auto name = json.at("args").at("name").get<std::string>();
+    if (!name.starts_with("thread ")) run_.queues[{task, json.at("tid").get<std::int32_t>()}] = name;
+  }
+
   void add_event(const Json& json, std::int32_t task) {
     TracedEvent event;
     event.task = task;
     event.thread = json.at("tid").get<std::int32_t>();
-    event.activity = activity_of(json.at("cat").get<std::string>());
+    event.activity = activity_of(json.at("cat").get<std::string>(), run_.queues.contains({task, event.thread}));
     event.begin = nanoseconds(json, "ts");
     event.end = event.begin + nanoseconds(json, "dur");
     event.name = string(json.at("name").get<std::string>());

@@ -13,11 +13,12 @@ namespace ferry {
 
 /// What a thread does during an event.
 enum class Activity : std::uint8_t {
-  computing,     ///< kernels, copies, feeds and fetches
+  computing,     ///< kernels, copies, feeds and fetches; of a queue, what its device does
   sending,       ///< starts a message or a collective
   message_wait,  ///< waits for a message, a collective, or that a message has left
   thread_wait,   ///< waits for other threads or queues of the task
-  nested         ///< a loop or branch: its instructions are events of their own
+  nested,        ///< a loop or branch: its instructions are events of their own
+  launching      ///< gives work to a device's queue, which has a row of its own
 };
 
 /// Times are in nanoseconds since the begin of the traced time.
@@ -52,6 +53,8 @@ struct TracedLink {
 };
 
 struct TracedRun {
+  /// The rows that are no threads, but queues of devices: their names, by task and thread.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::string> queues;
   std::vector<std::string> strings{""};
   std::vector<TracedEvent> events;  ///< by task and thread, then in the order of their begin
   std::vector<TracedStep> steps;    ///< by task, then in the order of their begin

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -99,6 +100,51 @@ TEST_CASE("waits for other threads of the task are told apart, also the one at t
   for (const PathSegment& segment : path)
     CHECK(segment.thread == (segment.kind == PathSegment::Kind::between ? 1 : segment.thread));
   CHECK(path.back().thread == 1);
+}
+
+std::string row(int task, int thread, const char* name) {
+  const json row = {{"name", "thread_name"}, {"ph", "M"}, {"pid", task}, {"tid", thread}, {"args", {{"name", name}}}};
+  return row.dump() + ",\n";
+}
+
+TEST_CASE("a queue of a device is a row that computes, and giving it work is none of the host's computing") {
+  // The host gives a kernel in 5 µs and waits for it; the GPU has it from 10 to 80.
+  const TracedRun run =
+      read_trace(row(0, 0, "thread 0") + step(0, 0, 100) + event(0, 0, "launch MatMul m", "launch", 0, 5) +
+                     event(0, 0, "wait for threads", "thread_wait", 5, 80) + event(0, 0, "fetch m", "fetch", 85, 10) +
+                     row(0, 1, "gpu:0.compute") + event(0, 1, "MatMul m", "kernel", 10, 70),
+                 "t.json");
+  CHECK(run.queues == std::map<std::pair<std::int32_t, std::int32_t>, std::string>{{{0, 1}, "gpu:0.compute"}});
+  const TimeUse use = time_uses(run)[0];
+  CHECK(use.computing == 10'000);
+  CHECK(use.threads == 80'000);
+  CHECK(use.between == 10'000);  // the launch, and what is left at the end: no thread's work is waited for there
+  CHECK(use.sum() == 100'000);
+  std::int64_t on_gpu = 0;
+  for (const PathSegment& segment : critical_path(run))
+    if (segment.thread == 1) on_gpu += segment.end - segment.begin;
+  CHECK(on_gpu >= 70'000);
+  RunReport report("");
+  report.set_trace(row(0, 0, "thread 0") + event(0, 0, "launch a", "launch", 0, 5) + row(0, 1, "gpu:0.compute") +
+                       event(0, 1, "Add a", "kernel", 10, 70),
+                   "t.json");
+  const json data = json::parse(report.json());
+  CHECK_FALSE(data["threads"][0].contains("queue"));
+  CHECK(data["threads"][1]["queue"] == "gpu:0.compute");
+}
+
+TEST_CASE("a collective of GPUs waits for the GPU that comes last") {
+  const auto member = [](int task, double begin) {
+    return step(task, 0, 100) + event(task, 0, "launch collective x", "launch", 0, 1) +
+           row(task, 1, "gpu:0.collective") + event(task, 1, "collective x", "collective", begin, 90 - begin) +
+           collective(task, true, true) + collective(task, false, false);
+  };
+  const TracedRun run = read_trace(member(0, 10) + member(1, 70), "t.json");
+  const auto wait = std::ranges::find_if(run.events, [](const TracedEvent& e) { return e.task == 0 && e.thread == 1; });
+  REQUIRE(wait != run.events.end());
+  CHECK(wait->activity == Activity::message_wait);
+  CHECK(late_by(run, *wait) == 60'000);
+  CHECK(critical_path(run).back().task == 1);
 }
 
 TEST_CASE("the critical path goes over to the task that sends late, and fills the time") {

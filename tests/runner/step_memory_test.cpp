@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/device.hpp"
 #include "ops/control/control.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
@@ -64,6 +65,38 @@ TEST_CASE("memory over a step: a value is in use from what makes it until what r
   // What a trace does not have takes no time.
   CHECK(curve_of(memory, {"feed x", "MatMul b", "fetch c"}).times == std::vector<std::int64_t>{0, 10, 20, 30});
   CHECK_FALSE(memory_curve(memory, traced(memory.names), "8").has_value());
+}
+
+TEST_CASE("memory over a step is told of each device alone") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {100, 100});
+  Value b;
+  {
+    const auto there = g.device("/task:0/gpu:0");
+    const Value a = matmul(x, x).named("a");
+    b = matmul(a, a).named("b");
+  }
+  Topology topology = Topology::local(1);
+  topology.tasks[0].gpus = 1;
+  Signature signature;
+  signature.feeds = {{x.id(), 0, {100, 100}}};
+  signature.fetches = {b.id()};
+  const KernelsOfDevices kernels(cpu_kernels(), simulated_devices(1));
+  const std::vector<StepMemory> all = step_memories(make_plan(g, signature, topology, kernels, {}).plan);
+  REQUIRE(all.size() == 2);
+  for (const StepMemory& memory : all) {
+    CAPTURE(memory.device);
+    const bool on_gpu = memory.device == "gpu:0";
+    CHECK((on_gpu || memory.device == "cpu:0"));
+    CHECK(memory.planned >= 80'000);
+    CHECK(memory.planned <= memory.arena);
+    const auto has = [&](std::string_view name) {
+      return std::ranges::any_of(memory.values, [&](const auto& value) { return value.text.starts_with(name); });
+    };
+    CHECK(has("a ") == on_gpu);
+    CHECK(has("b "));  // it is copied to the host
+    CHECK(memory_curve(memory, traced(memory.names), std::string(kPlan)).has_value());
+  }
 }
 
 TEST_CASE("memory over a step: what only a loop needs is the most that an iteration needs at a time") {

@@ -69,8 +69,8 @@ function timeUse(one) {
     rows, 0);
 }
 
-const kPathColours = {computing: "computing", sending: "moving", message: "moving", "message wait": "moving", "thread wait": "threads", between: "between", outside: "outside"};
-const kPathTexts = {sending: "starting messages", message: "messages on their way", "message wait": "messages on their way", "thread wait": "waiting for own threads",
+const kPathColours = {computing: "computing", sending: "moving", message: "moving", "message wait": "moving", "thread wait": "threads", launching: "between", between: "between", outside: "outside"};
+const kPathTexts = {sending: "starting messages", message: "messages on their way", "message wait": "messages on their way", "thread wait": "waiting for own threads", launching: "giving work to devices",
                     between: "between instructions", outside: "outside of steps"};
 
 function path(one) {
@@ -124,7 +124,7 @@ function memory(one) {
   const grid = add(element, "div", "", {class: "curves"});
   for (const step of steps) {
     const figure = add(grid, "div");
-    add(figure, "h3", [...steps.some(other => other.entry !== step.entry) ? [step.entry] : [], step.tasks].join(", "));
+    add(figure, "h3", [...steps.some(other => other.entry !== step.entry) ? [step.entry] : [], step.tasks, ...steps.some(other => (other.device ?? "cpu:0") !== "cpu:0") ? [step.device] : []].join(", "));
     figure.append(memoryPicture(step));
     const details = add(figure, "details");
     add(details, "summary", `At most ${bytes(Math.max(...step.bytes))} in use, ${bytes(step.planned)} planned${bytes(step.arena) === bytes(step.planned) ? "" : `, ${bytes(step.arena)} with what the setup needs`}`);

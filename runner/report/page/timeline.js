@@ -1,7 +1,7 @@
 // ---- Timeline ----
 
 /// By activity, the numbers of which the run's `activities` names: a wait for a message is on its way, but for what it is late.
-const kColours = ["computing", "moving", "moving", "threads"], kMessageWait = 2, kNested = 4;
+const kColours = ["computing", "moving", "moving", "threads", "", "between"], kMessageWait = 2, kNested = 4;
 const kRow = 22, kHead = 34, kLabel = 104;
 const timelines = [];
 
@@ -17,7 +17,7 @@ class Timeline {
     this.rows = new Map(run.threads.map((thread, row) => [thread.task + "." + thread.thread, row]));
     this.tools(parent);
     legend(parent, [["computing", "computing"], ["moving", "starting messages, or they are on their way"],
-                    ["waiting", "waiting for a message that is not sent yet"], ["threads", "waiting for other threads"],
+                    ["waiting", "waiting for a message that is not sent yet"], ["threads", "waiting for other threads"], ["between", "giving work to devices"],
                     ["path", "critical path"]]);
     this.canvas = add(add(parent, "div", "", {class: "lanes"}), "canvas", "", {tabindex: 0, "aria-label": "timeline of all tasks"});
     this.listen();
@@ -140,7 +140,7 @@ class Timeline {
     for (const i of this.nested[row])
       if (begin[i] < this.to && begin[i] + duration[i] > this.from)
         pen.fillRect(this.x(begin[i]), top - 1, Math.max(duration[i] / perPixel, 0.6), kRow - 4);
-    const texts = [], edge = new Float64Array(4).fill(-1);
+    const texts = [], edge = new Float64Array(kColours.length).fill(-1);
     for (let i = Math.max(last(begin, this.from), 0); i < begin.length && begin[i] < this.to; ++i) {
       const end = begin[i] + duration[i], kind = activity[i];
       if (kind === kNested || end < this.from) continue;
@@ -208,7 +208,7 @@ class Timeline {
     const pen = this.pen;
     pen.fillStyle = this.ink.ink;
     this.run.threads.forEach((thread, row) =>
-      pen.fillText(thread.thread === 0 ? `task ${thread.task}` : `    thread ${thread.thread}`, 6, kHead + row * kRow + kRow / 2, kLabel - 10));
+      pen.fillText(thread.thread === 0 ? `task ${thread.task}` : `    ${thread.queue ?? "thread " + thread.thread}`, 6, kHead + row * kRow + kRow / 2, kLabel - 10));
     pen.fillStyle = this.ink.faint;
     pen.fillText("steps", 6, 24);
   }
@@ -299,7 +299,7 @@ function timeline(one) {
   const {run} = one, part = run.shown_seconds < run.seconds;
   const element = section("Timeline" + naming(one),
     (part ? `The first ${time(run.shown_seconds)} of ${time(run.seconds)} that are traced; sums below are over all of it. ` : "") +
-    "A row for each thread; a line leads from where a message is sent to where the wait for it ends. Hold Ctrl and turn the wheel to zoom, drag to move.");
+    "A row for each thread and for each queue of a device; a line leads from where a message is sent to where the wait for it ends. Hold Ctrl and turn the wheel to zoom, drag to move.");
   timelines.push(new Timeline(run, element));
 }
 
