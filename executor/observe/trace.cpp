@@ -51,17 +51,14 @@ class CollectiveBars {
  public:
   explicit CollectiveBars(int task) : task_(task) {}
 
-  std::string line_of(const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, double begin,
-                      double end) {
-    const bool starts = instruction.what == Opcode::collective;
-    if (!starts && instruction.what != Opcode::collective_wait) return "";
+  std::string line_of(const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, bool starts, double at) {
     const Collective& collective = plan.collectives[instruction.target];
     Json json{{"name", std::string(name_of(plan.schedules[collective.schedule].kind)) + " " +
                            text(plan.string(collective.name))},
               {"cat", "collective"},
               {"ph", starts ? "b" : "e"},
               {"id", std::to_string(task_) + "." + std::to_string(plan_id) + "." + std::to_string(instruction.target)},
-              {"ts", starts ? begin : end},
+              {"ts", at},
               {"pid", task_}};
     if (starts && told_.emplace(plan_id, instruction.target).second)
       json["args"] = {{"members", *membership(plan.groupings[collective.grouping], task_).group},
@@ -87,7 +84,8 @@ void Trace::add_step(const Plan& plan, std::int64_t number, TimePoint begin, Tim
 
 std::uint64_t Trace::left_out() const {
   std::uint64_t sum = 0;
-  for (const Walker& walker : walkers_) sum += walker.left_out;
+  for (const Events& walker : walkers_) sum += walker.left_out;
+  for (const auto& [_, queue] : queues_) sum += queue.left_out;
   return sum;
 }
 
@@ -125,57 +123,100 @@ std::string Trace::step_lines(Duration offset) const {
   return lines;
 }
 
-std::string Trace::str(Duration offset) const {
-  std::string lines = line(named("process_name", task_, 0, "task " + std::to_string(task_))) + step_lines(offset);
-  CollectiveBars bars(task_);
-  std::map<std::tuple<std::uint64_t, std::uint32_t, bool>, std::uint64_t> messages;
-  for (std::size_t thread = 0; thread < walkers_.size(); ++thread) {
-    lines += line(named("thread_name", task_, thread, "thread " + std::to_string(thread)));
-    for (const Event& event : walkers_[thread].events) {
-      const Instruction& instruction = *event.instruction;
-      const double begin = microseconds(event.begin, offset);
-      const double duration = microseconds(event.end, offset) - begin;
-      if (event.begin - event.due >= kShortestWait) {
-        const double due = microseconds(event.due, offset);
-        lines += line({{"name", "wait for threads"},
-                       {"cat", "thread_wait"},
-                       {"ph", "X"},
-                       {"ts", due},
-                       {"dur", begin - due},
-                       {"pid", task_},
-                       {"tid", thread}});
+/// The lines of a task's events, row by row.
+class Trace::Lines {
+ public:
+  Lines(int task, Duration offset) : task_(task), offset_(offset), bars_(task) {}
+
+  void add_thread(std::size_t row, const Events& thread) {
+    text_ += line(named("thread_name", task_, row, "thread " + std::to_string(row)));
+    for (const Event& event : thread.list) {
+      add_wait(row, event);
+      if (event.launches) {
+        add_box(row, event, "launch " + title(*event.plan, *event.instruction), "launch");
+        continue;
       }
-      Json json{{"name", title(*event.plan, instruction)},
-                {"cat", name_of(instruction.what)},
-                {"ph", "X"},
-                {"ts", begin},
-                {"dur", duration},
-                {"pid", task_},
-                {"tid", thread}};
-      if (instruction.line != kNone) json["args"]["line"] = text(event.plan->line(instruction.line).str());
-      lines += line(json);
-      lines += bars.line_of(*event.plan, event.plan_id, instruction, begin, begin + duration);
-      const bool sends = instruction.what == Opcode::send;
-      if (!sends && instruction.what != Opcode::receive_wait) continue;
-      // The k-th send on a channel is matched with the k-th receive.
-      const std::uint64_t k = messages[{event.plan_id, instruction.target, sends}]++;
-      const Channel& channel = event.plan->channels[instruction.target];
-      Json arrow{
-          {"name", text(event.plan->string(channel.name))},
-          {"cat", "message"},
-          {"ph", sends ? "s" : "f"},
-          {"id", std::to_string(event.plan_id) + "." + std::to_string(instruction.target) + "." + std::to_string(k)},
-          {"ts", sends ? begin : begin + duration},
-          {"pid", task_},
-          {"tid", thread}};
-      if (sends)
-        arrow["args"] = {{"to", channel.to}, {"bytes", channel.bytes}};
-      else
-        arrow["bp"] = "e";
-      lines += line(arrow);
+      add_box(row, event, title(*event.plan, *event.instruction), name_of(event.instruction->what));
+      const bool starts = event.instruction->what == Opcode::collective;
+      if (starts || event.instruction->what == Opcode::collective_wait) add_bar(event, starts);
+      add_arrow(row, event);
     }
   }
-  return lines;
+
+  void add_queue(std::size_t row, const QueueName& name, const Events& queue) {
+    text_ += line(
+        named("thread_name", task_, row, "gpu:" + std::to_string(name.gpu) + "." + std::string(name_of(name.role))));
+    for (const Event& event : queue.list) {
+      add_box(row, event, title(*event.plan, *event.instruction), name_of(event.instruction->what));
+      if (event.instruction->what != Opcode::collective) continue;
+      for (const bool starts : {true, false}) add_bar(event, starts);
+    }
+  }
+
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  [[nodiscard]] double begin(const Event& event) const { return microseconds(event.begin, offset_); }
+  [[nodiscard]] double end(const Event& event) const { return microseconds(event.end, offset_); }
+
+  void add_wait(std::size_t row, const Event& event) {
+    if (event.begin - event.due < kShortestWait) return;
+    const double due = microseconds(event.due, offset_);
+    text_ += line({{"name", "wait for threads"},
+                   {"cat", "thread_wait"},
+                   {"ph", "X"},
+                   {"ts", due},
+                   {"dur", begin(event) - due},
+                   {"pid", task_},
+                   {"tid", row}});
+  }
+
+  void add_box(std::size_t row, const Event& event, const std::string& name, std::string_view category) {
+    Json json{{"name", name}, {"cat", category}, {"ph", "X"}, {"ts", begin(event)}, {"dur", end(event) - begin(event)},
+              {"pid", task_}, {"tid", row}};
+    if (event.instruction->line != kNone) json["args"]["line"] = text(event.plan->line(event.instruction->line).str());
+    text_ += line(json);
+  }
+
+  void add_bar(const Event& event, bool starts) {
+    text_ += bars_.line_of(*event.plan, event.plan_id, *event.instruction, starts, starts ? begin(event) : end(event));
+  }
+
+  void add_arrow(std::size_t row, const Event& event) {
+    const Instruction& instruction = *event.instruction;
+    const bool sends = instruction.what == Opcode::send;
+    if (!sends && instruction.what != Opcode::receive_wait) return;
+    // The k-th send on a channel is matched with the k-th receive.
+    const std::uint64_t k = messages_[{event.plan_id, instruction.target, sends}]++;
+    const Channel& channel = event.plan->channels[instruction.target];
+    Json arrow{
+        {"name", text(event.plan->string(channel.name))},
+        {"cat", "message"},
+        {"ph", sends ? "s" : "f"},
+        {"id", std::to_string(event.plan_id) + "." + std::to_string(instruction.target) + "." + std::to_string(k)},
+        {"ts", sends ? begin(event) : end(event)},
+        {"pid", task_},
+        {"tid", row}};
+    if (sends)
+      arrow["args"] = {{"to", channel.to}, {"bytes", channel.bytes}};
+    else
+      arrow["bp"] = "e";
+    text_ += line(arrow);
+  }
+
+  const int task_;
+  const Duration offset_;
+  CollectiveBars bars_;
+  std::map<std::tuple<std::uint64_t, std::uint32_t, bool>, std::uint64_t> messages_;
+  std::string text_;
+};
+
+std::string Trace::str(Duration offset) const {
+  Lines lines(task_, offset);
+  std::size_t row = 0;
+  for (const Events& thread : walkers_) lines.add_thread(row++, thread);
+  for (const auto& [name, queue] : queues_) lines.add_queue(row++, name, queue);
+  return line(named("process_name", task_, 0, "task " + std::to_string(task_))) + step_lines(offset) + lines.take();
 }
 
 Duration clock_offset(Transport& transport, const Deadline& deadline) {

@@ -2,7 +2,9 @@
 // (Google, 2016).
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,13 +15,20 @@
 
 namespace ferry {
 
-/// The events of one task. In the viewer a process is a task and a thread is a walker. A message is an arrow from its
-/// `send` to the `receive_wait` that it ends; where an instruction waited for other threads, that is an event of its
-/// own. A step is an event around its instructions, which says what the plan lets the task send in it. Each walker adds
+/// The events of one task. In the viewer a process is a task and a thread is a walker or a queue of a device. A message
+/// is an arrow from its `send` to the `receive_wait` that it ends; where an instruction waited for other threads, that
+/// is an event of its own. Work of a queue is two events: that walker 0 gives it (`launch`), and that the device does
+/// it. A step is an event around its instructions, which says what the plan lets the task send in it. Each walker adds
 /// to its own list, without locks; in a long run only the first kMostEvents are kept, as many as a viewer can show.
 class Trace {
  public:
-  static constexpr std::size_t kMostEvents = 1 << 18;  ///< per walker
+  static constexpr std::size_t kMostEvents = 1 << 18;  ///< per walker or queue
+
+  struct QueueName {
+    std::uint32_t gpu = 0;
+    PlanQueue::Role role = PlanQueue::Role::compute;
+    auto operator<=>(const QueueName&) const = default;
+  };
 
   Trace(int task, int threads) : task_(task), walkers_(static_cast<std::size_t>(threads)) {}
 
@@ -27,18 +36,25 @@ class Trace {
   /// plan must live until str(); `plan_id` is the same for that plan on all tasks.
   void add(std::size_t thread, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint due,
            TimePoint begin, TimePoint end) {
-    Walker& walker = walkers_[thread];
-    if (walker.events.size() < kMostEvents)
-      walker.events.push_back({&plan, plan_id, &instruction, due, begin, end});
-    else
-      ++walker.left_out;
+    walkers_[thread].add({&plan, plan_id, &instruction, due, begin, end});
+  }
+  /// Adds that walker 0 gave the instruction's work to a queue of a device; called by it.
+  void add_launch(const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint begin,
+                  TimePoint end) {
+    if (instruction.what != Opcode::collective_wait)  // it gives a queue nothing
+      walkers_[0].add({&plan, plan_id, &instruction, begin, begin, end, true});
+  }
+  /// Adds what a queue of a device did; called by walker 0.
+  void add_queued(QueueName queue, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction,
+                  TimePoint begin, TimePoint end) {
+    queues_[queue].add({&plan, plan_id, &instruction, begin, begin, end});
   }
   /// Adds a step that is over, or with `number` -1 the setup; `region_runs` says how often each region ran. Steps of
   /// which an event is left out are not added. Called while no walker runs.
   void add_step(const Plan& plan, std::int64_t number, TimePoint begin, TimePoint end,
                 std::span<const std::int64_t> region_runs);
 
-  /// The number of events that were left out: those after the first kMostEvents of their walker.
+  /// The number of events that were left out: those after the first kMostEvents of their walker or queue.
   [[nodiscard]] std::uint64_t left_out() const;
 
   /// The events as JSON objects, a line each with a comma at its end. `offset` is added to every time.
@@ -50,6 +66,7 @@ class Trace {
     std::uint64_t plan_id;
     const Instruction* instruction;
     TimePoint due, begin, end;
+    bool launches = false;
   };
   struct Step {
     const Plan* plan;
@@ -57,15 +74,23 @@ class Trace {
     TimePoint begin, end;
     std::vector<std::int64_t> region_runs;
   };
-  struct Walker {
-    std::vector<Event> events;
+  struct Events {
+    void add(const Event& event) {
+      if (list.size() < kMostEvents)
+        list.push_back(event);
+      else
+        ++left_out;
+    }
+    std::vector<Event> list;
     std::uint64_t left_out = 0;
   };
 
+  class Lines;
   [[nodiscard]] std::string step_lines(Duration offset) const;
 
   int task_;
-  std::vector<Walker> walkers_;
+  std::vector<Events> walkers_;
+  std::map<QueueName, Events> queues_;
   std::vector<Step> steps_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace ferry {
 
-Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one)
+Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one, Trace* trace)
     : resolved_(resolved),
       role_(resolved.plan().class_for(resolved.task())),
       devices_(devices),
@@ -16,6 +16,7 @@ Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* 
     host_memory_.push_back(devices.host_memory(memory.data(), memory.size()));
   for (const PlanQueue& queue : role_.queues)
     queues_.push_back(devices.queue(static_cast<int>(role_.devices[queue.device].index)));
+  if (trace != nullptr) times_.emplace(role_, devices, queues_, *trace);
   find_works();
   find_stretches();
 }
@@ -113,10 +114,13 @@ void Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& 
 }
 
 void Queues::submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
+  const bool timed = times_ && (work.collective != nullptr || r.run != nullptr || r.what == Opcode::copy);
+  if (timed) times_->before(*r.plan);
   if (work.collective != nullptr)
     meet(r, work, moved, waiting);
   else
     put(r, work.queue, moved);
+  if (timed) times_->after();
   if (work.happened != nullptr) devices_.record(work.queue, work.happened);
   if (one_by_one_) wait_for_queue(work.queue, r, waiting);
 }

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "executor/observe/queue_times.hpp"
 #include "executor/run/gpu_groups.hpp"
 #include "executor/run/number_checks.hpp"
 #include "executor/run/resolved.hpp"
@@ -22,7 +24,19 @@ class Queues {
   /// Precondition: `resolved` has instructions of queues (queued()). `one_by_one`: each piece of work is done before
   /// the next is given, so that a failure that the device reports late is that of the current instruction.
   /// `groups`: those of the plan's collectives; null if it has none on GPUs.
-  Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one);
+  /// `trace`: what the devices do is added to it; null: nothing is traced.
+  Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one, Trace* trace);
+
+  /// To be called when a setup or step begins, of which `first` is the first instruction.
+  void begins(const Resolved& first, Waiting& waiting) {
+    if (times_) times_->begin([&](void* event) { wait(event, first, waiting); });
+  }
+  /// Work that is not yet in the trace; and adds what was given after the first `count` of it, which is done: `r`, a
+  /// region's join, has waited for it.
+  [[nodiscard]] std::size_t untraced() const { return times_ ? times_->given() : 0; }
+  void add_to_trace(std::size_t count, const Resolved& r, std::uint64_t plan_id, Waiting& waiting) {
+    if (times_) times_->add_from(count, resolved_.plan(), plan_id, [&](void* event) { wait(event, r, waiting); });
+  }
 
   /// To be called before the host runs `r`: waits for the events that the plan says come first, and tells devices that
   /// ask for it what memory `r` touches.
@@ -86,7 +100,8 @@ class Queues {
   std::vector<Stretch> stretches_;
   std::vector<Devices::Owned> used_, host_memory_, queues_, events_;
   Devices::Owned caught_up_;  ///< recorded by wait_for_queue()
-  std::vector<Work> works_;   ///< by index of the instruction in the plan class
+  std::optional<QueueTimes> times_;
+  std::vector<Work> works_;  ///< by index of the instruction in the plan class
 };
 
 }  // namespace ferry

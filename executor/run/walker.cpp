@@ -141,13 +141,17 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
   }
 }
 
-/// The walk where devices have queues: their instructions are only submitted here, so a trace has the time of the
-/// submission. What is checked or traced is given one by one.
+/// The walk where devices have queues: their instructions are only submitted here, and Queues adds to a trace when they
+/// are done. What is checked or traced is given one by one.
 [[gnu::noinline]] void Walker::walk_queues(std::uint32_t region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
   const PlanClass& role = resolved_.plan().class_for(resolved_.task());
   const std::span<Resolved> list = resolved_.list(region, thread_);
+  if (list.empty()) return;
+  at(list.data());
+  if (region < 2) shared_.queues->begins(list.front(), shared_.waiting);
+  const std::size_t untraced = shared_.queues->untraced();
   for (std::size_t next = 0; next < list.size(); ++next) {
     Resolved& r = list[next];
     at(&r);
@@ -168,11 +172,14 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
       shared_.queues->give_checked(r, moved_, shared_.waiting, *checks);
     else
       shared_.queues->give(r, moved_, shared_.waiting);
-    if (trace != nullptr)
+    if (trace != nullptr && queued)
+      trace->add_launch(resolved_.plan(), shared_.plan_id, *r.plan, begin, system_clock().now());
+    else if (trace != nullptr)
       trace->add(thread_, resolved_.plan(), shared_.plan_id, *r.plan, due, begin, system_clock().now());
     at(&r);
     if (checks != nullptr && !queued) checks->check_result(r, given);
   }
+  shared_.queues->add_to_trace(untraced, list.back(), shared_.plan_id, shared_.waiting);
 }
 
 void Walker::execute(Resolved& r) {

@@ -7,10 +7,13 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/text.hpp"
 #include "comm/transport.hpp"
 #include "executor/job/cluster_state.hpp"
+#include "executor/observe/trace.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/device.hpp"
@@ -100,6 +103,27 @@ std::string error_of(const Plan& plan, const DeviceLibrary& library, std::vector
   }
   transports[0]->close();
   return error;
+}
+
+/// The boxes of a trace, by row and in their order: name, category, begin and end in microseconds.
+struct Box {
+  std::string name, category;
+  double begin, end;
+};
+std::map<std::string, std::vector<Box>> rows_of(const Trace& trace) {
+  std::map<int, std::string> names;
+  std::map<std::string, std::vector<Box>> rows;
+  for (const std::string_view line : split(trace.str(Duration()), '\n')) {
+    if (line.empty()) continue;
+    const auto event = nlohmann::json::parse(line.substr(0, line.size() - 1));
+    const int row = event.value("tid", -1);
+    if (event["name"] == "thread_name") names[row] = event["args"]["name"].get<std::string>();
+    if (event["ph"] != "X") continue;
+    const double begin = event["ts"].get<double>();
+    rows[event["cat"] == "step" ? "steps" : names[row]].push_back(
+        {event["name"].get<std::string>(), event["cat"].get<std::string>(), begin, begin + event["dur"].get<double>()});
+  }
+  return rows;
 }
 
 // ---- Finding instructions ----
@@ -358,6 +382,9 @@ TEST_CASE("a stretch is given one by one the first time, then captured, and repl
   CHECK(launched > launches_of_captured);
   REQUIRE(error_of(plan, counting(table), nullptr, [](ExecutorOptions& o) { o.check_numerics = true; }) == "");
   CHECK(captures + replays == 0);
+  Trace trace(0, 1);
+  REQUIRE(error_of(plan, counting(table), nullptr, [&](ExecutorOptions& o) { o.trace = &trace; }) == "");
+  CHECK(captures + replays == 0);
 }
 
 TEST_CASE("copies of replayed stretches are counted as those that are given one by one") {
@@ -507,6 +534,42 @@ TEST_CASE("a device that fails in the middle of a step stops all tasks, and the 
   CHECK(error.code() == Code::peer_lost);
   CHECK(test::says(error, "the device has fallen off the bus"));
   CHECK(test::says(error, "\"op11\" on task 1"));
+}
+
+TEST_CASE("a trace has when a device did what its queues were given: after that, in order, and in the step") {
+  constexpr double kRounding = 0.01;
+  const Plan plan = planned();
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    CAPTURE(seed);
+    Trace trace(0, 1);
+    REQUIRE(error_of(plan, simulated_devices(seed), nullptr, [&](ExecutorOptions& o) { o.trace = &trace; }) == "");
+    auto rows = rows_of(trace);
+    std::map<std::string, std::vector<double>> given, begun;
+    for (const Box& box : rows["thread 0"]) {
+      if (box.category == "launch") given[box.name].push_back(box.begin);
+      CHECK(box.category != "kernel");  // all are the device's
+    }
+    for (const char* const queue : {"gpu:0.compute", "gpu:0.in", "gpu:0.out"}) {
+      CAPTURE(queue);
+      REQUIRE(!rows[queue].empty());
+      std::ranges::sort(rows[queue], {}, &Box::begin);  // a loop's are there before what comes before the loop
+      double done = rows["steps"].front().begin;
+      for (const Box& box : rows[queue]) {
+        begun["launch " + box.name].push_back(box.begin);
+        CHECK(box.begin >= done - kRounding);
+        CHECK(box.end >= box.begin);
+        done = box.end;
+      }
+      CHECK(done <= rows["steps"].back().end + kRounding);
+    }
+    REQUIRE(given.size() == begun.size());
+    for (auto& [name, times] : begun) {
+      CAPTURE(name);
+      std::ranges::sort(times);
+      REQUIRE(times.size() == given[name].size());
+      for (std::size_t i = 0; i < times.size(); ++i) CHECK(times[i] >= given[name][i] - kRounding);
+    }
+  }
 }
 
 TEST_CASE("a plan that does not fit a device is refused before it runs, with the largest values") {

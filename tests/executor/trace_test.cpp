@@ -39,6 +39,25 @@ TEST_CASE("a trace has the steps, with what the plan lets the task send in each,
   CHECK(text.find(R"("cat":"thread_wait","ph":"X","ts":10.0,"dur":3.0)") != std::string::npos);
 }
 
+TEST_CASE("a trace has what walker 0 gives a queue, and in a row of the queue what the device did") {
+  const Plan plan;
+  Instruction copy;
+  copy.what = Opcode::copy;
+  const auto at = [](int microseconds) { return TimePoint() + std::chrono::microseconds(microseconds); };
+  Trace trace(0, 2);
+  trace.add_launch(plan, 1, copy, at(10), at(11));
+  trace.add_queued({1, PlanQueue::Role::out}, plan, 1, copy, at(20), at(25));
+  const std::string text = trace.str(Duration());
+  CAPTURE(text);
+  CHECK(text.find(R"("name":"launch copy ")") != std::string::npos);
+  CHECK(text.find(R"("cat":"launch","ph":"X","ts":10.0,"dur":1.0,"pid":0,"tid":0)") != std::string::npos);
+  CHECK(text.find(R"("tid":2,"args":{"name":"gpu:1.out"})") != std::string::npos);
+  CHECK(text.find(R"("cat":"copy","ph":"X","ts":20.0,"dur":5.0,"pid":0,"tid":2)") != std::string::npos);
+  for (std::size_t i = 0; i < Trace::kMostEvents; ++i)
+    trace.add_queued({1, PlanQueue::Role::out}, plan, 1, copy, {}, {});
+  CHECK(trace.left_out() == 1);
+}
+
 TEST_CASE("a step of which events are left out is none") {
   const Plan plan;
   const Instruction instruction;

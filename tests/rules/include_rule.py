@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     "executor/job": ["base", "graph", "ops", "placement/plan", "placement/planner", "placement/schedule",
                      "placement/topology", "kernels/kernel", "kernels/device",
                      "comm/transport", "comm/group", "comm/backends", "comm/failure", "comm/host", "executor/watch"],
-    "executor/observe": ["base", "graph", "placement/plan", "comm/transport", "executor/watch"],
+    "executor/observe": ["base", "graph", "placement/plan", "kernels/device", "comm/transport", "executor/watch"],
     "executor/fused": ["base", "placement/plan", "kernels/kernel"],
     "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "executor/fused", "executor/observe", "executor/watch"],
