@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "placement/plan/class_traffic.hpp"
+
 namespace ferry {
 
 Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one, Trace* trace)
@@ -11,6 +13,7 @@ Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* 
       groups_(groups),
       one_by_one_(one_by_one),
       first_(role_.instructions.data()),
+      given_(role_.devices.size()),
       caught_up_(devices.event()) {
   for (const std::span<const std::byte> memory : resolved.host_memory())
     host_memory_.push_back(devices.host_memory(memory.data(), memory.size()));
@@ -30,6 +33,7 @@ void Queues::find_works() {
       Work& work = works_[i];
       if (role_.on_queue(instruction)) {
         work.queue = queues_[instruction.strand - role_.threads].get();
+        work.is = role_.queues[instruction.strand - role_.threads];
         if (instruction.what == Opcode::collective) work.collective = collective_of(instruction);
       }
       for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w) {
@@ -57,7 +61,7 @@ void Queues::find_stretches() {
   if (one_by_one_) return;
   for (const Range& stretch : role_.stretches) {
     works_[stretch.begin].stretch = static_cast<std::uint32_t>(stretches_.size());
-    stretches_.push_back({.instructions = stretch.count, .graph = {}});
+    stretches_.push_back({.instructions = stretch.count, .work = {}, .graph = {}});
   }
 }
 
@@ -96,30 +100,30 @@ void Queues::give(const Resolved& r, Traffic& moved, Waiting& waiting) {
   submit(r, work, moved, waiting);
 }
 
-void Queues::put(const Resolved& r, void* queue, Traffic& moved) {
+DeviceWork Queues::put(const Resolved& r, const Work& work) {
   if (r.what == Opcode::copy) {
-    ++moved.copies;
-    devices_.copy(queue, r.output, r.input, r.bytes, r.plan);
-  } else if (r.run != nullptr) {
-    r.run->queue = queue;
-    devices_.launch(queue, {r.kernel, r.run, r.plan});
+    devices_.copy(work.queue, r.output, r.input, r.bytes, r.plan);
+    return work_of_copy(work.is.role, r.bytes);
   }
+  if (r.run == nullptr) return {};
+  r.run->queue = work.queue;
+  devices_.launch(work.queue, {r.kernel, r.run, r.plan});
+  return {.launches = 1};
 }
 
 /// Gives a collective to its queue, which may ask to be called again until the other members have come.
-void Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
+DeviceWork Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
   const GpuCollective& mine = *work.collective;
   waiting.until([&] { return devices_.collective(work.queue, mine.group, mine.what); }, r);
   moved.collective_bytes += mine.bytes;
+  return {.collectives = 1};
 }
 
 void Queues::submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
   const bool timed = times_ && (work.collective != nullptr || r.run != nullptr || r.what == Opcode::copy);
   if (timed) times_->before(*r.plan);
-  if (work.collective != nullptr)
-    meet(r, work, moved, waiting);
-  else
-    put(r, work.queue, moved);
+  const DeviceWork given = work.collective != nullptr ? meet(r, work, moved, waiting) : put(r, work);
+  count(work.is, given, moved);
   if (timed) times_->after();
   if (work.happened != nullptr) devices_.record(work.queue, work.happened);
   if (one_by_one_) wait_for_queue(work.queue, r, waiting);
@@ -132,15 +136,14 @@ std::size_t Queues::give_captured(std::span<const Resolved> list, Traffic& moved
   if (!std::exchange(stretch.has_run, true)) return 0;
   list = list.first(stretch.instructions);
   if (stretch.graph == nullptr) {
-    Traffic captured;
+    stretch.work.replays = 1;
     devices_.begin_capture(first.queue);
-    for (const Resolved& r : list) put(r, first.queue, captured);
+    for (const Resolved& r : list) stretch.work += put(r, first);
     stretch.graph = devices_.end_capture(first.queue);
-    stretch.copies = captured.copies;
   }
   for (void* const event : first.after) devices_.wait(first.queue, event);
   devices_.replay(first.queue, stretch.graph.get());
-  moved.copies += stretch.copies;
+  count(first.is, stretch.work, moved);
   if (void* const happened = of(list.back()).happened; happened != nullptr) devices_.record(first.queue, happened);
   return list.size();
 }

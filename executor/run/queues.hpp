@@ -13,6 +13,7 @@
 #include "executor/run/resolved.hpp"
 #include "executor/run/waiting.hpp"
 #include "kernels/device.hpp"
+#include "placement/plan/device_work.hpp"
 #include "placement/plan/plan.hpp"
 
 namespace ferry {
@@ -38,6 +39,10 @@ class Queues {
     if (times_) times_->add_from(count, resolved_.plan(), plan_id, [&](void* event) { wait(event, r, waiting); });
   }
 
+  /// What the queues have been given since clear_given(), by index into PlanClass::devices.
+  [[nodiscard]] std::span<const DeviceWork> given() const { return given_; }
+  void clear_given() { given_.assign(given_.size(), {}); }
+
   /// To be called before the host runs `r`: waits for the events that the plan says come first, and tells devices that
   /// ask for it what memory `r` touches.
   void before(const Resolved& r, Waiting& waiting);
@@ -62,6 +67,7 @@ class Queues {
  private:
   struct Work {
     void* queue = nullptr;          ///< null: the host runs it
+    PlanQueue is = {};              ///< that queue
     void* happened = nullptr;       ///< the event that others wait for; null: nobody waits
     std::vector<void*> after;       ///< the events to wait for before it
     std::uint32_t stretch = kNone;  ///< the captured stretch that begins with it
@@ -70,16 +76,20 @@ class Queues {
   struct Stretch {
     std::uint32_t instructions = 0;
     bool has_run = false;
-    std::int64_t copies = 0;
+    DeviceWork work;
     Devices::Owned graph;
   };
   [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
   void find_works();
   void find_stretches();
   [[nodiscard]] std::unique_ptr<GpuCollective> collective_of(const Instruction& instruction) const;
-  /// Gives a queue the instruction's work alone.
-  void put(const Resolved& r, void* queue, Traffic& moved);
-  void meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
+  /// Gives a queue the instruction's work alone, and returns what that is.
+  DeviceWork put(const Resolved& r, const Work& work);
+  DeviceWork meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
+  void count(const PlanQueue& queue, const DeviceWork& given, Traffic& moved) {
+    given_[queue.device] += given;
+    moved.copies += given.copies_in + given.copies_out + given.copies_within;
+  }
   /// The same as give(), after the waits.
   void submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
   void touch(const Resolved& r) const;
@@ -95,6 +105,7 @@ class Queues {
   GpuGroups* const groups_;
   const bool one_by_one_;
   const Instruction* const first_;
+  std::vector<DeviceWork> given_;
   // What the queues' work may touch outlives the queues.
   std::vector<std::vector<std::byte>> looked_at_;
   std::vector<Stretch> stretches_;

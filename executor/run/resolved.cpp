@@ -57,11 +57,12 @@ ResolvedPlan::ResolvedPlan(const Plan& plan, int task, const ResolveContext& con
 }
 
 void ResolvedPlan::place_buffers(const ResolveContext& context) {
+  arena_bytes_.assign(role_.devices.size(), 0);
   std::vector<std::byte*> own(role_.buffers.size(), nullptr);
   for (const PlanVariable& v : role_.variables) {
     const Buffer& buffer = role_.buffers[v.buffer];
     own[v.buffer] = context.variable(plan_.string(v.name));
-    arena_bytes_ += buffer.bytes;
+    arena_bytes_[buffer.device] += buffer.bytes;
     if (role_.devices[buffer.device].kind == DeviceKind::cpu) host_variables_.emplace_back(own[v.buffer], buffer.bytes);
   }
   // Variables are kept elsewhere, so the state arena is packed without the room that the plan gives them.
@@ -94,7 +95,7 @@ void ResolvedPlan::place_buffers(const ResolveContext& context) {
       step_arenas_.push_back(arena(device.step_bytes, "a step of " + where));
       state_arenas_.push_back(arena(ends[d], "the state of " + where));
     }
-    arena_bytes_ += device.step_bytes + ends[d];
+    arena_bytes_[d] += device.step_bytes + ends[d];
   }
   addresses_.resize(role_.buffers.size(), nullptr);
   for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {

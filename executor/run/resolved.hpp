@@ -143,8 +143,8 @@ class ResolvedPlan {
       return *extent.header;
     refuse(extent, r);
   }
-  /// Bytes of the arenas and the variables.
-  [[nodiscard]] std::uint64_t arena_bytes() const { return arena_bytes_; }
+  /// Bytes of the arenas and the variables, by index into PlanClass::devices.
+  [[nodiscard]] std::span<const std::uint64_t> arena_bytes() const { return arena_bytes_; }
 
  private:
   [[noreturn]] void refuse(const Extent& extent, const Resolved& r) const;
@@ -204,7 +204,7 @@ class ResolvedPlan {
   std::size_t threads_ = 1, regions_ = 0;
   bool single_ = true;
   std::vector<Arena> step_arenas_, state_arenas_;
-  std::uint64_t arena_bytes_ = 0;
+  std::vector<std::uint64_t> arena_bytes_;
   std::vector<std::byte*> addresses_;                                     // by buffer
   std::vector<std::vector<std::int64_t>> sizes_, whole_, begin_, place_;  // by buffer
   std::vector<std::uint32_t> depth_;                                      // by region: number of loops around it

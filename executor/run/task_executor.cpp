@@ -71,6 +71,7 @@ struct TaskExecutor::State {
     region = which;
     const TimePoint begin = shared.trace != nullptr ? system_clock().now() : TimePoint();
     for (Walker& walker : walkers) walker.begin();
+    if (queues) queues->clear_given();
     if (resolved.links() > 0) workers.on_chunk([this] { ledger.poll_quietly(); });
     if (resolved.single()) {
       workers.run_alone([this] { walkers[0].run(region); });
@@ -158,7 +159,11 @@ std::span<const std::int64_t> TaskExecutor::region_runs() const {
   return state_->region_runs;
 }
 
-std::uint64_t TaskExecutor::arena_bytes() const {
+std::span<const DeviceWork> TaskExecutor::device_work() const {
+  return state_->queues ? state_->queues->given() : std::span<const DeviceWork>();
+}
+
+std::span<const std::uint64_t> TaskExecutor::arena_bytes() const {
   return state_->resolved.arena_bytes();
 }
 

@@ -13,6 +13,7 @@
 #include "executor/run/workers.hpp"
 #include "executor/watch/position.hpp"
 #include "graph/types/tensor.hpp"
+#include "placement/plan/device_work.hpp"
 #include "placement/plan/plan.hpp"
 
 namespace ferry {
@@ -77,8 +78,11 @@ class TaskExecutor final : public RunningPlan {
   [[nodiscard]] const Traffic& measured() const;
   /// How often each region ran in the last step.
   [[nodiscard]] std::span<const std::int64_t> region_runs() const;
+  /// What the devices were given in the last step, without the setup; empty where no queue is used. As of the next, by
+  /// index into PlanClass::devices.
+  [[nodiscard]] std::span<const DeviceWork> device_work() const;
   /// Bytes of the arenas and the variables.
-  [[nodiscard]] std::uint64_t arena_bytes() const;
+  [[nodiscard]] std::span<const std::uint64_t> arena_bytes() const;
 
  private:
   struct State;

@@ -18,6 +18,7 @@
 #include "graph/graph.hpp"
 #include "graph/types/device_spec.hpp"
 #include "graph/types/tensor.hpp"
+#include "placement/plan/device_work.hpp"
 #include "placement/plan/fuse_from.hpp"
 #include "placement/plan/traffic.hpp"
 
@@ -76,6 +77,14 @@ struct SessionOptions {
 /// Named tensors, as fed and fetched.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
+/// What a task gave one of its devices besides the host in the last step, and what its plan predicted.
+struct DeviceStats {
+  std::string device;  ///< "gpu:0"
+  /// Equal, but for replays: those that are measured are fewer while nothing is captured, as in a first step.
+  DeviceWork measured, planned;
+  std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;  ///< of TaskStats::peak_bytes what lies there
+};
+
 /// What one task did in the last step, and what its plan predicted.
 struct TaskStats {
   int task = 0;
@@ -87,6 +96,7 @@ struct TaskStats {
   std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;
   /// In a step, medians over those that were timed; 0 if none was: in a job of one task or a run of few steps.
   double computing_seconds = 0, waiting_seconds = 0;
+  std::vector<DeviceStats> devices;
 };
 
 struct RunStats {

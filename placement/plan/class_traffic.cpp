@@ -3,6 +3,32 @@
 #include <numeric>
 
 namespace ferry {
+
+DeviceWork& DeviceWork::operator+=(const DeviceWork& other) {
+  launches += other.launches;
+  copies_in += other.copies_in;
+  bytes_in += other.bytes_in;
+  copies_out += other.copies_out;
+  bytes_out += other.bytes_out;
+  copies_within += other.copies_within;
+  bytes_within += other.bytes_within;
+  collectives += other.collectives;
+  replays += other.replays;
+  return *this;
+}
+
+DeviceWork work_of_copy(PlanQueue::Role queue, std::uint64_t bytes) {
+  const auto size = static_cast<std::int64_t>(bytes);
+  switch (queue) {
+    case PlanQueue::Role::in:
+      return {.copies_in = 1, .bytes_in = size};
+    case PlanQueue::Role::out:
+      return {.copies_out = 1, .bytes_out = size};
+    default:
+      return {.copies_within = 1, .bytes_within = size};
+  }
+}
+
 namespace {
 
 using StepKind = ScheduleStep::Kind;
@@ -148,6 +174,27 @@ Traffic traffic_of(const Plan& plan, int task, std::uint32_t region) {
     collectives += traffic_of_collective(plan, plan.collectives[number], task);
   });
   return total += collectives;
+}
+
+std::vector<DeviceWork> work_of(const Plan& plan, int task, std::uint32_t region) {
+  const PlanClass& role = plan.class_for(task);
+  std::vector<DeviceWork> work(role.devices.size());
+  const Range range = role.regions[region].instructions;
+  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    const Instruction& instruction = role.instructions[i];
+    if (!role.on_queue(instruction)) continue;
+    const PlanQueue& queue = role.queues[instruction.strand - role.threads];
+    if (instruction.what == Opcode::kernel || instruction.what == Opcode::tiles)
+      ++work[queue.device].launches;
+    else if (instruction.what == Opcode::collective)
+      ++work[queue.device].collectives;
+    else if (instruction.what == Opcode::copy)
+      work[queue.device] += work_of_copy(queue.role, role.buffers[role.operands[instruction.outputs.begin]].bytes);
+  }
+  for (const Range& stretch : role.stretches)
+    if (stretch.begin >= range.begin && stretch.begin < range.begin + range.count)
+      ++work[role.queues[role.instructions[stretch.begin].strand - role.threads].device].replays;
+  return work;
 }
 
 std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective& collective, int task) {

@@ -1,4 +1,5 @@
-// The messages and bytes that tasks move: traffic_of() of plan.hpp, and the sums of it for a class.
+// The messages and bytes that tasks move, and the work of their devices: traffic_of() of plan.hpp, and the sums of it
+// for a class.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "placement/plan/device_work.hpp"
 #include "placement/plan/plan.hpp"
 
 #pragma GCC visibility push(default)
@@ -29,6 +31,12 @@ class ClassTraffic {
   std::vector<std::int64_t> tasks_;                      // of each class
   std::map<std::uint32_t, std::vector<Traffic>> known_;  // by collective
 };
+
+/// The counters of one copy by such a queue.
+[[nodiscard]] DeviceWork work_of_copy(PlanQueue::Role queue, std::uint64_t bytes);
+/// What one run of a region of the task's class gives each of its devices, without the regions nested in it: by index
+/// into PlanClass::devices; nothing to the host. Of the replays all that there are once each stretch is captured.
+[[nodiscard]] std::vector<DeviceWork> work_of(const Plan& plan, int task, std::uint32_t region);
 
 /// What one task sends to another.
 struct LinkTraffic {

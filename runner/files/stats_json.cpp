@@ -18,6 +18,29 @@ void add_traffic(Json& json, const Traffic& traffic, std::uint64_t peak_bytes) {
   json["peak_bytes"] = peak_bytes;
 }
 
+void add_work(Json& json, const DeviceWork& work, std::uint64_t peak_bytes) {
+  json["launches"] = work.launches;
+  json["copies_in"] = work.copies_in;
+  json["bytes_in"] = work.bytes_in;
+  json["copies_out"] = work.copies_out;
+  json["bytes_out"] = work.bytes_out;
+  json["copies_within"] = work.copies_within;
+  json["bytes_within"] = work.bytes_within;
+  json["collectives"] = work.collectives;
+  json["replays"] = work.replays;
+  json["peak_bytes"] = peak_bytes;
+}
+
+Json device_json(const DeviceStats& device) {
+  Json json;
+  json["device"] = device.device;
+  add_work(json, device.measured, device.peak_bytes);
+  Json planned;
+  add_work(planned, device.planned, device.planned_peak_bytes);
+  json["planned"] = std::move(planned);
+  return json;
+}
+
 Json task_json(const TaskStats& task) {
   Json json;
   json["task"] = task.task;
@@ -32,6 +55,8 @@ Json task_json(const TaskStats& task) {
   Json planned;
   add_traffic(planned, task.planned, task.planned_peak_bytes);
   json["planned"] = std::move(planned);
+  json["devices"] = Json::array();
+  for (const DeviceStats& device : task.devices) json["devices"].push_back(device_json(device));
   return json;
 }
 

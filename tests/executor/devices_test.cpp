@@ -387,13 +387,15 @@ TEST_CASE("a stretch is given one by one the first time, then captured, and repl
   CHECK(captures + replays == 0);
 }
 
-TEST_CASE("copies of replayed stretches are counted as those that are given one by one") {
+TEST_CASE("what is in replayed stretches is counted as what is given one by one") {
   Model model;
   Session session(model.graph, Cluster::connect(ClusterOptions{.tasks = 1, .jobs = "", .simulated = 1}));
   RunRequest request;
   for (const ValueId fetch : model.signature.fetches) request.fetches.emplace_back(&model.graph, fetch);
   request.feeds = {{"x", Tensor(DType::float32, {kElements})}, {"y", Tensor(DType::float32, {kElements})}};
-  request.steps = kSteps;
+  static_cast<void>(session.run(request));
+  const DeviceStats first = session.stats().tasks[0].devices.at(0);
+  request.steps = kSteps - 1;
   static_cast<void>(session.run(request));
   const Plan& plan = session.plan(request).plan;
   const auto is_captured_copy = [&](const Range& stretch) {
@@ -401,7 +403,24 @@ TEST_CASE("copies of replayed stretches are counted as those that are given one 
     return std::any_of(begin, begin + stretch.count, [](const Instruction& i) { return i.what == Opcode::copy; });
   };
   REQUIRE(std::ranges::any_of(plan.classes[0].stretches, is_captured_copy));
-  for (const TaskStats& task : session.stats().tasks) CHECK(task.measured == task.planned);
+  const TaskStats task = session.stats().tasks[0];
+  CHECK(task.measured == task.planned);
+  REQUIRE(task.devices.size() == 1);
+  const DeviceStats& gpu = task.devices[0];
+  CHECK(gpu.device == "gpu:0");
+  CHECK(gpu.measured == gpu.planned);
+  CHECK(gpu.measured.replays > first.measured.replays);
+  CHECK(gpu.measured.launches > 3);
+  CHECK(gpu.measured.bytes_in >= 2 * kElements * 4);
+  CHECK(gpu.measured.bytes_out >= 2 * kElements * 4);
+  CHECK(gpu.measured.copies_within > 0);
+  CHECK(task.measured.copies == gpu.measured.copies_in + gpu.measured.copies_out + gpu.measured.copies_within);
+  DeviceWork one_by_one = first.measured;
+  one_by_one.replays = gpu.measured.replays;
+  CHECK(one_by_one == gpu.measured);
+  CHECK(gpu.peak_bytes > 0);
+  CHECK(gpu.peak_bytes <= gpu.planned_peak_bytes);
+  CHECK(gpu.peak_bytes < task.peak_bytes);  // which has the host's
 }
 
 // ---- Sessions ----

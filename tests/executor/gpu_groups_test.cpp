@@ -286,6 +286,8 @@ TEST_CASE("collectives of GPUs give the bits of hosts, and what they are given i
       for (const TaskStats& task : stats.tasks) {
         CHECK(task.measured == task.planned);
         given += task.measured.collective_bytes;
+        for (const DeviceStats& gpu : task.devices) CHECK(gpu.measured.collectives == gpu.planned.collectives);
+        CHECK((task.devices.at(0).measured.collectives > 0) == (task.measured.collective_bytes > 0));
       }
       CHECK((given > 0) == (tasks > 1));
     }

@@ -24,6 +24,18 @@ TEST_CASE("the counters of --stats have the documented names") {
   task.wire_messages = 4;
   task.computing_seconds = 0.125;
   task.waiting_seconds = 0.25;
+  DeviceStats gpu{.device = "gpu:1", .measured = {}, .planned = {}, .peak_bytes = 64, .planned_peak_bytes = 96};
+  gpu.measured = {.launches = 5,
+                  .copies_in = 1,
+                  .bytes_in = 40,
+                  .copies_out = 2,
+                  .bytes_out = 48,
+                  .copies_within = 3,
+                  .bytes_within = 56,
+                  .collectives = 6};
+  gpu.planned = gpu.measured;
+  gpu.planned.replays = 7;
+  task.devices = {gpu};
   stats.tasks = {TaskStats(), task};
   stats.stragglers = {{.task = 1,
                        .cause = Straggler::Cause::starved,
@@ -54,6 +66,23 @@ TEST_CASE("the counters of --stats have the documented names") {
   CHECK(t["wire_messages"] == 4);
   CHECK(t["computing_seconds"] == 0.125);
   CHECK(t["waiting_seconds"] == 0.25);
+  CHECK(json["tasks"][0]["devices"].empty());
+  const auto& device = t["devices"][0];
+  CHECK(device["device"] == "gpu:1");
+  for (const auto* counters : {&device, &device["planned"]}) {
+    CHECK((*counters)["launches"] == 5);
+    CHECK((*counters)["copies_in"] == 1);
+    CHECK((*counters)["bytes_in"] == 40);
+    CHECK((*counters)["copies_out"] == 2);
+    CHECK((*counters)["bytes_out"] == 48);
+    CHECK((*counters)["copies_within"] == 3);
+    CHECK((*counters)["bytes_within"] == 56);
+    CHECK((*counters)["collectives"] == 6);
+  }
+  CHECK(device["replays"] == 0);
+  CHECK(device["planned"]["replays"] == 7);
+  CHECK(device["peak_bytes"] == 64);
+  CHECK(device["planned"]["peak_bytes"] == 96);
   const auto& straggler = json["stragglers"][0];
   CHECK(straggler["task"] == 1);
   CHECK(straggler["cause"] == "starved");

@@ -110,6 +110,14 @@ def check_stats(path):
         for field in ("sent_messages", "sent_bytes", "received_messages", "received_bytes", "copies", "collective_bytes"):
             assert task[field] == planned[field], f"task {task['task']}: {field} {task[field]}, planned {planned[field]}"
         assert task["peak_bytes"] <= planned["peak_bytes"], f"task {task['task']}: peak_bytes"
+        for device in task["devices"]:
+            given, said = device["planned"], f"task {task['task']}, {device['device']}"
+            for field in given.keys() - {"replays", "peak_bytes"}:
+                assert device[field] == given[field], f"{said}: {field} {device[field]}, planned {given[field]}"
+            for field in ("replays", "peak_bytes"):
+                assert device[field] <= given[field], f"{said}: {field} {device[field]}, planned {given[field]}"
+        copies = sum(device[f"copies_{way}"] for device in task["devices"] for way in ("in", "out", "within"))
+        assert copies <= task["copies"], f"task {task['task']}: {copies} copies of devices"
 
 
 def weights(folder):
