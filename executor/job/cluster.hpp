@@ -32,13 +32,14 @@ inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --interface,
 /// --deadline, --jobs, --invariant, --device sim).
 struct ClusterOptions {
-  int tasks = 0;                   ///< virtual tasks in this process; 0: one, or what the launcher started
-  int threads = 0;                 ///< of each task; 0: cores in the affinity mask ÷ tasks that share them
-  std::string transport = "auto";  ///< auto, inproc, mpi, tcp
-  std::string interface = {};      ///< over tcp, where this task listens: by name or address
-  std::string jobs = {};           ///< "ps=0,worker=1-3"; empty: all are "worker"
-  std::uint64_t memory_bytes = 0;  ///< what a task's values may take; 0: what its host has
-  Milliseconds deadline{60000};    ///< no progress for this long ends the job
+  int tasks = 0;                       ///< virtual tasks in this process; 0: one, or what the launcher started
+  int threads = 0;                     ///< of each task; 0: cores in the affinity mask ÷ tasks that share them
+  std::string transport = "auto";      ///< auto, inproc, mpi, tcp
+  std::string interface = {};          ///< over tcp, where this task listens: by name or address
+  std::string jobs = {};               ///< "ps=0,worker=1-3"; empty: all are "worker"
+  std::uint64_t memory_bytes = 0;      ///< what a task's values may take; 0: what its host has
+  std::uint64_t gpu_memory_bytes = 0;  ///< what values may take on each GPU; 0: what is free there
+  Milliseconds deadline{60000};        ///< no progress for this long ends the job
   /// Not 0: the number of tasks (shards) of the job. Up to as many processes, or --tasks in one process, run it. Each
   /// process hosts a block of tasks, which share its threads and memory. Results depend, bit for bit, on this number
   /// and not on the number of processes.

@@ -215,6 +215,8 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
     me.no_gpus = why;
     me.shares_gpus = devices->table->shared != 0;
     me.gpu_memory_bytes = devices->table->memory_bytes(devices->library.get());
+    if (const std::uint64_t limit = options.gpu_memory_bytes; limit != 0)
+      me.gpu_memory_bytes = me.gpu_memory_bytes == 0 ? limit : std::min(limit, me.gpu_memory_bytes);
     me.gpu_domain = devices->table->group_domain(devices->library.get(), &why);
     if (me.gpu_domain == 0) me.no_gpu_group = why;
     me.gpu_regions = static_cast<bool>(devices->fuse);

@@ -43,27 +43,32 @@ std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<
   throw Rejected{who + " would need " + bytes_text(needed) + " of memory and may have " + bytes_text(there) +
                  "; the largest values on task " + std::to_string(task) + ":" +
                  largest_buffers(plan, plan.class_for(static_cast<int>(task)), device) +
-                 "\n  try: more tasks to split over, a smaller batch" + (device ? "" : ", or more memory (--memory)")};
+                 "\n  try: more tasks to split over, a smaller batch" + ", or more memory (" +
+                 (device ? "--gpu-memory" : "--memory") + ")"};
 }
 
-/// Each GPU has the memory that the task's plan takes there.
-void check_gpus(const Plan& plan, std::size_t task) {
+/// Each GPU has the memory that the task's plan takes there. Returns the most that one of them needs.
+std::uint64_t check_gpus(const Plan& plan, std::size_t task) {
   const std::uint64_t there = plan.topology.tasks[task].gpu_memory_bytes;
   const PlanClass& c = plan.classes[plan.class_of[task]];
-  for (std::uint32_t d = 0; d < c.devices.size() && there != 0; ++d) {
+  std::uint64_t most = 0;
+  for (std::uint32_t d = 0; d < c.devices.size(); ++d) {
     const PlanDevice& device = c.devices[d];
+    if (device.kind == DeviceKind::cpu) continue;
     const std::uint64_t needed = sum(device.step_bytes, device.state_bytes);
-    if (device.kind != DeviceKind::cpu && needed > there)
+    most = std::max(most, needed);
+    if (there != 0 && needed > there)
       refuse_memory(
           plan,
           std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + " of task " + std::to_string(task),
           needed, there, task, d);
   }
+  return most;
 }
 
 }  // namespace
 
-std::uint64_t check_fit(const Plan& plan) {
+Footprint check_fit(const Plan& plan) {
   struct Host {
     std::uint64_t needed = 0, there = 0, most = 0;
     std::size_t task = 0;  ///< the one that needs the most
@@ -72,13 +77,13 @@ std::uint64_t check_fit(const Plan& plan) {
   std::vector<Host> hosts;  // in the order of their first task
   std::vector<std::uint64_t> needed_of;
   for (const PlanClass& c : plan.classes) needed_of.push_back(needed_by(c));
-  std::uint64_t most = 0;
+  Footprint most;
   std::size_t number = 0;
   for (std::size_t t = 0; t < plan.topology.tasks.size(); ++t) {
     const TaskInfo& task = plan.topology.tasks[t];
     const std::uint64_t needed = needed_of[plan.class_of[t]];
-    most = std::max(most, needed);
-    check_gpus(plan, t);
+    most.task = std::max(most.task, needed);
+    most.gpu = std::max(most.gpu, check_gpus(plan, t));
     if (task.memory_bytes != 0 && needed > task.memory_bytes)
       refuse_memory(plan, "task " + std::to_string(t), needed, task.memory_bytes, t);
     if (t == 0 || task.host != plan.topology.tasks[t - 1].host)

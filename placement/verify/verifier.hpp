@@ -143,8 +143,12 @@ void check_updates(const Plan& plan);
 /// into it; buffers lie within their arenas, which are no larger than needed; something in a loop changes its
 /// condition.
 void check_memory(const Plan& plan);
-/// No task needs more memory than it may use, and the tasks of a host together need no more than the host has, as far
-/// as the topology says. Returns the bytes of the task that needs the most.
-std::uint64_t check_fit(const Plan& plan);
+/// Bytes of the host's memory of the task, and of the GPU, that need the most.
+struct Footprint {
+  std::uint64_t task = 0, gpu = 0;
+};
+/// No task and no GPU needs more memory than it may use, and the tasks of a host together need no more than the host
+/// has, as far as the topology says.
+Footprint check_fit(const Plan& plan);
 
 }  // namespace ferry::verifier

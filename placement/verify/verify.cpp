@@ -55,8 +55,9 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     verifier::check_updates(plan);
     verifier::check_memory(plan);
     proved("no buffer is read before it is written or while it is overwritten; all lie within their arenas");
-    proved("at most " + human_bytes(verifier::check_fit(plan)) +
-           " of memory on a task, which is no more than there is");
+    const verifier::Footprint most = verifier::check_fit(plan);
+    proved("at most " + human_bytes(most.task) + " of memory on a task" +
+           (most.gpu == 0 ? "" : ", and " + human_bytes(most.gpu) + " on a GPU") + ", which is no more than there is");
     verdict.pass = true;
   } catch (const verifier::Rejected& rejected) {
     verdict.reason = rejected.reason;

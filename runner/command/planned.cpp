@@ -110,7 +110,7 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
                         "Plans for so many hosts like this one, which share the tasks in order; default: one"),
          1, kMostTasks);
   CLI::Option* const elsewhere = add_cluster_option(app, options);
-  for (const char* other : {"--tasks", "--invariant", "--jobs", "--threads", "--memory", "--hosts"})
+  for (const char* other : {"--tasks", "--invariant", "--jobs", "--threads", "--memory", "--gpu-memory", "--hosts"})
     elsewhere->excludes(app.get_option(other));
   add_shape_option(app, options.shapes);
   within(app.add_option("--step", options.step,

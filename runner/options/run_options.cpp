@@ -125,6 +125,8 @@ void add_job_options(CLI::App& app, JobOptions& options) {
          1, kMostThreads);
   bytes_of(app.add_option("--memory", options.cluster.memory_bytes,
                           "That a task's values may take, for example 2GB; default: what its host has"));
+  bytes_of(app.add_option("--gpu-memory", options.cluster.gpu_memory_bytes,
+                          "That values may take on each GPU; default: what is free there"));
   const auto is_device = [](const std::string& text) -> std::string {
     if (simulation_seed(text) || text == "auto" || text == "cpu" || text == "gpu") return "";
     return escaped(text) + " not in {auto,cpu,gpu,sim,sim:SEED}";

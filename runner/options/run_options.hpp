@@ -85,8 +85,8 @@ CLI::Option* takes_plan_file(CLI::Option* option);
 /// Each adds one option: --dim (for ONNX models), --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);
 void add_feed_option(CLI::App& app, JobOptions& options);
-/// Adds --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --device,
-/// --devices, --soft-placement.
+/// Adds --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --gpu-memory,
+/// --device, --devices, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Adds those and all other options of `ferry run`, except FILE.
 void add_run_options(CLI::App& app, RunOptions& options);

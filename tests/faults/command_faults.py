@@ -124,6 +124,14 @@ def case_042_more_memory_than_there_is():
                "model.cpp:1", "--memory")
 
 
+def case_042_more_memory_than_a_gpu_has():
+    path = write("wide.pbtxt", graph(op("x", "Input", attrs=typed("FLOAT32", 1 << 18)), op("y", "Add", ["x", "x"]), fetches=["y"]))
+    for words in (["plan", path], ["check", path], ["run", path, "--feed", "x=" + write("wide.npy", npy("<f4", (1 << 18,), bytes(1 << 20)))]):
+        expect(run(*words, "--device", "sim", "--gpu-memory", "4MB"), 0)
+        expect(run(*words, "--device", "sim", "--gpu-memory", "512KB"), 4, "gpu:0 of task 0 would need", "may have 512 KiB (524288 bytes)",
+               "'x' float32[262144]: 1 MiB at", "model.cpp:1", "--gpu-memory")
+
+
 def case_043_graphs_differ():
     if not MPIRUN:
         return "no mpirun here"

@@ -127,6 +127,7 @@ OPTIONS = {
     "--balance": Option(lambda e, f: ["--balance"], fits=lambda e: e.file.stem == "pipeline"),
     "--budget": Option(lambda e, f: ["--budget", "bytes=1GB,messages=1000000,memory=8GB"]),
     "--memory": Option(lambda e, f: ["--memory", "64GB"]),
+    "--gpu-memory": Option(lambda e, f: ["--gpu-memory", "64GB"]),
     "--transport": Option(lambda e, f: ["--transport", "inproc"]),
     "--jobs": Option(lambda e, f: ["--jobs", f"worker=0-{e.tasks - 1}"], fits=lambda e: not e.jobs),
 }
