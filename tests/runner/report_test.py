@@ -63,7 +63,9 @@ def agrees(folder, sample, *words, tasks):
     for step in run["step_memory"]:
         assert step["entry"] == plan["entry"] and 0 < max(step["bytes"]) <= step["planned"] <= step["arena"], step
         assert step["times"] == sorted(step["times"]) and step["times"][-1] <= step["duration"], step
-    assert run["step_memory"][0]["arena"] == sum(step for _, step, _ in run["memory"][0]), run["memory"][0]
+    arenas = {device: step for device, step, _ in run["memory"][0]}
+    for step in run["step_memory"]:
+        assert step["tasks"] != run["step_memory"][0]["tasks"] or step["arena"] == arenas[step["device"]], (step, arenas)
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for curve in run["curves"]:
         assert curve["values"] == [line["values"][curve["name"]] for line in lines], curve
@@ -85,6 +87,23 @@ def four_tasks(folder):
 
 def a_loop(folder):
     return agrees(folder, "jacobi", tasks=4)
+
+
+def on_devices(folder):
+    """What queues were given is in their rows, and there alone."""
+    said = agrees(folder, "digits", "--data", DATA, "--entry", "train", "--steps", 4, "--device", "sim", tasks=2)
+    run, = runs_in(folder / "run.html")
+    launching = run["activities"].index("launching")
+    for task in range(2):
+        rows = [thread for thread in run["threads"] if thread["task"] == task]
+        queues = {thread["queue"] for thread in rows if "queue" in thread}
+        assert {"gpu:0.compute", "gpu:0.in", "gpu:0.out"} <= queues, queues
+        first = rows[0]
+        given = sorted(run["strings"][name] for name, kind in zip(first["name"], first["activity"]) if kind == launching)
+        done = sorted("launch " + run["strings"][name] for thread in rows if "queue" in thread for name in thread["name"])
+        assert given == done, (given, done)
+    assert {step["device"] for step in run["step_memory"]} == {"cpu:0", "gpu:0"}, run["step_memory"]
+    return said
 
 
 def evaluated(folder):
@@ -208,6 +227,6 @@ def in_folder(case):
     return run
 
 
-CASES = [one_task, two_tasks, four_tasks, a_loop, evaluated, of_a_plan, refused, not_after_a_failure, compared, curves, *[in_a_browser, a_fold_opens, opens_fast] * bool(BROWSER)]
+CASES = [one_task, two_tasks, four_tasks, a_loop, on_devices, evaluated, of_a_plan, refused, not_after_a_failure, compared, curves, *[in_a_browser, a_fold_opens, opens_fast] * bool(BROWSER)]
 sys.exit(cases.run([(case.__name__.replace("_", " "), in_folder(case)) for case in CASES],
                    [] if BROWSER else [("the report in a browser", "there is no chromium here")]))
