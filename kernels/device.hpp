@@ -176,6 +176,15 @@ struct DeviceLibrary {
       fuse = {};
 };
 
+/// The kernel by which a device folds what the members of its groups give. Its output is the fold of all inputs in
+/// their order, with the bits of FoldElements (kernel.hpp). Inputs have the output's type, and one may be the output
+/// itself.
+[[nodiscard]] constexpr std::string_view fold_kernel(Reduce reduce) {
+  return reduce == Reduce::sum ? "FoldSum" : reduce == Reduce::max ? "FoldMax" : "FoldMin";
+}
+/// Its inputs, at most.
+inline constexpr std::size_t kMostFoldInputs = 64;
+
 /// Simulated devices, which any machine can have (kernels/sim). Their queues run work as late, and interleaved with
 /// other queues in as bad an order, as events allow; the seed decides. They run the CPU's kernels, and fail with
 /// Code::bug on a race: two accesses to the same memory, one of them a write, that nothing orders.

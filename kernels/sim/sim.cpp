@@ -15,6 +15,7 @@
 #include "base/system/limits.hpp"
 #include "kernels/device.hpp"
 #include "kernels/sim/context.hpp"
+#include "kernels/sim/folds.hpp"
 #include "kernels/sim/groups.hpp"
 #include "kernels/sim/regions.hpp"
 
@@ -361,7 +362,7 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .host_touches = host_touches};
 
 /// The CPU's kernels, except for those with an effect, and without the abilities that need the host's memory and
-/// caches.
+/// caches; and those that fold.
 struct SimKernels {
   explicit SimKernels(const KernelTable& cpu) : table(DeviceKind::gpu, cpu.level(), cpu.library(), cpu.fold()) {
     for (const Kernel* kernel : cpu.all()) {
@@ -375,6 +376,7 @@ struct SimKernels {
       if (copy.elementwise && copy.prepare == nullptr) copy.scalar = {"of the CPU", kFloats | DTypeSet{DType::boolean}};
       kernels.push_back(copy);
     }
+    std::ranges::copy(fold_kernels(), std::back_inserter(kernels));
     table.add(kernels);
   }
   std::vector<Kernel> kernels;

@@ -1,0 +1,24 @@
+// What the kernels of devices that fold (fold_kernel() in kernels/device.hpp) have in common.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "kernels/device.hpp"
+
+namespace ferry {
+
+/// For Kernel::prepare. No op's definition says what such a kernel may be given: it is checked here.
+inline std::unique_ptr<KernelState> require_foldable(const KernelSetup& setup) {
+  const bool one = setup.outputs.size() == 1;
+  const auto is_like = [&](const Type& input) { return input == setup.outputs[0]; };
+  if (!one || setup.inputs.empty() || setup.inputs.size() > kMostFoldInputs ||
+      !std::ranges::all_of(setup.inputs, is_like))
+    throw Error(Code::plan,
+                "a fold on a device has one output, and 1 to " + std::to_string(kMostFoldInputs) + " inputs like it");
+  return nullptr;
+}
+
+}  // namespace ferry
