@@ -98,6 +98,11 @@ bool is_receive(const ScheduleStep& step) {
   return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
+/// Whether contributions are sent, so that their receiver has slots for them.
+bool comes_by_message(Via via) {
+  return via == Via::messages || via == Via::library;
+}
+
 bool uses_slots(const ScheduleStep& step) {
   return step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer ||
          step.kind == StepKind::receive_slot;
@@ -288,11 +293,11 @@ std::int64_t Schedule::output_elements(std::span<const std::int64_t> parts, int 
 
 std::int32_t Schedule::slots_of(int member) const {
   const auto uses = [&](const ScheduleStep& step) { return uses_slots(step) && step.concerns(member); };
-  return via == Via::messages && slots > 0 && std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
+  return comes_by_message(via) && slots > 0 && std::any_of(steps.begin(), steps.end(), uses) ? slots : 0;
 }
 
 bool Schedule::others_stage() const {
-  return via == Via::messages && slots > 0 && std::any_of(steps.begin(), steps.end(), [&](const ScheduleStep& step) {
+  return comes_by_message(via) && slots > 0 && std::any_of(steps.begin(), steps.end(), [&](const ScheduleStep& step) {
            return uses_slots(step) && !(is_rooted(kind) && step.only == root);
          });
 }
@@ -382,6 +387,12 @@ Schedule library_schedule(CollectiveKind kind, int members, int root, bool guest
           .steps = {},
           .in_place = sums,
           .via = Via::library};
+}
+
+Schedule folded_on_gpus(Schedule schedule) {
+  FERRY_ASSERT(schedule.members <= kMostFolded, "a sum of more members than a GPU folds");
+  schedule.via = Via::library;
+  return schedule;
 }
 
 Schedule in_shared_memory(Schedule schedule) {

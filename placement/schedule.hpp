@@ -41,7 +41,8 @@ enum class Via : std::uint8_t {
   messages,  ///< each send step sends the bytes that it names
   put,       ///< members write their input into the others' memory; send_input announces that it is there
   get,       ///< members read the others' input in its own place; send_input announces where that is
-  library    ///< the library of the members' GPUs does all of it, in ways of its own: there are no steps
+  library    ///< the library of the members' GPUs does all of it, in ways of its own, where there are no steps; else it
+             ///< carries the messages, and each GPU folds
 };
 
 [[nodiscard]] std::string_view name_of(Via via);
@@ -136,6 +137,8 @@ struct Schedule {
   bool in_place = false;
   Via via = Via::messages;
 
+  /// Whether the library of the members' GPUs does all of it.
+  [[nodiscard]] bool library_does_all() const { return via == Via::library && steps.empty(); }
   /// Messages that `member` sends and receives; messages of empty parts count, too.
   [[nodiscard]] std::int64_t sends_of(int member) const;
   [[nodiscard]] std::int64_t receives_of(int member) const;
@@ -172,6 +175,13 @@ inline constexpr std::int64_t kSlotAlign = 64;
 
 /// A collective between GPUs, each on a queue of its member. A sum has the bits that the library gives it.
 [[nodiscard]] Schedule library_schedule(CollectiveKind kind, int members, int root = 0, bool guest_root = false);
+
+/// The most members of a sum that GPUs fold themselves: one kernel reads what all have given.
+inline constexpr int kMostFolded = 64;
+
+/// The same schedule, a direct or one-shot sum of up to kMostFolded members, between GPUs: their library carries the
+/// messages, those before a wait together, and each GPU folds. The bits are those that hosts give it.
+[[nodiscard]] Schedule folded_on_gpus(Schedule schedule);
 
 /// Each member exchanges messages with each other member directly: the fastest for large vectors on one host or few
 /// hosts. An all-reduce is a reduce-scatter and an all-gather: a member sends 2 (n-1)/n of the vector in 2 (n-1)

@@ -117,6 +117,15 @@ Schedule cheapest(const CollectiveCall& call, const Topology& topology) {
 
 }  // namespace
 
+Schedule choose_folded(const CollectiveCall& call) {
+  constexpr double kCall = 20e-6, kBytesPerSecond = 200e9;
+  const auto members = static_cast<int>(call.hosts.size());
+  const double n = members, received = (n - 1) * static_cast<double>(call.bytes);
+  const double one_shot = kCall + received / kBytesPerSecond, direct = 2 * kCall + 2 * received / n / kBytesPerSecond;
+  if (call.kind == CollectiveKind::all_reduce && one_shot < direct) return folded_on_gpus(one_shot_schedule(members));
+  return folded_on_gpus(direct_schedule(call.kind, members, call.root, call.guest_root));
+}
+
 Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
   const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
   const auto members = static_cast<int>(call.hosts.size());

@@ -41,4 +41,14 @@ struct CollectiveCall {
 ///     others        direct        always
 [[nodiscard]] Schedule choose_schedule(const CollectiveCall& call, const Topology& topology);
 
+/// The algorithm of a sum (all_reduce, reduce_scatter, reduce) of up to kMostFolded members that GPUs fold, in the
+/// order of the members. An all_reduce is one-shot where that takes less time than direct, for a call of the library
+/// that takes C and links of bandwidth W, which all members use at once:
+///
+///     one-shot      C + (n-1) N/W
+///     direct        2 C + 2 (n-1) N/n W
+///
+/// C = 20 µs and W = 200 GB/s, which are estimates for links between the GPUs of one host; both give the same bits.
+[[nodiscard]] Schedule choose_folded(const CollectiveCall& call);
+
 }  // namespace ferry

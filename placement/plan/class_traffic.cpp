@@ -105,9 +105,9 @@ bool receives(const ScheduleStep& step) {
   return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
-/// Elements that a member gives to a collective of GPUs' library.
+/// Elements that a member gives to its GPUs' library: its input, or what it sends where the library only moves.
 std::int64_t given_to_library(const Schedule& schedule, std::span<const std::int64_t> parts, int member) {
-  return schedule.via == Via::library ? schedule.input_elements(parts, member) : 0;
+  return schedule.library_does_all() ? schedule.input_elements(parts, member) : schedule.sent_elements(parts, member);
 }
 
 Traffic traffic_of_collective(const Plan& plan, const Collective& collective, int task) {
@@ -115,11 +115,12 @@ Traffic traffic_of_collective(const Plan& plan, const Collective& collective, in
   const int member = membership(plan.groupings[collective.grouping], task).member;
   if (member < 0) return {};
   const auto size = static_cast<std::int64_t>(size_of(collective.dtype));
+  if (schedule.via == Via::library)
+    return {.collective_bytes = given_to_library(schedule, collective.parts, member) * size};
   return {.sent_messages = schedule.sends_of(member),
           .sent_bytes = schedule.sent_elements(collective.parts, member) * size,
           .received_messages = schedule.receives_of(member),
-          .received_bytes = schedule.received_elements(collective.parts, member) * size,
-          .collective_bytes = given_to_library(schedule, collective.parts, member) * size};
+          .received_bytes = schedule.received_elements(collective.parts, member) * size};
 }
 
 class SendsByLink {
@@ -199,8 +200,8 @@ std::vector<DeviceWork> work_of(const Plan& plan, int task, std::uint32_t region
 
 std::vector<LinkTraffic> sends_of_collective(const Plan& plan, const Collective& collective, int task) {
   const Membership mine = membership(plan.groupings[collective.grouping], task);
-  if (mine.group == nullptr) return {};
   const Schedule& schedule = plan.schedules[collective.schedule];
+  if (mine.group == nullptr || schedule.via == Via::library) return {};
   const auto size = static_cast<std::int64_t>(size_of(collective.dtype));
   Schedule one = schedule;
   SendsByLink sum;
@@ -233,13 +234,17 @@ std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t regi
 std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<const std::int64_t> parts) {
   const auto members = static_cast<std::size_t>(schedule.members);
   std::vector<Traffic> all(members);
+  if (schedule.via == Via::library) {
+    for (int m = 0; m < schedule.members; ++m)
+      all[static_cast<std::size_t>(m)].collective_bytes = given_to_library(schedule, parts, m);
+    return all;
+  }
   if (schedule.kind == CollectiveKind::all_to_all) {  // MemberCount cannot do it: there is a part for each pair
     for (int m = 0; m < schedule.members; ++m)
       all[static_cast<std::size_t>(m)] = {.sent_messages = schedule.sends_of(m),
                                           .sent_bytes = schedule.sent_elements(parts, m),
                                           .received_messages = schedule.receives_of(m),
-                                          .received_bytes = schedule.received_elements(parts, m),
-                                          .collective_bytes = given_to_library(schedule, parts, m)};
+                                          .received_bytes = schedule.received_elements(parts, m)};
     return all;
   }
   MemberCount sent(members, parts), received(members, parts);
@@ -253,8 +258,7 @@ std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<cons
     all[m] = {.sent_messages = sent.messages(m),
               .sent_bytes = sent.elements(m),
               .received_messages = received.messages(m),
-              .received_bytes = received.elements(m),
-              .collective_bytes = given_to_library(schedule, parts, static_cast<int>(m))};
+              .received_bytes = received.elements(m)};
   return all;
 }
 

@@ -181,8 +181,9 @@ class Printer {
     }
   }
 
-  static std::string by(Via via) {
-    return via == Via::messages || via == Via::library ? "" : " by " + std::string(name_of(via));
+  static std::string by(const Schedule& schedule) {
+    const bool plain = schedule.via == Via::messages || schedule.library_does_all();
+    return plain ? "" : " by " + std::string(name_of(schedule.via));
   }
 
   void collectives() {
@@ -194,7 +195,7 @@ class Printer {
       if (collective.reduce != Reduce::none) text += " " + std::string(name_of(collective.reduce));
       std::int64_t elements = 0;
       for (std::int64_t part : collective.parts) elements += part;
-      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + by(schedule.via) +
+      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + by(schedule) +
            (collective.gpu == kNone ? "" : " on gpu:" + std::to_string(collective.gpu)) + " " +
            std::string(name_of(collective.dtype)) + " " + plural(static_cast<std::uint64_t>(elements), "element") +
            " over " + groups(plan_.groupings[collective.grouping]) + at(plan_, collective.line));

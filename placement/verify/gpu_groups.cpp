@@ -1,6 +1,6 @@
-// Collectives that the library of GPUs carries out. What it does inside is its own; but it asks for three things, which
-// are proved here and by check_progress(): that GPUs of one group can work together, that each GPU is given its
-// collectives one after another, on one queue, and that all are given them in one order.
+// Collectives that the library of GPUs carries out, or whose messages it carries. What it does inside is its own; but
+// it asks for three things, which are proved here and by check_progress(): that GPUs of one group can work together,
+// that each GPU is given its collectives one after another, on one queue, and that all are given them in one order.
 #include <algorithm>
 #include <string>
 
@@ -14,15 +14,23 @@ bool is_of_library(const Plan& plan, const Instruction& i) {
   return plan.schedules[plan.collectives[i.target].schedule].via == Via::library;
 }
 
-/// What the library does, and whether its sums are what ferry's kinds promise.
+/// What the library does, and whether its sums are what ferry's kinds promise; or that it is a sum which GPUs can fold:
+/// by what steps, check_schedules() looks at.
 void check_call(const Plan& plan, const Collective& collective, const std::string& what) {
   const Schedule& s = plan.schedules[collective.schedule];
-  if (!s.steps.empty() || s.slots != 0) reject(what + ": the library of GPUs carries it out, and it has steps");
   if (s.in_place && s.kind != CollectiveKind::all_reduce)
     reject(what + ": its members may write over their inputs, and it is no sum that all get");
-  if (s.whole != (s.kind == CollectiveKind::all_reduce)) reject(what + ": it has other parts than the library's");
   const bool folds = s.kind == CollectiveKind::all_reduce || s.kind == CollectiveKind::reduce ||
                      s.kind == CollectiveKind::reduce_scatter;
+  if (!s.library_does_all()) {
+    if (!folds) reject(what + ": GPUs are to fold it, and it is no sum");
+    if (s.members > kMostFolded)
+      reject(what + ": GPUs are to fold what " + std::to_string(s.members) + " members give, and can do so for " +
+             std::to_string(kMostFolded));
+    return;
+  }
+  if (s.slots != 0) reject(what + ": the library of GPUs carries it out, and it has slots");
+  if (s.whole != (s.kind == CollectiveKind::all_reduce)) reject(what + ": it has other parts than the library's");
   if (!folds) return;
   const DType d = collective.dtype;
   const bool small = d == DType::boolean || d == DType::int16 || d == DType::uint16;

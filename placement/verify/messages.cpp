@@ -103,7 +103,8 @@ class Sizes {
   /// Finds the members that use slots.
   void find_staging() {
     staged_.assign(static_cast<std::size_t>(s_.members), false);
-    if (s_.via != Via::messages) return;  // contributions are put elsewhere, or read in their own place
+    if (s_.via == Via::put || s_.via == Via::get)
+      return;  // contributions are put elsewhere, or read in their own place
     for (const ScheduleStep& step : s_.steps) {
       const bool names = step.slot != ScheduleStep::kOfPeer || step.source != ScheduleStep::kOfPeer;
       if (all_staged_ || (!names && step.kind != ScheduleStep::Kind::receive_slot)) continue;

@@ -9,24 +9,38 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-/// The steps of the two schedules that may work in place. Direct: the member that folds a part is the only one that
-/// reads that part, from all members, and the only one that writes it before they receive the result. One-shot: when a
-/// member folds, its input has left, or has been copied to the others.
-std::vector<ScheduleStep> steps_in_place(int members, bool whole) {
+/// The steps of a direct or one-shot sum: those of an all_reduce may work in place. Direct: the member that folds a
+/// part is the only one that reads that part, from all members, and the only one that writes it before they receive the
+/// result. One-shot: when a member folds, its input has left, or has been copied to the others. In all of them each
+/// message is received by its receiver before the same wait as those that it sends, and folds come in the order of the
+/// members.
+std::vector<ScheduleStep> known_steps(const Schedule& s) {
   using steps::next;
   using steps::own;
   std::vector<ScheduleStep> all;
+  const std::int32_t only = s.kind == CollectiveKind::reduce ? s.root : ScheduleStep::kAll;
   const auto each = [&](auto step) {
-    for (int distance = 1; distance < members; ++distance) all.push_back(step(next(distance)));
+    for (int distance = 1; distance < s.members; ++distance) all.push_back(step(next(distance)));
   };
   const auto wait = [&](Kind kind) {
-    if (members > 1) all.push_back({kind, {}, {}});
+    if (s.members > 1) all.push_back({kind, {}, {}, only});
   };
   const auto fold = [&](MemberRef part) {
-    for (int member = 0; member < members; ++member)
-      all.push_back({member == 0 ? Kind::copy : Kind::fold, steps::fixed(member), part});
+    Kind kind = Kind::copy;
+    for (int member = 0; member < s.members; ++member) {
+      if (s.guest_root && member == s.root) continue;
+      all.push_back({kind, steps::fixed(member), part, only});
+      kind = Kind::fold;
+    }
   };
-  if (whole) {
+  if (s.kind == CollectiveKind::reduce) {
+    each([&](MemberRef peer) { return ScheduleStep{Kind::receive_slot, peer, steps::fixed(0), only}; });
+    all.push_back({Kind::send_input, steps::fixed(s.root), steps::fixed(0), ScheduleStep::kAll, s.root});
+    wait(Kind::wait);
+    fold(steps::fixed(0));
+    return all;
+  }
+  if (s.whole) {
     each([](MemberRef peer) { return ScheduleStep{Kind::receive_slot, peer, steps::fixed(0)}; });
     each([](MemberRef peer) { return ScheduleStep{Kind::send_input, peer, steps::fixed(0)}; });
     wait(Kind::wait);
@@ -38,6 +52,7 @@ std::vector<ScheduleStep> steps_in_place(int members, bool whole) {
   each([](MemberRef peer) { return ScheduleStep{Kind::send_input, peer, peer}; });
   wait(Kind::wait);
   fold(own);
+  if (s.kind == CollectiveKind::reduce_scatter) return all;
   each([](MemberRef peer) { return ScheduleStep{Kind::receive_output, peer, peer}; });
   each([](MemberRef peer) { return ScheduleStep{Kind::send_output, peer, own}; });
   wait(Kind::wait);
@@ -47,8 +62,13 @@ std::vector<ScheduleStep> steps_in_place(int members, bool whole) {
 }  // namespace
 
 void check_reach(const Schedule& schedule, const std::string& what) {
+  if (schedule.via == Via::library) {
+    if (schedule.steps != known_steps(schedule))
+      reject(what + ": it has other steps than a direct or one-shot one, which GPUs fold");
+    return;
+  }
   if (!schedule.in_place && schedule.via == Via::messages) return;
-  if (schedule.kind != CollectiveKind::all_reduce || schedule.steps != steps_in_place(schedule.members, schedule.whole))
+  if (schedule.kind != CollectiveKind::all_reduce || schedule.steps != known_steps(schedule))
     reject(what + ": it has other steps than a direct or one-shot one, in which members may " +
            (schedule.in_place ? "write over their inputs" : "reach into each other's memory"));
   if (schedule.via != Via::messages && (!schedule.in_place || (schedule.via == Via::put) != schedule.whole))
@@ -58,7 +78,7 @@ void check_reach(const Schedule& schedule, const std::string& what) {
 void check_sharing(const Plan& plan, std::uint32_t number) {
   const Collective& collective = plan.collectives[number];
   const Via via = plan.schedules[collective.schedule].via;
-  if (via == Via::messages) return;
+  if (via == Via::messages || via == Via::library) return;
   const auto share = [&](std::int32_t a, std::int32_t b) { return tasks_share_memory(plan, a, b); };
   for (const std::vector<std::int32_t>& group : plan.groupings[collective.grouping])
     for (const std::int32_t task : group)

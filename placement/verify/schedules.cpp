@@ -577,7 +577,7 @@ void check_schedules(const Plan& plan) {
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
     const std::uint32_t number = plan.collectives[c].schedule;
     const Schedule& schedule = plan.schedules[number];
-    if (schedule.via == Via::library) continue;  // check_gpu_groups()
+    if (schedule.library_does_all()) continue;  // check_gpu_groups()
     check_sharing(plan, c);
     const std::string what = described(plan, c) + ", " + escaped(schedule.algorithm) + " " +
                              std::string(name_of(schedule.kind)) + " of " + std::to_string(schedule.members) +

@@ -214,12 +214,12 @@ constexpr Flaw kFlaws[] = {
          if (collective.reduce == Reduce::sum) collective.reduce = Reduce::max;
      },
      "does not fold such elements", ""},
-    {"a library that has steps", 0,
+    {"a library that adds, and has slots", 0,
      [](Plan& plan) {
        for (Schedule& schedule : plan.schedules)
-         if (schedule.via == Via::library) schedule.steps.push_back({ScheduleStep::Kind::wait, {}, {}});
+         if (schedule.kind == CollectiveKind::all_reduce) schedule.slots = 1;
      },
-     "and it has steps", ""}};
+     "and it has slots", ""}};
 
 TEST_CASE("collectives of GPUs are planned, verified, and run whatever order is drawn") {
   for (const int second : {0, 1}) {
