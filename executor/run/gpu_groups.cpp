@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -12,6 +13,7 @@ namespace ferry {
 namespace {
 
 using Kind = DeviceCollective::Kind;
+static_assert(kMostFolded <= kMostFoldInputs);
 
 /// The messages of a member of a collective that the library has no function of its own for.
 class Exchange {
@@ -59,6 +61,95 @@ class Exchange {
   std::vector<DeviceMessage> messages_;
 };
 
+/// The stages of a member of a sum that GPUs fold: its messages before a wait are one call of the library, a copy and
+/// the folds after it are one kernel.
+class FoldedSum {
+ public:
+  FoldedSum(const Schedule& schedule, const Collective& collective, int member, const GpuGroups::Places& places,
+            const KernelTable& kernels, const void* tag)
+      : schedule_(schedule), collective_(collective), member_(member), places_(places), kernels_(kernels), tag_(tag) {}
+
+  [[nodiscard]] std::vector<GpuCollective::Stage> stages() {
+    for (const ScheduleStep& step : schedule_.steps)
+      if (step.concerns(member_)) add(step);
+    call();
+    fold();
+    return std::move(stages_);
+  }
+
+ private:
+  void add(const ScheduleStep& step) {
+    const std::span<const std::int64_t> parts = collective_.parts;
+    const int peer = step.peer.resolve(member_, schedule_.members);
+    const int part = step.part.resolve(member_, schedule_.members);
+    switch (step.kind) {
+      case ScheduleStep::Kind::send_input:
+        return message(peer, 1, places_.input, schedule_.input_part(parts, member_, part));
+      case ScheduleStep::Kind::send_output:
+        return message(peer, 1, places_.output, schedule_.output_part(parts, member_, part));
+      case ScheduleStep::Kind::receive_output:
+        return message(peer, 0, places_.output, schedule_.output_part(parts, member_, part));
+      case ScheduleStep::Kind::receive_slot:
+        return message(peer, 0, slot(peer), {0, schedule_.input_part(parts, peer, part).count});
+      case ScheduleStep::Kind::wait:
+      case ScheduleStep::Kind::wait_sends:
+        return call();
+      case ScheduleStep::Kind::copy:
+      case ScheduleStep::Kind::fold:
+        folded_ = schedule_.output_part(parts, member_, part);
+        folding_.push_back(peer == member_ ? at(places_.input, schedule_.input_part(parts, member_, part).begin)
+                                           : slot(peer));
+        return;
+      default:
+        assertion_failed("step", "a sum that GPUs fold has no such step");
+    }
+  }
+
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(size_of(collective_.dtype)); }
+  [[nodiscard]] std::byte* at(std::byte* base, std::int64_t element) const { return base + element * size(); }
+  [[nodiscard]] std::byte* slot(int peer) const {
+    return places_.slots +
+           (peer - (peer > member_ ? 1 : 0)) * slot_bytes(schedule_, collective_.parts, collective_.dtype);
+  }
+
+  void message(int peer, int sends, std::byte* base, const PartRange& part) {
+    fold();
+    calls_ = true;
+    if (part.count > 0)
+      messages_.push_back({peer, sends, at(base, part.begin), static_cast<std::uint64_t>(part.count * size())});
+  }
+
+  void call() {
+    if (!std::exchange(calls_, false)) return;
+    GpuCollective::Stage stage;
+    stage.messages = std::exchange(messages_, {});
+    stage.call = {
+        .kind = Kind::exchange, .messages = stage.messages.data(), .message_count = stage.messages.size(), .tag = tag_};
+    stages_.push_back(std::move(stage));
+  }
+
+  void fold() {
+    const std::vector<std::byte*> inputs = std::exchange(folding_, {});
+    if (inputs.empty() || folded_.count == 0) return;
+    GpuCollective::Stage stage;
+    stage.fold = std::make_unique<GpuFold>(kernels_, collective_.reduce, collective_.dtype, folded_.count, inputs,
+                                           at(places_.output, folded_.begin));
+    stages_.push_back(std::move(stage));
+  }
+
+  const Schedule& schedule_;
+  const Collective& collective_;
+  const int member_;
+  const GpuGroups::Places places_;
+  const KernelTable& kernels_;
+  const void* const tag_;
+  std::vector<GpuCollective::Stage> stages_;
+  std::vector<DeviceMessage> messages_;  // of the next call
+  bool calls_ = false;                   // there is one, also where all its messages are empty
+  std::vector<std::byte*> folding_;
+  PartRange folded_;
+};
+
 /// What the library is asked for; exchange where it has no function for the kind, or for parts of different sizes.
 Kind kind_of(const Schedule& schedule, const Collective& collective) {
   const auto& parts = collective.parts;
@@ -80,6 +171,32 @@ Kind kind_of(const Schedule& schedule, const Collective& collective) {
 }
 
 }  // namespace
+
+GpuFold::GpuFold(const KernelTable& kernels, Reduce reduce, DType dtype, std::int64_t count,
+                 std::span<std::byte* const> inputs, std::byte* output)
+    : sizes_{count},
+      run_{.inputs = {}, .outputs = {}, .scratch = {}, .parallel = parallel_, .step = step_, .iterations = {}} {
+  for (std::byte* const input : inputs) arrays_.push_back({input, dtype, sizes_, sizes_, begin_});
+  arrays_.push_back({output, dtype, sizes_, sizes_, begin_});
+  run_.inputs = std::span(arrays_).first(inputs.size());
+  run_.outputs = std::span(arrays_).last(1);
+  const Kernel* const kernel = kernels.find(fold_kernel(reduce));
+  if (kernel == nullptr) throw Error(Code::plan, "the devices have no kernel for " + std::string(fold_kernel(reduce)));
+  const std::vector<Type> types(arrays_.size(), {dtype, Shape(sizes_)});
+  const Attrs none;
+  kernel_ = ferry::bind(kernels, *kernel,
+                        {.name = fold_kernel(reduce),
+                         .attrs = none,
+                         .inputs = std::span(types).first(inputs.size()),
+                         .outputs = std::span(types).last(1),
+                         .data_folder = {}});
+  run_.state = kernel_.state.get();
+}
+
+DeviceLaunch GpuFold::launch(void* queue, const void* tag) {
+  run_.queue = queue;
+  return {kernel_.run, &run_, tag};
+}
 
 /// The plan's groups that no plan had before, in the order in which its collectives name them.
 std::vector<GpuGroups::Group> GpuGroups::unknown(const Plan& plan) {
@@ -129,27 +246,33 @@ void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transpo
 }
 
 std::unique_ptr<GpuCollective> GpuGroups::collective(const Plan& plan, int task, const Instruction& instruction,
-                                                     std::byte* input, std::byte* output) const {
+                                                     const Places& places, const KernelTable& kernels) const {
   const Collective& collective = plan.collectives[instruction.target];
   const Schedule& schedule = plan.schedules[collective.schedule];
   const Membership place = membership(plan.groupings[collective.grouping], task);
   auto made = std::make_unique<GpuCollective>();
-  made->bytes =
-      schedule.input_elements(collective.parts, place.member) * static_cast<std::int64_t>(size_of(collective.dtype));
+  const std::int64_t given = schedule.library_does_all() ? schedule.input_elements(collective.parts, place.member)
+                                                         : schedule.sent_elements(collective.parts, place.member);
+  made->bytes = given * static_cast<std::int64_t>(size_of(collective.dtype));
   made->group = joined_.at({*place.group, collective.gpu}).get();
-  made->what = {.kind = kind_of(schedule, collective),
-                .reduce = collective.reduce,
-                .dtype = collective.dtype,
-                .root = schedule.root,
-                .count = static_cast<std::uint64_t>(collective.parts[0]),
-                .input = input,
-                .output = output,
-                .tag = &instruction};
-  if (made->what.kind == Kind::exchange) {
-    made->messages = Exchange(schedule, collective, place.member, input, output).messages();
-    made->what.count = 0;
-    made->what.messages = made->messages.data();
-    made->what.message_count = made->messages.size();
+  if (!schedule.library_does_all()) {
+    made->stages = FoldedSum(schedule, collective, place.member, places, kernels, &instruction).stages();
+    return made;
+  }
+  GpuCollective::Stage& all = made->stages.emplace_back();
+  all.call = {.kind = kind_of(schedule, collective),
+              .reduce = collective.reduce,
+              .dtype = collective.dtype,
+              .root = schedule.root,
+              .count = static_cast<std::uint64_t>(collective.parts[0]),
+              .input = places.input,
+              .output = places.output,
+              .tag = &instruction};
+  if (all.call.kind == Kind::exchange) {
+    all.messages = Exchange(schedule, collective, place.member, places.input, places.output).messages();
+    all.call.count = 0;
+    all.call.messages = all.messages.data();
+    all.call.message_count = all.messages.size();
   }
   return made;
 }

@@ -6,7 +6,8 @@
 
 namespace ferry {
 
-Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one, Trace* trace)
+Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, const KernelTable& kernels, GpuGroups* groups,
+               bool one_by_one, Trace* trace)
     : resolved_(resolved),
       role_(resolved.plan().class_for(resolved.task())),
       devices_(devices),
@@ -20,11 +21,11 @@ Queues::Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* 
   for (const PlanQueue& queue : role_.queues)
     queues_.push_back(devices.queue(static_cast<int>(role_.devices[queue.device].index)));
   if (trace != nullptr) times_.emplace(role_, devices, queues_, *trace);
-  find_works();
+  find_works(kernels);
   find_stretches();
 }
 
-void Queues::find_works() {
+void Queues::find_works(const KernelTable& kernels) {
   works_.resize(role_.instructions.size());
   for (const Region& region : role_.regions) {
     std::vector<std::vector<Work*>> of_strand(role_.strands());
@@ -34,7 +35,7 @@ void Queues::find_works() {
       if (role_.on_queue(instruction)) {
         work.queue = queues_[instruction.strand - role_.threads].get();
         work.is = role_.queues[instruction.strand - role_.threads];
-        if (instruction.what == Opcode::collective) work.collective = collective_of(instruction);
+        if (instruction.what == Opcode::collective) work.collective = collective_of(instruction, kernels);
       }
       for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w) {
         const Wait& wait = role_.waits[w];
@@ -48,13 +49,16 @@ void Queues::find_works() {
   }
 }
 
-std::unique_ptr<GpuCollective> Queues::collective_of(const Instruction& instruction) const {
-  const auto address = [&](Range operands) {
-    return operands.count == 0 ? nullptr
-                               : const_cast<std::byte*>(resolved_.bytes_of(role_.operands[operands.begin]).data());
+std::unique_ptr<GpuCollective> Queues::collective_of(const Instruction& instruction, const KernelTable& kernels) const {
+  const auto address = [&](std::uint32_t buffer) {
+    return buffer == kNone ? nullptr : const_cast<std::byte*>(resolved_.bytes_of(buffer).data());
   };
-  return groups_->collective(resolved_.plan(), resolved_.task(), instruction, address(instruction.inputs),
-                             address(instruction.outputs));
+  const auto first = [&](Range operands) { return operands.count == 0 ? kNone : role_.operands[operands.begin]; };
+  return groups_->collective(resolved_.plan(), resolved_.task(), instruction,
+                             {.input = address(first(instruction.inputs)),
+                              .output = address(first(instruction.outputs)),
+                              .slots = address(instruction.scratch)},
+                             kernels);
 }
 
 void Queues::find_stretches() {
@@ -111,10 +115,15 @@ DeviceWork Queues::put(const Resolved& r, const Work& work) {
   return {.launches = 1};
 }
 
-/// Gives a collective to its queue, which may ask to be called again until the other members have come.
+/// Gives a collective to its queue, whose library may ask to be called again until the other members have come.
 DeviceWork Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
   const GpuCollective& mine = *work.collective;
-  waiting.until([&] { return devices_.collective(work.queue, mine.group, mine.what); }, r);
+  for (const GpuCollective::Stage& stage : mine.stages) {
+    if (stage.fold != nullptr)
+      devices_.launch(work.queue, stage.fold->launch(work.queue, r.plan));
+    else
+      waiting.until([&] { return devices_.collective(work.queue, mine.group, stage.call); }, r);
+  }
   moved.collective_bytes += mine.bytes;
   return {.collectives = 1};
 }

@@ -24,9 +24,10 @@ class Queues {
  public:
   /// Precondition: `resolved` has instructions of queues (queued()). `one_by_one`: each piece of work is done before
   /// the next is given, so that a failure that the device reports late is that of the current instruction.
-  /// `groups`: those of the plan's collectives; null if it has none on GPUs.
+  /// `kernels`: the devices'. `groups`: those of the plan's collectives; null if it has none on GPUs.
   /// `trace`: what the devices do is added to it; null: nothing is traced.
-  Queues(const ResolvedPlan& resolved, const Devices& devices, GpuGroups* groups, bool one_by_one, Trace* trace);
+  Queues(const ResolvedPlan& resolved, const Devices& devices, const KernelTable& kernels, GpuGroups* groups,
+         bool one_by_one, Trace* trace);
 
   /// To be called when a setup or step begins, of which `first` is the first instruction.
   void begins(const Resolved& first, Waiting& waiting) {
@@ -80,9 +81,10 @@ class Queues {
     Devices::Owned graph;
   };
   [[nodiscard]] Work& of(const Resolved& r) { return works_[static_cast<std::size_t>(r.plan - first_)]; }
-  void find_works();
+  void find_works(const KernelTable& kernels);
   void find_stretches();
-  [[nodiscard]] std::unique_ptr<GpuCollective> collective_of(const Instruction& instruction) const;
+  [[nodiscard]] std::unique_ptr<GpuCollective> collective_of(const Instruction& instruction,
+                                                             const KernelTable& kernels) const;
   /// Gives a queue the instruction's work alone, and returns what that is.
   DeviceWork put(const Resolved& r, const Work& work);
   DeviceWork meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);

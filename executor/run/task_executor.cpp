@@ -39,9 +39,10 @@ struct TaskExecutor::State {
                  .position = options.position,
                  .plan_id = options.plan_id}),
         checks(resolved),
-        queues(resolved.queued() ? std::optional<Queues>(std::in_place, resolved, *options.devices, options.groups,
-                                                         options.sync_gpu, options.trace)
-                                 : std::nullopt),
+        queues(resolved.queued()
+                   ? std::optional<Queues>(std::in_place, resolved, *options.devices, *options.device_kernels,
+                                           options.groups, options.sync_gpu, options.trace)
+                   : std::nullopt),
         turns(plan.class_for(task).serving.turns.empty()
                   ? std::nullopt
                   : std::optional<TurnOrder>(std::in_place, resolved, transport, ledger, options.turns)),

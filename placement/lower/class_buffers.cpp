@@ -155,6 +155,10 @@ std::uint32_t ClassBuffers::scratch_on_host(std::int64_t bytes) {
   return scratch(device(DeviceKind::cpu, 0), bytes);
 }
 
+std::uint32_t ClassBuffers::scratch_on_gpu(std::uint32_t index, std::int64_t bytes) {
+  return scratch(device(DeviceKind::gpu, index), bytes);
+}
+
 std::uint32_t ClassBuffers::scratch_with(std::uint32_t of, std::int64_t bytes) {
   return scratch(plan_.buffers[of].device, bytes);
 }

@@ -53,6 +53,7 @@ class ClassBuffers {
   /// Adds a buffer without bytes, for an input of which only the whole value's sizes are used.
   std::uint32_t sizes_only(PValueId value, WhereId where);
   std::uint32_t scratch_on_host(std::int64_t bytes);
+  std::uint32_t scratch_on_gpu(std::uint32_t index, std::int64_t bytes);
   /// On the device of the buffer `of`.
   std::uint32_t scratch_with(std::uint32_t of, std::int64_t bytes);
 

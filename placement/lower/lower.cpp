@@ -236,7 +236,9 @@ class ClassBuilder {
         out.push_back(defined(node, brought));
       }
       const std::int64_t staging = staging_of(schedule, collective, place.member);
-      if (staging > 0) instruction.scratch = buffers_.scratch_on_host(staging);
+      if (staging > 0)
+        instruction.scratch = collective.gpu == kNone ? buffers_.scratch_on_host(staging)
+                                                      : buffers_.scratch_on_gpu(collective.gpu, staging);
       under_way_.start(instruction, in, out, brought);
     }
   }
