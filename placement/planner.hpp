@@ -56,7 +56,7 @@ struct PlanOptions {
   DeviceKind default_device = DeviceKind::cpu;
   bool reasons = false;  ///< fill PlanResult::reasons
   /// Plan as if all tasks were on one host, so that layouts, schedules and with them the order of sums do not depend on
-  /// where tasks are.
+  /// where tasks are; GPUs fold sums in that order, too.
   bool one_host = false;
   /// Consecutive sums share a message until it has this many bytes. 0: no two values share a message, between hosts
   /// neither. Not given: the topology's links decide.

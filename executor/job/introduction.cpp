@@ -173,8 +173,8 @@ void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
 }
 
 /// Makes groups of tasks whose GPUs work together. GPUs that two tasks share do not: their library has no collectives
-/// of a GPU with itself. Nor do those of --invariant, whose sums are ferry's own.
-void find_gpu_groups(const std::vector<Introduction>& tasks, const ClusterOptions& options, Topology& topology) {
+/// of a GPU with itself.
+void find_gpu_groups(const std::vector<Introduction>& tasks, Topology& topology) {
   std::map<std::tuple<std::int32_t, std::int32_t>, int> users;  // by host and first GPU
   for (std::size_t task = 0; task < tasks.size(); ++task)
     if (tasks[task].shares_gpus) ++users[{topology.tasks[task].host, topology.tasks[task].first_gpu}];
@@ -185,7 +185,6 @@ void find_gpu_groups(const std::vector<Introduction>& tasks, const ClusterOption
     info.no_gpu_group = tasks[task].no_gpu_group;
     if (tasks[task].shares_gpus && users[{info.host, info.first_gpu}] > 1)
       info.no_gpu_group = "it shares its GPU with another task";
-    if (options.invariant > 0) info.no_gpu_group = "--invariant adds in an order of its own";
     if (!info.no_gpu_group.empty() || tasks[task].gpu_domain == 0) continue;
     const auto at = std::ranges::find(domains, tasks[task].gpu_domain);
     info.gpu_group = static_cast<std::int32_t>(at - domains.begin());
@@ -278,7 +277,7 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
   apply_jobs(options.jobs, topology.tasks);
   find_memory_groups(tasks, topology);
   share_gpus(tasks, topology);
-  find_gpu_groups(tasks, options, topology);
+  find_gpu_groups(tasks, topology);
   return topology;
 }
 

@@ -123,10 +123,9 @@ class Numberer {
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // sent as bytes, with the extent
       const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
-      const Members& members = wanted.members;
-      if (by_library(node, wanted, groups, collective.dtype)) {
-        collective.schedule =
-            tables_.schedule(library_schedule(wanted.kind, members_of(wanted), members.root, members.guest_root));
+      if (between_gpus(node, wanted, groups.pattern) &&
+          (library_does_all(wanted, groups, collective.dtype) || members_of(wanted) <= kMostFolded)) {
+        collective.schedule = tables_.schedule(on_gpus(wanted, groups, collective.dtype, bytes));
         collective.gpu = static_cast<std::uint32_t>(program_.where(node).index);
       } else if (cut_value(node, wanted.kind).halo != kNone) {
         collective.schedule = tables_.schedule(sparse_exchange(members_of(wanted), groups.parts));
@@ -223,9 +222,9 @@ class Numberer {
     return true;
   }
 
-  /// Whether the library of the members' GPUs carries it out: all values lie on GPUs, the same ones of each task, which
-  /// work together, and it does what the collective asks for.
-  bool by_library(const Node& node, const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
+  /// Whether the library of the members' GPUs can move its values: all lie on GPUs, the same ones of each task, which
+  /// work together.
+  bool between_gpus(const Node& node, const ProgramCollective& wanted, std::uint32_t pattern) const {
     const PValue& out = program_.values[node.first_output];
     const Where& where = program_.wheres[out.where];
     if (where.kind != DeviceKind::gpu || out.type.shape.bounded()) return false;
@@ -233,12 +232,29 @@ class Numberer {
       const Where& from = program_.wheres[program_.values[input].where];
       if (from.kind != DeviceKind::gpu || from.index != where.index) return false;
     }
-    const bool equal_parts = std::ranges::all_of(groups.parts, [&](auto part) { return part == groups.parts[0]; });
-    if (wanted.kind == CollectiveKind::reduce_scatter && !equal_parts) return false;
-    if (wanted.kind == CollectiveKind::reduce && wanted.members.guest_root) return false;
-    if (wanted.reduce != Reduce::none && !adds(wanted.reduce, dtype)) return false;
-    return of_all(wanted.members.grouping, groups.pattern,
+    return of_all(wanted.members.grouping, pattern,
                   [&](const auto& group) { return program_.topology->join_gpus(group); });
+  }
+
+  /// Whether the library does all of it: not sums in ferry's own order, in parts of different sizes, or whose root
+  /// gives nothing.
+  bool library_does_all(const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
+    if (wanted.reduce == Reduce::none) return true;
+    if (program_.options.one_host || !adds(wanted.reduce, dtype)) return false;
+    if (wanted.kind == CollectiveKind::reduce && wanted.members.guest_root) return false;
+    return wanted.kind != CollectiveKind::reduce_scatter ||
+           std::ranges::all_of(groups.parts, [&](auto part) { return part == groups.parts[0]; });
+  }
+
+  Schedule on_gpus(const ProgramCollective& wanted, const Alike& groups, DType dtype, std::int64_t bytes) {
+    const Members& members = wanted.members;
+    if (library_does_all(wanted, groups, dtype))
+      return library_schedule(wanted.kind, members_of(wanted), members.root, members.guest_root);
+    return choose_folded({.kind = wanted.kind,
+                          .hosts = hosts_.of(members.grouping).patterns[groups.pattern],
+                          .root = members.root,
+                          .guest_root = members.guest_root,
+                          .bytes = bytes});
   }
 
   /// Whether libraries of GPUs fold such elements as ferry does: they have none of 16 bits or bool, and what they do

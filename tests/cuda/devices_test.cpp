@@ -226,6 +226,31 @@ TEST_CASE("GPUs of two tasks add by NCCL") {
   for (const Tensor& sum : added()) CHECK(sum.same_bits(Tensor::of<float>({3}, {10, 14, 18})));
 }
 
+TEST_CASE("GPUs fold what NCCL moves, with the bits of CPUs") {
+  const Machine machine({});
+  Graph g;
+  const Value x = g.input("x", DType::float32, {3, 5});
+  Values made;
+  {
+    const auto all = g.on(g.mesh("dp"));
+    const Value rows = identity(x).laid({split(0)});
+    made = {identity(sum(rows * 0.3F, {0})).laid({replicated()}).named("float"),
+            identity(max(rows, {0})).laid({replicated()}).named("largest"),
+            identity(sum(cast(rows * 100.0F, DType::int16), {0})).laid({replicated()}).named("int16"),
+            identity(sum(rows * 0.7F, {0})).laid({split(0)}).named("parts")};
+  }
+  const Tensor given = Tensor::of<float>({3, 5}, {0.1F, 2, 3, 4, 5, 0.2F, 2e7F, 8, -1, 0, 0.3F, 3, 1, 7, 1e-3F});
+  const auto run = [&](bool gpus) {
+    const Cluster cluster = Cluster::connect(
+        {.tasks = 3, .invariant = 3, .simulated = gpus ? std::optional<std::uint64_t>(1) : std::nullopt});
+    if (gpus) cluster.state().devices = cuda::devices_on_host();
+    Session session(g, cluster);
+    return session.run(made, {{"x", given}});
+  };
+  const std::vector<Tensor> found = run(true), wanted = run(false);
+  for (std::size_t i = 0; i < made.size(); ++i) CHECK(found[i].same_bits(wanted[i]));
+}
+
 TEST_CASE("a collective that NCCL breaks off ends all tasks, and is named") {
   for (const char* const function : {"join", "collective", "state"})
     for (const int after : {0, 3}) {

@@ -20,11 +20,14 @@
 #include "kernels/device.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
 #include "placement/verify/verify.hpp"
+#include "tests/executor/outcome.hpp"
+#include "tests/support/dice.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/throws.hpp"
 
@@ -62,7 +65,8 @@ struct Model {
   }
 };
 
-Plan planned(int second = 0) {
+/// `folded`: GPUs fold its sums, in the order of hosts.
+Plan planned(int second = 0, bool folded = false) {
   Topology topology = Topology::local(kTasks);
   for (TaskInfo& task : topology.tasks) {
     task.gpus = 2;
@@ -71,6 +75,7 @@ Plan planned(int second = 0) {
   PlanOptions options;
   options.check_passes = true;
   options.bucket_bytes = 0;
+  options.one_host = folded;
   const Model model(second);
   return make_plan(model.graph, model.signature, topology, kernels(), options).plan;
 }
@@ -154,6 +159,7 @@ struct Flaw {
   void (*plant)(Plan&);
   const char* refused;
   const char* reported;  ///< "": no device sees it
+  bool folded = false;
 };
 
 constexpr Flaw kFlaws[] = {
@@ -219,21 +225,58 @@ constexpr Flaw kFlaws[] = {
        for (Schedule& schedule : plan.schedules)
          if (schedule.kind == CollectiveKind::all_reduce) schedule.slots = 1;
      },
-     "and it has slots", ""}};
+     "and it has slots", ""},
+    {"GPUs fold before messages have come", 0,
+     [](Plan& plan) {
+       for (Schedule& schedule : plan.schedules)
+         std::erase_if(schedule.steps, [](const ScheduleStep& step) { return step.kind == ScheduleStep::Kind::wait; });
+     },
+     "uses a contribution that is not there yet", "", true},
+    {"GPUs fold in another order than hosts", 0,
+     [](Plan& plan) {
+       for (Schedule& schedule : plan.schedules)
+         for (ScheduleStep& step : schedule.steps)
+           if (schedule.via == Via::library &&
+               (step.kind == ScheduleStep::Kind::copy || step.kind == ScheduleStep::Kind::fold))
+             step.peer.value = 1 - step.peer.value;
+     },
+     "it has other steps than a direct or one-shot one, which GPUs fold", "", true},
+    {"what comes lies where nobody has room for it", 0,
+     [](Plan& plan) {
+       for (PlanClass& role : plan.classes)
+         for (const std::uint32_t at : sums(plan, role))
+           for (const std::uint32_t i : {at, at + 1}) role.instructions[i].scratch = kNone;
+     },
+     "its staging slots need", "", true},
+    {"what comes lies in the host's memory", 0,
+     [](Plan& plan) {
+       for (PlanClass& role : plan.classes) {
+         const auto host = static_cast<std::uint32_t>(
+             std::ranges::find(role.devices, DeviceKind::cpu, &PlanDevice::kind) - role.devices.begin());
+         role.buffers[role.instructions[sums(plan, role)[0]].scratch].device = host;
+       }
+     },
+     "runs on a queue of gpu:0, and a scratch buffer lies on cpu:0", "is given other memory", true},
+    {"folded sums do not wait for what they add", 0,
+     [](Plan& plan) {
+       for (PlanClass& role : plan.classes) role.instructions[sums(plan, role)[0]].waits = {};
+     },
+     "race for buffer", "reads memory that queue", true}};
 
 TEST_CASE("collectives of GPUs are planned, verified, and run whatever order is drawn") {
-  for (const int second : {0, 1}) {
-    const Plan plan = planned(second);
-    for (const PlanClass& role : plan.classes) CHECK(sums(plan, role).size() == 2);
-    CHECK(refusal(plan) == "");
-    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) CHECK(error_of(plan, seed) == "");
-  }
+  for (const int second : {0, 1})
+    for (const bool folded : {false, true}) {
+      const Plan plan = planned(second, folded);
+      for (const PlanClass& role : plan.classes) CHECK(sums(plan, role).size() == 2);
+      CHECK(refusal(plan) == "");
+      for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) CHECK(error_of(plan, seed) == "");
+    }
 }
 
 TEST_CASE("flaws of collectives of GPUs are refused, and reported when they are run all the same") {
   for (const Flaw& flaw : kFlaws) {
     CAPTURE(std::string(flaw.what));
-    Plan plan = planned(flaw.second);
+    Plan plan = planned(flaw.second, flaw.folded);
     flaw.plant(plan);
     const std::string reason = refusal(plan);
     CHECK(reason != "");
@@ -291,6 +334,61 @@ TEST_CASE("collectives of GPUs give the bits of hosts, and what they are given i
       }
       CHECK((given > 0) == (tasks > 1));
     }
+  }
+}
+
+/// Runs a graph on GPUs with sums that the library cannot do: of 16-bit integers, largest and smallest floats, and in
+/// parts of different sizes; and with some that it can.
+std::vector<Tensor> folded(ClusterOptions options) {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {7, 5});
+  Values made;
+  {
+    const auto all = g.on(g.mesh("dp"));
+    const Value rows = identity(x).laid({split(0)});
+    const auto to_all = [&](const Value& value, const char* name) {
+      made.push_back(identity(value).laid({replicated()}).named(name));
+    };
+    to_all(sum(cast(rows * 1000.0F, DType::int16), {0}), "int16");
+    to_all(max(cast(rows * 1000.0F, DType::uint16), {0}), "uint16");
+    to_all(sum(cast(rows, DType::float16), {0}), "half");
+    to_all(max(rows, {0}), "largest");
+    to_all(min(rows, {0}), "smallest");
+    to_all(sum(rows * 0.3F, {0}), "float");
+    to_all(sum(rows * 0.7F, {0, 1}), "scalar");
+    made.push_back(identity(sum(rows * 0.1F, {0})).laid({split(0)}).named("parts"));
+  }
+  {
+    const auto first = g.device("/task:0");
+    made.push_back(identity(sum(made[5] * 3.0F, {0})).named("used"));
+  }
+  options.jobs = "";
+  Session session(g, Cluster::connect(std::move(options)));
+  test::Dice dice(1);
+  std::vector<Tensor> got = session.run(made, {{"x", test::random_tensor(DType::float32, {7, 5}, dice)}});
+  for (const TaskStats& task : session.stats().tasks) CHECK(task.measured == task.planned);
+  return got;
+}
+
+void check_bits(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    CHECK_MESSAGE(got[i].same_bits(wanted[i]), i << ": " << got[i].str() << " is not " << wanted[i].str());
+}
+
+TEST_CASE("GPUs fold what their library does not add, with the bits of hosts") {
+  for (const int tasks : {2, 3, 4}) {
+    CAPTURE(tasks);
+    const std::vector<Tensor> wanted = folded({.tasks = tasks});
+    for (const std::uint64_t seed : {1, 2, 3}) check_bits(folded({.tasks = tasks, .simulated = seed}), wanted);
+  }
+}
+
+TEST_CASE("with --invariant GPUs give the bits of one CPU task, however many tasks there are") {
+  for (const int shards : {3, 4}) {
+    const std::vector<Tensor> wanted = folded({.tasks = 1, .invariant = shards});
+    for (int tasks = 1; tasks <= shards; ++tasks)
+      check_bits(folded({.tasks = tasks, .invariant = shards, .simulated = static_cast<std::uint64_t>(tasks)}), wanted);
   }
 }
 
