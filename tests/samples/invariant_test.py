@@ -76,6 +76,14 @@ def digits_on_any_number_of_tasks(folder):
     assert len(found) > 1, "the test cannot fail: the bits are those of one task anyway"
 
 
+def simulated_gpus_on_any_number_of_tasks(folder):
+    """They fold sums themselves where they work together, and have the bits of CPUs."""
+    shards = "--invariant=4"
+    all_alike([("CPUs", train_digits(folder, shards))] +
+              [(f"GPUs, {name}", train_digits(folder, *options, shards, "--device", "sim", ranks=ranks))
+               for name, options, ranks in launches((1, 4), (2,))])
+
+
 def data_that_is_read_ahead_on_any_number_of_tasks(folder):
     """Trains for more than an epoch, with rows in a random order."""
     write_training_data(folder)
@@ -131,7 +139,7 @@ def a_shard_that_fails_over_mpi(folder):
 
 
 CASES = [dropout_and_shuffling_on_any_number_of_tasks, other_numbers_of_shards, threads_are_shared_and_change_nothing,
-         without_it_the_bits_differ, digits_on_any_number_of_tasks,
+         without_it_the_bits_differ, digits_on_any_number_of_tasks, simulated_gpus_on_any_number_of_tasks,
          data_that_is_read_ahead_on_any_number_of_tasks, stats_tell_of_shards_and_processes_over_mpi,
          a_plan_of_shards_over_mpi, the_cost_is_printed, more_tasks_than_shards, a_shard_that_fails_over_mpi]
 
