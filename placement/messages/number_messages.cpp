@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -123,9 +124,8 @@ class Numberer {
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // sent as bytes, with the extent
       const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
-      if (between_gpus(node, wanted, groups.pattern) &&
-          (library_does_all(wanted, groups, collective.dtype) || members_of(wanted) <= kMostFolded)) {
-        collective.schedule = tables_.schedule(on_gpus(wanted, groups, collective.dtype, bytes));
+      if (const std::optional<Schedule> of_gpus = on_gpus(node, wanted, groups, collective.dtype, bytes)) {
+        collective.schedule = tables_.schedule(*of_gpus);
         collective.gpu = static_cast<std::uint32_t>(program_.where(node).index);
       } else if (cut_value(node, wanted.kind).halo != kNone) {
         collective.schedule = tables_.schedule(sparse_exchange(members_of(wanted), groups.parts));
@@ -236,9 +236,9 @@ class Numberer {
                   [&](const auto& group) { return program_.topology->join_gpus(group); });
   }
 
-  /// Whether the library does all of it: not sums in ferry's own order, in parts of different sizes, or whose root
+  /// Whether the library can do all of it: not sums in ferry's own order, in parts of different sizes, or whose root
   /// gives nothing.
-  bool library_does_all(const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
+  bool by_library_alone(const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
     if (wanted.reduce == Reduce::none) return true;
     if (program_.options.one_host || !adds(wanted.reduce, dtype)) return false;
     if (wanted.kind == CollectiveKind::reduce && wanted.members.guest_root) return false;
@@ -246,10 +246,14 @@ class Numberer {
            std::ranges::all_of(groups.parts, [&](auto part) { return part == groups.parts[0]; });
   }
 
-  Schedule on_gpus(const ProgramCollective& wanted, const Alike& groups, DType dtype, std::int64_t bytes) {
+  /// How the members' GPUs do it by themselves; none if they cannot.
+  std::optional<Schedule> on_gpus(const Node& node, const ProgramCollective& wanted, const Alike& groups, DType dtype,
+                                  std::int64_t bytes) {
     const Members& members = wanted.members;
-    if (library_does_all(wanted, groups, dtype))
+    if (!between_gpus(node, wanted, groups.pattern)) return std::nullopt;
+    if (by_library_alone(wanted, groups, dtype))
       return library_schedule(wanted.kind, members_of(wanted), members.root, members.guest_root);
+    if (members_of(wanted) > kMostFolded) return std::nullopt;
     return choose_folded({.kind = wanted.kind,
                           .hosts = hosts_.of(members.grouping).patterns[groups.pattern],
                           .root = members.root,
