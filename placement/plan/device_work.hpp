@@ -8,7 +8,7 @@ namespace ferry {
 
 /// Counters of one device of one task in one step.
 struct DeviceWork {
-  std::int64_t launches = 0;                   ///< kernels; several ops that run as one are one
+  std::int64_t launches = 0;                   ///< kernels, but for those of collectives; ops that run as one are one
   std::int64_t copies_in = 0, bytes_in = 0;    ///< copies from the host, or from another device of the task
   std::int64_t copies_out = 0, bytes_out = 0;  ///< to the host
   std::int64_t copies_within = 0, bytes_within = 0;
