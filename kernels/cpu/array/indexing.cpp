@@ -37,6 +37,18 @@ void check_indices(const Array& indices, std::int64_t rows) {
   if (wrong != end) throw bad_row(1, *wrong, rows);
 }
 
+/// Copies the rows, of `after` elements, at some indices.
+template <class T, class Index>
+void copy_rows(const T* from, std::int64_t rows, std::int64_t after, const Index* index, std::int64_t count, T* to) {
+  if (after == 1) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[from_front(index[i], rows)];
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i)
+    std::copy_n(from + from_front(index[i], rows) * after, after, to + i * after);
+}
+
 void gather(KernelRun& run) {
   const Array &x = run.inputs[0], &indices = run.inputs[1];
   Array& output = run.outputs[0];
@@ -53,9 +65,12 @@ void gather(KernelRun& run) {
     dispatch_sizes(x.dtype, [&](auto zero) {
       using T = decltype(zero);
       for_chunks(run.parallel, before * taken, grain_of(after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at)
-          std::copy_n(x.as<const T>() + (at / taken * rows + from_front(index[at % taken], rows)) * after, after,
-                      output.as<T>() + at * after);
+        for (std::int64_t at = begin; at < end;) {
+          const std::int64_t outer = at / taken, first = at % taken, count = std::min(taken - first, end - at);
+          copy_rows(x.as<const T>() + outer * rows * after, rows, after, index + first, count,
+                    output.as<T>() + at * after);
+          at += count;
+        }
       });
     });
   });
