@@ -63,6 +63,14 @@ TEST_CASE_TEMPLATE("long rows have the same bits by any instruction set", T, flo
   }
 }
 
+TEST_CASE("softmax along rows and along columns has the same bits") {
+  Graph g;
+  const Value x = normal(g, {37, 333}, 0, 2);
+  const Value along_columns = transpose(softmax(transpose(x, {1, 0}), 0), {1, 0});
+  const std::vector<Tensor> got = test::Evaluator(g).run({softmax(x), along_columns});
+  CHECK(got[0].same_bits(got[1]));
+}
+
 TEST_CASE("argmax finds the first of the largest, and the first NaN, of a long row") {
   std::vector<float> equal(200, 1), bad(200, 1);
   equal[130] = equal[150] = 2;

@@ -1,5 +1,8 @@
 // Softmax and related ops, row by row: the largest element is found first and subtracted, so that no exp overflows.
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "kernels/cpu/elements/elements.hpp"
@@ -35,6 +38,43 @@ T sum_of_exp(const Row<T>& row, T top) {
       row.n, T(0), [&row, top](std::int64_t i) { return math::exp(row[i] - top); }, functors::Add());
 }
 
+/// Rows side by side, of which vectors have an element each.
+constexpr std::int64_t kColumns = 16;
+template <class T>
+using Columns = std::array<T, kColumns>;
+
+/// For each of kColumns rows, get(0, row) … get(n - 1, row) joined as fold_lanes() does it.
+template <class T, class Get, class Join>
+Columns<T> fold_columns(std::int64_t n, T start, const Get& get, const Join& join) {
+  Columns<T> lanes[kLanes];
+  for (Columns<T>& lane : lanes) lane.fill(start);
+  for (std::int64_t i = 0; i < n; ++i) {
+    Columns<T>& lane = lanes[i % kLanes];
+#pragma omp simd
+    for (std::int64_t v = 0; v < kColumns; ++v) lane[v] = join(lane[v], get(i, v));
+  }
+  for (std::int64_t width = kLanes / 2; width > 0; width /= 2)
+    for (std::int64_t k = 0; k < width; ++k)
+#pragma omp simd
+      for (std::int64_t v = 0; v < kColumns; ++v) lanes[k][v] = join(lanes[k][v], lanes[k + width][v]);
+  return lanes[0];
+}
+
+/// The softmax of kColumns rows of `n` elements, whose first elements are consecutive; with the bits of each by itself.
+template <class T>
+void softmax_columns(const T* in, std::int64_t n, std::int64_t step, T* out) {
+  const Columns<T> top = fold_columns(
+      n, -math::kInf<T>, [&](std::int64_t i, std::int64_t v) { return in[i * step + v]; }, functors::Maximum());
+  const Columns<T> total = fold_columns(
+      n, T(0), [&](std::int64_t i, std::int64_t v) { return out[i * step + v] = math::exp(in[i * step + v] - top[v]); },
+      functors::Add());
+  Columns<T> scale;
+  for (std::int64_t v = 0; v < kColumns; ++v) scale[v] = T(1) / total[v];
+  for (std::int64_t i = 0; i < n; ++i)
+#pragma omp simd
+    for (std::int64_t v = 0; v < kColumns; ++v) out[i * step + v] *= scale[v];
+}
+
 struct Softmax {
   template <class T>
   void operator()(const Row<T>& row, T* out) const {
@@ -66,6 +106,12 @@ template <class RowFn, class T>
     RowFn()(Row<T>{in + at * along, along, 1}, out + at * along);
   for (std::int64_t at = begin; at < end && inner != 1; ++at) {
     const std::int64_t first = at / inner * along * inner + at % inner;
+    if constexpr (std::is_same_v<RowFn, Softmax>)
+      if (std::min(inner - at % inner, end - at) >= kColumns) {
+        softmax_columns(in + first, along, inner, out + first);
+        at += kColumns - 1;
+        continue;
+      }
     RowFn()(Row<T>{in + first, along, inner}, out + first);
   }
 }
