@@ -71,12 +71,14 @@ void add_products(Sums& sums, const Columns& columns, const Factor& factor) {
 }
 #endif
 
-/// The part of a tile that has `rows` rows and kVectors vectors of columns.
+/// The part of a tile that has `rows` rows and kVectors vectors of columns. Of few rows the steps are dealt out to
+/// several sums, or each product would wait for the one before.
 template <int rows>
 void block(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, const std::uint8_t* panel,
            std::int32_t* to) {
-  Sums sums[rows][kVectors] = {};
-  for (std::int64_t i = 0; i < steps; ++i, row += kTogether, panel += kPanelColumns * kTogether) {
+  constexpr int kTurns = rows < 4 ? 4 / rows : 1;
+  Sums sums[kTurns][rows][kVectors] = {};
+  const auto add = [&](int turn) {
     for (int line = 0; line < kPanelColumns * kTogether; line += 64) fetch_to_read(panel + kAhead + line);
     const Sums* const bytes = reinterpret_cast<const Sums*>(panel);
     const Columns columns[kVectors] = {Columns(bytes[0]), Columns(bytes[1])};
@@ -86,13 +88,23 @@ void block(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, co
       __builtin_memcpy(&four, row + r * row_step, sizeof four);
       const Factor factor(four);
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) add_products(sums[r][v], columns[v], factor);
+      for (int v = 0; v < kVectors; ++v) add_products(sums[turn][r][v], columns[v], factor);
     }
-  }
+    row += kTogether;
+    panel += kPanelColumns * kTogether;
+  };
+  for (; steps >= kTurns; steps -= kTurns)
+#pragma GCC unroll 4
+    for (int turn = 0; turn < kTurns; ++turn) add(turn);
+  for (; steps > 0; --steps) add(0);
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) reinterpret_cast<Sums*>(to + r * kPanelColumns)[v] = sums[r][v];
+    for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+      for (int turn = 1; turn < kTurns; ++turn) sums[0][r][v] += sums[turn][r][v];
+      reinterpret_cast<Sums*>(to + r * kPanelColumns)[v] = sums[0][r][v];
+    }
 }
 
 template <int rows>
