@@ -70,6 +70,7 @@ class Pooling {
       for (std::int64_t v = 0; v < pool_.window.columns; ++v) body(u, v);
   }
 
+  [[nodiscard]] const Plane& window() const { return pool_.window; }
   [[nodiscard]] std::int64_t image_columns() const { return image_.columns; }
 
   /// Results of a row of windows take up so many elements: whole vectors if images are staged.
@@ -231,7 +232,7 @@ struct Largest {
 
   Largest(const Pooling& pooling, const T* image, const Windows& windows) {
     const std::int64_t count = windows.rows * pooling.pitch();
-    std::fill_n(value, count, -math::kInf<T>);
+    if (placed || !pooling.staged()) std::fill_n(value, count, -math::kInf<T>);
     if constexpr (placed) std::fill_n(place, count, Place(-1));
     if (pooling.staged())
       placed ? find_places(pooling, image, windows) : find_by_rows(pooling, image, windows);
@@ -255,23 +256,28 @@ struct Largest {
   void find_by_rows(const Pooling& pooling, const T* image, const Windows& windows) {
     T stage[kStaged], rows[kStaged];
     pooling.fill_stage(image, windows, stage);
-    const std::int64_t pitch = pooling.pitch();
+    const std::int64_t pitch = pooling.pitch(), columns = pooling.window().columns;
+    const T* first = nullptr;
     pooling.for_taps_in_rows(windows, stage, [&](std::int64_t row, std::int64_t v, const T* taps) {
       T* const to = rows + row * pitch;
-      v == 0 ? copy_row(taps, pitch, to) : join_rows(to, taps, pitch);
+      if (v == 0 && columns == 1) copy_row(taps, pitch, to);
+      if (v > 0) join_rows(v == 1 ? first : to, taps, pitch, to);
+      first = taps;
     });
     pooling.for_rows_under(windows, [&](std::int64_t row, std::int64_t u, std::int64_t under) {
       T* const to = value + row * pitch;
-      u == 0 ? copy_row(rows + under * pitch, pitch, to) : join_rows(to, rows + under * pitch, pitch);
+      const T* const here = rows + under * pitch;
+      if (u == 0 && pooling.window().rows == 1) copy_row(here, pitch, to);
+      if (u > 0) join_rows(u == 1 ? here - pitch : to, here, pitch, to);
     });
   }
 
-  static void join_rows(T* to, const T* other, std::int64_t pitch) {
+  static void join_rows(const T* one, const T* other, std::int64_t pitch, T* to) {
     for (std::int64_t c = 0; c < pitch; c += kVector)
 #pragma omp simd
       for (std::int64_t k = c; k < c + kVector; ++k) {
-        const T x = other[k], y = to[k];
-        to[k] = (x > y) | ((x != x) & (y == y)) ? x : y;
+        const T x = other[k], y = one[k];
+        to[k] = !(x <= y) & (y == y) ? x : y;
       }
   }
 
