@@ -113,7 +113,8 @@ struct Box {
 std::map<std::string, std::vector<Box>> rows_of(const Trace& trace) {
   std::map<int, std::string> names;
   std::map<std::string, std::vector<Box>> rows;
-  for (const std::string_view line : split(trace.str(Duration()), '\n')) {
+  const std::string text = trace.str(Duration());
+  for (const std::string_view line : split(text, '\n')) {
     if (line.empty()) continue;
     const auto event = nlohmann::json::parse(line.substr(0, line.size() - 1));
     const int row = event.value("tid", -1);
