@@ -1,4 +1,6 @@
 // Kernels that move elements (kernels/move_arrays.hpp).
+#include <cstring>
+
 #include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/shared/move_arrays.hpp"
@@ -18,13 +20,28 @@ std::unique_ptr<KernelState> prepare_constant(const KernelSetup& setup) {
   return keep(setup.attrs.get<Tensor>("value"));
 }
 
+/// Parts that are runs of a small input, as in each step of a recurrent layer for one row, are copied as such.
+void split(KernelRun& run) {
+  constexpr std::int64_t kSmall = 4 * kElementGrain;
+  const Array& input = run.inputs[0];
+  const int dim = dim_of(kept<std::int64_t>(run), input.rank());
+  if (product(input.sizes, 0, dim) != 1 || input.count() > kSmall) return moving::split<CpuMover>(run);
+  const std::byte* from = input.data;
+  for (Array& part : run.outputs) {
+    if (dim > 0) part.sizes[0] = input.sizes[0];
+    const std::size_t bytes = static_cast<std::size_t>(part.count()) * size_of(part.dtype);
+    if (bytes > 0) std::memcpy(part.data, from, bytes);
+    from += bytes;
+  }
+}
+
 constexpr Kernel kKernels[] = {
     {.op = "Transpose", .run = moving::transpose<CpuMover>, .prepare = moving::prepare_transpose, .takes = kAnyType},
     {.op = "BroadcastTo", .run = moving::broadcast<CpuMover>, .takes = kAnyType},
     {.op = "BroadcastLike", .run = moving::broadcast<CpuMover>, .takes = kAnyType},
     {.op = "ReshapeRows", .run = moving::reshape_rows<CpuMover>, .takes = kAnyType},
     {.op = "Concat", .run = moving::concat<CpuMover>, .prepare = moving::prepare_axis, .takes = kAnyType},
-    {.op = "Split", .run = moving::split<CpuMover>, .prepare = moving::prepare_axis, .takes = kAnyType},
+    {.op = "Split", .run = split, .prepare = moving::prepare_axis, .takes = kAnyType},
     {.op = "Slice", .run = moving::slice<CpuMover>, .prepare = moving::prepare_slice, .takes = kAnyType},
     {.op = "Unslice", .run = moving::unslice<CpuMover>, .prepare = moving::prepare_slice, .takes = kAnyType},
     {.op = "Pad", .run = moving::pad<CpuMover>, .prepare = moving::prepare_pad, .takes = kAnyType},
