@@ -40,11 +40,11 @@ void check_indices(const Array& indices, std::int64_t rows) {
 /// Copies the rows, of `after` elements, at some indices.
 template <class T, class Index>
 void copy_rows(const T* from, std::int64_t rows, std::int64_t after, const Index* index, std::int64_t count, T* to) {
-  if (after == 1) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] = from[from_front(index[i], rows)];
-    return;
-  }
+  if constexpr (sizeof(T) == 4)
+    if (after == 1) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from[from_front(index[i], rows)];
+      return;
+    }
   for (std::int64_t i = 0; i < count; ++i)
     std::copy_n(from + from_front(index[i], rows) * after, after, to + i * after);
 }
