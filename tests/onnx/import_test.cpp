@@ -155,6 +155,12 @@ TEST_CASE("a normalisation by known numbers is taken into the filter before it")
   CHECK(ops_of(without).find("Sub") == std::string::npos);
   CHECK(result_of(without) == "[[[[-5.5 -1.5] [2.5 6.5]] [[9 3] [-3 -9]]]]");
 
+  const std::string shared = filter + numbers + scale + node("f", "Identity", "w") + conv("x, f") +
+                             node("same", "Identity", "s") +
+                             node("y", "BatchNormalization", "c, same, o, m, v", attribute("epsilon", "f: 0", "FLOAT"));
+  CHECK(ops_of(shared).find("Sub") == std::string::npos);
+  CHECK(result_of(shared) == result_of(without));
+
   // Not where the filter or the scale may be another one, or somebody else reads the convolution.
   const std::string fed = value("input", "s", "float32", {"2"});
   CHECK(ops_of(fed + filter + numbers + conv("x, w, b") + norm).find("Sub") != std::string::npos);

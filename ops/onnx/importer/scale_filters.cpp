@@ -13,9 +13,7 @@ class Scaler {
     for (const auto& [name, tensor] : graph.initializers) known_.emplace(name, tensor);
     for (const ValueDef& input : graph.inputs) known_.erase(input.name);
     for (const ModelNode& node : graph.nodes)
-      if (const Attribute* value = node.find("value"); node.full_op() == "Constant" && value != nullptr)
-        if (const auto* tensor = std::get_if<Tensor>(&value->value); tensor != nullptr && node.outputs.size() == 1)
-          known_.emplace(node.outputs[0], *tensor);
+      if (node.outputs.size() == 1) learn(node);
     count_reads(graph);
   }
 
@@ -32,6 +30,18 @@ class Scaler {
   }
 
  private:
+  /// What a Constant gives is known, and so is an Identity of it: exporters write equal weights once.
+  void learn(const ModelNode& node) {
+    if (node.full_op() == "Constant") {
+      const Attribute* const value = node.find("value");
+      const auto* const tensor = value == nullptr ? nullptr : std::get_if<Tensor>(&value->value);
+      if (tensor != nullptr) known_.emplace(node.outputs[0], *tensor);
+    } else if (node.full_op() == "Identity" && node.inputs.size() == 1) {
+      const auto same = known_.find(node.inputs[0]);
+      if (same != known_.end()) known_.emplace(node.outputs[0], Tensor(same->second));
+    }
+  }
+
   void count_reads(const GraphDef& graph) {
     for (const ModelNode& node : graph.nodes) {
       for (const std::string& input : node.inputs) ++reads_[input];
