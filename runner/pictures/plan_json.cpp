@@ -27,6 +27,7 @@ Json collective_json(const Plan& plan, const Collective& collective) {
   return {{"name", plan.string(collective.name)},
           {"kind", name_of(schedule.kind)},
           {"algorithm", schedule.algorithm},
+          {"via", name_of(schedule.via)},
           {"reduce", name_of(collective.reduce)},
           {"dtype", name_of(collective.dtype)},
           {"parts", collective.parts},

@@ -213,6 +213,7 @@ class Run {
     as_many.threads = 1;
     as_many.transport = "inproc";
     as_many.jobs = options_.cluster.jobs;
+    as_many.simulated = options_.cluster.simulated;
     std::optional<Session> without;
     const Plan* other = nullptr;
     try {

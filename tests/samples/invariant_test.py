@@ -113,16 +113,18 @@ def a_plan_of_shards_over_mpi(folder):
 
 
 def the_cost_is_printed(folder):
-    """The printed cost equals what the counters say of runs with and without --invariant."""
-    sent = []
-    for options in (["--invariant"], []):
-        output = run("run", SAMPLES / "digits.pb", "--data", DATA, "--tasks", 3, "--stats", folder / "stats.json", *options)
-        tasks = json.loads((folder / "stats.json").read_text())["tasks"]
-        sent.append(sum(task["sent_messages"] for task in tasks))
-        printed = output if options else printed
-    cost = re.search(r"--invariant=8: shards of a task: 2 or 3; memory of a task by the plan: .*B, without .*B; "
-                     r"messages of a step: (\d+) of .*B, without (\d+) of .*B", printed)
-    assert cost and [int(number) for number in cost.groups()] == sent, (printed, sent)
+    """The printed cost equals what the counters say of runs with and without --invariant, on CPUs and simulated GPUs."""
+    for device in ([], ["--device", "sim"]):
+        sent = []
+        for options in (["--invariant"], []):
+            output = run("run", SAMPLES / "digits.pb", "--data", DATA, "--tasks", 3, "--stats", folder / "stats.json", *device,
+                         *options)
+            tasks = json.loads((folder / "stats.json").read_text())["tasks"]
+            sent.append(sum(task["sent_messages"] for task in tasks))
+            printed = output if options else printed
+        cost = re.search(r"--invariant=8: shards of a task: 2 or 3; memory of a task by the plan: .*B, without .*B; "
+                         r"messages of a step: (\d+) of .*B, without (\d+) of .*B", printed)
+        assert cost and [int(number) for number in cost.groups()] == sent, (device, printed, sent)
 
 
 def more_tasks_than_shards(folder):
