@@ -17,8 +17,9 @@ constexpr std::int64_t kColumns = 1024, kPitch = kColumns + 2;
 constexpr float kQuarter = 0.25F;
 
 /// One row of the next array. Compiled for the processor it runs on, as users compile their loops.
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), gnu::optimize("O3")]] void row_by_hand(
-    float* __restrict next, const float* here, const float* source) {
+[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] void row_by_hand(float* __restrict next,
+                                                                                       const float* here,
+                                                                                       const float* source) {
   for (std::int64_t c = 1; c <= kColumns; ++c)
     next[c] = (here[c - kPitch] + here[c + kPitch] + here[c - 1] + here[c + 1]) * kQuarter + source[c];
 }

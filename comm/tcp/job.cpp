@@ -42,7 +42,7 @@ Job::Job(int task, std::vector<net::Socket> connections, int tasks_here, std::ch
       lost_(connections.size(), false) {
   if (!events_.open()) throw net::system_error(Code::resource, "tcp: a descriptor", errno);
   for (std::size_t t = 0; t < connections.size(); ++t) {
-    peers_.push_back(std::make_unique<Peer>(static_cast<int>(t), task, std::move(connections[t]), transfers_, *this));
+    peers_.push_back(std::make_unique<Peer>(static_cast<int>(t), std::move(connections[t]), transfers_, *this));
     if (peers_[t]->connection() == nullptr) continue;
     const net::Socket& socket = peers_[t]->connection()->socket();
     const net::Address here = net::local_address(socket);

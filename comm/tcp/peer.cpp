@@ -58,8 +58,8 @@ void Transfers::complete_all(int peer) {
   moved_ = true;
 }
 
-Peer::Peer(int task, int self, net::Socket socket, Transfers& transfers, PeerUser& user)
-    : task_(task), self_(self), transfers_(transfers), user_(user) {
+Peer::Peer(int task, net::Socket socket, Transfers& transfers, PeerUser& user)
+    : task_(task), transfers_(transfers), user_(user) {
   if (socket.open()) connection_ = std::make_unique<Connection>(std::move(socket), *this);
 }
 

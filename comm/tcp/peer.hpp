@@ -59,7 +59,7 @@ class PeerUser {
 class Peer final : public ConnectionUser {
  public:
   /// Without a socket: the task itself.
-  Peer(int task, int self, net::Socket socket, Transfers& transfers, PeerUser& user);
+  Peer(int task, net::Socket socket, Transfers& transfers, PeerUser& user);
 
   [[nodiscard]] Connection* connection() { return connection_.get(); }
   /// Start messages; the transfer may be complete when they return.
@@ -129,7 +129,7 @@ class Peer final : public ConnectionUser {
   void heard_renewed(const FrameHead& frame, const std::string& word);
   [[nodiscard]] bool forgotten(const FrameHead& frame) const;
 
-  int task_, self_;
+  int task_;
   std::unique_ptr<Connection> connection_;
   Transfers& transfers_;
   PeerUser& user_;

@@ -28,15 +28,15 @@ struct StencilArray {
 /// A kernel that gives a window: array `made` of the array `inputs[0]`, whose elements lie as `shift` says.
 struct StencilWindow {
   TileMember member;
-  std::vector<Array> inputs;
+  std::vector<Array> inputs = {};
   std::uint32_t made = 0;
-  Shift shift;
+  Shift shift = {};
 };
 
 /// A kernel that works elementwise on the arrays `inputs` and makes the array `made`.
 struct StencilKernel {
   TileMember member;
-  std::vector<std::uint32_t> inputs;
+  std::vector<std::uint32_t> inputs = {};
   std::uint32_t made = 0;
 };
 

@@ -135,13 +135,13 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
     const std::uint32_t out = operand(member.outputs, 0);
     const Kernel& kernel = kernel_of(member, context);
     if (kernel.shifting.shift == nullptr) {
-      StencilKernel& added = parts.kernels.emplace_back(tile_member(member, context, instruction.other));
+      StencilKernel& added = parts.kernels.emplace_back(StencilKernel{tile_member(member, context, instruction.other)});
       for (std::uint32_t k = 0; k < member.inputs.count; ++k)
         added.inputs.push_back(index_of(operand(member.inputs, k), kind_of(operand(member.inputs, k))));
       added.made = index_of(out, kind_of(out));
       continue;
     }
-    StencilWindow& added = parts.windows.emplace_back(window_member(member, context));
+    StencilWindow& added = parts.windows.emplace_back(StencilWindow{window_member(member, context)});
     for (std::uint32_t k = 0; k < member.inputs.count; ++k) added.inputs.push_back(array(operand(member.inputs, k)));
     added.made = index_of(out, StencilArray::Is::window);
     added.shift = kernel.shifting.shift({.inputs = added.inputs,

@@ -29,7 +29,8 @@ bool overlaps(const std::byte* a, std::uint64_t a_bytes, const std::byte* b, std
 // ---- The table ----
 
 struct Library {
-  std::uint64_t seed = 0;
+  explicit Library(std::uint64_t the_seed) : seed(the_seed) {}
+  std::uint64_t seed;
   GroupsOnHost groups{cpu_kernels().fold()};
 };
 

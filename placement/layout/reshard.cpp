@@ -295,8 +295,7 @@ class Resharder {
     Halo all{whole, parts, others};
     const auto key = [](const Reads& one) { return std::tuple(one.begin, one.step, one.size); };
     std::ranges::sort(all.reads, {}, key);
-    const auto same = std::ranges::unique(all.reads);
-    all.reads.erase(same.begin(), same.end());
+    all.reads.erase(std::unique(all.reads.begin(), all.reads.end()), all.reads.end());
     std::int64_t rows = 0;
     for (const Reads& one : all.reads) rows += most_rows_got({whole, parts, {one}});
     return most_rows_got(all) <= rows ? all : Halo{whole, parts, {reads}};

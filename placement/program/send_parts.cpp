@@ -122,7 +122,7 @@ class PartSender {
     for (const NodeId user : users_[value])
       if (const WhereId where = read_on(user, value); where != kNone && where != at) readers_.emplace_back(where, user);
     std::ranges::sort(readers_);
-    readers_.erase(std::ranges::unique(readers_).begin(), readers_.end());
+    readers_.erase(std::unique(readers_.begin(), readers_.end()), readers_.end());
     bool any = false;
     for (auto first = readers_.begin(); first != readers_.end();) {
       const auto last = std::find_if(first, readers_.end(), [&](const auto& r) { return r.first != first->first; });

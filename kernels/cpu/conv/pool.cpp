@@ -277,7 +277,7 @@ struct Largest {
 #pragma omp simd
       for (std::int64_t k = c; k < c + kVector; ++k) {
         const T x = other[k], y = one[k];
-        to[k] = !(x <= y) & (y == y) ? x : y;
+        to[k] = (!(x <= y) & (y == y)) ? x : y;
       }
   }
 

@@ -122,7 +122,7 @@ void packed_filter(KernelRun& run) {
 }
 
 template <int level>
-constexpr Kernel kKernels[] = {
+constexpr Kernel kKernels[2] = {
     {.op = "Conv2DInteger",
      .run = conv_integer,
      .prepare = prepare<level>,

@@ -100,7 +100,7 @@ void packed_matrix(KernelRun& run) {
 }
 
 template <int level>
-constexpr Kernel kKernels[] = {
+constexpr Kernel kKernels[2] = {
     {.op = "MatMulInteger",
      .run = matmul_integer,
      .prepare = prepare<level>,
