@@ -51,6 +51,10 @@ struct MachineOnHost {
 
 /// Whether kernels find a library of matrix products from now on: one for tests. There is none if it is never called.
 void offer_blas(bool is_there);
+/// As offer_blas(), of convolutions.
+void offer_dnn(bool is_there);
+/// How many convolutions that library has computed.
+[[nodiscard]] std::int64_t runs_of_dnn();
 
 /// Whether devices_on_host() run tile regions from now on, by generated kernels; they do if it is never called.
 void offer_compiler(bool is_there);

@@ -20,29 +20,43 @@ std::vector<Tensor> outputs_of(const CaseGraph& made, const std::vector<Tensor>&
   return run_on_cuda(made.y, order, feeds_of(inputs));
 }
 
+/// The case with inputs of shape number `shape`, if it is small, gives what the reference gives.
+void check_case(const Case& which, DType dtype, std::size_t shape) {
+  const std::vector<Tensor> inputs = inputs_for(which, shape, dtype);
+  if (elements_of(inputs) > kMostElements) return;
+  CAPTURE(which.op);
+  CAPTURE(name_of(dtype));
+  CAPTURE(shape);
+  const CaseGraph made(which, inputs);
+  const std::vector<Nd> wanted = which.reference({inputs.begin(), inputs.end()});
+  const std::vector<Tensor> forward = outputs_of(made, inputs, Order::forward);
+  REQUIRE(forward.size() == wanted.size());
+  for (std::size_t i = 0; i < forward.size(); ++i) CHECK(difference(forward[i], wanted[i]) == "");
+  for (const Order order : {Order::backward, Order::shuffled}) {
+    const std::vector<Tensor> other = outputs_of(made, inputs, order);
+    for (std::size_t i = 0; i < forward.size(); ++i) CHECK(forward[i].same_bits(other[i]));
+  }
+}
+
+void check_all_of(const Case& which) {
+  for (const DType dtype : kDTypes)
+    for (std::size_t shape = 0; shape < which.shapes.size(); ++shape)
+      if (dtypes_of(which).has(dtype)) check_case(which, dtype, shape);
+}
+
 }  // namespace
 
 TEST_CASE("kernels for CUDA give what the reference gives, in any order of threads") {
+  for (const Case& which : op_cases()) check_all_of(which);
+}
+
+TEST_CASE("convolutions by a library give what the reference gives") {
+  cuda::offer_dnn(true);
+  const std::int64_t before = cuda::runs_of_dnn();
   for (const Case& which : op_cases())
-    for (const DType dtype : kDTypes) {
-      if (!dtypes_of(which).has(dtype)) continue;
-      for (std::size_t shape = 0; shape < which.shapes.size(); ++shape) {
-        const std::vector<Tensor> inputs = inputs_for(which, shape, dtype);
-        if (elements_of(inputs) > kMostElements) continue;
-        CAPTURE(which.op);
-        CAPTURE(name_of(dtype));
-        CAPTURE(shape);
-        const CaseGraph made(which, inputs);
-        const std::vector<Nd> wanted = which.reference({inputs.begin(), inputs.end()});
-        const std::vector<Tensor> forward = outputs_of(made, inputs, Order::forward);
-        REQUIRE(forward.size() == wanted.size());
-        for (std::size_t i = 0; i < forward.size(); ++i) CHECK(difference(forward[i], wanted[i]) == "");
-        for (const Order order : {Order::backward, Order::shuffled}) {
-          const std::vector<Tensor> other = outputs_of(made, inputs, order);
-          for (std::size_t i = 0; i < forward.size(); ++i) CHECK(forward[i].same_bits(other[i]));
-        }
-      }
-    }
+    if (which.op.starts_with("Conv2D")) check_all_of(which);
+  cuda::offer_dnn(false);
+  CHECK(cuda::runs_of_dnn() - before > 300);
 }
 
 TEST_CASE("an op that has a kernel on CPUs has one for CUDA, unless it always runs on the host") {

@@ -6,7 +6,6 @@
 
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 
@@ -103,7 +102,7 @@ ProductShape shape_of(const Convolution& conv, bool backward) {
 }
 
 std::unique_ptr<KernelState> keep_conv(const KernelSetup& setup, const ConvOperands& of) {
-  return keep(ConvState{slide_here(setup, of), setup.attrs.get<std::int64_t>("groups")});
+  return std::make_unique<ConvState>(slide_here(setup, of), setup.attrs.get<std::int64_t>("groups"));
 }
 
 namespace {
@@ -118,8 +117,9 @@ void run_conv(const KernelRun& run, const Convolution& conv, bool backward) {
   });
 }
 
-std::size_t sum_bytes(const KernelSetup& setup) {
-  return setup.outputs[0].dtype == DType::float64 ? sizeof(double) : sizeof(float);
+std::int64_t scratch_of(const KernelSetup& setup, const Convolution& conv, DnnResult result) {
+  return std::max(product_scratch(shape_of(conv, result == DnnResult::image), sum_bytes(setup)),
+                  library_scratch(conv, result, setup.outputs[0].dtype));
 }
 
 // ---- The convolution ----
@@ -127,8 +127,10 @@ std::size_t sum_bytes(const KernelSetup& setup) {
 constexpr ConvOperands kOfConv{.image = 0, .filter = 1, .output = 2};
 
 void conv2d(KernelRun& run) {
-  const auto& state = kept<ConvState>(run);
-  run_conv(run, conv_of(run.inputs[0], run.inputs[1], run.outputs[0], state.slide, state.groups), false);
+  ConvState& state = conv_state(run);
+  const ConvArrays arrays{run.inputs[0], run.inputs[1], run.outputs[0]};
+  const Convolution conv = conv_of(arrays.image, arrays.filter, arrays.output, state.slide, state.groups);
+  if (!convolve_by_library(run, conv, DnnResult::output, arrays, state.by_library)) run_conv(run, conv, false);
 }
 
 std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
@@ -136,7 +138,7 @@ std::unique_ptr<KernelState> prepare_conv(const KernelSetup& setup) {
 }
 
 std::int64_t conv_scratch(const KernelSetup& setup) {
-  return product_scratch(shape_of(conv_of(setup, kOfConv), false), sum_bytes(setup));
+  return scratch_of(setup, conv_of(setup, kOfConv), DnnResult::output);
 }
 
 // ---- The image's gradient ----
@@ -146,8 +148,10 @@ ConvOperands of_image_gradient(const KernelSetup& setup) {
 }
 
 void image_gradient(KernelRun& run) {
-  const auto& state = kept<ConvState>(run);
-  run_conv(run, conv_of(run.outputs[0], run.inputs[1], run.inputs[0], state.slide, state.groups), true);
+  ConvState& state = conv_state(run);
+  const ConvArrays arrays{run.outputs[0], run.inputs[1], run.inputs[0]};
+  const Convolution conv = conv_of(arrays.image, arrays.filter, arrays.output, state.slide, state.groups);
+  if (!convolve_by_library(run, conv, DnnResult::image, arrays, state.by_library)) run_conv(run, conv, true);
 }
 
 std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
@@ -155,7 +159,7 @@ std::unique_ptr<KernelState> prepare_image_gradient(const KernelSetup& setup) {
 }
 
 std::int64_t image_gradient_scratch(const KernelSetup& setup) {
-  return product_scratch(shape_of(conv_of(setup, of_image_gradient(setup)), true), sum_bytes(setup));
+  return scratch_of(setup, conv_of(setup, of_image_gradient(setup)), DnnResult::image);
 }
 
 constexpr DTypeSet kFloatsHere = kComputed | kHalves;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/divide.hpp"
+#include "kernels/cuda/image/by_library.hpp"
 #include "kernels/cuda/product/matrices.hpp"
 #include "kernels/shared/convolution.hpp"
 
@@ -152,11 +153,21 @@ class ConvFactors {
 };
 
 /// The state of the kernels of convolutions.
-struct ConvState {
+struct ConvState final : KernelState {
+  ConvState(const Slide& slides, std::int64_t group_count) : slide(slides), groups(group_count) {}
   Slide slide;
-  std::int64_t groups = 1;
+  std::int64_t groups;
+  ConvByLibrary by_library;
 };
 [[nodiscard]] std::unique_ptr<KernelState> keep_conv(const KernelSetup& setup, const ConvOperands& of);
+[[nodiscard]] inline ConvState& conv_state(const KernelRun& run) {
+  return *static_cast<ConvState*>(run.state);
+}
+
+/// Of a sum of products of floats.
+[[nodiscard]] inline std::size_t sum_bytes(const KernelSetup& setup) {
+  return setup.outputs[0].dtype == DType::float64 ? sizeof(double) : sizeof(float);
+}
 
 /// The largest shape of all reaches, wherever the parts of this task begin: the scratch does not depend on that.
 [[nodiscard]] ProductShape shape_of(const Convolution& conv, bool backward);

@@ -3,7 +3,6 @@
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/image/conv.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {
@@ -90,8 +89,10 @@ ProductShape filter_shape(const Convolution& conv) {
 }
 
 void filter_gradient(KernelRun& run) {
-  const auto& state = kept<ConvState>(run);
+  ConvState& state = conv_state(run);
   const Convolution conv = conv_of(run.inputs[1], run.outputs[0], run.inputs[0], state.slide, state.groups);
+  const ConvArrays arrays{run.inputs[1], run.outputs[0], run.inputs[0]};
+  if (convolve_by_library(run, conv, DnnResult::filter, arrays, state.by_library)) return;
   dispatch_all_floats(run.outputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     multiply(run, filter_shape(conv),
@@ -104,8 +105,9 @@ std::unique_ptr<KernelState> prepare_filter(const KernelSetup& setup) {
 }
 
 std::int64_t filter_scratch(const KernelSetup& setup) {
-  const std::size_t sum = setup.outputs[0].dtype == DType::float64 ? sizeof(double) : sizeof(float);
-  return product_scratch(filter_shape(conv_of(setup, operands(setup))), sum);
+  const Convolution conv = conv_of(setup, operands(setup));
+  return std::max(product_scratch(filter_shape(conv), sum_bytes(setup)),
+                  library_scratch(conv, DnnResult::filter, setup.outputs[0].dtype));
 }
 
 constexpr Kernel kConvFilterKernels[] = {{.op = "Conv2DGradFilter",

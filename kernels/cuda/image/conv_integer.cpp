@@ -1,6 +1,5 @@
 #include "kernels/cuda/image/conv.hpp"
 #include "kernels/cuda/kernels.hpp"
-#include "kernels/shared/state.hpp"
 
 namespace ferry::cuda {
 namespace {
@@ -10,7 +9,7 @@ enum ConvInput : std::size_t { kImage, kFilter, kImageZero, kFilterZero };
 constexpr ConvOperands kOperands{.image = kImage, .filter = kFilter, .output = 4};
 
 void conv_integer(KernelRun& run) {
-  const auto& state = kept<ConvState>(run);
+  const ConvState& state = conv_state(run);
   const Convolution conv = conv_of(run.inputs[kImage], run.inputs[kFilter], run.outputs[0], state.slide, state.groups);
   const CentredBytes image(run.inputs[kImage], run.inputs[kImageZero]);
   const CentredBytes filter(run.inputs[kFilter], run.inputs[kFilterZero]);
