@@ -19,6 +19,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "kernels/cuda/group/nccl.hpp"
+#include "kernels/cuda/image/dnn.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/queue.hpp"
@@ -222,6 +223,7 @@ const char* describe(void* library, int device) {
   static thread_local std::string text;
   text = machine_of(library).descriptions[static_cast<std::size_t>(device)];
   if (const std::string why = why_no_blas(); !why.empty()) text += ", without cuBLASLt (" + why + ")";
+  if (const std::string why = why_no_dnn(); !why.empty()) text += ", without cuDNN (" + why + ")";
   if (std::string why; nccl::domain(why) == 0) text += ", without NCCL (" + why + ")";
   if (const std::string why = why_no_compiler(); !why.empty()) text += ", without NVRTC (" + why + ")";
   text += "; ferry has not been tried on GPUs yet";

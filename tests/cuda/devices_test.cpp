@@ -266,6 +266,18 @@ TEST_CASE("a collective that NCCL breaks off ends all tasks, and is named") {
     }
 }
 
+TEST_CASE("GPUs say which libraries of matrix products and convolutions they lack") {
+  const Machine machine({});
+  const DeviceLibrary library = cuda::devices_on_host();
+  const auto described = [&] { return std::string(library.table->describe(library.library.get(), 0)); };
+  CHECK(has(described(), ", without cuBLASLt (no library is offered), without cuDNN (no library is offered)"));
+  cuda::offer_blas(true);
+  cuda::offer_dnn(true);
+  CHECK(!has(described(), "without cu"));
+  cuda::offer_blas(false);
+  cuda::offer_dnn(false);
+}
+
 TEST_CASE("GPUs without NCCL say why they do not work together") {
   const Machine machine({.why = "", .why_no_nccl = "libnccl.so.2: cannot open shared object file"});
   const DeviceLibrary library = cuda::devices_on_host();
