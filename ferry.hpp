@@ -37,6 +37,7 @@
 #include "ops/math/reduce.hpp"
 #include "ops/math/trig.hpp"
 #include "ops/nn/attention.hpp"
+#include "ops/nn/cell.hpp"
 #include "ops/nn/layers.hpp"
 #include "ops/nn/nn.hpp"
 #include "ops/nn/norm.hpp"

@@ -16,6 +16,7 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> pool_kernels();         ///< largest and mean of windows
 [[nodiscard]] std::span<const Kernel> reduce_kernels();       ///< sum, max, min, argmax
 [[nodiscard]] std::span<const Kernel> softmax_kernels();      ///< softmax, cross-entropy
+[[nodiscard]] std::span<const Kernel> cell_kernels();         ///< steps of recurrent layers
 [[nodiscard]] std::span<const Kernel> array_kernels();        ///< transpose, slice, concat, constant, …
 [[nodiscard]] std::span<const Kernel> indexing_kernels();     ///< gather, one-hot, nonzero
 [[nodiscard]] std::span<const Kernel> cumulative_kernels();   ///< running sums and products

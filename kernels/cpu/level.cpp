@@ -11,7 +11,7 @@ LevelKernels all() {
       pool_kernels(),    reduce_kernels(), softmax_kernels(), array_kernels(),       indexing_kernels(),
       random_kernels(),  parts_kernels(),  trig_kernels(),    cumulative_kernels(),  arrange_kernels(),
       scatter_kernels(), sort_kernels(),   box_kernels(),     determinant_kernels(), region_kernels(),
-      window_kernels()};
+      window_kernels(),  cell_kernels()};
   return {families, fold_elements};
 }
 

@@ -14,6 +14,7 @@ std::shared_ptr<const KernelTable> kernel_table(const KernelTable& cpu) {
                              determinant_kernels(), matmul_kernels(),      matmul_integer_kernels(), conv_kernels(),
                              conv_filter_kernels(), conv_integer_kernels()})
     table->add(family);
+  table->add(cell_kernels());
   table->add(fold_kernels());
   return table;
 }

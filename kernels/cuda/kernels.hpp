@@ -12,6 +12,7 @@ namespace ferry::cuda {
 [[nodiscard]] std::span<const Kernel> trig_kernels();    ///< sin, atanh, …
 [[nodiscard]] std::span<const Kernel> binary_kernels();  ///< add, compare, select, …
 [[nodiscard]] std::span<const Kernel> cast_kernels();
+[[nodiscard]] std::span<const Kernel> cell_kernels();     ///< steps of recurrent layers
 [[nodiscard]] std::span<const Kernel> sum_kernels();      ///< sums and products along dims
 [[nodiscard]] std::span<const Kernel> extreme_kernels();  ///< max and min along dims
 [[nodiscard]] std::span<const Kernel> best_index_kernels();

@@ -39,6 +39,8 @@ struct Case {
 /// Those of functions of neural networks.
 [[nodiscard]] std::vector<Case> nn_cases();
 [[nodiscard]] std::vector<Case> moving_cases();
+/// Those of the steps of recurrent layers.
+[[nodiscard]] std::vector<Case> cell_cases();
 
 /// Numbers for the inputs of `which.shapes[shape]`, of that dtype; the same in every run.
 [[nodiscard]] std::vector<Tensor> inputs_for(const Case& which, std::size_t shape, DType dtype);

@@ -545,7 +545,7 @@ const std::vector<Case>& all() {
 std::span<const Case> op_cases() {
   static const std::vector<Case> kAll = [] {
     std::vector<Case> cases = all();
-    for (const std::vector<Case>& more : {moving_cases(), nn_cases(), function_cases()})
+    for (const std::vector<Case>& more : {cell_cases(), moving_cases(), nn_cases(), function_cases()})
       cases.insert(cases.end(), more.begin(), more.end());
     return cases;
   }();

@@ -1,0 +1,38 @@
+// The elementwise part of a step of recurrent layers, as one op: what follows the products with the weights.
+//
+// The results have the bits of the same steps made of sigmoid, tanh, products and sums. Floating-point. Errors:
+// Error(plan), with the caller's line, when shapes or dtypes do not fit.
+#pragma once
+
+#include <span>
+
+#include "base/source_location.hpp"
+#include "graph/op/op_def.hpp"
+#include "graph/value.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+/// The state of a long short-term memory, [...,hidden] each.
+struct LstmState {
+  Value h, c;
+};
+
+/// A step of a long short-term memory: c' = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c').
+/// `gates` [...,4,hidden] or [...,4 * hidden]: the arguments i, o, f and g of the input, output and forget gate and the
+/// candidate, in this order. c [...,hidden]. Split along its last dim, an LSTM needs the form [...,4,hidden].
+LstmState lstm_cell(const Value& gates, const Value& c, source_location at = source_location::current());
+
+/// A step of a gated recurrent unit whose reset gate is applied after the product of the state with its weights: with
+/// z = sigmoid(x0 + s0), r = sigmoid(x1 + s1) and n = tanh(x2 + r * s2), h' = n + z * (h - n). `from_input` (x) and
+/// `from_state` (s): [...,3,hidden] or [...,3 * hidden], of the update gate, the reset gate and the candidate. h
+/// [...,hidden].
+Value gru_cell(const Value& from_input, const Value& from_state, const Value& h,
+               source_location at = source_location::current());
+
+/// LSTMCell(gates, c): h, c'; LSTMCellGrad(gates, c, c', dh, dc'): dgates, dc; GRUCell(x, s, h): h';
+/// GRUCellGrad(x, s, h, dh'): dx, ds, dh.
+[[nodiscard]] std::span<const OpDef* const> cell_ops();
+
+}  // namespace ferry
+#pragma GCC visibility pop
