@@ -10,6 +10,7 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/nn/cell.hpp"
 
 namespace ferry {
 namespace {
@@ -131,6 +132,11 @@ Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
   const Values weights = layer.reset_after ? Values{layer.state} : split(layer.state, 0, {2 * n, n});
   const Activation f = or_else(layer.gate, sigmoid), g = or_else(layer.candidate, tanh);
 
+  const bool one_op = layer.reset_after && layer.clip <= 0 && !layer.gate && !layer.candidate;
+  const auto cell = [&](const Value& input, const Values& state) {
+    const Value product = matmul(state[0], layer.state, false, true);
+    return Values{gru_cell(input, late_bias ? product + layer.state_bias : product, state[0])};
+  };
   const auto step = [&](const Value& input, const Values& state) {
     const Value& h = state[0];
     const Values inputs = split(input, 1, {2 * n, n});
@@ -143,7 +149,8 @@ Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
     const Value kept = gates[0] * (h - candidate);
     return Values{candidate + kept};
   };
-  Sequence sequence = unrolled.run({unrolled.initial(layer.h)}, step);
+  const Value h = unrolled.initial(layer.h);
+  Sequence sequence = one_op ? unrolled.run({h}, cell) : unrolled.run({h}, step);
   sequence.c = Value();
   return sequence;
 }
@@ -162,10 +169,18 @@ Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
     return f(unrolled.clipped(seen));
   };
 
+  const auto sums_of = [&](const Value& input, const Value& h) {
+    return input + (layer.times_state ? layer.times_state(h) : matmul(h, layer.state, false, true));
+  };
+
+  const bool one_op =
+      peepholes.empty() && !layer.coupled && layer.clip <= 0 && !layer.gate && !layer.candidate && !layer.output;
+  const auto cell = [&](const Value& input, const Values& state) {
+    const LstmState next = lstm_cell(sums_of(input, state[0]), state[1]);
+    return Values{next.h, next.c};
+  };
   const auto step = [&](const Value& input, const Values& state) {
-    const Value products = layer.times_state ? layer.times_state(state[0]) : matmul(state[0], layer.state, false, true);
-    const Value sums = input + products;
-    const Values parts = split(sums, 1, blocks(4, n));
+    const Values parts = split(sums_of(input, state[0]), 1, blocks(4, n));
     const Value in = gate(parts[0], 0, state[1]);
     const Value forget = layer.coupled ? 1 - in : gate(parts[2], 2, state[1]);
     const Value candidate = g(unrolled.clipped(parts[3]));
@@ -175,7 +190,8 @@ Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
     return Values{out * end(c), c};
   };
   const Value h = unrolled.initial(layer.h);
-  return unrolled.run({h, unrolled.initial(layer.c)}, step);
+  const Values first{h, unrolled.initial(layer.c)};
+  return one_op ? unrolled.run(first, cell) : unrolled.run(first, step);
 }
 
 }  // namespace ferry

@@ -1,5 +1,7 @@
 // Recurrent layers over x [steps,n,features], unrolled: the number of steps is known when the graph is built. One
-// direction of one layer; two directions are two calls whose results are joined.
+// direction of one layer; two directions are two calls whose results are joined. With the default activations, no clip
+// and no peepholes, what follows the products of a step is one op (ops/nn/cell.hpp) in an lstm, and in a gru with
+// reset_after; the results have the same bits.
 //
 // Floating-point. Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once

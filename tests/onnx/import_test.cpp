@@ -194,3 +194,28 @@ TEST_CASE("activations that exporters write as several nodes become one op") {
   CHECK(op_of(line + node("clipped", "Clip", "line, zero, number") + product + node("y", "Div", "p, six")) == "Div");
   CHECK(op_of(line + clipped + node("p", "Mul", "clipped, line") + node("y", "Div", "p, six")) == "Div");
 }
+
+TEST_CASE("a step of an LSTM or GRU is one op, if its activations are the usual ones, named or not") {
+  const auto cells = [](const std::string& op, const std::string& gates, const std::string& attributes) {
+    const std::string inputs = value("input", "x", "float32", {"3", "1", "2"}) +
+                               value("input", "w", "float32", {"1", gates, "2"}) +
+                               value("input", "r", "float32", {"1", gates, "5"});
+    const auto graph =
+        import(model_of(inputs + value("output", "y", "float32", {}) + node("y", op, "x, w, r", attributes)));
+    int found = 0;
+    for (OpId id = 0; id < graph->size(); ++id) found += graph->op(id).def().name == op + "Cell";
+    return found;
+  };
+  const auto activations = [](const std::string& names) {
+    return attribute("activations", "strings: " + names, "STRINGS");
+  };
+  CHECK(cells("LSTM", "20", "") == 3);
+  CHECK(cells("LSTM", "20", activations("['Sigmoid', 'Tanh', 'Tanh']")) == 3);
+  CHECK(cells("LSTM", "20", activations("['Sigmoid', 'Tanh', 'Relu']")) == 0);
+  CHECK(cells("LSTM", "20", activations("['Tanh', 'Tanh', 'Tanh']")) == 0);
+  const std::string after = attribute("linear_before_reset", "i: 1", "INT");
+  CHECK(cells("GRU", "15", after) == 3);
+  CHECK(cells("GRU", "15", after + activations("['sigmoid', 'tanh']")) == 3);
+  CHECK(cells("GRU", "15", after + activations("['Sigmoid', 'Sigmoid']")) == 0);
+  CHECK(cells("GRU", "15", "") == 0);
+}

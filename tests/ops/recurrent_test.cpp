@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/gradient/gradient.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "ops/nn/cell.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 
@@ -173,6 +177,98 @@ TEST_CASE("lstm, by the definition, with peepholes and coupled gates") {
             return lstm(g.constant(kInput), layer);
           },
           lstm_step(w, peepholes, coupled));
+}
+
+int count(const Graph& g, std::string_view kind) {
+  int found = 0;
+  for (OpId id = 0; id < g.size(); ++id) found += g.op(id).def().name == kind;
+  return found;
+}
+
+/// The layer's results and the gradients of its weights, in float32.
+std::vector<Tensor> with_gradients(Graph& g, const Sequence& sequence, const Recurrent& layer) {
+  const Value loss = sum(square(sequence.y)) + sum(sequence.h);
+  Values asked = gradients(sequence.c.defined() ? loss + sum(sequence.c) : loss, {layer.input, layer.state});
+  asked.push_back(sequence.y);
+  asked.push_back(sequence.h);
+  return test::Evaluator(g).run(asked);
+}
+
+/// Runs `layer_of` with weights in float32, with `gate` as activation of the gates.
+template <class LayerOf>
+std::vector<Tensor> run_layer(const LayerOf& layer_of, std::int64_t gates, const Activation& gate,
+                              std::string_view cell, int cells) {
+  constexpr std::int64_t kWide = 19;
+  Graph g;
+  const auto single = [&](const Ints& sizes, double seed) {
+    return cast(g.constant(some(sizes, seed)), DType::float32);
+  };
+  Recurrent layer;
+  layer.input = single({gates * kWide, kFeatures}, 0.3);
+  layer.state = single({gates * kWide, kWide}, 0.7);
+  layer.state_bias = single({gates * kWide}, 0.9);
+  layer.h = single({kBatch, kWide}, 0.2);
+  layer.reset_after = true;
+  layer.gate = gate;
+  const Sequence sequence = layer_of(cast(g.constant(kInput), DType::float32), layer);
+  CHECK(count(g, cell) == cells);
+  return with_gradients(g, sequence, layer);
+}
+
+TEST_CASE("a step is one op, with the bits of several, and so are its gradients") {
+  const auto layer_of = [](auto layer) {
+    return [=](const Value& x, const Recurrent& weights) { return layer(x, weights, source_location::current()); };
+  };
+  const Activation by_ops = [](const Value& x) { return sigmoid(x); };
+  const auto check_bits = [&](const auto& layer, std::int64_t gates, std::string_view cell) {
+    const std::vector<Tensor> one = run_layer(layer, gates, {}, cell, kSteps);
+    const std::vector<Tensor> several = run_layer(layer, gates, by_ops, cell, 0);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      CAPTURE(i);
+      CHECK(one[i].same_bits(several[i]));
+    }
+  };
+  check_bits(layer_of(lstm), 4, "LSTMCell");
+  check_bits(layer_of(gru), 3, "GRUCell");
+}
+
+TEST_CASE("a step with clip, peepholes, coupled gates or the reset before the product is of several ops") {
+  const auto cells = [](std::int64_t gates, const auto& change, std::string_view cell) {
+    Graph g;
+    Recurrent layer = Weights(gates).layer(g);
+    change(g, layer);
+    const Value x = g.constant(kInput);
+    static_cast<void>(gates == 4 ? lstm(x, layer) : gru(x, layer));
+    return count(g, cell);
+  };
+  CHECK(cells(
+            4, [](Graph&, Recurrent&) {}, "LSTMCell") == kSteps);
+  CHECK(cells(
+            4, [](Graph&, Recurrent& layer) { layer.clip = 1; }, "LSTMCell") == 0);
+  CHECK(cells(
+            4, [](Graph&, Recurrent& layer) { layer.coupled = true; }, "LSTMCell") == 0);
+  CHECK(cells(
+            4, [](Graph& g, Recurrent& layer) { layer.peepholes = g.constant(some({6})); }, "LSTMCell") == 0);
+  CHECK(cells(
+            3, [](Graph&, Recurrent& layer) { layer.reset_after = true; }, "GRUCell") == kSteps);
+  CHECK(cells(
+            3, [](Graph&, Recurrent&) {}, "GRUCell") == 0);
+}
+
+TEST_CASE("cells take their blocks as a dim or side by side, and refuse others") {
+  Graph g;
+  const Value c = g.constant(some({3, 2}));
+  const Value flat = g.constant(some({3, 8})), blocks = g.input("blocks", DType::float64, {3, 4, 2});
+  const Value open = g.input("open", DType::float64, {"n", 8});
+  CHECK(lstm_cell(blocks, c).h.shape().str() == "[3,2]");
+  CHECK(lstm_cell(open, g.input("c", DType::float64, {"n", 2})).c.shape().str() == "[n,2]");
+  const std::vector<Tensor> got = test::Evaluator(g).run({lstm_cell(flat, c).h, flat, c});
+  const double c1 = sigma(got[1].number(4)) * got[2].number(0) + sigma(got[1].number(0)) * std::tanh(got[1].number(6));
+  CHECK(got[0].number(0) == doctest::Approx(sigma(got[1].number(2)) * std::tanh(c1)));
+  CHECK(error_of([&] {
+          lstm_cell(g.constant(some({3, 6})), c);
+        }).find(" [3,6] is not [...,4 * hidden]\n  at recurrent") != std::string::npos);
+  CHECK(error_of([&] { gru_cell(blocks, blocks, c); }).find("[3,4,2] are not [...,3,hidden]") != std::string::npos);
 }
 
 TEST_CASE("recurrent layers: states to begin with, other activations, and a bound") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
+#include <string_view>
 
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
@@ -24,12 +25,13 @@ class Activations {
   explicit Activations(Context& c)
       : names_(c.texts("activations")), alphas_(c.reals("activation_alpha")), betas_(c.reals("activation_beta")) {}
 
-  /// The next one; undefined when the node names no more.
-  Activation next() {
+  /// The next one; undefined when the node names no more, or names the `usual` one.
+  Activation next(std::string_view usual) {
     if (name_ == names_.size()) return {};
     std::string name = names_[name_++];
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (name == usual) return {};
     if (name == "tanh") return [](const Value& x) { return tanh(x); };
     if (name == "sigmoid") return [](const Value& x) { return sigmoid(x); };
     if (name == "relu") return [](const Value& x) { return relu(x); };
@@ -187,7 +189,7 @@ Outs in_directions(Context& c, std::int64_t gates, const Run& run, bool quantize
   std::vector<Sequence> sequences;
   for (int d = 0; d < layers.directions(); ++d) {
     Recurrent layer = layers.layer(d);
-    layer.gate = activations.next();
+    layer.gate = activations.next(gates == 1 ? "tanh" : "sigmoid");
     sequences.push_back(run(layers.x, layer, activations));
   }
   return layers.outs(sequences);
@@ -199,7 +201,7 @@ Outs to_rnn(Context& c) {
 
 Outs to_gru(Context& c) {
   return in_directions(c, 3, [&](const Value& x, Recurrent& layer, Activations& activations) {
-    layer.candidate = activations.next();
+    layer.candidate = activations.next("tanh");
     layer.reset_after = c.integer("linear_before_reset", 0) != 0;
     return gru(x, layer);
   });
@@ -208,8 +210,8 @@ Outs to_gru(Context& c) {
 /// For in_directions().
 auto lstm_of(Context& c) {
   return [&c](const Value& x, Recurrent& layer, Activations& activations) {
-    layer.candidate = activations.next();
-    layer.output = activations.next();
+    layer.candidate = activations.next("tanh");
+    layer.output = activations.next("tanh");
     layer.coupled = c.integer("input_forget", 0) != 0;
     return lstm(x, layer);
   };
