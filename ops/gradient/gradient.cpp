@@ -7,6 +7,7 @@
 #include "graph/op/index_notation.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/remake.hpp"
+#include "ops/gradient/row_products.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/math.hpp"
 
@@ -21,33 +22,37 @@ class Backward {
         remaker_(graph),
         last_(last),
         xs_(std::move(xs)),
-        depends_(graph.values()),
-        douts_(graph.values()) {
-    mark_dependent();
-  }
+        depends_(dependent()),
+        row_products_(graph, last, depends_),
+        douts_(graph.values()) {}
 
   /// Begins with `dy` as gradient of y.
   void seed(ValueId y, const Value& dy) { arrive(graph_.value(y), dy, false); }
 
   /// Gradients of the xs; undefined where nothing reaches an x.
   Values run() {
-    for (OpId id = last_ + 1; id > 0; --id) step(id - 1);
+    for (OpId id = last_ + 1; id > 0; --id) {
+      step(id - 1);
+      finish_rows(id - 1);
+    }
     Values result;
     for (ValueId x : xs_) result.push_back(douts_[x]);
     return result;
   }
 
  private:
-  /// Marks the floating-point values that depend on one of the xs.
-  void mark_dependent() {
-    for (ValueId x : xs_) depends_[x] = true;
+  /// The floating-point values that depend on one of the xs.
+  [[nodiscard]] std::vector<bool> dependent() const {
+    std::vector<bool> depends(graph_.values());
+    for (ValueId x : xs_) depends[x] = true;
     for (OpId id = 0; id <= last_; ++id) {
       const Op op = graph_.op(id);
       const auto inputs = op.inputs();
-      if (std::none_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends_[input]; })) continue;
+      if (std::none_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends[input]; })) continue;
       for (int i = 0; i < op.outputs(); ++i)
-        if (is_float(graph_.type(op.output(i)).dtype)) depends_[op.output(i)] = true;
+        if (is_float(graph_.type(op.output(i)).dtype)) depends[op.output(i)] = true;
     }
+    return depends;
   }
 
   void step(OpId id) {
@@ -65,7 +70,10 @@ class Backward {
 
     const Scope line = graph_.line(op.line());
     const Scope place = graph_.annotated({op.annotation().device, op.annotation().mesh, {}});
+    const bool with_others = row_products_.has(id);
+    if (with_others) wanted[1] = false;
     GradCtx context(graph_, remaker_, id, std::move(douts), std::move(wanted));
+    if (with_others) row_products_.keep(id, context);
     const Values dinputs = op.def().grad(context);
     const bool broadcasts = notation_of(context.op().def(), GraphFacts(context.op())).find("...") != std::string::npos;
     FERRY_ASSERT(static_cast<int>(dinputs.size()) == context.inputs(),
@@ -73,6 +81,17 @@ class Backward {
     for (int i = 0; i < context.inputs(); ++i)
       if (context.wants(i) && dinputs[static_cast<std::size_t>(i)].defined())
         arrive(context.like(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
+  }
+
+  /// Makes the gradient of a matrix that was left to several products together, if `id` is the first of them.
+  void finish_rows(OpId id) {
+    if (!row_products_.has(id)) return;
+    const Op op = graph_.op(id);
+    const Value matrix = graph_.value(op.inputs()[1]);
+    const Scope line = graph_.line(op.line());
+    const Scope place = graph_.annotated({op.annotation().device, op.annotation().mesh, {}});
+    const Value gradient = row_products_.finish(id);
+    if (gradient.defined()) arrive(matrix, gradient, false);
   }
 
   /// Adds a gradient to that of x. If the op broadcasts its inputs, the gradient is first summed back to x's shape.
@@ -87,6 +106,7 @@ class Backward {
   OpId last_;
   std::vector<ValueId> xs_;
   std::vector<bool> depends_;
+  RowProducts row_products_;
   Values douts_;
 };
 

@@ -48,11 +48,8 @@ Values matmul_grad(GradCtx& g) {
   const Value b = g.in(1);
   const Value dy = g.dout();
   const bool many = b.rank() == 2 && a.rank() > 2 && !ta;  // matrices times one
-  const auto over_rows = [&](const Value& left, const Value& right) {
-    return make_one(kMatMulOverRows, {left, right}, g.line());
-  };
   return {g.want(0, [&] { return ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb); }), g.want(1, [&] {
-            if (many) return tb ? over_rows(dy, a) : over_rows(a, dy);
+            if (many) return tb ? matmul_over_rows(dy, a) : matmul_over_rows(a, dy);
             return tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false);
           })};
 }
@@ -133,6 +130,10 @@ Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b,
   if (transpose_b) attrs.set("transpose_b", true);
   const Values both = same_dtype({a, b}, at);
   return make_one(kMatMul, {both[0], both[1]}, at, std::move(attrs));
+}
+
+Value matmul_over_rows(const Value& a, const Value& b, source_location at) {
+  return make_one(kMatMulOverRows, {a, b}, at);
 }
 
 Value matmul_integer(const Value& a, const Value& b, const Value& a_zero, const Value& b_zero, source_location at) {

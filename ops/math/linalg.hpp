@@ -16,6 +16,10 @@ namespace ferry {
 Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
              source_location at = source_location::current());
 
+/// The sum over the leading dims of a[...,k] * b[...,n]: [k,n], one product of all rows together. Numbers of one dtype
+/// and equal leading dims, one or more. Error(plan) with the caller's line when shapes or dtypes do not fit.
+Value matmul_over_rows(const Value& a, const Value& b, source_location at = source_location::current());
+
 /// c = sum over k of (a[...,k] - a_zero) * (b[k,n] - b_zero), exact modulo 2^32, as int32 [...,n]. a and b are int8 or
 /// uint8, each zero point a scalar of its dtype (undefined: 0); or a_zero is [m] for the rows of a matrix a, b_zero
 /// [n]. With AVX-512 VNNI about four times as fast as floating-point. No gradient. Error(plan) with the caller's line
