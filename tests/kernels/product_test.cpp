@@ -82,6 +82,15 @@ TEST_CASE("few rows times a large matrix") {
   check_product(whole(g, 33, 900), whole(g, 900, 1220), false, false);
 }
 
+TEST_CASE("few rows times a matrix that is read where it lies: the bits of the product for which it is packed") {
+  Graph g;
+  check_product(whole(g, 33, 1000), whole(g, 1000, 96), false, false);
+  const Value x = normal(g, {64, 1000}), w = normal(g, {1000, 96});
+  const std::vector<Tensor> got =
+      test::Evaluator(g).run({matmul(slice(x, 0, 0, 33), w), slice(matmul(x, w), 0, 0, 33)});
+  CHECK(got[0].same_bits(got[1]));
+}
+
 TEST_CASE("large matrices") {
   Graph g;
   const Value a = whole(g, 150, 801), b = whole(g, 801, 1101);

@@ -9,12 +9,14 @@ namespace ferry::cpu {
 namespace {
 
 constexpr std::int64_t kLeast = 16, kFew = 128;  // limits of the small dim
+constexpr std::int64_t kFewest = 48;             // rows for which packing a factor that the cache has takes too long
 constexpr std::int64_t kWork = 1 << 21;          // multiplications that are worth packing
 constexpr std::int64_t kMany = 1 << 16;          // elements of a factor that is worth packing the other one
 constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of a large factor that are packed at a time
-constexpr std::int64_t kTogether = 32;        // rows whose sums are transposed together
-constexpr std::int64_t kPieces = 8;           // into which work is divided, for threads
+constexpr std::int64_t kLies = 3 << 19;  // bytes of a factor that the second-level cache has: it is read where it lies
+constexpr std::int64_t kTogether = 32;   // rows whose sums are transposed together
+constexpr std::int64_t kPieces = 8;      // into which work is divided, for threads
 
 /// The factor that is read in place: element [r,i] is at r * row_step + i * depth_step.
 template <class T>
@@ -23,19 +25,28 @@ struct Rows {
   std::int64_t count, row_step, depth_step;
 };
 
-/// The product of `rows` and a factor that is packed into panels of its columns.
+/// The product of `rows` and a factor that is packed into panels of its columns, or read where it lies.
 template <class T>
 class ThinProduct {
  public:
-  ThinProduct(const KernelRun& run, const Rows<T>& rows, std::int64_t columns, std::int64_t depth)
+  ThinProduct(const KernelRun& run, const Rows<T>& rows, std::int64_t columns, std::int64_t depth, bool packs = true)
       : run_(run),
         rows_(rows),
         panels_(columns),
         columns_(columns),
         depth_(depth),
+        packs_(packs),
         packed_(reinterpret_cast<T*>(run.scratch.data())),
         places_(rows.row_step) {
-    for (std::int64_t i = 0; i < kDepth; ++i) steps_[i] = {i * rows.depth_step, i};
+    for (std::int64_t i = 0; i < kDepth; ++i)
+      steps_[i] = {i * rows.depth_step, packs ? i : i * columns / Panels<T>::width()};
+  }
+
+  /// Whether panels of a factor may be read where they lie: rows of the factor are whole rows of panels, and stay in
+  /// the cache while few rows of the other factor go over them.
+  [[nodiscard]] static bool may_lie(const ProductSizes& sizes) {
+    return sizes.n % Panels<T>::width() == 0 && sizes.m <= kFewest &&
+           sizes.n * sizes.k * static_cast<std::int64_t>(sizeof(T)) <= kLies;
   }
 
   /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed. Rows are divided among
@@ -48,7 +59,7 @@ class ThinProduct {
         kMostTileRows,
         [&](std::int64_t row, std::int64_t count) {
           for (std::int64_t p = 0; p < panels_.count(); ++p)
-            add_panel(row, count, 0, depth_, packed_, panels_.at(p), c);
+            add_panel(row, count, 0, depth_, packed_ + panels_.at(p).first * depth_, panels_.at(p), c);
         },
         [&](std::int64_t row, std::int64_t count) {
           finish_rows(run_, row * columns_, count * columns_, 1, count * columns_);
@@ -61,7 +72,12 @@ class ThinProduct {
       const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
       const auto packed = [&](std::int64_t block) { return packed_ + block * kDepth * panels_.padded(); };
       const auto depth = [&](std::int64_t block) { return std::min(kDepth, end - begin - block * kDepth); };
-      for_chunks(run_.parallel, end - begin, grain_of(columns_), [&](std::int64_t first, std::int64_t last) {
+      const auto lies = [&](std::int64_t block, const Panel& panel) {
+        return packs_ ? packed(block) + panel.first * depth(block)
+                      : factor + (begin + block * kDepth) * columns_ + panel.first;
+      };
+      const std::int64_t to_pack = packs_ ? end - begin : 0;
+      for_chunks(run_.parallel, to_pack, grain_of(columns_), [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t d = first; d < last; ++d)
           pack_row(factor + (begin + d) * columns_, d % kDepth, depth(d / kDepth), packed(d / kDepth));
       });
@@ -72,7 +88,7 @@ class ThinProduct {
           for (std::int64_t block = 0; block < blocks; ++block)
             for (std::int64_t row = 0; row < rows_.count; row += kMostTileRows)
               add_panel(row, std::min<std::int64_t>(kMostTileRows, rows_.count - row), begin + block * kDepth,
-                        depth(block), packed(block), panels_.at(p), c);
+                        depth(block), lies(block, panels_.at(p)), panels_.at(p), c);
         const std::int64_t column = panels_.at(first).first, after = std::min(columns_, panels_.at(last).first);
         if (end == depth_) finish_rows(run_, column, after - column, rows_.count, columns_);
       });
@@ -125,22 +141,21 @@ class ThinProduct {
     std::fill(std::copy(row + whole, row + columns_, to), to + last, T(0));
   }
 
-  void add_panel(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
+  void add_panel(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* columns,
                  const Panel& panel, T* c) const {
-    add_to_columns<kMostTileRows>(panel, c + row * columns_ + panel.first, columns_, count, i > 0,
-                                  [&](T* sums, std::int64_t step) {
-                                    add(row, count, i, depth, packed + panel.first * depth, panel, sums, step);
-                                  });
+    add_to_columns<kMostTileRows>(
+        panel, c + row * columns_ + panel.first, columns_, count, i > 0,
+        [&](T* sums, std::int64_t step) { add(row, count, i, depth, columns, panel, sums, step); });
   }
 
   /// Adds the products of elements [i, i + depth) to the sums, which begin with those of i = 0.
-  void add(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* packed,
+  void add(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* columns,
            const Panel& panel, T* sums, std::int64_t step) const {
     const ProductTiles<T>& tiles = product_tiles_of<T>();
     const EvenPlaces sums_places(step);
     for (std::int64_t r = 0; r < count; r += tiles.rows)
       tiles.of[panel.vectors - 1][std::min(tiles.rows, count - r) - 1](
-          depth, rows_.data + (row + r) * rows_.row_step + i * rows_.depth_step, places_.at, steps_, packed,
+          depth, rows_.data + (row + r) * rows_.row_step + i * rows_.depth_step, places_.at, steps_, columns,
           sums + r * step, sums_places.at, i > 0);
   }
 
@@ -148,6 +163,7 @@ class ThinProduct {
   const Rows<T> rows_;
   const Panels<T> panels_;
   const std::int64_t columns_, depth_;
+  const bool packs_;
   T* const packed_;
   const EvenPlaces places_;
   ProductStep steps_[kDepth];
@@ -172,8 +188,9 @@ template <class T>
 void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const auto [m, n, k] = sizes;
   if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
-  const ThinProduct<T> product(run, {a.data, m, a.transposed ? 1 : k, a.transposed ? m : 1}, n, k);
-  a.transposed ? product.compute(b.data, c) : product.compute_by_columns(b.data, c);
+  if (a.transposed) return ThinProduct<T>(run, {a.data, m, 1, m}, n, k).compute(b.data, c);
+  const bool packs = !ThinProduct<T>::may_lie(sizes);
+  ThinProduct<T>(run, {a.data, m, k, 1}, n, k, packs).compute_by_columns(b.data, c);
 }
 
 template void multiply_thin(const KernelRun&, const ProductSizes&, const Matrix<float>&, const Matrix<float>&, float*);
