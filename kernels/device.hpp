@@ -18,7 +18,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-inline constexpr std::uint32_t kDeviceTableVersion = 4;
+inline constexpr std::uint32_t kDeviceTableVersion = 5;
 
 /// A kernel launch. `run` and what it refers to must not change until the work is done, except for the numbers of the
 /// step and of iterations, which the host sets after waiting for those who read them.
@@ -199,9 +199,9 @@ struct DevicePlugin {
   std::uint32_t version = kDeviceTableVersion;
   std::uint32_t size = sizeof(DevicePlugin);
   /// What the plug-in and ferry must agree on: the memory layout of the types that both use.
-  std::uint32_t layout[10] = {sizeof(DeviceTable),      sizeof(DeviceLibrary), sizeof(KernelTable), sizeof(Kernel),
-                              sizeof(KernelRun),        sizeof(Array),         sizeof(KernelSetup), sizeof(Attrs),
-                              sizeof(DeviceCollective), sizeof(FusedKernels)};
+  std::uint32_t layout[11] = {sizeof(DeviceTable),      sizeof(DeviceLibrary), sizeof(KernelTable),   sizeof(Kernel),
+                              sizeof(KernelRun),        sizeof(Array),         sizeof(KernelSetup),   sizeof(Attrs),
+                              sizeof(DeviceCollective), sizeof(FusedKernels),  sizeof(DeviceEpilogue)};
   DeviceLibrary (*devices)() = nullptr;
 };
 

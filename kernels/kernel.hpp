@@ -123,6 +123,8 @@ struct Shift {
   std::int64_t from = 0;
 };
 
+struct DeviceEpilogue;
+
 /// One run of a kernel.
 struct KernelRun {
   std::span<const Array> inputs;
@@ -146,6 +148,8 @@ struct KernelRun {
   /// Of a kernel of a device: where it puts its work, which it does not wait for (kernels/device.hpp); null: it
   /// computes.
   void* queue = nullptr;
+  /// For a kernel of a device that `finishes`: it does all of this to output 0. Null: there is nothing to be done.
+  DeviceEpilogue* epilogue = nullptr;
 };
 
 /// output[i] = left[i] (+|max|min) right[i], for the folds of collectives. The order of elements does not matter; that
@@ -203,6 +207,28 @@ struct FusedKernels {
   std::vector<Type> values;  ///< a member's output has as many elements as others; an input, too, or it is broadcast
   std::uint32_t inputs = 0, outputs = 0;
   std::vector<Member> members;  ///< one reads what those before it have made
+};
+
+/// What is to be done in place with what a kernel of a device makes: an epilogue, for which a kernel was generated. The
+/// kernel calls follow() behind its own work, or does the same in another way, with the same bits.
+struct DeviceEpilogue {
+  FusedKernels kernels;  ///< the last of their inputs is what the kernel makes; their one output has the same bytes
+  BoundKernel generated;
+  std::vector<Array> arrays;  ///< the inputs, then the output
+
+  [[nodiscard]] std::span<const Array> inputs() const { return std::span(arrays).first(kernels.inputs); }
+  /// Puts the generated kernel on the queue of `made`, the run that makes the last input.
+  void follow(const KernelRun& made) {
+    KernelRun run{.inputs = inputs(),
+                  .outputs = std::span(arrays).last(1),
+                  .state = generated.state.get(),
+                  .scratch = {},
+                  .parallel = made.parallel,
+                  .step = made.step,
+                  .iterations = made.iterations,
+                  .queue = made.queue};
+    generated.run(run);
+  }
 };
 
 /// The CPU's kernels (kernels/cpu), for the highest instruction set of this machine that the build has.

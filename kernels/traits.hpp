@@ -86,7 +86,7 @@ struct Kernel {
   /// row alone; of other inputs only the sizes are used. It heeds KernelRun::piece and does not change its state.
   std::int64_t (*row)(const KernelSetup&) = nullptr;
   Shifting shifting = {};      ///< `shift` null: it takes elements as it likes
-  bool finishes = false;       ///< heeds KernelRun::finish; it has one output
+  bool finishes = false;       ///< heeds KernelRun::finish, or on a device KernelRun::epilogue; it has one output
   bool effect = false;         ///< has an effect besides its outputs, which only one task must have: KernelSetup::first
   DTypeSet takes = kComputed;  ///< dtypes of inputs and outputs that it takes without widening
   Packing packing = {};        ///< `elements` null: no input is packed

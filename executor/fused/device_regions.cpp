@@ -1,5 +1,6 @@
 #include "executor/fused/device_regions.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,15 +10,19 @@
 namespace ferry {
 namespace {
 
+/// The instructions for which a kernel is generated.
+Range generated_for(const PlanClass& role, const Instruction& tiles) {
+  const Range body = role.regions[tiles.target].instructions;
+  return tiles.other == 0 ? Range{body.begin + 1, body.count - 1} : body;
+}
+
 class RegionReader {
  public:
   RegionReader(const Plan& plan, const PlanClass& role, const Instruction& tiles, const KernelTable& kernels)
-      : plan_(plan), role_(role), kernels_(kernels), body_(role.regions[tiles.target].instructions) {
-    made_.inputs = tiles.inputs.count;
-    made_.outputs = tiles.outputs.count;
-    for (std::uint32_t k = 0; k < tiles.inputs.count; ++k) value_of_[add(operand(tiles.inputs, k))] = k;
-    for (std::uint32_t k = 0; k < tiles.outputs.count; ++k)
-      output_of_[add(operand(tiles.outputs, k))] = made_.inputs + k;
+      : plan_(plan), role_(role), kernels_(kernels), body_(generated_for(role, tiles)) {
+    const RegionOperands operands = region_operands(role, tiles);
+    for (const std::uint32_t b : operands.inputs) value_of_[add(b)] = made_.inputs++;
+    for (const std::uint32_t b : operands.outputs) output_of_[add(b)] = made_.inputs + made_.outputs++;
   }
 
   FusedKernels read() {
@@ -90,6 +95,22 @@ class RegionReader {
 };
 
 }  // namespace
+
+RegionOperands region_operands(const PlanClass& role, const Instruction& tiles) {
+  const auto listed = [&](Range range) {
+    const auto begin = role.operands.begin() + range.begin;
+    return std::vector<std::uint32_t>(begin, begin + range.count);
+  };
+  RegionOperands all{listed(tiles.inputs), listed(tiles.outputs)};
+  if (tiles.other != 0) return all;
+  all.inputs.clear();
+  const Range body = generated_for(role, tiles);
+  for (std::uint32_t m = body.begin; m < body.begin + body.count; ++m)
+    for (const std::uint32_t b : listed(role.instructions[m].inputs))
+      if (b != all.outputs[0] && std::ranges::find(all.inputs, b) == all.inputs.end()) all.inputs.push_back(b);
+  all.inputs.push_back(all.outputs[0]);
+  return all;
+}
 
 FusedKernels fused_kernels(const Plan& plan, const PlanClass& role, const Instruction& tiles,
                            const KernelTable& kernels) {

@@ -162,7 +162,7 @@ class ResolvedPlan {
                       std::uint32_t depth);
   void resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                      std::uint32_t depth);
-  /// Makes the kernels of all tile regions of devices.
+  /// Makes the kernels that are generated for tile regions and epilogues of devices.
   void fuse_on_devices(const ResolveContext& context);
   void resolve_device_region(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                              std::uint32_t depth);
@@ -174,6 +174,7 @@ class ResolvedPlan {
   [[nodiscard]] TileMember window_member(const Instruction& member, const ResolveContext& context);
   void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                         std::uint32_t depth);
+  [[nodiscard]] DeviceEpilogue& device_epilogue(const Instruction& instruction);
   /// Resolves a kernel of a tile region whose tiles have `tile` elements; 0: of an epilogue, which works on pieces.
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
   /// Resolves a kernel that runs with others; Error(plan) unless `runs` says that it can. `how`: for that message.
@@ -217,6 +218,7 @@ class ResolvedPlan {
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;
   std::map<std::uint32_t, BoundKernel> device_regions_;             // by region
+  std::map<std::uint32_t, DeviceEpilogue> device_epilogues_;        // by region
   std::map<std::uint32_t, std::unique_ptr<StencilWork>> stencils_;  // by region
   std::deque<Epilogue> epilogues_;
   std::vector<Extent> extents_;

@@ -8,8 +8,8 @@ namespace ferry {
 
 void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                  std::uint32_t depth) {
-  if (role_.on_queue(instruction)) return resolve_device_region(resolved, instruction, context, depth);
   if (instruction.other == 0) return resolve_epilogue(resolved, instruction, context, depth);
+  if (role_.on_queue(instruction)) return resolve_device_region(resolved, instruction, context, depth);
   const Range members = role_.regions[instruction.target].instructions;
   const std::int64_t elements = tiled_elements(role_, instruction);
   TileWork& work = tiles_.emplace_back(TileWork{.elements = elements,
@@ -39,19 +39,24 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
 
 void ResolvedPlan::fuse_on_devices(const ResolveContext& context) {
   struct OfDevice {
-    std::vector<std::uint32_t> regions;
+    std::vector<const Instruction*> tiles;
     std::vector<FusedKernels> kernels;
   };
   std::map<std::uint32_t, OfDevice> devices;
   for (const Instruction& instruction : role_.instructions) {
     if (instruction.what != Opcode::tiles || !role_.on_queue(instruction)) continue;
     OfDevice& all = devices[role_.devices[role_.queues[instruction.strand - role_.threads].device].index];
-    all.regions.push_back(instruction.target);
+    all.tiles.push_back(&instruction);
     all.kernels.push_back(fused_kernels(plan_, role_, instruction, *context.device_kernels));
   }
-  for (const auto& [device, all] : devices) {
+  for (auto& [device, all] : devices) {
     auto made = context.devices->fuse(static_cast<int>(device), all.kernels, context.parallel.threads());
-    for (std::size_t i = 0; i < made.size(); ++i) device_regions_[all.regions[i]] = std::move(made[i]);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      if (all.tiles[i]->other == 0)
+        device_epilogues_[all.tiles[i]->target] = {std::move(all.kernels[i]), std::move(made[i]), {}};
+      else
+        device_regions_[all.tiles[i]->target] = std::move(made[i]);
+    }
   }
 }
 
@@ -163,6 +168,14 @@ TileMember ResolvedPlan::window_member(const Instruction& member, const ResolveC
       [](const Kernel& kernel, const KernelSetup& setup) { return kernel.shifting.in_runs(setup.attrs); });
 }
 
+DeviceEpilogue& ResolvedPlan::device_epilogue(const Instruction& instruction) {
+  DeviceEpilogue& epilogue = device_epilogues_.at(instruction.target);
+  const RegionOperands operands = region_operands(role_, instruction);
+  for (const auto* buffers : {&operands.inputs, &operands.outputs})
+    for (const std::uint32_t b : *buffers) epilogue.arrays.push_back(array(b));
+  return epilogue;
+}
+
 void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                     std::uint32_t depth) {
   const Range region = role_.regions[instruction.target].instructions;
@@ -172,6 +185,10 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
                 "the kernel of " + std::string(plan_.string(head.op)) + " does not yield its output in pieces")
         .at(plan_.line(head.line));
   resolve_kernel(resolved, head, context, depth);
+  if (role_.on_queue(instruction)) {
+    resolved.run->epilogue = &device_epilogue(instruction);
+    return;
+  }
   std::vector<TileMember> members;
   std::vector<Array> arrays;
   for (std::uint32_t m = region.begin + 1; m < region.begin + region.count; ++m) {

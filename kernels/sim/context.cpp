@@ -67,6 +67,14 @@ void run_kernel(const SimTask& context, const Work& work) {
                 .step = given.step,
                 .iterations = given.iterations};
   work.launch.kernel(run);
+  if (given.epilogue == nullptr) return;
+  const DeviceEpilogue& epilogue = *given.epilogue;
+  std::vector<Array> arrays = epilogue.arrays;
+  for (Array& array : arrays) array.data = real(context, array.data);
+  run.inputs = std::span(arrays).first(epilogue.kernels.inputs);
+  run.outputs = std::span(arrays).last(1);
+  run.state = epilogue.generated.state.get();
+  epilogue.generated.run(run);
 }
 
 void run_first(SimTask& context, SimQueue& queue) {

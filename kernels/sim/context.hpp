@@ -41,7 +41,8 @@ struct Work {
 struct KernelArguments {
   explicit KernelArguments(const KernelRun& run)
       : state_(run.state), scratch_(run.scratch.data()), step_(&run.step), iterations_(run.iterations.data()) {
-    for (const std::span<const Array> arrays : {run.inputs, std::span<const Array>(run.outputs)})
+    const std::span<const Array> epilogue = run.epilogue == nullptr ? std::span<const Array>() : run.epilogue->arrays;
+    for (const std::span<const Array> arrays : {run.inputs, std::span<const Array>(run.outputs), epilogue})
       for (const Array& array : arrays)
         arrays_.push_back({array.data, array.dtype, {array.sizes.begin(), array.sizes.end()}});
   }

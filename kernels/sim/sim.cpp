@@ -224,6 +224,9 @@ int add_kernel(SimQueue& running, Work work) {
   };
   for (const Array& input : run.inputs)
     if (touch_array(input.data, bytes_of(input), false) != 0) return -1;
+  if (run.epilogue != nullptr)
+    for (const Array& input : run.epilogue->inputs())
+      if (touch_array(input.data, bytes_of(input), false) != 0) return -1;
   for (const Array& output : run.outputs)
     if (touch_array(output.data, bytes_of(output), true) != 0) return -1;
   return touch_array(run.scratch.data(), run.scratch.size(), true);

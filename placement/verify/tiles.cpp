@@ -87,13 +87,15 @@ class Tiles : ClassView {
              std::to_string(extent_.rows) + " in " + std::to_string(extent_.elements));
   }
 
-  /// A kernel is generated for a region of a device: of elements, not of rows or pieces.
+  /// A kernel is generated for a region of a device, or for an epilogue: of elements, not of rows.
   void check_device(const Instruction& tiles) const {
     const auto fuses = [](const TaskInfo& task) { return task.gpus == 0 || task.gpu_regions; };
     if (!std::ranges::all_of(plan_.topology.tasks, fuses))
       reject(describe(plan_, tiles) + " is a region of a GPU, and GPUs of this job run kernels one by one");
-    if (tiles.other == 0 || extent_.rows != extent_.elements || extent_.elements == 0)
+    if (extent_.rows != extent_.elements || extent_.elements == 0)
       reject(describe(plan_, tiles) + " is a region of a GPU, and not of elements alone");
+    if (tiles.other == 0 && class_.regions[tiles.target].instructions.count < 2)
+      reject(describe(plan_, tiles) + " is an epilogue of a GPU, and nothing follows its first kernel");
   }
 
   /// The kernel reads what the region writes only for the same row.
@@ -117,9 +119,14 @@ class Tiles : ClassView {
     return true;
   }
 
+  /// The strand of a region's kernels: the device's queue, or that of the thread which runs the region as one.
+  [[nodiscard]] std::uint16_t strand_in(const Instruction& tiles) const {
+    return class_.on_queue(tiles) ? tiles.strand : 0;
+  }
+
   /// An epilogue's first kernel, whose pieces the others change.
   void check_head(const Instruction& i, const Instruction& tiles) {
-    if (i.what != Opcode::kernel || i.strand != 0 || i.waits.count > 0 || i.scratch != tiles.scratch ||
+    if (i.what != Opcode::kernel || i.strand != strand_in(tiles) || i.waits.count > 0 || i.scratch != tiles.scratch ||
         i.outputs.count != 1)
       reject(describe(plan_, i) + " cannot yield the pieces of " + describe(plan_, tiles));
   }
@@ -144,8 +151,7 @@ class Tiles : ClassView {
   }
 
   void check_member(const Instruction& i, const Instruction& tiles) {
-    const std::uint16_t strand = class_.on_queue(tiles) ? tiles.strand : 0;
-    if (i.what != Opcode::kernel || i.strand != strand || i.waits.count > 0 || i.scratch != kNone ||
+    if (i.what != Opcode::kernel || i.strand != strand_in(tiles) || i.waits.count > 0 || i.scratch != kNone ||
         i.outputs.count != 1 || i.inputs.count > kTileInputs)
       reject(describe(plan_, i) + " cannot be run tile by tile");
     const std::uint32_t out = operand(i.outputs, 0);

@@ -287,7 +287,7 @@ TEST_CASE("the verifier refuses flaws of a GPU's regions") {
   };
   CHECK(has(refused([](Plan& plan, Instruction&) { plan.topology.tasks[0].gpu_regions = false; }),
             "GPUs of this job run kernels one by one"));
-  CHECK(has(refused([](Plan&, Instruction& tiles) { tiles.other = 0; }), "not of elements alone"));
+  CHECK(has(refused([](Plan&, Instruction& tiles) { tiles.other = 0; }), "makes another value than"));
   CHECK(refused([](Plan&, Instruction& tiles) { tiles.strand = 0; }) != "");
   CHECK(refused([](Plan&, Instruction& tiles) { ++tiles.strand; }) != "");
   CHECK(has(refused([](Plan& plan, Instruction& tiles) {
