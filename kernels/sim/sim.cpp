@@ -374,7 +374,6 @@ struct SimKernels {
       Kernel copy = *kernel;
       copy.streams = false;
       copy.row = nullptr;
-      copy.finishes = false;
       copy.packing = {};
       // Kernels of integers may refuse values, which only the kernel of one op tells well.
       if (copy.elementwise && copy.prepare == nullptr) copy.scalar = {"of the CPU", kFloats | DTypeSet{DType::boolean}};

@@ -18,8 +18,7 @@ constexpr std::int64_t kPays = 1024;
 
 class Joiner {
  public:
-  explicit Joiner(ClassPlan& plan)
-      : form_(plan), plan_(plan.role), heads_(plan.facts.heads), from_(std::min(plan.facts.fuse_from, kPays)) {}
+  explicit Joiner(ClassPlan& plan) : form_(plan), plan_(plan.role), heads_(plan.facts.heads) {}
 
   void run() {
     const std::uint32_t regions = form_.regions();
@@ -42,6 +41,11 @@ class Joiner {
 
   // ---- What can be joined ----
 
+  /// The fewest elements of an output. On a device a launch may be saved whatever their number.
+  [[nodiscard]] std::int64_t from_of(const Instruction& i) const {
+    return plan_.on_queue(i) ? 1 : std::min(form_.facts.fuse_from, kPays);
+  }
+
   [[nodiscard]] bool is_head(const Instruction& i) const {
     if (i.what != Opcode::kernel || (i.may & kFusable) == 0 || !heads_.contains(i.op) || i.outputs.count != 1)
       return false;
@@ -49,13 +53,13 @@ class Joiner {
     for (const Range range : {i.inputs, i.outputs})
       each(range, [&](std::uint32_t b) { bounded = bounded || plan_.buffers[b].bounded; });
     const Buffer& out = plan_.buffers[output(i)];
-    return !bounded && elements_of(out) >= from_;
+    return !bounded && elements_of(out) >= from_of(i);
   }
 
   /// Whether the kernel can be the chain's next one: it reads what the chain makes, may write over it, and touches its
   /// own output's bytes in no other way.
   [[nodiscard]] bool follows(const Chain& chain, const Instruction& i) const {
-    if (!is_fusable(form_, i, from_)) return false;
+    if (!is_fusable(form_, i, from_of(i))) return false;
     const Buffer &from = plan_.buffers[chain.made], &to = plan_.buffers[output(i)];
     const bool whole =
         to.view_of == kNone || plan_.buffers[to.view_of].bytes != to.bytes;  // no other shape of a buffer
@@ -95,10 +99,11 @@ class Joiner {
         taken[next->member] = true;
         place = next->place;
       }
-      if (chain.members.size() > 1)
+      if (chain.members.size() > 1 && keeps_groups(list, chain, taken)) {
         starting[place] = std::move(chain);
-      else
-        taken[i] = false;
+      } else {
+        for (const std::uint32_t m : chain.members) taken[m] = false;
+      }
     }
     std::vector<Instruction> joined;
     joined.reserve(list.size());
@@ -156,6 +161,48 @@ class Joiner {
     return found;
   }
 
+  // ---- Groups of a device ----
+
+  /// Whether fuse_elements would join no other kernel with one of the chain's. Values of such a group lie in registers
+  /// on a device, so a chain that took a part of it would add a pass over memory.
+  [[nodiscard]] bool keeps_groups(const std::vector<Instruction>& list, const Chain& chain,
+                                  const std::vector<bool>& taken) const {
+    if (!plan_.on_queue(list[chain.members.front()])) return true;
+    const std::int64_t elements = elements_of(plan_.buffers[chain.made]);
+    for (std::size_t k = 1; k < chain.members.size(); ++k) {
+      const std::uint32_t member = chain.members[k];
+      const std::size_t first = member < kFuseReach ? 0 : member - kFuseReach;
+      const std::size_t end = std::min(list.size(), member + kFuseReach);
+      for (std::size_t i = first; i < end; ++i) {
+        if (taken[i] || !is_fusable(form_, list[i], 1) || list[i].strand != list[member].strand ||
+            elements_of(plan_.buffers[output(list[i])]) != elements)
+          continue;
+        if (i < member ? may_meet(list, chain, i, member) : may_meet(list, chain, member, i)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether the later one reads what the earlier one makes, and either can move to the other. The chain is not in
+  /// their way.
+  [[nodiscard]] bool may_meet(const std::vector<Instruction>& list, const Chain& chain, std::size_t earlier,
+                              std::size_t later) const {
+    Touched first, last;
+    first.touch(plan_, list[earlier]);
+    last.touch(plan_, list[later]);
+    if (!meet(first.writes, last.reads)) return false;
+    bool down = true, up = true;
+    for (std::size_t i = earlier + 1; i < later; ++i) {
+      if (list[i].what != Opcode::kernel && list[i].what != Opcode::copy) return false;
+      if (std::find(chain.members.begin() + 1, chain.members.end(), i) != chain.members.end()) continue;
+      Touched between;
+      between.touch(plan_, list[i]);
+      down = down && !between.conflicts(first);
+      up = up && !between.conflicts(last);
+    }
+    return down || up;
+  }
+
   // ---- The region ----
 
   Instruction make(const std::vector<Instruction>& list, const Chain& chain) {
@@ -200,7 +247,6 @@ class Joiner {
   ClassPlan& form_;
   PlanClass& plan_;
   const std::unordered_set<std::uint32_t>& heads_;
-  const std::int64_t from_;             // elements of an output
   std::vector<std::uint32_t> touches_;  // of each buffer
 };
 

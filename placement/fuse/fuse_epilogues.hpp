@@ -14,6 +14,9 @@ namespace ferry {
 /// where they do. All kernels work on the bytes of the last value, which the head writes first. Only fusable kernels
 /// are taken, and none is moved past an instruction that moves messages or has regions. The bits are those of running
 /// the kernels one after another.
+///
+/// On devices that run regions (Topology::gpu_regions) chains are of any size, and none takes only some of the kernels
+/// that fuse_elements would join: their values lie in registers.
 void fuse_epilogues(ClassPlan& plan);
 
 }  // namespace ferry

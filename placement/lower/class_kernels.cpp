@@ -117,7 +117,10 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
 
 bool ClassKernels::is_fusable(const Node& node) {
   const Kernel& kernel = *facts_.kernel;
-  if (facts_.kind == DeviceKind::gpu) return program_.topology->gpu_regions() && is_scalar(kernel, setup_of(node));
+  if (facts_.kind == DeviceKind::gpu) {
+    if (!program_.topology->gpu_regions()) return false;
+    return kernel.finishes ? takes_all(in_) && takes_all(out_) : is_scalar(kernel, setup_of(node));
+  }
   const bool shifts = kernel.shifting.shift != nullptr && kernel.shifting.in_runs(*node.attrs);
   return kernel.elementwise || kernel.row != nullptr || shifts || kernel.finishes;
 }
