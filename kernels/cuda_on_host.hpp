@@ -51,6 +51,8 @@ struct MachineOnHost {
 
 /// Whether kernels find a library of matrix products from now on: one for tests. There is none if it is never called.
 void offer_blas(bool is_there);
+/// How many of its products this process has added to something as they were stored.
+[[nodiscard]] int sums_of_blas();
 /// As offer_blas(), of convolutions.
 void offer_dnn(bool is_there);
 /// How many convolutions that library has computed.

@@ -27,6 +27,13 @@ struct BlasProduct {
   BlasMatrix a, b, c;
 };
 
+/// What is added to each element of c when its sum is there, in the dtype of sums, before it is stored.
+struct BlasAddend {
+  enum class Has : std::uint8_t { nothing, one_a_row, all };  ///< one element for each row of c; all that c has
+  Has has = Has::nothing;
+  std::span<const std::byte> from = {};  ///< of c's dtype, one after another, where c has its columns without gaps
+};
+
 /// Why there is no library of matrix products; empty: there is one.
 [[nodiscard]] std::string why_no_blas();
 
@@ -38,12 +45,16 @@ class BlasAlgorithm {
 
 /// An algorithm for the current device and for arrays that are aligned to `alignment` bytes, a power of 2. Null if the
 /// library has none. Takes some time.
-[[nodiscard]] std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
-                                                                    std::size_t workspace_bytes);
+[[nodiscard]] std::unique_ptr<BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
+                                                              std::size_t workspace_bytes);
+
+/// Whether the algorithm, which sums as it does without, can add that. What is of `all` elements is aligned as the
+/// arrays are.
+[[nodiscard]] bool can_add(BlasAlgorithm& algorithm, const BlasAddend& addend);
 
 /// Puts the product on the queue. `workspace` has as many bytes as choose_algorithm() was told, and is aligned
-/// to 256.
-void multiply(const KernelRun& run, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b,
-              std::byte* c, std::span<std::byte> workspace);
+/// to 256. Of `addend` can_add() has said true.
+void multiply(const KernelRun& run, BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b, std::byte* c,
+              const BlasAddend& addend, std::span<std::byte> workspace);
 
 }  // namespace ferry::cuda

@@ -28,6 +28,8 @@ struct CublasLt {
   decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
   decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
   decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+  decltype(&cublasLtMatmulAlgoCheck) check;
+  decltype(&cublasLtMatmulAlgoCapGetAttribute) capability;
   decltype(&cublasLtMatmul) matmul;
 };
 
@@ -46,6 +48,8 @@ CublasLt load() {
   library.find("cublasLtMatmulPreferenceDestroy", lt.preference_destroy);
   library.find("cublasLtMatmulPreferenceSetAttribute", lt.preference_set);
   library.find("cublasLtMatmulAlgoGetHeuristic", lt.heuristic);
+  library.find("cublasLtMatmulAlgoCheck", lt.check);
+  library.find("cublasLtMatmulAlgoCapGetAttribute", lt.capability);
   library.find("cublasLtMatmul", lt.matmul);
   lt.why = library.why();
   return lt;
@@ -115,11 +119,26 @@ class Held {
 
 struct LtAlgorithm final : BlasAlgorithm {
   cublasLtHandle_t handle = nullptr;
-  Held<cublasLtMatmulDesc_t> product{library().desc_destroy};
+  Held<cublasLtMatmulDesc_t> product{library().desc_destroy}, with_bias{library().desc_destroy};
   Held<cublasLtMatrixLayout_t> a{library().layout_destroy}, b{library().layout_destroy}, c{library().layout_destroy};
   cublasLtMatmulAlgo_t algorithm{};
+  std::size_t workspace_bytes = 0;
   bool in_double = false;
 };
+
+template <class T>
+void set(const Held<cublasLtMatmulDesc_t>& product, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  require("cublasLtMatmulDescSetAttribute", library().desc_set(product.get(), attribute, &value, sizeof value));
+}
+
+void describe(Held<cublasLtMatmulDesc_t>& described, const BlasProduct& product, cublasLtEpilogue_t epilogue) {
+  const BlasTypes types = types_of(product.dtype);
+  require("cublasLtMatmulDescCreate", library().desc_create(described.made(), types.sums, types.scale));
+  const auto operation = [](const BlasMatrix& matrix) { return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  set(described, CUBLASLT_MATMUL_DESC_TRANSA, operation(product.a));
+  set(described, CUBLASLT_MATMUL_DESC_TRANSB, operation(product.b));
+  set(described, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+}
 
 void make_layout(Held<cublasLtMatrixLayout_t>& layout, const BlasMatrix& matrix, std::int64_t count,
                  cudaDataType_t type) {
@@ -140,21 +159,16 @@ std::string why_no_blas() {
   return library().why;
 }
 
-std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
-                                                      std::size_t workspace_bytes) {
+std::unique_ptr<BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
+                                                std::size_t workspace_bytes) {
   const CublasLt& lt = library();
   const BlasTypes types = types_of(product.dtype);
   auto chosen = std::make_unique<LtAlgorithm>();
   chosen->handle = handle_here();
   chosen->in_double = product.dtype == DType::float64;
-  require("cublasLtMatmulDescCreate", lt.desc_create(chosen->product.made(), types.sums, types.scale));
-  const auto transpose = [&](cublasLtMatmulDescAttributes_t attribute, const BlasMatrix& matrix) {
-    const cublasOperation_t operation = matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    require("cublasLtMatmulDescSetAttribute",
-            lt.desc_set(chosen->product.get(), attribute, &operation, sizeof operation));
-  };
-  transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.a);
-  transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.b);
+  chosen->workspace_bytes = workspace_bytes;
+  describe(chosen->product, product, CUBLASLT_EPILOGUE_DEFAULT);
+  describe(chosen->with_bias, product, CUBLASLT_EPILOGUE_BIAS);
   make_layout(chosen->a, product.a, product.count, types.elements);
   make_layout(chosen->b, product.b, product.count, types.elements);
   make_layout(chosen->c, product.c, product.count, types.elements);
@@ -184,15 +198,41 @@ std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product
   return chosen;
 }
 
-void multiply(const KernelRun& run, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b,
-              std::byte* c, std::span<std::byte> workspace) {
+bool can_add(BlasAlgorithm& algorithm, const BlasAddend& addend) {
+  const CublasLt& lt = library();
   const auto& chosen = static_cast<const LtAlgorithm&>(algorithm);
+  if (addend.has == BlasAddend::Has::all) {
+    std::int32_t apart = 0;
+    std::size_t written = 0;
+    require("cublasLtMatmulAlgoCapGetAttribute",
+            lt.capability(&chosen.algorithm, CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT, &apart, sizeof apart,
+                          &written));
+    return apart != 0;
+  }
+  const void* const bias = addend.from.data();  // how it is aligned is looked at, too
+  set(chosen.with_bias, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status = lt.check(chosen.handle, chosen.with_bias.get(), chosen.a.get(), chosen.b.get(),
+                                         chosen.c.get(), chosen.c.get(), &chosen.algorithm, &result);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+  require("cublasLtMatmulAlgoCheck", status);
+  return result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= chosen.workspace_bytes;
+}
+
+void multiply(const KernelRun& run, BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b, std::byte* c,
+              const BlasAddend& addend, std::span<std::byte> workspace) {
+  const auto& chosen = static_cast<const LtAlgorithm&>(algorithm);
+  const bool has_bias = addend.has == BlasAddend::Has::one_a_row, has_matrix = addend.has == BlasAddend::Has::all;
+  const void* const bias = addend.from.data();
+  if (has_bias) set(chosen.with_bias, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   const double one = 1, zero = 0;
   const float float_one = 1, float_zero = 0;
-  const void* const alpha = chosen.in_double ? static_cast<const void*>(&one) : &float_one;
-  const void* const beta = chosen.in_double ? static_cast<const void*>(&zero) : &float_zero;
+  const auto factor = [&](bool is_one) {
+    return chosen.in_double ? static_cast<const void*>(is_one ? &one : &zero) : is_one ? &float_one : &float_zero;
+  };
   require("cublasLtMatmul",
-          library().matmul(chosen.handle, chosen.product.get(), alpha, a, chosen.a.get(), b, chosen.b.get(), beta, c,
+          library().matmul(chosen.handle, (has_bias ? chosen.with_bias : chosen.product).get(), factor(true), a,
+                           chosen.a.get(), b, chosen.b.get(), factor(has_matrix), has_matrix ? addend.from.data() : c,
                            chosen.c.get(), c, chosen.c.get(), &chosen.algorithm, workspace.data(), workspace.size(),
                            static_cast<cudaStream_t>(static_cast<Queue*>(run.queue)->stream)));
 }

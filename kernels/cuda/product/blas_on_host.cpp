@@ -18,6 +18,7 @@ struct Chosen final : BlasAlgorithm {
   BlasProduct product;
   std::uint32_t alignment;
   std::size_t workspace_bytes;
+  const std::byte* asked = nullptr;  ///< what it was last asked to add, and can
 };
 
 std::int64_t rows_of(const BlasMatrix& matrix) {
@@ -33,16 +34,35 @@ std::int64_t place(const BlasMatrix& matrix, std::int64_t number, std::int64_t r
   return number * matrix.next + column * matrix.step + row;
 }
 
+/// How many products have been added to something.
+int added = 0;
+
 template <class T>
-void multiply_all(const BlasProduct& product, const T* a, const T* b, T* c) {
+void multiply_all(const BlasProduct& product, const T* a, const T* b, T* c, BlasAddend::Has has, const T* more) {
   for (std::int64_t number = 0; number < product.count; ++number)
     for (std::int64_t j = 0; j < product.c.columns; ++j)
       for (std::int64_t i = 0; i < product.c.rows; ++i) {
         typename Computed<T>::type sum = 0;
         for (std::int64_t p = 0; p < columns_of(product.a); ++p)
           sum += load(a[place(product.a, number, i, p)]) * load(b[place(product.b, number, p, j)]);
-        c[place(product.c, number, i, j)] = stored_as<T>(sum);
+        const std::int64_t at = place(product.c, number, i, j);
+        if (has != BlasAddend::Has::nothing) sum += load(more[has == BlasAddend::Has::all ? at : i]);
+        c[at] = stored_as<T>(sum);
       }
+}
+
+/// What the library asks of an addend.
+void check_addend(const Chosen& chosen, const BlasAddend& addend) {
+  if (addend.has == BlasAddend::Has::nothing) return;
+  const BlasMatrix& c = chosen.product.c;
+  const bool whole = addend.has == BlasAddend::Has::all;
+  const std::int64_t elements = whole ? chosen.product.count * c.rows * c.columns : c.rows;
+  const auto address = reinterpret_cast<std::uintptr_t>(addend.from.data());
+  FERRY_ASSERT(chosen.asked != nullptr && addend.from.data() >= chosen.asked,
+               "nobody has asked whether it can be added");
+  FERRY_ASSERT(std::ssize(addend.from) == elements * static_cast<std::int64_t>(size_of(chosen.product.dtype)),
+               "what is added has another size");
+  FERRY_ASSERT(address % (whole ? chosen.alignment : 16) == 0, "what is added is not aligned");
 }
 
 }  // namespace
@@ -51,12 +71,16 @@ void offer_blas(bool is_there) {
   is_offered = is_there;
 }
 
+int sums_of_blas() {
+  return added;
+}
+
 std::string why_no_blas() {
   return is_offered ? "" : "no library is offered";
 }
 
-std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
-                                                      std::size_t workspace_bytes) {
+std::unique_ptr<BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
+                                                std::size_t workspace_bytes) {
   for (const BlasMatrix* matrix : {&product.a, &product.b, &product.c})
     FERRY_ASSERT(matrix->rows > 0 && matrix->columns > 0 && matrix->step >= matrix->rows, "a matrix has bad sizes");
   FERRY_ASSERT(rows_of(product.a) == product.c.rows && columns_of(product.b) == product.c.columns &&
@@ -65,19 +89,30 @@ std::unique_ptr<const BlasAlgorithm> choose_algorithm(const BlasProduct& product
   return std::make_unique<Chosen>(product, alignment, workspace_bytes);
 }
 
-void multiply(const KernelRun& run, const BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b,
-              std::byte* c, std::span<std::byte> workspace) {
+/// As cuBLASLt, which has no epilogues for float64.
+bool can_add(BlasAlgorithm& algorithm, const BlasAddend& addend) {
+  auto& chosen = static_cast<Chosen&>(algorithm);
+  FERRY_ASSERT(addend.has != BlasAddend::Has::nothing, "nothing is to be added");
+  const bool can = addend.has == BlasAddend::Has::all || chosen.product.dtype != DType::float64;
+  chosen.asked = can ? addend.from.data() : nullptr;
+  return can;
+}
+
+void multiply(const KernelRun& run, BlasAlgorithm& algorithm, const std::byte* a, const std::byte* b, std::byte* c,
+              const BlasAddend& addend, std::span<std::byte> workspace) {
   const auto& chosen = static_cast<const Chosen&>(algorithm);
   for (const std::byte* matrix : {a, b, static_cast<const std::byte*>(c)})
     FERRY_ASSERT(reinterpret_cast<std::uintptr_t>(matrix) % chosen.alignment == 0, "a matrix is not aligned");
   FERRY_ASSERT(workspace.size() == chosen.workspace_bytes, "the workspace has another size");
   FERRY_ASSERT(reinterpret_cast<std::uintptr_t>(workspace.data()) % 256 == 0, "the workspace is not aligned");
-  detail::launch(run, [&chosen, a, b, c, workspace] {
+  check_addend(chosen, addend);
+  if (addend.has != BlasAddend::Has::nothing) ++added;
+  detail::launch(run, [&chosen, a, b, c, addend, workspace] {
     std::ranges::fill(workspace, std::byte{0xff});
     dispatch_all_floats(chosen.product.dtype, [&](auto zero) {
       using T = decltype(zero);
       multiply_all(chosen.product, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b),
-                   reinterpret_cast<T*>(c));
+                   reinterpret_cast<T*>(c), addend.has, reinterpret_cast<const T*>(addend.from.data()));
     });
   });
 }

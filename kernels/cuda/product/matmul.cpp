@@ -15,8 +15,10 @@ namespace {
 struct ProductState final : KernelState {
   explicit ProductState(Transposed of) : transposed(of) {}
   Transposed transposed;
-  std::unique_ptr<const BlasAlgorithm> algorithm;
-  std::uint32_t alignment = 0;  ///< that the algorithm was chosen for; 0: none was
+  std::unique_ptr<BlasAlgorithm> algorithm;
+  std::uint32_t alignment = 0;       ///< that the algorithm was chosen for; 0: none was
+  const std::byte* tried = nullptr;  ///< what the algorithm was last asked to add
+  bool adds = false;                 ///< what it answered
 };
 
 template <class T>
@@ -30,6 +32,7 @@ void multiply_matrices(const KernelRun& run, const BatchOfProducts& batch, Trans
 // ---- By the library ----
 
 constexpr std::uint32_t kMostAligned = 256;  // which the library asks of its working memory
+constexpr std::uint32_t kBiasAligned = 16;   // which kernels of the library read at once
 
 /// The library's working memory. It recommends 32 MiB for an H100; small products need little.
 std::int64_t workspace_bytes(const Products& products) {
@@ -79,7 +82,38 @@ std::uint32_t alignment_of(const KernelRun& run, const Products& products) {
   return 1U << std::countr_zero(all);
 }
 
-/// Returns whether the library has an algorithm.
+/// What the epilogue adds, if that is all that it does, and one rounding of the sum gives the same bits: that of
+/// products of 16-bit floats is float32, to be rounded to their dtype first (docs/decisions/gpu_epilogues.md).
+BlasAddend addend_of(const KernelRun& run, const Products& products) {
+  const DType dtype = run.outputs[0].dtype;
+  if (run.epilogue == nullptr || (dtype != DType::float32 && dtype != DType::float64)) return {};
+  const FusedKernels& kernels = run.epilogue->kernels;
+  const FusedKernels::Member& first = kernels.members.front();
+  if (kernels.members.size() > 1 || first.kernel->op != "Add") return {};
+  const std::uint32_t made = kernels.inputs - 1, other = first.inputs[first.inputs[0] == made ? 1 : 0];
+  if (other == made) return {};
+  const Array &added = run.epilogue->arrays[other], &c = run.outputs[0];
+  const std::span<const std::byte> from(added.data, static_cast<std::size_t>(added.count()) * size_of(dtype));
+  if (added.count() == c.count()) return {BlasAddend::Has::all, from};
+  const bool along_last = added.count() == products.n && added.rank() > 0 && added.sizes.back() == products.n &&
+                          c.sizes.back() == products.n;
+  return along_last ? BlasAddend{BlasAddend::Has::one_a_row, from} : BlasAddend();
+}
+
+/// Whether the library is to add it, with the algorithm that it has for the product alone.
+bool adds(ProductState& state, const BlasAddend& addend) {
+  if (addend.has == BlasAddend::Has::nothing) return false;
+  const bool whole = addend.has == BlasAddend::Has::all;
+  const std::uint32_t aligned = whole ? state.alignment : kBiasAligned;
+  if (reinterpret_cast<std::uintptr_t>(addend.from.data()) % aligned != 0) return false;
+  if (state.tried != addend.from.data()) {
+    state.adds = can_add(*state.algorithm, addend);
+    state.tried = addend.from.data();
+  }
+  return state.adds;
+}
+
+/// Does all of the run, and returns whether the library has an algorithm.
 bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, ProductState& state) {
   const DType dtype = run.outputs[0].dtype;
   const auto [m, n, k, count] = batch.sizes;
@@ -91,8 +125,12 @@ bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, Pro
   if (state.alignment == 0 || alignment < state.alignment) {
     state.algorithm = choose_algorithm(product, alignment, workspace.size());
     state.alignment = alignment;
+    state.tried = nullptr;
   }
   if (state.algorithm == nullptr) return false;
+  BlasAddend addend = addend_of(run, batch.sizes);
+  const bool follows = run.epilogue != nullptr && !adds(state, addend);
+  if (follows) addend = {};
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   for (std::int64_t first = 0; first < count; first += product.count) {
     std::int64_t a = 0, b = 0, rest = first / product.count;
@@ -103,9 +141,15 @@ bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, Pro
       a += index * batch.leading.steps[0][dim] * m * k;
       b += index * batch.leading.steps[1][dim] * k * n;
     }
+    const std::int64_t at = first * m * n * element;
+    BlasAddend here = addend;
+    if (here.has == BlasAddend::Has::all)
+      here.from =
+          here.from.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(product.count * m * n * element));
     multiply(run, *state.algorithm, run.inputs[1].data + b * element, run.inputs[0].data + a * element,
-             run.outputs[0].data + first * m * n * element, workspace);
+             run.outputs[0].data + at, here, workspace);
   }
+  if (follows) run.epilogue->follow(run);
   return true;
 }
 
@@ -114,6 +158,7 @@ void multiply_batch(const KernelRun& run, const BatchOfProducts& batch) {
   if (multiply_by_library(run, batch, state)) return;
   dispatch_all_numbers(run.outputs[0].dtype,
                        [&](auto zero) { multiply_matrices<decltype(zero)>(run, batch, state.transposed); });
+  if (run.epilogue != nullptr) run.epilogue->follow(run);
 }
 
 std::int64_t scratch_of(const Products& products, Transposed transposed, DType dtype) {
@@ -160,7 +205,13 @@ constexpr Kernel kMatmulKernels[] = {
      .prepare = prepare_over_rows,
      .scratch_bytes = over_rows_scratch,
      .takes = kAllNumbers},
-    {.op = "MatMul", .run = matmul, .prepare = prepare_matmul, .scratch_bytes = matmul_scratch, .takes = kAllNumbers}};
+    {.op = "MatMul",
+     .run = matmul,
+     .prepare = prepare_matmul,
+     .scratch_bytes = matmul_scratch,
+     .finishes = true,
+     .takes = kAllNumbers},
+};
 
 }  // namespace
 
