@@ -97,6 +97,9 @@ class Decoder {
     });
     result.on_host = link(*t.on_host());
     result.between_hosts = link(*t.between_hosts());
+    if (t.host_gpu() != nullptr) result.host_gpu = link(*t.host_gpu());
+    if (t.gpus_on_host() != nullptr) result.gpus_on_host = link(*t.gpus_on_host());
+    if (t.gpus_between_hosts() != nullptr) result.gpus_between_hosts = link(*t.gpus_between_hosts());
     return result;
   }
 

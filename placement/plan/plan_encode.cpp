@@ -1,5 +1,6 @@
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
@@ -26,6 +27,9 @@ class Encoder {
   }
   static fbs::Range range(const Range& r) { return {r.begin, r.count}; }
   static fbs::Link link(const LinkCost& l) { return {l.latency_seconds, l.bytes_per_second}; }
+  static std::optional<fbs::Link> unusual(const LinkCost& l, const LinkCost& usual) {
+    return l == usual ? std::nullopt : std::optional(link(l));
+  }
   static fbs::MemberRef member(const MemberRef& m) { return {m.value, number(m.by)}; }
 
   template <class T, class F>
@@ -85,7 +89,13 @@ class Encoder {
     });
     const fbs::Link on_host = link(topology.on_host);
     const fbs::Link between = link(topology.between_hosts);
-    return fbs::CreateTopology(out_, tasks, &on_host, &between);
+    const Topology usual;
+    const auto host_gpu = unusual(topology.host_gpu, usual.host_gpu);
+    const auto gpus_on_host = unusual(topology.gpus_on_host, usual.gpus_on_host);
+    const auto gpus_between = unusual(topology.gpus_between_hosts, usual.gpus_between_hosts);
+    const auto pointer = [](const std::optional<fbs::Link>& l) { return l ? &*l : nullptr; };
+    return fbs::CreateTopology(out_, tasks, &on_host, &between, pointer(host_gpu), pointer(gpus_on_host),
+                               pointer(gpus_between));
   }
 
   Offset<fbs::Attrs> encode_attrs(const Attrs& attrs) {

@@ -80,6 +80,14 @@ bool Topology::join_gpus(std::span<const std::int32_t> group) const {
                              [&](std::int32_t task) { return gpus(task) >= 0 && gpus(task) == gpus(group.front()); });
 }
 
+LinkCost Topology::link(DeviceKind kind, bool one_host, bool gpus_join) const {
+  const LinkCost& hosts = one_host ? on_host : between_hosts;
+  if (kind == DeviceKind::cpu) return hosts;
+  if (gpus_join) return one_host ? gpus_on_host : gpus_between_hosts;
+  return {hosts.latency_seconds + 2 * host_gpu.latency_seconds,
+          1 / (1 / hosts.bytes_per_second + 2 / host_gpu.bytes_per_second)};
+}
+
 bool Topology::gpu_regions() const {
   return std::ranges::all_of(tasks, [](const TaskInfo& task) { return task.gpus == 0 || task.gpu_regions; });
 }

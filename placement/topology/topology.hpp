@@ -34,7 +34,7 @@ struct TaskInfo {
   bool operator==(const TaskInfo&) const = default;
 };
 
-/// What a message costs on a link: seconds = latency + bytes ÷ bandwidth.
+/// What a message or copy costs on a link: seconds = latency + bytes ÷ bandwidth.
 struct LinkCost {
   double latency_seconds = 0;
   double bytes_per_second = 0;
@@ -45,6 +45,11 @@ struct Topology {
   std::vector<TaskInfo> tasks;
   LinkCost on_host{1e-6, 8e9};
   LinkCost between_hosts{20e-6, 1e9};
+  /// Copies between a host and a GPU of it. docs/cluster_format.md has the source of these figures.
+  LinkCost host_gpu{10e-6, 55e9};
+  /// Messages between GPUs that work together, on one host and on several; latencies are those of a library's call.
+  LinkCost gpus_on_host{20e-6, 300e9};
+  LinkCost gpus_between_hosts{30e-6, 45e9};
 
   [[nodiscard]] int size() const { return static_cast<int>(tasks.size()); }
   /// The global task that `spec` names; Error(plan) when its job or task is not there, listing what is.
@@ -56,6 +61,9 @@ struct Topology {
   [[nodiscard]] bool share_memory(std::span<const std::int32_t> group) const;
   /// Whether their GPUs can carry out a collective by themselves.
   [[nodiscard]] bool join_gpus(std::span<const std::int32_t> group) const;
+  /// The link that messages between values on devices of this kind take, on one host or between hosts. Where GPUs do
+  /// not work together, it is two copies and the hosts' link, one after another.
+  [[nodiscard]] LinkCost link(DeviceKind kind, bool one_host, bool gpus_join) const;
 
   /// Whether plans have tile regions on GPUs: those of all tasks that have some can run them.
   [[nodiscard]] bool gpu_regions() const;

@@ -44,6 +44,10 @@ class Reader {
     Topology topology;
     if (file.has_on_host()) topology.on_host = link(file.on_host(), "on_host");
     if (file.has_between_hosts()) topology.between_hosts = link(file.between_hosts(), "between_hosts");
+    if (file.has_host_gpu()) topology.host_gpu = link(file.host_gpu(), "host_gpu");
+    if (file.has_gpus_on_host()) topology.gpus_on_host = link(file.gpus_on_host(), "gpus_on_host");
+    if (file.has_gpus_between_hosts())
+      topology.gpus_between_hosts = link(file.gpus_between_hosts(), "gpus_between_hosts");
     for (int i = 0; i < file.host_size(); ++i) add(file.host(i), i, topology);
     return topology;
   }

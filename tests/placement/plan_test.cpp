@@ -68,6 +68,23 @@ TEST_CASE("a group may be on one host or on several") {
   CHECK_FALSE(topology.on_one_host(std::vector<std::int32_t>{0, 1, 2}));
 }
 
+TEST_CASE("GPUs that do not work together take two copies and the link of their hosts") {
+  Topology topology;
+  topology.on_host = {1, 4};
+  topology.between_hosts = {2, 2};
+  topology.host_gpu = {10, 8};
+  topology.gpus_on_host = {3, 100};
+  topology.gpus_between_hosts = {5, 50};
+  for (const bool joined : {false, true}) {
+    CHECK(topology.link(DeviceKind::cpu, true, joined) == topology.on_host);
+    CHECK(topology.link(DeviceKind::cpu, false, joined) == topology.between_hosts);
+  }
+  CHECK(topology.link(DeviceKind::gpu, true, true) == topology.gpus_on_host);
+  CHECK(topology.link(DeviceKind::gpu, false, true) == topology.gpus_between_hosts);
+  CHECK(topology.link(DeviceKind::gpu, true, false) == LinkCost{21, 2});
+  CHECK(topology.link(DeviceKind::gpu, false, false) == LinkCost{22, 4.0 / 3});
+}
+
 TEST_CASE("a device that is not there is refused with what is") {
   const Topology topology = ps_and_workers();
   const std::string task = refusal(topology, "/task:5");

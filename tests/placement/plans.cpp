@@ -127,6 +127,8 @@ Plan every_field() {
   plan.topology.tasks[1].memory_group = 3;
   plan.topology.tasks[1].gpu_memory_bytes = 1ULL << 36;
   plan.topology.tasks[1].gpu_group = 4;
+  plan.topology.host_gpu = {1e-5, 2e10};
+  plan.topology.gpus_between_hosts = {3e-5, 4e10};
   plan.strings = {"model.cpp", "x", "y", "MatMul", "w"};
   plan.lines = {{kFile, 12}};
   plan.attrs = {attrs_of_each_type(), Attrs()};
