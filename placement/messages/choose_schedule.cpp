@@ -115,21 +115,24 @@ Schedule cheapest(const CollectiveCall& call, const Topology& topology) {
   return best->make();
 }
 
+bool on_one_host(const CollectiveCall& call) {
+  return std::ranges::all_of(call.hosts, [](std::int32_t host) { return host == 0; });
+}
+
 }  // namespace
 
-Schedule choose_folded(const CollectiveCall& call) {
-  constexpr double kCall = 20e-6, kBytesPerSecond = 200e9;
+Schedule choose_folded(const CollectiveCall& call, const Topology& topology) {
+  const LinkCost& link = on_one_host(call) ? topology.gpus_on_host : topology.gpus_between_hosts;
   const auto members = static_cast<int>(call.hosts.size());
-  const double n = members, received = (n - 1) * static_cast<double>(call.bytes);
-  const double one_shot = kCall + received / kBytesPerSecond, direct = 2 * kCall + 2 * received / n / kBytesPerSecond;
+  const double n = members, received = (n - 1) * static_cast<double>(call.bytes) / link.bytes_per_second;
+  const double one_shot = link.latency_seconds + received, direct = 2 * (link.latency_seconds + received / n);
   if (call.kind == CollectiveKind::all_reduce && one_shot < direct) return folded_on_gpus(one_shot_schedule(members));
   return folded_on_gpus(direct_schedule(call.kind, members, call.root, call.guest_root));
 }
 
 Schedule choose_schedule(const CollectiveCall& call, const Topology& topology) {
-  const bool one_host = std::all_of(call.hosts.begin(), call.hosts.end(), [](std::int32_t host) { return host == 0; });
   const auto members = static_cast<int>(call.hosts.size());
-  if (!one_host || call.hosts.size() > kDirectMembers) {
+  if (!on_one_host(call) || call.hosts.size() > kDirectMembers) {
     Schedule chosen = cheapest(call, topology);
     return call.share_memory ? in_shared_memory(std::move(chosen)) : chosen;
   }

@@ -48,7 +48,7 @@ struct CollectiveCall {
 ///     one-shot      C + (n-1) N/W
 ///     direct        2 C + 2 (n-1) N/n W
 ///
-/// C = 20 µs and W = 200 GB/s, which are estimates for links between the GPUs of one host; both give the same bits.
-[[nodiscard]] Schedule choose_folded(const CollectiveCall& call);
+/// C and W are those of the topology's link between GPUs, on one host or between hosts; both give the same bits.
+[[nodiscard]] Schedule choose_folded(const CollectiveCall& call, const Topology& topology);
 
 }  // namespace ferry

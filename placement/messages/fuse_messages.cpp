@@ -101,8 +101,11 @@ class MessageFuser {
   std::int64_t full_bytes(NodeId id) const {
     if (program_.options.bucket_bytes) return *program_.options.bucket_bytes;
     const ProgramCollective& what = program_.collectives[program_.nodes[id].detail];
-    const bool far = program_.crosses_hosts(program_.groupings[what.members.grouping]);
-    const LinkCost& link = far ? program_.topology->between_hosts : program_.topology->on_host;
+    const Grouping& groups = program_.groupings[what.members.grouping];
+    const DeviceKind kind = program_.wheres[program_.values[program_.inputs(program_.nodes[id])[0]].where].kind;
+    const LinkCost link = program_.topology->link(
+        kind, !program_.crosses_hosts(groups),
+        std::ranges::all_of(groups, [&](const auto& group) { return program_.topology->join_gpus(group); }));
     return static_cast<std::int64_t>(kFull * link.latency_seconds * link.bytes_per_second);
   }
 

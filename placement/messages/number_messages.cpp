@@ -258,7 +258,8 @@ class Numberer {
                           .hosts = hosts_.of(members.grouping).patterns[groups.pattern],
                           .root = members.root,
                           .guest_root = members.guest_root,
-                          .bytes = bytes});
+                          .bytes = bytes},
+                         *program_.topology);
   }
 
   /// Whether libraries of GPUs fold such elements as ferry does: they have none of 16 bits or bool, and what they do

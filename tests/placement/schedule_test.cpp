@@ -580,9 +580,13 @@ TEST_CASE("the verifier refuses to reach into memory in a way that the schedule 
 }
 
 TEST_CASE("an all-reduce that GPUs fold is one-shot up to where a second call of their library costs less") {
-  const auto chosen = [](CollectiveKind kind, int members, std::int64_t bytes) {
-    const std::vector<std::int32_t> hosts(static_cast<std::size_t>(members), 0);
-    const Schedule schedule = choose_folded({.kind = kind, .hosts = hosts, .bytes = bytes});
+  Topology topology;
+  topology.gpus_on_host = {20e-6, 200e9};
+  topology.gpus_between_hosts = {20e-6, 50e9};
+  std::vector<std::int32_t> hosts(8, 0);
+  const auto chosen = [&](CollectiveKind kind, std::size_t members, std::int64_t bytes) {
+    const Schedule schedule =
+        choose_folded({.kind = kind, .hosts = std::span(hosts).first(members), .bytes = bytes}, topology);
     CHECK(schedule.via == Via::library);
     return schedule.algorithm;
   };
@@ -591,6 +595,9 @@ TEST_CASE("an all-reduce that GPUs fold is one-shot up to where a second call of
   CHECK(chosen(CollectiveKind::all_reduce, 8, 763'000) == "direct");
   CHECK(chosen(CollectiveKind::reduce_scatter, 8, 4) == "direct");
   CHECK(chosen(CollectiveKind::reduce, 8, 4) == "direct");
+  hosts.back() = 1;
+  CHECK(chosen(CollectiveKind::all_reduce, 8, 190'000) == "one-shot");
+  CHECK(chosen(CollectiveKind::all_reduce, 8, 191'000) == "direct");
 }
 
 TEST_CASE("the verifier takes sums that GPUs fold by the steps of direct and one-shot ones alone") {

@@ -44,6 +44,20 @@ class Clusters(unittest.TestCase):
         self.assertEqual((usual[0], slow[0]), (0, 0), usual[2] + slow[2])
         self.assertLess(slow[1].count("all_reduce sum"), usual[1].count("all_reduce sum"))
 
+    def test_links_of_gpus(self):
+        def sums(links, hosts=1):
+            text = f'host {{ name: "a" count: {hosts} tasks: {4 // hosts} gpus: 1 }}\n{links}'
+            code, out, err = self.plan("fashion_cnn.pb", text, "--device", "sim")
+            self.assertEqual(code, 0, err)
+            return out.count("all_reduce sum")
+
+        # Without latency each sum is a message of its own.
+        eager = "gpus_%s { latency_seconds: 0 bytes_per_second: 1e11 }"
+        self.assertLess(sums(""), sums(eager % "on_host"))
+        self.assertEqual(sums(""), sums(eager % "between_hosts"))
+        self.assertLess(sums("", 2), sums(eager % "between_hosts", 2))
+        self.assertEqual(sums("", 2), sums(eager % "on_host", 2))
+
     def test_more_than_there_is(self):
         code, _, err = self.plan("fashion.pb", 'host { name: "small" memory_bytes: 1000 }')
         self.assertEqual(code, 4, err)
@@ -70,6 +84,9 @@ class Clusters(unittest.TestCase):
             'host { name: "a" count: 4000000000 tasks: 4000000000 }': "more than 65536 tasks",
             'host { name: "a" threads: 0 }': "threads is to be from 1 to 4096, not 0",
             'host { name: "a" }\non_host { }': "line 2: on_host: bytes_per_second is to be from 1 to 1e15, not 0",
+            'host { name: "a" }\nhost_gpu { latency_seconds: 11 }': "line 2: host_gpu: latency_seconds is to be from 0 to 10",
+            'host { name: "a" }\ngpus_on_host { }': "line 2: gpus_on_host: bytes_per_second is to be from 1",
+            'host { name: "a" }\ngpus_between_hosts { bytes_per_second: 0 }': "line 2: gpus_between_hosts: bytes_per_second",
             'host { name: "a" }\nbetween_hosts { latency_seconds: nan bytes_per_second: 1 }': "between_hosts: latency_seconds",
             'host { name: "a"\n colour: 3 }': 'line 2, column 8: Message type "ferry.cluster_file.Host" has no field named "colour".\n',
             'host { name: "a" gpus: 4294967295 }': "gpus is to be 1024 at most, not 4294967295",
