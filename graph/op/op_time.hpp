@@ -1,5 +1,5 @@
-// How long planning takes it that an op computes: what layouts and messages are chosen by. Roughly a core of today;
-// what matters is that messages and redundant computing are weighed at all.
+// How long planning takes it that an op computes: what layouts and messages are chosen by. What matters is that
+// messages and redundant computing are weighed at all.
 #pragma once
 
 #include <algorithm>
@@ -7,21 +7,34 @@
 #include <cstdint>
 #include <optional>
 
+#include "graph/types/device_spec.hpp"
+
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The slower of arithmetic and memory, in picoseconds. Bytes: those of the inputs and outputs.
-[[nodiscard]] inline std::int64_t computing_picoseconds(std::int64_t bytes, double flops) {
-  constexpr std::int64_t kPerByte = 100;
-  constexpr double kPerFlop = 20;
-  return std::max<std::int64_t>(bytes * kPerByte, std::llround(flops * kPerFlop));
+/// Picoseconds that a device takes for a kernel and its call or launch, for a byte of its inputs and outputs, for an
+/// operation of floats, and for a byte of an op without index notation, whose work is not known.
+struct ComputeCost {
+  double kernel, byte, flop, unknown_byte;
+};
+
+/// Roughly a core of today, and an H100: 3.35 TB/s of memory, 67 TFLOP/s of float32 (NVIDIA's data sheet), of which
+/// kernels get some nine and eight tenths, and 3 µs for a launch.
+[[nodiscard]] constexpr ComputeCost compute_cost(DeviceKind kind) {
+  return kind == DeviceKind::cpu ? ComputeCost{50'000, 100, 20, 1600} : ComputeCost{3'000'000, 1.0 / 3, 0.02, 16.0 / 3};
 }
 
-/// A kernel's time, the call included. No flops: an op without index notation, whose work is not known.
-[[nodiscard]] inline std::int64_t kernel_picoseconds(std::int64_t bytes, std::optional<double> flops) {
-  constexpr std::int64_t kPerKernel = 50'000;
-  constexpr std::int64_t kPerUnknownByte = 1600;
-  return kPerKernel + (flops ? computing_picoseconds(bytes, *flops) : bytes * kPerUnknownByte);
+/// The slower of arithmetic and memory, in picoseconds. Bytes: those of the inputs and outputs.
+[[nodiscard]] inline std::int64_t computing_picoseconds(DeviceKind kind, std::int64_t bytes, double flops) {
+  const ComputeCost cost = compute_cost(kind);
+  return std::llround(std::max(static_cast<double>(bytes) * cost.byte, flops * cost.flop));
+}
+
+/// A kernel's time, the call included. No flops: an op without index notation.
+[[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, std::int64_t bytes, std::optional<double> flops) {
+  const ComputeCost cost = compute_cost(kind);
+  return std::llround(cost.kernel) + (flops ? computing_picoseconds(kind, bytes, *flops)
+                                            : std::llround(static_cast<double>(bytes) * cost.unknown_byte));
 }
 
 }  // namespace ferry

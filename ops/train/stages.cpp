@@ -105,7 +105,8 @@ std::int64_t planned_time(const Op& op) {
     bytes += known_bytes(outputs.back());
   }
   const auto space = index_space(op.def(), GraphFacts(op), outputs);
-  return kernel_picoseconds(bytes, space ? std::optional(op.def().flops * space->points()) : std::nullopt);
+  return kernel_picoseconds(DeviceKind::cpu, bytes,
+                            space ? std::optional(op.def().flops * space->points()) : std::nullopt);
 }
 
 std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,

@@ -232,7 +232,8 @@ class Chooser {
     matches_ = matches;
   }
 
-  /// The time that the kernel takes on one task, by the slower of arithmetic and memory.
+  /// The time that the kernel takes on one task, by the slower of arithmetic and memory. Layouts decide in which order
+  /// sums are folded, so they are chosen alike for all kinds of devices.
   std::int64_t computing() const {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < node_.inputs; ++i)
@@ -240,7 +241,7 @@ class Chooser {
         bytes += part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_);
     for (std::uint32_t o = 0; o < node_.outputs; ++o)
       bytes += part_bytes(program_.values[node_.first_output + o].type, tried_.outputs[o], where_);
-    return computing_picoseconds(bytes, flops());
+    return computing_picoseconds(DeviceKind::cpu, bytes, flops());
   }
 
   /// The flops of the part of the index space that one task computes.
@@ -323,7 +324,8 @@ std::int64_t computing_cost(const Program& program, const Node& node) {
     if (!is_unread(program, node, i)) add(program.inputs(node)[i]);
   for (std::uint32_t o = 0; o < node.outputs; ++o) add(node.first_output + o);
   const auto space = space_of(program, node);
-  return kernel_picoseconds(bytes, space ? std::optional(node.def->flops * space->points()) : std::nullopt);
+  const DeviceKind kind = program.runs_on_host(node) ? DeviceKind::cpu : program.where(node).kind;
+  return kernel_picoseconds(kind, bytes, space ? std::optional(node.def->flops * space->points()) : std::nullopt);
 }
 
 Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,

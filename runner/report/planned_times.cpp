@@ -1,5 +1,6 @@
 #include "runner/report/planned_times.hpp"
 
+#include <cmath>
 #include <optional>
 #include <set>
 #include <vector>
@@ -45,16 +46,28 @@ class Reckoning {
   Reckoning(const Plan& plan, const PlanClass& role, const OpSet& ops) : plan_(plan), role_(role), ops_(ops) {}
 
   [[nodiscard]] std::int64_t picoseconds(const Instruction& instruction) const {
+    if (crosses_devices(instruction)) return copying(plan_.topology.host_gpu, instruction);
+    const DeviceKind kind = role_.on_queue(instruction) ? DeviceKind::gpu : DeviceKind::cpu;
     if (instruction.what != Opcode::tiles && !is_stencil(instruction))
-      return kernel_picoseconds(bytes(instruction), flops(instruction));
+      return kernel_picoseconds(kind, bytes(instruction), flops(instruction));
     const Range kernels = role_.regions[instruction.target].instructions;
     double work = 0;
     for (std::uint32_t i = kernels.begin; i < kernels.begin + kernels.count; ++i)
       work += flops(role_.instructions[i]).value_or(0);
-    return kernel_picoseconds(bytes(instruction), work);
+    return kernel_picoseconds(kind, bytes(instruction), work);
   }
 
  private:
+  [[nodiscard]] bool crosses_devices(const Instruction& instruction) const {
+    return instruction.what == Opcode::copy &&
+           operand(instruction.inputs).device != operand(instruction.outputs).device;
+  }
+  [[nodiscard]] const Buffer& operand(Range operands) const { return role_.buffers[role_.operands[operands.begin]]; }
+  [[nodiscard]] std::int64_t copying(const LinkCost& link, const Instruction& copy) const {
+    const auto moved = static_cast<double>(operand(copy.inputs).bytes);
+    return std::llround((link.latency_seconds + moved / link.bytes_per_second) * 1e12);
+  }
+
   [[nodiscard]] std::int64_t bytes(const Instruction& instruction) const {
     std::uint64_t sum = 0;
     for (const Range range : {instruction.inputs, instruction.outputs})
