@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -99,13 +100,25 @@ class Copier {
     const std::uint32_t outer = form_.enter(region);
     copies_.clear();
     queued_ = false;
-    for (Instruction i : before) {
+    for (std::size_t at = 0; at < before.size(); ++at) {
+      if (before[at].what == Opcode::send) copy_chunks(std::span(before).subspan(at));
+      Instruction i = before[at];
       i.may &= static_cast<std::uint8_t>(~kMovable);
       visit(i);
     }
     for (const auto& [from, to] : at_end_[region]) push_copy(from, to, {});
     if (queued_) form_.push(join(), {}, {});
     form_.enter(outer);
+  }
+
+  /// Of a value that is sent in chunks, which begins `list`, all are copied before the first is sent: the host waits
+  /// for a chunk then while the next ones are on their way.
+  void copy_chunks(std::span<const Instruction> list) {
+    const std::uint32_t whole = storage(first(list[0].inputs));
+    for (const Instruction& i : list) {
+      if (i.what != Opcode::send || first(i.inputs) == whole || storage(first(i.inputs)) != whole) return;
+      static_cast<void>(copied_to(host_, first(i.inputs), i));
+    }
   }
 
   static Instruction join() {

@@ -112,6 +112,28 @@ void ClassBuffers::place_in(std::uint32_t part, std::uint32_t whole, std::uint64
   views.insert(views.end(), moved.begin(), moved.end());
 }
 
+const std::vector<std::uint32_t>* ClassBuffers::cut(std::uint32_t buffer, const std::vector<std::int64_t>& elements) {
+  const std::uint32_t root = storage_of(plan_, buffer);
+  const Buffer& whole = plan_.buffers[root];
+  if (const auto known = chunks_.find(root); known != chunks_.end())
+    return known->second.elements == elements ? &known->second.buffers : nullptr;
+  const auto is_whole = [&](std::uint32_t b) {
+    return plan_.buffers[b].bytes == whole.bytes && plan_.buffers[b].dtype == whole.dtype;
+  };
+  if (!is_whole(buffer) || !std::ranges::all_of(views_[root], is_whole)) return nullptr;
+  Chunks chunks{elements, {}};
+  std::uint64_t begin = whole.offset;
+  for (const std::int64_t count : elements) {
+    const std::uint32_t chunk = like(buffer, count);
+    plan_.buffers[chunk].view_of = root;
+    plan_.buffers[chunk].offset = begin;
+    begin += plan_.buffers[chunk].bytes;
+    chunks.buffers.push_back(chunk);
+    views_[root].push_back(chunk);
+  }
+  return &chunks_.emplace(root, std::move(chunks)).first->second.buffers;
+}
+
 std::uint32_t ClassBuffers::copy_of(std::uint32_t other) {
   Buffer buffer = plan_.buffers[other];
   buffer.space = Buffer::Space::step;

@@ -44,6 +44,9 @@ class ClassBuffers {
   [[nodiscard]] bool may_be_part(std::uint32_t buffer) const;
   /// Makes `part` (see may_be_part()) and its views a part of `whole`, from byte `offset` on.
   void place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset);
+  /// Vectors of so many elements each, side by side, that make up the buffer; made once. Null where the buffer is a
+  /// part of another, or has other parts.
+  [[nodiscard]] const std::vector<std::uint32_t>* cut(std::uint32_t buffer, const std::vector<std::int64_t>& elements);
   /// Adds a buffer like `other` that has bytes of its own in the step's arena.
   std::uint32_t copy_of(std::uint32_t other);
   /// The same, in the host's memory; `other` itself if it lies there.
@@ -77,6 +80,11 @@ class ClassBuffers {
     std::uint64_t offset = 0;  ///< in bytes
   };
 
+  struct Chunks {
+    std::vector<std::int64_t> elements;
+    std::vector<std::uint32_t> buffers;
+  };
+
   void place_in_joined(PValueId value, Buffer& buffer);
   std::uint32_t add(Buffer buffer);
   LocalSizes local(const PValue& value);
@@ -99,6 +107,7 @@ class ClassBuffers {
   std::vector<Joined> joined_;
   std::unordered_map<PValueId, Place> place_of_;                         // of joined values
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> views_;  // by buffer that is no view: its views
+  std::unordered_map<std::uint32_t, Chunks> chunks_;                     // the same
 };
 
 }  // namespace ferry

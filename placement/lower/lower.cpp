@@ -204,18 +204,41 @@ class ClassBuilder {
 
   void transfer(NodeId id) {
     const Node& node = program_.nodes[id];
-    const std::uint32_t channel = shared_.messages.channels.at(id);
+    const Range channels = shared_.messages.channels.at(id);
     if (sender_of(program_, node) == task_) {
-      Instruction send = named(Opcode::send, node);
-      send.target = channel;
-      under_way_.start(send, {given(node)}, {}, {});
+      std::vector<UnderWay::Start> sends;
+      const std::vector<std::uint32_t> sent = chunks_of(given(node), channels, named(Opcode::copy, node));
+      for (std::uint32_t k = 0; k < channels.count; ++k) sends.push_back({message(Opcode::send, id, k), {sent[k]}, {}});
+      under_way_.start(std::move(sends), {});
     }
     if (program_.where(node).tasks[0] == task_) {
-      Instruction receive = named(Opcode::receive, node);
-      receive.target = channel;
+      std::vector<UnderWay::Start> receives;
       const std::vector<PValueId> brought = results(node);
-      under_way_.start(receive, {}, {defined(node, brought)}, brought);
+      const std::vector<std::uint32_t> got = chunks_of(defined(node, brought), channels, named(Opcode::copy, node));
+      for (std::uint32_t k = 0; k < channels.count; ++k)
+        receives.push_back({message(Opcode::receive, id, k), {}, {got[k]}});
+      under_way_.start(std::move(receives), brought);
     }
+  }
+
+  /// The k-th message of a transfer.
+  Instruction message(Opcode what, NodeId id, std::uint32_t k) {
+    Instruction instruction = named(what, program_.nodes[id]);
+    instruction.target = shared_.messages.channels.at(id).begin + k;
+    return instruction;
+  }
+
+  /// The parts of the buffer that go on these channels. Where it cannot be cut, `copy` makes one that can.
+  std::vector<std::uint32_t> chunks_of(std::uint32_t buffer, Range channels, const Instruction& copy) {
+    if (channels.count == 1) return {buffer};
+    std::vector<std::int64_t> elements;
+    for (std::uint32_t c = channels.begin; c < channels.begin + channels.count; ++c)
+      elements.push_back(
+          static_cast<std::int64_t>(shared_.plan.channels[c].bytes / size_of(shared_.plan.channels[c].dtype)));
+    if (const std::vector<std::uint32_t>* const chunks = buffers_.cut(buffer, elements)) return *chunks;
+    const std::uint32_t apart = buffers_.copy_of(buffer);
+    plan_.push(copy, {buffer}, {apart});
+    return *buffers_.cut(apart, elements);
   }
 
   void collective(NodeId id) {
@@ -239,7 +262,7 @@ class ClassBuilder {
       if (staging > 0)
         instruction.scratch = collective.gpu == kNone ? buffers_.scratch_on_host(staging)
                                                       : buffers_.scratch_on_gpu(collective.gpu, staging);
-      under_way_.start(instruction, in, out, brought);
+      under_way_.start({{instruction, std::move(in), std::move(out)}}, brought);
     }
   }
 

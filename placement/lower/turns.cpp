@@ -7,9 +7,9 @@ namespace ferry {
 
 Turns::Turns(const ProgramServing& serving, const Program& program, const MessageNumbers& messages, ClassPlan& plan)
     : serving_(serving), program_(program), plan_(plan) {
-  for (const auto& [node, channel] : messages.channels)
+  for (const auto& [node, channels] : messages.channels)
     if (const auto turn = program.turns.find(node); turn != program.turns.end())
-      worker_of_[channel] = turn->second.worker;
+      worker_of_[channels.begin] = turn->second.worker;
 }
 
 void Turns::added(NodeId id) {

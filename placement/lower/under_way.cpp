@@ -19,17 +19,13 @@ Opcode wait_of(Opcode start) {
 
 }  // namespace
 
-void UnderWay::start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
-                     const std::vector<std::uint32_t>& out, std::span<const PValueId> brings) {
-  class_.push(instruction, in, out);
-  if (instruction.what == Opcode::send) wait_for_answered();
+void UnderWay::start(std::vector<Start> chunks, std::span<const PValueId> brings) {
+  for (const Start& chunk : chunks) class_.push(chunk.instruction, chunk.in, chunk.out);
+  const Opcode what = chunks[0].instruction.what;
+  if (what == Opcode::send) wait_for_answered();
   Started& started = started_[class_.region()];
-  Messages& list = brings.empty()                        ? started.leaving
-                   : instruction.what == Opcode::receive ? started.received
-                                                         : started.collected;
-  Message message{instruction, in, out, {brings.begin(), brings.end()}, false};
-  message.wait.what = wait_of(instruction.what);
-  list.push_back(std::move(message));
+  Messages& list = brings.empty() ? started.leaving : what == Opcode::receive ? started.received : started.collected;
+  list.push_back({std::move(chunks), {brings.begin(), brings.end()}});
   for (PValueId value : brings) {
     coming_[value] = true;
     places_[value] = {class_.region(), &list, std::prev(list.end())};
@@ -59,16 +55,20 @@ void UnderWay::finish() {
 }
 
 void UnderWay::wait(Messages& list, Messages::iterator message) {
-  const Instruction wait_for = message->wait;
-  class_.push(wait_for, message->in, message->out);
+  for (const Start& chunk : message->chunks) {
+    Instruction wait = chunk.instruction;
+    wait.what = wait_of(wait.what);
+    class_.push(wait, chunk.in, chunk.out);
+  }
+  const Instruction waited_for = message->chunks[0].instruction;
   for (PValueId value : message->brings) {
     coming_[value] = false;
     places_.erase(value);
   }
   list.erase(message);
-  if (wait_for.what != Opcode::receive_wait) return;
+  if (waited_for.what != Opcode::receive) return;
   for (Message& other : started_[class_.region()].leaving)
-    other.answered = other.answered || is_over(other.wait, wait_for);
+    other.answered = other.answered || is_over(other.chunks[0].instruction, waited_for);
 }
 
 void UnderWay::wait_for_answered() {
@@ -83,7 +83,7 @@ void UnderWay::wait_for_answered() {
 /// Whether `received` proves that `sent` has arrived: it came from the receiver of `sent`, which made it only after it
 /// had used the value of `sent`.
 bool UnderWay::is_over(const Instruction& sent, const Instruction& received) const {
-  return sent.what == Opcode::send_wait && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
+  return sent.what == Opcode::send && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
          messages_.spans[sent.target].used <= messages_.spans[received.target].made;
 }
 

@@ -25,10 +25,14 @@ class UnderWay {
   UnderWay(ClassPlan& plan_class, const Program& program, const Plan& plan, const MessageNumbers& messages)
       : class_(plan_class), plan_(plan), messages_(messages), coming_(program.values.size()) {}
 
-  /// Adds `instruction` (send, receive or collective) with these operands. `brings`: the values that can be used after
-  /// its wait.
-  void start(const Instruction& instruction, const std::vector<std::uint32_t>& in,
-             const std::vector<std::uint32_t>& out, std::span<const PValueId> brings);
+  /// A send, receive or collective and its operands.
+  struct Start {
+    Instruction instruction;
+    std::vector<std::uint32_t> in, out;
+  };
+
+  /// Adds a message, or the chunks of one. `brings`: the values that can be used after its wait.
+  void start(std::vector<Start> chunks, std::span<const PValueId> brings);
   /// Whether a message that brings the value is under way.
   [[nodiscard]] bool brings(PValueId value) const { return coming_[value]; }
   /// Says that the message that brings `value` brings its view `view`, too.
@@ -40,8 +44,7 @@ class UnderWay {
 
  private:
   struct Message {
-    Instruction wait;
-    std::vector<std::uint32_t> in, out;
+    std::vector<Start> chunks;
     std::vector<PValueId> brings;
     bool answered = false;
   };

@@ -7,8 +7,10 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "placement/messages/choose_chunks.hpp"
 #include "placement/messages/choose_schedule.hpp"
 #include "placement/program/parts.hpp"
+#include "placement/program/users.hpp"
 
 namespace ferry {
 namespace {
@@ -38,7 +40,7 @@ class Numberer {
       const Node& node = program_.nodes[node_id];
       place_[node_id] = at++;
       if (node.kind == NodeKind::transfer) {
-        channel(node_id);
+        channels(node_id, id == 0);
         carry(node);
       } else if (node.kind == NodeKind::collective) {
         collective(node_id);
@@ -61,24 +63,39 @@ class Numberer {
     }
   }
 
-  void channel(NodeId id) {
+  void channels(NodeId id, bool in_step) {
     const Node& node = program_.nodes[id];
     const PValue& value = program_.values[node.first_output];
     Channel channel;
     channel.from = sender_of(program_, node);
     channel.to = program_.where(node).tasks[0];
     channel.dtype = value.type.dtype;
-    for (std::uint32_t k = 0; k < node.outputs; ++k)
-      channel.bytes += message_bytes(program_.values[node.first_output + k].type);
     channel.name = name_of(node);
     channel.line = tables_.line(program_.line(node));
-    numbers_.channels[id] = static_cast<std::uint32_t>(plan_.channels.size());
-    plan_.channels.push_back(channel);
+    const auto first = static_cast<std::uint32_t>(plan_.channels.size());
+    for (const std::uint64_t bytes : messages_of(id, in_step)) {
+      channel.bytes = bytes;
+      plan_.channels.push_back(channel);
+      numbers_.spans.push_back({place_[starter(id)], used(node)});
+    }
+    numbers_.channels[id] = {first, static_cast<std::uint32_t>(plan_.channels.size()) - first};
     const PValueId sent = program_.inputs(node)[0];
-    numbers_.spans.push_back({place_[starter(id)], used(node)});
     if (node.inputs > 1) return;
     numbers_.transfers_after[program_.values[sent].producer].push_back(id);
     numbers_.sent_on[program_.values[sent].producer] = true;
+  }
+
+  /// The bytes of each message of a transfer. In a loop's body or a branch copies do not overlap with messages.
+  std::vector<std::uint64_t> messages_of(NodeId id, bool in_step) const {
+    const Node& node = program_.nodes[id];
+    std::vector<std::uint64_t> bytes;
+    if (in_step && node.inputs == 1)
+      for (const std::int64_t elements : choose_chunks(program_, users_, id))
+        bytes.push_back(static_cast<std::uint64_t>(elements) * size_of(program_.values[node.first_output].type.dtype));
+    if (bytes.size() > 1) return bytes;
+    std::uint64_t all = 0;
+    for (std::uint32_t k = 0; k < node.outputs; ++k) all += message_bytes(program_.values[node.first_output + k].type);
+    return {all};
   }
 
   /// The node after which a transfer starts: the one that makes its value. If that value came by transfers itself,
@@ -356,8 +373,9 @@ class Numberer {
   PlanTables& tables_;
   HostPatterns& hosts_;
   MessageNumbers numbers_;
-  std::int64_t blocks_ = 0;                                                     // of all-to-alls so far
-  const std::vector<std::uint32_t> used_ = first_uses(program_);                // of each value
+  std::int64_t blocks_ = 0;                                       // of all-to-alls so far
+  const std::vector<std::uint32_t> used_ = first_uses(program_);  // of each value
+  const Users users_{program_};
   std::vector<std::uint32_t> place_;                                            // of each node
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groupings_;  // by grouping and pattern
   std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t, std::int32_t, bool, std::int64_t>, std::uint32_t>

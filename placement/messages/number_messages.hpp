@@ -18,7 +18,7 @@ struct ChannelSpan {
 
 /// Which channel or collectives a node of the program became.
 struct MessageNumbers {
-  std::unordered_map<NodeId, std::uint32_t> channels;
+  std::unordered_map<NodeId, Range> channels;  ///< of a transfer: several if it goes in chunks
   /// A collective whose groups have parts of different sizes becomes several.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
   std::vector<ChannelSpan> spans;  ///< of each channel

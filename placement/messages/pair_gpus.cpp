@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "placement/messages/choose_chunks.hpp"
 #include "placement/program/parts.hpp"
 
 namespace ferry {
@@ -13,10 +14,9 @@ bool may_pair(const Program& program, NodeId id) {
   if (node.kind != NodeKind::transfer || node.inputs != 1 || node.outputs != 1 || program.turns.contains(id))
     return false;
   const PValue& from = program.values[program.inputs(node)[0]];
-  const Node& maker = program.nodes[program.values[program.stored(program.inputs(node)[0])].producer];
-  if (maker.kind == NodeKind::feed || program.runs_on_host(maker)) return false;  // it is the host's
+  if (!is_on_gpu(program, program.inputs(node)[0])) return false;
   const Where &source = program.wheres[from.where], &target = program.where(node);
-  if (source.kind != DeviceKind::gpu || target.kind != DeviceKind::gpu || source.index != target.index) return false;
+  if (target.kind != DeviceKind::gpu || source.index != target.index) return false;
   return !from.type.shape.bounded() &&
          program.topology->join_gpus(std::array{sender_of(program, node), target.tasks[0]});
 }

@@ -32,6 +32,7 @@ class Buckets {
     bool any = false;
     for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) {
       find_parts(c);
+      names_.push_back(names_of_whole(plan_.classes[c]));
       for (auto& [whole, parts] : parts_[c]) check_parts(c, whole, parts);
       any = any || !parts_[c].empty();
     }
@@ -50,7 +51,8 @@ class Buckets {
   }
 
  private:
-  /// The parts that a class gives to a collective and gets from it; null: nothing, or a single value.
+  /// The parts that a class gives to a collective and gets from it; null: nothing, or a single value. The chunks of a
+  /// value are no values.
   struct Sum {
     const Instruction* instruction = nullptr;
     const Parts *given = nullptr, *got = nullptr;
@@ -104,8 +106,13 @@ class Buckets {
 
   [[nodiscard]] const Parts* parts_in(std::uint32_t c, Range operands) const {
     if (operands.count == 0) return nullptr;
-    const auto found = parts_[c].find(plan_.classes[c].operands[operands.begin]);
-    return found == parts_[c].end() ? nullptr : &found->second;
+    const std::uint32_t whole = plan_.classes[c].operands[operands.begin];
+    const auto found = parts_[c].find(whole);
+    if (found == parts_[c].end()) return nullptr;
+    const auto is_chunk = [&](const Part& part) {
+      return names_[c].contains({whole, plan_.classes[c].buffers[part.buffer].name});
+    };
+    return std::ranges::all_of(found->second, is_chunk) ? nullptr : &found->second;
   }
 
   void check_sum(std::uint32_t c, const Instruction& i) {
@@ -191,6 +198,7 @@ class Buckets {
   const Plan& plan_;
   const Tables& tables_;
   std::vector<std::map<std::uint32_t, Parts>> parts_;  // of each class: of each of its buffers that has parts
+  std::vector<NamesOfWhole> names_;                    // of each class
   std::vector<std::map<std::uint32_t, Sum>> sums_;     // of each collective: by class
   std::vector<Ends> ends_;                             // of each channel
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> neighbours_;  // of each grouping

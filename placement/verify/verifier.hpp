@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "placement/plan/plan.hpp"
@@ -106,6 +108,12 @@ void check_messages(const Plan& plan, const Tables& tables);
 /// The parts of a buffer lie side by side and fill it; a sum of several values has the same ones in the same places on
 /// all members, a message of several values at both ends.
 void check_buckets(const Plan& plan, const Tables& tables);
+/// Pairs of a buffer that is no view and the name of a value that is all of it, under some shape. A part with such a
+/// name is a chunk of that value.
+using NamesOfWhole = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+[[nodiscard]] NamesOfWhole names_of_whole(const PlanClass& role);
+/// A part of a value that is received by itself was sent from the same bytes of that value.
+void check_chunks(const Plan& plan);
 /// Every schedule of a collective ends on all members with what its kind promises, even if nothing is buffered.
 void check_schedules(const Plan& plan);
 /// Checks the same for a schedule in which all members find their peers by flipping the same bits; `what` names it in

@@ -31,6 +31,7 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
              ": nothing is written that its windows read, and each begins before it ends");
     verifier::check_messages(plan, tables);
     verifier::check_buckets(plan, tables);
+    verifier::check_chunks(plan);
     proved(plural(plan.channels.size(), "channel") + ": one send and one receive each, equal in dtype and bytes");
     proved(plural(plan.collectives.size(), "collective") + ": every member takes part, with the sizes of its schedule");
     if (const std::size_t of_library = verifier::check_gpu_groups(plan); of_library > 0)

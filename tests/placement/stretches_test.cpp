@@ -16,17 +16,7 @@
 namespace ferry {
 namespace {
 
-/// Every op has a kernel on each kind of device.
-class KernelsEverywhere final : public KernelLookup {
- public:
-  [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind) const override {
-    return host_.find(op, DeviceKind::cpu);
-  }
-
- private:
-  test::AllKernels host_;
-};
-const KernelsEverywhere kKernels;
+const test::KernelsEverywhere kKernels;
 
 /// A step with a value that comes in its middle, and a loop.
 Plan planned() {

@@ -57,6 +57,17 @@ class AllKernels final : public KernelLookup {
 
 using Feeds = std::map<ValueId, std::vector<std::int64_t>>;
 
+/// The same on each kind of device.
+class KernelsEverywhere final : public KernelLookup {
+ public:
+  [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind) const override {
+    return host_.find(op, DeviceKind::cpu);
+  }
+
+ private:
+  AllKernels host_;
+};
+
 /// The plan; the result of each pass is checked.
 inline Plan made(const Graph& g, const Signature& signature, const Topology& topology, PlanOptions options = {}) {
   options.check_passes = true;

@@ -1,0 +1,84 @@
+#include "placement/messages/choose_chunks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "placement/program/parts.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::int64_t kMostChunks = 64;
+
+/// Whether the node needs no copy of the whole value in the host's memory, which lies on the GPU of `where`.
+bool leaves_on_gpu(const Program& program, const Node& node, WhereId where) {
+  switch (node.kind) {
+    case NodeKind::transfer:
+      return node.inputs == 1;
+    case NodeKind::compute:
+      return node.where == where && !program.runs_on_host(node);
+    case NodeKind::assign:
+      return node.where == where;
+    default:
+      return false;
+  }
+}
+
+/// The links that the transfer takes, one after another.
+std::vector<LinkCost> hops_of(const Program& program, const Node& node) {
+  const std::array ends{sender_of(program, node), program.where(node).tasks[0]};
+  const Topology& topology = *program.topology;
+  std::vector<LinkCost> hops{topology.link(DeviceKind::cpu, topology.on_one_host(ends), false)};
+  const bool from_gpu = is_on_gpu(program, program.inputs(node)[0]);
+  if (!from_gpu && topology.share_memory(ends)) return hops;
+  if (from_gpu) hops.push_back(topology.host_gpu);
+  if (program.where(node).kind == DeviceKind::gpu) hops.push_back(topology.host_gpu);
+  return hops;
+}
+
+/// Elements of chunks of `bytes` in all, each but the last of a multiple of kBufferAlign bytes.
+std::vector<std::int64_t> cut(std::int64_t bytes, std::int64_t chunks, std::int64_t element) {
+  constexpr auto kAlign = static_cast<std::int64_t>(kBufferAlign);
+  const std::int64_t each = ((bytes + chunks - 1) / chunks + kAlign - 1) / kAlign * kAlign;
+  std::vector<std::int64_t> elements;
+  for (std::int64_t begin = 0; begin < bytes; begin += each)
+    elements.push_back(std::min(each, bytes - begin) / element);
+  return elements;
+}
+
+}  // namespace
+
+bool is_on_gpu(const Program& program, PValueId value) {
+  const Node& maker = program.nodes[program.values[program.stored(value)].producer];
+  return maker.kind != NodeKind::feed && !program.runs_on_host(maker) &&
+         program.wheres[program.values[value].where].kind == DeviceKind::gpu;
+}
+
+std::int64_t best_chunks(std::int64_t bytes, std::span<const LinkCost> hops) {
+  double latencies = 0, all = 0, slowest = 0;
+  for (const LinkCost& hop : hops) {
+    latencies += hop.latency_seconds;
+    all += 1 / hop.bytes_per_second;
+    slowest = std::max(slowest, 1 / hop.bytes_per_second);
+  }
+  const double overlap = static_cast<double>(bytes) * (all - slowest);
+  if (latencies <= 0) return overlap > 0 ? kMostChunks : 1;
+  const double least = std::floor(0.5 + std::sqrt(overlap / latencies + 0.25));
+  return static_cast<std::int64_t>(std::min(least, static_cast<double>(kMostChunks)));
+}
+
+std::vector<std::int64_t> choose_chunks(const Program& program, const Users& users, NodeId transfer) {
+  const Node& node = program.nodes[transfer];
+  const PValueId sent = program.inputs(node)[0];
+  const PValue& value = program.values[sent];
+  const std::int64_t bytes = value.type.bytes();
+  const auto element = static_cast<std::int64_t>(size_of(value.type.dtype));
+  const bool whole = node.inputs > 1 || node.once || value.type.shape.bounded() || program.turns.contains(transfer) ||
+                     !program.wheres[value.where].single();
+  const auto leaves = [&](NodeId user) { return leaves_on_gpu(program, program.nodes[user], value.where); };
+  if (whole || (is_on_gpu(program, sent) && !std::ranges::all_of(users[sent], leaves))) return {bytes / element};
+  return cut(bytes, best_chunks(bytes, hops_of(program, node)), element);
+}
+
+}  // namespace ferry
