@@ -35,8 +35,9 @@ TEST_CASE("the mean of microbatches and its gradients are those of the batch") {
   const Value w = g.constant(some({5, 3})), b = g.constant(some({3}, 0.7));
   const Value y = tanh(matmul(x, w) + b);
   const Value whole = mean(square(y - wanted)), other = mean(abs(y));
-  for (const auto& [rows, microbatches] :
-       {std::pair<std::int64_t, int>{12, 1}, {12, 2}, {12, 3}, {12, 12}, {7, 2}, {7, 3}, {2, 5}}) {
+  for (const auto& sizes : {std::pair<std::int64_t, int>{12, 1}, {12, 2}, {12, 3}, {12, 12}, {7, 2}, {7, 3}, {2, 5}}) {
+    const auto rows = sizes.first;
+    const int microbatches = sizes.second;
     CAPTURE(rows);
     CAPTURE(microbatches);
     const Evaluator::Feeds feeds{{"x", some({rows, 5}, 0.1)}, {"wanted", some({rows, 3}, 0.2)}};

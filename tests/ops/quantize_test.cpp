@@ -81,8 +81,8 @@ TEST_CASE("products of bytes in three dims wrap around, and refuse what those in
   const auto refused = [&](const Ints& image, const Ints& filter, const Value& x_zero, const Value& w_zero) {
     return !error_of([&] { conv_integer(all(image), all(filter), x_zero, w_zero); }).empty();
   };
-  for (const auto& [image, filter] :
-       {std::pair<Ints, Ints>{{1, 2, 3, 3}, {2, 2, 2, 2}}, {{1, 2, 3, 3, 3}, {2, 2, 2, 2, 2}}}) {
+  for (const auto& sizes : {std::pair<Ints, Ints>{{1, 2, 3, 3}, {2, 2, 2, 2}}, {{1, 2, 3, 3, 3}, {2, 2, 2, 2, 2}}}) {
+    const Ints &image = sizes.first, &filter = sizes.second;
     CHECK(refused(image, filter, all({2}), {}));
     CHECK(refused(image, filter, {}, all({3})));
     CHECK(refused(image, filter, {}, all({2, 1})));
