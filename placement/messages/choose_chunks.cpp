@@ -11,18 +11,33 @@ namespace {
 
 constexpr std::int64_t kMostChunks = 64;
 
-/// Whether the node needs no copy of the whole value in the host's memory, which lies on the GPU of `where`.
-bool leaves_on_gpu(const Program& program, const Node& node, WhereId where) {
-  switch (node.kind) {
-    case NodeKind::transfer:
-      return node.inputs == 1;
-    case NodeKind::compute:
-      return node.where == where && !program.runs_on_host(node);
-    case NodeKind::assign:
-      return node.where == where;
-    default:
-      return false;
-  }
+/// Whether nobody needs a copy of the whole value in the host's memory: it lies on the GPU of `where`. `sent`: it may
+/// be sent to other tasks.
+bool stays_on_gpu(const Program& program, const Users& users, PValueId value, WhereId where, bool sent) {
+  return std::ranges::all_of(users[value], [&](NodeId id) {
+    const Node& user = program.nodes[id];
+    switch (user.kind) {
+      case NodeKind::transfer:
+        return sent && user.inputs == 1;
+      case NodeKind::compute:
+        return user.where == where && !program.runs_on_host(user) &&
+               (!user.def->is(kView) || stays_on_gpu(program, users, user.first_output, where, sent));
+      case NodeKind::assign:
+        return user.where == where;
+      default:
+        return false;
+    }
+  });
+}
+
+/// Whether the transfer's value lies on a GPU at one end, and is needed whole by the host there.
+bool is_needed_whole(const Program& program, const Users& users, const Node& transfer) {
+  const PValueId given = program.inputs(transfer)[0];
+  const PValueId stored = program.stored(given);
+  const bool from_gpu = is_on_gpu(program, given), to_gpu = program.where(transfer).kind == DeviceKind::gpu;
+  const bool passed_on = program.nodes[program.values[stored].producer].kind == NodeKind::transfer;
+  return (from_gpu && (passed_on || !stays_on_gpu(program, users, stored, program.values[given].where, true))) ||
+         (to_gpu && !stays_on_gpu(program, users, transfer.first_output, transfer.where, false));
 }
 
 /// The links that the transfer takes, one after another.
@@ -76,8 +91,7 @@ std::vector<std::int64_t> choose_chunks(const Program& program, const Users& use
   const auto element = static_cast<std::int64_t>(size_of(value.type.dtype));
   const bool whole = node.inputs > 1 || node.once || value.type.shape.bounded() || program.turns.contains(transfer) ||
                      !program.wheres[value.where].single();
-  const auto leaves = [&](NodeId user) { return leaves_on_gpu(program, program.nodes[user], value.where); };
-  if (whole || (is_on_gpu(program, sent) && !std::ranges::all_of(users[sent], leaves))) return {bytes / element};
+  if (whole || is_needed_whole(program, users, node)) return {bytes / element};
   return cut(bytes, best_chunks(bytes, hops_of(program, node)), element);
 }
 

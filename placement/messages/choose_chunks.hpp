@@ -21,8 +21,8 @@ namespace ferry {
 [[nodiscard]] std::int64_t best_chunks(std::int64_t bytes, std::span<const LinkCost> hops);
 
 /// The elements of each chunk in which a transfer goes; one if it goes as a whole. A transfer in the step has chunks,
-/// of a value that no collective and nothing on its own host needs as a whole. What a host makes for a task with which
-/// it shares memory has none: a kernel may put it there.
+/// of a value that no collective, and nothing on a host of either end, needs as a whole. What a host makes for a task
+/// with which it shares memory has none: a kernel may put it there.
 [[nodiscard]] std::vector<std::int64_t> choose_chunks(const Program& program, const Users& users, NodeId transfer);
 
 }  // namespace ferry

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -151,6 +152,23 @@ TEST_CASE("a value that its own host needs whole, or that is sent in a loop, goe
   const auto is_chunk = [](const Channel& channel) { return channel.bytes > 4 && channel.bytes < 4 * kElements; };
   CHECK(std::ranges::count(looped.channels, 4 * kElements, &Channel::bytes) > 1);
   CHECK(std::ranges::none_of(looped.channels, is_chunk));
+}
+
+TEST_CASE("a value that comes to a GPU, and of which a view goes back, goes whole") {
+  for (const bool reshapes : {false, true}) {
+    CAPTURE(reshapes);
+    Graph g;
+    const auto there = g.device("/task:1/gpu:0");
+    const Value x = g.input("a", DType::float32, {kElements});
+    const Value view = reshapes ? reshape(x, {2, kElements / 2}) : identity(x);
+    Signature signature;
+    signature.feeds = {{x.id(), 0, {kElements}}};
+    signature.fetches = {view.id()};
+    const Plan plan = plan_everywhere(g, signature, two_tasks());
+    const Verdict verdict = verify(plan, {nullptr, &kEverywhere});
+    CHECK_MESSAGE(verdict.pass, verdict.reason);
+    CHECK(messages(plan).front() == 4 * kElements);
+  }
 }
 
 TEST_CASE("a chunk that is received at another place of its value than sent is refused") {
