@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 
+#include "kernels/kernel.hpp"
 #include "ops/array/array.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -13,6 +15,11 @@
 
 namespace ferry {
 namespace {
+
+TEST_CASE("products of matrices have code for the processor, also where it is newer than OpenBLAS") {
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
+  CHECK((cpu_kernels().level() == "x86-64" || cpu_kernels().library() != "openblas-Prescott"));
+}
 
 TEST_CASE_TEMPLATE("long rows have the same bits by any instruction set", T, float, double) {
   Graph g;

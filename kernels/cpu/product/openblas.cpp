@@ -6,18 +6,20 @@
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "kernels/cpu/processor.hpp"
 #include "kernels/cpu/product/blas.hpp"
 
 namespace ferry::cpu {
 namespace {
 
 constexpr const char* kLibrary = "libopenblas.so.0";
-constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
 /// The functions of OpenBLAS that are used. It is loaded, not linked: if linked, it would start a thread for each core
 /// before main, each of which maps a buffer and retries for ever when it gets no memory. A call computes on one thread;
@@ -38,15 +40,49 @@ void find(void* library, const char* name, Function& function) {
   if (function == nullptr) throw Error(Code::resource, std::string(kLibrary) + " has no function " + name);
 }
 
-OpenBlas load() {
-  const char* const set = std::getenv(kThreads);
-  const std::string before = set != nullptr ? set : "";
-  setenv(kThreads, "1", 1);
+/// A variable of the environment, for as long as this lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) {
+    if (const char* const set = std::getenv(name)) before_ = set;
+    setenv(name, value, 1);
+  }
+  ~Setting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+void* open_library() {
+  const Setting threads("OPENBLAS_NUM_THREADS", "1");
   void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  set != nullptr ? setenv(kThreads, before.c_str(), 1) : unsetenv(kThreads);
   if (library == nullptr)
     throw Error(Code::resource, std::string("the library of matrix products cannot be loaded: ") + dlerror())
         .hint("install OpenBLAS (libopenblas0), and see whether there is memory for it");
+  return library;
+}
+
+/// OpenBLAS knows processors by number, and takes its code for SSE3 ("Prescott") where one is newer than itself. Then
+/// it is loaded again, and told what the processor can run. Not where the user has told it, or the program has loaded
+/// it before.
+void* open_for_processor() {
+  constexpr const char* kCore = "OPENBLAS_CORETYPE";
+  void* const library = open_library();
+  const int level = processor_level();
+  if (level < 3 || std::getenv(kCore) != nullptr) return library;
+  decltype(&openblas_get_corename) corename = nullptr;
+  find(library, "openblas_get_corename", corename);
+  if (std::string_view(corename()) != "Prescott") return library;
+  dlclose(library);
+  const Setting core(kCore, level == 4 ? "SkylakeX" : "Haswell");
+  return open_library();
+}
+
+OpenBlas load() {
+  void* const library = open_for_processor();
   OpenBlas functions;
   decltype(&openblas_set_num_threads) set_threads = nullptr;
   find(library, "openblas_set_num_threads", set_threads);
