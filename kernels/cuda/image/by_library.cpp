@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <memory>
 
-#include "base/error.hpp"
+#include "kernels/cuda/workspace.hpp"
 
 namespace ferry::cuda {
 namespace {
 
-constexpr std::uintptr_t kWorkspaceAligned = 256;  // as the library asks
-constexpr std::uintptr_t kArraysAligned = 16;      // more makes no plan faster
+constexpr std::uintptr_t kArraysAligned = 16;  // more makes no plan faster
 
 /// Row by row, as all arrays of ferry lie.
 DnnArray row_by_row(std::int64_t images, std::int64_t channels, const Plane& plane) {
@@ -32,14 +30,6 @@ std::int64_t elements_for_tensor_cores(const Convolution& conv) {
   const auto filled = [](std::int64_t channels) { return (channels + 7) / 8 * 8; };
   const std::int64_t in = filled(conv.groups * conv.in), out = filled(conv.groups * conv.out);
   return conv.images * (in * conv.image.area() + out * conv.output.area()) + out * filled(conv.in) * conv.taps();
-}
-
-std::span<std::byte> aligned_workspace(const KernelRun& run, std::int64_t size) {
-  const auto bytes = static_cast<std::size_t>(size);
-  void* memory = run.scratch.data();
-  std::size_t room = run.scratch.size();
-  FERRY_ASSERT(std::align(kWorkspaceAligned, bytes, memory, room) != nullptr, "a convolution has too little scratch");
-  return {static_cast<std::byte*>(memory), bytes};
 }
 
 }  // namespace
@@ -72,7 +62,7 @@ std::int64_t workspace_bytes(const Convolution& conv, DnnResult result, DType dt
 }
 
 std::int64_t library_scratch(const Convolution& conv, DnnResult result, DType dtype) {
-  return workspace_bytes(conv, result, dtype) + static_cast<std::int64_t>(kWorkspaceAligned);
+  return scratch_for_workspace(workspace_bytes(conv, result, dtype));
 }
 
 bool convolve_by_library(const KernelRun& run, const Convolution& conv, DnnResult result, const ConvArrays& arrays,
@@ -81,7 +71,7 @@ bool convolve_by_library(const KernelRun& run, const Convolution& conv, DnnResul
   const DType dtype = arrays.image.dtype;
   const auto convolution = for_library(conv, result, dtype);
   if (!convolution) return false;
-  const std::span<std::byte> workspace = aligned_workspace(run, workspace_bytes(conv, result, dtype));
+  const std::span<std::byte> workspace = workspace_in(run, workspace_bytes(conv, result, dtype));
   std::uintptr_t addresses = kArraysAligned;
   for (const Array* array : {&arrays.image, &arrays.filter, &arrays.output})
     addresses |= reinterpret_cast<std::uintptr_t>(array->data);

@@ -1,5 +1,4 @@
 // cuDNN, by its graph API. It is loaded when it is first needed, so that ferry runs where it is absent.
-#include <cuda_runtime_api.h>
 #include <cudnn_graph.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernels/cuda/current_device.hpp"
 #include "kernels/cuda/image/dnn.hpp"
 #include "kernels/cuda/optional_library.hpp"
 #include "kernels/cuda/queue.hpp"
@@ -127,9 +127,7 @@ struct Handle {
 Handle& dnn_handle_here() {
   static std::mutex mutex;
   static std::map<int, Handle> handles;
-  int device = 0;
-  const cudaError_t error = cudaGetDevice(&device);
-  if (error != cudaSuccess) throw Error(Code::resource, std::string("cudaGetDevice gives ") + cudaGetErrorName(error));
+  const int device = current_device();
   const std::lock_guard lock(mutex);
   Handle& handle = handles[device];
   if (handle.handle == nullptr) require_done("cudnnCreate", cudnn().create(&handle.handle));

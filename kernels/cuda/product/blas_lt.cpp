@@ -1,11 +1,11 @@
 // cuBLASLt. It is loaded when it is first needed, so that ferry runs where it is absent.
 #include <cublasLt.h>
-#include <cuda_runtime_api.h>
 
 #include <map>
 #include <mutex>
 
 #include "base/error.hpp"
+#include "kernels/cuda/current_device.hpp"
 #include "kernels/cuda/optional_library.hpp"
 #include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/queue.hpp"
@@ -69,15 +69,11 @@ void require(const char* function, cublasStatus_t status) {
 cublasLtHandle_t handle_here() {
   static std::mutex mutex;
   static std::map<int, cublasLtHandle_t> handles;
-  int device = 0;
-  const cudaError_t error = cudaGetDevice(&device);
-  if (error != cudaSuccess) throw Error(Code::resource, std::string("cudaGetDevice gives ") + cudaGetErrorName(error));
+  const int device = current_device();
   const std::lock_guard lock(mutex);
-  const auto known = handles.find(device);
-  if (known != handles.end()) return known->second;
-  cublasLtHandle_t handle = nullptr;
-  require("cublasLtCreate", library().create(&handle));
-  return handles[device] = handle;
+  cublasLtHandle_t& handle = handles[device];
+  if (handle == nullptr) require("cublasLtCreate", library().create(&handle));
+  return handle;
 }
 
 struct BlasTypes {

@@ -2,11 +2,13 @@
 #include <bit>
 #include <limits>
 #include <memory>
+#include <span>
 
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/product/blas.hpp"
 #include "kernels/cuda/product/matrices.hpp"
+#include "kernels/cuda/workspace.hpp"
 #include "kernels/shared/sized.hpp"
 
 namespace ferry::cuda {
@@ -31,22 +33,13 @@ void multiply_matrices(const KernelRun& run, const BatchOfProducts& batch, Trans
 
 // ---- By the library ----
 
-constexpr std::uint32_t kMostAligned = 256;  // which the library asks of its working memory
-constexpr std::uint32_t kBiasAligned = 16;   // which kernels of the library read at once
+constexpr std::uintptr_t kMostAligned = 256;  // of arrays: more makes no algorithm faster
+constexpr std::uint32_t kBiasAligned = 16;    // which kernels of the library read at once
 
 /// The library's working memory. It recommends 32 MiB for an H100; small products need little.
 std::int64_t workspace_bytes(const Products& products) {
   constexpr std::int64_t kMost = std::int64_t{32} << 20, kLeast = std::int64_t{64} << 10;
   return std::min(kMost, kLeast + 32 * products.count * products.m * products.n);
-}
-
-/// That in the scratch, whose bytes are aligned less than the library asks.
-std::span<std::byte> aligned_workspace(const KernelRun& run, const Products& products) {
-  const auto bytes = static_cast<std::size_t>(workspace_bytes(products));
-  void* memory = run.scratch.data();
-  std::size_t room = run.scratch.size();
-  FERRY_ASSERT(std::align(kMostAligned, bytes, memory, room) != nullptr, "a product has too little scratch");
-  return {static_cast<std::byte*>(memory), bytes};
 }
 
 /// The products along the last of the leading dims. Rows that lie one after another are columns to the library, so each
@@ -120,7 +113,7 @@ bool multiply_by_library(const KernelRun& run, const BatchOfProducts& batch, Pro
   if (!is_float(dtype) || run.outputs[0].count() == 0 || k == 0 || !why_no_blas().empty()) return false;
   const BlasProduct product = for_library(batch, state.transposed, dtype);
   if (product.count > std::numeric_limits<std::int32_t>::max()) return false;
-  const std::span<std::byte> workspace = aligned_workspace(run, batch.sizes);
+  const std::span<std::byte> workspace = workspace_in(run, workspace_bytes(batch.sizes));
   const std::uint32_t alignment = alignment_of(run, batch.sizes);
   if (state.alignment == 0 || alignment < state.alignment) {
     state.algorithm = choose_algorithm(product, alignment, workspace.size());
@@ -164,7 +157,7 @@ void multiply_batch(const KernelRun& run, const BatchOfProducts& batch) {
 std::int64_t scratch_of(const Products& products, Transposed transposed, DType dtype) {
   const std::size_t sum = is_float(dtype) && dtype != DType::float64 ? sizeof(float) : size_of(dtype);
   const std::int64_t own = product_scratch(shape_of(products, transposed), sum);
-  return is_float(dtype) ? std::max(own, workspace_bytes(products) + kMostAligned) : own;
+  return is_float(dtype) ? std::max(own, scratch_for_workspace(workspace_bytes(products))) : own;
 }
 
 // ---- The ops ----
