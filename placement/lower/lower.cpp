@@ -207,16 +207,17 @@ class ClassBuilder {
     const Range channels = shared_.messages.channels.at(id);
     if (sender_of(program_, node) == task_) {
       std::vector<UnderWay::Start> sends;
-      const std::vector<std::uint32_t> sent = chunks_of(given(node), channels, named(Opcode::copy, node));
+      const std::vector<std::uint32_t> sent = chunks_to_send(given(node), channels, named(Opcode::copy, node));
       for (std::uint32_t k = 0; k < channels.count; ++k) sends.push_back({message(Opcode::send, id, k), {sent[k]}, {}});
       under_way_.start(std::move(sends), {});
     }
     if (program_.where(node).tasks[0] == task_) {
       std::vector<UnderWay::Start> receives;
       const std::vector<PValueId> brought = results(node);
-      const std::vector<std::uint32_t> got = chunks_of(defined(node, brought), channels, named(Opcode::copy, node));
+      const auto got = chunks_of(defined(node, brought), channels);
+      FERRY_ASSERT(got.has_value(), "a value that is received cannot be cut into chunks");
       for (std::uint32_t k = 0; k < channels.count; ++k)
-        receives.push_back({message(Opcode::receive, id, k), {}, {got[k]}});
+        receives.push_back({message(Opcode::receive, id, k), {}, {(*got)[k]}});
       under_way_.start(std::move(receives), brought);
     }
   }
@@ -228,17 +229,23 @@ class ClassBuilder {
     return instruction;
   }
 
-  /// The parts of the buffer that go on these channels. Where it cannot be cut, `copy` makes one that can.
-  std::vector<std::uint32_t> chunks_of(std::uint32_t buffer, Range channels, const Instruction& copy) {
-    if (channels.count == 1) return {buffer};
+  /// The parts of the buffer that go on these channels. Nothing: it cannot be cut so.
+  std::optional<std::vector<std::uint32_t>> chunks_of(std::uint32_t buffer, Range channels) {
+    if (channels.count == 1) return std::vector{buffer};
     std::vector<std::int64_t> elements;
     for (std::uint32_t c = channels.begin; c < channels.begin + channels.count; ++c)
       elements.push_back(
           static_cast<std::int64_t>(shared_.plan.channels[c].bytes / size_of(shared_.plan.channels[c].dtype)));
-    if (const std::vector<std::uint32_t>* const chunks = buffers_.cut(buffer, elements)) return *chunks;
+    const std::vector<std::uint32_t>* const chunks = buffers_.cut(buffer, elements);
+    return chunks == nullptr ? std::nullopt : std::optional(*chunks);
+  }
+
+  /// The same; where the buffer cannot be cut, `copy` makes one that can.
+  std::vector<std::uint32_t> chunks_to_send(std::uint32_t buffer, Range channels, const Instruction& copy) {
+    if (auto chunks = chunks_of(buffer, channels)) return *std::move(chunks);
     const std::uint32_t apart = buffers_.copy_of(buffer);
     plan_.push(copy, {buffer}, {apart});
-    return *buffers_.cut(apart, elements);
+    return *chunks_of(apart, channels);
   }
 
   void collective(NodeId id) {

@@ -64,12 +64,6 @@ std::vector<std::int64_t> cut(std::int64_t bytes, std::int64_t chunks, std::int6
 
 }  // namespace
 
-bool is_on_gpu(const Program& program, PValueId value) {
-  const Node& maker = program.nodes[program.values[program.stored(value)].producer];
-  return maker.kind != NodeKind::feed && !program.runs_on_host(maker) &&
-         program.wheres[program.values[value].where].kind == DeviceKind::gpu;
-}
-
 std::int64_t best_chunks(std::int64_t bytes, std::span<const LinkCost> hops) {
   double latencies = 0, all = 0, slowest = 0;
   for (const LinkCost& hop : hops) {

@@ -11,9 +11,6 @@
 
 namespace ferry {
 
-/// Whether the value's bytes are on a GPU before it is sent: feeds and what the host computes are not.
-[[nodiscard]] bool is_on_gpu(const Program& program, PValueId value);
-
 /// How many chunks of a value of so many bytes take the least time over several hops, one after another. Each chunk has
 /// the latencies of all hops, and after the first one waits for the slowest hop alone. With the latencies L of all hops
 /// together, S seconds per byte of all and M of the slowest, k chunks of N bytes take L + S N/k + (k-1) (L + M N/k),

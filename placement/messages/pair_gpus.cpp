@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "placement/messages/choose_chunks.hpp"
 #include "placement/program/parts.hpp"
 
 namespace ferry {

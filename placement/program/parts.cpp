@@ -47,4 +47,10 @@ std::int32_t sender_of(const Program& program, const Node& transfer) {
   return program.wheres[program.values[program.inputs(transfer)[0]].where].tasks[0];
 }
 
+bool is_on_gpu(const Program& program, PValueId value) {
+  const Node& maker = program.nodes[program.values[program.stored(value)].producer];
+  return maker.kind != NodeKind::feed && !program.runs_on_host(maker) &&
+         program.wheres[program.values[value].where].kind == DeviceKind::gpu;
+}
+
 }  // namespace ferry

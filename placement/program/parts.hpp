@@ -20,4 +20,7 @@ namespace ferry {
 /// The task that sends in a transfer node.
 [[nodiscard]] std::int32_t sender_of(const Program& program, const Node& transfer);
 
+/// Whether a value's bytes are on a GPU when they have been made: feeds and what the host computes are not.
+[[nodiscard]] bool is_on_gpu(const Program& program, PValueId value);
+
 }  // namespace ferry
