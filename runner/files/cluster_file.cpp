@@ -91,6 +91,8 @@ class Reader {
     if (!(cost.latency_seconds >= 0 && cost.latency_seconds <= 10))
       fail_at(name, -1, "latency_seconds",
               std::string(name) + ": latency_seconds is to be from 0 to 10, not " + number(cost.latency_seconds));
+    if (!given.has_bytes_per_second())
+      fail_at(name, -1, "bytes_per_second", std::string(name) + " has no bytes_per_second");
     if (!(cost.bytes_per_second >= 1 && cost.bytes_per_second <= 1e15))
       fail_at(name, -1, "bytes_per_second",
               std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " + number(cost.bytes_per_second));
