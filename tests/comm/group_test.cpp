@@ -5,13 +5,10 @@
 #include <numeric>
 
 #include "tests/comm/world.hpp"
+#include "tests/support/collective_kinds.hpp"
 
 namespace ferry::test {
 namespace {
-
-constexpr CollectiveKind kKinds[] = {
-    CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::all_to_all,
-    CollectiveKind::broadcast,  CollectiveKind::scatter,        CollectiveKind::gather,     CollectiveKind::reduce};
 
 void add(std::byte* output, const std::byte* left, const std::byte* right, std::int64_t count) {
   auto* out = reinterpret_cast<float*>(output);
@@ -169,7 +166,7 @@ std::vector<std::int32_t> everybody(const Transport& end) {
 
 TEST_CASE("collectives give the bits of a fold in the order of the members, run after run") {
   on_jobs([](Transport& end) {
-    for (const CollectiveKind kind : kKinds) {
+    for (const CollectiveKind kind : kCollectiveKinds) {
       for (const std::int64_t scale : {std::int64_t{0}, std::int64_t{5}, std::int64_t{20'000}}) {
         CAPTURE(name_of(kind));
         CAPTURE(scale);
@@ -331,7 +328,7 @@ TEST_CASE("a call by messages sends those of its schedule and no others") {
 TEST_CASE("several collectives are under way at once, on channels of their own") {
   on_jobs([](Transport& end) {
     std::vector<Case> cases;
-    for (const CollectiveKind kind : kKinds) cases.emplace_back(kind, end.tasks(), 0, 700);
+    for (const CollectiveKind kind : kCollectiveKinds) cases.emplace_back(kind, end.tasks(), 0, 700);
     std::vector<std::unique_ptr<Member>> members;
     for (std::size_t i = 0; i < cases.size(); ++i) {
       members.push_back(std::make_unique<Member>(end, cases[i], static_cast<std::uint32_t>(i), everybody(end)));

@@ -10,21 +10,16 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "placement/messages/choose_schedule.hpp"
 #include "placement/plan/class_traffic.hpp"
 #include "placement/verify/verifier.hpp"
+#include "tests/support/collective_kinds.hpp"
 #include "tests/support/dice.hpp"
-#include "tests/support/has.hpp"
 
 namespace ferry {
 namespace {
 
 using Kind = ScheduleStep::Kind;
 using Vector = std::vector<float>;
-
-constexpr CollectiveKind kKinds[] = {
-    CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, CollectiveKind::all_to_all,
-    CollectiveKind::broadcast,  CollectiveKind::scatter,        CollectiveKind::gather,     CollectiveKind::reduce};
 
 /// Simulates all members of a collective: each runs its steps until it must wait, and goes on when messages have come.
 class Simulation {
@@ -247,7 +242,7 @@ std::vector<std::int64_t> uneven(int count, int shape) {
 
 std::vector<Schedule> in_order(int n, int root) {
   std::vector<Schedule> all{one_shot_schedule(n)};
-  for (const CollectiveKind kind : kKinds) all.push_back(direct_schedule(kind, n, root));
+  for (const CollectiveKind kind : test::kCollectiveKinds) all.push_back(direct_schedule(kind, n, root));
   return all;
 }
 
@@ -453,58 +448,6 @@ TEST_CASE("between hosts a hierarchical all-reduce sends 2 (h-1)/h of the vector
   CHECK(out == 2 * 600 / 2);
 }
 
-std::string chosen(CollectiveKind kind, const std::vector<std::int32_t>& hosts, std::int64_t bytes) {
-  return choose_schedule({.kind = kind, .hosts = hosts, .bytes = bytes}, Topology()).algorithm;
-}
-
-TEST_CASE("the algorithm is chosen by size and hosts") {
-  const std::vector<std::int32_t> one(8, 0), each{0, 1, 2, 3, 4, 5, 6, 7}, pairs{0, 0, 1, 1, 2, 2, 3, 3},
-      uneven_hosts{0, 0, 0, 1, 1, 2, 2, 2};
-  for (const CollectiveKind kind : kKinds) CHECK(chosen(kind, one, 1 << 24) == "direct");
-  CHECK(chosen(CollectiveKind::all_reduce, each, 64) == "doubling");
-  CHECK(chosen(CollectiveKind::all_reduce, each, 1 << 24) == "direct");
-  CHECK(chosen(CollectiveKind::all_reduce, pairs, 1 << 24) == "hierarchical");
-  CHECK(chosen(CollectiveKind::all_reduce, uneven_hosts, 1 << 24) == "ring");
-  CHECK(chosen(CollectiveKind::all_gather, pairs, 1 << 24) == "ring");
-  CHECK(chosen(CollectiveKind::broadcast, each, 1 << 20) == "tree");
-  CHECK(chosen(CollectiveKind::broadcast, pairs, 1 << 20) == "hierarchical");
-  CHECK(chosen(CollectiveKind::reduce, each, 64) == "tree");
-  CHECK(chosen(CollectiveKind::all_to_all, each, 64) == "direct");
-}
-
-TEST_CASE("of many members on one host the number of messages decides") {
-  const std::vector<std::int32_t> few(64, 0), many(65, 0), thousand(1024, 0);
-  for (const CollectiveKind kind : kKinds)
-    CHECK(chosen(kind, few, 64) == (kind == CollectiveKind::all_reduce ? "one-shot" : "direct"));
-  for (const auto& hosts : {many, thousand}) {
-    CHECK(chosen(CollectiveKind::all_reduce, hosts, 64) == "doubling");
-    CHECK(chosen(CollectiveKind::all_reduce, hosts, 1 << 24) == "direct");
-    CHECK(chosen(CollectiveKind::broadcast, hosts, 64) == "tree");
-    CHECK(chosen(CollectiveKind::reduce, hosts, 64) == "tree");
-    CHECK(chosen(CollectiveKind::all_gather, hosts, 64) == "direct");
-  }
-}
-
-TEST_CASE("schedules whose steps grow with the square of the members are for up to a thousand") {
-  const auto hosts_of = [](int members, int hosts) {
-    std::vector<std::int32_t> of(static_cast<std::size_t>(members));
-    for (int m = 0; m < members; ++m) of[static_cast<std::size_t>(m)] = m / (members / hosts);
-    return of;
-  };
-  CHECK(chosen(CollectiveKind::all_reduce, hosts_of(512, 16), 1 << 24) == "hierarchical");
-  CHECK(chosen(CollectiveKind::all_reduce, hosts_of(2048, 32), 1 << 24) == "ring");
-  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast,
-                                    CollectiveKind::reduce, CollectiveKind::reduce_scatter}) {
-    const std::vector<std::int32_t> hosts = hosts_of(65536, 1024);
-    for (const std::int64_t bytes : {64, 1 << 24}) {
-      const Schedule schedule = choose_schedule({.kind = kind, .hosts = hosts, .bytes = bytes}, Topology());
-      CAPTURE(name_of(kind));
-      CAPTURE(schedule.algorithm);
-      CHECK(schedule.steps.size() <= 8 * hosts.size());
-    }
-  }
-}
-
 TEST_CASE("a direct all-reduce sends 2 (n-1)/n of the vector in 2 (n-1) messages") {
   const Schedule schedule = direct_schedule(CollectiveKind::all_reduce, 4);
   const std::vector<std::int64_t> parts(4, 250);
@@ -529,139 +472,6 @@ TEST_CASE("a one-shot all-reduce sends all to everybody, and is for little") {
   CHECK(ordered_all_reduce(1, 4, false).algorithm == "direct");
 }
 
-TEST_CASE("members that share memory put what they give to a one-shot all-reduce, and get it from a direct one") {
-  CHECK(ordered_all_reduce(2, 4, true).via == Via::put);
-  CHECK(ordered_all_reduce(2, 1 << 20, true).via == Via::get);
-  CHECK(ordered_all_reduce(2, 1 << 20, false).via == Via::messages);
-  for (const std::int64_t bytes : {4, 1 << 20})
-    CHECK(staging_bytes(ordered_all_reduce(2, bytes, true), std::vector<std::int64_t>{1, 1}, DType::float32, 0) == 0);
-  const std::vector<std::int32_t> one_host(4, 0), two_hosts{0, 0, 1, 1};
-  const auto via = [](CollectiveKind kind, const std::vector<std::int32_t>& hosts) {
-    return choose_schedule({.kind = kind, .hosts = hosts, .bytes = 1 << 20, .share_memory = true}, Topology()).via;
-  };
-  CHECK(via(CollectiveKind::all_reduce, one_host) == Via::get);
-  CHECK(via(CollectiveKind::all_gather, one_host) == Via::messages);
-  CHECK(via(CollectiveKind::all_reduce, two_hosts) == Via::messages);
-}
-
-TEST_CASE("the verifier refuses to reach into memory in a way that the schedule does not allow") {
-  Plan plan;
-  plan.topology = Topology::local(3);
-  plan.groupings = {{{0, 1, 2}}};
-  plan.collectives.resize(1);
-  const auto passes = [&](const Schedule& schedule) {
-    plan.schedules = {schedule};
-    try {
-      verifier::check_schedules(plan);
-      return true;
-    } catch (const verifier::Rejected&) {
-      return false;
-    }
-  };
-  const auto with = [](Schedule schedule, Via via, bool in_place) {
-    schedule.via = via;
-    schedule.in_place = in_place;
-    return schedule;
-  };
-  const Schedule direct = direct_schedule(CollectiveKind::all_reduce, 3), one_shot = one_shot_schedule(3),
-                 ring = ring_schedule(CollectiveKind::all_reduce, 3);
-  CHECK_FALSE(passes(with(direct, Via::get, true)));  // the tasks share no memory
-  for (TaskInfo& task : plan.topology.tasks) task.memory_group = 0;
-  CHECK(passes(with(direct, Via::get, true)));
-  CHECK(passes(with(one_shot, Via::put, true)));
-  CHECK_FALSE(passes(with(direct, Via::put, true)));
-  CHECK_FALSE(passes(with(one_shot, Via::get, true)));
-  CHECK_FALSE(passes(with(direct, Via::get, false)));
-  CHECK_FALSE(passes(with(ring, Via::get, false)));
-  CHECK_FALSE(passes(with(ring, Via::messages, true)));
-  CHECK_FALSE(passes(with(direct_schedule(CollectiveKind::all_gather, 3), Via::messages, true)));
-  plan.topology.tasks[2].memory_group = 1;
-  CHECK_FALSE(passes(with(direct, Via::get, true)));
-}
-
-TEST_CASE("an all-reduce that GPUs fold is one-shot up to where a second call of their library costs less") {
-  Topology topology;
-  topology.gpus_on_host = {20e-6, 200e9};
-  topology.gpus_between_hosts = {20e-6, 50e9};
-  std::vector<std::int32_t> hosts(8, 0);
-  const auto chosen = [&](CollectiveKind kind, std::size_t members, std::int64_t bytes) {
-    const Schedule schedule =
-        choose_folded({.kind = kind, .hosts = std::span(hosts).first(members), .bytes = bytes}, topology);
-    CHECK(schedule.via == Via::library);
-    return schedule.algorithm;
-  };
-  for (const std::int64_t bytes : {4, 1 << 30}) CHECK(chosen(CollectiveKind::all_reduce, 2, bytes) == "one-shot");
-  CHECK(chosen(CollectiveKind::all_reduce, 8, 761'000) == "one-shot");  // C W n / ((n-1) (n-2)) bytes
-  CHECK(chosen(CollectiveKind::all_reduce, 8, 763'000) == "direct");
-  CHECK(chosen(CollectiveKind::reduce_scatter, 8, 4) == "direct");
-  CHECK(chosen(CollectiveKind::reduce, 8, 4) == "direct");
-  hosts.back() = 1;
-  CHECK(chosen(CollectiveKind::all_reduce, 8, 190'000) == "one-shot");
-  CHECK(chosen(CollectiveKind::all_reduce, 8, 191'000) == "direct");
-}
-
-TEST_CASE("the verifier takes sums that GPUs fold by the steps of direct and one-shot ones alone") {
-  Plan plan;
-  plan.collectives.resize(1);
-  const auto refusal = [&](const Schedule& schedule) -> std::string {
-    plan.topology = Topology::local(schedule.members);
-    plan.groupings = {{{}}};
-    for (std::int32_t member = 0; member < schedule.members; ++member) plan.groupings[0][0].push_back(member);
-    plan.collectives[0].parts.assign(static_cast<std::size_t>(schedule.part_count()), 1);
-    plan.schedules = {schedule};
-    try {
-      verifier::check_schedules(plan);
-      return "";
-    } catch (const verifier::Rejected& rejected) {
-      return rejected.reason;
-    }
-  };
-  using enum CollectiveKind;
-  for (const int members : {2, 3, 5}) {
-    CAPTURE(members);
-    std::vector<Schedule> sums{one_shot_schedule(members)};
-    for (const CollectiveKind kind : {all_reduce, reduce_scatter, reduce})
-      sums.push_back(direct_schedule(kind, members, kind == reduce ? members - 1 : 0));
-    sums.push_back(direct_schedule(reduce, members, 1, true));
-    for (const Schedule& sum : sums) {
-      CAPTURE(sum.algorithm);
-      CAPTURE(name_of(sum.kind));
-      const Schedule good = folded_on_gpus(sum);
-      CHECK(refusal(good) == "");
-      for (int member = 0; member < members; ++member)  // what the library brings lies in slots, as messages do
-        CHECK(good.slots_of(member) == sum.slots_of(member));
-      for (std::size_t k = 0; k < good.steps.size(); ++k) {
-        CAPTURE(k);
-        Schedule without = good;
-        without.steps.erase(without.steps.begin() + static_cast<std::ptrdiff_t>(k));
-        CHECK(refusal(without) != "");
-        if (k + 1 == good.steps.size() || good.steps[k] == good.steps[k + 1]) continue;
-        Schedule exchanged = good;
-        std::swap(exchanged.steps[k], exchanged.steps[k + 1]);
-        CHECK(refusal(exchanged) != "");
-      }
-    }
-  }
-  const auto other = "it has other steps than a direct or one-shot one, which GPUs fold";
-  CHECK(test::has(refusal(folded_on_gpus(ring_schedule(all_reduce, 3))), other));
-  CHECK(test::has(refusal(folded_on_gpus(tree_schedule(reduce, 3))), other));
-  Schedule backwards = direct_schedule(reduce_scatter, 3);  // a fold that is equal on all, in another order
-  for (ScheduleStep& step : backwards.steps)
-    if (step.kind == ScheduleStep::Kind::copy || step.kind == ScheduleStep::Kind::fold)
-      step.peer.value = 2 - step.peer.value;
-  CHECK(refusal(backwards) == "");
-  CHECK(test::has(refusal(folded_on_gpus(backwards)), other));
-  plan.collectives[0].gpu = 0;
-  for (Schedule schedule : {direct_schedule(all_reduce, kMostFolded + 1), direct_schedule(all_gather, 3)}) {
-    schedule.via = Via::library;
-    plan.schedules = {schedule};
-    CHECK_THROWS_AS(verifier::check_gpu_groups(plan), verifier::Rejected);
-  }
-  Schedule wrong_part = folded_on_gpus(direct_schedule(all_reduce, 3));
-  wrong_part.steps[0].part.value = 1;
-  CHECK(refusal(wrong_part) != "");
-}
-
 TEST_CASE("only the root of a reduce has slots") {
   const Schedule schedule = direct_schedule(CollectiveKind::reduce, 3, 1);
   CHECK(schedule.slots_of(0) == 0);
@@ -671,7 +481,7 @@ TEST_CASE("only the root of a reduce has slots") {
 }
 
 TEST_CASE("alone, nothing is sent") {
-  for (CollectiveKind kind : kKinds) CHECK(direct_schedule(kind, 1).sends_of(0) == 0);
+  for (CollectiveKind kind : test::kCollectiveKinds) CHECK(direct_schedule(kind, 1).sends_of(0) == 0);
 }
 
 TEST_CASE("a collective needs members and one of them as root") {
