@@ -11,17 +11,16 @@ namespace {
 
 constexpr std::int64_t kMostChunks = 64;
 
-/// Whether nobody needs a copy of the whole value in the host's memory: it lies on the GPU of `where`. `sent`: it may
-/// be sent to other tasks.
-bool stays_on_gpu(const Program& program, const Users& users, PValueId value, WhereId where, bool sent) {
+/// Whether nobody needs a copy of the whole value in the host's memory: it lies on the GPU of `where`.
+bool stays_on_gpu(const Program& program, const Users& users, PValueId value, WhereId where) {
   return std::ranges::all_of(users[value], [&](NodeId id) {
     const Node& user = program.nodes[id];
     switch (user.kind) {
       case NodeKind::transfer:
-        return sent && user.inputs == 1;
+        return user.inputs == 1;
       case NodeKind::compute:
         return user.where == where && !program.runs_on_host(user) &&
-               (!user.def->is(kView) || stays_on_gpu(program, users, user.first_output, where, sent));
+               (!user.def->is(kView) || stays_on_gpu(program, users, user.first_output, where));
       case NodeKind::assign:
         return user.where == where;
       default:
@@ -33,11 +32,9 @@ bool stays_on_gpu(const Program& program, const Users& users, PValueId value, Wh
 /// Whether the transfer's value lies on a GPU at one end, and is needed whole by the host there.
 bool is_needed_whole(const Program& program, const Users& users, const Node& transfer) {
   const PValueId given = program.inputs(transfer)[0];
-  const PValueId stored = program.stored(given);
   const bool from_gpu = is_on_gpu(program, given), to_gpu = program.where(transfer).kind == DeviceKind::gpu;
-  const bool passed_on = program.nodes[program.values[stored].producer].kind == NodeKind::transfer;
-  return (from_gpu && (passed_on || !stays_on_gpu(program, users, stored, program.values[given].where, true))) ||
-         (to_gpu && !stays_on_gpu(program, users, transfer.first_output, transfer.where, false));
+  return (from_gpu && !stays_on_gpu(program, users, program.stored(given), program.values[given].where)) ||
+         (to_gpu && !stays_on_gpu(program, users, transfer.first_output, transfer.where));
 }
 
 /// The links that the transfer takes, one after another.

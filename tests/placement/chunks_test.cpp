@@ -154,21 +154,55 @@ TEST_CASE("a value that its own host needs whole, or that is sent in a loop, goe
   CHECK(std::ranges::none_of(looped.channels, is_chunk));
 }
 
-TEST_CASE("a value that comes to a GPU, and of which a view goes back, goes whole") {
-  for (const bool reshapes : {false, true}) {
-    CAPTURE(reshapes);
+TEST_CASE("a value that comes to a GPU and is sent on as a view of it may have chunks on both ways") {
+  for (const bool whole : {false, true}) {  // on its first way, since another GPU needs it
+    CAPTURE(whole);
     Graph g;
-    const auto there = g.device("/task:1/gpu:0");
-    const Value x = g.input("a", DType::float32, {kElements});
-    const Value view = reshapes ? reshape(x, {2, kElements / 2}) : identity(x);
+    Value x, view, there, back;
+    {
+      const auto here = g.device("/task:1/gpu:0");
+      x = g.input("a", DType::float32, {kElements});
+    }
+    {
+      const auto here = g.device(whole ? "/task:1/gpu:1" : "/task:1/gpu:0");
+      view = identity(x);
+      there = -x;
+    }
+    {
+      const auto here = g.device("/task:0/gpu:0");
+      back = x * view;
+    }
     Signature signature;
     signature.feeds = {{x.id(), 0, {kElements}}};
-    signature.fetches = {view.id()};
+    signature.fetches = {there.id(), back.id(), view.id()};
     const Plan plan = plan_everywhere(g, signature, two_tasks());
     const Verdict verdict = verify(plan, {nullptr, &kEverywhere});
     CHECK_MESSAGE(verdict.pass, verdict.reason);
-    CHECK(messages(plan).front() == 4 * kElements);
+    CHECK(messages(plan).front() == (whole ? 4 : 2) * kElements);
   }
+}
+
+TEST_CASE("plans of random graphs in chunks are proved, fed at task 0 as where each task is a process") {
+  Topology topology = Topology::local(4);
+  topology.on_host.latency_seconds = topology.host_gpu.latency_seconds = 0;
+  for (TaskInfo& task : topology.tasks) task.gpus = 2;
+  std::size_t chunks = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    const test::RandomGraph made = test::random_graph(seed, 40, 4, 2);
+    Signature signature;
+    for (const Value& input : made.inputs)
+      signature.feeds.push_back({input.id(), 0, test::tensor_for(seed, input).sizes()});
+    for (const Value& fetch : made.fetches) signature.fetches.push_back(fetch.id());
+    PlanOptions options;
+    options.default_device = DeviceKind::gpu;
+    const Plan plan = make_plan(*made.graph, signature, topology, kEverywhere, options).plan;
+    const Verdict verdict = verify(plan, {nullptr, &kEverywhere});
+    CHECK_MESSAGE(verdict.pass, verdict.reason);
+    for (std::size_t c = 1; c < plan.channels.size(); ++c)
+      chunks += plan.channels[c].name == plan.channels[c - 1].name ? 1 : 0;
+  }
+  CHECK(chunks > 300);
 }
 
 TEST_CASE("a chunk that is received at another place of its value than sent is refused") {
