@@ -13,6 +13,8 @@ struct Outcome {
   RunStats stats;
 };
 
+constexpr int kGpus = 2;  // that a task has if they are simulated
+
 /// What comes from GPUs or goes there is sent by hosts, in chunks of 64 bytes.
 void send_in_chunks(Topology& topology) {
   topology.on_host.latency_seconds = topology.host_gpu.latency_seconds = 0;
@@ -20,7 +22,7 @@ void send_in_chunks(Topology& topology) {
 }
 
 Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from, int steps, bool simulated = false) {
-  const RandomGraph made = random_graph(seed, 10 + static_cast<int>(seed % 50), tasks);
+  const RandomGraph made = random_graph(seed, 10 + static_cast<int>(seed % 50), tasks, simulated ? kGpus : 0);
   ClusterOptions job{.tasks = tasks, .threads = 1, .jobs = ""};
   if (simulated) job.simulated = seed;
   const Cluster cluster = Cluster::connect(std::move(job));

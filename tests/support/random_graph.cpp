@@ -30,7 +30,8 @@ Tensor random_tensor(Dice& dice, DType dtype, std::vector<std::int64_t> sizes) {
 
 class Builder {
  public:
-  Builder(std::uint64_t seed, int ops, int tasks) : dice_(seed), ops_(ops), tasks_(tasks) {
+  Builder(std::uint64_t seed, int ops, int tasks, int gpus)
+      : dice_(seed), devices_(seed), ops_(ops), tasks_(tasks), gpus_(gpus) {
     made_.graph = std::make_unique<Graph>();
   }
 
@@ -50,6 +51,11 @@ class Builder {
     const int task = dice_.below(5);
     DeviceSpec spec;
     if (task < 4) spec.task = task % tasks_;
+    const int device = gpus_ == 0 ? 0 : devices_.below(gpus_ + 2);
+    if (device > 0) {
+      spec.kind = device > gpus_ ? DeviceKind::cpu : DeviceKind::gpu;
+      spec.index = device > gpus_ ? 0 : device - 1;
+    }
     return spec;
   }
 
@@ -157,16 +163,16 @@ class Builder {
       }
   }
 
-  Dice dice_;
-  int ops_, tasks_;
+  Dice dice_, devices_;
+  int ops_, tasks_, gpus_;
   RandomGraph made_;
   std::vector<Value> values_, variables_;
 };
 
 }  // namespace
 
-RandomGraph random_graph(std::uint64_t seed, int ops, int tasks) {
-  return Builder(seed, ops, tasks).build();
+RandomGraph random_graph(std::uint64_t seed, int ops, int tasks, int gpus) {
+  return Builder(seed, ops, tasks, gpus).build();
 }
 
 Tensor tensor_for(std::uint64_t seed, const Value& input) {

@@ -18,8 +18,9 @@ struct RandomGraph {
 
 /// A graph of about `ops` ops that depends on the seed alone: elementwise ops, matrix products, reductions, reshapes,
 /// slices and variables of several dtypes, some with sizes of 0 and 1, without annotation or on one of `tasks` tasks
-/// (at most four). With tasks = 1 it is the same graph, all on task 0.
-[[nodiscard]] RandomGraph random_graph(std::uint64_t seed, int ops, int tasks);
+/// (at most four), and there, if tasks have `gpus`, on one of these, on the CPU or on whichever is usual. With tasks =
+/// 1 and gpus = 0 it is the same graph, all on task 0.
+[[nodiscard]] RandomGraph random_graph(std::uint64_t seed, int ops, int tasks, int gpus = 0);
 
 /// The tensor that the seed gives to an input.
 [[nodiscard]] Tensor tensor_for(std::uint64_t seed, const Value& input);
