@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 
 #include "kernels/cpu/conv/conv.hpp"
 
@@ -206,6 +207,16 @@ RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit&
   return factor;
 }
 
+/// The number of rows from `row` on that lie equally far apart, one or two elements.
+std::int64_t rows_apart(const std::vector<std::int64_t>& places, std::int64_t row) {
+  const auto step = [&](std::int64_t r) {
+    return places[static_cast<std::size_t>(r + 1)] - places[static_cast<std::size_t>(r)];
+  };
+  std::int64_t last = row;
+  while (last + 1 < std::ssize(places) && (step(last) == 1 || step(last) == 2) && step(last) == step(row)) ++last;
+  return last + 1 - row;
+}
+
 /// Finds the kinds and factors of all units; make(unit) adds the `parts` factors for a unit of a new kind.
 template <class Make>
 void find_factors(Sweep& sweep, const Make& make) {
@@ -218,12 +229,37 @@ void find_factors(Sweep& sweep, const Make& make) {
       spans.insert(spans.end(), {taps.begin, taps.end});
     }
     const auto [at, is_new] = kinds.try_emplace(std::move(spans), std::ssize(kinds));
-    if (is_new) make(unit);
+    if (is_new) {
+      const std::size_t first = sweep.factors.size();
+      make(unit);
+      for (RowFactor& factor : std::span(sweep.factors).subspan(first))
+        for (RowGroup& group : factor.groups) cut_into_tiles(group);
+    }
     sweep.kinds.push_back(at->second);
   }
 }
 
 }  // namespace
+
+void cut_into_tiles(RowGroup& group) {
+  const ProductTiles<float>& tiles = product_tiles().of_float;
+  const std::int64_t all = std::ssize(group.rows);
+  std::int64_t begin = 0;
+  const auto cut = [&](std::int64_t end) {
+    const std::int64_t count = end - begin, cuts = (count + tiles.rows - 1) / tiles.rows;
+    for (std::int64_t i = 1; i <= cuts; ++i) group.ends.push_back(begin + count * i / cuts);
+    begin = end;
+  };
+  for (std::int64_t row = 0; tiles.apart && row < all;) {
+    const std::int64_t count = rows_apart(group.places, row);
+    if (count >= tiles.rows / 2) {
+      cut(row);
+      cut(row + count);
+    }
+    row += count;
+  }
+  cut(all);
+}
 
 DirectConv direct_convolution(const Convolution& conv, bool packed) {
   DirectConv direct = forward_conv(conv);

@@ -19,6 +19,7 @@ struct RowGroup {
   std::vector<std::int64_t> rows;    ///< their numbers in the sums
   std::vector<std::int64_t> places;  ///< where each begins
   std::vector<ProductStep> steps;    ///< their elements, in the order of the panel's rows; those left out are absent
+  std::vector<std::int64_t> ends;    ///< of the tiles into which they are cut
 };
 
 /// The factor that is read in place. Its groups have the steps for the first `period` of the `depth` rows of a panel;
@@ -28,6 +29,9 @@ struct RowFactor {
   std::int64_t images = 1, depth = 0, period = 1, period_step = 0;
   std::vector<RowGroup> groups;
 };
+
+/// Finds RowGroup::ends.
+void cut_into_tiles(RowGroup& group);
 
 /// Computes the steps in `depth` for the first `count` rows of a group. `panel` points to its row depth.begin.
 template <class T>
@@ -39,9 +43,10 @@ void multiply(const T* x, const RowGroup& group, std::int64_t count, Span depth,
   };
   const std::int64_t first = from(depth.begin), steps = from(depth.end) - first;
   if (steps == 0 && add) return;
-  const std::int64_t cuts = (count + tiles.rows - 1) / tiles.rows, width = vectors * tiles.lanes;
-  for (std::int64_t cut = 0; cut < cuts; ++cut) {
-    const std::int64_t row = count * cut / cuts, rows = count * (cut + 1) / cuts - row;
+  const std::int64_t width = vectors * tiles.lanes;
+  std::int64_t row = 0, rows = 0;
+  for (auto end = group.ends.begin(); row < count; row += rows, ++end) {
+    rows = std::min(*end, count) - row;
     std::int64_t places[kMostTileRows];
     for (std::int64_t r = 0; r < rows; ++r) places[r] = group.rows[static_cast<std::size_t>(row + r)] * width;
     tiles.of[vectors - 1][rows - 1](steps, x, group.places.data() + row, group.steps.data() + first,

@@ -14,6 +14,8 @@ constexpr int kRows = kVectorBytes == 64 ? 12 : 6;
 #else
 constexpr int kRows = 8;
 #endif
+/// Twelve places are more than there are registers for addresses; rows that lie one or two elements apart need one.
+constexpr bool kApart = kRows > 8;
 constexpr int kAhead = 128;  // bytes to prefetch ahead, since the hardware prefetches only within a page
 #if defined(__FMA__) || defined(__aarch64__)
 constexpr bool kFused = true;
@@ -28,35 +30,69 @@ struct VectorOf {
 template <class T>
 inline constexpr int kLanesOf = kVectorBytes / sizeof(T);
 
+/// Whether a tile's rows lie `step` elements apart.
+template <int rows>
+bool are_apart(const std::int64_t* places, std::int64_t step) {
+  bool all = true;
+  for (int r = 1; r < rows; ++r) all &= places[r] == places[0] + r * step;
+  return all;
+}
+
+/// Adds the terms of a tile to its sums: element(r, offset) is the factor of row r, and fetch(i, offset) fetches what
+/// will be read soon.
+template <class T, int rows, int vectors, class Element, class Fetch>
+[[gnu::always_inline]] inline void add_terms(std::int64_t k, const ProductStep* steps, const T* panel,
+                                             typename VectorOf<T>::Type (&sums)[rows][vectors], const Element& element,
+                                             const Fetch& fetch) {
+  using V = typename VectorOf<T>::Type;
+  for (std::int64_t i = 0; i < k; ++i) {
+    const std::int64_t offset = steps[i].offset;
+    const T* const line = panel + steps[i].row * (vectors * kLanesOf<T>);
+    fetch(i, offset);
+    V columns[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) columns[v] = *reinterpret_cast<const V*>(line + v * kLanesOf<T>);
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) sums[r][v] += element(r, offset) * columns[v];
+  }
+}
+
 template <class T, int rows, int vectors>
 void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps, const T* panel, T* c,
           const std::int64_t* c_places, bool add) {
   using V = typename VectorOf<T>::Type;
   constexpr int kLanes = kLanesOf<T>;
-  const auto at = [](auto* p, int vector) { return reinterpret_cast<const V*>(p + vector * kLanes); };
+  constexpr std::int64_t kFetched = kAhead / sizeof(T);
   V sums[rows][vectors];
-  const T* row[rows];
 #pragma GCC unroll 12
-  for (int r = 0; r < rows; ++r) {
-    row[r] = x + places[r];
+  for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) sums[r][v] = add ? *at(c + c_places[r], v) : V{};
-  }
-  constexpr int kFetched = 16;  // in turn, what is ahead of each row
-  const T* ahead[kFetched];
-  for (int r = 0; r < kFetched; ++r) ahead[r] = row[r % rows] + kAhead / sizeof(T);
-  for (std::int64_t i = 0; i < k; ++i) {
-    const std::int64_t offset = steps[i].offset;
-    const T* const line = panel + steps[i].row * (vectors * kLanes);
-    fetch_to_read(ahead[i % kFetched] + offset);
-    V columns[vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) columns[v] = *at(line, v);
+    for (int v = 0; v < vectors; ++v)
+      sums[r][v] = add ? *reinterpret_cast<const V*>(c + c_places[r] + v * kLanes) : V{};
+
+  const T* const first = x + places[0];
+  const auto add_apart = [&]<int step>() {
+    add_terms<T, rows, vectors>(
+        k, steps, panel, sums, [&](int r, std::int64_t offset) { return first[offset + r * step]; },
+        [&](std::int64_t, std::int64_t offset) { fetch_to_read(first + offset + kFetched); });
+  };
+  if (kApart && are_apart<rows>(places, 1)) {
+    add_apart.template operator()<1>();
+  } else if (kApart && are_apart<rows>(places, 2)) {
+    add_apart.template operator()<2>();
+  } else {
+    constexpr int kTurns = 16;  // what is ahead of each row is fetched in turn
+    const T *row[rows], *ahead[kTurns];
 #pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) sums[r][v] += row[r][offset] * columns[v];
+    for (int r = 0; r < rows; ++r) row[r] = x + places[r];
+    for (int r = 0; r < kTurns; ++r) ahead[r] = row[r % rows] + kFetched;
+    add_terms<T, rows, vectors>(
+        k, steps, panel, sums, [&](int r, std::int64_t offset) { return row[r][offset]; },
+        [&](std::int64_t i, std::int64_t offset) { fetch_to_read(ahead[i % kTurns] + offset); });
   }
+
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -128,7 +164,7 @@ constexpr void set_tiles(ProductTiles<T>& all, std::integer_sequence<int, rows..
 
 template <class T>
 constexpr ProductTiles<T> tiles() {
-  ProductTiles<T> all{kLanesOf<T>, kRows, {}, overlapping<T>, dots<T>};
+  ProductTiles<T> all{kLanesOf<T>, kRows, kApart, {}, overlapping<T>, dots<T>};
   set_tiles<T, 1>(all, std::make_integer_sequence<int, kRows>());
   set_tiles<T, 2>(all, std::make_integer_sequence<int, kRows>());
   return all;

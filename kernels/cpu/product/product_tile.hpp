@@ -48,6 +48,7 @@ template <class T>
 struct ProductTiles {
   std::int64_t lanes;                   ///< elements of a vector
   std::int64_t rows;                    ///< of the tallest tile
+  bool apart;                           ///< tiles are faster if all their rows lie one or two elements apart
   ProductTile<T> of[2][kMostTileRows];  ///< panels of one and two vectors; tiles of 1, 2 … rows
   OverlappingProduct<T> overlapping;
   DotProducts<T> dots;

@@ -1,0 +1,58 @@
+// Convolutions by tiles of positions. The numbers are integers that floats hold exactly, so that output channels
+// computed one by one, for which there are no tiles, must be the same.
+#include <doctest/doctest.h>
+
+#include "ops/array/array.hpp"
+#include "ops/image/conv.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/random.hpp"
+#include "tests/support/evaluate.hpp"
+#include "tests/support/threads.hpp"
+
+namespace ferry {
+namespace {
+
+/// Whole numbers from -8 to 8.
+Value whole(Graph& g, const Shape& sizes, DType dtype) {
+  return cast(cast(uniform(g, sizes, -8.9, 8.9), DType::int64), dtype);
+}
+
+/// A convolution of `images` images of `rows` x `columns` by `taps` x `taps` taps.
+struct Case {
+  std::int64_t images, rows, columns, taps;
+  Sliding sliding = {};
+};
+
+void check_convolution(const Case& of) {
+  CAPTURE(of.columns);
+  CAPTURE(of.taps);
+  constexpr std::int64_t kOut = 44;  // panels of two vectors and of one
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    Graph g;
+    const Value x = whole(g, {of.images, 3, of.rows, of.columns}, dtype),
+                w = whole(g, {kOut, 3, of.taps, of.taps}, dtype);
+    Values channels;
+    for (std::int64_t o = 0; o < kOut; ++o) channels.push_back(conv2d(x, slice(w, 0, o, o + 1), of.sliding));
+    test::Threads parallel(2);
+    test::EvaluateOptions options;
+    options.parallel = &parallel;
+    const std::vector<Tensor> got =
+        test::Evaluator(g, options).run(Values{conv2d(x, w, of.sliding), concat(channels, 1)});
+    CHECK(got[0].same_bits(got[1]));
+  }
+}
+
+TEST_CASE("positions that lie side by side, apart, and in rows shorter and longer than a tile") {
+  for (const std::int64_t columns : {1, 2, 5, 6, 8, 13, 27, 40}) {
+    check_convolution({.images = 1, .rows = 9, .columns = columns, .taps = 1});
+    check_convolution({.images = 3, .rows = 7, .columns = columns, .taps = 1, .sliding = {.strides = {2, 2}}});
+    check_convolution({.images = 1, .rows = 15, .columns = columns, .taps = 3, .sliding = {.padding = {1, 1}}});
+    check_convolution(
+        {.images = 5, .rows = 8, .columns = columns, .taps = 3, .sliding = {.strides = {1, 2}, .padding = {1, 1}}});
+    check_convolution(
+        {.images = 1, .rows = 9, .columns = columns, .taps = 3, .sliding = {.strides = {1, 3}, .padding = {1, 1}}});
+  }
+}
+
+}  // namespace
+}  // namespace ferry
