@@ -19,7 +19,6 @@ constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b that are packed at a 
 constexpr std::int64_t kPackedBytes = 4096;   // bytes of each of these rows
 constexpr std::int64_t kRows = 48;            // rows of a that a thread takes at a time; a multiple of all tiles' rows
 constexpr std::int64_t kFewRows = 32;         // the fewest rows of a block, so that reading a panel pays
-constexpr std::int64_t kFewColumns = 512;     // with at most so many, packing rows takes longer than it saves
 constexpr std::int64_t kPieces = 8;           // into which work is divided, for threads
 constexpr std::int64_t kPanels = 4;           // the fewest of a piece, so that packing its rows pays
 
@@ -38,7 +37,7 @@ class LargeProduct {
         b_(b),
         c_(c),
         packed_(reinterpret_cast<T*>(run.scratch.data())),
-        packs_rows_(a.transposed || sizes.n > kFewColumns),
+        packs_rows_(a.transposed || sizes.n > kColumnsPerPackedRow),
         places_(packs_rows_ ? 1 : sizes.k) {
     for (std::int64_t i = 0; i < kDepth; ++i) steps_[i] = {packs_rows_ ? i * tiles_.rows : i, i};
   }
@@ -69,7 +68,7 @@ class LargeProduct {
       const std::int64_t block = item / cuts, cut = item % cuts, row = tiles * block / blocks * tiles_.rows;
       const std::int64_t count = std::min(sizes_.m, tiles * (block + 1) / blocks * tiles_.rows) - row;
       const std::int64_t first = panels.count() * cut / cuts, last = panels.count() * (cut + 1) / cuts;
-      if (packs_rows_) pack_rows(part, row, count, rows);
+      if (packs_rows_) pack_some_rows(part, row, count, rows);
       const Rows lie =
           packs_rows_ ? Rows{rows, part.depth, tiles_.rows} : Rows{a_.data + row * sizes_.k + part.begin, sizes_.k, 1};
       for (std::int64_t p = first; p < last; ++p) add_panel(part, lie, row, count, panels.at(p));
@@ -94,17 +93,12 @@ class LargeProduct {
       std::fill(std::copy_n(from, panel.count, to), to + width, T(0));
   }
 
-  /// Packs rows tile by tile, so that a tile reads consecutive elements: element [r,i] of its rows is at i * (rows of a
-  /// tile) + r.
-  void pack_rows(const Part& part, std::int64_t row, std::int64_t count, T* to) const {
-    for (std::int64_t r = 0; r < count; r += tiles_.rows, to += tiles_.rows * part.depth) {
-      const std::int64_t here = std::min(tiles_.rows, count - r);
-      if (a_.transposed)
-        for (std::int64_t i = 0; i < part.depth; ++i)
-          std::copy_n(a_.data + (part.begin + i) * sizes_.m + row + r, here, to + i * tiles_.rows);
-      else
-        transpose(a_.data + (row + r) * sizes_.k + part.begin, sizes_.k, here, part.depth, to, tiles_.rows);
-    }
+  void pack_some_rows(const Part& part, std::int64_t row, std::int64_t count, T* to) const {
+    if (!a_.transposed) return pack_rows(a_.data + row * sizes_.k + part.begin, sizes_.k, count, part.depth, to);
+    for (std::int64_t r = 0; r < count; r += tiles_.rows, to += tiles_.rows * part.depth)
+      for (std::int64_t i = 0; i < part.depth; ++i)
+        std::copy_n(a_.data + (part.begin + i) * sizes_.m + row + r, std::min(tiles_.rows, count - r),
+                    to + i * tiles_.rows);
   }
 
   void add_panel(const Part& part, const Rows& rows, std::int64_t row, std::int64_t count, const Panel& panel) const {

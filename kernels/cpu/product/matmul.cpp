@@ -86,7 +86,7 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
 std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed transposed) {
   if (!is_float(dtype)) return 0;
   const auto element = static_cast<std::int64_t>(size_of(dtype));
-  if (is_thin(sizes, transposed.a, transposed.b)) return thin_scratch(sizes, transposed.b, element);
+  if (is_thin(sizes, transposed.a, transposed.b)) return thin_scratch(sizes, transposed.a, transposed.b, element);
   return is_large(sizes) ? large_scratch(sizes, element) : 0;
 }
 

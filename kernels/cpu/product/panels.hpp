@@ -60,6 +60,18 @@ void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, 
     for (std::int64_t i = 0; i < k; ++i) std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
 }
 
+/// Packs rows tile by tile, so that a tile reads consecutive elements: element [r,i] of its rows is at i * (rows of a
+/// tile) + r.
+template <class T>
+void pack_rows(const T* from, std::int64_t step, std::int64_t count, std::int64_t depth, T* to) {
+  const std::int64_t rows = product_tiles_of<T>().rows;
+  for (std::int64_t r = 0; r < count; r += rows)
+    transpose(from + r * step, step, std::min(rows, count - r), depth, to + r * depth, rows);
+}
+
+/// With at most so many columns, packing the rows that they are multiplied by takes longer than it saves.
+inline constexpr std::int64_t kColumnsPerPackedRow = 192;
+
 /// Element i of a row is at places[i], or at i if there are none.
 using Places = std::span<const std::int64_t>;
 

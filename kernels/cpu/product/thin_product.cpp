@@ -18,11 +18,12 @@ constexpr std::int64_t kLies = 3 << 19;  // bytes of a factor that the second-le
 constexpr std::int64_t kTogether = 32;   // rows whose sums are transposed together
 constexpr std::int64_t kPieces = 8;      // into which work is divided, for threads
 
-/// The factor that is read in place: element [r,i] is at r * row_step + i * depth_step.
+/// The factor that is read in place, or whose rows are packed: element [r,i], r being row `first` + `next` of a tile,
+/// is at first * row_step + next * next_step + i * depth_step.
 template <class T>
 struct Rows {
   const T* data;
-  std::int64_t count, row_step, depth_step;
+  std::int64_t count, row_step, depth_step, next_step = row_step;
 };
 
 /// The product of `rows` and a factor that is packed into panels of its columns, or read where it lies.
@@ -37,7 +38,7 @@ class ThinProduct {
         depth_(depth),
         packs_(packs),
         packed_(reinterpret_cast<T*>(run.scratch.data())),
-        places_(rows.row_step) {
+        places_(rows.next_step) {
     for (std::int64_t i = 0; i < kDepth; ++i)
       steps_[i] = {i * rows.depth_step, packs ? i : i * columns / Panels<T>::width()};
   }
@@ -169,6 +170,28 @@ class ThinProduct {
   ProductStep steps_[kDepth];
 };
 
+/// Elements, of `element` bytes, of the factor that is packed by columns, on any processor.
+std::int64_t packed_columns_elements(const ProductSizes& sizes, bool b_transposed, std::int64_t element) {
+  const std::int64_t columns = b_transposed ? sizes.m : sizes.n, most = kPanelBytes / element;
+  return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kPacked, sizes.k));
+}
+
+/// Elements of the packed rows, on any processor; 0: they are read in place.
+std::int64_t packed_rows_elements(const ProductSizes& sizes) {
+  if (sizes.n <= kColumnsPerPackedRow) return 0;
+  return (sizes.m + kMostTileRows - 1) / kMostTileRows * kMostTileRows * sizes.k;
+}
+
+template <class T>
+Rows<T> packed_rows(const KernelRun& run, const T* a, const ProductSizes& sizes, T* packed) {
+  const std::int64_t rows = product_tiles_of<T>().rows, k = sizes.k;
+  for_chunks(run.parallel, (sizes.m + rows - 1) / rows, grain_of(rows * k), [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin * rows, count = std::min(sizes.m, end * rows) - first;
+    pack_rows(a + first * k, k, count, k, packed + first * k);
+  });
+  return {packed, sizes.m, k, rows, 1};
+}
+
 }  // namespace
 
 bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed) {
@@ -179,9 +202,9 @@ bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed) {
   return a_transposed ? k <= kFew : m <= kFew && n * k >= kMany;
 }
 
-std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int64_t element) {
-  const std::int64_t columns = b_transposed ? sizes.m : sizes.n, most = kPanelBytes / element;
-  return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kPacked, sizes.k)) * element;
+std::int64_t thin_scratch(const ProductSizes& sizes, bool a_transposed, bool b_transposed, std::int64_t element) {
+  const std::int64_t rows = a_transposed || b_transposed ? 0 : packed_rows_elements(sizes);
+  return (packed_columns_elements(sizes, b_transposed, element) + rows) * element;
 }
 
 template <class T>
@@ -190,7 +213,12 @@ void multiply_thin(const KernelRun& run, const ProductSizes& sizes, const Matrix
   if (b.transposed) return ThinProduct<T>(run, {b.data, n, k, 1}, m, k).compute_transposed(a.data, c);
   if (a.transposed) return ThinProduct<T>(run, {a.data, m, 1, m}, n, k).compute(b.data, c);
   const bool packs = !ThinProduct<T>::may_lie(sizes);
-  ThinProduct<T>(run, {a.data, m, k, 1}, n, k, packs).compute_by_columns(b.data, c);
+  Rows<T> rows{a.data, m, k, 1};
+  if (product_tiles_of<T>().apart && packed_rows_elements(sizes) > 0) {
+    T* const packed = reinterpret_cast<T*>(run.scratch.data()) + packed_columns_elements(sizes, false, sizeof(T));
+    rows = packed_rows(run, a.data, sizes, packed);
+  }
+  ThinProduct<T>(run, rows, n, k, packs).compute_by_columns(b.data, c);
 }
 
 template void multiply_thin(const KernelRun&, const ProductSizes&, const Matrix<float>&, const Matrix<float>&, float*);

@@ -14,7 +14,8 @@ namespace ferry::cpu {
 [[nodiscard]] bool is_thin(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
 
 /// Bytes of scratch that multiply_thin() needs, for elements of `element` bytes.
-[[nodiscard]] std::int64_t thin_scratch(const ProductSizes& sizes, bool b_transposed, std::int64_t element);
+[[nodiscard]] std::int64_t thin_scratch(const ProductSizes& sizes, bool a_transposed, bool b_transposed,
+                                        std::int64_t element);
 
 /// c = a b, all contiguous; c is output 0 of `run`, which has the scratch. The bits do not depend on how the work is
 /// divided into blocks and threads.
