@@ -207,7 +207,7 @@ TEST_CASE("the variables of a launch with a notice") {
 }
 
 TEST_CASE("a place that cannot be is told, without its password") {
-  for (const auto& [place, says] : std::initializer_list<std::pair<const char*, const char*>>{
+  for (const auto& refused : std::initializer_list<std::pair<const char*, const char*>>{
            {"job", "FERRY_RENDEZVOUS=job: no place where tasks can meet"},
            {"/shared/job", "FERRY_RENDEZVOUS=/shared/job: no place"},
            {"http://host/key", "no place where tasks can meet"},
@@ -228,10 +228,11 @@ TEST_CASE("a place that cannot be is told, without its password") {
            {"redis://:secret%4@host/key", "no :PASSWORD before the @"},
            {"redis://:secret%zz@host/key", "no :PASSWORD before the @"},
            {"redis://:sec/ret@host/key", "FERRY_RENDEZVOUS=redis://***@host/key: the PORT is no number"}}) {
+    const char* const place = refused.first;
     const auto error = launch({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"FERRY_RENDEZVOUS", place}}).second;
     REQUIRE_MESSAGE(error.has_value(), place);
     CHECK(error->code() == Code::usage);
-    CHECK(has(error->text(), says));
+    CHECK(has(error->text(), refused.second));
     CHECK(has(error->text(), "\n  try: "));
     CHECK(error->text().find("sec") == std::string::npos);
   }
