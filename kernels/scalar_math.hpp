@@ -57,10 +57,14 @@ FERRY_HD constexpr double power_of_two(std::int64_t n) {
   return std::bit_cast<double>((n + 1023) << 52);
 }
 
-FERRY_HD constexpr float exp(float x) {
-  // Beyond these limits the result is 0 or infinity, which the scaling below gives.
-  x = x > 89.0F ? 89.0F : x;
-  x = x < -104.0F ? -104.0F : x;
+/// exp(x) as fraction * 2^exponent with the fraction near [sqrt(1/2), sqrt(2)].
+template <class T, class Int>
+struct ScaledExp {
+  T fraction;
+  Int exponent;
+};
+
+FERRY_HD constexpr ScaledExp<float, std::int32_t> scaled_exp(float x) {
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer, in the low bits
   const float shifted = x * 1.44269504088896341F + kRound;
   const std::int32_t n = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
@@ -68,14 +72,10 @@ FERRY_HD constexpr float exp(float x) {
   const float r = (x - whole * 0.693359375F) - whole * -2.12194440e-4F;
   constexpr float kP[] = {1.9875691500e-4F, 1.3981999507e-3F, 8.3334519073e-3F,
                           4.1665795894e-2F, 1.6666665459e-1F, 5.0000001201e-1F};
-  const float y = polynomial(r, kP) * (r * r) + r + 1.0F;
-  const std::int32_t half = n >> 1;  // in two steps: 2^n itself may be out of range
-  return y * power_of_two(half) * power_of_two(n - half);
+  return {polynomial(r, kP) * (r * r) + r + 1.0F, n};
 }
 
-FERRY_HD constexpr double exp(double x) {
-  x = x > 710.0 ? 710.0 : x;
-  x = x < -746.0 ? -746.0 : x;
+FERRY_HD constexpr ScaledExp<double, std::int64_t> scaled_exp(double x) {
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
   const double shifted = x * 1.4426950408889634073599 + kRound;
   const std::int64_t n = std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(kRound);
@@ -86,9 +86,31 @@ FERRY_HD constexpr double exp(double x) {
                            2.00000000000000000005e0};
   const double z = r * r;
   const double p = r * polynomial(z, kP);
-  const double y = 1.0 + 2.0 * (p / (polynomial(z, kQ) - p));
-  const std::int64_t half = n >> 1;
-  return y * power_of_two(half) * power_of_two(n - half);
+  return {1.0 + 2.0 * (p / (polynomial(z, kQ) - p)), n};
+}
+
+/// Beyond these limits exp is 0 or infinity, to which the scaling of its fraction rounds.
+template <class T>
+inline constexpr T kExpLeast = sizeof(T) == 4 ? T(-104) : T(-746);
+template <class T>
+inline constexpr T kExpMost = sizeof(T) == 4 ? T(89) : T(710);
+
+template <class T>
+FERRY_HD constexpr T exp(T x) {
+  x = x > kExpMost<T> ? kExpMost<T> : x;
+  x = x < kExpLeast<T> ? kExpLeast<T> : x;
+  const auto [fraction, exponent] = scaled_exp(x);
+  const auto half = exponent >> 1;  // in two steps: 2^exponent itself may be out of range
+  return fraction * power_of_two(half) * power_of_two(exponent - half);
+}
+
+/// exp(x) for x <= 0 or NaN, with the same bits in fewer steps: the second factor is always the same.
+template <class T>
+FERRY_HD constexpr T exp_of_negative(T x) {
+  constexpr auto kShift = sizeof(T) == 4 ? 64 : 512;
+  x = x < kExpLeast<T> ? kExpLeast<T> : x;
+  const auto [fraction, exponent] = scaled_exp(x);
+  return fraction * power_of_two(exponent + kShift) * power_of_two(decltype(exponent)(-kShift));
 }
 
 /// A positive number as fraction * 2^exponent with the fraction in [sqrt(1/2), sqrt(2)).
@@ -177,7 +199,7 @@ FERRY_HD constexpr T tanh(T x) {
 /// 1 / (1 + exp(-x)), without overflow.
 template <class T>
 FERRY_HD constexpr T sigmoid(T x) {
-  const T e = exp(x < T(0) ? x : -x);
+  const T e = exp_of_negative(x < T(0) ? x : -x);
   return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 

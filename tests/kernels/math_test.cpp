@@ -1,6 +1,7 @@
 // Accuracy of the elementary functions against libm in a wider type, in units of the last place.
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -81,6 +82,25 @@ TEST_CASE_TEMPLATE("elementary functions at the edges", T, float, double) {
   CHECK(math::pow(T(0), T(0)) == 1);
   for (T y : {math::exp(nan), math::log(nan), math::tanh(nan), math::sigmoid(nan), math::erf(nan)})
     CHECK(std::isnan(y));
+}
+
+TEST_CASE("exp has the same bits by the steps for negative numbers") {
+  std::int64_t wrong = 0;
+  const auto compare = [&wrong](auto x) {
+    const auto any = math::exp(x), negative = math::exp_of_negative(x);
+    if (std::memcmp(&any, &negative, sizeof any) != 0) ++wrong;
+  };
+  const auto compare_bits = [&](std::uint32_t first, std::uint32_t last, std::uint32_t step) {
+    for (std::uint64_t bits = first; bits <= last; bits += step)
+      compare(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  };
+  compare_bits(0x80000000U, 0xffffffffU, 1999);  // down to -inf, and NaN
+  compare_bits(0xc2ae0000U, 0xc2d10000U, 1);     // -87 to -104.5: the results are not normal numbers
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> uniform(-750, 0);
+  for (int i = 0; i < 1000000; ++i) compare(uniform(random));
+  for (const double x : {0.0, -0.0, -746.0, -math::kInf<double>, math::kNaN<double>}) compare(x);
+  CHECK(wrong == 0);
 }
 
 // The digests are from g++-12 and clang++-14: a compiler or an instruction set that gives other bits fails here.
