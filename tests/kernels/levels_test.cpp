@@ -3,9 +3,13 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 
 #include "kernels/kernel.hpp"
+#include "kernels/shared/slide.hpp"
 #include "ops/array/array.hpp"
+#include "ops/image/conv.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
@@ -94,6 +98,73 @@ TEST_CASE("argmax finds the first of the largest, and the first NaN, of a long r
     CHECK(got[0].number(0) == 130);
     CHECK(got[1].number(0) == 170);
   }
+}
+
+/// Numbers of which many are equal, zeros of both signs, -inf, and two kinds of NaN.
+std::vector<float> awkward_numbers(std::int64_t n, bool nan) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float some[] = {0.0F, -0.0F, -1.0F, -inf, 0.0F, -0.0F, 2.0F, inf, std::nanf("1"), std::nanf("2")};
+  std::vector<float> x;
+  for (std::uint32_t i = 0, state = 1; i < n; ++i) {
+    state = state * 1664525 + 1013904223;
+    x.push_back(some[(state >> 16) % (i % 16 != 0 ? 6 : nan ? 10 : 7)]);
+  }
+  return x;
+}
+
+/// The largest of each window, the first of equal ones; a NaN is the largest.
+std::vector<float> largest_of_windows(const std::vector<float>& x, Plane image, Plane window, const Sliding& sliding) {
+  const std::int64_t *stride = sliding.strides.data(), *padding = sliding.padding.data();
+  const auto count = [](std::int64_t n, std::int64_t taps, std::int64_t before, std::int64_t after, std::int64_t step) {
+    return (n + before + after - taps) / step + 1;
+  };
+  std::vector<float> y;
+  const std::int64_t rows = count(image.rows, window.rows, padding[0], padding[2], stride[0]);
+  const std::int64_t columns = count(image.columns, window.columns, padding[1], padding[3], stride[1]);
+  for (std::int64_t p = 0; p < rows; ++p)
+    for (std::int64_t q = 0; q < columns; ++q) {
+      float most = -std::numeric_limits<float>::infinity();
+      for (std::int64_t u = 0; u < window.rows; ++u)
+        for (std::int64_t v = 0; v < window.columns; ++v) {
+          const std::int64_t row = p * stride[0] - padding[0] + u, column = q * stride[1] - padding[1] + v;
+          if (row < 0 || row >= image.rows || column < 0 || column >= image.columns) continue;
+          const float here = x[static_cast<std::size_t>(row * image.columns + column)];
+          if (!(here <= most) && most == most) most = here;
+        }
+      y.push_back(most);
+    }
+  return y;
+}
+
+TEST_CASE("max_pool2d keeps the first of equal elements and of NaN, by any instruction set") {
+  struct Pooled {
+    Plane image, window;
+    Sliding sliding;
+  };
+  const Pooled all[] = {{{23, 37}, {3, 3}, {{2, 2}, {0, 0, 0, 0}}},  {{24, 75}, {3, 3}, {{2, 2}, {1, 1, 1, 1}}},
+                        {{14, 34}, {2, 2}, {{2, 2}, {0, 0, 0, 0}}},  {{13, 13}, {2, 2}, {{2, 2}, {0, 0, 1, 1}}},
+                        {{9, 20}, {3, 1}, {{1, 2}, {0, 0, 0, 0}}},   {{10, 10}, {5, 5}, {{1, 1}, {2, 2, 2, 2}}},
+                        {{12, 300}, {2, 3}, {{1, 1}, {0, 0, 0, 0}}}, {{17, 50}, {2, 5}, {{3, 3}, {1, 2, 1, 2}}},
+                        {{11, 40}, {1, 2}, {{2, 4}, {0, 0, 0, 0}}},  {{3000, 1}, {2000, 1}, {{1, 1}, {0, 0, 0, 0}}}};
+  for (const auto& [image, window, sliding] : all)
+    for (const bool nan : {false, true}) {
+      CAPTURE(image.rows);
+      CAPTURE(image.columns);
+      CAPTURE(nan);
+      const std::vector<float> x = awkward_numbers(image.area(), nan),
+                               wanted = largest_of_windows(x, image, window, sliding);
+      Graph g;
+      const Value y = max_pool2d(g.constant(Tensor::of<float>({1, 1, image.rows, image.columns}, x)),
+                                 {window.rows, window.columns}, sliding);
+      for (const KernelTable& level : cpu_kernel_levels()) {
+        CAPTURE(level.level());
+        test::EvaluateOptions options;
+        options.kernels = &level;
+        const Tensor got = test::Evaluator(g, options).run({y})[0];
+        REQUIRE(got.data<float>().size() == wanted.size());
+        CHECK(std::memcmp(got.data<float>().data(), wanted.data(), wanted.size() * sizeof(float)) == 0);
+      }
+    }
 }
 
 TEST_CASE("levels are listed from the least to the highest, each with all kernels") {

@@ -29,18 +29,32 @@ void copy_row(const T* from, std::int64_t n, T* to) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
 }
 
+/// A vector of the elements at `from`.
+template <class T>
+typename BlockOf<T>::Row vector_at(const T* from) {
+  typename BlockOf<T>::Row found;
+  __builtin_memcpy(&found, from, sizeof found);
+  return found;
+}
+
+/// A vector of every second element of two vectors at `from`: those at even (or odd) places.
+template <class T, int odd>
+typename BlockOf<T>::Row seconds_of(const T* from) {
+  constexpr int kSize = BlockOf<T>::kSize;
+  const auto low = vector_at(from), high = vector_at(from + kSize);
+  return [&]<std::size_t... k>(std::index_sequence<k...>) {
+    return __builtin_shufflevector(low, high, 2 * static_cast<int>(k) + odd...);
+  }
+  (std::make_index_sequence<kSize>());
+}
+
 /// Copies every second element: `n` of them.
 template <class T>
 void copy_seconds(const T* from, std::int64_t n, T* to) {
   constexpr std::int64_t kSize = BlockOf<T>::kSize;
   std::int64_t i = 0;
   for (; i + kSize < n; i += kSize) {  // not the last ones: there is no element behind them
-    typename BlockOf<T>::Row rows[2];
-    __builtin_memcpy(rows, from + 2 * i, sizeof rows);
-    const auto seconds = [&]<std::size_t... k>(std::index_sequence<k...>) {
-      return __builtin_shufflevector(rows[0], rows[1], 2 * static_cast<int>(k)...);
-    }
-    (std::make_index_sequence<kSize>());
+    const auto seconds = seconds_of<T, 0>(from + 2 * i);
     __builtin_memcpy(to + i, &seconds, sizeof seconds);
   }
   for (; i < n; ++i) to[i] = from[2 * i];
