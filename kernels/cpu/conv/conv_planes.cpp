@@ -107,8 +107,9 @@ class Work {
     for (std::int64_t o = 0; o < conv_.out; ++o, weights += conv_.taps()) {
       multiply_(conv_.taps(), weights, planes_.offsets.data(), stage.elements, positions, sums);
       T* to = run_.outputs[0].as<T>() + target(plane, o) + row * conv_.output.columns + column;
-      for (std::int64_t r = 0; r < block.rows; ++r)
-        copy_row(sums + r * pitch, block.columns, to + r * conv_.output.columns);
+      copy_rows(
+          {.rows = block.rows, .n = block.columns, .step = 1, .from_pitch = pitch, .to_pitch = conv_.output.columns},
+          sums, to);
     }
   }
 
@@ -119,14 +120,17 @@ class Work {
     for (std::int64_t v = 0; v < planes_.remainders.columns; ++v) {
       const WindowSteps along{.stride = columns.stride, .padding = -(columns.position(column, 0) + v)};
       const Span inside = along.inside(0, conv_.image.columns, part.columns);
-      const T* const from = image + along.position(inside.begin, 0);
-      for (std::int64_t u = 0; u < planes_.remainders.rows; ++u, stage += part.area())
-        for (std::int64_t r = 0; r < part.rows; ++r) {
-          const std::int64_t at = rows.position(row + r, 0) + u;
-          if (at >= 0 && at < conv_.image.rows)
-            copy_steps(from + at * conv_.image.columns, inside.size(), columns.stride,
-                       stage + r * part.columns + inside.begin);
-        }
+      for (std::int64_t u = 0; u < planes_.remainders.rows; ++u, stage += part.area()) {
+        const WindowSteps down{.stride = rows.stride, .padding = -(rows.position(row, 0) + u)};
+        const Span here = down.inside(0, conv_.image.rows, part.rows);
+        copy_rows({.rows = here.size(),
+                   .n = inside.size(),
+                   .step = columns.stride,
+                   .from_pitch = rows.stride * conv_.image.columns,
+                   .to_pitch = part.columns},
+                  image + down.position(here.begin, 0) * conv_.image.columns + along.position(inside.begin, 0),
+                  stage + here.begin * part.columns + inside.begin);
+      }
     }
   }
 

@@ -10,25 +10,6 @@
 
 namespace ferry::cpu {
 
-/// Copies `n` elements. Rows of images are short, so the last ones are copied as a block, too, which may have some that
-/// were copied before.
-template <class T>
-void copy_row(const T* from, std::int64_t n, T* to) {
-  constexpr std::int64_t kSize = BlockOf<T>::kSize;
-  const auto in_blocks = [&]<std::int64_t size>() {
-    for (std::int64_t i = 0; i < n; i += size) {
-      const std::int64_t at = std::min(i, n - size);
-      __builtin_memcpy(to + at, from + at, size * sizeof(T));
-    }
-  };
-  if (n >= kSize)
-    in_blocks.template operator()<kSize>();
-  else if (n >= kSize / 2)
-    in_blocks.template operator()<kSize / 2>();
-  else
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
-}
-
 /// A vector of the elements at `from`.
 template <class T>
 typename BlockOf<T>::Row vector_at(const T* from) {
@@ -37,35 +18,62 @@ typename BlockOf<T>::Row vector_at(const T* from) {
   return found;
 }
 
-/// A vector of every second element of two vectors at `from`: those at even (or odd) places.
-template <class T, int odd>
-typename BlockOf<T>::Row seconds_of(const T* from) {
-  constexpr int kSize = BlockOf<T>::kSize;
-  const auto low = vector_at(from), high = vector_at(from + kSize);
+/// A vector of every second element of `2 * size` at `from`: those at even (or odd) places.
+template <class T, int odd, int size = BlockOf<T>::kSize>
+auto seconds_of(const T* from) {
+  using Some [[gnu::vector_size(size * sizeof(T))]] = T;
+  Some low, high;
+  __builtin_memcpy(&low, from, sizeof low);
+  __builtin_memcpy(&high, from + size, sizeof high);
   return [&]<std::size_t... k>(std::index_sequence<k...>) {
     return __builtin_shufflevector(low, high, 2 * static_cast<int>(k) + odd...);
   }
-  (std::make_index_sequence<kSize>());
+  (std::make_index_sequence<size>());
 }
 
-/// Copies every second element: `n` of them.
-template <class T>
+/// Copies `n` elements, at least `size`, in blocks; the last one has some that were copied before.
+template <class T, int size>
+void copy_blocks(const T* from, std::int64_t n, T* to) {
+  for (std::int64_t i = 0; i < n - size; i += size) __builtin_memcpy(to + i, from + i, size * sizeof(T));
+  __builtin_memcpy(to + n - size, from + n - size, size * sizeof(T));
+}
+
+/// Copies every second element: `n` of them, more than `size`. Of the last ones the elements before are read, since
+/// there may be none behind.
+template <class T, int size>
 void copy_seconds(const T* from, std::int64_t n, T* to) {
-  constexpr std::int64_t kSize = BlockOf<T>::kSize;
-  std::int64_t i = 0;
-  for (; i + kSize < n; i += kSize) {  // not the last ones: there is no element behind them
-    const auto seconds = seconds_of<T, 0>(from + 2 * i);
-    __builtin_memcpy(to + i, &seconds, sizeof seconds);
-  }
-  for (; i < n; ++i) to[i] = from[2 * i];
+  const auto put = [to](std::int64_t at, const auto& some) { __builtin_memcpy(to + at, &some, sizeof some); };
+  for (std::int64_t i = 0; i < n - size; i += size) put(i, seconds_of<T, 0, size>(from + 2 * i));
+  put(n - size, seconds_of<T, 1, size>(from + 2 * (n - size) - 1));
+}
+
+/// Rows of elements that are copied: `n` of each, `step` apart in the source.
+struct RowsToCopy {
+  std::int64_t rows, n, step;
+  std::int64_t from_pitch, to_pitch;  ///< from one row to the next
+};
+
+/// Copies rows, which in images are often shorter than a few vectors.
+template <class T>
+void copy_rows(const RowsToCopy& all, const T* from, T* to) {
+  constexpr int kSize = BlockOf<T>::kSize, kHalf = std::max(kSize / 2, 2);
+  const std::int64_t n = all.n;
+  const auto each = [&](const auto& copy) {
+    for (std::int64_t r = 0; r < all.rows; ++r) copy(from + r * all.from_pitch, to + r * all.to_pitch);
+  };
+  if (all.step == 1 && n >= kSize) return each([n](const T* x, T* y) { copy_blocks<T, kSize>(x, n, y); });
+  if (all.step == 1 && n >= kHalf) return each([n](const T* x, T* y) { copy_blocks<T, kHalf>(x, n, y); });
+  if (all.step == 2 && n > kSize) return each([n](const T* x, T* y) { copy_seconds<T, kSize>(x, n, y); });
+  if (all.step == 2 && n > kHalf) return each([n](const T* x, T* y) { copy_seconds<T, kHalf>(x, n, y); });
+  each([&all](const T* x, T* y) {
+    for (std::int64_t i = 0; i < all.n; ++i) y[i] = x[i * all.step];
+  });
 }
 
 /// Copies `n` elements that are `step` apart.
 template <class T>
 void copy_steps(const T* from, std::int64_t n, std::int64_t step, T* to) {
-  if (step == 1) return copy_row(from, n, to);
-  if (step == 2) return copy_seconds(from, n, to);
-  for (std::int64_t i = 0; i < n; ++i) to[i] = from[step * i];
+  copy_rows({.rows = 1, .n = n, .step = step, .from_pitch = 0, .to_pitch = 0}, from, to);
 }
 
 }  // namespace ferry::cpu
