@@ -10,7 +10,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kFinished = 8;  // channels that are finished together, while the first-level cache has them
+constexpr std::int64_t kFinished = 16;  // channels that are finished together, while the first-level cache has them
 constexpr std::int64_t kUnitsTogether = 32;  // units that a filter's gradient packs before it multiplies
 
 /// A lane of at most so many bytes is on the stack of the working thread, and so in its core's cache from one
