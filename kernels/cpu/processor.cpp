@@ -1,6 +1,7 @@
 #include "kernels/cpu/processor.hpp"
 
 #include "kernels/cpu/integer/byte_loops.hpp"
+#include "kernels/cpu/product/dot_products.hpp"
 #include "kernels/cpu/product/product_tile.hpp"
 
 namespace ferry::cpu {
@@ -22,6 +23,13 @@ const ProductTileSet& product_tiles() {
   return best;
 }
 
+const DotProductSet& dot_products() {
+  static const DotProductSet& best = processor_level() == 4   ? ferry_dot_products_v4
+                                     : processor_level() == 3 ? ferry_dot_products_v3
+                                                              : ferry_dot_products_baseline;
+  return best;
+}
+
 const ByteLoops& byte_loops_of(int level) {
   if (level < 3) return ferry_byte_loops_baseline;
   if (level == 3) return ferry_byte_loops_v3;
@@ -34,6 +42,10 @@ int processor_level() {
 
 const ProductTileSet& product_tiles() {
   return ferry_product_tiles_baseline;
+}
+
+const DotProductSet& dot_products() {
+  return ferry_dot_products_baseline;
 }
 
 const ByteLoops& byte_loops_of(int) {

@@ -47,7 +47,8 @@ TEST_CASE("one to four rows times a large matrix") {
     check_product(whole(g, rows, 130), whole(g, 130, 1111), false, false);  // the last columns fill no vector
     check_product(whole(g, rows, 2100), whole(g, 2100, 17), false, false);
     check_product(whole(g, rows, 2100), whole(g, 17, 2100), false, true);
-    check_product(whole(g, rows, 37), whole(g, 1003, 37), false, true);
+    check_product(whole(g, rows, 37), whole(g, 1003, 37), false, true);  // the last terms fill no vector
+    check_product(whole(g, rows, 16), whole(g, 335, 16), false, true);
     check_product(whole(g, rows, 40000), whole(g, 1, 40000), false, true);
   }
   check_product(whole(g, 300, 1), whole(g, 300, 200), true, false);
