@@ -24,6 +24,7 @@ void pack_rows(Parallel& parallel, std::int64_t rows, std::int64_t k, DType dtyp
       const auto* const row = reinterpret_cast<const std::uint8_t*>(from) + r * k;
       auto* const packed = reinterpret_cast<std::int8_t*>(to) + r * step;
       std::uint32_t sum = 0;
+#pragma omp simd reduction(+ : sum)
       for (std::int64_t i = 0; i < k; ++i) {
         packed[i] = static_cast<std::int8_t>(row[i] ^ flip);
         sum += static_cast<std::uint32_t>(packed[i]);
@@ -71,10 +72,11 @@ void multiply_panel(const ByteLoops& loops, std::int64_t rows, std::int64_t k, i
   const std::int64_t steps = steps_of(k), row_step = packed_row(k), whole = steps * kTogether;
   const auto* const column_sums = reinterpret_cast<const std::uint32_t*>(panel + whole * kPanelColumns);
   std::uint32_t zeros[kPanelColumns], centred[kPanelColumns];  // sums of the columns' numbers minus their zeros
-  for (int v = 0; v < columns; ++v) {
-    zeros[v] = static_cast<std::uint32_t>(column_zeros.among_unsigned(v));
-    centred[v] = column_sums[v] - static_cast<std::uint32_t>(k) * zeros[v];
-  }
+  if (column_zeros.step == 0)
+    std::fill_n(zeros, columns, static_cast<std::uint32_t>(column_zeros.among_unsigned(0)));
+  else
+    for (int v = 0; v < columns; ++v) zeros[v] = static_cast<std::uint32_t>(column_zeros.among_unsigned(v));
+  for (int v = 0; v < columns; ++v) centred[v] = column_sums[v] - static_cast<std::uint32_t>(k) * zeros[v];
   alignas(64) std::int32_t sums[kMostByteRows * kPanelColumns];
   for (std::int64_t first = 0; first < rows; first += kMostByteRows) {
     const auto count = static_cast<int>(std::min<std::int64_t>(kMostByteRows, rows - first));

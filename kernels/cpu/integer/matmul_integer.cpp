@@ -32,6 +32,15 @@ std::int64_t rows_bytes(const Sizes& sizes) {
   return (sizes.rows * packed_row(sizes.k) + kLine - 1) / kLine * kLine;
 }
 
+/// Calls f(panel) for each panel, from the first to the last and from the last to the first by turns: where a matrix
+/// that is larger than the cache is multiplied step after step, the cache still has what was read last.
+template <class F>
+void each_panel(std::int64_t panels, const F& f) {
+  static thread_local bool backwards = false;
+  for (std::int64_t i = 0; i < panels; ++i) f(backwards ? panels - 1 - i : i);
+  backwards = !backwards;
+}
+
 void matmul_integer(KernelRun& run) {
   const Array &a = run.inputs[kA], &b = run.inputs[kB];
   Array& output = run.outputs[0];
@@ -47,9 +56,8 @@ void matmul_integer(KernelRun& run) {
   auto* const c = output.as<std::int32_t>();
   const std::int64_t panels = panels_of(sizes.columns);
   const std::int64_t blocks = std::clamp(kScratchLanes / panels, std::int64_t{1}, sizes.rows / 64 + 1);
-  const auto compute = [&](std::int64_t item, std::byte* scratch) {
-    const std::int64_t panel = item % panels, block = item / panels, first = panel * kPanelColumns;
-    const std::int64_t begin = sizes.rows * block / blocks, end = sizes.rows * (block + 1) / blocks;
+  const auto compute = [&](std::int64_t panel, std::int64_t begin, std::int64_t end, std::byte* scratch) {
+    const std::int64_t first = panel * kPanelColumns;
     if (packed == nullptr) pack_panel(loops, sizes.k, sizes.columns, b.dtype, b.data, first, scratch);
     multiply_panel(
         loops, end - begin, sizes.k, static_cast<int>(std::min<std::int64_t>(kPanelColumns, sizes.columns - first)),
@@ -57,9 +65,12 @@ void matmul_integer(KernelRun& run) {
         a_zeros.from(begin), b_zeros.from(first), c + begin * sizes.columns + first, sizes.columns);
   };
   std::byte* const lanes = packed_rows + rows_bytes(sizes);
-  if (sizes.rows * sizes.columns * sizes.k > kSmallWork)
-    return in_lanes(run, panels * blocks, lanes, packed_panel(sizes.k), compute);
-  for (std::int64_t item = 0; item < panels * blocks; ++item) compute(item, lanes);
+  if (run.parallel.threads() == 1 || sizes.rows * sizes.columns * sizes.k <= kSmallWork)
+    return each_panel(panels, [&](std::int64_t panel) { compute(panel, 0, sizes.rows, lanes); });
+  in_lanes(run, panels * blocks, lanes, packed_panel(sizes.k), [&](std::int64_t item, std::byte* scratch) {
+    const std::int64_t block = item / panels;
+    compute(item % panels, sizes.rows * block / blocks, sizes.rows * (block + 1) / blocks, scratch);
+  });
 }
 
 std::int64_t scratch_bytes(const KernelSetup& setup) {
