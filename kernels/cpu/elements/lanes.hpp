@@ -8,8 +8,9 @@ namespace ferry::cpu {
 
 inline constexpr std::int64_t kLanes = 16;
 
-/// get(0) … get(n - 1) joined by `join`, each lane beginning with `start`, which must not change the result.
-template <class T, class Get, class Join>
+/// get(0) … get(n - 1) joined by `join`, each lane beginning with `start`, which must not change the result. Where a
+/// lane waits long for `join`, more of them take less time.
+template <std::int64_t kLanes = cpu::kLanes, class T, class Get, class Join>
 [[nodiscard]] T fold_lanes(std::int64_t n, T start, const Get& get, const Join& join) {
   T lanes[kLanes];
   for (T& lane : lanes) lane = start;

@@ -43,8 +43,10 @@ template <class T, class Join>
 void fold_rows(const T* in, std::int64_t rows, std::int64_t inner, T start, T* out) {
   constexpr Join kJoin{};
   if (inner == 1) {
-    *out = fold_lanes(
-        rows, start, [in](std::int64_t i) { return in[i]; }, kJoin);
+    constexpr bool kIsSum = std::is_same_v<Join, functors::Add> || std::is_same_v<Join, functors::Mul>;
+    *out = fold_lanes < kIsSum ? kLanes
+                               : 4 * kLanes > (
+                                                  rows, start, [in](std::int64_t i) { return in[i]; }, kJoin);
     return;
   }
   std::fill_n(out, inner, start);

@@ -165,15 +165,27 @@ void pack(const std::uint8_t* rows, std::int64_t step, std::uint8_t flip, std::u
   }
 }
 
-void centre(int columns, const std::int32_t* sums, std::uint32_t zero, const std::uint32_t* centred, std::uint32_t sum,
-            const std::uint32_t* zeros, std::int32_t* to) {
+std::uint32_t pack_row(std::int64_t k, const std::uint8_t* from, std::uint8_t flip, std::int8_t* to) {
+  std::uint32_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < k; ++i) {
+    to[i] = static_cast<std::int8_t>(from[i] ^ flip);
+    sum += static_cast<std::uint32_t>(to[i]);
+  }
+  return sum;
+}
+
+void centre(int columns, std::uint32_t k, const std::int32_t* sums, std::uint32_t zero,
+            const std::uint32_t* column_sums, std::uint32_t sum, const std::uint32_t* zeros, std::int32_t* to) {
 #pragma omp simd
-  for (int v = 0; v < columns; ++v)
-    to[v] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[v]) - zero * centred[v] - sum * zeros[v]);
+  for (int v = 0; v < columns; ++v) {
+    const std::uint32_t share = zero * (column_sums[v] - k * zeros[v]) + sum * zeros[v];
+    to[v] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[v]) - share);
+  }
 }
 
 }  // namespace
 
-constexpr ByteLoops FERRY_BYTE_LOOPS = {multiply, pack, centre};
+constexpr ByteLoops FERRY_BYTE_LOOPS = {multiply, pack, pack_row, centre};
 
 }  // namespace ferry::cpu

@@ -20,10 +20,12 @@ struct ByteLoops {
   /// Makes one step of a panel of kTogether rows, `step` apart: to[v * kTogether + j] = rows[j * step + v] ^ flip, and
   /// adds the four of each column to sums[v].
   void (*pack)(const std::uint8_t* rows, std::int64_t step, std::uint8_t flip, std::uint8_t* to, std::uint32_t* sums);
-  /// to[v] = sums[v] - zero * centred[v] - sum * zeros[v] modulo 2^32, for v < columns: takes the share of the zero
-  /// points out of a row's sums.
-  void (*centre)(int columns, const std::int32_t* sums, std::uint32_t zero, const std::uint32_t* centred,
-                 std::uint32_t sum, const std::uint32_t* zeros, std::int32_t* to);
+  /// Makes a row: to[i] = from[i] ^ flip for i < k. Returns the sum of the row, modulo 2^32.
+  std::uint32_t (*pack_row)(std::int64_t k, const std::uint8_t* from, std::uint8_t flip, std::int8_t* to);
+  /// to[v] = sums[v] - zero * (column_sums[v] - k * zeros[v]) - sum * zeros[v] modulo 2^32, for v < columns: takes the
+  /// share of the zero points out of a row's sums of k products.
+  void (*centre)(int columns, std::uint32_t k, const std::int32_t* sums, std::uint32_t zero,
+                 const std::uint32_t* column_sums, std::uint32_t sum, const std::uint32_t* zeros, std::int32_t* to);
 };
 
 /// The best that this processor has for kernels of that level (processor.hpp).

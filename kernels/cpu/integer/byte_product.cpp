@@ -15,22 +15,16 @@ std::int64_t steps_of(std::int64_t k) {
 
 }  // namespace
 
-void pack_rows(Parallel& parallel, std::int64_t rows, std::int64_t k, DType dtype, const std::byte* from,
-               std::byte* to) {
+void pack_rows(const ByteLoops& loops, Parallel& parallel, std::int64_t rows, std::int64_t k, DType dtype,
+               const std::byte* from, std::byte* to) {
   const std::uint8_t flip = dtype == DType::int8 ? 0 : kFlip;
   const std::int64_t step = packed_row(k), whole = steps_of(k) * kTogether;
   for_chunks(parallel, rows, grain_of(k), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
-      const auto* const row = reinterpret_cast<const std::uint8_t*>(from) + r * k;
       auto* const packed = reinterpret_cast<std::int8_t*>(to) + r * step;
-      std::uint32_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-      for (std::int64_t i = 0; i < k; ++i) {
-        packed[i] = static_cast<std::int8_t>(row[i] ^ flip);
-        sum += static_cast<std::uint32_t>(packed[i]);
-      }
+      *reinterpret_cast<std::uint32_t*>(packed + whole) =
+          loops.pack_row(k, reinterpret_cast<const std::uint8_t*>(from) + r * k, flip, packed);
       std::fill(packed + k, packed + whole, std::int8_t{0});
-      *reinterpret_cast<std::uint32_t*>(packed + whole) = sum;
     }
   });
 }
@@ -71,12 +65,11 @@ void multiply_panel(const ByteLoops& loops, std::int64_t rows, std::int64_t k, i
                     const ZeroPoints& column_zeros, std::int32_t* c, std::int64_t c_step) {
   const std::int64_t steps = steps_of(k), row_step = packed_row(k), whole = steps * kTogether;
   const auto* const column_sums = reinterpret_cast<const std::uint32_t*>(panel + whole * kPanelColumns);
-  std::uint32_t zeros[kPanelColumns], centred[kPanelColumns];  // sums of the columns' numbers minus their zeros
+  std::uint32_t zeros[kPanelColumns];
   if (column_zeros.step == 0)
-    std::fill_n(zeros, columns, static_cast<std::uint32_t>(column_zeros.among_unsigned(0)));
+    std::fill_n(zeros, kPanelColumns, static_cast<std::uint32_t>(column_zeros.among_unsigned(0)));
   else
     for (int v = 0; v < columns; ++v) zeros[v] = static_cast<std::uint32_t>(column_zeros.among_unsigned(v));
-  for (int v = 0; v < columns; ++v) centred[v] = column_sums[v] - static_cast<std::uint32_t>(k) * zeros[v];
   alignas(64) std::int32_t sums[kMostByteRows * kPanelColumns];
   for (std::int64_t first = 0; first < rows; first += kMostByteRows) {
     const auto count = static_cast<int>(std::min<std::int64_t>(kMostByteRows, rows - first));
@@ -86,7 +79,8 @@ void multiply_panel(const ByteLoops& loops, std::int64_t rows, std::int64_t k, i
     for (int r = 0; r < count; ++r) {
       const auto zero = static_cast<std::uint32_t>(row_zeros.among_signed(first + r));
       const std::uint32_t sum = *reinterpret_cast<const std::uint32_t*>(packed + r * row_step + whole);
-      loops.centre(columns, sums + r * kPanelColumns, zero, centred, sum, zeros, c + (first + r) * c_step);
+      loops.centre(columns, static_cast<std::uint32_t>(k), sums + r * kPanelColumns, zero, column_sums, sum, zeros,
+                   c + (first + r) * c_step);
     }
   }
 }

@@ -42,8 +42,8 @@ struct ZeroPoints {
 };
 
 /// Packs `rows` rows of k numbers, one after another. dtype is int8 or uint8.
-void pack_rows(Parallel& parallel, std::int64_t rows, std::int64_t k, DType dtype, const std::byte* from,
-               std::byte* to);
+void pack_rows(const ByteLoops& loops, Parallel& parallel, std::int64_t rows, std::int64_t k, DType dtype,
+               const std::byte* from, std::byte* to);
 
 /// Fills a panel row by row.
 class PanelPacker {

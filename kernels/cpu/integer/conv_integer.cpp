@@ -52,7 +52,7 @@ void conv_integer(KernelRun& run) {
   const std::int64_t depth = conv.depth(), area = conv.output.area(), row = packed_row(depth);
   const bool is_packed = run.inputs.size() > kPacked;
   const std::byte* const filter = is_packed ? run.inputs[kPacked].data : run.scratch.data();
-  if (!is_packed) pack_rows(run.parallel, w.sizes[0], depth, w.dtype, w.data, run.scratch.data());
+  if (!is_packed) pack_rows(state.loops, run.parallel, w.sizes[0], depth, w.dtype, w.data, run.scratch.data());
 
   const ZeroPoints image_zero(run.inputs[kImageZero]), filter_zeros(run.inputs[kFilterZero]);
   const std::int64_t together = panels_together(conv), tile = together * kPanelColumns;
@@ -107,18 +107,20 @@ std::int64_t packed_elements(const Type& filter) {
 }
 
 /// Checks inputs and outputs itself, since no op's definition does it for this kernel.
+template <int level>
 std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
   const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;
   const Type filter = one ? setup.inputs[0] : Type(), packed = one ? setup.outputs[0] : Type();
   if (filter.shape.rank() != 4 || size_of(filter.dtype) != 1 || packed.dtype != filter.dtype ||
       packed.shape.count() != packed_elements(filter))
     throw Error(Code::plan, "PackedRows: it cannot make " + packed.str() + " of " + filter.str());
-  return nullptr;
+  return keep(&byte_loops_of(level));
 }
 
 void packed_filter(KernelRun& run) {
   const Array& filter = run.inputs[0];
-  pack_rows(run.parallel, filter.sizes[0], product(filter.sizes, 1, 4), filter.dtype, filter.data, run.outputs[0].data);
+  pack_rows(*kept<const ByteLoops*>(run), run.parallel, filter.sizes[0], product(filter.sizes, 1, 4), filter.dtype,
+            filter.data, run.outputs[0].data);
 }
 
 template <int level>
@@ -130,7 +132,7 @@ constexpr Kernel kKernels[2] = {
      .takes = kBytesAndSums,
      .packing = {kFilter, "PackedRows",
                  [](const KernelSetup& setup) { return packed_elements(setup.inputs[kFilter]); }}},
-    {.op = "PackedRows", .run = packed_filter, .prepare = prepare_packing, .takes = kBytesAndSums},
+    {.op = "PackedRows", .run = packed_filter, .prepare = prepare_packing<level>, .takes = kBytesAndSums},
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ void matmul_integer(KernelRun& run) {
   const Sizes sizes = sizes_of(a.sizes, b.sizes);
   if (output.count() == 0) return;
   std::byte* const packed_rows = run.scratch.data();
-  pack_rows(run.parallel, sizes.rows, sizes.k, a.dtype, a.data, packed_rows);
+  pack_rows(loops, run.parallel, sizes.rows, sizes.k, a.dtype, a.data, packed_rows);
 
   const std::byte* const packed = run.inputs.size() > kPacked ? run.inputs[kPacked].data : nullptr;
   const ZeroPoints a_zeros(run.inputs[kAZero]), b_zeros(run.inputs[kBZero]);
