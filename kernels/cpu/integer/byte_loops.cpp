@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/system/fetch.hpp"
 #include "kernels/cpu/vector_bytes.hpp"
 
 #ifdef __x86_64__
@@ -13,7 +12,6 @@ namespace ferry::cpu {
 namespace {
 
 constexpr int kRows = kVectorBytes == 64 ? 8 : 4;  // of a block, as registers allow
-constexpr int kAhead = 2048;  // bytes to prefetch ahead, since the hardware prefetches only within a page
 constexpr int kLanes = kVectorBytes / kTogether, kVectors = 2;
 
 using Sums [[gnu::vector_size(kVectorBytes), gnu::aligned(4), gnu::may_alias]] = std::int32_t;
@@ -79,7 +77,6 @@ void block(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, co
   constexpr int kTurns = rows < 4 ? 4 / rows : 1;
   Sums sums[kTurns][rows][kVectors] = {};
   const auto add = [&](int turn) {
-    for (int line = 0; line < kPanelColumns * kTogether; line += 64) fetch_to_read(panel + kAhead + line);
     const Sums* const bytes = reinterpret_cast<const Sums*>(panel);
     const Columns columns[kVectors] = {Columns(bytes[0]), Columns(bytes[1])};
 #pragma GCC unroll 8
