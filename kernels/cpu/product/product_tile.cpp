@@ -127,36 +127,6 @@ void overlapping(std::int64_t taps, const T* weights, const std::int64_t* offset
   sweep.template operator()<1>();
 }
 
-/// The dot products with `rows` rows of b.
-template <class T, int rows>
-void dot_rows(std::int64_t k, const T* a, const T* b, T* c) {
-  using V [[gnu::vector_size(kSumBytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
-  constexpr std::int64_t kSums = kSumBytes / sizeof(T);
-  V sums[rows] = {};
-  std::int64_t i = 0;
-  for (; i + kSums <= k; i += kSums) {
-    const V x = *reinterpret_cast<const V*>(a + i);
-#pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) sums[r] += x * *reinterpret_cast<const V*>(b + r * k + i);
-  }
-  for (int r = 0; r < rows; ++r) {
-    T each[kSums];
-    *reinterpret_cast<V*>(each) = sums[r];
-    for (std::int64_t j = i; j < k; ++j) each[j - i] += a[j] * b[r * k + j];
-    for (std::int64_t width = kSums / 2; width > 0; width /= 2)
-      for (std::int64_t j = 0; j < width; ++j) each[j] += each[j + width];
-    c[r] = each[0];
-  }
-}
-
-template <class T>
-void dots(std::int64_t k, std::int64_t n, const T* a, const T* b, T* c) {
-  constexpr int kTogether = kVectorBytes == kSumBytes ? 8 : 4;
-  std::int64_t v = 0;
-  for (; v + kTogether <= n; v += kTogether) dot_rows<T, kTogether>(k, a, b + v * k, c + v);
-  for (; v < n; ++v) dot_rows<T, 1>(k, a, b + v * k, c + v);
-}
-
 template <class T, int vectors, int... rows>
 constexpr void set_tiles(ProductTiles<T>& all, std::integer_sequence<int, rows...>) {
   ((all.of[vectors - 1][rows] = tile<T, rows + 1, vectors>), ...);
@@ -164,7 +134,7 @@ constexpr void set_tiles(ProductTiles<T>& all, std::integer_sequence<int, rows..
 
 template <class T>
 constexpr ProductTiles<T> tiles() {
-  ProductTiles<T> all{kLanesOf<T>, kRows, kApart, {}, overlapping<T>, dots<T>};
+  ProductTiles<T> all{kLanesOf<T>, kRows, kApart, {}, overlapping<T>};
   set_tiles<T, 1>(all, std::make_integer_sequence<int, kRows>());
   set_tiles<T, 2>(all, std::make_integer_sequence<int, kRows>());
   return all;

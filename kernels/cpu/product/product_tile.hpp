@@ -35,12 +35,6 @@ template <class T>
 using OverlappingProduct = void (*)(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x,
                                     std::int64_t n, T* y);
 
-/// c[v] = sum over i < k of a[i] * b[v * k + i] for v < n. A term is added to the sum of its i modulo kSumBytes of
-/// elements, and these sums are added in pairs at the end, on any processor.
-template <class T>
-using DotProducts = void (*)(std::int64_t k, std::int64_t n, const T* a, const T* b, T* c);
-inline constexpr int kSumBytes = 64;
-
 /// Elements in the widest vectors of any processor.
 inline constexpr int kMostLanes = 16;
 
@@ -51,7 +45,6 @@ struct ProductTiles {
   bool apart;                           ///< tiles are faster if all their rows lie one or two elements apart
   ProductTile<T> of[2][kMostTileRows];  ///< panels of one and two vectors; tiles of 1, 2 … rows
   OverlappingProduct<T> overlapping;
-  DotProducts<T> dots;
 };
 
 struct ProductTileSet {
