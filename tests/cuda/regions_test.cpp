@@ -134,10 +134,11 @@ TEST_CASE("chains of all ops that may be part of a region give the CPU's bits") 
   std::map<DType, std::vector<Fusable>> of_dtype;
   for (const Fusable& one : fusable()) of_dtype[one.dtype].push_back(one);
   std::set<std::string_view> tried;
-  for (const auto& [dtype, ops] : of_dtype) {
+  for (const auto& ops_of : of_dtype) {
+    const DType dtype = ops_of.first;
     CAPTURE(name_of(dtype));
     ChainOfOps chain(static_cast<std::uint64_t>(dtype), {3, 5, 4});
-    for (const Fusable& one : ops)
+    for (const Fusable& one : ops_of.second)
       if (chain.add(*one.which, dtype)) tried.insert(one.which->op);
     CHECK((chain.check() > 0 || !kComputed.has(dtype)));
   }

@@ -219,9 +219,10 @@ TEST_CASE("cross-entropy, and its gradient") {
   const Build build = [](const Values& x) {
     return Values{softmax_cross_entropy(x[0], x[1]), cross_entropy_grad(x)[0]};
   };
-  for (const auto& [rows, classes] : {std::pair{3, 5'000}, std::pair{500, 7}, std::pair{70, 130}})
+  for (const auto& sizes : {std::pair{3, 5'000}, std::pair{500, 7}, std::pair{70, 130}})
     for (const DType dtype : {DType::float32, DType::float64, DType::float16})
       for (const DType label : {DType::uint8, DType::int32, DType::int64, DType::uint16}) {
+        const int rows = sizes.first, classes = sizes.second;
         CAPTURE(rows);
         CAPTURE(name_of(dtype));
         CAPTURE(name_of(label));
@@ -280,19 +281,20 @@ TEST_CASE("the first elements in order" * doctest::test_suite("large")) {
   };
   const std::vector<Lines> all{{{100, 30}, 1, {1, 7, 30}}, {{70, 3}, 0, {1, 4, 70}},     {{2, 300, 2}, 1, {1, 65, 299}},
                                {{700}, 0, {500}},          {{17'000, 2}, 0, {3, 1'000}}, {{17'000}, 0, {3'000}}};
-  for (const auto& [sizes, axis, ks] : all)
-    for (const std::int64_t k : ks)
+  for (const Lines& lines : all)
+    for (const std::int64_t k : lines.ks)
       for (const bool largest : {false, true}) {
-        CAPTURE(sizes[0]);
+        CAPTURE(lines.sizes[0]);
         CAPTURE(k);
         CAPTURE(largest);
         const Build build = [&](const Values& x) {
-          const TopK best = top_k(x[0], k, axis, largest);
+          const TopK best = top_k(x[0], k, lines.axis, largest);
           return Values{best.values, best.indices};
         };
         for (const DType dtype : {DType::float32, DType::bfloat16, DType::uint64})
-          check(build, {ties(dtype, sizes)}, true);
-        for (const DType dtype : {DType::float64, DType::int32}) check(build, {numbers(dtype, sizes, -1e6, 1e6)}, true);
+          check(build, {ties(dtype, lines.sizes)}, true);
+        for (const DType dtype : {DType::float64, DType::int32})
+          check(build, {numbers(dtype, lines.sizes, -1e6, 1e6)}, true);
       }
 }
 

@@ -335,12 +335,12 @@ TEST_CASE("an executor that forgets an event, a wait or a host that waits is rep
       {"events are not recorded", [](DeviceTable& t) { t.record = [](void*, void*) { return 0; }; }},
       {"queues do not wait", [](DeviceTable& t) { t.wait = [](void*, void*) { return 0; }; }},
       {"the host does not wait", [](DeviceTable& t) { t.query = [](void*) { return 1; }; }}};
-  for (const auto& [what, plant] : flaws) {
-    CAPTURE(std::string(what));
+  for (const auto& flaw : flaws) {
+    CAPTURE(std::string(flaw.first));
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
       CAPTURE(seed);
       DeviceTable table{};
-      CHECK(test::has(error_of(plan, flawed(seed, table, plant)), "the simulated device has found a race"));
+      CHECK(test::has(error_of(plan, flawed(seed, table, flaw.second)), "the simulated device has found a race"));
     }
   }
 }
@@ -465,7 +465,9 @@ TEST_CASE("a trace has when a device did what its queues were given: after that,
       CHECK(done <= rows["steps"].back().end + kRounding);
     }
     REQUIRE(given.size() == begun.size());
-    for (auto& [name, times] : begun) {
+    for (auto& begun_of : begun) {
+      const std::string& name = begun_of.first;
+      std::vector<double>& times = begun_of.second;
       CAPTURE(name);
       std::ranges::sort(times);
       REQUIRE(times.size() == given[name].size());

@@ -66,7 +66,7 @@ void build(Network& made, std::uint64_t seed) {
   std::vector<std::int64_t> widths{1 + dice.below(6)};
   Values weights;
   std::vector<Value> skips;
-  Value x, wanted;
+  Value x;
   {
     const auto here = on_stage(0);
     const std::int64_t last = dice.below(rows);  // 0: all batches are whole

@@ -58,7 +58,7 @@ struct FrameBytes {
   std::uint32_t mark = 0x59524546, kind = 1, generation = 0, channel = 0;
   std::uint64_t number = 0, bytes = 0;
 };
-constexpr std::uint32_t kEagerKind = 1, kGrantKind = 3, kDataKind = 4, kCreditKind = 5, kTextKind = 6;
+constexpr std::uint32_t kEagerKind = 1, kDataKind = 4, kCreditKind = 5, kTextKind = 6;
 
 template <class T>
 std::string bytes_of(const T& value) {

@@ -146,16 +146,17 @@ TEST_CASE("max_pool2d keeps the first of equal elements and of NaN, by any instr
                         {{9, 20}, {3, 1}, {{1, 2}, {0, 0, 0, 0}}},   {{10, 10}, {5, 5}, {{1, 1}, {2, 2, 2, 2}}},
                         {{12, 300}, {2, 3}, {{1, 1}, {0, 0, 0, 0}}}, {{17, 50}, {2, 5}, {{3, 3}, {1, 2, 1, 2}}},
                         {{11, 40}, {1, 2}, {{2, 4}, {0, 0, 0, 0}}},  {{3000, 1}, {2000, 1}, {{1, 1}, {0, 0, 0, 0}}}};
-  for (const auto& [image, window, sliding] : all)
+  for (const Pooled& pooled : all)
     for (const bool nan : {false, true}) {
+      const Plane &image = pooled.image, &window = pooled.window;
       CAPTURE(image.rows);
       CAPTURE(image.columns);
       CAPTURE(nan);
       const std::vector<float> x = awkward_numbers(image.area(), nan),
-                               wanted = largest_of_windows(x, image, window, sliding);
+                               wanted = largest_of_windows(x, image, window, pooled.sliding);
       Graph g;
       const Value y = max_pool2d(g.constant(Tensor::of<float>({1, 1, image.rows, image.columns}, x)),
-                                 {window.rows, window.columns}, sliding);
+                                 {window.rows, window.columns}, pooled.sliding);
       for (const KernelTable& level : cpu_kernel_levels()) {
         CAPTURE(level.level());
         test::EvaluateOptions options;

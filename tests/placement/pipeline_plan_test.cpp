@@ -141,7 +141,8 @@ std::int64_t most_kept(const Plan& plan, std::uint32_t task, const Graph& g) {
   };
   std::map<std::pair<std::uint32_t, std::int64_t>, Kept> kept;  // by buffer and microbatch
   for (std::size_t at = 0; at < kernels.size(); ++at) {
-    const auto& [kernel, work] = kernels[at];
+    const auto& kernel = kernels[at].first;
+    const auto& work = kernels[at].second;
     const auto use = [&](Range operands) {
       for (std::uint32_t k = 0; k < operands.count; ++k) {
         std::uint32_t buffer = role.operands[operands.begin + k];
