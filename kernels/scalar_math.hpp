@@ -15,8 +15,10 @@
 // Functions that a CUDA compiler makes for host and device.
 #ifdef __CUDACC__
 #define FERRY_HD __host__ __device__
+#define FERRY_HD_INLINED __host__ __device__
 #else
 #define FERRY_HD
+#define FERRY_HD_INLINED [[gnu::always_inline]]  // for large functions: a loop that calls one stays scalar
 #endif
 
 namespace ferry::math {
@@ -203,7 +205,7 @@ FERRY_HD constexpr T sigmoid(T x) {
   return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 
-FERRY_HD constexpr double erf(double x) {
+FERRY_HD_INLINED constexpr double erf(double x) {
   const double size = x < 0 ? -x : x;
   const double z = x * x;
   constexpr double kT[] = {9.60497373987051638749e0, 9.00260197203842689217e1, 2.23200534594684319226e3,
