@@ -59,9 +59,11 @@ template <class T, int rows, int vectors, class Element, class Fetch>
   }
 }
 
-template <class T, int rows, int vectors>
-void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps, const T* panel, T* c,
-          const std::int64_t* c_places, bool add) {
+/// A tile whose rows lie `step` elements apart; 0: anywhere. A function for each, or GCC gives all of them as few
+/// registers as the one that needs most.
+template <class T, int rows, int vectors, int step>
+[[gnu::noinline]] void tile_of(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
+                               const T* panel, T* c, const std::int64_t* c_places, bool add) {
   using V = typename VectorOf<T>::Type;
   constexpr int kLanes = kLanesOf<T>;
   constexpr std::int64_t kFetched = kAhead / sizeof(T);
@@ -72,16 +74,11 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductS
     for (int v = 0; v < vectors; ++v)
       sums[r][v] = add ? *reinterpret_cast<const V*>(c + c_places[r] + v * kLanes) : V{};
 
-  const T* const first = x + places[0];
-  const auto add_apart = [&]<int step>() {
+  if constexpr (step > 0) {
+    const T* const first = x + places[0];
     add_terms<T, rows, vectors>(
         k, steps, panel, sums, [&](int r, std::int64_t offset) { return first[offset + r * step]; },
         [&](std::int64_t, std::int64_t offset) { fetch_to_read(first + offset + kFetched); });
-  };
-  if (kApart && are_apart<rows>(places, 1)) {
-    add_apart.template operator()<1>();
-  } else if (kApart && are_apart<rows>(places, 2)) {
-    add_apart.template operator()<2>();
   } else {
     constexpr int kTurns = 16;  // what is ahead of each row is fetched in turn
     const T *row[rows], *ahead[kTurns];
@@ -97,6 +94,15 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductS
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(c + c_places[r] + v * kLanes) = sums[r][v];
+}
+
+template <class T, int rows, int vectors>
+void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps, const T* panel, T* c,
+          const std::int64_t* c_places, bool add) {
+  const auto compute = kApart && are_apart<rows>(places, 1)   ? tile_of<T, rows, vectors, 1>
+                       : kApart && are_apart<rows>(places, 2) ? tile_of<T, rows, vectors, 2>
+                                                              : tile_of<T, rows, vectors, 0>;
+  compute(k, x, places, steps, panel, c, c_places, add);
 }
 
 /// The first `vectors` vectors of an overlapping product.
