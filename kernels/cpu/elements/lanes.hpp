@@ -1,5 +1,5 @@
-// Folding a run of numbers in an order that suits vector code: 16 lanes side by side, joined in pairs at the end. The
-// order depends on the number of elements alone, so every instruction set gives the same bits.
+// Folding a run of numbers in an order that suits vector code: kLanes lanes side by side, joined in pairs at the end.
+// The order depends on the number of elements alone, so every instruction set gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@ namespace ferry::cpu {
 
 inline constexpr std::int64_t kLanes = 16;
 
-/// get(0) … get(n - 1) joined by `join`, each lane beginning with `start`, which must not change the result. Where a
-/// lane waits long for `join`, more of them take less time.
-template <std::int64_t kLanes = cpu::kLanes, class T, class Get, class Join>
+/// get(0) … get(n - 1) joined by `join`, each of `count` lanes beginning with `start`, which must not change the
+/// result. Where a lane waits long for `join`, more of them take less time.
+template <std::int64_t count = kLanes, class T, class Get, class Join>
 [[nodiscard]] T fold_lanes(std::int64_t n, T start, const Get& get, const Join& join) {
-  T lanes[kLanes];
+  T lanes[count];
   for (T& lane : lanes) lane = start;
   std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  for (; i + count <= n; i += count) {
 #pragma omp simd
-    for (std::int64_t k = 0; k < kLanes; ++k) lanes[k] = join(lanes[k], get(i + k));
+    for (std::int64_t k = 0; k < count; ++k) lanes[k] = join(lanes[k], get(i + k));
   }
   for (std::int64_t k = 0; i < n; ++i, ++k) lanes[k] = join(lanes[k], get(i));
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2)
+  for (std::int64_t width = count / 2; width > 0; width /= 2)
     for (std::int64_t k = 0; k < width; ++k) lanes[k] = join(lanes[k], lanes[k + width]);
   return lanes[0];
 }

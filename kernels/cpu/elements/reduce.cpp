@@ -44,9 +44,9 @@ void fold_rows(const T* in, std::int64_t rows, std::int64_t inner, T start, T* o
   constexpr Join kJoin{};
   if (inner == 1) {
     constexpr bool kIsSum = std::is_same_v<Join, functors::Add> || std::is_same_v<Join, functors::Mul>;
-    *out = fold_lanes < kIsSum ? kLanes
-                               : 4 * kLanes > (
-                                                  rows, start, [in](std::int64_t i) { return in[i]; }, kJoin);
+    constexpr std::int64_t kSideBySide = kIsSum ? kLanes : 4 * kLanes;  // other joins give the same in any order
+    *out = fold_lanes<kSideBySide>(
+        rows, start, [in](std::int64_t i) { return in[i]; }, kJoin);
     return;
   }
   std::fill_n(out, inner, start);

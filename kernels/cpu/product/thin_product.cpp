@@ -182,6 +182,7 @@ std::int64_t packed_rows_elements(const ProductSizes& sizes) {
   return (sizes.m + kMostTileRows - 1) / kMostTileRows * kMostTileRows * sizes.k;
 }
 
+/// The rows of a, [m,k], packed tile by tile at `packed`.
 template <class T>
 Rows<T> packed_rows(const KernelRun& run, const T* a, const ProductSizes& sizes, T* packed) {
   const std::int64_t rows = product_tiles_of<T>().rows, k = sizes.k;
