@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "base/blob.hpp"
@@ -12,7 +11,6 @@
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/failure.hpp"
-#include "comm/host.hpp"
 
 namespace ferry {
 namespace {
@@ -35,73 +33,9 @@ constexpr std::chrono::milliseconds kAfterYou{100}, kAfterAll{600};
 /// How long a task whose transport has lost another one waits for the verdict.
 constexpr std::chrono::milliseconds kVerdictComes{1000};
 
-}  // namespace
-
-/// How the others reach a process, as it tells them when they meet.
-struct Watch::Card {
-  std::string host, proof, processes, local_name, udp_name, secret;
-  ProcessId id;
-  std::vector<std::int64_t> addresses;  ///< address, mask, address, mask …
-
-  [[nodiscard]] std::string packed() const {
-    BlobWriter writer;
-    writer.add(host).add(proof).add(processes).add(local_name).add(id.pid).add(id.start).add(addresses);
-    return writer.add(secret).take();
-  }
-  static Card unpacked(std::string_view bytes) {
-    BlobReader reader(bytes);
-    Card card;
-    card.host = reader.text();
-    card.proof = reader.text();
-    card.processes = reader.text();
-    card.local_name = reader.text();
-    card.id = {reader.number(), static_cast<std::uint64_t>(reader.number())};
-    card.addresses = reader.numbers();
-    card.secret = reader.text();
-    return card;
-  }
-  [[nodiscard]] bool on_host_of(const Card& other) const {
-    return proof == other.proof && processes == other.processes;
-  }
-};
-
-namespace {
-
 std::string signed_with(std::string_view secret, std::string bytes) {
   const Sha256 proof = hmac_sha256(secret, bytes);
   return bytes.append(reinterpret_cast<const char*>(proof.data()), proof.size());
-}
-
-/// 256 random bits, which only the processes of the job learn.
-std::string make_secret() {
-  std::random_device random;
-  BlobWriter words;
-  for (int i = 0; i < 8; ++i) words.add(random());
-  return words.take();
-}
-
-/// The addresses of this host, or only that of `interface`.
-std::vector<InterfaceAddress> own_addresses(const std::string& interface) {
-  std::vector<InterfaceAddress> all = interface_addresses();
-  if (interface.empty()) return all;
-  std::erase_if(all, [&](const InterfaceAddress& one) {
-    return one.interface != interface && address_text(one.address) != interface;
-  });
-  return all;
-}
-
-/// The one of `mine` in a network that all other hosts are in, too; else the first.
-std::optional<std::uint32_t> shared_address(const std::vector<InterfaceAddress>& mine,
-                                            const std::vector<std::vector<std::int64_t>>& others) {
-  for (const InterfaceAddress& one : mine) {
-    const auto in_network = [&](const std::vector<std::int64_t>& addresses) {
-      for (std::size_t i = 0; i < addresses.size(); i += 2)
-        if (one.reaches(static_cast<std::uint32_t>(addresses[i]))) return true;
-      return false;
-    };
-    if (std::ranges::all_of(others, in_network)) return one.address;
-  }
-  return mine.empty() ? std::nullopt : std::optional(mine[0].address);
 }
 
 }  // namespace
@@ -130,48 +64,6 @@ Watch::Watch(Job job, Transport& between, const Deadline& deadline)
   prepare();
   greet(between, deadline);
   begin();
-}
-
-void Watch::find_peers(Transport& between, const Deadline& deadline) {
-  const HostId host = host_id();
-  const std::vector<InterfaceAddress> addresses = own_addresses(job_.interface);
-  sockets_.push_back(DatagramSocket::local());
-  Card mine{.host = host.name,
-            .proof = host.proof,
-            .processes = process_namespace(),
-            .local_name = sockets_[0].name(),
-            .udp_name = {},
-            .secret = make_secret(),
-            .id = this_process(),
-            .addresses = {}};
-  for (const InterfaceAddress& one : addresses) mine.addresses.insert(mine.addresses.end(), {one.address, one.mask});
-  std::vector<Card> cards;
-  for (const std::string& said : between.exchange(mine.packed(), deadline)) cards.push_back(Card::unpacked(said));
-  secret_ = cards[0].secret;
-  const bool several = std::ranges::any_of(cards, [&](const Card& card) { return !card.on_host_of(cards[0]); });
-  if (several) {
-    std::vector<std::vector<std::int64_t>> others;
-    for (const Card& card : cards)
-      if (!card.on_host_of(mine)) others.push_back(card.addresses);
-    if (const auto address = shared_address(addresses, others)) sockets_.push_back(DatagramSocket::udp(*address));
-    const auto names = between.exchange(sockets_.size() > 1 ? sockets_[1].name() : "", deadline);
-    for (std::size_t p = 0; p < cards.size(); ++p) cards[p].udp_name = names[p];
-  }
-  const TimePoint now = system_clock().now();
-  for (std::size_t p = 0; p < cards.size(); ++p) {
-    const Card& card = cards[p];
-    hosts_.push_back(card.host);
-    pids_.push_back(card.id.pid);
-    peer_of_.push_back(peers_.size());
-    if (static_cast<int>(p) == job_.self) continue;
-    Peer& peer = peers_.emplace_back();
-    peer.process = static_cast<int>(p);
-    peer.here = card.on_host_of(mine);
-    peer.socket = peer.here ? 0 : sockets_.size() - 1;
-    peer.name = peer.here ? card.local_name : card.udp_name;
-    peer.id = card.id;
-    peer.heard = peer.state_since = now;
-  }
 }
 
 void Watch::prepare() {

@@ -106,7 +106,6 @@ class Watch final : public Losses {
   void begin_anew();
 
  private:
-  struct Card;
   /// Another process.
   struct Peer {
     int process = 0;
