@@ -3,7 +3,11 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <thread>
+
+#include "base/process/control_group.hpp"
 
 namespace ferry {
 namespace {
@@ -27,6 +31,16 @@ std::vector<int> affinity_mask() {
   for (std::size_t cpu = 0; cpu < 8 * sizeof mask; ++cpu)
     if (CPU_ISSET_S(cpu, sizeof mask, mask.sets)) found.push_back(static_cast<int>(cpu));
   return found;
+}
+
+int usable_cores() {
+  const std::size_t allowed = std::max<std::size_t>(1, affinity_mask().size());
+  return std::min(static_cast<int>(allowed), group_limits().cores());
+}
+
+bool is_crowded(int mine, int all) {
+  const int machine = static_cast<int>(std::thread::hardware_concurrency()), quota = group_limits().cores();
+  return mine > usable_cores() || (machine > 0 && all > machine) || all > quota;
 }
 
 void unpin_thread() {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/process/control_group.hpp"
 #include "base/system/system_file.hpp"
 #include "base/text.hpp"
 
@@ -18,20 +19,6 @@ std::uint64_t number_in(const char* path) {
   return std::strtoull(system_text(path).c_str(), nullptr, 10);
 }
 
-/// The installed memory; 0: not known.
-std::uint64_t installed_bytes() {
-  struct sysinfo info {};
-  return sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
-}
-
-/// The limit at the root of the control groups that this process sees; UINT64_MAX: there is none.
-std::uint64_t control_group_bytes() {
-  std::uint64_t bytes = UINT64_MAX;
-  for (const char* limit : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
-    if (const std::uint64_t most = number_in(limit); most != 0) bytes = std::min(bytes, most);
-  return bytes;
-}
-
 /// A limit of this process; 0: there is none, or it is not known.
 std::uint64_t process_limit(decltype(RLIMIT_AS) what) {
   rlimit limit{};
@@ -40,8 +27,9 @@ std::uint64_t process_limit(decltype(RLIMIT_AS) what) {
 
 }  // namespace
 
-std::uint64_t host_memory_bytes() {
-  return std::min(installed_bytes(), control_group_bytes());
+std::uint64_t installed_memory_bytes() {
+  struct sysinfo info {};
+  return sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
 }
 
 std::uint64_t memory_and_swap_bytes() {
@@ -51,11 +39,12 @@ std::uint64_t memory_and_swap_bytes() {
 }
 
 std::string memory_limit_text() {
-  const std::uint64_t machine = memory_and_swap_bytes(), group = control_group_bytes();
+  const std::uint64_t machine = memory_and_swap_bytes();
+  const GroupLimit group = group_limits().memory;
   const std::uint64_t addresses = process_limit(RLIMIT_AS);
-  if (addresses != 0 && addresses < std::min(machine, group))
+  if (addresses != 0 && addresses < std::min(machine, group.most))
     return "this process may have " + human_bytes(addresses) + " of addresses (ulimit -v)";
-  if (group < machine) return "its control group may have " + human_bytes(group) + " (memory.max)";
+  if (group.most < machine) return "its control group may have " + human_bytes(group.most) + " (" + group.file + ")";
   return "this machine has " + human_bytes(machine);
 }
 
@@ -64,9 +53,8 @@ std::uint64_t most_threads() {
   const auto at_most = [&](std::uint64_t limit) {
     if (limit != 0) most = std::min(most, limit);
   };
-  for (const char* limit : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max", "/sys/fs/cgroup/pids.max",
-                            "/sys/fs/cgroup/pids/pids.max"})
-    at_most(number_in(limit));
+  for (const char* limit : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"}) at_most(number_in(limit));
+  at_most(group_limits().threads.most);
   at_most(number_in("/proc/sys/vm/max_map_count") / 2);  // a thread maps its stack and a guard page
   if (::geteuid() != 0) at_most(process_limit(RLIMIT_NPROC));
   if (const std::uint64_t addresses = process_limit(RLIMIT_AS), stack = process_limit(RLIMIT_STACK); stack != 0)

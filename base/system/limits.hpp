@@ -6,19 +6,18 @@
 
 namespace ferry {
 
-/// Bytes of memory that processes here may use together: the installed memory, or the limit at the root of the control
-/// groups that this process sees, if that is less (as in a container). 0: not known. Thread-safe.
-[[nodiscard]] std::uint64_t host_memory_bytes();
+/// Bytes of installed memory. 0: not known. Thread-safe.
+[[nodiscard]] std::uint64_t installed_memory_bytes();
 
 /// Bytes of installed memory and swap, beyond which nothing can ever fit. UINT64_MAX: not known. Thread-safe.
 [[nodiscard]] std::uint64_t memory_and_swap_bytes();
 
 /// The limit of memory that is the lowest, for a message: "this machine has 23.5 GiB", "its control group may have 2
-/// GiB (memory.max)", "this process may have 390.6 MiB of addresses (ulimit -v)". Thread-safe.
+/// GiB (/sys/fs/cgroup/memory.max)", "this process may have 390.6 MiB of addresses (ulimit -v)". Thread-safe.
 [[nodiscard]] std::string memory_limit_text();
 
-/// The most threads that this process may have, by the limits of the system, of the control group at the root that it
-/// sees, and of its address space; other processes share some of these limits. 0: not known. Thread-safe.
+/// The most threads that this process may have, by the limits of the system, of its control group, and of its address
+/// space; other processes share some of these limits. 0: not known. Thread-safe.
 [[nodiscard]] std::uint64_t most_threads();
 
 }  // namespace ferry

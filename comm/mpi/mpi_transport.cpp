@@ -324,9 +324,7 @@ microseconds spin_for(MPI_Comm comm, int threads) {
   int tasks = 1;
   MPI_Comm_size(host, &tasks);
   MPI_Comm_free(&host);
-  const int mine = std::max(1, static_cast<int>(affinity_mask().size()));
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return threads > mine || threads * tasks > cores ? kShortSpin : kLongSpin;
+  return is_crowded(threads, threads * tasks) ? kShortSpin : kLongSpin;
 }
 
 std::shared_ptr<mpi::Control> job_over(MPI_Comm comm, const Deadline& deadline, mpi::Control* before = nullptr) {

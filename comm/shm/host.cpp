@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/system/affinity.hpp"
@@ -56,12 +55,6 @@ Card unpacked(const std::string& text) {
 
 bool says(const std::string& numbers, int number) {
   return numbers.find(" " + std::to_string(number) + " ") != std::string::npos;
-}
-
-bool is_crowded(int mine, int threads_here) {
-  const auto mask = affinity_mask();
-  return (!mask.empty() && std::cmp_greater(mine, mask.size())) ||
-         threads_here > static_cast<int>(std::thread::hardware_concurrency());
 }
 
 }  // namespace

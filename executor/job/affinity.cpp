@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "base/process/control_group.hpp"
 #include "base/ranges.hpp"
 #include "base/system/affinity.hpp"
 #include "base/text.hpp"
@@ -61,11 +62,12 @@ Cores allowed_cores() {
   for (auto& [index, cpus] : by_core) cores.cpus.push_back(std::move(cpus));
   const int units = here != nullptr ? hwloc_get_nbobjs_by_type(here, HWLOC_OBJ_PU) : 0;
   cores.whole_machine = units <= static_cast<int>(mask.size());
+  cores.quota = group_limits().cores();
   return cores;
 }
 
-ThreadChoice choose_threads(int wanted, const Cores& cores, int sharers) {
-  if (wanted <= 0) return {std::max(1, cores.count() / std::max(1, sharers)), {}};
+ThreadChoice choose_threads(int wanted, const Cores& cores, const Sharers& sharers) {
+  if (wanted <= 0) return {std::max(1, std::min(cores.count() / sharers.cores, cores.quota / sharers.quota)), {}};
   if (wanted <= cores.count()) return {wanted, {}};
   const std::string have = plural(cores.count(), "core");
   return {cores.count(), plural(wanted, "thread") + " asked for, but this process may run on " + have +

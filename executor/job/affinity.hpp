@@ -4,6 +4,7 @@
 // ferry never leaves the mask. All functions may be called from any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace ferry {
 struct Cores {
   std::vector<std::vector<int>> cpus;  ///< the operating system's numbers, by core
   bool whole_machine = true;           ///< the mask has all of the machine, so nobody has given us cores of our own
+  int quota = kNoQuota;                ///< how many threads the control group's quota of processor time keeps busy
+
+  static constexpr int kNoQuota = INT32_MAX;
 
   [[nodiscard]] int count() const { return static_cast<int>(cpus.size()); }
   /// The hardware threads of the mask, "0-3,8".
@@ -29,10 +33,16 @@ struct ThreadChoice {
   std::string warning;  ///< for the user; empty when there is nothing to say
 };
 
-/// `wanted` threads, 0 for the default: cores ÷ sharers, at least 1. `sharers` is the number of tasks of this host with
-/// the same mask. More threads than cores in the mask would only take turns: then it is the number of cores, with a
-/// warning.
-[[nodiscard]] ThreadChoice choose_threads(int wanted, const Cores& cores, int sharers);
+/// How many tasks of this host share what a task has, itself included.
+struct Sharers {
+  int cores = 1;  ///< they have the same mask
+  int quota = 1;  ///< they are in the same control group
+};
+
+/// `wanted` threads, 0 for the default: the cores divided by the tasks that share them, or the quota divided by those
+/// that share it, whichever is less; at least 1. More threads than cores in the mask would only take turns: then it is
+/// the number of cores, with a warning.
+[[nodiscard]] ThreadChoice choose_threads(int wanted, const Cores& cores, const Sharers& sharers);
 
 /// Whether threads may be pinned: the launcher gave this process cores that no other task has, and enough of them.
 [[nodiscard]] bool may_pin(int threads, const Cores& cores, int sharers);

@@ -7,12 +7,11 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/blob.hpp"
 #include "base/net/socket.hpp"
-#include "base/system/limits.hpp"
+#include "base/system/affinity.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
@@ -162,12 +161,10 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   for (const TaskInfo& task : state->topology.tasks)
     if (task.host == mine.host) threads_here += task.threads;
   const Cores cores = allowed_cores();
-  state->crowded = threads_here > static_cast<int>(std::thread::hardware_concurrency()) || mine.threads > cores.count();
-  const auto sharers = static_cast<int>(std::count_if(tasks.begin(), tasks.end(), [&](const Introduction& other) {
-    return other.proof == me.proof && other.mask == me.mask;
-  }));
+  state->crowded = is_crowded(mine.threads, threads_here) || mine.threads > cores.count();
+  const Sharers sharers = sharers_of(tasks)[static_cast<std::size_t>(state->local_tasks[0])];
   const ThreadChoice choice = choose_threads(options.threads, cores, sharers);
-  if (may_pin(choice.threads, cores, sharers)) state->pins = cores;
+  if (may_pin(choice.threads, cores, sharers.cores)) state->pins = cores;
   if (!choice.warning.empty())
     log_warn(choice.warning +
              (mpi_launch() ? "\n  try: mpirun --bind-to none (mpirun binds each rank to one core by default)" : ""));

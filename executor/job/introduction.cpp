@@ -8,6 +8,7 @@
 
 #include "base/blob.hpp"
 #include "base/net/socket.hpp"
+#include "base/process/control_group.hpp"
 #include "base/system/limits.hpp"
 #include "base/text.hpp"
 #include "comm/host.hpp"
@@ -30,9 +31,13 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.mask)
       .add(task.whole_machine)
       .add(task.cores)
+      .add(task.quota)
+      .add(task.quota_group)
       .add(task.threads)
       .add(task.memory_bytes)
       .add(task.host_memory_bytes)
+      .add(task.group_memory_bytes)
+      .add(task.memory_group)
       .add(task.gpus)
       .add(task.no_gpus)
       .add(task.shares_gpus)
@@ -64,9 +69,13 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.mask = reader.text();
   task.whole_machine = reader.number() != 0;
   task.cores = static_cast<int>(reader.number());
+  task.quota = static_cast<int>(reader.number());
+  task.quota_group = reader.text();
   task.threads = static_cast<int>(reader.number());
   task.memory_bytes = static_cast<std::uint64_t>(reader.number());
   task.host_memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.group_memory_bytes = static_cast<std::uint64_t>(reader.number());
+  task.memory_group = reader.text();
   task.gpus = static_cast<int>(reader.number());
   task.no_gpus = reader.text();
   task.shares_gpus = reader.number() != 0;
@@ -122,19 +131,26 @@ void require_no_problem(const std::vector<Introduction>& tasks, Transport& end, 
   throw JobProblem(problem);
 }
 
-/// For each task, how many tasks share its cores, itself included.
-std::vector<int> sharers_of(const std::vector<Introduction>& tasks) {
-  std::map<std::pair<std::string_view, std::string_view>, int> counts;  // by host and cores
-  std::vector<const int*> count_of;
-  for (const Introduction& task : tasks) {
-    int& count = counts[{task.proof, task.mask}];
-    ++count;
-    count_of.push_back(&count);
+/// Of tasks that different control groups of a host limit, each has at most what its group may have, and all together
+/// at most the sum.
+void limit_memory(const std::vector<Introduction>& tasks, Topology& topology) {
+  std::map<std::int32_t, std::map<std::string_view, std::uint64_t>>
+      limits;  // by host and group; none has the machine's
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const Introduction& task = tasks[t];
+    const std::uint64_t bytes = task.group_memory_bytes != 0 ? task.group_memory_bytes : task.host_memory_bytes;
+    limits[topology.tasks[t].host].try_emplace(task.memory_group, bytes != 0 ? bytes : UINT64_MAX);
   }
-  std::vector<int> sharers;
-  sharers.reserve(count_of.size());
-  for (const int* count : count_of) sharers.push_back(*count);
-  return sharers;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    TaskInfo& info = topology.tasks[t];
+    const std::uint64_t own = tasks[t].group_memory_bytes;
+    std::uint64_t together = 0;
+    for (const auto& [_, bytes] : limits[info.host]) together += std::min(bytes, UINT64_MAX - together);
+    if (together != UINT64_MAX && (info.host_memory_bytes == 0 || together < info.host_memory_bytes))
+      info.host_memory_bytes = together;
+    const bool several = limits[info.host].size() > 1;
+    if (several && own != 0) info.memory_bytes = info.memory_bytes == 0 ? own : std::min(info.memory_bytes, own);
+  }
 }
 
 /// Makes memory groups of tasks that all lend memory to one another.
@@ -194,19 +210,41 @@ void find_gpu_groups(const std::vector<Introduction>& tasks, Topology& topology)
 
 }  // namespace
 
+std::vector<Sharers> sharers_of(const std::vector<Introduction>& tasks) {
+  std::map<std::pair<std::string_view, std::string_view>, int> masks, quotas;  // by host, and by cores or group
+  std::vector<std::pair<const int*, const int*>> counts;
+  for (const Introduction& task : tasks) {
+    int &of_mask = masks[{task.proof, task.mask}], &of_quota = quotas[{task.proof, task.quota_group}];
+    ++of_mask;
+    ++of_quota;
+    counts.emplace_back(&of_mask, &of_quota);
+  }
+  std::vector<Sharers> sharers;
+  sharers.reserve(counts.size());
+  for (const auto& [of_mask, of_quota] : counts) sharers.push_back({*of_mask, *of_quota});
+  return sharers;
+}
+
 Introduction introduce(const ClusterOptions& options, const std::optional<DeviceLibrary>& devices) {
   const HostId host = host_id();
   const Cores cores = allowed_cores();
+  const GroupLimits limits = group_limits();
   Introduction me{.host_name = host.name,
                   .proof = host.proof,
                   .mask = cores.str(),
                   .whole_machine = cores.whole_machine,
                   .cores = cores.count(),
+                  .quota = cores.quota,
+                  .quota_group = limits.processor.group(),
                   .threads = options.threads,
                   .memory_bytes = options.memory_bytes,
-                  .host_memory_bytes = host_memory_bytes(),
+                  .host_memory_bytes = installed_memory_bytes(),
                   .lends = {},
                   .problem = {}};
+  if (limits.memory.most < (me.host_memory_bytes != 0 ? me.host_memory_bytes : UINT64_MAX)) {
+    me.group_memory_bytes = limits.memory.most;
+    me.memory_group = limits.memory.group();
+  }
   if (devices) {
     check_device_table(*devices->table);
     const char* why = "";
@@ -256,7 +294,7 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
 Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
   Topology topology;
   std::map<std::string, std::int32_t> hosts;
-  const std::vector<int> sharers = sharers_of(tasks);
+  const std::vector<Sharers> sharers = sharers_of(tasks);
   topology.tasks.reserve(tasks.size());
   for (const Introduction& task : tasks) {
     TaskInfo info;
@@ -271,10 +309,12 @@ Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOption
     Cores cores;
     cores.cpus.resize(static_cast<std::size_t>(task.cores));
     cores.whole_machine = task.whole_machine;
+    cores.quota = task.quota;
     info.threads = choose_threads(task.threads, cores, sharers[topology.tasks.size()]).threads;
     topology.tasks.push_back(std::move(info));
   }
   apply_jobs(options.jobs, topology.tasks);
+  limit_memory(tasks, topology);
   find_memory_groups(tasks, topology);
   share_gpus(tasks, topology);
   find_gpu_groups(tasks, topology);

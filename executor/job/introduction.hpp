@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/transport.hpp"
+#include "executor/job/affinity.hpp"
 #include "executor/job/cluster.hpp"
 #include "kernels/device.hpp"
 #include "placement/topology/topology.hpp"
@@ -19,8 +20,12 @@ struct Introduction {
   std::string host_name, proof, mask;
   bool whole_machine = true;
   int cores = 1;
+  int quota = Cores::kNoQuota;
+  std::string quota_group = {};  ///< GroupLimit::group
   int threads = 0;
   std::uint64_t memory_bytes = 0, host_memory_bytes = 0;
+  std::uint64_t group_memory_bytes = 0;  ///< that its control group may have; 0: no limit
+  std::string memory_group = {};         ///< GroupLimit::group
   int gpus = 0;
   std::string no_gpus = {};  ///< why it has none, or not all of its machine's
   bool shares_gpus = false;  ///< `gpus` are all that its host has
@@ -47,6 +52,9 @@ struct JobProblem : Error {
 /// the first problem that one has, Error(plan) for different builds, and Error(usage) for options that differ.
 [[nodiscard]] std::vector<Introduction> introductions(Transport& end, const Introduction& me,
                                                       const ClusterOptions& options);
+
+/// For each task, who shares its cores and its quota of processor time.
+[[nodiscard]] std::vector<Sharers> sharers_of(const std::vector<Introduction>& tasks);
 
 /// What a job of these tasks runs on.
 [[nodiscard]] Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options);

@@ -16,18 +16,31 @@
 namespace ferry {
 namespace {
 
+/// For people: what a control group allows, and the file that says so. Empty: no more than the machine has.
+std::string limit_text(const GroupLimit& limit, std::uint64_t machine, const std::string& amount) {
+  return limit.most < machine ? "; its control group may have " + amount + " (" + limit.file + ")" : std::string();
+}
+
 Finding cpu_finding(const Machine& machine) {
+  const GroupLimit& quota = machine.limits.processor;
+  const nlohmann::json cores = static_cast<double>(quota.most) / 1000;
+  nlohmann::json data{{"model", machine.cpu}, {"cores", machine.cores}, {"mask", machine.mask}};
+  if (!quota.file.empty()) data["quota"] = cores;
   return {"cpu",
           machine.cpu + ", " + plural(static_cast<std::uint64_t>(machine.cores), "core") + "; this process may use " +
-              plural(machine.mask.size(), "core") + ": " + ranges(machine.mask),
-          {{"model", machine.cpu}, {"cores", machine.cores}, {"mask", machine.mask}}};
+              plural(machine.mask.size(), "core") + ": " + ranges(machine.mask) +
+              limit_text(quota, 1000 * machine.mask.size(), "the time of " + cores.dump() + " cores"),
+          data};
 }
 
 Finding memory_finding(const Machine& machine) {
+  const GroupLimit& limit = machine.limits.memory;
+  nlohmann::json data{{"bytes", machine.memory_bytes}, {"available_bytes", machine.free_bytes}};
+  if (!limit.file.empty()) data["limit_bytes"] = limit.most;
   return {"memory",
-          human_bytes(machine.memory_bytes) + ", " + human_bytes(machine.free_bytes) + " available",
-          {{"bytes", machine.memory_bytes}, {"available_bytes", machine.free_bytes}},
-          true};
+          human_bytes(machine.memory_bytes) + ", " + human_bytes(machine.free_bytes) + " available" +
+              limit_text(limit, machine.memory_bytes, human_bytes(limit.most)),
+          data, true};
 }
 
 Finding kernels_finding() {

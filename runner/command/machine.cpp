@@ -37,6 +37,7 @@ Machine this_machine() {
   machine.cpu = field_of("/proc/cpuinfo", "model name");
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.mask = affinity_mask();
+  machine.limits = group_limits();
   machine.memory_bytes = kibibytes_of("MemTotal");
   machine.free_bytes = kibibytes_of("MemAvailable");
   if (struct statvfs shm{}; statvfs("/dev/shm", &shm) == 0) {

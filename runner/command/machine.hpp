@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/control_group.hpp"
+
 namespace ferry {
 
 struct Machine {
@@ -13,6 +15,7 @@ struct Machine {
   std::string cpu;                 ///< model name, as the kernel knows it
   int cores = 0;                   ///< hardware threads that are online
   std::vector<int> mask;           ///< hardware threads that this process may run on
+  GroupLimits limits;              ///< of its control groups
   std::uint64_t memory_bytes = 0;  ///< installed
   std::uint64_t free_bytes = 0;    ///< available without swapping
   std::uint64_t shm_bytes = 0;     ///< size of /dev/shm; 0: there is none

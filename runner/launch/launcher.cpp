@@ -5,11 +5,11 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/system/affinity.hpp"
 #include "base/system/host_name.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
-#include "runner/command/machine.hpp"
 #include "runner/launch/hosts.hpp"
 #include "runner/launch/restart_waits.hpp"
 #include "runner/launch/slurm.hpp"
@@ -23,9 +23,8 @@ std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
   if (!options.hosts.empty()) return place_tasks(parse_hosts(options.hosts), options.tasks, options.per_host);
   if (!options.hostfile.empty()) return place_tasks(read_hostfile(options.hostfile), options.tasks, options.per_host);
   if (const auto allocated = allocated_hosts()) return place_tasks(*allocated, options.tasks, options.per_host);
-  const int cores = static_cast<int>(std::max<std::size_t>(1, this_machine().mask.size()));
   const std::string own = this_host_name();
-  const int slots = options.tasks.value_or(options.per_host.value_or(cores));
+  const int slots = options.tasks.value_or(options.per_host.value_or(usable_cores()));
   return place_tasks(
       std::array{LaunchHost{.name = own.empty() ? "localhost" : own, .slots = slots, .where = "this host"}},
       options.tasks, options.per_host);

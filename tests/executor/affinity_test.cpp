@@ -30,16 +30,25 @@ TEST_CASE("a mask prints as ranges") {
 }
 
 TEST_CASE("threads default to the cores divided by those who share them") {
-  CHECK(choose_threads(0, cores_of(8), 2).threads == 4);
-  CHECK(choose_threads(0, cores_of(2), 3).threads == 1);
-  CHECK(choose_threads(0, cores_of(1), 1).threads == 1);
+  CHECK(choose_threads(0, cores_of(8), {2, 1}).threads == 4);
+  CHECK(choose_threads(0, cores_of(2), {3, 1}).threads == 1);
+  CHECK(choose_threads(0, cores_of(1), {1, 1}).threads == 1);
+}
+
+TEST_CASE("threads default to what a quota of processor time keeps busy, where that is less than the cores") {
+  Cores cores = cores_of(8);
+  cores.quota = 3;
+  CHECK(choose_threads(0, cores, {1, 1}).threads == 3);
+  CHECK(choose_threads(0, cores, {4, 1}).threads == 2);  // each task has a quota of its own
+  CHECK(choose_threads(0, cores, {4, 4}).threads == 1);
+  CHECK(choose_threads(6, cores, {1, 1}).threads == 6);
 }
 
 TEST_CASE("more threads than the mask has cores warns and uses the cores") {
-  const ThreadChoice choice = choose_threads(2, cores_of(1), 1);
+  const ThreadChoice choice = choose_threads(2, cores_of(1), {1, 1});
   CHECK(choice.threads == 1);
   CHECK(choice.warning.starts_with("2 threads asked for, but this process may run on 1 core "));
-  CHECK(choose_threads(2, cores_of(2), 2).warning.empty());
+  CHECK(choose_threads(2, cores_of(2), {2, 2}).warning.empty());
 }
 
 TEST_CASE("threads are pinned only where the launcher gave cores of our own") {
