@@ -180,14 +180,16 @@ Value sampled(const Value& x, const Ints& sizes, const Values& places, const Sam
   return channels_second(sum);
 }
 
-/// A coordinate from -1 to 1 as a position counted in elements; one outside may be reflected or moved to the border.
+/// A coordinate from -1 to 1 as a position counted in elements; one outside may be reflected or moved to the border. A
+/// cubic one stays outside: each of its neighbours is moved to the border by itself, since they have unlike weights.
 Value place_of(const Value& coordinate, std::int64_t size, const Sampling& sampling) {
   const auto length = static_cast<double>(size);
   const Value moved = coordinate + 1;
   const Value place = sampling.align_corners ? moved * ((length - 1) / 2) : (moved * length - 1) / 2;
   const Value whole = sampling.interpolation == Interpolation::nearest ? stop_gradient(round(place)) : place;
   const double edge = sampling.align_corners ? 0 : 0.5;
-  if (sampling.outside == Outside::border) return within(whole, 0, length - 1);
+  const bool moves = sampling.interpolation != Interpolation::cubic;
+  if (sampling.outside == Outside::border && moves) return within(whole, 0, length - 1);
   if (sampling.outside == Outside::reflection) return reflected(whole, -edge, length - 1 + edge);
   return whole;
 }

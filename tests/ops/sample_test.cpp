@@ -53,6 +53,22 @@ TEST_CASE("grid_sample: places between -1 and 1, of edges or of middles") {
   check(row({-0.8, -0.3, 0.1, 0.6}, {kNearest}), {1, 2, 4, 8});
 }
 
+TEST_CASE("grid_sample: cubic at the border: each of the four neighbours is moved there, not the place") {
+  const auto weight = [](double d) {  // Keys' kernel with a = -0.75
+    return d <= 1 ? (1.25 * d - 2.25) * d * d + 1 : ((-0.75 * d + 3.75) * d - 6) * d + 3;
+  };
+  const Numbers x{1, 2, 4, 8};
+  const auto at = [&](double place) {
+    double sum = 0;
+    for (auto k = static_cast<int>(std::floor(place)) - 1; k <= static_cast<int>(std::floor(place)) + 2; ++k)
+      sum += weight(std::abs(place - k)) * x[static_cast<std::size_t>(std::clamp(k, 0, 3))];
+    return sum;
+  };
+  // Coordinate c is the place 2 * (c + 1) - 0.5.
+  check(row({-1.3, -1.1, -0.9, 0.95, 1.2, 3}, {kCubic, Outside::border}),
+        {at(-1.1), at(-0.7), at(-0.3), at(3.4), at(3.9), 8});
+}
+
 TEST_CASE("grid_sample: outside") {
   check(row({-1.5, -1.25, 1.5}, {kLinear, Outside::zeros}), {0, 0, 0});
   check(row({-1.5, -1, 1.5}, {kLinear, Outside::border}), {1, 1, 8});
