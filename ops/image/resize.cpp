@@ -21,40 +21,51 @@ struct Resized {
   int axis = 0;
   std::int64_t from = 0, to = 0;
   double scale = 1, begin = 0, end = 1;
-  double length = 0;  ///< scale * from, not rounded
+  double length = 0;  ///< scale * from, not rounded; of nearest neighbours `to`, as in onnxruntime
 };
 
-/// The place of new element i in the original dim.
-double place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
-  const auto index = static_cast<double>(i), from = static_cast<double>(dim.from), to = dim.length;
+/// The place of new element i in the original dim, computed in T.
+template <class T>
+T place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
+  const auto index = static_cast<T>(i), from = static_cast<T>(dim.from), scale = static_cast<T>(dim.scale);
+  const T half = 0.5, to = static_cast<T>(dim.length);
   switch (coordinates) {
     case Coordinates::half_pixel_symmetric: {
-      const double lost = from / 2 * (1 - static_cast<double>(dim.to) / to);
-      return lost + (index + 0.5) / dim.scale - 0.5;
+      const T lost = from / 2 * (1 - static_cast<T>(dim.to) / (scale * from));
+      return static_cast<T>(lost + (static_cast<double>(index) + 0.5) / scale - 0.5);  // onnxruntime adds in float64
     }
     case Coordinates::pytorch_half_pixel:
-      return dim.to > 1 ? (index + 0.5) / dim.scale - 0.5 : 0;
+      return dim.to > 1 ? (index + half) / scale - half : 0;
     case Coordinates::half_pixel_floor:
-      return (index + 0.5) / dim.scale;
+      return (index + half) / scale;
     case Coordinates::align_corners:
       return to > 1 ? index * (from - 1) / (to - 1) : 0;
     case Coordinates::asymmetric:
-      return index / dim.scale;
-    case Coordinates::crop:
-      return to > 1 ? dim.begin * (from - 1) + index * (dim.end - dim.begin) * (from - 1) / (to - 1)
-                    : (dim.begin + dim.end) / 2 * (from - 1);
+      return index / scale;
+    case Coordinates::crop: {
+      const auto begin = static_cast<T>(dim.begin), end = static_cast<T>(dim.end);
+      return to > 1 ? begin * (from - 1) + index * (end - begin) * (from - 1) / (to - 1)
+                    : (begin + end) / 2 * (from - 1);
+    }
     case Coordinates::half_pixel:
       break;
   }
-  return (index + 0.5) / dim.scale - 0.5;
+  return (index + half) / scale - half;
 }
 
-std::int64_t nearest(double place, Rounding rounding, std::int64_t size) {
-  double at = std::ceil(place);
-  if (rounding == Rounding::prefer_floor) at = std::ceil(place - 0.5);
-  if (rounding == Rounding::prefer_ceil) at = std::floor(place + 0.5);
-  if (rounding == Rounding::floor) at = std::floor(place);
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, size - 1);
+/// The original element that is nearest to new element i. The place is computed in float32, and a tie is recognized, as
+/// by onnxruntime: docs/decisions/nearest_neighbours.md.
+std::int64_t nearest(const Resizing& resizing, const Resized& dim, std::int64_t i) {
+  constexpr float kTie = 1e-6F;
+  const auto at = place<float>(dim, resizing.coordinates, i);
+  const float below = std::clamp(std::floor(at), -1.0F, static_cast<float>(dim.from)), behind = at - below;
+  const bool is_tie = std::abs(behind - 0.5F) <= kTie;
+  bool is_above = behind > 0.5F;
+  if (resizing.rounding == Rounding::floor) is_above = false;
+  if (resizing.rounding == Rounding::ceil) is_above = behind > 0;
+  if (resizing.rounding == Rounding::prefer_floor) is_above = is_above && !is_tie;
+  if (resizing.rounding == Rounding::prefer_ceil) is_above = is_above || is_tie;
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(below) + (is_above ? 1 : 0), 0, dim.from - 1);
 }
 
 /// The weight of a neighbour at this distance from a new element's place.
@@ -89,7 +100,7 @@ Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
 std::vector<Weights> all_weights(const Resizing& resizing, const Resized& dim) {
   std::vector<Weights> all;
   for (std::int64_t i = 0; i < dim.to; ++i)
-    all.push_back(weights_at(resizing, dim, place(dim, resizing.coordinates, i)));
+    all.push_back(weights_at(resizing, dim, place<double>(dim, resizing.coordinates, i)));
   return all;
 }
 
@@ -140,8 +151,7 @@ Value multiplied(const Value& x, const Value& m, int axis) {
 Value picked(const Value& x, const Resizing& resizing, const Resized& dim) {
   Tensor indices(DType::int64, {dim.to});
   for (std::int64_t i = 0; i < dim.to; ++i)
-    indices.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] =
-        nearest(place(dim, resizing.coordinates, i), resizing.rounding, dim.from);
+    indices.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = nearest(resizing, dim, i);
   return gather(x, x.graph().constant(indices), dim.axis);
 }
 
@@ -185,8 +195,8 @@ Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
   Tensor inside(DType::boolean, sizes);
   bool all = true;
   for (std::int64_t i = 0; i < dim.to; ++i) {
-    const double at = place(dim, resizing.coordinates, i);
-    const bool is = at >= 0 && at <= static_cast<double>(dim.from - 1);
+    const auto at = place<float>(dim, resizing.coordinates, i);
+    const bool is = at >= 0 && at <= static_cast<float>(dim.from - 1);
     inside.mutable_data<bool>()[static_cast<std::size_t>(i)] = is;
     all = all && is;
   }
@@ -197,7 +207,7 @@ Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
   throw Error(Code::plan, "resize: of " + x.name() + " " + x.shape().str() + ": " + why).at(line);
 }
 
-Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
+Resized checked(const Value& x, const ResizedDim& dim, const Resizing& resizing, const SourceLine& line) {
   if (dim.axis < -x.rank() || dim.axis >= x.rank()) fail(x, "axis " + std::to_string(dim.axis), line);
   Resized resized{static_cast<int>(dim.axis < 0 ? dim.axis + x.rank() : dim.axis)};
   const Dim& size = x.shape()[resized.axis];
@@ -210,18 +220,36 @@ Resized checked(const Value& x, const ResizedDim& dim, const SourceLine& line) {
   resized.from = size.size();
   resized.to = dim.size;
   resized.scale = dim.scale > 0 ? dim.scale : static_cast<double>(dim.size) / static_cast<double>(resized.from);
-  resized.length = dim.scale > 0 ? dim.scale * static_cast<double>(resized.from) : static_cast<double>(dim.size);
+  const bool rounds = dim.scale == 0 || resizing.interpolation == Interpolation::nearest;
+  resized.length = rounds ? static_cast<double>(dim.size) : dim.scale * static_cast<double>(resized.from);
   resized.begin = dim.begin;
   resized.end = dim.end;
   return resized;
 }
 
+/// Whether new elements are nearest neighbours in the whole image, not in a part of it.
+bool takes_nearest(const Resizing& resizing) {
+  return resizing.interpolation == Interpolation::nearest && resizing.coordinates != Coordinates::crop;
+}
+
 /// Whether resizing leaves this dim as it is.
-bool is_same(const Resized& dim, Coordinates coordinates) {
+bool is_same(const Resizing& resizing, const Resized& dim) {
   if (dim.from != dim.to) return false;
+  if (takes_nearest(resizing) && dim.scale == 1) return true;
   for (std::int64_t i = 0; i < dim.to; ++i)
-    if (place(dim, coordinates, i) != static_cast<double>(i)) return false;
+    if (place<double>(dim, resizing.coordinates, i) != static_cast<double>(i)) return false;
   return true;
+}
+
+/// The dims that resizing changes. Nearest neighbours of an image of the same size are the image, whatever the scales.
+std::vector<Resized> changed(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing,
+                             const SourceLine& line) {
+  std::vector<Resized> changed;
+  for (const ResizedDim& dim : dims)
+    if (const Resized one = checked(x, dim, resizing, line); !is_same(resizing, one)) changed.push_back(one);
+  const bool sized = std::any_of(changed.begin(), changed.end(), [](const Resized& dim) { return dim.from != dim.to; });
+  if (takes_nearest(resizing) && !sized) changed.clear();
+  return changed;
 }
 
 }  // namespace
@@ -230,16 +258,12 @@ Value resize(const Value& x, const std::vector<ResizedDim>& dims, const Resizing
   const Scope here = derived(graph_of({{x}}, at), at);
   const bool by_index = resizing.interpolation == Interpolation::nearest;
   if (!by_index && !is_float(x.dtype())) fail(x, "only nearest takes " + std::string(name_of(x.dtype())), at);
-  std::vector<Resized> changed;
-  for (const ResizedDim& dim : dims) {
-    const Resized one = checked(x, dim, at);
-    if (!is_same(one, resizing.coordinates)) changed.push_back(one);
-  }
+  const std::vector<Resized> parts = changed(x, dims, resizing, at);
   const auto resized = [&](const Values& v) {
     Value y = v[0];
-    for (const Resized& dim : changed) y = by_index ? picked(y, resizing, dim) : interpolated(y, resizing, dim);
+    for (const Resized& dim : parts) y = by_index ? picked(y, resizing, dim) : interpolated(y, resizing, dim);
     if (resizing.coordinates == Coordinates::crop)
-      for (const Resized& dim : changed) y = cropped(y, resizing, dim);
+      for (const Resized& dim : parts) y = cropped(y, resizing, dim);
     return y;
   };
   return by_index ? resized({x}) : in_float32({x}, at, resized);

@@ -13,7 +13,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The place in the original dim of element i, when a dim is resized from n to m elements. scale is m / n. Where the
+/// The place in the original dim of element i (of nearest neighbours computed in float32, see
+/// docs/decisions/nearest_neighbours.md), when a dim is resized from n to m elements. scale is m / n. Where the
 /// user gives a scale, m in these formulas is scale * n, not rounded, as in ONNX.
 enum class Coordinates {
   half_pixel,            ///< (i + 0.5) / scale - 0.5

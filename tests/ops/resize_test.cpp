@@ -66,6 +66,26 @@ TEST_CASE("resize: neighbours by rounding") {
   check(row(x, {0, 3}, {}), {1, 2, 4});
 }
 
+TEST_CASE("resize: nearest places are computed in float32, as onnxruntime 1.32 and PyTorch do") {
+  const auto nearest = [](std::int64_t from, const ResizedDim& dim, Coordinates coordinates, Rounding rounding) {
+    Numbers x;
+    for (std::int64_t i = 0; i < from; ++i) x.push_back(static_cast<double>(i));
+    return row(x, dim, {Interpolation::nearest, coordinates, rounding});
+  };
+  const double third = 1 / 3.0F, tenth = 1.1F;  // as a model has them: rounded to float32
+  check(nearest(30, {0, 10, third}, Coordinates::asymmetric, Rounding::floor), {0, 3, 6, 9, 12, 15, 18, 21, 24, 27});
+  check({nearest(30, {0, 33, tenth}, Coordinates::asymmetric, Rounding::floor)[11]}, {10});
+  // Places that are halves in truth are taken for ties: 0.5 / 0.14285715 is 3.4999998, 4.5 / 0.3 - 0.5 is 14.499999.
+  check(nearest(7, {0, 1, 1 / 7.0F}, Coordinates::half_pixel_floor, Rounding::prefer_ceil), {4});
+  check({nearest(30, {0, 9}, Coordinates::half_pixel, Rounding::prefer_ceil)[4]}, {15});
+  check({nearest(30, {0, 9}, Coordinates::half_pixel, Rounding::prefer_floor)[4]}, {14});
+  check(nearest(3, {0, 1, third}, Coordinates::half_pixel_symmetric, Rounding::floor), {0});
+  check(nearest(7, {0, 2, third}, Coordinates::align_corners, Rounding::ceil), {0, 6});
+  // The same size is the same image, whatever the scale says.
+  check(nearest(2, {0, 2, tenth}, Coordinates::half_pixel, Rounding::floor), {0, 1});
+  check(nearest(2, {0, 2}, Coordinates::half_pixel_floor, Rounding::ceil), {0, 1});
+}
+
 TEST_CASE("resize: cubic, with and without neighbours outside") {
   // Keys' cubic kernel with a = -0.75 at distances 1.25, 0.25, 0.75 and 1.75.
   const double far = -0.10546875, near = 0.87890625, next = 0.26171875, last = -0.03515625;

@@ -58,13 +58,19 @@ Ints all_axes(Context& c) {
   return axes;
 }
 
-/// Upsample, and the first Resize: element i comes from i / scale, rounded down.
+/// Upsample, and the first Resize: element i comes from i / scale, rounded down, and in dims that shrink up, as in
+/// ONNX's cases of these versions.
 Outs upsampled(Context& c, const Floats& scales) {
   Resizing resizing;
   resizing.interpolation = interpolation_of(c);
   resizing.coordinates = Coordinates::asymmetric;
+  std::vector<ResizedDim> dims = scaled(c, all_axes(c), scales);
+  const auto larger =
+      std::stable_partition(dims.begin(), dims.end(), [](const ResizedDim& dim) { return dim.scale < 1; });
+  resizing.rounding = Rounding::ceil;
+  const Value smaller = resize(c.in(0), {dims.begin(), larger}, resizing);
   resizing.rounding = Rounding::floor;
-  return resize(c.in(0), scaled(c, all_axes(c), scales), resizing);
+  return resize(smaller, {larger, dims.end()}, resizing);
 }
 Outs to_upsample_7(Context& c) {
   return upsampled(c, c.reals("scales"));
@@ -78,20 +84,21 @@ std::vector<ResizedDim> sized(Context& c, const Ints& axes, const Ints& sizes, c
   if (sizes.size() != axes.size())
     Context::fail(std::to_string(sizes.size()) + " sizes for " + std::to_string(axes.size()) + " dims");
   std::vector<ResizedDim> dims;
-  double least = INFINITY, most = 0;
+  float least = INFINITY, most = 0;  // single precision, as in scaled_size()
   for (std::size_t k = 0; k < axes.size(); ++k) {
     if (sizes[k] < 1 || sizes[k] > (std::int64_t{1} << 31) || c.size(0, axes[k]) < 1)
       Context::fail("a size of " + std::to_string(sizes[k]) + " for " + std::to_string(c.size(0, axes[k])));
     dims.push_back({axes[k], sizes[k]});
-    const double scale = static_cast<double>(sizes[k]) / static_cast<double>(c.size(0, axes[k]));
+    const float scale = static_cast<float>(sizes[k]) / static_cast<float>(c.size(0, axes[k]));
     least = std::min(least, scale);
     most = std::max(most, scale);
   }
   if (policy == "stretch") return dims;
   if (policy != "not_larger" && policy != "not_smaller") Context::fail("a policy of '" + policy + "'");
   for (ResizedDim& dim : dims) {
-    dim.scale = policy == "not_larger" ? least : most;
-    dim.size = static_cast<std::int64_t>(std::floor(dim.scale * static_cast<double>(c.size(0, dim.axis)) + 0.5));
+    const float scale = policy == "not_larger" ? least : most;
+    dim.scale = scale;
+    dim.size = static_cast<std::int64_t>(std::round(scale * static_cast<float>(c.size(0, dim.axis))));
   }
   return dims;
 }
