@@ -26,7 +26,9 @@ Imported imported(const Model& model, const ImportOptions& options) {
   std::set<std::string> by_value;
   for (;;) {
     try {
-      return {Importer(model, options, by_value).import(), {by_value.begin(), by_value.end()}};
+      Importer importer(model, options, by_value);
+      std::unique_ptr<Graph> graph = importer.import();
+      return {std::move(graph), {by_value.begin(), by_value.end()}, importer.warnings()};
     } catch (const NeedsValues& needs) {
       by_value.insert(needs.inputs.begin(), needs.inputs.end());
     }

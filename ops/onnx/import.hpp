@@ -35,6 +35,7 @@ struct ImportOptions {
 struct Imported {
   std::unique_ptr<Graph> graph;       ///< with the entry "predict": the model's inputs and outputs, by their names
   std::vector<std::string> by_value;  ///< inputs that were used by value: they are constants of the graph
+  std::vector<std::string> warnings;  ///< what in the model is contradictory, but does not change the results
 };
 
 /// Makes a graph of a model. Ops have the names of the values that they give, and the model's file and the number of

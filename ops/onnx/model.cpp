@@ -118,6 +118,9 @@ class Reader {
     for (const auto& one : from.sparse_initializer()) add_initializer(result, one.values().name(), one);
     for (const auto& one : from.input()) result.inputs.push_back(value(one, "input"));
     for (const auto& one : from.output()) result.outputs.push_back(value(one, "output"));
+    for (const ValueDef& output : result.outputs) result.declared.emplace(output.name, output);
+    for (const auto& one : from.value_info())
+      if (!one.name().empty()) result.declared.emplace(one.name(), value(one, "value"));
     result.nodes = nodes(from.node());
     check_unique(result);
     return result;

@@ -74,6 +74,8 @@ struct GraphDef {
   std::vector<ModelNode> nodes;  ///< each after those whose outputs it uses
   std::vector<std::pair<std::string, Tensor>> initializers;
   std::vector<ValueDef> inputs, outputs;
+  /// What the file says of the values of its nodes, by their names; the outputs are among them.
+  std::map<std::string, ValueDef, std::less<>> declared = {};
 };
 
 /// Versions of operator sets by domain; "" is ONNX's own.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "graph/file/graph_file.hpp"
@@ -33,6 +34,7 @@ LoadedGraph import_onnx(const std::string& file, const JobOptions& options, cons
                              .evaluate = constant_evaluator()};
   for (const auto& [name, tensor] : import.values) import.sizes.insert_or_assign(name, tensor.sizes());
   onnx::Imported imported = onnx::import_model(model, import);
+  for (const std::string& warning : imported.warnings) log_warn(warning);
   LoadedGraph loaded{std::move(imported.graph), options.feeds};
   std::erase_if(loaded.feeds, [&](const std::string& feed) {
     return std::find(imported.by_value.begin(), imported.by_value.end(), name_of_feed(feed)) != imported.by_value.end();

@@ -44,7 +44,7 @@ class Steps {
 
  private:
   static std::unique_ptr<Graph> imported(const std::string& nodes, const std::vector<std::string>& sizes) {
-    const std::string values = value("input", "x", "float32", sizes) + value("output", "y", "float32", {});
+    const std::string values = value("input", "x", "float32", sizes) + kY;
     return onnx::import_model(decode(model_of(values + nodes)), options()).graph;
   }
   static Value fetch(Graph& graph) { return graph.value(graph.entries().at("predict").fetches[0].value); }

@@ -31,6 +31,37 @@ TEST_CASE("what cannot be computed while importing is told with the number of it
   CHECK_MESSAGE(error.text().find(".cpp") == std::string::npos, error.text());
 }
 
+TEST_CASE("what a model declares of its values is checked") {
+  const auto declared = [](const std::string& h, const std::string& y) {
+    return model_of(value("input", "x", "float32", {"2", "3"}) + h + y + node("h", "Relu", "x") +
+                    node("y", "Shape", "h"));
+  };
+  const std::string right = value("output", "y", "int64", {"2"});
+  const auto warnings = [](const std::string& file) { return onnx::import_model(decode(file), options()).warnings; };
+  CHECK(warnings(declared(value("value_info", "h", "float32", {"n", "3"}), right)).empty());
+  CHECK(says(error_of([&] { static_cast<void>(import(declared("", value("output", "y", "float32", {"2"})))); }),
+             "m.onnx: node \"y\" (Shape): its output \"y\" is int64, and the model declares float32"));
+  CHECK(says(error_of([&] { static_cast<void>(import(declared(value("value_info", "h", "bool", {}), right))); }),
+             "m.onnx: node \"h\" (Relu): its output \"h\" is float32, and the model declares bool"));
+  CHECK(warnings(declared(value("value_info", "h", "float32", {"1", "3"}), right)) ==
+        std::vector<std::string>{"m.onnx: node \"h\" (Relu): its output \"h\" is [2,3], and the model declares [1,3]; "
+                                 "its own shape counts"});
+  CHECK(warnings(declared("", value("output", "y", "int64", {"2", "1"}))).size() == 1);
+
+  const auto branch = [](const std::string& dtype) {
+    return "g { " + value("output", "r", dtype, {}) + node("r", "Relu", "x") + " }";
+  };
+  const auto choice = [&](const std::string& dtype) {
+    return model_of(
+        kX + kY + value("input", "c", "bool", {}) +
+        node("y", "If", "c",
+             attribute("then_branch", branch("float32"), "GRAPH") + attribute("else_branch", branch(dtype), "GRAPH")));
+  };
+  CHECK_NOTHROW(static_cast<void>(import(choice("float32"))));
+  CHECK(says(error_of([&] { static_cast<void>(import(choice("int64"))); }),
+             "node \"r\" (Relu): its output \"r\" is float32, and the model declares int64"));
+}
+
 TEST_CASE("an input that is an output, and one that nobody uses") {
   const std::string file = model_of(kX + value("input", "z", "float32", {"2"}) + value("output", "x", "float32", {}));
   CHECK(run_model(file, {{"x", counting({1, 6})}})[0].str() == "[[0 1 2 3 4 5]]");
@@ -84,7 +115,7 @@ TEST_CASE("a function's attributes are those of its call, or its defaults") {
 
 TEST_CASE("bodies change the scores and weights of an attention") {
   const auto body = [](const std::string& of, const std::string& op) {
-    return "g { " + value("input", of, "float32", {}) + value("output", "r", "float32", {}) +
+    return "g { " + value("input", of, "float32", {}) + value("output", "r", op == "Less" ? "bool" : "float32", {}) +
            "initializer { name: 'c' data_type: 1 float_data: 0.5 } " + node("r", op, of + ", c") + " }";
   };
   const auto run = [&](const std::string& bodies) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/onnx/import.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/has.hpp"
@@ -215,6 +216,51 @@ TEST_CASE("ops as they were in older operator sets") {
   CHECK(OneNode{"Hardmax", 13}.text({floats({1, 2, 2}, {1, 4, 4, 2})}) == "[[[0 1] [1 0]]]");
   CHECK(OneNode{"PRelu", 6}.text({floats({1, 2, 1, 2}, {-1, 1, -1, 1}), floats({2}, {3, 5})}) ==
         "[[[[-3 1]] [[-5 1]]]]");
+}
+
+TEST_CASE("an older Resize to a smaller size takes the next element: ONNX 1.5's case test_resize_downsample_nearest") {
+  const Tensor x = floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), smaller = floats({4}, {1, 1, 0.6F, 0.6F});
+  CHECK(OneNode{"Resize", 10}.text({x, smaller}) == "[[[[1 3]]]]");
+  CHECK(OneNode{"Upsample", 9}.text({x, smaller}) == "[[[[1 3]]]]");
+  CHECK(OneNode{"Upsample", 7, {{"scales", Floats{1, 1, 0.6F, 0.6F}}}}.text({x}) == "[[[[1 3]]]]");
+  CHECK(OneNode{"Resize", 10}.text({x, floats({4}, {1, 1, 1.5F, 0.6F})}) == "[[[[1 3] [1 3] [5 7]]]]");
+}
+
+TEST_CASE("outputs have the dtype that ONNX says, whatever the dtypes of the inputs") {
+  const auto as = [](DType dtype, const Tensor& of) {
+    Graph g;
+    return Evaluator(g).run({cast(g.constant(of), dtype)})[0];
+  };
+  const auto types = [](const OneNode& node, const std::vector<Tensor>& inputs) {
+    std::string text;
+    for (const Tensor& tensor : node.run(inputs)) text += tensor.type().str() + " ";
+    return text;
+  };
+  const Tensor x = floats({1, 1, 2, 2}, {1, 2, 3, 4}), grid = floats({1, 1, 1, 2}, {0, 0}), one = floats({1}, {1});
+  const Tensor half = as(DType::float16, x), half_one = as(DType::float16, one), two = floats({2}, {1, 1});
+  const Tensor wide = as(DType::float64, x);
+  CHECK(types({"GridSample", 16}, {half, grid}) == "float16[1,1,1,1] ");
+  CHECK(types({"GridSample", 16}, {x, as(DType::float16, grid)}) == "float32[1,1,1,1] ");
+  CHECK(types({"BatchNormalization", 15}, {half, one, one, one, one}) == "float16[1,1,2,2] ");
+  CHECK(types({"BatchNormalization", 15, {integer("training_mode", 1)}, 3}, {half, one, one, one, one}) ==
+        "float16[1,1,2,2] float32[1] float32[1] ");
+  CHECK(types({"LayerNormalization", 17, {}, 3}, {wide, as(DType::float64, two)}) ==
+        "float64[1,1,2,2] float32[1,1,2,1] float32[1,1,2,1] ");
+  CHECK(types({"RMSNormalization", 23}, {x, as(DType::float16, two)}) == "float16[1,1,2,2] ");
+  CHECK(types({"Pow", 12}, {half, grid}) == "float16[1,1,2,2] ");
+  CHECK(types({"TopK", 11, {}, 2}, {half, longs({1}, {1})}) == "float16[1,1,2,1] int64[1,1,2,1] ");
+  CHECK(types({"MaxPool", 12, {{"kernel_shape", Ints{2, 2}}}, 2}, {half}) == "float16[1,1,1,1] int64[1,1,1,1] ");
+  CHECK(types({"Dropout", 13, {}, 2}, {half, one}) == "float16[1,1,2,2] bool[1,1,2,2] ");
+  CHECK(types({"Attention", 23}, {half, half, x}) == "float16[1,1,2,2] ");
+  CHECK(types({"NegativeLogLikelihoodLoss", 13}, {half, as(DType::int32, longs({1, 2, 2}, {0, 0, 0, 0})), half_one}) ==
+        "float16[] ");
+  CHECK(types({"ArgMax", 13}, {half}) == "int64[1,1,2,2] ");
+
+  // Where ONNX says that inputs have one dtype, others are refused, as by onnxruntime.
+  CHECK(has(error_of({"Add", 14}, {half, x}),
+            "inputs \"x0\" (float16) and \"x1\" (float32) must have one dtype; insert a Cast"));
+  CHECK(has(error_of({"Concat", 13, {integer("axis", 0)}}, {x, wide}), "(float32) and \"x1\" (float64)"));
+  CHECK(has(error_of({"Where", 16}, {as(DType::boolean, x), x, half}), "(float32) and \"x2\" (float16)"));
 }
 
 TEST_CASE("sizes that depend on data") {

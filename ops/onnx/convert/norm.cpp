@@ -52,7 +52,9 @@ Outs to_layer_norm(Context& c) {
   const Normalized normal = normalize(stashed(c, x), axes_from(c, -1), c.real("epsilon", 1e-5));
   Value y = normal.y * c.in(1);
   if (c.has(2)) y = y + c.in(2);
-  return {cast(y, x.dtype()), normal.mean, normal.inverse};
+  const DType stash = c.dtype("stash_type", DType::float32);
+  const Value mean = cast(normal.mean, stash);
+  return {cast(y, x.dtype()), mean, cast(normal.inverse, stash)};
 }
 
 Outs to_rms_norm(Context& c) {

@@ -21,8 +21,8 @@ void check_call_attributes(const Function& function, const ModelNode& node) {
 
 }  // namespace
 
-Frame Frame::of_body(const Frame& around) {
-  Frame frame(*around.opsets_);
+Frame Frame::of_body(const GraphDef& body, const Frame& around) {
+  Frame frame(body, *around.opsets_);
   frame.around_ = &around;
   frame.function_ = around.function_;
   frame.call_ = around.call_;
@@ -52,6 +52,12 @@ const Out& Frame::get(const std::string& name) const {
   for (const Frame* at = this; at != nullptr; at = at->around_)
     if (const auto found = at->items_.find(name); found != at->items_.end()) return found->second;
   Context::fail("nothing gives the value " + in_quotes(name));
+}
+
+const ValueDef* Frame::declared(const std::string& name) const {
+  if (graph_ == nullptr) return nullptr;
+  const auto found = graph_->declared.find(name);
+  return found == graph_->declared.end() ? nullptr : &found->second;
 }
 
 const Attribute* Frame::attribute(const ModelNode& node, std::string_view name) const {

@@ -17,8 +17,8 @@ namespace ferry::onnx {
 class Frame {
  public:
   /// The frame of the model's own graph.
-  explicit Frame(const Opsets& opsets) : opsets_(&opsets) {}
-  [[nodiscard]] static Frame of_body(const Frame& around);
+  Frame(const GraphDef& graph, const Opsets& opsets) : graph_(&graph), opsets_(&opsets) {}
+  [[nodiscard]] static Frame of_body(const GraphDef& body, const Frame& around);
   /// The frame of a function that `node` calls. Error(file) when calls are nested too deep, or the node gives what the
   /// function does not take.
   [[nodiscard]] static Frame of_call(const Function& function, const ModelNode& node, const Frame& caller);
@@ -27,6 +27,11 @@ class Frame {
   /// The value of that name. Error(file) when nothing gives it.
   [[nodiscard]] const Out& get(const std::string& name) const;
 
+  /// What the file says of the value of that name, which a node of this graph gives; null where it says nothing.
+  [[nodiscard]] const ValueDef* declared(const std::string& name) const;
+  /// Whether this is the frame of the model's own graph.
+  [[nodiscard]] bool is_outermost() const { return around_ == nullptr && caller_ == nullptr; }
+
   /// The version of a node's operator set.
   [[nodiscard]] std::int64_t opset_of(const ModelNode& node) const { return opsets_->find(node.domain)->second; }
   /// The attribute of a node. If it refers to an attribute of the function, that of the call, or the function's
@@ -34,7 +39,10 @@ class Frame {
   [[nodiscard]] const Attribute* attribute(const ModelNode& node, std::string_view name) const;
 
  private:
+  explicit Frame(const Opsets& opsets) : opsets_(&opsets) {}
+
   std::unordered_map<std::string, Out> items_;
+  const GraphDef* graph_ = nullptr;  ///< null for a function
   const Frame* around_ = nullptr;
   const Opsets* opsets_;
   // In a function's nodes, those of bodies included:

@@ -11,6 +11,7 @@
 #include "ops/onnx/importer/names.hpp"
 #include "ops/onnx/importer/node_context.hpp"
 #include "ops/onnx/importer/scale_filters.hpp"
+#include "ops/onnx/importer/signatures.hpp"
 #include "ops/onnx/support.hpp"
 
 namespace ferry::onnx {
@@ -18,9 +19,13 @@ namespace {
 
 constexpr std::int64_t kMostAgain = 200'000;  // nodes of functions and bodies, whose numbers multiply when nested
 
-Outs converted(const ConvertOp& converter, Context& context) {
+/// The node's outputs, of the dtypes that ONNX's definition of the op says.
+Outs converted(const ConvertOp& converter, Context& context, const Frame& frame) {
+  const std::string_view signature = signature_of(context.node(), context.opset());
+  check_inputs(signature, context.node(), frame);
   Outs outs = converter.convert(context);
   context.check_attributes();
+  set_dtypes(signature, context.node(), frame, context.graph(), outs);
   return outs;
 }
 
@@ -33,12 +38,12 @@ bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame
   return true;
 }
 
-void name_outputs(const ModelNode& node, const std::vector<Out>& outs, Frame& frame) {
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i].empty()) continue;
-    if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(node.outputs[i]));
-    frame.set(node.outputs[i], outs[i]);
-  }
+/// Whether no value can have both shapes.
+bool contradict(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return true;
+  for (int d = 0; d < a.rank(); ++d)
+    if (a[d].fixed() && b[d].fixed() && a[d] != b[d]) return true;
+  return false;
 }
 
 /// The text with which the names of the ops of a node begin.
@@ -97,6 +102,31 @@ std::optional<std::int64_t> Importer::given_size(const std::string& name) const 
 
 // ---- Nodes ----
 
+void Importer::name_outputs(const ModelNode& node, const std::vector<Out>& outs, Frame& frame) {
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::string& name = node.outputs[i];
+    if (name.empty()) continue;
+    if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(name));
+    if (const ValueDef* declared = frame.declared(name)) check_declared(node, *declared, outs[i], frame);
+    frame.set(name, outs[i]);
+  }
+}
+
+void Importer::check_declared(const ModelNode& node, const ValueDef& declared, const Out& out, const Frame& frame) {
+  if (out.absent() || out.list != nullptr) return;
+  const Type type = out.type();
+  const auto differs = [&](std::string_view is, std::string_view should) {
+    return "its output " + in_quotes(declared.name) + " is " + escaped(is) + ", and the model declares " +
+           escaped(should);
+  };
+  if (declared.dtype && *declared.dtype != type.dtype)
+    Context::fail(differs(name_of(type.dtype), name_of(*declared.dtype)));
+  const bool warns = frame.is_outermost() && warnings_.empty();  // sizes within bodies may change between iterations
+  if (warns && declared.shape && contradict(*declared.shape, type.shape))
+    warnings_.push_back(escaped(model_.source, 300) + ": " + node.str() + ": " +
+                        differs(type.shape.str(), declared.shape->str()) + "; its own shape counts");
+}
+
 SourceLine Importer::line_of_node() const {
   return {model_.source, static_cast<int>(std::min<std::int64_t>(nodes_, 1 << 30))};
 }
@@ -106,7 +136,7 @@ bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Frame& fr
   Graph scratch;
   const Scope line = scratch.line(line_of_node());
   NodeContext context(*this, scratch, node, frame);
-  const Outs outs = converted(converter, context);
+  const Outs outs = converted(converter, context, frame);
   constants_.forget([&](const Graph* graph) { return graph == &scratch; });
   const auto items = computed(scratch, outs, options_.evaluate);
   if (items) name_outputs(node, *items, frame);
@@ -129,7 +159,7 @@ std::vector<Out> Importer::made(const ConvertOp& converter, const ModelNode& nod
     const Scope scope = graph_->name(stem_of(node, nodes_));
     NodeContext context(*this, *graph_, node, frame);
     try {
-      for (const Out& out : converted(converter, context)) items.push_back(out);
+      for (const Out& out : converted(converter, context, frame)) items.push_back(out);
     } catch (const Error&) {
       take_by_value(node, frame);
       throw;
@@ -204,9 +234,9 @@ void Importer::add_output(const ValueDef& output, const Frame& frame) {
 }
 
 std::unique_ptr<Graph> Importer::import() {
-  Frame frame(model_.opsets);
   const auto own = model_.opsets.find("");
   const GraphDef scaled = scale_filters(model_.graph, own == model_.opsets.end() ? 0 : own->second);
+  Frame frame(scaled, model_.opsets);
   for (const auto& [name, tensor] : scaled.initializers) frame.set(name, Out(tensor));
   const Scope line = graph_->line(SourceLine(model_.source, 0));
   for (const ValueDef* input : fed_inputs(model_, options_)) add_input(*input, frame);

@@ -29,6 +29,8 @@ class Importer {
   /// Makes the graph; to be called once. Errors as import_model(), but without the model's name; throws NeedsValues
   /// (by_value.hpp) where more inputs must be taken by value.
   [[nodiscard]] std::unique_ptr<Graph> import();
+  /// As in Imported, after import().
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
   // ---- For NodeContext ----
 
@@ -51,6 +53,11 @@ class Importer {
   void convert(const std::vector<ModelNode>& nodes, Frame& frame);
   void convert(const ModelNode& node, Frame& frame);
   void call(const Function& function, const ModelNode& node, Frame& frame);
+  /// Gives the outputs of a node their names. Error(file) where the model declares another dtype for one.
+  void name_outputs(const ModelNode& node, const std::vector<Out>& outs, Frame& frame);
+  /// Error(file) where the dtypes differ. Shapes that contradict each other are a warning, since editors of models
+  /// often leave the old ones behind.
+  void check_declared(const ModelNode& node, const ValueDef& declared, const Out& out, const Frame& frame);
   /// Computes the node's outputs if its inputs are known. Returns whether it did.
   bool fold(const ConvertOp& converter, const ModelNode& node, Frame& frame);
   /// Makes the ops of a node that is not computed, and returns their results.
@@ -67,6 +74,7 @@ class Importer {
   std::unique_ptr<Graph> graph_;
   BodyConstants constants_;
   IntegerRanges ranges_;
+  std::vector<std::string> warnings_;
   std::int64_t nodes_ = 0;        ///< converted by now
   std::int64_t nodes_again_ = 0;  ///< converted by convert_again(), plus 1 for each call of it
 };

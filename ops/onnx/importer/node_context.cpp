@@ -105,7 +105,7 @@ std::optional<std::int64_t> NodeContext::given_size(int i) {
 // ---- Bodies ----
 
 std::vector<Out> NodeContext::build(const GraphDef& body, std::span<const Out> inputs) {
-  Frame frame = Frame::of_body(frame_);
+  Frame frame = Frame::of_body(body, frame_);
   for (const auto& [name, tensor] : body.initializers) frame.set(name, Out(tensor));
   if (inputs.size() != body.inputs.size())
     fail("a body takes " + std::to_string(body.inputs.size()) + " inputs, and gets " + std::to_string(inputs.size()));

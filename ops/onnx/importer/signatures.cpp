@@ -1,0 +1,155 @@
+#include "ops/onnx/importer/signatures.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/onnx/context.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+/// Ops with one signature, and the version from which it holds. Ops of ONNX's own that are not here have "T>T".
+struct Signature {
+  std::string_view text;
+  std::string_view ops;
+  std::int64_t since = 1;
+};
+constexpr Signature kSignatures[] = {
+    {"?>?",
+     "Bernoulli BitCast BlackmanWindow Cast ConcatFromSequence Constant ConstantOfShape EyeLike HammingWindow "
+     "HannWindow Identity If Loop MelWeightMatrix Multinomial Optional OptionalGetElement RandomNormal "
+     "RandomNormalLike RandomUniform RandomUniformLike Scan SequenceAt SequenceConstruct SequenceEmpty SequenceErase "
+     "SequenceInsert SequenceLength SequenceMap SplitToSequence"},
+    {"?>b", "And IsInf IsNaN Not OptionalHasElement Or Xor"},
+    {"TT>b", "Equal Greater GreaterOrEqual Less LessOrEqual"},
+    {"?>f", "TfIdfVectorizer"},
+    {"?>i", "ArgMax ArgMin NonMaxSuppression NonZero Shape Size"},
+    {"?>j", "ConvInteger MatMulInteger"},
+    {"?>ufu", "DynamicQuantizeLinear"},
+    {"?T>T", "CastLike"},
+    {"?TT>T", "Where"},
+    {"??T>T", "OneHot QuantizeLinear"},
+    {"T?>T",
+     "AffineGrid CenterCropPad Compress CumProd CumSum DFT Expand Gather GatherElements GatherND GridSample MaxUnpool "
+     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
+     "ReduceSumSquare Reshape Resize ReverseSequence Slice Split Squeeze Tile Trilu Unsqueeze Upsample "
+     "ai.onnx.ml.ArrayFeatureExtractor"},
+    {"T?T>T", "NegativeLogLikelihoodLoss Scatter ScatterElements ScatterND SoftmaxCrossEntropyLoss"},
+    {"T?T?>T", "Pad STFT"},
+    {"TT?>T", "RoiAlign TensorScatter"},
+    {"TTT?>T", "RotaryEmbedding"},
+    {"TTTT?T>T", "GRU LSTM RNN"},
+    {"T>Ti", "MaxPool Unique"},
+    {"T?>Ti", "TopK"},
+    {"T>T?", "LayerNormalization"},
+    {"?T>T", "RMSNormalization"},
+    {"???????T?>T", "QLinearConv"},
+    {"???????T>T", "QLinearMatMul"},
+    {"TTU?TU>TTUT", "Attention"},
+    {"TTTUTT>TU", "LinearAttention"},
+    {"T>T", "BatchNormalization"},
+    {"TTTUU>TUU", "BatchNormalization", 14},
+    {"T??UU>TUU", "BatchNormalization", 15},
+    {"?>f", "DequantizeLinear", 10},
+    {"?T?>T", "DequantizeLinear", 19},
+    {"?>?", "DequantizeLinear", 23},
+    {"T>T", "Dropout"},
+    {"T?>Tb", "Dropout", 10},
+    {"T>T", "Pow"},
+    {"T?>T", "Pow", 12},
+    {"T>T", "ai.onnx.ml.Binarizer"},
+};
+
+/// By op and version.
+using Table = std::map<std::pair<std::string_view, std::int64_t>, std::string_view>;
+
+const Table& table() {
+  static const Table kTable = [] {
+    Table table;
+    for (const Signature& one : kSignatures)
+      for (const std::string_view op : split(one.ops, ' ')) table.emplace(std::pair(op, one.since), one.text);
+    return table;
+  }();
+  return kTable;
+}
+
+char letter(std::string_view letters, std::size_t i) {
+  return letters.empty() ? '?' : letters[std::min(i, letters.size() - 1)];
+}
+std::string_view letters_of_inputs(std::string_view signature) {
+  return signature.substr(0, signature.find('>'));
+}
+std::string_view letters_of_outputs(std::string_view signature) {
+  return signature.substr(signature.find('>') + 1);
+}
+bool is_variable(char letter) {
+  return letter >= 'A' && letter <= 'Z';
+}
+
+/// The dtype of input i; absent for one that is not given or no tensor.
+std::optional<DType> dtype_of_input(const ModelNode& node, std::size_t i, const Frame& frame) {
+  if (node.inputs[i].empty()) return std::nullopt;
+  const Out& item = frame.get(node.inputs[i]);
+  return item.absent() || item.list != nullptr ? std::nullopt : std::optional(item.type().dtype);
+}
+
+/// The first input of that letter whose dtype there is.
+std::optional<std::size_t> input_of(char wanted, std::string_view signature, const ModelNode& node,
+                                    const Frame& frame) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (letter(letters_of_inputs(signature), i) == wanted && dtype_of_input(node, i, frame)) return i;
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_of(char letter, std::string_view signature, const ModelNode& node, const Frame& frame) {
+  if (is_variable(letter)) {
+    const auto input = input_of(letter, signature, node, frame);
+    return input ? dtype_of_input(node, *input, frame) : std::nullopt;
+  }
+  constexpr std::pair<char, DType> kFixed[] = {
+      {'b', DType::boolean}, {'f', DType::float32}, {'i', DType::int64}, {'j', DType::int32}, {'u', DType::uint8}};
+  for (const auto& [name, dtype] : kFixed)
+    if (name == letter) return dtype;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view signature_of(const ModelNode& node, std::int64_t opset) {
+  const std::string op = node.full_op();
+  const auto after = table().upper_bound({op, opset});
+  if (after != table().begin() && std::prev(after)->first.first == op) return std::prev(after)->second;
+  return node.domain.empty() ? "T>T" : "?>?";
+}
+
+void check_inputs(std::string_view signature, const ModelNode& node, const Frame& frame) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const char wanted = letter(letters_of_inputs(signature), i);
+    const auto dtype = dtype_of_input(node, i, frame);
+    if (!is_variable(wanted) || !dtype) continue;
+    const std::size_t first = *input_of(wanted, signature, node, frame);
+    const DType other = *dtype_of_input(node, first, frame);
+    if (other != *dtype)
+      Context::fail("inputs " + in_quotes(node.inputs[first]) + " (" + std::string(name_of(other)) + ") and " +
+                    in_quotes(node.inputs[i]) + " (" + std::string(name_of(*dtype)) +
+                    ") must have one dtype; insert a Cast");
+  }
+}
+
+void set_dtypes(std::string_view signature, const ModelNode& node, const Frame& frame, Graph& graph, Outs& outs) {
+  for (std::size_t i = 0; i < std::min(outs.size(), node.outputs.size()); ++i) {
+    Out& out = outs[i];
+    const auto wanted = dtype_of(letter(letters_of_outputs(signature), i), signature, node, frame);
+    if (!wanted || out.absent() || out.list != nullptr || out.type().dtype == *wanted) continue;
+    out.value = cast(out.known.defined() ? graph.constant(out.known) : out.value, *wanted);
+    out.known = Tensor();
+  }
+}
+
+}  // namespace ferry::onnx
