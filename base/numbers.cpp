@@ -23,7 +23,7 @@ int power_of(std::string_view unit) {
 
 Error not_a_number(std::string_view option, std::string_view text, std::string_view kind, const std::string& least,
                    const std::string& most) {
-  std::string what = std::string(option) + " " + escaped(text) + ": not ";
+  std::string what = std::string(option) + (text.empty() ? ": empty, not " : " " + escaped(text) + ": not ");
   return Error(Code::usage, what.append(kind).append(" from ").append(least).append(" to ").append(most));
 }
 

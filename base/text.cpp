@@ -40,10 +40,19 @@ Character first_character(std::string_view text) {
   return c;
 }
 
-// Characters that would move the cursor or reorder what is printed after them.
-bool disturbs_a_terminal(std::uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x202A && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069) || code == 0x200E || code == 0x200F || code == 0x2028 || code == 0x2029;
+// Characters that would move the cursor or reorder what is printed after them, or that nobody sees or can tell from a
+// blank, so that a wrong name would look right: a byte order mark, a space that does not break, a zero-width one.
+bool must_be_escaped(std::uint32_t code) {
+  struct Range {
+    std::uint32_t first, last;
+  };
+  constexpr Range kRanges[] = {
+      {0x00, 0x1F},     {0x7F, 0xA0},     {0xAD, 0xAD},     {0x34F, 0x34F},   {0x61C, 0x61C},   {0x115F, 0x1160},
+      {0x1680, 0x1680}, {0x17B4, 0x17B5}, {0x180E, 0x180E}, {0x2000, 0x200F}, {0x2028, 0x202F}, {0x205F, 0x206F},
+      {0x3000, 0x3000}, {0x3164, 0x3164}, {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
+  const bool usual = code > 0x1F && code < 0x7F;
+  return !usual &&
+         std::ranges::any_of(kRanges, [&](const Range& range) { return range.first <= code && code <= range.last; });
 }
 
 std::string hex_escape(std::string_view bytes) {
@@ -68,7 +77,7 @@ std::string escaped_character(std::string_view bytes, const Character& c) {
     case '\\':
       return "\\\\";
     default:
-      return disturbs_a_terminal(c.code) ? hex_escape(bytes) : std::string(bytes);
+      return must_be_escaped(c.code) ? hex_escape(bytes) : std::string(bytes);
   }
 }
 

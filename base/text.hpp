@@ -16,9 +16,9 @@ namespace ferry {
 [[nodiscard]] bool is_valid_utf8(std::string_view text);
 
 /// `text` made safe for a message: control characters (NUL and C1 too), backslashes, line separators, marks that change
-/// the writing direction, and bytes that are not UTF-8 become `\n`, `\t`, `\r`, `\\` or `\xHH`; other well-formed UTF-8
-/// stays. If the result has more than `limit` bytes, it is cut between characters and ends with "… (N bytes)", N of
-/// `text`.
+/// the writing direction, what nobody sees (a byte order mark, a zero-width space) or takes for a blank, and bytes that
+/// are not UTF-8 become `\n`, `\t`, `\r`, `\\` or `\xHH`; other well-formed UTF-8 stays. If the result has more than
+/// `limit` bytes, it is cut between characters and ends with "… (N bytes)", N of `text`.
 [[nodiscard]] std::string escaped(std::string_view text, std::size_t limit = 80);
 
 /// escaped(text) between double quotes: how messages show a name.

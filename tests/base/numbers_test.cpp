@@ -19,6 +19,11 @@ std::string refusal(const std::function<void()>& read) {
   return "";
 }
 
+/// A refused value, between the option's name and what it is not.
+std::string shown(std::string_view text) {
+  return text.empty() ? ": empty, " : " " + std::string(text) + ": ";
+}
+
 TEST_CASE("whole numbers are decimal, whole and within their bounds") {
   constexpr std::int64_t kMost = 9000;
   const auto read = [&](std::string_view text) { return whole_number("--steps", text, std::int64_t{1}, kMost); };
@@ -28,7 +33,7 @@ TEST_CASE("whole numbers are decimal, whole and within their bounds") {
   for (const std::string_view text : {"", "0", "-1", "9001", "1.5", "1e3", "0x10", " 1", "1 ", "+1", "nan", "one",
                                       "99999999999999999999", "18446744073709551617"})
     CHECK(refusal([&] { static_cast<void>(read(text)); }) ==
-          "--steps " + std::string(text) + ": not a whole number from 1 to 9000");
+          "--steps" + shown(text) + "not a whole number from 1 to 9000");
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   CHECK(whole_number("--seed", "18446744073709551615", std::uint64_t{0}, kAll) == kAll);
   CHECK(refusal([&] { static_cast<void>(whole_number("--seed", "-1", std::uint64_t{0}, kAll)); }) ==
@@ -41,7 +46,7 @@ TEST_CASE("a time span is finite and above zero") {
   CHECK(time_span("--deadline", "1e3").count() == 1'000'000);
   for (const std::string_view text : {"", "0", "-1", "nan", "inf", "1e308", "1e-9", "5 s", "1e999"})
     CHECK(refusal([&] { static_cast<void>(time_span("--deadline", text)); }) ==
-          "--deadline " + std::string(text) + ": not a number of seconds from 0.001 to 1000000000");
+          "--deadline" + shown(text) + "not a number of seconds from 0.001 to 1000000000");
 }
 
 TEST_CASE("bytes have units of either case, and do not wrap") {

@@ -32,8 +32,15 @@ TEST_CASE("hostile names are shown harmlessly") {
   CHECK(escaped("a\nb\tc\rd\\") == "a\\nb\\tc\\rd\\\\");
   CHECK(escaped("\x1b[31mred") == "\\x1b[31mred");
   CHECK(escaped("\xff\xfe") == "\\xff\\xfe");
-  CHECK(escaped("\xc2\x9b") == "\\xc2\\x9b");           // a C1 control: CSI
-  CHECK(escaped("\xe2\x80\xae") == "\\xe2\\x80\\xae");  // right-to-left override
+  CHECK(escaped("\xc2\x9b") == "\\xc2\\x9b");               // a C1 control: CSI
+  CHECK(escaped("\xe2\x80\xae") == "\\xe2\\x80\\xae");      // right-to-left override
+  CHECK(escaped("\xef\xbb\xbfh1") == "\\xef\\xbb\\xbfh1");  // byte order mark
+  CHECK(escaped("a\xc2\xa0"
+                "b") ==
+        "a\\xc2\\xa0"
+        "b");                                             // a space that does not break
+  CHECK(escaped("a\xe2\x80\x8b") == "a\\xe2\\x80\\x8b");  // a space without width
+  CHECK(escaped("層/層") == "層/層");
   CHECK(in_quotes("a\"") == "\"a\"\"");
 }
 
