@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/system/interrupt.hpp"
+#include "base/text.hpp"
 
 namespace ferry::net {
 namespace {
@@ -35,12 +36,32 @@ void set(const Socket& socket, int level, int option, int value) {
   setsockopt(socket.get(), level, option, &value, sizeof value);  // what a system lacks is not needed
 }
 
+/// Closed where the system lacks this kind of addresses.
 Socket new_socket(const Address& address) {
   const int descriptor = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0 && errno == EAFNOSUPPORT) return {};
   if (descriptor < 0) throw system_error(Code::resource, "tcp: a socket", errno).hint("ulimit -n shows the limit");
   Socket socket(descriptor);
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   return socket;
+}
+
+/// The addresses of all interfaces, in the system's order, loopback included. Empty where the system does not tell.
+std::vector<HostAddress> all_addresses(unsigned needed_flags = 0, unsigned other_flags = 0) {
+  std::vector<HostAddress> found;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return found;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || !is_ip(*at->ifa_addr)) continue;
+    if ((at->ifa_flags & needed_flags) != needed_flags || (at->ifa_flags & other_flags) != 0) continue;
+    found.push_back({at->ifa_name, address_of(at->ifa_addr)});
+  }
+  return found;
+}
+
+bool is_link_local(const Address& address) {
+  return address.six() && IN6_IS_ADDR_LINKLOCAL(&address.bytes.sin6_addr);
 }
 
 bool again() {
@@ -122,9 +143,12 @@ std::vector<Address> resolved(const std::string& host, int port, std::string_vie
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
-  const int failed = getaddrinfo(host.c_str(), nullptr, &wanted, &list);
+  const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  const std::string name = brackets ? host.substr(1, host.size() - 2) : host;
+  const int failed = getaddrinfo(name.c_str(), nullptr, &wanted, &list);
   if (failed != 0)
-    throw Error(Code::usage, std::string(what) + ": the host '" + host + "' is not known: " + gai_strerror(failed))
+    throw Error(Code::usage,
+                std::string(what) + ": the host '" + escaped(host) + "' is not known: " + gai_strerror(failed))
         .hint("give a name that resolves on every host, or an address such as 192.168.0.5");
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
   std::vector<Address> result;
@@ -134,39 +158,37 @@ std::vector<Address> resolved(const std::string& host, int port, std::string_vie
 }
 
 Address interface_address(const std::string& name) {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) throw system_error(Code::resource, "tcp: the list of interfaces", errno);
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
   std::string there;
   std::optional<Address> found;
-  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr) continue;
-    if (!is_ip(*at->ifa_addr)) continue;
-    const Address address = address_of(at->ifa_addr);
-    there += std::string(there.empty() ? "" : ", ") + at->ifa_name + " (" + address.host() + ")";
-    const bool better = !found || (found->six() && !address.six());
-    if ((name == at->ifa_name || name == address.host()) && better) found = address;
+  const auto rank = [](const Address& address) { return address.six() ? 1 + is_link_local(address) : 0; };
+  for (const auto& [interface, address] : all_addresses()) {
+    there += std::string(there.empty() ? "" : ", ") + interface + " (" + address.host() + ")";
+    const bool better = !found || rank(address) < rank(*found);
+    if ((name == interface || name == address.host()) && better) found = address;
   }
   if (!found)
-    throw Error(Code::usage, "interface '" + name + "': this host has no such one")
-        .note("it has " + there)
+    throw Error(Code::usage, "interface '" + escaped(name) + "': this host has no such one")
+        .note(there.empty() ? "the system does not list its interfaces" : "it has " + there)
         .hint("give the name or the address of one of these");
   found->set_port(0);
   return *found;
 }
 
+bool is_own(const Address& address) {
+  return std::ranges::any_of(all_addresses(), [&](const HostAddress& one) {
+    if (one.address.six() != address.six()) return false;
+    return one.address.host() == address.host() || (one.address.loopback() && address.loopback());
+  });
+}
+
+Address loopback_address() {
+  const Address four = resolved("127.0.0.1", 0, "tcp").front(), six = resolved("::1", 0, "tcp").front();
+  return !is_own(four) && is_own(six) ? six : four;
+}
+
 std::vector<HostAddress> host_addresses() {
-  std::vector<HostAddress> found;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
-  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    if (!is_ip(*at->ifa_addr)) continue;
-    const Address address = address_of(at->ifa_addr);
-    if (address.six() && IN6_IS_ADDR_LINKLOCAL(&address.bytes.sin6_addr)) continue;
-    found.push_back({at->ifa_name, address});
-  }
+  std::vector<HostAddress> found = all_addresses(IFF_UP, IFF_LOOPBACK);
+  std::erase_if(found, [](const HostAddress& one) { return is_link_local(one.address); });
   return found;
 }
 
@@ -183,7 +205,7 @@ Address only_address(std::span<const HostAddress> all) {
     throw Error(Code::usage, "tcp: this host has several addresses, of which the other tasks may reach one only")
         .note("it has " + list)
         .hint("--interface NAME or FERRY_INTERFACE=NAME, for the network between the hosts");
-  return choice.empty() ? resolved("127.0.0.1", 0, "tcp").front() : choice.front().address;
+  return choice.empty() ? loopback_address() : choice.front().address;
 }
 
 Socket listening(const Address& address, std::string_view what) {
@@ -197,9 +219,11 @@ Socket listening(const Address& address, std::string_view what) {
           .hint("choose a free port, the same for all tasks; MASTER_PORT says which");
     if (number == EADDRNOTAVAIL)
       throw Error(Code::usage, where + " is not an address of this host")
-          .hint("MASTER_ADDR is the address of the host of task 0");
+          .hint(address.port() != 0 ? "MASTER_ADDR is the address of the host of task 0"
+                                    : "--interface NAME, for a network of this host (ip addr lists them)");
     throw system_error(Code::usage, where + " cannot be listened on", number);
   };
+  if (!socket.open()) fail(EAFNOSUPPORT);
   if (bind(socket.get(), address.get(), address.size()) != 0) fail(errno);
   if (listen(socket.get(), SOMAXCONN) != 0) fail(errno);
   return socket;
@@ -219,6 +243,7 @@ std::optional<Socket> accepted(const Socket& listener) {
 
 int connected(const Address& to, const Deadline& deadline, Socket& socket) {
   socket = new_socket(to);
+  if (!socket.open()) return EAFNOSUPPORT;
   if (connect(socket.get(), to.get(), to.size()) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
   if (!ready(socket, POLLOUT, deadline)) return ETIMEDOUT;

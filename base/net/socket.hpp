@@ -43,11 +43,17 @@ struct Address {
 /// The address of which Address::str() is `text`; nothing for any other text, such as one with a host's name.
 [[nodiscard]] std::optional<Address> parsed_address(const std::string& text);
 
-/// The addresses of a host's name or number. Error(usage), with `what` in front, when there is none.
+/// The addresses of a host's name or number; an IPv6 address may be in brackets. Error(usage), with `what` in front,
+/// when there is none.
 [[nodiscard]] std::vector<Address> resolved(const std::string& host, int port, std::string_view what);
-/// The address of an interface of this host, given by its name or one of its addresses, port 0. Error(usage) lists the
-/// interfaces when there is no such one.
+/// The address of an interface of this host, given by its name or one of its addresses, port 0: of several IPv4's
+/// first, and one that only counts on one link last. Error(usage) lists the interfaces when there is no such one.
 [[nodiscard]] Address interface_address(const std::string& name);
+/// Whether an interface of this host has the address. Loopback has all that belong to it. False where the system does
+/// not tell.
+[[nodiscard]] bool is_own(const Address& address);
+/// 127.0.0.1, or ::1 on a host that only has that; port 0.
+[[nodiscard]] Address loopback_address();
 
 /// An address of this host, port 0, and the interface that has it.
 struct HostAddress {
@@ -61,11 +67,12 @@ struct HostAddress {
 /// may have several IPv6 addresses, of which the first will do. Error(usage) lists them where there is a choice.
 [[nodiscard]] Address only_address(std::span<const HostAddress> all);
 
-/// Listens. Error(usage) when the port is in use or the address not of this host; `what` is put in front.
+/// Listens. Error(usage) when the port is in use or the address not of this host; `what` is put in front. A port other
+/// than 0 is the user's MASTER_PORT, for hints.
 [[nodiscard]] Socket listening(const Address& address, std::string_view what);
 /// A connection that waits at `listener`, if there is one. Error(resource) when there are no descriptors left.
 [[nodiscard]] std::optional<Socket> accepted(const Socket& listener);
-/// Connects. The errno when that fails; ETIMEDOUT at the deadline.
+/// Connects. The errno when that fails, as where the system lacks this kind of addresses; ETIMEDOUT at the deadline.
 [[nodiscard]] int connected(const Address& to, const Deadline& deadline, Socket& socket);
 /// From now on an idle connection ends some time after its link is cut: `deadline`, but two minutes at least, so that
 /// one that loses most packets does not.

@@ -1,18 +1,17 @@
 #include "runner/launch/hosts.hpp"
 
 #include <algorithm>
-#include <set>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
 #include "base/numbers.hpp"
-#include "base/system/host_name.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr std::uint64_t kMostHostfileBytes = 1 << 20;
+constexpr std::uint64_t kMostHostfileBytes = 16 << 20;  // a line for each slot of the largest clusters
 constexpr const char* kHostfileHint = "a line is NAME, NAME:SLOTS, or NAME slots=N max_slots=N";
 
 /// Reads hosts from one place; its errors say which.
@@ -23,15 +22,18 @@ class HostReader {
 
   [[noreturn]] void fail(const std::string& why) const { throw Error(code_, where_ + ": " + why).hint(hint_); }
 
-  /// NAME, NAME:SLOTS or [ADDRESS]:SLOTS.
+  /// NAME, NAME:SLOTS, [ADDRESS]:SLOTS, or an address of IPv6 alone.
   [[nodiscard]] LaunchHost host(std::string_view text) const {
     const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
     if (bracket == std::string_view::npos) fail("'[' without ']' in " + in_quotes(text));
-    const std::size_t colon = text.find(':', bracket);
+    constexpr std::ptrdiff_t kMostColons = 7;  // of an address; "::" stands for several
+    const bool bare =
+        bracket == 0 && (text.find("::") != std::string_view::npos || std::ranges::count(text, ':') == kMostColons);
+    const std::size_t colon = bare ? std::string_view::npos : text.find(':', bracket);
     LaunchHost host{.name = std::string(text.substr(0, colon)), .where = where_};
-    if (colon != std::string_view::npos) host.slots = number("the slots of " + host.name, text.substr(colon + 1));
     if (host.name.starts_with('[')) host.name = host.name.substr(1, host.name.size() - 2);
     check_name(host.name);
+    if (colon != std::string_view::npos) host.slots = number("the slots of " + host.name, text.substr(colon + 1));
     return host;
   }
 
@@ -74,15 +76,38 @@ class HostReader {
   std::string where_, hint_;
 };
 
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
+/// The words of a line. Blanks around '=' end none.
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
   while (!(line = trimmed(line)).empty()) {
     const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-    words.push_back(line.substr(0, end));
+    const bool goes_on = !words.empty() && (words.back().ends_with('=') || line.front() == '=');
+    if (!goes_on) words.emplace_back();
+    words.back() += line.substr(0, end);
     line.remove_prefix(end);
   }
   return words;
 }
+
+/// Collects hosts. One that is named again has the slots of both places, as in the hostfiles of PBS and LSF.
+class HostList {
+ public:
+  void add(LaunchHost host, const HostReader& reader) {
+    const auto [place, is_new] = places_.try_emplace(host.name, hosts_.size());
+    if (is_new) return hosts_.push_back(std::move(host));
+    LaunchHost& before = hosts_[place->second];
+    before.slots += host.slots;
+    before.most = std::min(before.most, host.most);
+    if (before.slots > std::min(before.most, kMostSlots))
+      reader.fail(before.name + " has " + plural(static_cast<std::uint64_t>(before.slots), "slot") + ", from " +
+                  before.where + " on, and may have " + std::to_string(std::min(before.most, kMostSlots)));
+  }
+  [[nodiscard]] std::vector<LaunchHost> take() { return std::move(hosts_); }
+
+ private:
+  std::vector<LaunchHost> hosts_;  // in the order in which they are first named
+  std::unordered_map<std::string, std::size_t> places_;
+};
 
 /// How many tasks the host gets at most.
 int room_of(const LaunchHost& host, std::optional<int> per_host) {
@@ -97,18 +122,15 @@ int room_of(const LaunchHost& host, std::optional<int> per_host) {
 
 std::vector<LaunchHost> parse_hosts(std::string_view text) {
   const HostReader reader(Code::usage, "--hosts", "for example --hosts h1:2,h2:2");
-  std::vector<LaunchHost> hosts;
-  std::set<std::string> names;
-  for (const std::string_view item : split(text, ',')) {
-    hosts.push_back(reader.host(trimmed(item)));
-    if (!names.insert(hosts.back().name).second)
-      reader.fail(hosts.back().name + " is named twice; NAME:SLOTS gives it several tasks");
-  }
-  return hosts;
+  HostList hosts;
+  for (const std::string_view item : split(text, ',')) hosts.add(reader.host(trimmed(item)), reader);
+  return hosts.take();
 }
 
 std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view text) {
-  std::vector<LaunchHost> hosts;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  HostList list;
   int line_number = 0;
   for (std::string_view line : split(text, '\n')) {
     const HostReader reader(Code::file, escaped(file) + ":" + std::to_string(++line_number), kHostfileHint);
@@ -117,15 +139,14 @@ std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view
     LaunchHost host = reader.host(words.front());
     const int named = host.slots;
     const bool has_slots = words.front().size() > host.name.size() && words.front().back() != ']';
-    for (const std::string_view word : std::span(words).subspan(1)) reader.set(host, word);
+    for (const std::string& word : std::span(words).subspan(1)) reader.set(host, word);
     if (has_slots && host.slots != named)
       reader.fail(in_quotes(words.front()) + " contradicts slots=" + std::to_string(host.slots));
     if (host.slots > host.most)
       reader.fail("slots=" + std::to_string(host.slots) + " is more than max_slots=" + std::to_string(host.most));
-    for (const LaunchHost& before : hosts)
-      if (before.name == host.name) reader.fail(host.name + " is named twice, first in " + before.where);
-    hosts.push_back(std::move(host));
+    list.add(std::move(host), reader);
   }
+  std::vector<LaunchHost> hosts = list.take();
   if (hosts.empty()) throw Error(Code::file, escaped(file) + ": it names no host").hint(kHostfileHint);
   return hosts;
 }
@@ -152,15 +173,6 @@ std::vector<HostTasks> place_tasks(std::span<const LaunchHost> hosts, std::optio
                                  plural(static_cast<std::uint64_t>(next), "task") + ": " + rooms)
         .hint("more slots for a host (NAME:SLOTS, slots=N), or -ppn");
   return placed;
-}
-
-bool is_this_host(std::string_view name) {
-  const std::string own = this_host_name();
-  const auto short_form = [](std::string_view full) { return full.substr(0, full.find('.')); };
-  if (name == "localhost" || name == "127.0.0.1" || name == "::1" || name == own) return true;
-  // Of two names with domains, both must be equal.
-  const bool one_is_short = name.find('.') == std::string_view::npos || own.find('.') == std::string::npos;
-  return !own.empty() && one_is_short && short_form(name) == short_form(own);
 }
 
 }  // namespace ferry

@@ -21,14 +21,15 @@ struct LaunchHost {
 };
 inline constexpr int kMostSlots = 1 << 16;
 
-/// The hosts in "h1:2,h2", where h2 has one slot. Error(usage) for what is malformed or named twice.
+/// The hosts in "h1:2,h2", where h2 has one slot. A host that is named again has the slots of both places. Error(usage)
+/// for what is malformed.
 [[nodiscard]] std::vector<LaunchHost> parse_hosts(std::string_view text);
 
-/// The hosts in the text of a hostfile, one a line, in Open MPI's form ("h1 slots=2 max_slots=4") or MPICH's and
-/// Intel's ("h1:2"); # begins a comment. Error(file), with file and line, for what is malformed or named twice.
-/// `file`: its path, for messages.
+/// The hosts in the text of a hostfile, one a line, in Open MPI's form ("h1 slots=2 max_slots=4"), MPICH's and Intel's
+/// ("h1:2"), or that of PBS and LSF, which name a host once for each of its slots; # begins a comment. Error(file),
+/// with file and line, for what is malformed. `file`: its path, for messages.
 [[nodiscard]] std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view text);
-/// The same for a file, of at most 1 MiB.
+/// The same for a file, of at most 16 MiB.
 [[nodiscard]] std::vector<LaunchHost> read_hostfile(const std::string& file);
 
 /// The tasks of one host: numbers first … first + count - 1.
@@ -42,9 +43,5 @@ struct HostTasks {
 /// as many as that. Hosts that get none are left out. Error(usage) when there is not enough room.
 [[nodiscard]] std::vector<HostTasks> place_tasks(std::span<const LaunchHost> hosts, std::optional<int> tasks,
                                                  std::optional<int> per_host);
-
-/// Whether it is a name of the machine that this process runs on, so that tasks there need no ssh: "localhost",
-/// 127.0.0.1, or the machine's name, with or without its domain.
-[[nodiscard]] bool is_this_host(std::string_view name);
 
 }  // namespace ferry
