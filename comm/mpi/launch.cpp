@@ -4,12 +4,14 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/launch_variables.hpp"
 
 namespace ferry {
 namespace {
 
+constexpr const char* kHowToLaunch = "start with mpirun or srun, or unset both, which another launch may have left";
 constexpr Launcher kOfMpi[] = {Launcher::mpirun, Launcher::srun, Launcher::mpich};
 
 /// The variable in which the launcher says that.
@@ -24,17 +26,26 @@ const char* variable_of(Launcher launcher, LaunchVariable::Says what) {
 int number(const char* name, const char* other, int least) {
   const char* text = std::getenv(name);
   if (text == nullptr) {
-    throw Error(Code::usage, std::string("launch: ") + other + " is set, " + name + " is not")
-        .hint("start with mpirun or srun, or unset both");
+    throw Error(Code::usage, std::string("launch: ") + other + " is set, " + name + " is not").hint(kHowToLaunch);
   }
   const std::string_view digits = text;
   int value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || value < least) {
-    throw Error(Code::usage, std::string("launch: ") + name + " is '" + text + "', not a number of at least " +
-                                 std::to_string(least));
+    throw Error(Code::usage, std::string("launch: ") + name + " is '" + escaped(text) + "', not a number of at least " +
+                                 std::to_string(least))
+        .hint(kHowToLaunch);
   }
   return value;
+}
+
+MpiLaunch launch_by(const char* rank, const char* size) {
+  const MpiLaunch launch{number(rank, size, 0), number(size, rank, 1), size};
+  if (launch.rank >= launch.size)
+    throw Error(Code::usage, std::string("launch: ") + rank + " is " + std::to_string(launch.rank) +
+                                 ", which is no task of the " + std::to_string(launch.size) + " in " + size)
+        .hint(kHowToLaunch);
+  return launch;
 }
 
 std::optional<MpiLaunch> launch_now() {
@@ -44,7 +55,7 @@ std::optional<MpiLaunch> launch_now() {
     // Shells in an allocation of SLURM's have a size, too; elsewhere it proves a launch, whose rank is missing.
     const bool size_tells = launcher != Launcher::srun && std::getenv(size) != nullptr;
     if (std::getenv(rank) == nullptr && !size_tells) continue;
-    return MpiLaunch{number(rank, size, 0), number(size, rank, 1), size};
+    return launch_by(rank, size);
   }
   return std::nullopt;
 }
@@ -68,7 +79,7 @@ std::optional<MpiLaunch> numbered_launch() {
   const char* const rank = variable_of(Launcher::srun, LaunchVariable::Says::number);
   const char* const size = variable_of(Launcher::srun, LaunchVariable::Says::size);
   if (std::getenv(rank) == nullptr || std::getenv(size) == nullptr) return std::nullopt;
-  return MpiLaunch{number(rank, size, 0), number(size, rank, 1), size};
+  return launch_by(rank, size);
 }
 
 void keep_mpi_launch() {

@@ -375,7 +375,8 @@ std::unique_ptr<Transport> mpi_transport(const MpiOptions& options) {
   if (const auto launch = mpi_launch(); launch && launch->size != size) {
     throw Error(Code::usage, "mpi: " + launch->by + " says " + std::to_string(launch->size) +
                                  " tasks, MPI's world has " + std::to_string(size))
-        .hint("start ferry with the mpirun of the MPI it was built with, or with srun --mpi=pmix");
+        .hint("start ferry with the mpirun of the MPI it was built with, or with srun --mpi=pmix; or unset " +
+              launch->by + ", if another launch has left it");
   }
   return transport_over(MPI_COMM_WORLD, options);
 }

@@ -10,7 +10,8 @@ namespace ferry {
 namespace {
 
 constexpr const char* kHowToLaunch =
-    "set RANK and WORLD_SIZE for each task, and either MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS; or unset all";
+    "set RANK, from 0, and WORLD_SIZE for each task, and either MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS; or "
+    "unset all";
 
 std::string variable(const char* name) {
   const char* text = std::getenv(name);
@@ -19,6 +20,14 @@ std::string variable(const char* name) {
 
 bool is_set(const char* name) {
   return !variable(name).empty();
+}
+
+int number_in(const char* name, int least, int most) {
+  try {
+    return whole_number(name, variable(name), least, most);
+  } catch (const Error& error) {
+    throw Error(Code::usage, "launch: " + error.text()).hint(kHowToLaunch);
+  }
 }
 
 }  // namespace
@@ -44,14 +53,14 @@ std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers) {
     }
   }
   TcpOptions options;
-  options.tasks = numbered ? numbers->size : whole_number("WORLD_SIZE", variable("WORLD_SIZE"), 1, 1 << 16);
-  options.task = numbered ? numbers->rank : whole_number("RANK", variable("RANK"), 0, options.tasks - 1);
+  options.tasks = numbered ? numbers->size : number_in("WORLD_SIZE", 1, 1 << 16);
+  options.task = numbered ? numbers->rank : number_in("RANK", 0, options.tasks - 1);
   if (by_notice) {
     options.rendezvous = variable("FERRY_RENDEZVOUS");
     static_cast<void>(tcp::notice_at(options.rendezvous));  // says at once what is wrong in it
   } else {
     options.address = variable("MASTER_ADDR");
-    options.port = whole_number("MASTER_PORT", variable("MASTER_PORT"), 1, 65535);
+    options.port = number_in("MASTER_PORT", 1, 65535);
   }
   options.served = is_set("FERRY_RENDEZVOUS_SERVED");
   options.interface = variable("FERRY_INTERFACE");

@@ -1,5 +1,6 @@
 #include "executor/job/launch.hpp"
 
+#include <cstdlib>
 #include <string>
 
 #include "base/system/log.hpp"
@@ -67,6 +68,13 @@ int launched_tasks(const ClusterOptions& options) {
 
 void warn_of_copies(const ClusterOptions& options) {
   if (options.transport != "auto") return;
+  for (const char* name : {"RANK", "WORLD_SIZE"})
+    if (const char* const value = std::getenv(name); value != nullptr && *value != '\0' && !tcp_launch())
+      log_warn(
+          std::string(name) + "=" + escaped(value) +
+          " is set, but no other variable of a launch: this process runs the whole job by itself\n  try: set RANK, "
+          "WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task (docs/starting.md), or unset " +
+          name);
   const auto numbers = numbered_launch();
   if (!numbers || numbers->size == 1 || numbers->rank != 0) return;
   log_warn("srun starts this program " + std::to_string(numbers->size) + " times (" + numbers->by +

@@ -92,10 +92,17 @@ TEST_CASE("a missing or bad variable is named") {
     CHECK(error->code() == Code::usage);
     CHECK(error->text().starts_with("launch: OMPI_COMM_WORLD_SIZE is set, OMPI_COMM_WORLD_RANK is not"));
   }
-  const Launcher bad{{"PMI_RANK", "0"}, {"PMI_SIZE", "two"}};
+  {
+    const Launcher bad{{"PMI_RANK", "0"}, {"PMI_SIZE", "two"}};
+    const auto error = error_in([] { (void)mpi_launch(); });
+    REQUIRE(error.has_value());
+    CHECK(error->text().starts_with("launch: PMI_SIZE is 'two', not a number of at least 1\n  try: "));
+  }
+  const Launcher beyond{{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
   const auto error = error_in([] { (void)mpi_launch(); });
   REQUIRE(error.has_value());
-  CHECK(error->text() == "launch: PMI_SIZE is 'two', not a number of at least 1");
+  CHECK(error->text().starts_with(
+      "launch: OMPI_COMM_WORLD_RANK is 2, which is no task of the 2 in OMPI_COMM_WORLD_SIZE"));
 }
 
 }  // namespace

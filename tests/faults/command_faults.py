@@ -236,7 +236,11 @@ def case_050_unknown_interface():
 
 
 def case_046_launcher_variable_missing():
-    refused(2, ["OMPI_COMM_WORLD_SIZE"], write("add.pbtxt", add()), env={"OMPI_COMM_WORLD_RANK": "0"})
+    path = write("add.pbtxt", add())
+    refused(2, ["OMPI_COMM_WORLD_SIZE"], path, env={"OMPI_COMM_WORLD_RANK": "0"})
+    if MPIRUN:  # of a shell that mpirun had started, say
+        refused(2, ["mpi: OMPI_COMM_WORLD_SIZE says 2 tasks, MPI's world has 1", "or unset OMPI_COMM_WORLD_SIZE"], path,
+                env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"})
 
 
 def case_052_missing_feed():
