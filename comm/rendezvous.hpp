@@ -10,11 +10,13 @@
 namespace ferry {
 
 struct RendezvousOptions {
-  std::string address = "127.0.0.1";  ///< what to listen on: an address, a host's name, or an interface ("eth0")
-  int port = 0;                       ///< 0: any that is free
-  int tasks = 1;                      ///< of the job, at least 1
-  std::string secret = {};            ///< what the tasks have as FERRY_SECRET; may be empty on loopback only
-  std::string job = {};               ///< its name in the notice by which tasks find the server; empty: they know where
+  std::string address =
+      {};                   ///< what to listen on: an address, a host's name, or an interface ("eth0"); empty: loopback
+  int port = 0;             ///< 0: any that is free
+  int tasks = 1;            ///< of the job, at least 1
+  std::string secret = {};  ///< what the tasks have as FERRY_SECRET; may be empty on loopback only
+  std::string job = {};     ///< its name in the notice by which tasks find the server; empty: they know where
+  std::string name = {};    ///< the host's name that tasks look up, MASTER_ADDR; empty: they are given address()
 };
 
 /// Serves the start of one job, in a thread of its own, until it is destroyed: a job that starts again needs a new one.

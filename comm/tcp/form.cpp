@@ -106,6 +106,29 @@ void accept_others(const Socket& listener, const std::string& key, std::vector<S
   }
 }
 
+/// Where task 0 listens: at MASTER_ADDR. Where that is a name that is loopback on its own host, at --interface, which
+/// other hosts can reach.
+Address meeting_address(const TcpOptions& options, const Deadline& deadline) {
+  const std::vector<Address> all = known_addresses(options, deadline);
+  const auto own = std::ranges::find_if(all, net::is_own);
+  const Address address = own != all.end() ? *own : all.front();
+  if (options.interface.empty() || !is_loopback_name(options.address, address)) return address;
+  return net::interface_address(options.interface);
+}
+
+/// Task 0 serves the rendezvous, at an address that all tasks know.
+Joined join_by_address(const TcpOptions& options, const Deadline& deadline) {
+  if (options.task != 0 || options.served) return join(options, "", deadline);
+  const RendezvousServer server({.address = meeting_address(options, deadline).host(),
+                                 .port = options.port,
+                                 .tasks = options.tasks,
+                                 .secret = options.secret,
+                                 .name = options.address});
+  TcpOptions here = options;
+  here.address = server.address();
+  return join(here, "", deadline);
+}
+
 /// All tasks have come when this returns, so that nobody needs the notice any more.
 Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
   const auto notice = notice_at(options.rendezvous);
@@ -126,11 +149,8 @@ std::shared_ptr<Job> formed(const TcpOptions& options) try {
   int tasks_here = 1;
   if (options.tasks > 1) {
     make_room_for(options.tasks);
-    const bool by_notice = !options.rendezvous.empty();
-    std::optional<RendezvousServer> server;
-    if (options.task == 0 && !options.served && !by_notice)
-      server.emplace(RendezvousOptions{options.address, options.port, options.tasks, options.secret});
-    const Joined joined = by_notice ? joined_by_notice(options, deadline) : join(options, "", deadline);
+    const Joined joined =
+        options.rendezvous.empty() ? join_by_address(options, deadline) : joined_by_notice(options, deadline);
     const std::string here = joined.addresses[static_cast<std::size_t>(options.task)].host();
     tasks_here = static_cast<int>(std::ranges::count(joined.addresses, here, &Address::host));
     const std::string key = job_key(options.secret, joined.job);

@@ -9,6 +9,7 @@
 
 #include "base/system/host_name.hpp"
 #include "base/system/interrupt.hpp"
+#include "base/system/log.hpp"
 #include "comm/rendezvous.hpp"
 
 namespace ferry::tcp {
@@ -17,8 +18,9 @@ namespace {
 constexpr std::chrono::milliseconds kAgain{20};  // between attempts to connect
 constexpr std::chrono::seconds kGrace{5};        // for the server to say who is missing
 constexpr std::uint64_t kLongestRefusal = 1 << 16;
-constexpr std::chrono::milliseconds kLookAgain{100};  // between two looks at a notice
-constexpr std::chrono::seconds kOneTry{2};            // for an address that may be an old one
+constexpr std::chrono::milliseconds kLookAgain{100};    // between two looks at a notice
+constexpr std::chrono::milliseconds kLookUpAgain{500};  // between two questions for the address of a host
+constexpr std::chrono::seconds kOneTry{2};              // for an address that may be an old one
 constexpr const char* kNewSecret =
     "export FERRY_SECRET=$(od -An -tx8 -N16 /dev/urandom | tr -d ' '), once, and give it to all tasks";
 
@@ -26,19 +28,55 @@ std::string where(const TcpOptions& options) {
   return "rendezvous at " + options.address + ":" + std::to_string(options.port);
 }
 
+bool lacks_secret(const Address& address, std::string_view secret) {
+  return secret.empty() && !address.loopback();
+}
+
+/// Where task 0 may listen. A name of this host that is loopback here may be an address of its network for task 0,
+/// which other hosts can reach (meeting_address).
+std::vector<Address> meeting_addresses(const TcpOptions& options, const Deadline& deadline) {
+  std::vector<Address> all = known_addresses(options, deadline);
+  for (const Address& address : all) require_secret(address, options.secret);
+  if (options.served || !is_loopback_name(options.address, all.front())) return all;
+  for (net::HostAddress& other : net::host_addresses()) {
+    other.address.set_port(options.port);
+    if (!lacks_secret(other.address, options.secret)) all.push_back(other.address);
+  }
+  return all;
+}
+
+/// For the user: what the name in MASTER_ADDR means on this host, and so what may be wrong.
+Error explain_unreached(Error error, const TcpOptions& options, const Address& address, int why) {
+  const std::string host = address.host();
+  if (options.served) return error.hint("see whether ferry launch still runs");
+  if (!options.rendezvous.empty()) return error.hint("see whether task 0 runs");
+  if (address.loopback())
+    error.note(options.address + (options.address == host ? "" : " is " + host + " here, which") +
+               " reaches this host alone");
+  else if (options.address != host)
+    error.note(options.address + " is " + host + " here");
+  std::string hint = "see whether task 0 runs, and whether MASTER_ADDR and MASTER_PORT are the same for all tasks";
+  if (address.loopback())
+    hint += "; where task 0 is on another host, MASTER_ADDR is its address in the network between the hosts";
+  else if (why == ECONNREFUSED && options.address != host)
+    hint += "; where " + options.address + " is loopback on its own host (/etc/hosts), task 0 takes --interface NAME";
+  return error.hint(hint);
+}
+
 /// Tries again until somebody listens, as task 0 may start later than others.
 Socket reached(const TcpOptions& options, const Deadline& deadline) {
-  int error = 0;
   for (;;) {
-    for (const Address& address : net::resolved(options.address, options.port, where(options))) {
-      require_secret(address, options.secret);
+    const std::vector<Address> addresses = meeting_addresses(options, deadline);
+    int first_error = 0;
+    for (const Address& address : addresses) {
       Socket socket;
-      error = net::connected(address, deadline, socket);
+      const int error = net::connected(address, deadline, socket);
       if (error == 0) return socket;
+      if (first_error == 0) first_error = error;
     }
     if (deadline.expired())
-      throw net::system_error(Code::stalled, where(options) + ": nobody listens there", error)
-          .hint("see whether task 0 runs, and whether MASTER_ADDR and MASTER_PORT are the same for all tasks");
+      throw explain_unreached(net::system_error(Code::stalled, where(options) + ": nobody listens there", first_error),
+                              options, addresses.front(), first_error);
     check_interrupt();
     system_clock().sleep(kAgain);
   }
@@ -62,16 +100,23 @@ Particulars particulars_of(const Socket& listener, const Deadline& deadline) {
   return mine;
 }
 
+/// A hint about MASTER_PORT, where the user has set it.
+std::string by_port(const TcpOptions& options, const char* hint) {
+  return options.served || !options.rendezvous.empty() ? "" : hint;
+}
+
 [[noreturn]] void refuse(Greeting greeting, const TcpOptions& options) {
   if (greeting == Greeting::other_key)
     throw Error(Code::usage, where(options) + ": it has another secret than this task")
-        .hint("set FERRY_SECRET to the same text for all tasks of a job, and MASTER_PORT to another port for each job");
+        .hint("set FERRY_SECRET to the same text for all tasks of a job" +
+              by_port(options, ", and MASTER_PORT to another port for each job"));
   if (greeting == Greeting::other_program)
     throw Error(Code::usage, where(options) + ": what answers there is no ferry, or another version")
-        .hint("set MASTER_PORT to a port that nothing else uses, and start the same build on all hosts");
+        .hint("start the same build on all hosts" +
+              by_port(options, ", and set MASTER_PORT to a port that nothing else uses"));
   if (greeting == Greeting::silent)
     throw Error(Code::stalled, where(options) + ": what listens there does not answer")
-        .hint("see whether task 0 runs, and whether MASTER_PORT belongs to another program");
+        .hint("see whether task 0 runs" + by_port(options, ", and whether MASTER_PORT belongs to another program"));
   throw Error(Code::peer_lost, where(options) + ": the connection ended before the job was formed")
       .hint("see what task 0, or ferry launch, says");
 }
@@ -110,10 +155,6 @@ void require_long_secret(std::string_view secret) {
         .hint(kNewSecret);
 }
 
-bool lacks_secret(const Address& address, std::string_view secret) {
-  return secret.empty() && !address.loopback();
-}
-
 /// What is wrong with the meeting point of a notice; nothing once the server there has greeted this task.
 std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
                               Socket& server, Socket& listener) {
@@ -135,6 +176,23 @@ std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& optio
 }
 
 }  // namespace
+
+std::vector<Address> known_addresses(const TcpOptions& options, const Deadline& deadline) {
+  for (bool warned = false;; warned = true) {
+    try {
+      return net::resolved(options.address, options.port, where(options));
+    } catch (const Error&) {
+      if (deadline.expired()) throw;
+    }
+    if (!warned) log_warn(where(options) + ": the host is not known yet; ferry looks it up until the deadline");
+    check_interrupt();
+    system_clock().sleep(std::min<Duration>(deadline.remaining(), kLookUpAgain));
+  }
+}
+
+bool is_loopback_name(const std::string& name, const Address& address) {
+  return address.loopback() && name != "localhost" && name != address.host() && name != "[" + address.host() + "]";
+}
 
 void require_secret(const Address& address, std::string_view secret) {
   require_long_secret(secret);

@@ -34,6 +34,13 @@ struct Joined {
 /// program or another job answers there. Errors as join() and Notice.
 [[nodiscard]] Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline& deadline);
 
+/// The addresses of the host in options.address, at least one. A name that is not known yet, as while a cluster starts
+/// the host, is looked up again until the deadline, with a warning; then Error(usage).
+[[nodiscard]] std::vector<Address> known_addresses(const TcpOptions& options, const Deadline& deadline);
+/// Whether `name` stands for a host, and its `address` here is loopback, as in Debian's /etc/hosts. False for numbers
+/// and localhost, which are loopback on all hosts.
+[[nodiscard]] bool is_loopback_name(const std::string& name, const Address& address);
+
 /// Error(usage) unless there is a secret of kShortestSecret characters or more, or `address` is on loopback and there
 /// is none.
 void require_secret(const Address& address, std::string_view secret);

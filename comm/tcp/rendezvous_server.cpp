@@ -47,13 +47,16 @@ Socket wake_up() {
 }
 
 /// An interface's address, or else that of a host.
-Address listening_address(const RendezvousOptions& options) {
-  Address address;
+Address address_of(const std::string& name) {
   try {
-    address = net::interface_address(options.address);
+    return name.empty() ? net::loopback_address() : net::interface_address(name);
   } catch (const Error&) {
-    address = net::resolved(options.address, options.port, "rendezvous").front();
+    return net::resolved(name, 0, "rendezvous").front();
   }
+}
+
+Address listening_address(const RendezvousOptions& options) {
+  Address address = address_of(options.address);
   address.set_port(options.port);
   tcp::require_secret(address, options.secret);
   return address;
@@ -66,6 +69,7 @@ struct RendezvousServer::State {
       : listener(net::listening(listening_address(options), "rendezvous")),
         address(net::local_address(listener)),
         host(address.host()),
+        name(options.name),
         places(static_cast<std::size_t>(options.tasks)),
         guests(listener, tcp::rendezvous_key(options.secret, options.job), tcp::Purpose::rendezvous, -1,
                options.tasks) {}
@@ -75,12 +79,13 @@ struct RendezvousServer::State {
   void admit(Guest guest);
   void look_after_tasks();
   void fail(const Error& error);
+  [[nodiscard]] Error missed(const std::vector<int>& absent) const;
   [[nodiscard]] std::vector<int> missing() const;
   [[nodiscard]] std::string table() const;
 
   Socket listener;
   Address address;
-  std::string host;
+  std::string host, name;
   Socket stop = wake_up();
   mutable std::mutex mutex;  // of places, which the thread alone changes
   std::vector<std::optional<Place>> places;
@@ -161,13 +166,24 @@ void RendezvousServer::State::look_after_tasks() {
     if (ended(place->socket))
       return fail({Code::peer_lost, "rendezvous: task " + std::to_string(task) + " (" + place->particulars.who.data() +
                                         ") ended before all tasks had come"});
-    if (place->deadline.expired())
-      return fail(
-          Error(Code::stalled, "rendezvous: " + tasks_text(absent) + " of " + std::to_string(places.size()) +
-                                   " did not come before the deadline")
-              .hint("see whether it was started, with RANK and the same variables as the others besides; --deadline "
-                    "gives it more time"));
+    if (place->deadline.expired()) return fail(missed(absent));
   }
+}
+
+/// The deadline has passed without these tasks.
+Error RendezvousServer::State::missed(const std::vector<int>& absent) const {
+  Error error(Code::stalled, "rendezvous: " + tasks_text(absent) + " of " + std::to_string(places.size()) +
+                                 " did not come before the deadline");
+  std::string hint =
+      "see whether it was started, with RANK and the same variables as the others besides; --deadline gives it more "
+      "time";
+  if (!name.empty() && address.loopback()) {
+    error.note("task 0 listens at " + address.str() + (name == host ? "" : ", as " + name + " is " + host + " there") +
+               ": tasks on other hosts do not reach that");
+    hint += "; for other hosts MASTER_ADDR is an address of its network" +
+            std::string(tcp::is_loopback_name(name, address) ? ", or task 0 has --interface NAME" : "");
+  }
+  return error.hint(hint);
 }
 
 std::string RendezvousServer::State::table() const {

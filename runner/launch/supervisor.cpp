@@ -115,7 +115,7 @@ std::string Supervisor::meeting_address() const {
                                  "SLURM_LAUNCH_NODE_IPADDR)")
         .hint("--interface NAME, which all hosts reach");
   }
-  return "127.0.0.1";
+  return {};  // loopback
 }
 
 void Supervisor::start_tasks() {
@@ -145,8 +145,10 @@ void Supervisor::show_table() {
   for (const auto& agent : agents_)
     rows.push_back({agent->is_remote() ? agent->name() : agent->hello->host, agent->tasks().first, agent->processes,
                     agent->hello->cores});
+  const std::string& address = rendezvous_->address();
   output_.say("ferry " FERRY_VERSION " launches " + options_.command.front() + "; its tasks meet at " +
-              rendezvous_->address() + ":" + std::to_string(rendezvous_->port()));
+              (address.find(':') == std::string::npos ? address : "[" + address + "]") + ":" +
+              std::to_string(rendezvous_->port()));
   for (const std::string& line : job_table(rows)) output_.say(line);
 }
 

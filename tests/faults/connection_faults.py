@@ -59,11 +59,15 @@ def case_046_a_variable_is_missing():
         expect(alone(**rest), 2, f"is set, {name} is not")
     expect(alone(**dict(there, RANK="2")), 2, "RANK", "0 to 1")
     expect(alone(**dict(there, WORLD_SIZE="two")), 2, "WORLD_SIZE two", "not a whole number")
-    expect(alone(**dict(there, MASTER_PORT="0")), 2, "MASTER_PORT 0")
+    for port in "0", "70000":
+        expect(alone(**dict(there, MASTER_PORT=port)), 2, f"launch: MASTER_PORT {port}: not a whole number", "try: set RANK")
+    expect(alone(**dict(there, WORLD_SIZE="0")), 2, "launch: WORLD_SIZE 0: not a whole number", "try: set RANK")
     expect(alone("--transport", "tcp"), 2, "--transport tcp: RANK and WORLD_SIZE are not set")
     # Variables of some image, which nobody meant as a launch.
     expect(alone(MASTER_ADDR="127.0.0.1", MASTER_PORT="29500"), 0)
-    expect(alone(RANK="3"), 0)
+    for name in "RANK", "WORLD_SIZE":
+        expect(alone(**{name: "3"}), 0, f"warning: {name}=3 is set, but no other variable of a launch", "try: set RANK")
+    assert alone(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")[2] == ""
 
 
 def case_046_two_launchers_disagree():
@@ -96,7 +100,9 @@ def case_050_never_joins():
 
 def case_050_unknown_host():
     there = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "no-such-host.invalid", "MASTER_PORT": "29500"}
-    expect(alone(**there), 2, "the host 'no-such-host.invalid' is not known")
+    for rank in "0", "1":
+        expect(alone("--deadline", "0.2", **dict(there, RANK=rank)), 2, "warning: rendezvous at no-such-host.invalid:29500: the host is not known yet",
+               "error: rendezvous at no-such-host.invalid:29500: the host 'no-such-host.invalid' is not known")
 
 
 def case_050_unknown_interface():

@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "support")]
 import launched  # noqa: E402
 from hosts_test import ring  # noqa: E402
+import tcp_job  # noqa: E402
 import three_hosts  # noqa: E402
 from three_hosts import NETNS  # noqa: E402
 
@@ -86,6 +87,85 @@ class Firewall(unittest.TestCase):
         self.assertEqual(out.count("] error: "), 1, out)
         self.assertRegex(said, r"^the connection from task ([12]) \(host h\d, process \d+\) to task (?!\1)[12] \(host h\d, process \d+\) is "
                                r"lost: 10\.77\.0\.[23]:\d+ does not answer 10\.77\.0\.[23]:\d+: Connection timed out$")
+
+
+class Meeting(unittest.TestCase):
+    """Jobs by hand, with RANK, WORLD_SIZE and MASTER_ADDR, on hosts whose /etc/hosts are the test's."""
+    ADD = ["run", f"{SAMPLES}/add.pb"]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def names(self, host, text):
+        """The file that will be /etc/hosts there."""
+        path = self.folder / f"hosts{host}"
+        path.write_text(text, encoding="ascii")
+        return path
+
+    def start(self, rank, *before, master, size=2, words=()):
+        env = tcp_job.environment(RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR=master, MASTER_PORT="29500", FERRY_SECRET="of the hosts of a test")
+        task = subprocess.Popen([*before, FERRY, *self.ADD, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(task.stdout.close)
+        self.addCleanup(task.stderr.close)
+        self.addCleanup(task.kill)
+        return task
+
+    @staticmethod
+    def on(host, names):
+        return [NETNS, "on", str(host), "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', names]
+
+    def ends(self, tasks, code):
+        said = [task.communicate(timeout=launched.SECONDS) for task in tasks]
+        self.assertEqual([task.returncode for task in tasks], [code] * len(tasks), said)
+        return said
+
+    def test_a_name_that_is_loopback_on_its_own_host(self):
+        names = {1: self.names(1, "127.0.0.1 localhost\n127.0.1.1 node1\n"), 2: self.names(2, "10.77.0.1 node1\n")}
+        short = ["--deadline", "1"]
+        (_, on_1), (_, on_2) = self.ends([self.start(rank, *self.on(rank + 1, names[rank + 1]), master="node1", words=short) for rank in (0, 1)], 6)
+        self.assertIn("[task 0] error: rendezvous: task 1 of 2 did not come before the deadline\n[task 0]   task 0 listens at 127.0.1.1:29500, as "
+                      "node1 is 127.0.1.1 there: tasks on other hosts do not reach that\n", on_1)
+        self.assertIn("or task 0 has --interface NAME", on_1)
+        self.assertIn("[task 1] error: rendezvous at node1:29500: nobody listens there: Connection refused\n[task 1]   node1 is 10.77.0.1 here\n", on_2)
+        self.assertIn("where node1 is loopback on its own host (/etc/hosts), task 0 takes --interface NAME", on_2)
+        # The other task of its host finds it, too.
+        tasks = [self.start(rank, *self.on(host, names[host]), master="node1", size=3, words=words)
+                 for rank, host, words in ((0, 1, ["--interface", "eth0"]), (1, 1, []), (2, 2, []))]
+        self.assertIn("c = [11 22 33]", self.ends(tasks, 0)[0][0])
+
+    def test_an_address_that_reaches_its_own_host_alone(self):
+        names = self.names(2, "127.0.0.1 localhost\n")
+        [(_, err)] = self.ends([self.start(1, *self.on(2, names), master="localhost", words=["--deadline", "0.2"])], 6)
+        self.assertIn("[task 1]   localhost is 127.0.0.1 here, which reaches this host alone\n", err)
+        self.assertIn("MASTER_ADDR is its address in the network between the hosts", err)
+
+    def test_a_name_that_is_known_later(self):
+        names = {host: self.names(host, "127.0.0.1 localhost\n") for host in (1, 2)}
+        tasks = [self.start(rank, *self.on(host, names[host]), master="later", size=3) for rank, host in ((0, 1), (1, 2), (2, 2))]
+        for task in tasks:
+            self.assertIn("rendezvous at later:29500: the host is not known yet; ferry looks it up until the deadline", task.stderr.readline())
+        for path in names.values():
+            with path.open("a") as file:
+                file.write("10.77.0.1 later\n")
+        self.assertIn("c = [11 22 33]", self.ends(tasks, 0)[0][0])
+
+    def test_a_host_without_ipv4(self):
+        names = self.names(0, "127.0.0.1 localhost\n::1 localhost\n")
+        script = ('mount --bind "$0" /etc/hosts && ip link set lo up && ip addr del 127.0.0.1/8 dev lo && for master in localhost "[::1]" ::1; do '
+                  'for rank in 2 1 0; do RANK=$rank WORLD_SIZE=3 MASTER_ADDR=$master MASTER_PORT=29500 "$@" & done; wait; done; '
+                  'for rank in 2 1 0; do RANK=$rank WORLD_SIZE=3 FERRY_RENDEZVOUS=file:$0.place "$@" & done; wait; "$1" launch -n 3 -- "$@"; '
+                  '"$1" launch --hosts [::1]:3 -- "$@"')
+        done = subprocess.run(["unshare", "--net", "--mount", "sh", "-c", script, names, FERRY, *self.ADD], env=tcp_job.environment(),
+                              capture_output=True, text=True, timeout=launched.SECONDS, check=False)
+        self.assertEqual(done.stdout.count("c = [11 22 33]"), 6, done)
+        self.assertEqual(launched.without_table(done.stderr), "", done)
+        self.assertRegex(done.stderr, r"its tasks meet at \[::1\]:\d+\n")
+
+    def test_addresses_of_this_host_need_no_ssh(self):
+        code, out, err = launched.run(ON_1, "--ssh", "false", "--hosts", "10.77.0.1,h1,127.0.0.1", "--", "hostname")
+        self.assertEqual((code, sorted(out.splitlines())), (0, ["[0] h1", "[1] h1", "[2] h1"]), err)
 
 
 class Links(unittest.TestCase):
