@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/float_state.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/op/core_ops.hpp"
@@ -51,10 +53,7 @@ bool Literal::fits(DType dtype) const {
 
 std::string Literal::str() const {
   if (integer_) return negative_ ? std::to_string(static_cast<std::int64_t>(bits_)) : std::to_string(bits_);
-  std::string text = std::to_string(real_);
-  while (text.ends_with('0')) text.pop_back();
-  if (text.ends_with('.')) text.pop_back();
-  return text;
+  return digits_text(real_, 6);
 }
 
 Value Value::named(std::string_view name) const {
@@ -139,6 +138,7 @@ Value Graph::constant(Literal value, DType dtype, source_location at) {
   if (is_integer(dtype) && !value.fits(dtype))
     throw Error(Code::plan, "the number " + value.str() + " is not a value of " + std::string(name_of(dtype))).at(at);
   Tensor tensor(dtype, {});
+  const DefaultFloats floats;
   dispatch(dtype, [&](auto zero) { tensor.mutable_data<decltype(zero)>()[0] = value.as<decltype(zero)>(); });
   return constant(std::move(tensor), {}, at);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/float_state.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/math/logic.hpp"
 
@@ -62,6 +63,7 @@ Value number_constant(Graph& graph, const Literal& number, DType dtype, const So
         .at(line)
         .hint(is_exact(number, dtype) ? "cast the other operand, or make a constant" : "write it as an integer");
   Tensor value(dtype, {});
+  const DefaultFloats floats;
   dispatch(dtype, [&](auto zero) { value.mutable_data<decltype(zero)>()[0] = number.as<decltype(zero)>(); });
   return graph.add(kConstant, {}, {{"value", std::move(value)}}, line)[0];
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/float_state.hpp"
 #include "base/system/clock.hpp"
 #include "graph/legality.hpp"
 #include "placement/class/capture_stretches.hpp"
@@ -176,6 +177,7 @@ std::vector<std::string_view> pass_names() {
 
 PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                      const KernelLookup& kernels, const PlanOptions& options) {
+  const DefaultFloats floats;
   if (options.bucket_bytes && *options.bucket_bytes < 0)
     throw Error(Code::usage, "buckets of " + std::to_string(*options.bucket_bytes) + " bytes").hint("0 or more");
   check_legal(graph);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/float_state.hpp"
 #include "comm/group.hpp"
 #include "executor/job/cluster.hpp"
 #include "executor/job/cluster_state.hpp"
@@ -41,6 +42,7 @@ struct DirectCall {
 };
 
 void run(const Cluster::State& state, const DirectCall& direct, std::string_view call) {
+  const DefaultFloats floats;
   Transport& transport = *state.transports[0];
   std::vector<std::int32_t> tasks(static_cast<std::size_t>(transport.tasks()));
   std::iota(tasks.begin(), tasks.end(), 0);

@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "base/float_state.hpp"
 #include "base/text.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "executor/session/task_group.hpp"
@@ -227,8 +228,10 @@ std::map<std::string, Type, std::less<>> variables_of(const Plan& plan) {
   return types;
 }
 
-PlanSession::PlanSession(Plan plan, const Cluster& cluster, SessionOptions options)
-    : state_(std::make_unique<State>(std::move(plan), cluster, std::move(options))) {}
+PlanSession::PlanSession(Plan plan, const Cluster& cluster, SessionOptions options) {
+  const DefaultFloats floats;
+  state_ = std::make_unique<State>(std::move(plan), cluster, std::move(options));
+}
 
 PlanSession::~PlanSession() = default;
 

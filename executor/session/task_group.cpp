@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/files/files.hpp"
+#include "base/float_state.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/limits.hpp"
 #include "base/system/log.hpp"
@@ -268,6 +269,7 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
   State& s = *state_;
   require_usable();
   const Exclusive exclusive(s.busy);
+  const DefaultFloats floats;  // before the threads are made, which begin with them
   s.begin();
   try {
     s.threads->run([&](std::size_t i) {

@@ -8,6 +8,7 @@
 
 #include "base/blob.hpp"
 #include "base/files/files.hpp"
+#include "base/float_state.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/job/affinity.hpp"
@@ -237,7 +238,10 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
         last_run_.links.look(transport.links(), done);
         member_.cluster().watch->tell_times(member_.task(), prepared->timer->times(last_run_.links.links()));
       }
-      if (tells) on_step(step - 1 - first, fetched);
+      if (tells) {
+        const ProgramFloats floats;
+        on_step(step - 1 - first, fetched);
+      }
       stopped = after_step && after_step(step);
     }
     if (last < end) step = end;

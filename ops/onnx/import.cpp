@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/float_state.hpp"
 #include "base/text.hpp"
 #include "ops/onnx/importer/by_value.hpp"
 #include "ops/onnx/importer/given.hpp"
@@ -38,6 +39,7 @@ Imported imported(const Model& model, const ImportOptions& options) {
 }  // namespace
 
 Imported import_model(const Model& model, const ImportOptions& options) {
+  const DefaultFloats floats;
   check_supported(model);
   try {
     check_version(model);
