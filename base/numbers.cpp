@@ -1,8 +1,9 @@
 #include "base/numbers.hpp"
 
-#include <cctype>
 #include <cmath>
 #include <limits>
+
+#include "base/ascii.hpp"
 
 namespace ferry {
 namespace {
@@ -10,8 +11,7 @@ namespace {
 /// The power of 1024 that a unit stands for; -1: it is no unit.
 int power_of(std::string_view unit) {
   if (unit.empty()) return 0;
-  std::string lower;
-  for (const char c : unit) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_case(unit);
   if (lower == "b") return 0;
   const std::size_t power = std::string_view("kmgtp").find(lower.front());
   const std::string rest = lower.substr(1);

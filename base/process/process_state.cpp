@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <string_view>
 
+#include "base/ascii.hpp"
 #include "base/system/system_file.hpp"
 
 namespace ferry {
@@ -124,9 +124,7 @@ std::string sleeps_in(std::int64_t thread) {
 
 std::string started_as() {
   constexpr std::string_view kPlain = "%+,-./:=@^_";
-  const auto is_plain = [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos;
-  };
+  const auto is_plain = [&](char c) { return is_letter_or_digit(c) || kPlain.find(c) != std::string_view::npos; };
   const std::string words = system_text("/proc/self/cmdline");  // each ends in a zero
   std::string command;
   for (std::size_t begin = 0; begin < words.size();) {

@@ -1,8 +1,9 @@
 #include "base/system/clock.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <thread>
+
+#include "base/number_text.hpp"
 
 namespace ferry {
 namespace {
@@ -15,9 +16,7 @@ class SystemClock final : public Clock {
 }  // namespace
 
 std::string seconds_text(Duration time) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g s", std::chrono::duration<double>(time).count());
-  return text;
+  return digits_text(std::chrono::duration<double>(time).count(), 3) + " s";
 }
 
 void Clock::sleep(Duration time) {

@@ -8,6 +8,7 @@
 #include "base/blob.hpp"
 #include "base/files/files.hpp"
 #include "base/files/folder_lock.hpp"
+#include "base/number_text.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/job/fit.hpp"
@@ -187,7 +188,7 @@ struct Checkpoints::State {
   void check_options() const {
     if (options.keep < 1 || options.every_steps < 0 || !(options.every_seconds >= 0))
       throw Error(Code::usage, "checkpoints: every " + std::to_string(options.every_steps) + " steps, every " +
-                                   std::to_string(options.every_seconds) + " seconds, the newest " +
+                                   digits_text(options.every_seconds, 6) + " seconds, the newest " +
                                    std::to_string(options.keep))
           .hint("0 or more steps and seconds, 1 or more to keep");
   }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/hash.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "graph/legality.hpp"
 
@@ -37,7 +38,8 @@ template <class T, class Number>
 T element(Number number) {
   if constexpr (is_float(dtype_of<T>())) {
     if (!(std::abs(static_cast<double>(number)) <= static_cast<double>(std::numeric_limits<T>::max())))
-      fail("the number " + std::to_string(number) + " is no " + std::string(name_of(dtype_of<T>())));
+      fail("the number " + digits_text(static_cast<double>(number), 6) + " is no " +
+           std::string(name_of(dtype_of<T>())));
     return static_cast<T>(number);
   } else if constexpr (std::is_integral_v<Number>) {
     if (static_cast<Number>(static_cast<T>(number)) != number || (number < 0 && !std::is_signed_v<T>))

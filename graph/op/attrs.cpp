@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstdio>
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
 namespace {
 
 std::string number(double value) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.17g", value);
-  return buffer;
+  return digits_text(value, 17);
 }
 
 template <class T, class F>

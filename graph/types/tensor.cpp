@@ -1,11 +1,11 @@
 #include "graph/types/tensor.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 
 namespace ferry {
 namespace {
@@ -31,9 +31,7 @@ void append_element(std::string& text, const Tensor& tensor, std::int64_t i) {
   } else if (is_integer(tensor.dtype())) {
     text += std::to_string(tensor.integer(i));
   } else {
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.*g", shown_digits(tensor.dtype()), tensor.number(i));
-    text += buffer;
+    text += digits_text(tensor.number(i), shown_digits(tensor.dtype()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
@@ -237,7 +238,7 @@ Sequence Lstm::operator()(const Value& x, const Value& h, const Value& c, source
 
 Value dropout(const Value& x, double rate, Phase phase, source_location at) {
   Graph& graph = graph_of({{x}}, at).current();
-  if (!(rate >= 0 && rate < 1)) fail("dropout", "a rate of " + std::to_string(rate), at);
+  if (!(rate >= 0 && rate < 1)) fail("dropout", "a rate of " + digits_text(rate, 6), at);
   if (phase == Phase::eval || rate == 0) return x;
   const Scope here = derived(graph, at);
   const Value drawn = x.shape().fixed() ? uniform(graph, x.shape(), 0, 1, DType::float32, 0, at)

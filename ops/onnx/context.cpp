@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
@@ -120,7 +121,7 @@ Number Context::number_of(int i) {
 std::int64_t Context::integer_at(const Tensor& tensor, std::int64_t i) {
   if (!is_float(tensor.dtype())) return tensor.integer(i);
   const double number = tensor.number(i);
-  if (!(std::abs(number) < 0x1p62)) fail(std::to_string(number) + " is no number of elements");
+  if (!(std::abs(number) < 0x1p62)) fail(digits_text(number, 6) + " is no number of elements");
   return static_cast<std::int64_t>(number);
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "ops/build.hpp"
 #include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -70,7 +71,7 @@ Gradients on_wire(const Gradients& gradients, DType dtype, source_location at) {
 
 LossScale loss_scale(Graph& graph, const LossScaling& options, std::string_view name, source_location at) {
   if (!(options.first > 0) || options.every < 0)
-    throw Error(Code::plan, "loss_scale: " + std::to_string(options.first) + ", doubled after " +
+    throw Error(Code::plan, "loss_scale: " + digits_text(options.first, 6) + ", doubled after " +
                                 std::to_string(options.every) + " steps")
         .at(at);
   const Scope here = derived(graph, at);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "ops/build.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -58,7 +59,7 @@ Value global_norm(const Gradients& gradients, source_location at) {
 
 Gradients clip_by_norm(const Gradients& gradients, double most, source_location at) {
   require_some("clip_by_norm", gradients, at);
-  if (!(most > 0)) throw Error(Code::plan, "clip_by_norm: to a norm of " + std::to_string(most)).at(at);
+  if (!(most > 0)) throw Error(Code::plan, "clip_by_norm: to a norm of " + digits_text(most, 6)).at(at);
   const Gradients whole = each(gradients, at, [](const Value&, const Value& g) { return g; });
   const Value norm = norm_of(whole, at);
   Value factor;

@@ -1,10 +1,10 @@
 #include "runner/command/bench_report.hpp"
-#include "runner/pictures/in_xml.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "base/number_text.hpp"
+#include "runner/pictures/in_xml.hpp"
 
 namespace ferry {
 namespace {
@@ -12,9 +12,12 @@ namespace {
 // Sizes in the picture, in pixels.
 constexpr double kNames = 190, kBars = 420, kValues = 330, kRow = 20, kTop = 56, kBottom = 16;
 
-std::string number(double value, const char* format = "%.4g") {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
+std::string number(double value) {
+  return digits_text(value, 4);
+}
+
+std::string left_aligned(std::string text, std::size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
   return text;
 }
 
@@ -83,14 +86,11 @@ std::optional<double> BenchLine::speed() const {
 }
 
 std::string text_line(const BenchLine& line) {
-  char text[256];
-  std::snprintf(text, sizeof text, "%-24s %10.4g %-8s", line.name.c_str(), line.ferry, line.unit.c_str());
-  std::string result = text;
-  if (line.peer_value) {
-    std::snprintf(text, sizeof text, " %10.4g %-8s ratio %.3f  (%s)", *line.peer_value, line.unit.c_str(), *line.ratio,
-                  line.peer.c_str());
-    result += text;
-  }
+  const std::string unit = " " + left_aligned(line.unit, 8);
+  std::string result = left_aligned(line.name, 24) + " " + right_aligned(number(line.ferry), 10) + unit;
+  if (line.peer_value)
+    result += " " + right_aligned(number(*line.peer_value), 10) + unit + " ratio " + decimals_text(*line.ratio, 3) +
+              "  (" + line.peer + ")";
   return result.substr(0, result.find_last_not_of(' ') + 1) + "\n";
 }
 

@@ -7,6 +7,7 @@
 #include "base/files/files.hpp"
 #include "base/files/json.hpp"
 #include "base/hash.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "ops/onnx/import.hpp"
@@ -159,7 +160,7 @@ std::string difference(const Tensor& result, const Tensor& expected, const Toler
     const double got = result.number(i), wanted = expected.number(i);
     if (got == wanted || (std::isnan(got) && std::isnan(wanted))) continue;
     const bool near = std::abs(got - wanted) <= tolerance.atol + rtol * std::abs(wanted);
-    if (!near || std::isinf(wanted)) return fail(std::to_string(got), std::to_string(wanted));
+    if (!near || std::isinf(wanted)) return fail(decimals_text(got, 6), decimals_text(wanted, 6));
   }
   return {};
 }

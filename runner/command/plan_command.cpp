@@ -1,7 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/number_text.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -59,11 +58,11 @@ class PassTimes {
   };
 
   static std::string row(std::size_t width, const Pass& pass, double all) {
-    std::array<char, 64> times{};
-    std::snprintf(times.data(), times.size(), " %10.3f ms %6.1f %%", pass.seconds * 1e3,
-                  all > 0 ? 100 * pass.seconds / all : 0);
+    const std::string milliseconds = right_aligned(decimals_text(pass.seconds * 1e3, 3), 10);
+    const std::string share = right_aligned(decimals_text(all > 0 ? 100 * pass.seconds / all : 0, 1), 6);
     const std::string padding(width - pass.name.size(), ' ');
-    return pass.name + padding + times.data() + (pass.runs == 1 ? "" : "  " + plural(pass.runs, "time")) + "\n";
+    return pass.name + padding + " " + milliseconds + " ms " + share + " %" +
+           (pass.runs == 1 ? "" : "  " + plural(pass.runs, "time")) + "\n";
   }
 
   std::vector<Pass> passes_;

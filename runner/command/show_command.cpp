@@ -2,13 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <span>
 
 #include "base/files/files.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "executor/observe/flight_file.hpp"
 #include "executor/session/checkpoints.hpp"
@@ -162,10 +161,8 @@ int show_flight(const ShowOptions& options) {
         std::ranges::any_of(task.events, [](const FlightFile::Event& event) { return event.thread != 0; });
     const std::size_t shown = std::min(task.events.size(), static_cast<std::size_t>(options.last));
     for (const FlightFile::Event& event : std::span(task.events).last(shown)) {
-      std::array<char, 64> before{};
-      std::snprintf(before.data(), before.size(), "%12.6f s  ", -event.age);
-      text += before.data() + (threads ? "thread " + std::to_string(event.thread) + "  " : std::string()) + event.what +
-              "\n";
+      text += right_aligned(decimals_text(-event.age, 6), 12) + " s  " +
+              (threads ? "thread " + std::to_string(event.thread) + "  " : std::string()) + event.what + "\n";
     }
   }
   print(text);

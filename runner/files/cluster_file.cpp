@@ -4,14 +4,13 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "executor/job/cluster.hpp"
 #include "runner/cluster.pb.h"
@@ -80,22 +79,18 @@ class Reader {
     return file;
   }
 
-  static std::string number(double value) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%g", value);
-    return text.data();
-  }
-
   LinkCost link(const cluster_file::Link& given, const char* name) const {
     const LinkCost cost{given.latency_seconds(), given.bytes_per_second()};
     if (!(cost.latency_seconds >= 0 && cost.latency_seconds <= 10))
-      fail_at(name, -1, "latency_seconds",
-              std::string(name) + ": latency_seconds is to be from 0 to 10, not " + number(cost.latency_seconds));
+      fail_at(
+          name, -1, "latency_seconds",
+          std::string(name) + ": latency_seconds is to be from 0 to 10, not " + digits_text(cost.latency_seconds, 6));
     if (!given.has_bytes_per_second())
       fail_at(name, -1, "bytes_per_second", std::string(name) + " has no bytes_per_second");
     if (!(cost.bytes_per_second >= 1 && cost.bytes_per_second <= 1e15))
       fail_at(name, -1, "bytes_per_second",
-              std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " + number(cost.bytes_per_second));
+              std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " +
+                  digits_text(cost.bytes_per_second, 6));
     return cost;
   }
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "runner/pictures/in_xml.hpp"
 
 namespace ferry {
@@ -24,15 +24,7 @@ constexpr std::array<std::string_view, kMostCurveRuns> kRunColours = {"#3b78b5",
 
 /// Of a pixel, which is enough.
 std::string in_tenths(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", std::round(value * 10) / 10);
-  return text;
-}
-
-std::string value_text(double value, int digits = 4) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*g", digits, value);
-  return text;
+  return digits_text(std::round(value * 10) / 10, 6);
 }
 
 struct Span {
@@ -89,12 +81,12 @@ class Diagram {
     text += diagram_text(kPlotLeft, 20, " font-weight=\"bold\"", title_);
     for (const double value : round_values(values_, 5, 0)) {
       text += grid_line(kPlotLeft, y(value), kDiagramWidth - kPlotRight, y(value));
-      text += diagram_text(kPlotLeft - 6, y(value) + 4, " text-anchor=\"end\" fill=\"#68737d\"", value_text(value));
+      text += diagram_text(kPlotLeft - 6, y(value) + 4, " text-anchor=\"end\" fill=\"#68737d\"", digits_text(value, 4));
     }
     for (const double step : round_values(steps_, 5, 1)) {
       text += grid_line(x(step), kDiagramHeight - kPlotBottom, x(step), kDiagramHeight - kPlotBottom + 4);
       text += diagram_text(x(step), kDiagramHeight - kPlotBottom + 17, " text-anchor=\"middle\" fill=\"#68737d\"",
-                           value_text(step, 7));
+                           digits_text(step, 7));
     }
     for (const auto& [run, curve] : curves_) text += line_of(*curve, kRunColours[run]);
     return text + "</g>\n";

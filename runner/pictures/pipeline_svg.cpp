@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -58,9 +58,10 @@ int height_of(const PipelineChart& chart) {
 /// The number of points in an attribute of the first tag that has it.
 double points(std::string_view svg, std::string_view attribute) {
   const std::size_t at = svg.find(attribute);
-  return at == std::string_view::npos
-             ? 0
-             : std::strtod(std::string(svg.substr(at + attribute.size(), 32)).c_str(), nullptr);
+  double number = 0;
+  if (at != std::string_view::npos)
+    std::from_chars(svg.data() + at + attribute.size(), svg.data() + svg.size(), number);
+  return number;
 }
 
 }  // namespace

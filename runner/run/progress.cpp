@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
+#include "base/number_text.hpp"
 #include "base/system/log.hpp"
 #include "base/system/output.hpp"
 #include "base/text.hpp"
@@ -22,12 +22,6 @@ constexpr Duration kBetweenDraws = std::chrono::milliseconds(100);
 
 double seconds_of(Duration time) {
   return std::chrono::duration<double>(time).count();
-}
-
-std::string number_text(const char* format, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 /// "41,230 samples/s", or "12.5 steps/s", "31.0 s/step" if the samples are not known, of the steps from `from` to `to`.
@@ -71,7 +65,7 @@ void ProgressBar::clear() {
 std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
   const std::string place = std::to_string(done) + "/" + std::to_string(run_.steps);
   std::string text;
-  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + number_text("%.4g", value) + " ";
+  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + digits_text(value, 4) + " ";
   if (seconds > 0 && done > run_.before) {
     const double rate = static_cast<double>(done - run_.before) / seconds;
     text += " " + speed(run_, run_.before, done, seconds);
@@ -175,7 +169,7 @@ StepReport::Options step_report_options(std::int64_t print_every, std::int64_t s
 
 std::string text_of(const Metrics& metrics) {
   std::string text;
-  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " = " + number_text("%.6g", value);
+  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " = " + digits_text(value, 6);
   return text;
 }
 
@@ -197,11 +191,7 @@ int terminal_columns() {
 }
 
 std::string readable(double number) {
-  char text[32];
-  if (number < 100) {
-    std::snprintf(text, sizeof text, "%.1f", number);
-    return text;
-  }
+  if (number < 100) return decimals_text(number, 1);
   std::string digits = std::to_string(std::llround(number));
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
   return digits;

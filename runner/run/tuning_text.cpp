@@ -1,8 +1,8 @@
 #include "runner/run/tuning_text.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -15,9 +15,7 @@ std::string name_of(const Tuned::Size& size) {
 }
 
 std::string text_of(const Tuned::Size& size) {
-  char time[32];
-  std::snprintf(time, sizeof time, "%.4g ms with ", size.seconds * 1e3);
-  return time + name_of(size);
+  return digits_text(size.seconds * 1e3, 4) + " ms with " + name_of(size);
 }
 
 }  // namespace

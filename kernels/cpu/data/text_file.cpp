@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "kernels/functors.hpp"
 
@@ -16,7 +17,7 @@ void store_numbers(const CsvTable& table, const ArrayDeclared& declared, std::in
     for (std::size_t i = 0; i < table.values.size(); ++i) {
       out[i] = functors::Cast<T>()(table.values[i]);
       if (std::is_integral_v<T> && static_cast<double>(out[i]) != table.values[i])
-        declared.refuse("the number " + std::to_string(table.values[i]) + " in row " +
+        declared.refuse("the number " + digits_text(table.values[i], 17) + " in row " +
                         std::to_string(first_row + static_cast<std::int64_t>(i / table.columns) + 1));
     }
   });

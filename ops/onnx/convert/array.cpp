@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "ops/array/arrange.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/math/broadcast.hpp"
@@ -114,7 +115,7 @@ Tensor range_of_integers(DType dtype, std::int64_t from, std::int64_t to, std::i
 Tensor known_range(DType dtype, double from, double to, double step) {
   const double steps = std::ceil((to - from) / step);
   if (!(steps <= static_cast<double>(kMostPositions)))
-    Context::fail("a range of " + std::to_string(steps) + " elements");
+    Context::fail("a range of " + digits_text(steps, 6) + " elements");
   const auto count = static_cast<std::int64_t>(std::max(steps, 0.0));
   Tensor range(dtype, {count});
   dispatch(range.dtype(), [&](auto zero) {

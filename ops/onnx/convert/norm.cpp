@@ -1,6 +1,7 @@
 // Normalisation, and dropout.
 #include "ops/nn/norm.hpp"
 
+#include "base/number_text.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
@@ -125,7 +126,7 @@ Outs to_dropout(Context& c) {
     if (!c.wants(1)) return identity(x);
     return {identity(x), cast(ones_like(x), c.opset() >= 10 ? DType::boolean : x.dtype())};
   }
-  if (ratio < 0 || ratio >= 1) Context::fail("a ratio of " + std::to_string(ratio));
+  if (ratio < 0 || ratio >= 1) Context::fail("a ratio of " + digits_text(ratio, 6));
   const Ints sizes = c.sizes(0);
   const Value drawn = uniform(c.graph(), Shape(std::span<const std::int64_t>(sizes)), 0, 1, DType::float32, seed);
   const Value stays = greater_equal(drawn, ratio);

@@ -2,10 +2,10 @@
 #include "ops/nn/recurrent.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <string_view>
 
+#include "base/ascii.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
@@ -28,9 +28,7 @@ class Activations {
   /// The next one; undefined when the node names no more, or names the `usual` one.
   Activation next(std::string_view usual) {
     if (name_ == names_.size()) return {};
-    std::string name = names_[name_++];
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string name = lower_case(names_[name_++]);
     if (name == usual) return {};
     if (name == "tanh") return [](const Value& x) { return tanh(x); };
     if (name == "sigmoid") return [](const Value& x) { return sigmoid(x); };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/number_text.hpp"
 #include "ops/array/array.hpp"
 #include "ops/onnx/converters.hpp"
 
@@ -33,7 +34,7 @@ Interpolation interpolation_of(Context& c) {
 /// The number of elements of a scaled dim, computed in single precision, as onnxruntime does.
 std::int64_t scaled_size(std::int64_t size, double scale) {
   const float scaled = static_cast<float>(size) * static_cast<float>(scale);
-  if (!(scaled >= 0 && scaled < 0x1p31F)) Context::fail("a scale of " + std::to_string(scale));
+  if (!(scaled >= 0 && scaled < 0x1p31F)) Context::fail("a scale of " + digits_text(scale, 6));
   return static_cast<std::int64_t>(std::floor(scaled));
 }
 
