@@ -29,7 +29,7 @@ struct ProgramStart {
   bool dies_with_parent = true;       ///< it is killed when the thread that started it ends
 };
 
-/// Starts the program in a process group of its own, with no signal blocked, and those that ignore_write_signals()
+/// Starts the program in a process group of its own, with no signal blocked, and those that WithoutWriteSignals
 /// ignores as they are by default. Returns its process id. Error(usage), naming program and reason, when it cannot be
 /// executed; Error(resource) when there can be no more processes. Not thread-safe with changes of the environment.
 [[nodiscard]] int start_program(const ProgramStart& program);

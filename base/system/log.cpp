@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <charconv>
-#include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -167,11 +166,6 @@ LogSink descriptor_sink(int descriptor) {
         stuck = !write_with_patience(descriptor, text, stuck ? 0 : kPatienceMs);
         return !stuck;
       };
-}
-
-void ignore_write_signals() {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace ferry

@@ -55,10 +55,5 @@ LogSink log_sink(LogSink sink);
 /// (https://no-color.org).
 [[nodiscard]] LogSink descriptor_sink(int descriptor);
 
-/// Makes writing to a closed pipe, or beyond the limit of a file's size (ulimit -f), an error (EPIPE, EFBIG) instead of
-/// a signal that ends the process. It holds for the whole process and for those that it starts, so only a main() should
-/// call it, at its start: a library must not change its user's signals.
-void ignore_write_signals();
-
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -85,4 +85,16 @@ void write_at_once(int descriptor, std::string_view text) noexcept {
   if (wait_for(descriptor, 0) > 0) static_cast<void>(!::write(descriptor, text.data(), text.size()));
 }
 
+WithoutWriteSignals::WithoutWriteSignals() {
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignored, &pipe_);
+  sigaction(SIGXFSZ, &ignored, &size_);
+}
+
+WithoutWriteSignals::~WithoutWriteSignals() {
+  sigaction(SIGPIPE, &pipe_, nullptr);
+  sigaction(SIGXFSZ, &size_, nullptr);
+}
+
 }  // namespace ferry

@@ -1,6 +1,8 @@
 // Writing to descriptors that a person or another program reads: stdout, stderr.
 #pragma once
 
+#include <csignal>
+
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,21 @@ int write_all(int descriptor, std::string_view text) noexcept;
 
 /// Writes `text`, of at most PIPE_BUF bytes, if that needs no waiting, else nothing. Async-signal-safe.
 void write_at_once(int descriptor, std::string_view text) noexcept;
+
+/// While one lives, writing to a closed pipe, or beyond the limit of a file's size (ulimit -f), is an error (EPIPE,
+/// EFBIG) instead of a signal that ends the process. It holds for the whole process and for those that it starts, so
+/// only what has the process to itself makes one, at its start.
+class WithoutWriteSignals {
+ public:
+  WithoutWriteSignals();
+  ~WithoutWriteSignals();
+  WithoutWriteSignals(const WithoutWriteSignals&) = delete;
+  WithoutWriteSignals& operator=(const WithoutWriteSignals&) = delete;
+
+ private:
+  struct sigaction pipe_;  ///< of before
+  struct sigaction size_;
+};
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/process/environment.hpp"
 #include "base/system/clock.hpp"
 #include "comm/backends.hpp"
 #include "comm/mpi/mpi_call.hpp"
@@ -102,20 +105,21 @@ int at_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Sets parameters of Open MPI, which it reads from the environment. Those that the user has set stay.
-void tune() {
-  const auto set = [](const char* name, const char* value) { setenv(name, value, 0); };
-  set("OMPI_MCA_btl_vader_eager_limit", "32768");  // 4 KB messages in a quarter of the time on one host
-  // Over TCP: messages up to 128 KiB go without a handshake. Longer ones go as a pipeline of fragments, rather than by
-  // a put to an address that the receiver must send first.
-  set("OMPI_MCA_btl_tcp_eager_limit", "131072");
-  set("OMPI_MCA_btl_tcp_max_send_size", "524288");
-  set("OMPI_MCA_btl_tcp_flags", "send,inplace");
-}
+/// Parameters of Open MPI, which MPI_Init reads from the environment.
+constexpr std::array<std::pair<const char*, const char*>, 4> kTuning = {{
+    {"OMPI_MCA_btl_vader_eager_limit", "32768"},  // 4 KB messages in a quarter of the time on one host
+    // Over TCP: messages up to 128 KiB go without a handshake. Longer ones go as a pipeline of fragments, rather than
+    // by a put to an address that the receiver must send first.
+    {"OMPI_MCA_btl_tcp_eager_limit", "131072"},
+    {"OMPI_MCA_btl_tcp_max_send_size", "524288"},
+    {"OMPI_MCA_btl_tcp_flags", "send,inplace"},
+}};
 
 void start_mpi() {
   keep_mpi_launch();
-  tune();
+  std::vector<std::unique_ptr<EnvironmentSetting>> settings;
+  for (const auto& [name, value] : kTuning)  // those that the user has set stay
+    if (std::getenv(name) == nullptr) settings.push_back(std::make_unique<EnvironmentSetting>(name, value));
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
     throw Error(Code::resource, "mpi: MPI_Init_thread failed");

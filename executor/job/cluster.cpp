@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "base/blob.hpp"
+#include "base/float_state.hpp"
 #include "base/net/socket.hpp"
+#include "base/process/descriptor.hpp"
 #include "base/system/affinity.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -263,6 +265,8 @@ Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
 }
 
 Cluster Cluster::connect(ClusterOptions options) {
+  open_standard();
+  const DefaultFloats floats;  // also of the threads that are made here
   end_with_uncaught();
   if (options.elsewhere) {
     options.tasks = options.elsewhere->size();
@@ -285,6 +289,7 @@ Cluster Cluster::connect(ClusterOptions options) {
 }
 
 void Cluster::decline(ClusterOptions options, const Error& error) {
+  open_standard();
   end_with_uncaught();
   try {
     options.deadline = std::min<std::chrono::milliseconds>(options.deadline, kToDecline);
@@ -300,6 +305,7 @@ void Cluster::decline(ClusterOptions options, const Error& error) {
 }
 
 Cluster Cluster::over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
+  const DefaultFloats floats;
   return Cluster(formed(std::move(local), std::move(options)));
 }
 

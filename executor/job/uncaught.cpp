@@ -1,5 +1,6 @@
 #include "executor/job/uncaught.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -11,6 +12,10 @@
 
 namespace ferry {
 namespace {
+
+/// Whether this process has been part of a job.
+std::atomic<bool> has_job{false};
+std::terminate_handler handler_before = nullptr;
 
 [[noreturn]] void end_with_exception() {
   Code code = Code::bug;
@@ -29,9 +34,8 @@ namespace {
   std::_Exit(static_cast<int>(code));
 }
 
-std::terminate_handler handler_before = nullptr;
-
-[[noreturn]] void end_with_error() {
+[[noreturn]] void end_with_uncaught_exception() {
+  if (has_job) end_with_exception();
   try {
     if (const auto error = std::current_exception()) std::rethrow_exception(error);
   } catch (const Error&) {
@@ -43,14 +47,14 @@ std::terminate_handler handler_before = nullptr;
 }
 
 [[maybe_unused]] const bool kFromTheStart = [] {
-  handler_before = std::set_terminate(end_with_error);
+  handler_before = std::set_terminate(end_with_uncaught_exception);
   return true;
 }();
 
 }  // namespace
 
 void end_with_uncaught() noexcept {
-  std::set_terminate(end_with_exception);
+  has_job = true;
 }
 
 }  // namespace ferry

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "base/process/descriptor.hpp"
 #include "comm/launch_variables.hpp"
 #include "executor/job/cluster.hpp"
 #include "runner/command/commands.hpp"
@@ -144,7 +143,6 @@ void add_launch_command(CLI::App& app, const std::vector<std::string>& launched,
     ferry launch -n 3 sh -c 'echo $RANK of $WORLD_SIZE'    any program)");
   command->callback([&action, &launched, options, is_agent] {
     action = [&launched, options, is_agent] {
-      open_standard();
       if (*is_agent) return run_launch_agent();
       options->command = launched;
       if (launched.empty())

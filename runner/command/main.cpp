@@ -1,7 +1,8 @@
 // The `ferry` command.
 #include <CLI/CLI.hpp>
 
-#include "base/system/log.hpp"
+#include "base/process/descriptor.hpp"
+#include "base/system/output.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/options/command_line.hpp"
 #include "runner/run/job.hpp"
@@ -40,6 +41,7 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ferry::ignore_write_signals();
+  ferry::open_standard();
+  const ferry::WithoutWriteSignals no_signals;
   return ferry::guarded([&] { return run_command_line(argc, argv); });
 }

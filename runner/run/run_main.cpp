@@ -3,7 +3,10 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/float_state.hpp"
+#include "base/process/descriptor.hpp"
 #include "base/system/log.hpp"
+#include "base/system/output.hpp"
 #include "base/text.hpp"
 #include "graph/file/graph_file.hpp"
 #include "runner/options/command_line.hpp"
@@ -32,8 +35,10 @@ void add_own_options(CLI::App& app, const ProgramOptions& own) {
 /// `graph_for` is called after the options are read, and gives the graph.
 int run_program(int argc, char** argv, const ProgramOptions& own,
                 const std::function<Graph&(const RunOptions&)>& graph_for) noexcept {
+  open_standard();
+  const WithoutWriteSignals no_signals;
+  const DefaultFloats floats;
   return guarded([&] {
-    ignore_write_signals();
     CLI::App app("Runs this program's graph.", CLI::detail::split(argv[0], '/').back());
     RunOptions options;
     std::string save_graph_file;
@@ -71,6 +76,7 @@ int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& 
   Graph graph;
   return run_program(argc, argv, own, [&](const RunOptions& options) -> Graph& {
     try {
+      const ProgramFloats theirs;
       make(graph, options.data);
     } catch (...) {
       throw as_error(std::current_exception(), Code::program, "the program");

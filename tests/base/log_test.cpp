@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/system/output.hpp"
+
 using namespace ferry;
 
 namespace {
@@ -119,7 +121,7 @@ TEST_CASE("a full disk loses messages, says so once it can, and kills nothing") 
 
 TEST_CASE("a reader that is gone kills nothing") {
   const auto before = std::signal(SIGPIPE, SIG_DFL);
-  ignore_write_signals();
+  const WithoutWriteSignals no_signals;
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   ::close(ends[0]);

@@ -59,7 +59,7 @@ TEST_CASE("what nobody reads is dropped once the process is to stop") {
 }
 
 TEST_CASE("the error of a write is given") {
-  ignore_write_signals();
+  const WithoutWriteSignals no_signals;
   Pipe pipe;
   ::close(pipe.ends[0]);
   CHECK(write_all(pipe.ends[1], "x") == EPIPE);

@@ -1,0 +1,27 @@
+// The variables of the process's environment.
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+namespace ferry {
+
+/// Sets a variable of the environment for as long as this lives, for a library that reads it meanwhile. Afterwards the
+/// variable is as it was before. Not thread-safe, as setenv is not.
+class EnvironmentSetting {
+ public:
+  EnvironmentSetting(const char* name, const char* value) : name_(name) {
+    if (const char* const set = std::getenv(name)) before_ = set;
+    setenv(name, value, 1);
+  }
+  ~EnvironmentSetting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  EnvironmentSetting(const EnvironmentSetting&) = delete;
+  EnvironmentSetting& operator=(const EnvironmentSetting&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace ferry
