@@ -36,6 +36,7 @@ Control::~Control() {
     MPI_Cancel(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
+  if (failure_) return;  // MPICH 5 aborts the process when the communicators of a failed job are freed
   MPI_Comm_free(&control_);
   MPI_Comm_free(&data_);
 }

@@ -4,7 +4,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/process/descriptor.hpp"
 #include "base/system/affinity.hpp"
+#include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"
 #include "comm/mpi/control.hpp"
@@ -335,6 +337,26 @@ std::shared_ptr<mpi::Control> job_over(MPI_Comm comm, const Deadline& deadline, 
   return job;
 }
 
+/// Error(usage) unless `comm` is a communicator of one group of ranks.
+void require_one_group(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL)
+    throw Error(Code::usage, "adopt: the communicator is MPI_COMM_NULL: this rank belongs to no group")
+        .hint("call adopt only on ranks to which MPI_Comm_split gave a communicator (MPI_UNDEFINED gives none)");
+  int inter = 0;
+  check(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  if (inter == 0) return;
+  int local = 0, remote = 0, length = 0;
+  char name[MPI_MAX_OBJECT_NAME] = {};
+  MPI_Comm_size(comm, &local);
+  MPI_Comm_remote_size(comm, &remote);
+  MPI_Comm_get_name(comm, name, &length);
+  throw Error(Code::usage, "adopt: the communicator " + in_quotes(name) +
+                               " is an intercommunicator, between groups of " +
+                               plural(static_cast<std::uint64_t>(local), "rank") + " and " +
+                               plural(static_cast<std::uint64_t>(remote), "rank"))
+      .hint("MPI_Intercomm_merge makes a communicator of all of them; adopt that");
+}
+
 std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& options) {
   FERRY_ASSERT(options.chunk_bytes > 0 && options.chunk_bytes <= INT32_MAX, "chunk_bytes out of range");
   auto job = job_over(comm, Deadline(system_clock(), options.deadline));
@@ -385,6 +407,8 @@ std::unique_ptr<Transport> mpi_transport_over(MPI_Comm comm, const MpiOptions& o
   if (!mpi::running()) {
     throw Error(Code::usage, "adopt: MPI does not run").hint("call MPI_Init before it and MPI_Finalize after it");
   }
+  require_one_group(comm);
+  open_standard();
   mpi::start();
   return transport_over(comm, options);
 }

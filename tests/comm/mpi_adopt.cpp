@@ -119,6 +119,32 @@ void call_directly() {
   require(cluster.all_gather<std::int32_t>(mine) == wanted, "all_gather is wrong");
 }
 
+std::string refusal_of(MPI_Comm comm) {
+  try {
+    (void)mpi_transport_over(comm);
+  } catch (const Error& error) {
+    require(error.code() == Code::usage, "another error than usage for a communicator that cannot be adopted");
+    return error.what();
+  }
+  return "";
+}
+
+/// What is no communicator of one group is refused before ferry calls MPI with it.
+void refuse_other_communicators() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  require(refusal_of(MPI_COMM_NULL).find("MPI_COMM_NULL") != std::string::npos, "MPI_COMM_NULL was adopted");
+  MPI_Comm half = MPI_COMM_NULL, between = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &between);
+  MPI_Comm_set_name(between, "between halves");
+  require(refusal_of(between).find(
+              "\"between halves\" is an intercommunicator, between groups of 2 ranks and 2 ranks") != std::string::npos,
+          "an intercommunicator was adopted");
+  MPI_Comm_free(&between);
+  MPI_Comm_free(&half);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -130,6 +156,7 @@ int main(int argc, char** argv) {
   }
   MPI_Init(&argc, &argv);
   try {
+    refuse_other_communicators();
     adopt_halves();
     const auto end = mpi_transport_over(MPI_COMM_WORLD);
     with_own_traffic(MPI_COMM_WORLD, [&] { talk(*end); });
