@@ -7,8 +7,9 @@ namespace google::protobuf::internal {
 struct DescriptorTable;
 }
 
-extern const google::protobuf::internal::DescriptorTable descriptor_table_graph_2eproto [[gnu::visibility("default")]];
-extern const google::protobuf::internal::DescriptorTable descriptor_table_ops_2fonnx_2fonnx_2eproto
+extern const google::protobuf::internal::DescriptorTable descriptor_table_ferry_5fgraph_2eproto
     [[gnu::visibility("default")]];
-extern const google::protobuf::internal::DescriptorTable descriptor_table_runner_2fcluster_2eproto
+extern const google::protobuf::internal::DescriptorTable descriptor_table_ferry_5fonnx_2eproto
+    [[gnu::visibility("default")]];
+extern const google::protobuf::internal::DescriptorTable descriptor_table_ferry_5fcluster_2eproto
     [[gnu::visibility("default")]];

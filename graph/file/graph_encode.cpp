@@ -9,9 +9,9 @@
 #include <unordered_map>
 
 #include "base/hash.hpp"
+#include "graph/ferry_graph.pb.h"
 #include "graph/file/graph_file.hpp"
 #include "graph/file/graph_frame.hpp"
-#include "graph/graph.pb.h"
 #include "graph/legality.hpp"
 
 namespace ferry {

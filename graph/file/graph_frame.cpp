@@ -41,7 +41,9 @@ void check_graph_head(std::span<const std::byte> bytes) {
   const std::size_t there = std::min(content.size(), head.size());
   if (content.substr(0, there) != std::string_view(head).substr(0, there))
     throw Error(Code::file, "this is not a ferry graph: it does not begin as one")
-        .hint("a .pb file is made by ferry, or with field `magic` of graph.proto set; an ONNX file by `ferry import`");
+        .hint(
+            "a .pb file is made by ferry, or with field `magic` of ferry_graph.proto set; an ONNX file by `ferry "
+            "import`");
   if (content.size() < kGraphHeadBytes)
     throw Error(Code::file, "the file is cut short, after " + std::to_string(content.size()) + " bytes");
   if (content[kHashAt - 1] != kHashTag) return;  // written by another program, without a hash

@@ -4,8 +4,8 @@
 
 #include <functional>
 
+#include "graph/ferry_graph.pb.h"
 #include "graph/file/graph_file.hpp"
-#include "graph/graph.pb.h"
 
 namespace ferry::graph_read {
 

@@ -9,7 +9,7 @@
 
 #include "base/files/files.hpp"
 #include "graph/types/tensor.hpp"
-#include "ops/onnx/onnx.pb.h"
+#include "ops/onnx/ferry_onnx.pb.h"
 
 namespace ferry::onnx {
 

@@ -13,7 +13,7 @@
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "executor/job/cluster.hpp"
-#include "runner/cluster.pb.h"
+#include "runner/ferry_cluster.pb.h"
 
 namespace ferry {
 namespace {

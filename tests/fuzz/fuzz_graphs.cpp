@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "graph/ferry_graph.pb.h"
 #include "graph/file/graph_file.hpp"
 #include "graph/file/graph_frame.hpp"
-#include "graph/graph.pb.h"
 #include "ops/control/control.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"

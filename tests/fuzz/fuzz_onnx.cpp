@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "graph/legality.hpp"
+#include "ops/onnx/ferry_onnx.pb.h"
 #include "ops/onnx/import.hpp"
-#include "ops/onnx/onnx.pb.h"
 #include "runner/files/graph_files.hpp"
 #include "tests/fuzz/fuzz.hpp"
 

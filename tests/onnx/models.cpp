@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "base/text.hpp"
-#include "ops/onnx/onnx.pb.h"
+#include "ops/onnx/ferry_onnx.pb.h"
 
 namespace ferry::test {
 namespace {

@@ -79,7 +79,7 @@ std::string page() {
          "## ferry's ops\n\n"
          "Types: of inputs and outputs; any: "
       << kAnyType.str() << "; numbers: " << kNumbers.str() << "; floats: " << kFloats.str()
-      << ".\nAttributes: those in brackets may be left out; kinds are fields of `Attr` in `graph/graph.proto` (a "
+      << ".\nAttributes: those in brackets may be left out; kinds are fields of `Attr` in `graph/ferry_graph.proto` (a "
          "subgraph is `body`).\nLayouts: index notation ([add_an_op.md](add_an_op.md)), where it depends on attributes "
          "and ranks as an "
          "example: a letter without brackets may be\nsplit over tasks. Devices: `executor` where no kernel is run for "
