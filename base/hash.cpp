@@ -1,5 +1,6 @@
 #include "base/hash.hpp"
 
+#define XXH_INLINE_ALL  // in this file alone, so that no other version of a program takes its place
 #include <xxhash.h>
 
 #include <array>

@@ -11,10 +11,34 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/process/loaded_library.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
 namespace {
+
+/// What is used of libzstd.
+struct Zstd {
+  decltype(&ZSTD_createDCtx) create;
+  decltype(&ZSTD_freeDCtx) free;
+  decltype(&ZSTD_decompressStream) decompress;
+  decltype(&ZSTD_isError) is_error;
+  decltype(&ZSTD_getErrorName) error_name;
+};
+
+const Zstd& zstd() {
+  static const Zstd functions = [] {
+    void* const library = load_library("libzstd.so.1", "install zstd (libzstd1), or unpack the file");
+    Zstd found;
+    find_function(library, "ZSTD_createDCtx", found.create);
+    find_function(library, "ZSTD_freeDCtx", found.free);
+    find_function(library, "ZSTD_decompressStream", found.decompress);
+    find_function(library, "ZSTD_isError", found.is_error);
+    find_function(library, "ZSTD_getErrorName", found.error_name);
+    return found;
+  }();
+  return functions;
+}
 
 constexpr std::uint64_t kFirstOutput = 1u << 16;
 constexpr std::array<unsigned char, 2> kGzipMagic = {0x1f, 0x8b};
@@ -111,7 +135,7 @@ FileBytes gunzip(std::span<const std::byte> packed, std::uint64_t limit, std::st
 
 FileBytes unzstd(std::span<const std::byte> packed, std::uint64_t limit, std::string_view name) {
   Output out(limit, name, "zstd");
-  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(zstd().create(), zstd().free);
   if (context == nullptr) throw std::bad_alloc();
   ZSTD_inBuffer in{packed.data(), packed.size(), 0};
   while (true) {
@@ -119,8 +143,8 @@ FileBytes unzstd(std::span<const std::byte> packed, std::uint64_t limit, std::st
     const std::span<std::byte> room = out.room();
     ZSTD_outBuffer target{room.empty() ? &beyond : room.data(), room.empty() ? 1 : room.size(), 0};
     const std::size_t in_before = in.pos;
-    const std::size_t result = ZSTD_decompressStream(context.get(), &target, &in);
-    if (ZSTD_isError(result) != 0) throw damaged(name, "zstd", ZSTD_getErrorName(result));
+    const std::size_t result = zstd().decompress(context.get(), &target, &in);
+    if (zstd().is_error(result) != 0) throw damaged(name, "zstd", zstd().error_name(result));
     if (room.empty() && target.pos > 0) out.refuse();
     out.wrote(target.pos);
     if (in.pos == in.size && result == 0) return out.take();

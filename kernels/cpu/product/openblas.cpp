@@ -3,15 +3,17 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/process/environment.hpp"
+#include "base/process/loaded_library.hpp"
 #include "base/text.hpp"
 #include "kernels/cpu/processor.hpp"
 #include "kernels/cpu/product/blas.hpp"
@@ -28,41 +30,17 @@ struct OpenBlas {
   decltype(&cblas_sgemm) sgemm;
   decltype(&cblas_dgemm) dgemm;
   decltype(&openblas_get_corename) corename;
+  decltype(&openblas_get_num_threads) threads;
+  decltype(&openblas_set_num_threads) set_threads;
   // Functions for its working memory, which its headers do not declare. take_buffer() gives a free one or maps a new
   // one.
   void* (*take_buffer)(int position);
   void (*give_buffer)(void* buffer);
 };
 
-template <class Function>
-void find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) throw Error(Code::resource, std::string(kLibrary) + " has no function " + name);
-}
-
-/// A variable of the environment, for as long as this lives.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) {
-    if (const char* const set = std::getenv(name)) before_ = set;
-    setenv(name, value, 1);
-  }
-  ~Setting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
 void* open_library() {
-  const Setting threads("OPENBLAS_NUM_THREADS", "1");
-  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    throw Error(Code::resource, std::string("the library of matrix products cannot be loaded: ") + dlerror())
-        .hint("install OpenBLAS (libopenblas0), and see whether there is memory for it");
-  return library;
+  const EnvironmentSetting threads("OPENBLAS_NUM_THREADS", "1");
+  return load_library(kLibrary, "install OpenBLAS (libopenblas0), and see whether there is memory for it");
 }
 
 /// OpenBLAS knows processors by number, and takes its code for SSE3 ("Prescott") where one is newer than itself. Then
@@ -74,24 +52,23 @@ void* open_for_processor() {
   const int level = processor_level();
   if (level < 3 || std::getenv(kCore) != nullptr) return library;
   decltype(&openblas_get_corename) corename = nullptr;
-  find(library, "openblas_get_corename", corename);
+  find_function(library, "openblas_get_corename", corename);
   if (std::string_view(corename()) != "Prescott") return library;
   dlclose(library);
-  const Setting core(kCore, level == 4 ? "SkylakeX" : "Haswell");
+  const EnvironmentSetting core(kCore, level == 4 ? "SkylakeX" : "Haswell");
   return open_library();
 }
 
 OpenBlas load() {
   void* const library = open_for_processor();
   OpenBlas functions;
-  decltype(&openblas_set_num_threads) set_threads = nullptr;
-  find(library, "openblas_set_num_threads", set_threads);
-  find(library, "cblas_sgemm", functions.sgemm);
-  find(library, "cblas_dgemm", functions.dgemm);
-  find(library, "openblas_get_corename", functions.corename);
-  find(library, "blas_memory_alloc", functions.take_buffer);
-  find(library, "blas_memory_free", functions.give_buffer);
-  set_threads(1);  // in case the program has loaded it before
+  find_function(library, "cblas_sgemm", functions.sgemm);
+  find_function(library, "cblas_dgemm", functions.dgemm);
+  find_function(library, "openblas_get_corename", functions.corename);
+  find_function(library, "blas_memory_alloc", functions.take_buffer);
+  find_function(library, "blas_memory_free", functions.give_buffer);
+  find_function(library, "openblas_get_num_threads", functions.threads);
+  find_function(library, "openblas_set_num_threads", functions.set_threads);
   return functions;
 }
 
@@ -160,6 +137,51 @@ void require_buffer() {
   static_cast<void>(user);
 }
 
+/// How many threads OpenBLAS takes for a product, while it computes one of ferry's: one. A program that uses OpenBLAS,
+/// too, finds its own number again between ferry's products.
+class ProductThreads {
+ public:
+  static ProductThreads& all() {
+    static auto& threads = *new ProductThreads;
+    return threads;
+  }
+
+  /// Returns whether leave() is to be called after the product.
+  bool enter() {
+    if (openblas().threads() != 1) is_shared_ = true;
+    if (!is_shared_) return false;  // also after another thread has set 1, since is_shared_ was set before
+    const std::lock_guard lock(mutex_);
+    const int now = openblas().threads();
+    if (products_++ == 0 || now != 1) of_program_ = now;
+    if (now != 1) openblas().set_threads(1);
+    return true;
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--products_ == 0 && of_program_ != 1) openblas().set_threads(of_program_);
+  }
+
+ private:
+  std::atomic<bool> is_shared_{false};  ///< the program has set a number
+  std::mutex mutex_;
+  int products_ = 0;  ///< that are computed now
+  int of_program_ = 1;
+};
+
+/// One product, on one thread.
+class Product {
+ public:
+  Product() : entered_(ProductThreads::all().enter()) { require_buffer(); }
+  ~Product() {
+    if (entered_) ProductThreads::all().leave();
+  }
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+
+ private:
+  const bool entered_;
+};
+
 constexpr CBLAS_TRANSPOSE mode(bool transposed) {
   return transposed ? CblasTrans : CblasNoTrans;
 }
@@ -168,7 +190,7 @@ constexpr CBLAS_TRANSPOSE mode(bool transposed) {
 
 void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step,
               bool add) {
-  require_buffer();
+  const Product product;
   openblas().sgemm(CblasRowMajor, mode(a.transposed), mode(b.transposed), m, n, k, 1.0F, a.data,
                    static_cast<int>(a.step), b.data, static_cast<int>(b.step), add ? 1.0F : 0.0F, c,
                    static_cast<int>(c_step));
@@ -176,7 +198,7 @@ void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& 
 
 void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
               bool add) {
-  require_buffer();
+  const Product product;
   openblas().dgemm(CblasRowMajor, mode(a.transposed), mode(b.transposed), m, n, k, 1.0, a.data,
                    static_cast<int>(a.step), b.data, static_cast<int>(b.step), add ? 1.0 : 0.0, c,
                    static_cast<int>(c_step));

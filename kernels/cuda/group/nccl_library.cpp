@@ -58,7 +58,6 @@ struct Nccl {
 
 Nccl load() {
   Nccl nccl{};
-  setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);  // communicators of a device take turns as they are given work
   OptionalLibrary library("NCCL", {"libnccl.so.2"});
   library.find("ncclGetErrorString", nccl.error_string);
   library.find("ncclGetVersion", nccl.get_version);
@@ -87,6 +86,12 @@ Nccl load() {
 const Nccl& library() {
   static const Nccl nccl = load();
   return nccl;
+}
+
+/// Before NCCL reads its environment, in the first call of a group: communicators of a device take turns as they are
+/// given work.
+void keep_launch_order() {
+  setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
 }
 
 int type_of(DType dtype) {
@@ -195,6 +200,7 @@ std::uint64_t domain(std::string& why) {
 
 int make_name(DeviceGroupName& name) {
   UniqueId id{};
+  keep_launch_order();
   const int error = library().get_unique_id(&id);
   std::memcpy(name.bytes, id.internal, sizeof name.bytes);
   return error;
@@ -213,6 +219,7 @@ void* join(const DeviceGroupName& name, int members, int member, int& error) {
                 .net_name = nullptr,
                 .split_share = kUndefined};
   auto made = std::make_unique<Member>();
+  keep_launch_order();
   error = library().init_rank(&made->comm, members, id, member, &config);
   if (error == kInProgress) error = 0;
   return error == 0 ? made.release() : nullptr;

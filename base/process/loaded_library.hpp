@@ -1,0 +1,19 @@
+// A library of the system that is loaded rather than linked.
+#pragma once
+
+namespace ferry {
+
+/// Loads the library at its first call, for the whole process. Its functions are found in it by name; within it, its
+/// own functions come before those of the program that have the same names, such as another version of it that the
+/// program is made with. Error(resource), with `hint`, if it cannot be loaded.
+[[nodiscard]] void* load_library(const char* name, const char* hint);
+
+/// Error(resource) when there is none.
+[[nodiscard]] void* function_of(void* library, const char* name);
+
+template <class Function>
+void find_function(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(function_of(library, name));
+}
+
+}  // namespace ferry
