@@ -1,7 +1,5 @@
 #include "base/system/log.hpp"
 
-#include <spdlog/logger.h>
-#include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,26 +24,6 @@ static_assert(std::atomic<int>::is_always_lock_free);
 constexpr std::array<std::string_view, 4> kLevelNames = {"error: ", "warning: ", "", "debug: "};
 constexpr std::array<std::string_view, 4> kLevelColours = {"\x1b[31m", "\x1b[33m", "", "\x1b[2m"};
 
-spdlog::level::level_enum spd_level(LogLevel level) {
-  switch (level) {
-    case LogLevel::error:
-      return spdlog::level::err;
-    case LogLevel::warn:
-      return spdlog::level::warn;
-    case LogLevel::info:
-      return spdlog::level::info;
-    case LogLevel::debug:
-      break;
-  }
-  return spdlog::level::debug;
-}
-
-LogLevel own_level(spdlog::level::level_enum level) {
-  if (level >= spdlog::level::err) return LogLevel::error;
-  if (level == spdlog::level::warn) return LogLevel::warn;
-  return level == spdlog::level::info ? LogLevel::info : LogLevel::debug;
-}
-
 std::string with_task(int task, LogLevel level, std::string_view message) {
   const std::string prefix = task < 0 ? "" : "[task " + std::to_string(task) + "] ";
   std::string lines;
@@ -57,44 +35,39 @@ std::string with_task(int task, LogLevel level, std::string_view message) {
   return lines;
 }
 
-// Passes spdlog's messages on to a LogSink, under spdlog's lock, and counts those that are lost.
-class Relay final : public spdlog::sinks::base_sink<std::mutex> {
+// The sink that lines go to, the lock under which they do, and the count of those that are lost.
+class Log {
  public:
+  void write(LogLevel level, std::string_view message) {
+    const std::lock_guard lock(mutex_);
+    if (owed_ > 0 && put(LogLevel::warn, std::to_string(owed_) + " log messages could not be written")) owed_ = 0;
+    if (put(level, message)) return;
+    ++owed_;
+    ++lost;
+  }
   LogSink replace(LogSink sink) {
     const std::lock_guard lock(mutex_);
     std::swap(sink_, sink);
     return sink;
   }
+
+  std::atomic<LogLevel> lowest{LogLevel::info};
   std::atomic<std::uint64_t> lost{0};
 
  private:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    const std::string_view text(message.payload.data(), message.payload.size());
-    const LogLevel level = own_level(message.level);
-    if (owed_ > 0 && write(LogLevel::warn, std::to_string(owed_) + " log messages could not be written")) owed_ = 0;
-    if (write(level, text)) return;
-    ++owed_;
-    ++lost;
-  }
-  void flush_() override {}
-
-  bool write(LogLevel level, std::string_view text) noexcept {
+  bool put(LogLevel level, std::string_view message) noexcept {
     try {
-      const std::string lines = with_task(task_number, level, text);
+      const std::string lines = with_task(task_number, level, message);
       return sink_ ? sink_(level, lines) : stderr_(level, lines);
     } catch (...) {
       return false;
     }
   }
 
+  std::mutex mutex_;
   LogSink sink_;
   LogSink stderr_ = descriptor_sink(STDERR_FILENO);
   std::uint64_t owed_ = 0;  // lost and not yet reported
-};
-
-struct Log {
-  std::shared_ptr<Relay> relay = std::make_shared<Relay>();
-  spdlog::logger logger{"ferry", relay};
 };
 
 // Never destroyed: threads and static objects may log while the process ends.
@@ -112,8 +85,7 @@ bool wants_colour(int descriptor) {
 
 void log(LogLevel level, std::string_view message) noexcept {
   try {
-    const std::string shown = printable(message);
-    the_log().logger.log(spd_level(level), spdlog::string_view_t(shown.data(), shown.size()));
+    if (logs(level)) the_log().write(level, printable(message));
   } catch (...) {  // out of memory on the first use
   }
 }
@@ -138,11 +110,11 @@ void log_at_once(std::string_view message) noexcept {
 }
 
 void log_level(LogLevel lowest) {
-  the_log().logger.set_level(spd_level(lowest));
+  the_log().lowest = lowest;
 }
 
 bool logs(LogLevel level) {
-  return the_log().logger.should_log(spd_level(level));
+  return level <= the_log().lowest;
 }
 
 void log_task(int task) {
@@ -150,11 +122,11 @@ void log_task(int task) {
 }
 
 LogSink log_sink(LogSink sink) {
-  return the_log().relay->replace(std::move(sink));
+  return the_log().replace(std::move(sink));
 }
 
 std::uint64_t log_messages_lost() {
-  return the_log().relay->lost;
+  return the_log().lost;
 }
 
 LogSink descriptor_sink(int descriptor) {
