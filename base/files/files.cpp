@@ -51,8 +51,8 @@ int write_pieces(int descriptor, Pieces pieces) {
   constexpr std::size_t kMostAtOnce = 1u << 30;
   for (std::span<const std::byte> piece : pieces) {
     while (!piece.empty()) {
-      const ssize_t written = ::write(descriptor, piece.data(), std::min(piece.size(), kMostAtOnce));
-      if (written < 0 && errno == EINTR) continue;
+      const ssize_t written =
+          call_again([&] { return ::write(descriptor, piece.data(), std::min(piece.size(), kMostAtOnce)); });
       if (written < 0) return errno;
       piece = piece.subspan(static_cast<std::size_t>(written));
     }
@@ -80,15 +80,19 @@ std::string behind_links(const std::string& path) {
   return none ? path : target.string();
 }
 
-Descriptor open_folder(const std::string& folder) {
-  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+Descriptor open_path(const std::string& path, int flags) {
+  return Descriptor(call_again([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }));
 }
 
-// Returns 0 or the errno.
+Descriptor open_folder(const std::string& folder) {
+  return open_path(folder, O_RDONLY | O_DIRECTORY);
+}
+
+// Returns 0 or the errno. A file system that cannot sync folders counts as done: the kernel has no more to offer there.
 int sync_folder(const Descriptor& folder) {
   if (!folder.open()) return errno;
-  // EINVAL: the file system cannot sync folders.
-  return ::fsync(folder.get()) != 0 && errno != EINVAL ? errno : 0;
+  if (call_again([&] { return ::fsync(folder.get()); }) == 0) return 0;
+  return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }
 
 Error cannot_change(const std::string& path, std::string_view what, int error) {
@@ -102,7 +106,7 @@ class Temporary {
   Temporary(const std::string& path, std::uint64_t bytes)
       : path_(path), bytes_(bytes), name_(temporary_beside(path)), folder_(open_folder(folder_of(path))) {
     if (!folder_.open()) throw cannot_write(path_, bytes_, "opening its folder", errno);
-    descriptor_ = Descriptor(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    descriptor_ = open_path(name_, O_WRONLY | O_CREAT | O_EXCL);
     if (!descriptor_.open()) throw cannot_write(path_, bytes_, "opening a temporary file beside it", errno);
   }
   ~Temporary() {
@@ -114,7 +118,8 @@ class Temporary {
   void fill(Pieces pieces) {
     const int error = write_pieces(descriptor_.get(), pieces);
     if (error != 0) throw cannot_write(path_, bytes_, "writing", error);
-    if (::fsync(descriptor_.get()) != 0) throw cannot_write(path_, bytes_, "syncing", errno);
+    if (call_again([&] { return ::fsync(descriptor_.get()); }) != 0)
+      throw cannot_write(path_, bytes_, "syncing", errno);
     if (!descriptor_.close()) throw cannot_write(path_, bytes_, "closing", errno);
   }
 
@@ -141,7 +146,7 @@ bool names_a_descriptor(std::string_view path) {
 
 void write_at_end(const std::string& path, Pieces pieces, int flags) {
   const std::uint64_t bytes = total_size(pieces);
-  Descriptor stream(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0666));
+  Descriptor stream = open_path(path, O_WRONLY | O_APPEND | O_NOCTTY | flags);
   if (!stream.open()) throw cannot_write(path, bytes, "opening", errno);
   const int error = write_pieces(stream.get(), pieces);
   if (error != 0) throw cannot_write(path, bytes, "writing", error);
@@ -237,13 +242,11 @@ class LocalFiles final : public FileSystem {
     if (error != 0) throw cannot_change(from, "renamed to " + in_quotes(to), error);
   }
 
-  void exchange_folders(const std::string& one, const std::string& other) override {
-    int error = sync_folder(open_folder(one));
-    if (error == 0) error = sync_folder(open_folder(other));
-    if (error == 0 && ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) error = errno;
-    for (const std::string& folder : {folder_of(one), folder_of(other)})
+  void move_file(const std::string& from, const std::string& to) override {
+    int error = ::rename(from.c_str(), to.c_str()) != 0 ? errno : 0;
+    for (const std::string& folder : {folder_of(to), folder_of(from)})
       if (error == 0) error = sync_folder(open_folder(folder));
-    if (error != 0) throw cannot_change(one, "exchanged with " + in_quotes(other), error);
+    if (error != 0) throw cannot_change(from, "moved to " + in_quotes(to), error);
   }
 
   void remove(const std::string& path) override {

@@ -77,8 +77,9 @@ class FileSystem {
   /// Renames a folder within its parent folder. Afterwards the new name and the folder's entries are synced.
   /// Code::usage when something other than an empty folder has that name.
   virtual void rename_folder(const std::string& from, const std::string& to) = 0;
-  /// Exchanges the names of two folders atomically. Afterwards they and the folders that they are in are synced.
-  virtual void exchange_folders(const std::string& one, const std::string& other) = 0;
+  /// Moves a file to another folder of the same file system, where it replaces a file of the name `to`, atomically.
+  /// Afterwards both folders are synced.
+  virtual void move_file(const std::string& from, const std::string& to) = 0;
   /// Removes a file or a folder with all that it holds; a missing one is no error. Links are not followed.
   virtual void remove(const std::string& path) = 0;
 };

@@ -72,7 +72,8 @@ int open_by_kernel(int folder, const std::string& relative) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(kReading);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  return static_cast<int>(::syscall(SYS_openat2, folder, relative.c_str(), &how, sizeof how));
+  return static_cast<int>(
+      call_again([&] { return ::syscall(SYS_openat2, folder, relative.c_str(), &how, sizeof how); }));
 }
 
 // The errno, but ELOOP for a symbolic link, for which the system says ENOTDIR if a folder was wanted.
@@ -101,7 +102,7 @@ Descriptor open_by_folders(Descriptor folder, std::string_view relative, const s
 OpenFile OpenFile::at(const std::string& path) {
   const std::string shown = in_quotes(path);
   if (path.find('\0') != std::string::npos) throw Error(Code::file, shown + ": refused: the name holds NUL");
-  Descriptor file(::open(path.c_str(), kReading));
+  Descriptor file(call_again([&] { return ::open(path.c_str(), kReading); }));
   // A socket cannot be opened at all.
   if (!file.open() && errno == ENXIO) throw Error(Code::file, shown + ": is a socket or device, not a regular file");
   if (!file.open()) throw cannot_open(shown, errno);
@@ -152,9 +153,10 @@ std::uint64_t OpenFile::read_some(std::uint64_t begin, std::span<std::byte> targ
   constexpr std::uint64_t kMostAtOnce = 1u << 30;
   std::uint64_t done = 0;
   while (done < target.size()) {
-    const ssize_t got = ::pread(descriptor_.get(), target.data() + done, std::min(target.size() - done, kMostAtOnce),
-                                static_cast<off_t>(begin + done));
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = call_again([&] {
+      return ::pread(descriptor_.get(), target.data() + done, std::min(target.size() - done, kMostAtOnce),
+                     static_cast<off_t>(begin + done));
+    });
     if (got < 0)
       throw Error(Code::file,
                   shown_ + ": cannot be read at byte " + std::to_string(begin + done) + ": " + reason(errno));

@@ -1,6 +1,7 @@
 // Descriptor: an open file, pipe or socket.
 #pragma once
 
+#include <cerrno>
 #include <utility>
 
 #pragma GCC visibility push(default)
@@ -26,6 +27,16 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+/// Calls a system call again when a signal interrupts it, and returns its result. It gives up after many times, so that
+/// a system that always reports an interruption causes an error and no endless loop.
+template <class F>
+auto call_again(F call) {
+  constexpr int kMostCalls = 10'000;
+  auto result = call();
+  for (int i = 1; i < kMostCalls && result < 0 && errno == EINTR; ++i) result = call();
+  return result;
+}
 
 /// Opens /dev/null for those of stdin, stdout and stderr that are closed, so that no pipe gets their numbers. Best at
 /// the start of a program.

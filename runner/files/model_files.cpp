@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/files/files.hpp"
@@ -17,6 +18,8 @@ constexpr int kModelVersion = 1;
 constexpr std::uint64_t kMaxManifestBytes = 1 << 20;
 constexpr const char* kTensors = "variables.safetensors";
 constexpr const char* kManifest = "manifest.json";
+constexpr const char* kStaging = ".saving";
+constexpr const char* kProbe = ".probe";
 
 std::string join_path(const std::string& folder, const char* name) {
   return folder + "/" + name;
@@ -47,46 +50,51 @@ Promised promised(const std::string& folder) {
   return {field("hash").get<std::string>(), field("variables").get<std::uint64_t>()};
 }
 
-/// True when `folder` is a saved model or an empty folder, false when it does not exist. Throws for anything else,
-/// which must not be overwritten.
-bool replaceable(const std::string& folder) {
+/// Error(usage) unless `folder` is a saved model, holds nothing, or does not exist: anything else must not be
+/// overwritten.
+void require_replaceable(const std::string& folder) {
   FileSystem& files = local_files();
   if (files.is_link(folder))
     throw Error(Code::usage, "--save " + escaped(folder) + ": it is a symbolic link").hint("name the folder itself");
-  if (!files.exists(folder)) return false;
-  if (!files.is_folder(folder) || (!files.exists(join_path(folder, kManifest)) && !files.list(folder).empty()))
+  if (!files.exists(folder)) return;
+  const auto of_a_model = [&] {
+    if (files.exists(join_path(folder, kManifest))) return true;
+    return std::ranges::all_of(files.list(folder), [](const std::string& name) { return name == kStaging; });
+  };
+  if (!files.is_folder(folder) || !of_a_model())
     throw Error(Code::usage, "--save " + escaped(folder) + ": it is there, and no saved model")
         .hint("name another folder");
-  return true;
 }
 
-/// A folder that the destructor removes, with all that is in it. After write_model() has renamed it there is nothing to
-/// remove; after an exchange it holds the old model.
-class Temporary {
- public:
-  explicit Temporary(std::string path) : path_(std::move(path)) { local_files().make_folders(path_); }
-  ~Temporary() {
-    try {
-      local_files().remove(path_);
-    } catch (const Error&) {  // leave the temporary folder beside the model
-    }
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
+/// Empty for a path of one name.
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
 
- private:
-  std::string path_;
-};
+/// Removes those of the folders that hold nothing.
+void remove_empty(const std::vector<std::string>& folders) noexcept {
+  for (const std::string& folder : folders) ::rmdir(folder.c_str());
+}
+
+/// The manifest of the variables in the folder. Between its two renames, a save has its manifest in ".saving" still.
+Promised present_manifest(const std::string& folder) {
+  FileSystem& files = local_files();
+  const std::string staging = join_path(folder, kStaging);
+  const bool between = files.exists(join_path(staging, kManifest)) && !files.exists(join_path(staging, kTensors));
+  return promised(between ? staging : folder);
+}
 
 }  // namespace
 
 TensorMap read_model(const std::string& folder) {
-  const Promised wanted = promised(folder);
+  Promised wanted = present_manifest(folder);
   const std::string path = join_path(folder, kTensors);
   check_safetensors(*local_files().open_beneath(folder, kTensors));
   FileBytes bytes = local_files().read_beneath(folder, kTensors);
-  if (hex_digest(bytes.span()) != wanted.hash)
+  const std::string hash = hex_digest(bytes.span());
+  if (hash != wanted.hash) wanted = present_manifest(folder);  // a run may have saved meanwhile
+  if (hash != wanted.hash)
     throw Error(Code::file, escaped(path) + ": damaged: its hash is not the one in " + kManifest)
         .hint("use another copy of the model");
   TensorMap variables = tensors_of(parse_safetensors(std::move(bytes), path), path);
@@ -96,22 +104,66 @@ TensorMap read_model(const std::string& folder) {
   return variables;
 }
 
-void write_model(const std::string& given, const TensorMap& variables) {
-  const std::string folder = normal_path(given);
-  const bool replace = replaceable(folder);
-  const Temporary fresh(folder + ".tmp-" + std::to_string(getpid()));
-  write_tensors(local_files(), join_path(fresh.path(), kTensors), variables);
-  const nlohmann::ordered_json manifest = {
-      {"ferry_model", kModelVersion},
-      {"file", kTensors},
-      {"hash", hex_digest(local_files().read(join_path(fresh.path(), kTensors)).span())},
-      {"variables", variables.size()}};
-  local_files().write(join_path(fresh.path(), kManifest), manifest.dump(2) + "\n");
-  // The exchange puts the old model into the temporary folder, which is then removed.
-  if (replace)
-    local_files().exchange_folders(fresh.path(), folder);
-  else
-    local_files().rename_folder(fresh.path(), folder);
+ModelFolder::ModelFolder(const std::string& folder)
+    : folder_(normal_path(folder)), staging_(join_path(folder_, kStaging)) {
+  FileSystem& files = local_files();
+  require_replaceable(folder_);
+  for (std::string path = folder_; !path.empty() && !files.exists(path); path = parent_of(path)) made_.push_back(path);
+  try {
+    files.make_folders(staging_);
+    lock_.emplace(staging_, "");
+    if (files.exists(join_path(staging_, kManifest))) put_in_place();  // an earlier run was killed there
+    clear();
+    files.write(join_path(staging_, kProbe), std::string_view());
+    files.move_file(join_path(staging_, kProbe), join_path(folder_, kProbe));
+    files.remove(join_path(folder_, kProbe));
+  } catch (Error& error) {
+    if (lock_ && !files.exists(join_path(staging_, kManifest))) files.remove(staging_);
+    made_.insert(made_.begin(), staging_);  // without a lock in it, it is empty
+    remove_empty(made_);
+    throw error.note("--save " + escaped(folder_));
+  }
+}
+
+ModelFolder::~ModelFolder() {
+  try {
+    if (!keeps_staging_) local_files().remove(staging_);
+  } catch (const Error&) {  // the next run removes it
+  }
+  remove_empty(made_);
+}
+
+void ModelFolder::write(const TensorMap& variables) {
+  FileSystem& files = local_files();
+  const std::string tensors = join_path(staging_, kTensors);
+  write_tensors(files, tensors, variables);
+  const nlohmann::ordered_json manifest = {{"ferry_model", kModelVersion},
+                                           {"file", kTensors},
+                                           {"hash", hex_digest(files.read(tensors).span())},
+                                           {"variables", variables.size()}};
+  files.write(join_path(staging_, kManifest), manifest.dump(2) + "\n");
+  try {
+    put_in_place();
+  } catch (Error& error) {
+    keeps_staging_ = true;
+    const bool halfway = !files.exists(tensors);
+    throw error.note("--save " + escaped(folder_) + ": the new model is complete, but not in its place")
+        .hint("--model " + escaped(halfway ? folder_ : staging_) + " reads the new model");
+  }
+}
+
+/// Moves a complete model out of ".saving". The variables are in place already if an earlier run was killed after that.
+void ModelFolder::put_in_place() const {
+  FileSystem& files = local_files();
+  if (files.exists(join_path(staging_, kTensors)))
+    files.move_file(join_path(staging_, kTensors), join_path(folder_, kTensors));
+  files.move_file(join_path(staging_, kManifest), join_path(folder_, kManifest));
+}
+
+/// Removes what a killed run has left, except for the lock.
+void ModelFolder::clear() const {
+  for (const std::string& name : local_files().list(staging_))
+    if (!name.starts_with("lock")) local_files().remove(join_path(staging_, name.c_str()));
 }
 
 }  // namespace ferry

@@ -1,11 +1,11 @@
 #include "runner/run/job.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "base/files/files.hpp"
 #include "base/system/log.hpp"
 #include "comm/transport.hpp"
-#include "runner/files/model_files.hpp"
 #include "runner/files/stats_json.hpp"
 #include "runner/files/tensor_files.hpp"
 #include "runner/options/command_line.hpp"
@@ -52,6 +52,11 @@ void in_job(const JobOptions& options, bool saves, const std::function<void(cons
   if (preempted) throw *preempted;
 }
 
+std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster& cluster) {
+  if (options.save.empty() || cluster.rank() != 0) return std::nullopt;
+  return std::optional<ModelFolder>(std::in_place, options.save);
+}
+
 void deliver(const RunOptions& options, const Results& results, bool is_main) {
   Results here;
   for (std::size_t i = 0; i < results.fetched.size(); ++i) {
@@ -59,8 +64,9 @@ void deliver(const RunOptions& options, const Results& results, bool is_main) {
     here.names.push_back(results.names[i]);
     here.fetched.push_back(results.fetched[i]);
   }
+  if (results.model != nullptr) results.model->write(results.variables);
   if (!options.out.empty() && (is_main || !here.names.empty())) write_npy_files(options.out, here.names, here.fetched);
-  if (is_main && !options.save.empty()) write_model(options.save, results.variables);
+  if (!results.plan.empty()) local_files().write(options.save_plan, results.plan);
   if (is_main && !options.stats.empty() && !results.stats.tasks.empty())
     local_files().write(options.stats, stats_json(results.stats));
   if (is_main && !results.report.empty()) local_files().write(options.report, results.report);

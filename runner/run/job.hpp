@@ -1,11 +1,14 @@
 // What running a graph and running a plan have in common: joining the job, and writing the results.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "executor/session/session.hpp"
+#include "runner/files/model_files.hpp"
 #include "runner/options/run_options.hpp"
 
 namespace ferry {
@@ -27,17 +30,23 @@ auto before_job(const ClusterOptions& options, F f) {
 /// with `saves` (the run saves checkpoints), SIGTERM makes it save one first.
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
+/// The folder of --save, in the process of task 0.
+[[nodiscard]] std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster& cluster);
+
 /// The results of a run whose steps have all succeeded.
 struct Results {
   std::vector<std::string> names;  ///< names of the fetches
   std::vector<Tensor> fetched;
-  TensorMap variables;  ///< with --save
-  RunStats stats;       ///< with --stats or --report
-  std::string report;   ///< with --report: the page, in the process of task 0
+  TensorMap variables;           ///< with --save
+  ModelFolder* model = nullptr;  ///< where the variables go; null: nowhere
+  std::vector<std::byte> plan;   ///< with --save-plan, in the process of task 0: the file's content
+  RunStats stats;                ///< with --stats or --report
+  std::string report;            ///< with --report: the page, in the process of task 0
 };
 
 /// Writes the files that were asked for, or prints a line for each fetch. All processes call it: the process that has a
-/// fetch writes it; the process of task 0 (`is_main`) writes everything else.
+/// fetch writes it; the process of task 0 (`is_main`) writes everything else. The model comes first, so that no other
+/// file that cannot be written keeps it from being saved.
 void deliver(const RunOptions& options, const Results& results, bool is_main);
 
 }  // namespace ferry

@@ -47,6 +47,7 @@ class Run {
     cluster_ = &cluster;
     if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
     if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
+    std::optional<ModelFolder> model = model_folder(options_, cluster);
     SessionOptions options = run_session_options(options_);
     RunReport report(started_as());
     std::string trace;
@@ -61,15 +62,17 @@ class Run {
       tell_beginning(*checkpoints);
     }
     if (options_.tune) tune(session);
-    Results results{
-        selection_.names, all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves()), {}, {}, {}};
+    Results results;
+    results.names = selection_.names;
+    results.fetched = all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves());
+    if (model) results.model = &*model;
     if (checkpoints) checkpoints->save();
     const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
     if ((!options_.stats.empty() || !options_.report.empty()) && ran) results.stats = session.stats();
     if (!options_.report.empty()) add_plans(session, report);
     if (!options_.save.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
-    if (!options_.save_plan.empty()) save_plan(session);
+    if (!options_.save_plan.empty()) results.plan = plan_file(session);
     session.close();
     if (!options_.report.empty() && !ran && is_main())
       log_warn("--report: no step was left to run, so there is nothing to write");
@@ -112,12 +115,12 @@ class Run {
     if (is_main()) log_info(tuning_text(tuned));
   }
 
-  /// Saves the plan of the steps, not that of the eval entry.
-  void save_plan(Session& session) {
+  /// The file with the plan of the steps, not with that of the eval entry; empty unless task 0 is here.
+  std::vector<std::byte> plan_file(Session& session) {
     Plan plan = session.plan(selection_.request).plan;
-    if (!is_main()) return;
+    if (!is_main()) return {};
     name_fetches(plan, selection_.names);
-    local_files().write(options_.save_plan, encode_plan(plan));
+    return encode_plan(plan);
   }
 
   void add_plans(Session& session, RunReport& report) const {

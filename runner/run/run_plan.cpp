@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/files/files.hpp"
 #include "base/process/process_state.hpp"
@@ -94,6 +95,7 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
 
 void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chosen, const RunOptions& options) {
   const bool is_main = cluster.rank() == 0;
+  std::optional<ModelFolder> model = model_folder(options, cluster);
   SessionOptions for_session = run_session_options(options);
   if (is_main && !options.report.empty()) check_report_file("--report", options.report);
   RunReport run_report(started_as());
@@ -120,6 +122,7 @@ void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chos
   report.pause();
   metrics.flush();
   Results results;
+  if (model) results.model = &*model;
   for (const std::size_t i : chosen) {
     results.names.push_back(names[i]);
     results.fetched.push_back(fetched[i]);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdarg>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -20,13 +21,33 @@
 #include "base/error.hpp"
 #include "base/files/folder_lock.hpp"
 #include "base/files/open_file.hpp"
+#include "base/process/process_state.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 
 namespace {
 std::atomic<int> syncs_until_failure{-1};
 std::function<void()> after_next_rename;
+std::atomic<int> locks_missing{0};  // 1: there is no flock(); 2: nor are there locks of byte ranges
 }  // namespace
+
+// These two simulate a file system without locks.
+extern "C" int flock(int descriptor, int operation) {
+  if (locks_missing == 0) return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+  errno = ENOSYS;
+  return -1;
+}
+
+extern "C" int fcntl(int descriptor, int command, ...) {
+  va_list more;
+  va_start(more, command);
+  void* const argument = va_arg(more, void*);
+  va_end(more);
+  if (command != F_OFD_SETLK || locks_missing < 2)
+    return static_cast<int>(::syscall(SYS_fcntl, descriptor, command, argument));
+  errno = EINVAL;
+  return -1;
+}
 
 // Replaces the C library's fsync(), to simulate a disk that fails.
 extern "C" int fsync(int descriptor) {
@@ -360,7 +381,15 @@ TEST_CASE("files: what is removed is gone with all in it, but not what links lea
   CHECK(local_files().list(folder.path()) == std::vector<std::string>{"kept"});
 }
 
-TEST_CASE("folder lock: held by one at a time, and says by whom") {
+TEST_CASE("folder lock: held by one at a time, and says by whom, on any file system") {
+  locks_missing = 0;
+  SUBCASE("with flock") {}
+  SUBCASE("without flock") {
+    locks_missing = 1;
+  }
+  SUBCASE("without any locks") {
+    locks_missing = 2;
+  }
   const TempFolder folder;
   CHECK(folder_lock_text(folder.path()).empty());
   {
@@ -373,6 +402,43 @@ TEST_CASE("folder lock: held by one at a time, and says by whom") {
   const FolderLock again(folder.path(), "job 13");
   CHECK(folder_lock_text(folder.path()) == "job 13");
   CHECK(error_of([&] { static_cast<void>(FolderLock(folder / "none", "")); }).code() == Code::usage);
+  locks_missing = 0;
+}
+
+TEST_CASE("folder lock: a file that is a lock is taken if its process has ended, not if that cannot be known") {
+  const TempFolder folder;
+  std::string content_of_lock;
+  locks_missing = 2;
+  {
+    const FolderLock lock(folder.path(), "job 12");
+    content_of_lock = content(folder / "lock.process");
+  }
+  CHECK_FALSE(local_files().exists(folder / "lock.process"));
+  const std::string start = "\n" + std::to_string(this_process().start) + "\n";
+  const std::size_t at = content_of_lock.rfind(start);
+  REQUIRE(at != std::string::npos);
+  put(folder / "lock.process", content_of_lock.substr(0, at) + "\n1\n");  // an earlier process had this number
+  CHECK_NOTHROW(FolderLock(folder.path(), "job 13"));
+  put(folder / "lock.process", "process 1 on elsewhere\nelsewhere 1:1\n1\n1\n");
+  const Error unknown = error_of([&] { static_cast<void>(FolderLock(folder.path(), "job 14")); });
+  CHECK(unknown.text().find("process 1 on elsewhere") != std::string::npos);
+  CHECK(unknown.text().find("if it was killed, remove \"" + (folder / "lock.process")) != std::string::npos);
+  locks_missing = 0;
+}
+
+TEST_CASE("files: a file is moved over another one, on the disk") {
+  const TempFolder folder;
+  local_files().make_folders(folder / "a");
+  put(folder / "a/x", "new");
+  put(folder / "x", "old");
+  local_files().move_file(folder / "a/x", folder / "x");
+  CHECK(content(folder / "x") == "new");
+  CHECK(local_files().list(folder / "a").empty());
+  for (const int sync : {0, 1}) {
+    syncs_until_failure = sync;
+    CHECK(error_of([&] { local_files().move_file(folder / "x", folder / "x"); }).code() == Code::resource);
+  }
+  syncs_until_failure = -1;
 }
 
 TEST_SUITE_END();

@@ -268,9 +268,7 @@ class Recording final : public FileSystem {
   bool is_link(const std::string& path) override { return local_files().is_link(path); }
   std::vector<std::string> list(const std::string& path) override { return local_files().list(path); }
   void rename_folder(const std::string& from, const std::string& to) override { local_files().rename_folder(from, to); }
-  void exchange_folders(const std::string& one, const std::string& other) override {
-    local_files().exchange_folders(one, other);
-  }
+  void move_file(const std::string& from, const std::string& to) override { local_files().move_file(from, to); }
   void remove(const std::string& path) override { local_files().remove(path); }
 
   [[nodiscard]] std::set<std::uint64_t> taken() {

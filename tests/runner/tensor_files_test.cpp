@@ -26,6 +26,10 @@ Code code_of(const std::function<void()>& body) {
   return Code::ok;
 }
 
+void save(const std::string& folder, const TensorMap& variables) {
+  ModelFolder(folder).write(variables);
+}
+
 TEST_CASE("arrays come back from npy files as they were") {
   const test::TempFolder folder;
   const std::string out = folder / "out";
@@ -67,27 +71,80 @@ TEST_CASE("no name of a value leads out of the folder, and none overwrites anoth
 TEST_CASE("a model comes back as it was saved, also in place of another") {
   const test::TempFolder folder;
   const std::string model = folder / "model";
-  write_model(model, {{"w", kFloats}});
+  save(model, {{"w", kFloats}});
   CHECK(read_model(model).at("w").same_bits(kFloats));
-  write_model(model + "/", {{"v", kFlags}});
+  save(model + "/", {{"v", kFlags}});
   const TensorMap second = read_model(model);
   CHECK(second.size() == 1);
   CHECK(second.at("v").same_bits(kFlags));
   CHECK(local_files().list(folder.path()).size() == 1);
 }
 
+TEST_CASE("a run killed while it puts its model in place: readers get a whole model, and the next run completes it") {
+  for (const bool between : {false, true}) {
+    CAPTURE(between);
+    const test::TempFolder folder;
+    const std::string model = folder / "model", newer = folder / "newer";
+    save(model, {{"w", kFloats}});
+    save(newer, {{"v", kFlags}});
+    local_files().make_folders(model + "/.saving");
+    local_files().move_file(newer + "/variables.safetensors",
+                            model + (between ? "" : "/.saving") + "/variables.safetensors");
+    local_files().move_file(newer + "/manifest.json", model + "/.saving/manifest.json");
+    CHECK(read_model(model).contains(between ? "v" : "w"));
+    { const ModelFolder next(model); }
+    CHECK(read_model(model).at("v").same_bits(kFlags));
+    CHECK(local_files().list(model) == std::vector<std::string>{"manifest.json", "variables.safetensors"});
+  }
+}
+
+TEST_CASE("a model that cannot be put in place stays beside it, and the error says where") {
+  const test::TempFolder folder;
+  for (const std::string in_the_way : {"variables.safetensors", "manifest.json"}) {
+    CAPTURE(in_the_way);
+    const std::string model = folder / in_the_way;
+    save(model, {{"w", kFloats}});
+    Error error(Code::ok, "");
+    {
+      ModelFolder next(model);
+      local_files().remove(model + "/" + in_the_way);
+      local_files().make_folders(model + "/" + in_the_way + "/full");
+      error = test::error_of([&] { next.write({{"v", kFlags}}); });
+    }
+    CHECK(error.code() == Code::usage);
+    const std::string kept = in_the_way == "manifest.json" ? model : model + "/.saving";
+    CHECK(test::says(error, "--model " + kept + " reads the new model"));
+    CHECK(read_model(kept).at("v").same_bits(kFlags));
+  }
+}
+
+TEST_CASE("a run locks the folder of its model at its start, and removes what it made if it saves nothing") {
+  const test::TempFolder folder;
+  {
+    ModelFolder first(folder / "a/model");
+    const Error second = test::error_of([&] { const ModelFolder other(folder / "a/model"); });
+    CHECK(second.code() == Code::usage);
+    CHECK(test::says(second, "another job uses it"));
+  }
+  CHECK(local_files().list(folder.path()).empty());
+  save(folder / "a/model", {{"w", kFloats}});
+  { const ModelFolder unused(folder / "a/model"); }
+  CHECK(read_model(folder / "a/model").contains("w"));
+  CHECK(code_of([] { const ModelFolder none("/sys/ferry/model"); }) == Code::usage);
+}
+
 TEST_CASE("a folder that is no model is not replaced") {
   const test::TempFolder folder;
   local_files().make_folders(folder / "work");
   local_files().write(folder / "work/thesis.txt", "years");
-  CHECK(code_of([&] { write_model(folder / "work", {{"w", kFloats}}); }) == Code::usage);
+  CHECK(code_of([&] { save(folder / "work", {{"w", kFloats}}); }) == Code::usage);
   CHECK(local_files().read(folder / "work/thesis.txt").text() == "years");
 }
 
 TEST_CASE("a damaged model is refused") {
   const test::TempFolder folder;
   const std::string model = folder / "model";
-  write_model(model, {{"w", kFloats}});
+  save(model, {{"w", kFloats}});
   const std::string file = model + "/variables.safetensors";
   std::string bytes(local_files().read(file).text());
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
@@ -104,7 +161,7 @@ TEST_CASE("a damaged model is refused") {
 TEST_CASE("a model whose manifest has more behind a NUL, or says something else, is refused") {
   const test::TempFolder folder;
   const std::string model = folder / "model";
-  write_model(model, {{"w", kFloats}});
+  save(model, {{"w", kFloats}});
   CHECK(read_model(model).size() == 1);
   const std::string path = model + "/manifest.json";
   const std::string manifest(local_files().read(path).text());
@@ -126,10 +183,10 @@ TEST_CASE("links in a saved model are not followed, and a link is not replaced b
   namespace fs = std::filesystem;
   const test::TempFolder folder;
   const std::string model = folder / "model", link = folder / "link";
-  write_model(model, {{"w", kFloats}});
+  save(model, {{"w", kFloats}});
   fs::create_directory_symlink(model, link);
   CHECK(read_model(link).size() == 1);  // the user may name a link to a model
-  CHECK(code_of([&] { write_model(link, {{"w", kFloats}}); }) == Code::usage);
+  CHECK(code_of([&] { save(link, {{"w", kFloats}}); }) == Code::usage);
   CHECK(fs::is_symlink(link));
   fs::rename(model + "/variables.safetensors", folder / "elsewhere");
   fs::create_symlink(folder / "elsewhere", model + "/variables.safetensors");

@@ -58,8 +58,8 @@ class FaultyFiles : public FileSystem {
   void rename_folder(const std::string& from, const std::string& to) override {
     change([&] { local_files().rename_folder(from, to); }, [] {});
   }
-  void exchange_folders(const std::string& one, const std::string& other) override {
-    change([&] { local_files().exchange_folders(one, other); }, [] {});
+  void move_file(const std::string& from, const std::string& to) override {
+    change([&] { local_files().move_file(from, to); }, [] {});
   }
   void remove(const std::string& path) override {
     change([&] { local_files().remove(path); },
