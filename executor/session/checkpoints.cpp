@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <random>
 
@@ -174,13 +175,15 @@ struct Checkpoints::State {
     CheckpointSaver::Options when{options.every_steps, options.every_seconds,
                                   options.clock != nullptr ? options.clock : &system_clock(), request_text(request)};
     const std::string job = join_folder();
+    if (is_main()) settings = settings_now(request);
     const Cluster& cluster = s.group().cluster();
     CheckpointWriter::Options how{&files,
                                   options.folder,
                                   job,
                                   cluster.process_of(cluster.rank()),
                                   cluster.process_of(cluster.size() - 1) + 1,
-                                  options.keep};
+                                  options.keep,
+                                  settings};
     saver.emplace(std::move(when), std::move(how), cluster.local_tasks());
     go_on(job);
   }
@@ -191,6 +194,18 @@ struct Checkpoints::State {
                                    digits_text(options.every_seconds, 6) + " seconds, the newest " +
                                    std::to_string(options.keep))
           .hint("0 or more steps and seconds, 1 or more to keep");
+  }
+
+  /// What is only fetched changes nothing, unless there are no targets.
+  [[nodiscard]] RunSettings settings_now(const RunRequest& request) const {
+    std::vector<ValueId> values;
+    std::vector<OpId> targets;
+    for (const Value& target : request.targets) targets.push_back(target.op().id());
+    if (targets.empty())
+      for (const Value& fetch : request.fetches) values.push_back(fetch.id());
+    const std::string folder =
+        session.group().of_first<std::string>([](TaskSession& task) { return task.options().data_folder; });
+    return settings_of(session.graph(), values, targets, request.feeds, files, folder);
   }
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }
@@ -249,6 +264,7 @@ struct Checkpoints::State {
         if (!options.resume) return;
         if (!search) search.emplace(files, options.folder);
         candidate = search->next(session.graph(), session.seed());
+        if (candidate) adapt(*candidate);
       });
       const std::optional<std::string> damage = restore(known_to_all(candidate));
       if (!damage) break;
@@ -259,6 +275,25 @@ struct Checkpoints::State {
       search->take();
       prune(files, options.folder, job, options.keep);
     });
+  }
+
+  /// Compares the settings of the two runs, and counts the checkpoint's steps in batches of this run.
+  void adapt(Candidate& candidate) {
+    const std::string path = options.folder + "/" + candidate.name;
+    if (!candidate.manifest.settings) {
+      log_warn(
+          in_quotes(path) +
+          ": was saved by an older ferry, which did not record batch size, data files and other settings: make sure "
+          "that they are the same");
+      return;
+    }
+    const Continuation continuation =
+        compare_settings(*candidate.manifest.settings, settings, candidate.manifest.step, session.graph(), path);
+    for (const std::string& change : continuation.changes) log_info("resumes with another setting: " + change);
+    if (continuation.step != candidate.manifest.step)
+      log_info("step " + std::to_string(candidate.manifest.step) + " of the checkpoint is step " +
+               std::to_string(continuation.step) + " with these batches");
+    candidate.manifest.step = continuation.step;
   }
 
   std::optional<Candidate> known_to_all(const std::optional<Candidate>& of_main) {
@@ -292,6 +327,7 @@ struct Checkpoints::State {
     if (!damage.empty()) return damage;
     steps = manifest.steps;
     steps[saver->request()] = manifest.step;
+    saver->shift_names(std::max<std::int64_t>(step_of(candidate->name) - manifest.step, 0));
     return std::nullopt;
   }
 
@@ -317,6 +353,7 @@ struct Checkpoints::State {
   Session& session;
   const CheckpointOptions options;
   FileSystem& files;
+  RunSettings settings;  // of this run, in the process of task 0
   Steps steps;
   std::optional<FolderLock> lock;
   std::optional<CheckpointSaver> saver;

@@ -49,6 +49,7 @@ class TaskSession {
   /// This task as a member of the job.
   [[nodiscard]] JobMember& member() { return member_; }
   [[nodiscard]] const JobMember& member() const { return member_; }
+  [[nodiscard]] const SessionOptions& options() const { return options_; }
   /// Error(plan) on all tasks unless they have the same graph. Compares on the first call only.
   void compare_graphs(const Graph& graph);
   /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined where they

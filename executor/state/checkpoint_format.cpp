@@ -33,6 +33,13 @@ Json json_of(const SavedVariables& variables) {
   return all;
 }
 
+Json json_of(const RunSettings& settings) {
+  Json batches = Json::object();
+  for (const auto& [op, of_op] : settings.batches)
+    batches[op] = {{"rows", of_op.rows}, {"size", of_op.size}, {"keep", of_op.keep ? 1 : 0}};
+  return {{"batches", std::move(batches)}, {"data", settings.data}, {"ops", settings.ops}, {"graph", settings.graph}};
+}
+
 /// Reads fields of a JSON object; Error(file) for a field that is missing or of another type.
 class Fields {
  public:
@@ -40,6 +47,7 @@ class Fields {
     if (!json.is_object()) bad("an object is missing");
   }
 
+  [[nodiscard]] bool has(const char* name) const { return json_.contains(name); }
   [[nodiscard]] const Json& field(const char* name) const {
     const auto found = json_.find(name);
     if (found == json_.end()) bad("'" + std::string(name) + "' is missing");
@@ -127,6 +135,29 @@ void check_whole(const Manifest& manifest, const Fields& fields) {
   }
 }
 
+RunSettings::OfOps settings_of_ops(const Fields& fields, const char* name) {
+  RunSettings::OfOps all;
+  const Fields of_ops(fields.field(name), fields.file());
+  for (const auto& [op, attrs] : fields.field(name).items()) {
+    const Fields of_op(attrs, fields.file());
+    for (const auto& attr : attrs.items()) all[op][attr.key()] = of_op.text(attr.key().c_str());
+  }
+  return all;
+}
+
+RunSettings settings_in(const Json& json, const std::string& file) {
+  const Fields fields(json, file);
+  RunSettings settings{{}, settings_of_ops(fields, "data"), settings_of_ops(fields, "ops"), fields.text("graph")};
+  static_cast<void>(Fields(fields.field("batches"), file));
+  for (const auto& [op, value] : fields.field("batches").items()) {
+    const Fields of_op(value, file);
+    const Batches batches{of_op.number("rows"), of_op.number("size"), of_op.number("keep") != 0};
+    if (batches.size < 1 || batches.rows < batches.size) of_op.bad("the batches of " + in_quotes(op) + " have no rows");
+    settings.batches[op] = batches;
+  }
+  return settings;
+}
+
 Manifest manifest_of(const Fields& fields) {
   Manifest manifest;
   manifest.step = fields.number("step");
@@ -143,6 +174,7 @@ Manifest manifest_of(const Fields& fields) {
     manifest.unset.insert(name.get<std::string>());
   }
   manifest.variables = variables_of(fields.field("variables"), fields.file());
+  if (fields.has("settings")) manifest.settings = settings_in(fields.field("settings"), fields.file());
   check_whole(manifest, fields);
   return manifest;
 }
@@ -224,9 +256,9 @@ std::string shard_name(int task) {
 std::string manifest_text(const Manifest& manifest) {
   Json steps = Json::object();
   for (const auto& [request, count] : manifest.steps) steps[request] = count;
-  const Json body = {{"step", manifest.step},   {"tasks", manifest.tasks},
-                     {"seed", manifest.seed},   {"steps", std::move(steps)},
-                     {"unset", manifest.unset}, {"variables", json_of(manifest.variables)}};
+  Json body = {{"step", manifest.step},     {"tasks", manifest.tasks}, {"seed", manifest.seed},
+               {"steps", std::move(steps)}, {"unset", manifest.unset}, {"variables", json_of(manifest.variables)}};
+  if (manifest.settings) body["settings"] = json_of(*manifest.settings);
   const std::string text = body.dump();
   const Json whole = {
       {kVersion, kCheckpointVersion}, {"hash", hex_digest(std::as_bytes(std::span(text)))}, {"checkpoint", body}};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/files/files.hpp"
+#include "executor/state/run_settings.hpp"
 #include "graph/file/tensor_file.hpp"
 
 namespace ferry {
@@ -38,11 +40,14 @@ struct Manifest {
   std::map<std::string, std::int64_t> steps;  ///< number of steps of each request, by Agreed::request
   std::set<std::string, std::less<>> unset;   ///< variables of the graph without a value
   SavedVariables variables;
+  std::optional<RunSettings> settings;  ///< none: saved by a ferry that did not record them
 };
 inline constexpr std::int64_t kCheckpointVersion = 1;
 inline constexpr const char* kManifestFile = "manifest.json";
 
-/// The name of a checkpoint's folder, "step-0000000120"; and the step of such a name, -1 for any other name.
+/// The name of a checkpoint's folder, "step-0000000120"; and the step of such a name, -1 for any other name. Among the
+/// checkpoints of a folder, newer ones have higher numbers. That is why the number is above the step after a run has
+/// continued with larger batches, which count fewer steps.
 [[nodiscard]] std::string checkpoint_name(std::int64_t step);
 [[nodiscard]] std::int64_t step_of(const std::string& name);
 /// The file of a task's parts, "task-00002.safetensors". File names never contain names of tensors, which are

@@ -46,6 +46,8 @@ class CheckpointSaver {
   void save_now(const Place& place);
   /// Notes that the task's present state has been read from a checkpoint, so it need not be saved.
   void restored(int task) { state_of(task).saved = state_of(task).boundaries; }
+  /// Adds a number to the steps in the names of checkpoints from now on.
+  void shift_names(std::int64_t by) { writer_.shift_names(by); }
   /// The step at which at_boundary() returned true, or -1 if it has not; from then on -1.
   [[nodiscard]] std::int64_t take_stopped() { return stopped_.exchange(-1); }
 

@@ -94,18 +94,18 @@ void CheckpointWriter::serve() {
   }
 }
 
-std::string CheckpointWriter::temporary(const std::string& name) const {
-  return hidden(options_.folder, name, options_.job);
+std::string CheckpointWriter::temporary() const {
+  return hidden(options_.folder, name(), options_.job);
 }
 
 void CheckpointWriter::write_all() {
-  options_.files->make_folders(temporary(checkpoint_name(manifest_.step)));
+  options_.files->make_folders(temporary());
   write_shards();
   if (options_.process == 0) commit();
 }
 
 void CheckpointWriter::write_shards() {
-  const std::string folder = temporary(checkpoint_name(manifest_.step));
+  const std::string folder = temporary();
   for (const TaskCopy& copy : copies_) {
     NamedTensors tensors;
     for (const TaskCopy::Part& part : copy.parts) {
@@ -123,7 +123,7 @@ void CheckpointWriter::write_shards() {
 }
 
 SavedVariables CheckpointWriter::parts_of(int process) {
-  const std::string path = temporary(checkpoint_name(manifest_.step)) + "/" + parts_file(process);
+  const std::string path = temporary() + "/" + parts_file(process);
   while (!options_.files->exists(path)) {
     auto lock = work_.lock();
     if (work_.wait_for(lock, kLookForParts, [&] { return ending_ || lost_.contains(process); })) {
@@ -138,9 +138,9 @@ SavedVariables CheckpointWriter::parts_of(int process) {
 
 void CheckpointWriter::commit() {
   for (int process = 1; process < options_.processes; ++process) merge(manifest_.variables, parts_of(process));
-  const std::string name = checkpoint_name(manifest_.step);
-  options_.files->write(temporary(name) + "/" + kManifestFile, manifest_text(manifest_));
-  options_.files->rename_folder(temporary(name), options_.folder + "/" + name);
+  manifest_.settings = options_.settings;
+  options_.files->write(temporary() + "/" + kManifestFile, manifest_text(manifest_));
+  options_.files->rename_folder(temporary(), options_.folder + "/" + name());
   try {
     prune(*options_.files, options_.folder, options_.job, options_.keep);
   } catch (const Error& error) {
@@ -150,7 +150,7 @@ void CheckpointWriter::commit() {
 
 /// Removes an incomplete checkpoint. Other processes may still be writing into the folder: they remove their own files.
 void CheckpointWriter::clean_up() noexcept {
-  const std::string folder = temporary(checkpoint_name(manifest_.step));
+  const std::string folder = temporary();
   try {
     if (options_.process == 0) return options_.files->remove(folder);
     for (const TaskCopy& copy : copies_) options_.files->remove(folder + "/" + shard_name(copy.task));

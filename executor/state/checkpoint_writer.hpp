@@ -37,6 +37,7 @@ class CheckpointWriter {
     std::string job;  ///< unique; part of the names of incomplete checkpoints, so that no two jobs share one
     int process = 0, processes = 1;
     int keep = 1;
+    RunSettings settings;  ///< of this run; the process of task 0 records them
   };
 
   /// `tasks`: those of this process.
@@ -51,6 +52,8 @@ class CheckpointWriter {
   [[nodiscard]] std::vector<TaskCopy>& copies() { return copies_; }
   /// Starts to write the copies; `head` is the manifest without variables. Precondition: nothing is being written.
   void write(Manifest head);
+  /// Adds a number to the steps in the names of checkpoints from now on. Precondition: nothing is being written.
+  void shift_names(std::int64_t by) { shift_ = by; }
   /// Waits up to `at_most` until nothing is being written; returns whether that is so.
   [[nodiscard]] bool idle(Duration at_most);
   /// A process without parts that is lost: no checkpoint waits for its files any more.
@@ -66,13 +69,16 @@ class CheckpointWriter {
   /// None if the process is lost.
   [[nodiscard]] SavedVariables parts_of(int process);
   void clean_up() noexcept;
-  [[nodiscard]] std::string temporary(const std::string& name) const;
+  /// The name of the checkpoint that is being written, and its folder until it is complete.
+  [[nodiscard]] std::string name() const { return checkpoint_name(manifest_.step + shift_); }
+  [[nodiscard]] std::string temporary() const;
 
   const Options options_;
   std::vector<TaskCopy> copies_;
   Monitor work_;
   bool busy_ = false, ending_ = false;
   Manifest manifest_;
+  std::int64_t shift_ = 0;
   std::optional<Error> failure_;
   std::set<int> lost_;  // processes
   std::thread thread_;

@@ -3,13 +3,19 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/files/files.hpp"
+#include "base/files/npy.hpp"
 #include "base/system/interrupt.hpp"
+#include "executor/state/checkpoint_format.hpp"
 #include "tests/support/faulty_files.hpp"
+#include "tests/support/log_text.hpp"
 #include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
@@ -211,6 +217,128 @@ TEST_CASE("checkpoints: told to stop, the run saves, stops at one step on all ta
   }
   REQUIRE(names(folder.path()).size() == 1);
   CHECK(difference(run_to(kSteps, 3, {.folder = folder.path(), .resume = true}), undisturbed(3)) == "");
+}
+
+/// What a run on a file of 24 rows, rows.npy with the numbers 0 to 23, is resumed with.
+struct Settings {
+  std::int64_t batch = 4;
+  BatchOptions order = {.shuffle = false};
+  double rate = 0.5;
+  std::string file = "rows.npy";
+  std::int64_t rows = 24;
+};
+
+struct Resumed {
+  std::int64_t step = 0;  ///< at which it began
+  std::vector<float> rows;
+};
+
+void write_rows(const std::string& path, std::int64_t count, float first) {
+  std::vector<float> rows(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = first + static_cast<float>(i);
+  write_npy(local_files(), path, "<f4", std::array{count}, std::as_bytes(std::span(rows)));
+}
+
+/// Runs `steps` steps from the newest checkpoint in `folder`/saved, and saves at the end.
+Resumed resume(const TempFolder& folder, const Settings& settings, std::int64_t steps) {
+  Graph graph;
+  const Value table = read_npy(graph, settings.file, DType::float32, {settings.rows});
+  const Value rows = batch({table}, settings.batch, settings.order)[0];
+  const Value sums = graph.variable("sums", graph.constant(0.0));
+  RunRequest request;
+  request.targets = {assign(sums, sums * settings.rate + sum(rows))};
+  request.fetches = {rows};
+  SessionOptions options;
+  options.data_folder = folder.path();
+  Session session(graph, cluster_of(2), options);
+  Checkpoints checkpoints(session, request, {.folder = folder / "saved", .keep = 9, .resume = true});
+  Resumed resumed{checkpoints.step(), {}};
+  request.checkpoints = &checkpoints;
+  request.steps = steps;
+  request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) {
+    const auto now = fetched[0].data<float>();
+    resumed.rows.insert(resumed.rows.end(), now.begin(), now.end());
+  };
+  session.run(request);
+  checkpoints.save();
+  return resumed;
+}
+
+TEST_CASE("checkpoints: with another batch size a run continues at the same row, and the newest checkpoint counts") {
+  for (const bool shuffle : {false, true}) {
+    CAPTURE(shuffle);
+    const TempFolder folder, other;
+    write_rows(folder / "rows.npy", 24, 0);
+    write_rows(other / "rows.npy", 24, 0);
+    const std::vector<float> undisturbed = resume(other, {.batch = 24, .order = {.shuffle = shuffle}}, 2).rows;
+    std::vector<float> seen;
+    std::vector<std::int64_t> begins;
+    const test::LogText log;
+    for (const auto& [size, steps] : {std::pair(4, 3), {6, 1}, {3, 4}}) {
+      const Resumed run = resume(folder, {.batch = size, .order = {.shuffle = shuffle, .rest = Rest::keep}}, steps);
+      begins.push_back(run.step);
+      seen.insert(seen.end(), run.rows.begin(), run.rows.end());
+    }
+    CHECK(begins == std::vector<std::int64_t>{0, 2, 6});
+    CHECK(std::equal(seen.begin(), seen.end(), undisturbed.begin()));
+    CHECK(seen.size() == 30);
+    CHECK(log.text.find("batch = 6, was 4") != std::string::npos);
+    CHECK(log.text.find("step 3 of the checkpoint is step 2 with these batches") != std::string::npos);
+    CHECK(names(folder / "saved") == std::vector<std::string>{"step-0000000003", "step-0000000004", "step-0000000010"});
+  }
+}
+
+TEST_CASE("checkpoints: other data, another order and batches that begin at other rows are refused by name") {
+  const TempFolder folder;
+  write_rows(folder / "rows.npy", 24, 0);
+  write_rows(folder / "moved.npy", 24, 0);
+  write_rows(folder / "other.npy", 24, 100);
+  write_rows(folder / "more.npy", 30, 0);
+  resume(folder, {}, 3);
+  const auto refused = [&](const Settings& settings, const char* what) {
+    const test::LogText log;
+    const Error error = error_of([&] { resume(folder, settings, 1); });
+    CHECK(error.code() == Code::usage);
+    CHECK(says(error, "was saved by a run that reads its data otherwise"));
+    CHECK_MESSAGE(says(error, what), error.text());
+  };
+  refused({.batch = 5}, "batch = 5, was 4: none of these batches begins at row 12 of the epoch");
+  refused({.order = {.shuffle = true}}, "shuffle = true, was false");
+  refused({.order = {.shuffle = false, .seed = 3}}, "seed = 3, was 0");
+  refused({.file = "other.npy"}, "content = ");
+  refused({.file = "more.npy", .rows = 30}, "rows = 30, was 24");
+  refused({.order = {.shuffle = false, .stream_from = 1}}, "\"Batch\" is not in this run");
+  std::filesystem::rename(folder / "rows.npy", folder / "kept.npy");
+  std::filesystem::rename(folder / "other.npy", folder / "rows.npy");
+  refused({}, "ReadNpy \"ReadNpy\"");
+  CHECK(resume(folder, {.file = "moved.npy"}, 1).rows.front() == 12);  // data may be moved
+}
+
+TEST_CASE("checkpoints: another constant is named, and the run continues") {
+  const TempFolder folder;
+  write_rows(folder / "rows.npy", 24, 0);
+  resume(folder, {}, 3);
+  const test::LogText log;
+  CHECK(resume(folder, {.rate = 0.25}, 1).step == 3);
+  CHECK_MESSAGE(log.text.find("resumes with another setting: Constant") != std::string::npos, log.text);
+  CHECK_MESSAGE(log.text.find("0.25, was ") != std::string::npos, log.text);
+  CHECK(log.text.find("was saved by an older ferry") == std::string::npos);
+}
+
+TEST_CASE("checkpoints: one without settings, of an older ferry, is resumed with one warning") {
+  const TempFolder folder;
+  write_rows(folder / "rows.npy", 24, 0);
+  resume(folder, {}, 3);
+  const std::string saved = folder / "saved/step-0000000003";
+  Manifest manifest = read_manifest(local_files(), saved);
+  REQUIRE(manifest.settings);
+  manifest.settings.reset();
+  local_files().write(saved + "/manifest.json", manifest_text(manifest));
+  const test::LogText log;
+  CHECK(resume(folder, {.batch = 6}, 1).step == 3);
+  const std::size_t at = log.text.find("was saved by an older ferry");
+  CHECK(at != std::string::npos);
+  CHECK(log.text.find("was saved by an older ferry", at + 1) == std::string::npos);
 }
 
 }  // namespace

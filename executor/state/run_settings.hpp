@@ -1,0 +1,48 @@
+// RunSettings: what decides the result of a run besides the values of its variables, as checkpoints record it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files/files.hpp"
+#include "graph/file/tensor_file.hpp"
+#include "graph/graph.hpp"
+#include "graph/types/batches.hpp"
+
+namespace ferry {
+
+/// The settings of the ops that a request runs. All maps are by the op's name, values are texts.
+struct RunSettings {
+  using OfOps = std::map<std::string, std::map<std::string, std::string>>;
+
+  std::map<std::string, Batches> batches;  ///< of ops that give the rows of a step
+  OfOps data;         ///< which rows those are: attributes of ops that read data, and what their files contain
+  OfOps ops;          ///< other ops: constants with one element, attributes, and fed numbers
+  std::string graph;  ///< a hash of which ops there are, and which reads which
+
+  bool operator==(const RunSettings&) const = default;
+};
+
+/// The settings of the ops that give `values` and run `targets`. Files are read below `data_folder`; what a file
+/// contains is left out if it cannot be read here. A large file is read in samples.
+[[nodiscard]] RunSettings settings_of(const Graph& graph, std::span<const ValueId> values,
+                                      std::span<const OpId> targets, const NamedTensors& feeds, FileSystem& files,
+                                      const std::string& data_folder);
+
+/// How a run continues from a checkpoint of one with other settings.
+struct Continuation {
+  std::int64_t step = 0;             ///< the next step, counted in batches of this run
+  std::vector<std::string> changes;  ///< settings that differ and do not hinder, for the log
+};
+
+/// Compares the settings of this run with those of a checkpoint after `step` steps. A run with another batch size
+/// continues at the same row if one of its batches begins there. Error(usage), which begins with `checkpoint`, lists
+/// the settings that would leave out rows or take them twice.
+[[nodiscard]] Continuation compare_settings(const RunSettings& saved, const RunSettings& now, std::int64_t step,
+                                            const Graph& graph, const std::string& checkpoint);
+
+}  // namespace ferry
