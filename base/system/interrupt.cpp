@@ -9,6 +9,7 @@ namespace {
 
 std::atomic<int> requested{0};
 std::atomic<bool> preempted{false};
+std::atomic<int> saves{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch it");
 
 }  // namespace
@@ -28,6 +29,14 @@ void request_preemption() noexcept {
 
 bool preemption_requested() noexcept {
   return preempted.load(std::memory_order_relaxed);
+}
+
+void request_save() noexcept {
+  saves.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::int64_t saves_requested() noexcept {
+  return saves.load(std::memory_order_relaxed);
 }
 
 void clear_interrupt() noexcept {

@@ -2,6 +2,8 @@
 // request, and throws.
 #pragma once
 
+#include <cstdint>
+
 #include "base/error.hpp"
 
 #pragma GCC visibility push(default)
@@ -16,7 +18,12 @@ void request_interrupt(int signal) noexcept;
 /// request stays until clear_interrupt(). Async-signal-safe.
 void request_preemption() noexcept;
 [[nodiscard]] bool preemption_requested() noexcept;
-/// Forgets both requests, so that a program can start another run.
+/// Asks every run of this process that saves checkpoints to save one and continue; other runs do nothing.
+/// Async-signal-safe.
+void request_save() noexcept;
+/// How often that was asked for since the process began.
+[[nodiscard]] std::int64_t saves_requested() noexcept;
+/// Forgets the requests to stop, so that a program can start another run.
 void clear_interrupt() noexcept;
 /// Throws Error(interrupted), naming the signal, once an interrupt was requested.
 void check_interrupt();

@@ -13,6 +13,8 @@ namespace {
 /// The time between two exchanges among the tasks.
 constexpr double kLookSeconds = 0.05;
 constexpr std::int64_t kLongestInterval = 1 << 20;
+/// Requests to save that come within this time are one, which the tasks of a job have got one after another.
+constexpr std::chrono::seconds kOneRequest{1};
 /// How long a task waits for its process's writer between two exchanges with the other tasks.
 constexpr std::chrono::milliseconds kWaitForWriter{50};
 
@@ -39,6 +41,7 @@ CheckpointSaver::CheckpointSaver(Options options, CheckpointWriter::Options writ
     : options_(std::move(options)),
       tasks_(tasks.begin(), tasks.end()),
       states_(tasks.size()),
+      asked_before_(saves_requested()),
       saved_at_(options_.clock->now()),
       looked_at_(saved_at_),
       writer_(std::move(writer), tasks) {}
@@ -62,7 +65,7 @@ bool CheckpointSaver::at_boundary(const Place& place) {
   bool stop = false;
   if (state.boundaries >= state.next_look) {
     const Said said = meet(place);
-    due = due || said.due;
+    due = take_asked(said, place.transport.task()) || due || said.due;
     stop = said.stop;
     state.next_look = state.boundaries + said.interval;
   }
@@ -72,6 +75,21 @@ bool CheckpointSaver::at_boundary(const Place& place) {
     stopped_ = place.step;
   }
   return stop;
+}
+
+/// Whether a save is due since some task was asked for one. The tasks of a job get such a signal one after another:
+/// that makes one save.
+bool CheckpointSaver::take_asked(const Said& said, int task) {
+  TaskState& state = state_of(task);
+  state.asked.resize(said.asked.size(), 0);
+  bool more = false;
+  for (std::size_t i = 0; i < said.asked.size(); ++i) {  // of a lost task there is no number
+    more |= said.asked[i] > state.asked[i];
+    state.asked[i] = std::max(said.asked[i], state.asked[i]);
+  }
+  if (!more || said.asked_lately) return false;
+  if (task == 0) asked_at_ = options_.clock->now();
+  return true;
 }
 
 /// The number of boundaries until the next exchange, from how long steps took since the last one. It at most doubles,
@@ -93,13 +111,15 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   const std::optional<Error> failure = writer_.failure();
   BlobWriter mine;
   mine.add(static_cast<int>(failure ? failure->code() : Code::ok)).add(failure ? failure->text() : std::string());
-  mine.add(busy).add(preemption_requested());
+  mine.add(busy).add(preemption_requested()).add(saves_requested() - asked_before_);
   if (is_first) {
     mine.add(options_.every_seconds > 0 && in_seconds(options_.clock->now() - saved_at_) >= options_.every_seconds);
+    mine.add(asked_at_ && options_.clock->now() - *asked_at_ < kOneRequest);
     mine.add(interval(state_of(0).boundaries));
   }
   Said said;
   const std::vector<std::string> all = place.transport.exchange(mine.take(), Deadline(place.clock, place.deadline));
+  said.asked.resize(all.size(), 0);
   for (std::size_t task = 0; task < all.size(); ++task) {
     if (all[task].empty()) {  // it is lost
       place.variables.require_parts(place.transport);
@@ -112,8 +132,10 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
     if (code != Code::ok) throw Error(code, text);
     said.busy |= reader.number() != 0;
     said.stop |= reader.number() != 0;
+    said.asked[task] = reader.number();
     if (task > 0) continue;
     said.due = reader.number() != 0;
+    said.asked_lately = reader.number() != 0;
     said.interval = reader.number();
   }
   return said;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,19 +54,22 @@ class CheckpointSaver {
 
  private:
   struct TaskState {
-    std::int64_t boundaries = 0;  ///< number of boundaries so far
-    std::int64_t saved = -1;      ///< the boundary at which it was saved last
-    std::int64_t next_look = 1;   ///< the boundary of the next exchange
+    std::int64_t boundaries = 0;      ///< number of boundaries so far
+    std::int64_t saved = -1;          ///< the boundary at which it was saved last
+    std::int64_t next_look = 1;       ///< the boundary of the next exchange
+    std::vector<std::int64_t> asked;  ///< how often each task has been asked to save (SIGUSR1)
   };
   /// The tasks' answers combined: whether any is still writing, whether any is to stop, and what task 0 says: whether a
-  /// save is due, and the number of boundaries until the next exchange.
+  /// save is due, whether one was asked for lately, and the number of boundaries until the next exchange.
   struct Said {
-    bool busy = false, stop = false, due = false;
+    bool busy = false, stop = false, due = false, asked_lately = false;
+    std::vector<std::int64_t> asked;  ///< by task
     std::int64_t interval = 1;
   };
 
   [[nodiscard]] TaskState& state_of(int task);
   [[nodiscard]] Said meet(const Place& place);
+  [[nodiscard]] bool take_asked(const Said& said, int task);
   [[nodiscard]] std::int64_t interval(std::int64_t boundaries);
   /// True: the job is to stop.
   [[nodiscard]] bool save(const Place& place);
@@ -77,8 +81,10 @@ class CheckpointSaver {
   std::mutex mutex_;
   std::size_t copied_ = 0;  ///< tasks of this process that have copied their parts for the present checkpoint
   std::atomic<std::int64_t> stopped_{-1};
-  TimePoint saved_at_;  ///< this and the next three members are used by task 0 alone
+  const std::int64_t asked_before_;  ///< saves_requested() at the beginning
+  TimePoint saved_at_;               ///< this and the next four members are used by task 0 alone
   TimePoint looked_at_;
+  std::optional<TimePoint> asked_at_;  ///< when it was last found that a save was asked for
   std::int64_t looked_ = 0, interval_ = 1;
   CheckpointWriter writer_;
 };

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/numbers.hpp"
@@ -44,30 +45,42 @@ struct AgentTask {
 
 class Agent {
  public:
-  Agent(Descriptor in, Descriptor out) : signals_({SIGCHLD}), wire_(std::move(in), std::move(out), {}) {}
+  /// SLURM signals every process of a step, the agent too. Its tasks have got such a signal themselves, so the agent
+  /// only takes note of it.
+  Agent(Descriptor in, Descriptor out)
+      : signals_({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
+        wire_(std::move(in), std::move(out), {}),
+        patience_(Deadline::never(system_clock())) {}
 
   int run() {
     const std::vector<ProcessId> others = adopt_orphans();
     wire_.say_raw(kAgentBegins);
     const AgentHello hello{FERRY_VERSION, this_host_name(), ranges(this_machine().mask), launcher_address()};
     wire_.say(LaunchFrameKind::hello, 0, hello.data());
-    while (!done_ && !wire_.closed()) turn();
+    while (!done_ && (!wire_.closed() || lets_tasks_end())) turn();
     kill_descendants(others);
     finish();
     return 0;
   }
 
  private:
+  /// Without a launcher, tasks that were asked to end get time for that, such as to save a checkpoint.
+  bool lets_tasks_end() {
+    if (!asked_to_end_) return false;
+    if (!std::exchange(alone_, true)) patience_ = Deadline(system_clock(), grace_);
+    return !patience_.expired();
+  }
+
   void turn() {
     std::vector<DescriptorWatch> watches = {
         {signals_.descriptor(), true, false, false}, wire_.to_read(), wire_.to_write()};
-    const bool listens = wire_.unsent() < kMostUnsent;
+    const bool listens = wire_.closed() || wire_.unsent() < kMostUnsent;
     for (const AgentTask& task : tasks_) {
       watches.push_back({task.out.get(), listens, false, false});
       watches.push_back({task.error.get(), listens, false, false});
       watches.push_back({task.in.get(), false, !task.input.empty(), false});
     }
-    wait_ready(watches, Deadline::never(system_clock()));
+    wait_ready(watches, patience_);
     if (watches[1].ready) wire_.receive();
     const std::size_t known = tasks_.size();
     take_frames();
@@ -108,6 +121,7 @@ class Agent {
   }
 
   void start(const StartTasks& wanted) {
+    grace_ = wanted.grace;
     if (chdir(wanted.folder.c_str()) != 0)
       throw Error(Code::usage,
                   "the current folder is not there: " + in_quotes(wanted.folder) + ": " + std::strerror(errno))
@@ -177,7 +191,8 @@ class Agent {
   }
 
   void note_ends() {
-    while (signals_.next() != 0) continue;
+    while (const int signal = signals_.next())
+      asked_to_end_ |= signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
     while (const auto end = next_ended_child()) {
       for (AgentTask& task : tasks_)
         if (task.process == end->process) tell_end(task, *end);
@@ -215,6 +230,10 @@ class Agent {
   AgentWire wire_;
   std::vector<AgentTask> tasks_;
   bool done_ = false;  // all tasks have ended, or none could be started
+  bool asked_to_end_ = false;
+  bool alone_ = false;  // the launcher is gone
+  Duration grace_{};
+  Deadline patience_;
 };
 
 }  // namespace

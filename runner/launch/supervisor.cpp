@@ -18,6 +18,8 @@ namespace {
 constexpr auto kOwnWords = std::chrono::seconds(2);
 constexpr auto kToClean = std::chrono::milliseconds(1500);
 constexpr auto kToDie = std::chrono::milliseconds(700);
+/// More milliseconds than any job lasts; they fit into the number that agents read.
+constexpr auto kLongestGrace = std::chrono::milliseconds(1 << 30);
 /// What the tasks have written goes on for as long as somebody reads on before this has passed.
 constexpr auto kSlowReader = std::chrono::seconds(2);
 
@@ -133,6 +135,7 @@ void Supervisor::start_tasks() {
     StartTasks start{.folder = folder_,
                      .first = agent->tasks().first,
                      .count = agent->tasks().count,
+                     .grace = std::min<std::chrono::milliseconds>(options_.grace, kLongestGrace),
                      .command = options_.command,
                      .variables = variables};
     start.variables.push_back("LOCAL_WORLD_SIZE=" + std::to_string(start.count));

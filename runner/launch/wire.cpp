@@ -64,7 +64,7 @@ AgentHello AgentHello::of(std::string_view data) {
 }
 
 std::string StartTasks::data() const {
-  std::vector<std::string> texts = {folder, std::to_string(first), std::to_string(count),
+  std::vector<std::string> texts = {folder, std::to_string(first), std::to_string(count), std::to_string(grace.count()),
                                     std::to_string(command.size())};
   texts.insert(texts.end(), command.begin(), command.end());
   texts.insert(texts.end(), variables.begin(), variables.end());
@@ -72,11 +72,14 @@ std::string StartTasks::data() const {
 }
 
 StartTasks StartTasks::of(std::string_view data) {
-  constexpr std::size_t kBefore = 4;
+  constexpr std::size_t kBefore = 5;
   const auto texts = unpacked(data);
   if (texts.size() < kBefore) throw not_understood();
-  StartTasks start{.folder = texts[0], .first = as_number(texts[1]), .count = as_number(texts[2])};
-  const auto words = static_cast<std::size_t>(as_number(texts[3]));
+  StartTasks start{.folder = texts[0],
+                   .first = as_number(texts[1]),
+                   .count = as_number(texts[2]),
+                   .grace = std::chrono::milliseconds(as_number(texts[3]))};
+  const auto words = static_cast<std::size_t>(as_number(texts[4]));
   if (words == 0 || words > texts.size() - kBefore) throw not_understood();
   const auto rest = std::span(texts).subspan(kBefore);
   start.command.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(words));

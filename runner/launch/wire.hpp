@@ -2,6 +2,7 @@
 // number and data.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -56,6 +57,7 @@ struct AgentHello {
 struct StartTasks {
   std::string folder;  ///< the current one of the tasks
   int first = 0, count = 0;
+  std::chrono::milliseconds grace{};  ///< for tasks that were asked to end when the launcher is gone
   std::vector<std::string> command = {};
   std::vector<std::string> variables = {};  ///< "NAME=VALUE", the same for all
 

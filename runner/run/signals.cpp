@@ -30,21 +30,41 @@ void on_preemption(int) {
   errno = kept;
 }
 
+void on_save(int) {
+  const int kept = errno;
+  log_at_once("saving a checkpoint, then continuing");
+  request_save();
+  errno = kept;
+}
+
+/// The handler of a signal as it is now.
+void (*handler_of(int signal))(int) {
+  struct sigaction action {};
+  sigaction(signal, nullptr, &action);
+  return action.sa_handler;
+}
+
 }  // namespace
 
 SignalGuard::SignalGuard(bool saves) {
   clear_interrupt();
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &before_int_);
-  if (saves) action.sa_handler = on_preemption;
-  sigaction(SIGTERM, &action, &before_term_);
+  handle(SIGINT, on_signal);
+  handle(SIGTERM, saves ? on_preemption : on_signal);
+  if (handler_of(SIGHUP) != SIG_IGN) handle(SIGHUP, saves ? on_preemption : on_signal);
+  if (saves && handler_of(SIGUSR1) == SIG_DFL) handle(SIGUSR1, on_save);
 }
 
 SignalGuard::~SignalGuard() {
-  sigaction(SIGINT, &before_int_, nullptr);
-  sigaction(SIGTERM, &before_term_, nullptr);
+  for (const Before& before : before_) sigaction(before.signal, &before.action, nullptr);
+}
+
+void SignalGuard::handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  Before before{signal, {}};
+  sigaction(signal, &action, &before.action);
+  before_.push_back(before);
 }
 
 }  // namespace ferry

@@ -1,14 +1,16 @@
-// Signals of a run: Ctrl-C and SIGTERM stop it in good order on all tasks (exit code 130); a second one ends the
-// process at once. If the run saves checkpoints, SIGTERM makes it save one and stop (exit code 75); Ctrl-C then stops
-// it without.
+// Signals of a run: Ctrl-C, SIGTERM and SIGHUP stop it in good order on all tasks (exit code 130); a second Ctrl-C ends
+// the process at once. If the run saves checkpoints, SIGTERM and SIGHUP make it save one and stop (exit code 75),
+// SIGUSR1 makes it save one and continue; Ctrl-C then stops it without.
 #pragma once
 
 #include <csignal>
+#include <vector>
 
 namespace ferry {
 
-/// Handles SIGINT and SIGTERM while it lives, then restores the handlers from before. At most one in a process at a
-/// time; made from the main thread.
+/// Handles these signals while it lives, then restores the handlers from before. A SIGHUP that is ignored stays ignored
+/// (nohup), and a SIGUSR1 that the program ignores or handles is left to it. At most one in a process at a time; made
+/// from the main thread.
 class [[nodiscard]] SignalGuard {
  public:
   /// `saves`: the run saves checkpoints.
@@ -18,8 +20,14 @@ class [[nodiscard]] SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
 
  private:
-  struct sigaction before_int_ {
-  }, before_term_{};
+  /// Sets the handler of a signal until the destructor restores the one from before.
+  void handle(int signal, void (*handler)(int));
+
+  struct Before {
+    int signal;
+    struct sigaction action;
+  };
+  std::vector<Before> before_;
 };
 
 }  // namespace ferry

@@ -219,6 +219,27 @@ TEST_CASE("checkpoints: told to stop, the run saves, stops at one step on all ta
   CHECK(difference(run_to(kSteps, 3, {.folder = folder.path(), .resume = true}), undisturbed(3)) == "");
 }
 
+TEST_CASE("checkpoints: saved when that is asked for, once for requests that come together, and the run continues") {
+  const TempFolder folder;
+  test::ManualClock clock;
+  Walk walk;
+  Session session(walk.graph, cluster_of(2));
+  Checkpoints checkpoints(session, walk.request, {.folder = folder.path(), .keep = 9, .clock = &clock});
+  walk.request.checkpoints = &checkpoints;
+  walk.request.steps = 12;
+  walk.request.on_step = [&](std::int64_t step, std::span<const Tensor>) {
+    clock.advance(std::chrono::milliseconds(200));  // longer than between two exchanges
+    if (step == 1 || step == 3 || step == 8) request_save();
+  };
+  session.run(walk.request);
+  checkpoints.save();
+  const std::vector<std::string> saved = names(folder.path());
+  REQUIRE(saved.size() == 3);
+  CHECK(saved[0] < "step-0000000006");
+  CHECK(saved[1] > "step-0000000008");
+  CHECK(saved[2] == "step-0000000012");
+}
+
 /// What a run on a file of 24 rows, rows.npy with the numbers 0 to 23, is resumed with.
 struct Settings {
   std::int64_t batch = 4;
@@ -307,10 +328,10 @@ TEST_CASE("checkpoints: other data, another order and batches that begin at othe
   refused({.order = {.shuffle = false, .seed = 3}}, "seed = 3, was 0");
   refused({.file = "other.npy"}, "content = ");
   refused({.file = "more.npy", .rows = 30}, "rows = 30, was 24");
-  refused({.order = {.shuffle = false, .stream_from = 1}}, "\"Batch\" is not in this run");
+  refused({.order = {.shuffle = false, .stream_from = 1}}, "\"batch\" is not in this run");
   std::filesystem::rename(folder / "rows.npy", folder / "kept.npy");
   std::filesystem::rename(folder / "other.npy", folder / "rows.npy");
-  refused({}, "ReadNpy \"ReadNpy\"");
+  refused({}, "ReadNpy \"readnpy\"");
   CHECK(resume(folder, {.file = "moved.npy"}, 1).rows.front() == 12);  // data may be moved
 }
 

@@ -161,6 +161,28 @@ class Faults(unittest.TestCase):
                 self.assertEqual(job.processes(), [])
             self.assertEqual(len(list(Path(folder).glob("step-*"))), 1)
 
+    def test_081_the_agent_gets_the_signal_too(self):
+        """As SLURM does, which signals all processes of a step."""
+        with tempfile.TemporaryDirectory() as folder:
+            with self.job("-n", 2, "--", CHECKPOINT_JOB, *STEPS, "--checkpoint", folder) as job:
+                job.await_line(r"^\[0\] total: ")
+                [agent] = job.children(job.launcher.pid)
+                for process in (agent, *job.children(agent)):
+                    os.kill(process, signal.SIGTERM)
+                self.assertEqual(job.end()[0], 75)
+            self.assertEqual(len(list(Path(folder).glob("step-*"))), 1)
+
+    def test_081_sigusr1_saves_and_sighup_stops(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.job("-n", 2, "--", CHECKPOINT_JOB, *STEPS, "--checkpoint", folder) as job:
+                job.await_line(r"^\[0\] total: ")
+                job.send(signal.SIGUSR1)
+                while not list(Path(folder).glob("step-*")):
+                    job.await_line(r"^\[0\] total: ", job.said.count(b"total: ") + 1)
+                job.send(signal.SIGHUP)
+                self.assertEqual(job.end()[0], 75)
+            self.assertGreaterEqual(len(list(Path(folder).glob("step-*"))), 2)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

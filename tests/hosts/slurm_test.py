@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs started by a real SLURM over three hosts, the hosts being network namespaces of this machine: slurm_test.py FERRY SAMPLES_FOLDER
+"""Jobs started by a real SLURM over three hosts, the hosts being network namespaces of this machine: slurm_test.py FERRY SAMPLES_FOLDER CHECKPOINT_JOB
 
 Needs what hosts_test.py does, and SLURM's and munge's daemons; ends with 77, skipped, where one is missing. The daemons have their
 configuration, keys and state in a folder of the test, and their processes in its pid namespace.
@@ -20,7 +20,7 @@ import tcp_job  # noqa: E402
 import three_hosts  # noqa: E402
 from three_hosts import HOSTS, NETNS  # noqa: E402
 
-FERRY, SAMPLES = map(os.path.abspath, sys.argv[1:3])
+FERRY, SAMPLES, CHECKPOINT_JOB = map(os.path.abspath, sys.argv[1:4])
 SECONDS = 60  # limit for what should happen at once
 GRAPH = f"{SAMPLES}/conjugate_gradient.pb"
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "salloc")
@@ -147,6 +147,24 @@ class BySlurm(unittest.TestCase):
     def test_ferry_launch_in_an_allocation(self):
         self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
 
+    def test_slurm_stops_tasks_and_agents_and_the_job_saves(self):
+        saved = self.folder / "saved"
+        job = subprocess.Popen([NETNS, "on", "1", "salloc", "-N", "2", "--ntasks-per-node=1", FERRY, "launch", CHECKPOINT_JOB, "--steps", "1000000000",
+                                "--checkpoint", saved], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               env=tcp_job.environment(SLURM_CONF=os.environ["SLURM_CONF"]), cwd=self.folder)
+        self.addCleanup(job.stdout.close)
+        self.addCleanup(job.kill)
+        said = ""
+        for line in job.stdout:
+            said += line
+            if "[0] total: " in line:
+                break
+        number = re.search(r"Granted job allocation (\d+)", said)[1]
+        self.assertEqual(on_1("scancel", "-s", "TERM", number), (0, "", ""), said[-3000:])
+        said += job.communicate(timeout=SECONDS)[0]
+        self.assertEqual(job.returncode, 75, said[-3000:])
+        self.assertEqual(len(list(saved.glob("step-*"))), 1)
+
     def test_srun_alone_makes_no_job(self):
         code, _, errors = on_1("srun", "-N", 3, "-n", 4, FERRY, "run", GRAPH)
         self.assertEqual(code, 0, errors)
@@ -163,4 +181,4 @@ def missing():
 
 
 if __name__ == "__main__":
-    sys.exit(three_hosts.main(lambda: unittest.main(argv=[sys.argv[0], *sys.argv[3:]]), "jobs by SLURM", missing))
+    sys.exit(three_hosts.main(lambda: unittest.main(argv=[sys.argv[0], *sys.argv[4:]]), "jobs by SLURM", missing))

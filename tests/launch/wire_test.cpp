@@ -90,12 +90,17 @@ TEST_CASE("the last words of one that reads no more are taken") {
 }
 
 TEST_CASE("what an agent is told arrives as it was said") {
-  const StartTasks start{
-      .folder = "/a b", .first = 2, .count = 3, .command = {"sh", "-c", "", "[x]"}, .variables = {"A=1", "B=\xff"}};
+  const StartTasks start{.folder = "/a b",
+                         .first = 2,
+                         .count = 3,
+                         .grace = std::chrono::milliseconds(1500),
+                         .command = {"sh", "-c", "", "[x]"},
+                         .variables = {"A=1", "B=\xff"}};
   const StartTasks read = StartTasks::of(start.data());
   CHECK(read.folder == start.folder);
   CHECK(read.first == 2);
   CHECK(read.count == 3);
+  CHECK(read.grace == start.grace);
   CHECK(read.command == start.command);
   CHECK(read.variables == start.variables);
   const AgentHello hello = AgentHello::of(AgentHello{"0.1.0", "h2", "0-3", ""}.data());

@@ -58,6 +58,25 @@ TEST_CASE("what a task says when it is asked to stop has its number") {
   CHECK(said_on(SIGINT, false, -1) == "stopping (again: at once)\n");
 }
 
+TEST_CASE("SIGUSR1 saves a checkpoint, and SIGHUP acts like SIGTERM unless it is ignored") {
+  CHECK(said_on(SIGUSR1, true, 0) == "[task 0] saving a checkpoint, then continuing\n");
+  CHECK(said_on(SIGHUP, true, 0) == said_on(SIGTERM, true, 0));
+  CHECK(said_on(SIGHUP, false, 12) == said_on(SIGTERM, false, 12));
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  CHECK(said_on(SIGHUP, true, 0).empty());  // nohup
+  std::signal(SIGHUP, before);
+  const auto own = std::signal(SIGUSR1, [](int) {});
+  CHECK(said_on(SIGUSR1, true, 0).empty());  // the program's own handler
+  std::signal(SIGUSR1, own);
+  const std::int64_t saves = saves_requested();
+  {
+    const SignalGuard guard(true);
+    ::raise(SIGUSR1);
+    CHECK_FALSE(preemption_requested());
+  }
+  CHECK(saves_requested() == saves + 1);
+}
+
 TEST_CASE("080 the second Ctrl-C ends a run at once") {
   CHECK(end_after(SIGINT, false) == 130);
   CHECK(end_after(SIGINT, true) == 130);
