@@ -152,6 +152,18 @@ std::optional<Batches> data_of(const Graph& graph, const Selection& selection) {
   return longest;
 }
 
+std::vector<std::string> variables_only_read(const Graph& graph, const Selection& selection) {
+  std::vector<std::string> names;
+  const std::vector<bool> needed = needed_ops(graph, selection);
+  for (OpId id = 0; id < needed.size(); ++id) {
+    if (!needed[id]) continue;
+    const Op op = graph.op(id);
+    if (op.def().role == OpRole::assign) return {};
+    if (op.def().role == OpRole::variable) names.emplace_back(op.name());
+  }
+  return names;
+}
+
 std::vector<std::string> data_files(const Graph& graph) {
   std::vector<std::string> files;
   for (OpId id = 0; id < graph.size(); ++id)

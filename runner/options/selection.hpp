@@ -42,6 +42,9 @@ void name_fetches(Plan& plan, const std::vector<std::string>& names);
 /// none.
 [[nodiscard]] std::optional<Batches> data_of(const Graph& graph, const Selection& selection);
 
+/// The names of the variables that the selection reads, if it sets none; else empty.
+[[nodiscard]] std::vector<std::string> variables_only_read(const Graph& graph, const Selection& selection);
+
 /// The files that the graph's data ops read, bodies of loops and branches included, as paths below the data folder.
 [[nodiscard]] std::vector<std::string> data_files(const Graph& graph);
 

@@ -1,10 +1,12 @@
 #include "runner/run/job.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "base/files/files.hpp"
 #include "base/system/log.hpp"
+#include "base/text.hpp"
 #include "comm/transport.hpp"
 #include "runner/files/stats_json.hpp"
 #include "runner/files/tensor_files.hpp"
@@ -30,6 +32,13 @@ std::optional<Error> preemption(const std::exception_ptr& thrown) {
   } catch (...) {
   }
   return std::nullopt;
+}
+
+/// "loss = 0.5  float32[], mean of epoch 8".
+std::string mean_line(const Metrics::value_type& mean, const Type& type, const std::string& label) {
+  const Tensor value =
+      type.dtype == DType::float64 ? Tensor::scalar(mean.second) : Tensor::scalar(static_cast<float>(mean.second));
+  return escaped(mean.first) + " = " + value.str() + "  " + type.str() + ", " + label + "\n";
 }
 
 }  // namespace
@@ -70,8 +79,14 @@ void deliver(const RunOptions& options, const Results& results, bool is_main) {
   if (is_main && !options.stats.empty() && !results.stats.tasks.empty())
     local_files().write(options.stats, stats_json(results.stats));
   if (is_main && !results.report.empty()) local_files().write(options.report, results.report);
-  if (options.out.empty())
-    for (std::size_t i = 0; i < here.names.size(); ++i) print(result_line(here.names[i], here.fetched[i]));
+  if (!options.out.empty()) return;
+  for (std::size_t i = 0; i < here.names.size(); ++i) {
+    const auto mean = std::find_if(results.means.begin(), results.means.end(),
+                                   [&](const auto& metric) { return metric.first == here.names[i]; });
+    const bool has_mean = mean != results.means.end() && is_float(here.fetched[i].dtype());
+    print(has_mean ? mean_line(*mean, here.fetched[i].type(), results.means_label)
+                   : result_line(here.names[i], here.fetched[i]));
+  }
 }
 
 }  // namespace ferry

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/session/session.hpp"
+#include "runner/files/metrics.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/run_options.hpp"
 
@@ -37,6 +38,8 @@ void in_job(const JobOptions& options, bool saves, const std::function<void(cons
 struct Results {
   std::vector<std::string> names;  ///< names of the fetches
   std::vector<Tensor> fetched;
+  Metrics means = {};            ///< scalars whose means are printed instead, in the process that has the fetches
+  std::string means_label;       ///< of which steps
   TensorMap variables;           ///< with --save
   ModelFolder* model = nullptr;  ///< where the variables go; null: nowhere
   std::vector<std::byte> plan;   ///< with --save-plan, in the process of task 0: the file's content

@@ -95,6 +95,24 @@ Metrics MeanMetrics::take() {
   return std::exchange(sums_, {});
 }
 
+void EpochMeans::update(std::int64_t done, const Metrics& metrics) {
+  if (!run_.samples || metrics.empty()) return;
+  if (done_ >= first_ && (done - 1) % run_.samples->steps() == 0) {
+    static_cast<void>(means_.take());
+    first_ = done;
+  }
+  done_ = done;
+  means_.add(metrics, run_.weight(done - 1));
+}
+
+std::string EpochMeans::label() const {
+  const std::int64_t steps = run_.samples ? run_.samples->steps() : 1;
+  if (first_ % steps == 1 % steps && done_ == first_ + steps - 1 && steps > 1)
+    return "mean of epoch " + std::to_string(done_ / steps);
+  if (first_ == done_) return "step " + std::to_string(done_);
+  return "mean of steps " + std::to_string(first_) + " to " + std::to_string(done_);
+}
+
 std::string StepLines::update(std::int64_t done, const Metrics& metrics) {
   means_.add(metrics, run_.weight(done - 1));
   if (done % every_ != 0 && done != run_.steps) return "";
@@ -139,6 +157,7 @@ StepReport::StepReport(std::vector<std::string> names, const RunLength& run, con
       bar_(run, options.columns, clock, write_stderr),
       lines_(run, std::max<std::int64_t>(options.print_every, 1), clock),
       timed_(run, clock),
+      means_(run),
       finite_(names_) {}
 
 void StepReport::update(std::span<const Tensor> fetched) {
@@ -148,8 +167,8 @@ void StepReport::update(std::span<const Tensor> fetched) {
     log_warn(warning);
   }
   const bool line_due = options_.timed && timed_.due(done_);
-  if (options_.columns == 0 && options_.print_every == 0 && options_.metrics == nullptr && !line_due) return;
   const Metrics metrics = metrics_of(names_, fetched);
+  means_.update(done_, metrics);
   if (options_.metrics != nullptr) options_.metrics->add(done_, options_.entry, metrics);
   if (line_due) write_stderr(timed_.line(done_, metrics));
   if (options_.print_every > 0)

@@ -69,6 +69,23 @@ class MeanMetrics {
   double weights_ = 0;
 };
 
+/// Means of numbers over the steps of the last epoch, or over those of them that were run. Used from one thread.
+class EpochMeans {
+ public:
+  explicit EpochMeans(const RunLength& run) : run_(run), first_(run.before + 1), done_(run.before) {}
+  /// To be called when `done` steps are over. Does nothing unless the run has samples.
+  void update(std::int64_t done, const Metrics& metrics);
+  /// The means; empty without samples. Call it once, after the last step.
+  [[nodiscard]] Metrics take() { return done_ < first_ ? Metrics() : means_.take(); }
+  /// Which steps these are: "mean of epoch 8", "mean of steps 281 to 300"; "step 300" for a single one.
+  [[nodiscard]] std::string label() const;
+
+ private:
+  RunLength run_;
+  std::int64_t first_, done_;  ///< the first and the last step, counted from 1
+  MeanMetrics means_;
+};
+
 /// "step 50/1500: loss = 0.312 accuracy = 0.91, 41,230 samples/s" after every `every` steps and the last one: means
 /// and speed since the line before. Used from one thread.
 class StepLines {
@@ -140,6 +157,8 @@ class StepReport {
 
   /// To be called when one more step is over.
   void update(std::span<const Tensor> fetched);
+  /// The means of the last epoch, with a label. Call it once, after the last step.
+  [[nodiscard]] EpochMeans& means() { return means_; }
   /// Clears the bar, so that something else can be printed. After resume(), the speed in the lines (not in the bar)
   /// leaves out the time since the last line.
   void pause() { bar_.clear(); }
@@ -155,6 +174,7 @@ class StepReport {
   ProgressBar bar_;
   StepLines lines_;
   TimedLines timed_;
+  EpochMeans means_;
   FiniteWatch finite_;
 };
 

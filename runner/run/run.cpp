@@ -61,10 +61,11 @@ class Run {
       selection_.request.checkpoints = &*checkpoints;
       tell_beginning(*checkpoints);
     }
+    if (is_main() && options_.model.empty() && (!checkpoints || checkpoints->step() == 0)) warn_of_initial_values();
     if (options_.tune) tune(session);
     Results results;
     results.names = selection_.names;
-    results.fetched = all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves());
+    results.fetched = all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves(), results);
     if (model) results.model = &*model;
     if (checkpoints) checkpoints->save();
     const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
@@ -110,6 +111,15 @@ class Run {
         .hint("choose an entry that runs what asynchronous() gives");
   }
 
+  /// An entry that reads variables and sets none, such as "eval", is meant for trained ones.
+  void warn_of_initial_values() const {
+    const std::vector<std::string> read = variables_only_read(graph_, selection_);
+    if (read.empty()) return;
+    log_warn("the entry '" + escaped(selection_.entry) +
+             "' reads variables and sets none, so they have their initial values: " + escaped(join(read, ", "), 200) +
+             "; give trained ones by --model DIR, which --save DIR has written");
+  }
+
   void tune(Session& session) {
     const Tuned tuned = session.tune(selection_.request);
     if (is_main()) log_info(tuning_text(tuned));
@@ -151,7 +161,8 @@ class Run {
                std::to_string(total_) + " steps none is left");
   }
 
-  std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints, Curves& curves) {
+  /// Returns the fetches of the last step, and sets the means of the last epoch.
+  std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints, Curves& curves, Results& results) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
     if (has_fetches()) metrics_ = sinks_of(options_, done, curves);
     StepReport::Options told = step_report_options(options_.print_every, total_);
@@ -174,6 +185,8 @@ class Run {
     }
     report.pause();
     metrics_.flush();
+    results.means = report.means().take();
+    results.means_label = report.means().label();
     return fetched;
   }
 

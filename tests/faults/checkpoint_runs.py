@@ -311,6 +311,20 @@ def case_095_two_jobs_in_one_folder():
     expect(run(command(1, "--steps", "5", "--checkpoint", folder)), 0)
 
 
+def case_095_two_runs_that_save_one_model():
+    model = fresh("model_of_two")
+    job = start(1, "--steps", str(LONG), "--save", model)
+    after_lines(job, 1)
+    try:
+        expect(run(command(1, "--steps", str(LONG), "--save", model)), 2, "another job uses it", f"process {job.pid} on ")
+    finally:
+        job.kill()
+        job.communicate()
+    expect(run(command(1, "--steps", "5", "--save", model, "--out", "/sys/none")), 2, '"/sys/none"')  # the model is saved first
+    if sorted(os.listdir(model)) != ["manifest.json", "variables.safetensors"]:
+        raise Failed(f"the folder has {os.listdir(model)}")
+
+
 def case_096_failed_sync():
     wanted = saved(2, 9)
     for at in (4, 9):

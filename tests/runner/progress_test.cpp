@@ -117,5 +117,25 @@ TEST_CASE("numbers are readable") {
   CHECK(readable_seconds(200000) == "2 d 7 h");
 }
 
+TEST_CASE("the means of the last epoch are weighed by rows, and say which steps they are of") {
+  const Batches batches{.rows = 10, .size = 4, .keep = true};  // steps of 4, 4 and 2 rows
+  const auto run = [&](std::int64_t before, std::int64_t steps) {
+    EpochMeans means({.steps = steps, .before = before, .samples = batches});
+    for (std::int64_t done = before + 1; done <= steps; ++done)
+      means.update(done, {{"loss", static_cast<double>(done)}});
+    const Metrics taken = means.take();
+    return (taken.empty() ? "none" : std::to_string(taken[0].second)) + ", " + means.label();
+  };
+  CHECK(run(0, 6) == "4.800000, mean of epoch 2");
+  CHECK(run(0, 5) == "4.500000, mean of steps 4 to 5");
+  CHECK(run(0, 4) == "4.000000, step 4");
+  CHECK(run(4, 6) == "5.333333, mean of steps 5 to 6");
+  CHECK(run(0, 3) == "1.800000, mean of epoch 1");
+  CHECK(run(6, 6).starts_with("none"));
+  EpochMeans without({.steps = 2});
+  without.update(1, {{"loss", 1}});
+  CHECK(without.take().empty());
+}
+
 }  // namespace
 }  // namespace ferry

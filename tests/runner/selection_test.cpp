@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "ops/control/state.hpp"
 #include "ops/data/data.hpp"
 #include "ops/math/math.hpp"
 
@@ -102,6 +103,19 @@ TEST_CASE("an entry's data gives the length of an epoch") {
   CHECK(data_of(streamed, select_entry(streamed, "", {})) == Batches{.rows = 100, .size = 30, .keep = false});
   Fixture f;
   CHECK(!data_of(f.g, select_entry(f.g, "", {})));
+}
+
+TEST_CASE("an entry that reads variables and sets none is told from one that trains") {
+  Graph graph;
+  const Value w = graph.variable("w", graph.constant(1.0));
+  graph.target("train", assign(w, w * 0.5));
+  graph.fetch("train", "w", w);
+  graph.fetch("eval", "twice", w * 2.0);
+  graph.fetch("none", "two", graph.constant(2.0) * 1.0);
+  const auto read = [&](const char* entry) { return variables_only_read(graph, select_entry(graph, entry, {})); };
+  CHECK(read("eval") == std::vector<std::string>{"w"});
+  CHECK(read("train").empty());
+  CHECK(read("none").empty());
 }
 
 }  // namespace
