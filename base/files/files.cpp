@@ -66,7 +66,8 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// A name that only this process uses, in the folder of the target, so that renaming stays within one file system.
+// A name that no other thread uses, in the folder of the target, so that renaming stays within one file system. Another
+// host or container, whose process has the same number, may use it.
 std::string temporary_beside(const std::string& path) {
   static std::atomic<std::uint64_t> count{0};
   return folder_of(path) + "/.ferry-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp";
@@ -104,9 +105,13 @@ Error cannot_change(const std::string& path, std::string_view what, int error) {
 class Temporary {
  public:
   Temporary(const std::string& path, std::uint64_t bytes)
-      : path_(path), bytes_(bytes), name_(temporary_beside(path)), folder_(open_folder(folder_of(path))) {
+      : path_(path), bytes_(bytes), folder_(open_folder(folder_of(path))) {
+    constexpr int kMostNames = 10'000;
     if (!folder_.open()) throw cannot_write(path_, bytes_, "opening its folder", errno);
-    descriptor_ = open_path(name_, O_WRONLY | O_CREAT | O_EXCL);
+    for (int i = 0; i < kMostNames && (i == 0 || errno == EEXIST) && !descriptor_.open(); ++i) {
+      name_ = temporary_beside(path);
+      descriptor_ = open_path(name_, O_WRONLY | O_CREAT | O_EXCL);
+    }
     if (!descriptor_.open()) throw cannot_write(path_, bytes_, "opening a temporary file beside it", errno);
   }
   ~Temporary() {

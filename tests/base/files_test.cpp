@@ -294,6 +294,15 @@ TEST_CASE("files: a failed sync is a failed write (FAULTS 96)") {
   CHECK(local_files().list(folder.path()) == std::vector<std::string>{"a"});
 }
 
+TEST_CASE("files: temporary files of a process with the same number, on another host or killed, are not in the way") {
+  const TempFolder folder;
+  const std::string begin = folder / (".ferry-" + std::to_string(::getpid()) + "-");
+  for (int i = 0; i < 2000; ++i) put(begin + std::to_string(i) + ".tmp", "");
+  local_files().write(folder / "a", "new");
+  CHECK(content(folder / "a") == "new");
+  CHECK(local_files().list(folder.path()).size() == 2001);
+}
+
 TEST_CASE("files: who sees a file at its place may give the folder another name") {
   const TempFolder folder;
   const std::string before = folder / "before", after = folder / "after";
