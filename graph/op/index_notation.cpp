@@ -10,7 +10,8 @@ namespace {
 
 struct Letter {
   char name;  // 0: the ellipsis "..."
-  bool whole;
+  bool whole = false;
+  bool implied = false;
 };
 using Term = std::vector<Letter>;
 
@@ -18,13 +19,13 @@ Term parse_term(std::string_view text) {
   Term term;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '.') {
-      term.push_back({0, false});
+      term.push_back({.name = 0});
       i += 2;
-    } else if (text[i] == '[') {
-      term.push_back({text[i + 1], true});
+    } else if (text[i] == '[' || text[i] == '(') {
+      term.push_back({.name = text[i + 1], .whole = true, .implied = text[i] == '('});
       i += 2;
     } else {
-      term.push_back({text[i], false});
+      term.push_back({.name = text[i]});
     }
   }
   return term;
@@ -110,6 +111,7 @@ class Binder {
   int new_letter(bool whole) {
     space_.sizes.push_back(Dim::unknown());
     space_.whole.push_back(whole);
+    space_.implied.push_back(false);
     return static_cast<int>(space_.sizes.size()) - 1;
   }
 
@@ -117,6 +119,7 @@ class Binder {
     int& id = letters_[static_cast<unsigned char>(letter.name)];
     if (id < 0) id = new_letter(letter.whole);
     if (letter.whole) space_.whole[static_cast<std::size_t>(id)] = true;
+    if (letter.implied) space_.implied[static_cast<std::size_t>(id)] = true;
     return id;
   }
 
@@ -173,7 +176,8 @@ bool IndexSpace::in_output(int letter, int output) const {
 
 double IndexSpace::points() const {
   double count = 1;
-  for (const Dim& size : sizes) count *= static_cast<double>(size.size());
+  for (std::size_t letter = 0; letter < sizes.size(); ++letter)
+    if (!implied[letter]) count *= static_cast<double>(sizes[letter].size());
   return count;
 }
 

@@ -20,12 +20,16 @@ struct IndexSpace {
   std::vector<std::vector<int>> inputs;
   std::vector<std::vector<int>> outputs;
   std::vector<Dim> sizes;   ///< of each letter; unknown for output-only letters
-  std::vector<bool> whole;  ///< for each letter: marked as [n], may not be split
+  std::vector<bool> whole;  ///< for each letter: marked as [n] or (n), may not be split
+  /// For each letter: marked as (n). Its position follows from those of the other letters, as the row of an image
+  /// follows from a window's and the row in the window, or as an index says. So it adds no points.
+  std::vector<bool> implied;
   /// Whether a dim of an input is broadcast (its size is 1, that of its letter another): broadcast[input][dim].
   std::vector<std::vector<bool>> broadcast;
 
   [[nodiscard]] bool in_output(int letter, int output) const;
-  /// The points of the space, a bounded size at its bound.
+  /// The points of the space, which the op computes with: the product of the sizes of all letters that are not implied,
+  /// a bounded size at its bound.
   [[nodiscard]] double points() const;
 };
 
@@ -56,6 +60,10 @@ class Letters {
 /// "[x]" for "x": a letter that may not be split.
 [[nodiscard]] inline std::string whole(const std::string& letter) {
   return "[" + letter + "]";
+}
+/// "(x)" for "x": the same, and its position follows from those of the other letters.
+[[nodiscard]] inline std::string implied(const std::string& letter) {
+  return "(" + letter + ")";
 }
 /// The letters of one operand as the notation writes them: "." for a scalar, which has none.
 [[nodiscard]] inline std::string term(const std::string& letters) {

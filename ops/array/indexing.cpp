@@ -15,14 +15,14 @@ struct GatherTerms {
   std::string x, indices, result;
 };
 
-/// The terms for x of `rank`: "a[n]b", "ij" and "aijb".
+/// The terms for x of `rank`: "a(n)b", "ij" and "aijb".
 GatherTerms gather_terms(int rank, int axis, int index_rank) {
   Letters letters;
   const std::string before = letters.next(axis);
   const std::string rows = letters.next();
   const std::string after = letters.next(rank - axis - 1);
   const std::string indices = letters.next(index_rank);
-  return {before + whole(rows) + after, term(indices), term(before + indices + after)};
+  return {before + implied(rows) + after, term(indices), term(before + indices + after)};
 }
 
 std::string gather_index(const OpFacts& facts) {
@@ -55,7 +55,7 @@ std::string nonzero_index(const OpFacts& facts) {
   std::string in;
   for (int d = 0; d < facts.shape(0).rank(); ++d) in += whole(letters.next());
   const std::string row = letters.next();
-  return term(in) + "->" + whole(row) + whole(letters.next());
+  return term(in) + "->" + implied(row) + whole(letters.next());
 }
 
 std::vector<Shape> nonzero_shape(const OpFacts& facts) {

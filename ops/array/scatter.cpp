@@ -33,8 +33,8 @@ void check_joins(const OpFacts& facts) {
 
 // ---- Elements ----
 
-/// Index notation of x and of the indices, here for the middle one of three dims as axis: "a[n]b" and "amb" for a
-/// gather, "a[n]b" and "a[m]b" for a scatter. Another dim in which the sizes differ has two letters, both of them
+/// Index notation of x and of the indices, here for the middle one of three dims as axis: "a(n)b" and "amb" for a
+/// gather, "a(n)b" and "a[m]b" for a scatter. Another dim in which the sizes differ has two letters, both of them
 /// whole.
 struct ElementTerms {
   std::string x, indices;
@@ -52,7 +52,7 @@ ElementTerms element_terms(const OpFacts& facts, bool whole_along) {
     const bool same = d != axis && same_dim(x[d], indices[d]);
     const bool free = d == axis && !whole_along;
     const std::string own = letters.next();
-    terms.x += same ? letter : whole(letter);
+    terms.x += same ? letter : implied(letter);
     terms.indices += same ? letter : (free ? own : whole(own));
     if (d != axis && x[d].known() && indices[d].known() && indices[d].size() > x[d].size())
       OpFacts::fail("indices " + indices.str() + " reach beyond dim " + std::to_string(d) + " of " + x.str());
@@ -86,9 +86,9 @@ int positions(const OpFacts& facts, int batch) {
   return static_cast<int>(last.size());
 }
 
-std::string all_whole(Letters& letters, int count) {
+std::string next_each(Letters& letters, int count, std::string (*mark)(const std::string&)) {
   std::string text;
-  for (int i = 0; i < count; ++i) text += whole(letters.next());
+  for (int i = 0; i < count; ++i) text += mark(letters.next());
   return text;
 }
 
@@ -96,7 +96,7 @@ struct BlockTerms {
   std::string x, indices, updates;
 };
 
-/// Index notation of x, the indices and the updates, here for positions in two dims: "b[m][n]r", "bi[k]" and "bir",
+/// Index notation of x, the indices and the updates, here for positions in two dims: "b(m)(n)r", "bi[k]" and "bir",
 /// where b is the batch, m and n are indexed, r is the block, i the rows of indices and k their last dim. Where blocks
 /// are written, i is whole.
 BlockTerms block_terms(const OpFacts& facts, bool written) {
@@ -108,8 +108,8 @@ BlockTerms block_terms(const OpFacts& facts, bool written) {
   const std::string shared = letters.next(batch);
   const std::string rest = letters.next(facts.shape(0).rank() - batch - k);
   const int rows_rank = facts.shape(1).rank() - 1 - batch;
-  const std::string rows = written ? all_whole(letters, rows_rank) : letters.next(rows_rank);
-  const std::string found = all_whole(letters, k);
+  const std::string rows = written ? next_each(letters, rows_rank, whole) : letters.next(rows_rank);
+  const std::string found = next_each(letters, k, implied);
   return {shared + found + rest, shared + rows + whole(letters.next()), term(shared + rows + rest)};
 }
 

@@ -17,7 +17,7 @@ std::string top_k_index(const OpFacts& facts) {
   const std::string before = letters.next(axis);
   const std::string after = letters.next(facts.shape(0).rank() - axis - 1);
   const std::string all = before + whole(letters.next()) + after;
-  const std::string found = before + whole(letters.next()) + after;
+  const std::string found = before + implied(letters.next()) + after;
   return all + "->" + found + "," + found;
 }
 
@@ -46,7 +46,7 @@ std::string unique_index(const OpFacts& facts) {
   const int rank = facts.shape(0).rank();
   Letters letters;
   const std::string all = whole(letters.next());
-  const std::string found = whole(letters.next());
+  const std::string found = implied(letters.next());
   std::string row;
   for (int d = 1; d < rank; ++d) row += whole(letters.next());
   return all + row + "->" + found + row + "," + found + "," + all + "," + found;

@@ -167,14 +167,15 @@ std::vector<Shape> pool_grad_shape(const OpFacts& facts) {
 
 // ---- Notation: with several groups, channels must be whole ----
 
-/// The terms of index notation for the image, the filter and the output.
+/// The terms of index notation for the image, the filter and the output. A product is done for each element of a filter
+/// and each position of its window: these give the row and column of the image, and with several groups the channel.
 struct ConvTerms {
   std::string image, filter, output;
 };
 
 ConvTerms terms(const OpFacts& facts) {
-  if (groups_of(facts) == 1) return {"nc[x][y]", "oc[u][v]", "no[p][q]"};
-  return {"n[c][x][y]", "[o][i][u][v]", "n[o][p][q]"};
+  if (groups_of(facts) == 1) return {"nc(x)(y)", "oc[u][v]", "no[p][q]"};
+  return {"n(c)(x)(y)", "[o][i][u][v]", "n[o][p][q]"};
 }
 
 std::string conv_index(const OpFacts& facts) {
@@ -312,7 +313,7 @@ constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn i
   def.index = index;
   def.infer = infer;
   def.slides = slides;
-  def.flops = 4;  // a window of 2 x 2
+  def.flops = 4;  // a window of 2 x 2 for each position
   def.grad = grad;
   return def;
 }
@@ -338,9 +339,9 @@ Values pick_grad(GradCtx& g);
 Values avg_pool_grad(GradCtx& g);
 Values avg_pool_grad_grad(GradCtx& g);
 
-constexpr std::string_view kDown = "nc[x][y]->nc[p][q]";
-constexpr std::string_view kDownBoth = "nc[x][y],nc[x][y]->nc[p][q]";
-constexpr std::string_view kUp = "nc[p][q],nc[x][y]->nc[x][y]";
+constexpr std::string_view kDown = "nc(x)(y)->nc[p][q]";
+constexpr std::string_view kDownBoth = "nc(x)(y),nc(x)(y)->nc[p][q]";
+constexpr std::string_view kUp = "nc[p][q],nc(x)(y)->nc(x)(y)";
 
 constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_slides, conv_grad);
 constexpr OpDef of_integers(OpDef def) {

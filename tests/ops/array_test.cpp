@@ -108,11 +108,11 @@ TEST_CASE_FIXTURE(Inputs, "gather, and its gradient, which adds rows up") {
   const Value table = g.input("table", DType::float32, {100, 8});
   const Value chosen = gather(table, rows);
   CHECK(chosen.shape().str() == "[n,8]");
-  CHECK(notation(chosen) == "[a]b,c->cb");
-  CHECK(notation(gather(x, rows, 1)) == "a[b]c,d->adc");
+  CHECK(notation(chosen) == "(a)b,c->cb");
+  CHECK(notation(gather(x, rows, 1)) == "a(b)c,d->adc");
   const Value d = gradients(sum(square(chosen)), {table})[0];
   CHECK(d.type() == table.type());
-  CHECK(notation(d) == "cb,c,[a]b->[a]b");
+  CHECK(notation(d) == "cb,c,(a)b->(a)b");
   CHECK(error_of([&] { gather(table, table); }).starts_with("Gather: input 1 is float32; it takes int32, int64\n"));
 }
 
@@ -123,7 +123,7 @@ TEST_CASE_FIXTURE(Inputs, "one_hot and nonzero") {
   CHECK(error_of([&] { one_hot(labels, 0); }).starts_with("OneHot: a depth of 0\n"));
   CHECK(nonzero(y).type().str() == "int64[<=40,3]");
   CHECK(nonzero(x).type().str() == "int64[?,3]");
-  CHECK(notation(nonzero(labels)) == "[a]->[b][c]");
+  CHECK(notation(nonzero(labels)) == "[a]->(b)[c]");
   CHECK(error_of([&] { nonzero(sum(x)); }).starts_with("NonZero: a scalar has no positions\n"));
 }
 
