@@ -142,6 +142,9 @@ struct OpDef {
   /// Bit mask of the inputs in which the op is linear together: if these are partial sums and the others whole, the
   /// output is a partial sum.
   std::uint32_t linear = 0;
+  /// The dtypes of those inputs for which that holds. A quotient of integers is rounded, so the quotients of partial
+  /// sums do not add up to the quotient of the sum.
+  DTypeSet linear_for = kNumbers;
   /// Bit mask of the inputs of which only the sizes are used. Such an input may have any layout on any device; nothing
   /// is moved for it and its bytes are not kept, unless it is bounded (its extent is data). Kernels get no bytes of it.
   std::uint32_t unread = 0;
@@ -179,6 +182,8 @@ struct OpDef {
   std::string_view no_grad = {};
 
   [[nodiscard]] bool is(OpFlag flag) const { return (flags & flag) != 0; }
+  /// `linear` if these inputs have that dtype; 0 if the op is not linear for it.
+  [[nodiscard]] std::uint32_t linear_in(DType dtype) const { return linear_for.has(dtype) ? linear : 0; }
 };
 
 /// The ops that a graph may use, by name. Lists are explicit; nothing registers itself.

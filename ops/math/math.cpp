@@ -59,6 +59,7 @@ constexpr OpDef kDiv{.name = "Div",
                      .types = "T,T->T",
                      .index = kBinary,
                      .linear = 0b01,
+                     .linear_for = kFloats,  // a quotient of integers is rounded towards zero
                      .same = same_as_quotient,
                      .flags = kExact,
                      .grad = [](GradCtx& g) {

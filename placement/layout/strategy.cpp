@@ -184,15 +184,28 @@ class Chooser {
     return partial(node_.def->reduce);
   }
 
+  /// Whether the op is linear in the input, together with others. An op of more than 32 inputs is linear in all or
+  /// none.
+  bool is_linear_in(std::uint32_t i) const {
+    return (node_.def->linear_in(input_type(static_cast<int>(i)).dtype) >> std::min(i, 31U) & 1U) != 0;
+  }
+
+  /// Partial sums pass through. Not where the op also reads a whole value, such as a square does: then the sum is
+  /// known, so that nothing is saved, and an infinity in it would meet parts that are 0 or have the other sign.
   std::optional<Choice> linear_choice(std::size_t axis) const {
     if (node_.def->linear == 0) return std::nullopt;
     Choice choice = replicated_choice();
+    const auto inputs = program_.inputs(node_);
     for (std::uint32_t i = 0; i < node_.inputs; ++i) {
-      if (i < 32 && (node_.def->linear >> i & 1U) == 0) continue;  // an op of more inputs is linear in all or none
+      if (!is_linear_in(i)) continue;
       choice.inputs[i] = partial(Reduce::sum);
       if (given_[i][axis] != choice.inputs[i]) return std::nullopt;
+      for (std::uint32_t other = 0; other < node_.inputs; ++other)
+        if (inputs[other] == inputs[i] && !is_linear_in(other) && !is_unread(program_, node_, other))
+          return std::nullopt;
       if (choice.asked == kNone) choice.asked = i;
     }
+    if (choice.asked == kNone) return std::nullopt;
     for (AxisLayout& output : choice.outputs) output = partial(Reduce::sum);
     return choice;
   }

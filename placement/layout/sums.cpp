@@ -18,9 +18,10 @@ Sums::Sums(const Program& program) : program_(program), reader_(program.values.s
 
 bool Sums::adds(const Node& node) const {
   if (node.kind != NodeKind::compute || node.where == kNone) return false;
-  if (node.inputs != 2 || node.def->reduce != Reduce::sum || node.def->linear != 0b11) return false;
+  if (node.inputs != 2 || node.def->reduce != Reduce::sum) return false;
   const auto inputs = program_.inputs(node);
   const Type& type = program_.values[node.first_output].type;
+  if (node.def->linear_in(type.dtype) != 0b11) return false;
   return program_.values[inputs[0]].type == type && program_.values[inputs[1]].type == type;
 }
 
