@@ -24,6 +24,9 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     for (const std::string& op : unknown)
       verdict.unproved.push_back("what the kernels of " + escaped(op, 100) +
                                  " may be given, and what they do with it: the op is not known here");
+    if (const std::size_t sums = verifier::check_partial_sums(plan, tables, known); sums > 0)
+      proved(plural(sums, "kernel") +
+             " of partial sums: until they are added up, they go only through ops that are linear for their dtype");
     if (tile_regions > 0)
       proved(plural(tile_regions, "tile region") + ": each value's elements depend on those at their place alone");
     if (const std::size_t stencils = verifier::check_stencils(plan); stencils > 0)

@@ -123,7 +123,7 @@ TEST_CASE("puts are proved: the tasks share memory, and nobody else looks for th
 TEST_CASE("a good plan passes and says what was proved") {
   const Verdict verdict = verify(good_plan());
   CHECK(verdict.pass);
-  CHECK(verdict.proved.size() == 8);
+  CHECK(verdict.proved.size() == 9);
 }
 
 TEST_CASE("of an op that is not known it says that nothing was proved") {

@@ -124,6 +124,39 @@ TEST_CASE("values that are split otherwise than the op's index notation wants ar
             "is split otherwise"));
 }
 
+/// Why the plan of a count over two tasks, times 4, is refused if its product is that op; "" if it is not.
+std::string refusal_of_partial_sum(DType dtype, std::string_view op, Reduce reduce = Reduce::sum) {
+  Graph g;
+  const Value x = [&] {
+    auto all = g.on(g.mesh("dp"));
+    const Value rows = g.variable("x", g.constant(Tensor(dtype, {6}))).laid({split(0)});
+    return sum(rows) * g.constant(4, dtype);
+  }();
+  Plan plan = test::planned(g, {x}, 2);
+  for (PlanClass& c : plan.classes)
+    for (Instruction& i : c.instructions) {
+      if (i.what != Opcode::kernel || plan.string(i.op) != "Mul") continue;
+      i.op = static_cast<std::uint32_t>(plan.strings.size());
+      plan.strings.push_back(std::string(op));
+    }
+  for (Collective& collective : plan.collectives) collective.reduce = reduce;
+  return verify(plan).reason;
+}
+
+TEST_CASE("a partial sum that goes through an op which is not linear for its dtype is refused") {
+  CHECK(refusal_of_partial_sum(DType::int32, "Mul") == "");
+  CHECK(refusal_of_partial_sum(DType::float32, "Div") == "");
+  for (const DType dtype : {DType::int32, DType::uint8}) {
+    const std::string why = refusal_of_partial_sum(dtype, "Div");
+    CHECK_MESSAGE(has(why, "the op is not linear in it for " + std::string(name_of(dtype))), why);
+    CHECK_MESSAGE(has(why, ".cpp:"), why);
+  }
+  CHECK(has(refusal_of_partial_sum(DType::float32, "Maximum"), "the op is not linear in it for float32"));
+  CHECK(has(refusal_of_partial_sum(DType::float32, "Add"), "counts once for each of them"));
+  const std::string uncombined = refusal_of_partial_sum(DType::float32, "Mul", Reduce::max);
+  CHECK_MESSAGE(has(uncombined, "nothing combines it"), uncombined);
+}
+
 TEST_CASE("a kernel that writes over inputs which are not its to write over is refused") {
   const std::string why = refusal("Neg", [](Plan&, PlanClass&, Instruction& i) { i.in_place = 1; });
   CHECK_MESSAGE(has(why, "its kernel does not write over"), why);
