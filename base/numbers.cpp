@@ -1,7 +1,9 @@
 #include "base/numbers.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/ascii.hpp"
 
@@ -19,7 +21,94 @@ int power_of(std::string_view unit) {
   return known ? static_cast<int>(power) + 1 : -1;
 }
 
+/// A decimal number: 0.DIGITS times 10^exponent. The digits neither begin nor end with 0; zero has none.
+struct Decimal {
+  bool negative = false;
+  std::string digits;
+  std::int64_t exponent = 0;
+};
+
+/// The exponent that `text` ("+12") is, within a range that no number of digits in a text can leave; absent: none.
+std::optional<std::int64_t> exponent_of(std::string_view text) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  std::int64_t exponent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exponent);
+  if (text.empty() || end != text.data() + text.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return text.starts_with('-') ? -kMost : kMost;
+  return std::clamp(exponent, -kMost, kMost);
+}
+
+std::optional<Decimal> decimal_of(std::string_view text) {
+  Decimal decimal;
+  decimal.negative = text.starts_with('-');
+  if (decimal.negative || text.starts_with('+')) text.remove_prefix(1);
+  const std::size_t end = std::min(text.find_first_of("eE"), text.size());
+  if (end < text.size()) {
+    const auto exponent = exponent_of(text.substr(end + 1));
+    if (!exponent) return std::nullopt;
+    decimal.exponent = *exponent;
+  }
+  bool any = false, behind_point = false;
+  for (const char c : text.substr(0, end)) {
+    if (c == '.' && !behind_point) {
+      behind_point = true;
+      continue;
+    }
+    if (c < '0' || c > '9') return std::nullopt;
+    any = true;
+    const bool counts = c != '0' || !decimal.digits.empty();
+    if (counts) decimal.digits += c;
+    if (counts && !behind_point) ++decimal.exponent;
+    if (!counts && behind_point) --decimal.exponent;
+  }
+  if (!any) return std::nullopt;
+  decimal.digits.erase(decimal.digits.find_last_not_of('0') + 1);
+  return decimal;
+}
+
+template <class T>
+NumberFault parse_floating(std::string_view text, T& number) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return NumberFault::no_number;
+  if (error == std::errc::result_out_of_range) {  // too large, or too small
+    const auto decimal = decimal_of(text);
+    if (!decimal || (!decimal->digits.empty() && decimal->exponent > 0)) return NumberFault::out_of_range;
+    value = decimal->negative ? -T{0} : T{0};
+  }
+  number = value;
+  return NumberFault::none;
+}
+
 }  // namespace
+
+NumberFault parse_real(std::string_view text, float& number) {
+  return parse_floating(text, number);
+}
+
+NumberFault parse_real(std::string_view text, double& number) {
+  return parse_floating(text, number);
+}
+
+NumberFault parse_whole(std::string_view text, std::uint64_t& size, bool& negative) {
+  constexpr std::int64_t kMostDigits = std::numeric_limits<std::uint64_t>::digits10 + 1;
+  auto decimal = decimal_of(text);
+  if (!decimal) {
+    double number = 0;  // "inf" and "nan" are numbers, too
+    return parse_real(text, number) == NumberFault::no_number ? NumberFault::no_number : NumberFault::not_whole;
+  }
+  negative = decimal->negative && !decimal->digits.empty();
+  size = 0;
+  if (decimal->digits.empty()) return NumberFault::none;
+  if (std::ssize(decimal->digits) > decimal->exponent) return NumberFault::not_whole;
+  if (decimal->exponent > kMostDigits) return NumberFault::out_of_range;
+  decimal->digits.resize(static_cast<std::size_t>(decimal->exponent), '0');
+  const char* const end = decimal->digits.data() + decimal->digits.size();
+  return std::from_chars(decimal->digits.data(), end, size).ec == std::errc() ? NumberFault::none
+                                                                              : NumberFault::out_of_range;
+}
 
 Error not_a_number(std::string_view option, std::string_view text, std::string_view kind, const std::string& least,
                    const std::string& most) {

@@ -1,17 +1,45 @@
-// Parses numbers of a command line; all checks of them are here. All functions are pure and thread-safe.
+// Parses numbers in texts: in data files, and on a command line, with all checks of them. All functions are pure and
+// thread-safe, and do not depend on the locale.
 #pragma once
 
 #include <charconv>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
+
+/// What is wrong with a text that should be a number of some type.
+enum class NumberFault { none, no_number, not_whole, out_of_range };
+
+/// Parses the whole text, such as "-2", "+1.5e-3", "inf" or "nan", as the nearest number of its type. A number too
+/// small for the type is a subnormal one or 0, as of strtod. One that is too large is out of range. `number` is only
+/// set when there is no fault.
+[[nodiscard]] NumberFault parse_real(std::string_view text, float& number);
+[[nodiscard]] NumberFault parse_real(std::string_view text, double& number);
+
+/// Parses a whole number, such as "-2", "1e3" or "4.0": no digit is rounded away. `size` is its absolute value.
+[[nodiscard]] NumberFault parse_whole(std::string_view text, std::uint64_t& size, bool& negative);
+
+/// Parses an integer of type T as parse_whole(); bool: 0 or 1.
+template <std::integral T>
+[[nodiscard]] NumberFault parse_integer(std::string_view text, T& number) {
+  std::uint64_t size = 0;
+  bool negative = false;
+  if (const NumberFault fault = parse_whole(text, size, negative); fault != NumberFault::none) return fault;
+  const auto most = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+  if (size > (negative ? (std::is_signed_v<T> ? most + 1 : 0) : most)) return NumberFault::out_of_range;
+  number = static_cast<T>(negative ? 0 - size : size);
+  return NumberFault::none;
+}
 
 /// The Error(usage) "--steps x: not a whole number from 1 to 9".
 [[nodiscard]] Error not_a_number(std::string_view option, std::string_view text, std::string_view kind,

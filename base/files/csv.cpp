@@ -1,11 +1,9 @@
 #include "base/files/csv.hpp"
 
-#include <charconv>
-#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/files/compress.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -13,18 +11,9 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-struct Number {
-  std::optional<double> value;
-  bool out_of_range = false;
-};
-
-Number number_of(std::string_view field) {
-  if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (end != field.data() + field.size()) return {};
-  if (error == std::errc::result_out_of_range) return {{}, true};
-  return error == std::errc() ? Number{value} : Number{};
+bool is_number(std::string_view field) {
+  double number = 0;
+  return parse_real(field, number) != NumberFault::no_number;
 }
 
 bool is_quoted(std::string_view field) {
@@ -33,8 +22,8 @@ bool is_quoted(std::string_view field) {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view name, char separator, const CsvPart& part)
-      : rest_(text), name_(name), separator_(separator), header_(part.begins_file), number_(part.first_line - 1) {
+  Parser(std::string_view text, std::string_view name, const CsvPart& part, const CsvTake& take)
+      : rest_(text), name_(name), take_(take), header_(part.begins_file), number_(part.first_line - 1) {
     if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
   }
 
@@ -81,14 +70,14 @@ class Parser {
     bool quoted = false;
     for (std::size_t i = begin_; i < line_.size(); ++i) {
       if (line_[i] == '"') quoted = !quoted;
-      if (line_[i] == separator_ && !quoted) return i;
+      if (line_[i] == ',' && !quoted) return i;
     }
     return line_.size();
   }
 
   bool is_header() {
     bool numbers = false;
-    for (std::string_view field; next_field(field);) numbers = numbers || number_of(field).value;
+    for (std::string_view field; next_field(field);) numbers = numbers || is_number(field);
     begin_ = 0;
     return !numbers;
   }
@@ -103,7 +92,7 @@ class Parser {
 
   void read_row() {
     std::size_t count = 0;
-    for (std::string_view field; next_field(field); ++count) table_.values.push_back(read_number(field));
+    for (std::string_view field; next_field(field); ++count) take(field);
     if (table_.columns == 0) table_.columns = count;
     if (count != table_.columns) {
       fail(1, std::to_string(count) + " fields, and the line before has " + std::to_string(table_.columns));
@@ -111,17 +100,14 @@ class Parser {
     ++table_.rows;
   }
 
-  [[nodiscard]] double read_number(std::string_view field) const {
+  void take(std::string_view field) const {
     if (field.empty()) fail(column_, "an empty field");
-    const Number number = number_of(field);
-    if (number.out_of_range) fail(column_, in_quotes(field) + " is out of the range of float64");
-    if (!number.value) fail(column_, in_quotes(field) + " is not a number");
-    return *number.value;
+    if (const std::string fault = take_(field); !fault.empty()) fail(column_, in_quotes(field) + " " + fault);
   }
 
   std::string_view rest_;
   std::string_view name_;
-  char separator_;
+  const CsvTake& take_;
   std::string_view line_;
   bool header_;             // whether the next line may be a header
   std::int64_t number_;     // the line's number
@@ -132,13 +118,8 @@ class Parser {
 
 }  // namespace
 
-CsvTable parse_csv(std::string_view text, std::string_view name, char separator, const CsvPart& part) {
-  return Parser(text, name, separator, part).parse();
-}
-
-CsvTable read_csv(FileSystem& files, const std::string& path, std::uint64_t limit, char separator) {
-  const FileBytes file = maybe_decompress(files.read(path, limit), limit, path);
-  return parse_csv(file.text(), path, separator);
+CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part, const CsvTake& take) {
+  return Parser(text, name, part, take).parse();
 }
 
 }  // namespace ferry

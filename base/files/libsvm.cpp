@@ -1,10 +1,11 @@
 #include "base/files/libsvm.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/files/compress.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kQuery = "qid:";
 
 /// Walks over the lines of a text that hold a row, without their comments.
 class Lines {
@@ -71,10 +73,19 @@ class Parser {
   void read_row() {
     std::string_view word;
     next_word(word);
+    if (word.find(':') != std::string_view::npos)
+      fail(begin_, in_quotes(word) +
+                       " is a label with a weight, and ferry reads labels without: give the weights in a file "
+                       "of their own");
     rows_.labels.push_back(number<float>(word, "label"));
     std::int64_t before = -1;
     const std::size_t first = rows_.values.size();
+    bool is_first = true;
     while (next_word(word)) {
+      if (std::exchange(is_first, false) && word.starts_with(kQuery)) {
+        static_cast<void>(number<std::int32_t>(word.substr(kQuery.size()), "qid"));
+        continue;
+      }
       if (static_cast<std::int64_t>(rows_.values.size() - first) == bounds_.entries)
         fail(begin_, "more than " + std::to_string(bounds_.entries) + " entries in a row");
       before = read_entry(word, before);
@@ -83,9 +94,9 @@ class Parser {
   }
 
   std::int64_t read_entry(std::string_view word, std::int64_t before) {
-    const std::size_t colon = word.find(':');
-    if (colon == std::string_view::npos) fail(begin_, in_quotes(word) + " is not index:value");
+    const std::size_t colon = std::min(word.find(':'), word.size());
     const auto index = number<std::int32_t>(word.substr(0, colon), "index");
+    if (index < 0) fail(begin_, "the index " + std::to_string(index) + " is negative");
     if (index <= before)
       fail(begin_, "the index " + std::to_string(index) + " is not above the one before, " + std::to_string(before));
     if (index >= bounds_.features)
@@ -93,21 +104,24 @@ class Parser {
                        ", the number of features");
     rows_.indices.push_back(index);
     begin_ += colon + 1;
-    rows_.values.push_back(number<float>(word.substr(colon + 1), "value"));
+    rows_.values.push_back(colon == word.size() ? 1 : number<float>(word.substr(colon + 1), "value"));
     return index;
   }
 
   template <class T>
   [[nodiscard]] T number(std::string_view word, std::string_view what) const {
-    std::string_view digits = word;
-    if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
     T value{};
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error == std::errc::result_out_of_range && end == digits.data() + digits.size())
-      fail(begin_, "the " + std::string(what) + " " + in_quotes(word) + " is out of range");
-    if (error != std::errc() || end != digits.data() + digits.size())
-      fail(begin_, "the " + std::string(what) + " " + in_quotes(word) + " is not a number");
+    const NumberFault fault = parse(word, value);
+    const std::string text = "the " + std::string(what) + " " + in_quotes(word);
+    if (fault == NumberFault::out_of_range) fail(begin_, text + " is out of range");
+    if (fault != NumberFault::none) fail(begin_, text + " is not a number");
     return value;
+  }
+
+  static NumberFault parse(std::string_view word, float& value) { return parse_real(word, value); }
+  static NumberFault parse(std::string_view word, std::int32_t& index) {
+    const bool digits = word.find_first_not_of("+-0123456789") == std::string_view::npos;
+    return digits ? parse_integer(word, index) : NumberFault::no_number;
   }
 
   Lines lines_;

@@ -1,5 +1,6 @@
 // Sparse rows of numbers as LibSVM's tools write them (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets): a line
-// is a label, then index:value pairs in ascending order of the index. All functions are thread-safe.
+// is a label, then index:value pairs in ascending order of the index; an index alone has the value 1. After the label
+// there may be "qid:" and an integer, which is left out. All functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ struct LibsvmRows {
 /// Reads the rows of `range`; others are skipped unchecked. `first_line` is the number in the file of the text's first
 /// line. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8 byte order mark is
 /// skipped. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a label, index or
-/// value that is not a number, an index that does not ascend, and what is beyond `bounds`.
+/// value that is not a number, an index that does not ascend, a label with a weight ("1:0.5"), and what is beyond
+/// `bounds`.
 [[nodiscard]] LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds = {},
                                       const LibsvmRange& range = {}, std::int64_t first_line = 1);
 

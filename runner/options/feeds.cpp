@@ -1,11 +1,10 @@
 #include "runner/options/feeds.hpp"
 
-#include <charconv>
-#include <cstdint>
 #include <optional>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
+#include "graph/types/element_text.hpp"
 #include "runner/files/tensor_files.hpp"
 
 namespace ferry {
@@ -27,30 +26,16 @@ void check_type(const FeedInput& input, const std::string& file, const Type& giv
         .at(input.line);
 }
 
-/// The number that the whole text denotes, or nothing. For an integer input it is read as an integer if it is one that
-/// int64 or uint64 holds, so that no bits are lost, else as a double.
-std::optional<Literal> number_in(const std::string& text, DType dtype) {
-  const auto whole = [&](auto number) -> std::optional<Literal> {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional<Literal>(number) : std::nullopt;
-  };
-  if (is_integer(dtype)) {
-    if (const auto number = whole(std::int64_t{})) return number;
-    if (const auto number = whole(std::uint64_t{})) return number;
-  }
-  return whole(double{});
-}
-
-Tensor scalar(const FeedInput& input, const Literal& number, const std::string& text) {
-  if (!number.fits(input.dtype))
+/// The scalar of the input's dtype that the whole text is; absent when it is no number. Error(usage) when the dtype
+/// cannot hold it.
+std::optional<Tensor> scalar(const FeedInput& input, const std::string& text) {
+  Tensor tensor(input.dtype, {});
+  const NumberFault fault = parse_element(text, input.dtype, tensor.mutable_bytes().data());
+  if (fault == NumberFault::no_number) return std::nullopt;
+  if (fault != NumberFault::none)
     throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
                                  std::string(name_of(input.dtype)))
         .at(input.line);
-  Tensor tensor(input.dtype, {});
-  dispatch(input.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    tensor.mutable_data<T>()[0] = number.as<T>();
-  });
   return tensor;
 }
 
@@ -91,9 +76,8 @@ TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<st
     const std::string text = feed.substr(equals + 1);
     const FeedInput& input = input_named(inputs, name, "--feed");
     if (tensors.contains(name)) throw Error(Code::usage, "--feed " + escaped(name) + ": given twice");
-    const std::optional<Literal> number = number_in(text, input.dtype);
-    tensors[name] = number ? scalar(input, *number, text)
-                           : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
+    const std::optional<Tensor> number = scalar(input, text);
+    tensors[name] = number ? *number : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
   }
   return tensors;
 }

@@ -34,6 +34,20 @@ TEST_CASE("libsvm: blanks, comments, empty lines, a byte order mark, CRLF and no
   CHECK(parse_libsvm("", "x").offsets == std::vector<std::int64_t>{0});
 }
 
+TEST_CASE("libsvm: numbers too small for float32 are subnormal ones or 0, as sklearn reads them") {
+  const LibsvmRows rows =
+      parse_libsvm("-1e-50 0:1e-46 1:1e-40 2:-0.0000000000000000000000000000000000000000000001\n", "x");
+  CHECK(rows.labels == std::vector<float>{0});
+  CHECK(rows.values == std::vector<float>{0, 1e-40F, 0});
+}
+
+TEST_CASE("libsvm: an index without a value has the value 1, a query's id is left out") {
+  const LibsvmRows rows = parse_libsvm("1 qid:7 2 4:3 9\n0 qid:8\n", "x");
+  CHECK(rows.labels == std::vector<float>{1, 0});
+  CHECK(rows.indices == std::vector<std::int32_t>{2, 4, 9});
+  CHECK(rows.values == std::vector<float>{1, 3, 1});
+}
+
 TEST_CASE("libsvm: a range of rows, the others unread") {
   const LibsvmRows rows = parse_libsvm("nonsense\n1 2:3\n2 4:5\nnonsense\n", "x", {}, {1, 2});
   CHECK(rows.labels == std::vector<float>{1, 2});
@@ -58,13 +72,16 @@ TEST_CASE("libsvm: bad files are refused with line, column and reason") {
     CHECK(test::says(error, why));
   };
   refused("1 2:3\none 2:3\n", "x.txt:2:1: the label \"one\" is not a number");
-  refused("1 2:3 4\n", "x.txt:1:7: \"4\" is not index:value");
+  refused("1 2:3 four\n", "x.txt:1:7: the index \"four\" is not a number");
+  refused("1 qid:x 2:3\n", "x.txt:1:3: the qid \"x\" is not a number");
+  refused("1 2:3 qid:1\n", "x.txt:1:7: the index \"qid\" is not a number");
+  refused("1:0.5 2:3\n", "x.txt:1:1: \"1:0.5\" is a label with a weight");
   refused("1 2.5:3\n", "x.txt:1:3: the index \"2.5\" is not a number");
   refused("1 2:\n", "x.txt:1:5: the value \"\" is not a number");
   refused("1 2:3x\n", "x.txt:1:5: the value \"3x\" is not a number");
   refused("1 2:1e99\n", "x.txt:1:5: the value \"1e99\" is out of range");
   refused("1 99999999999:1\n", "x.txt:1:3: the index \"99999999999\" is out of range");
-  refused("1 -2:3\n", "x.txt:1:3: the index -2 is not above");
+  refused("1 -2:3\n", "x.txt:1:3: the index -2 is negative");
   refused("1 2:3 2:4\n", "x.txt:1:7: the index 2 is not above the one before, 2");
   refused("\n# two lines\n1 7:1\n", "x.txt:3:3: the index 7 is not below 7, the number of features", {.features = 7});
   refused("1 2:3 4:5\n", "x.txt:1:7: more than 1 entries in a row", {.entries = 1});

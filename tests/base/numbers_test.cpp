@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 namespace ferry {
 namespace {
@@ -22,6 +24,52 @@ std::string refusal(const std::function<void()>& read) {
 /// A refused value, between the option's name and what it is not.
 std::string shown(std::string_view text) {
   return text.empty() ? ": empty, " : " " + std::string(text) + ": ";
+}
+
+TEST_CASE("a number in a text keeps all bits of its type, or has a fault") {
+  const auto integer = [](std::string_view text, auto number) {
+    const NumberFault fault = parse_integer(text, number);
+    return std::pair(fault, number);
+  };
+  constexpr auto kNone = NumberFault::none;
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  for (const std::string_view text :
+       {"9007199254740993", "+9007199254740993", "9007199254740993.0", "9007199254740993e0", "0.9007199254740993e16",
+        "9007199254740993000e-3", "0009007199254740993."})
+    CHECK(integer(text, std::int64_t{}) == std::pair(kNone, std::int64_t{9007199254740993}));
+  CHECK(integer("-9223372036854775808", std::int64_t{}) == std::pair(kNone, kLeast));
+  CHECK(integer("18446744073709551615", std::uint64_t{}) ==
+        std::pair(kNone, std::numeric_limits<std::uint64_t>::max()));
+  CHECK(integer("-0", std::uint8_t{}) == std::pair(kNone, std::uint8_t{0}));
+  CHECK(integer("0e999999999999999999999", std::uint8_t{}) == std::pair(kNone, std::uint8_t{0}));
+  CHECK(integer("1", false) == std::pair(kNone, true));
+  for (const std::string_view text : {"9223372036854775808", "-9223372036854775809", "1e19", "1e999999999999999999999"})
+    CHECK(integer(text, std::int64_t{}).first == NumberFault::out_of_range);
+  CHECK(integer("-1", std::uint64_t{}).first == NumberFault::out_of_range);
+  CHECK(integer("256", std::uint8_t{}).first == NumberFault::out_of_range);
+  CHECK(integer("2", false).first == NumberFault::out_of_range);
+  for (const std::string_view text : {"1.5", "1e-3", "inf", "nan", "9007199254740993.5"})
+    CHECK(integer(text, std::int64_t{}).first == NumberFault::not_whole);
+  for (const std::string_view text : {"", "+", "-", ".", "1x", "0x10", "+-2", "1e", "1e+-2", "1.2.3", " 1", "one"})
+    CHECK(integer(text, std::int64_t{}).first == NumberFault::no_number);
+
+  const auto real = [](std::string_view text) {
+    float number = 7;
+    const NumberFault fault = parse_real(text, number);
+    return std::pair(fault, number);
+  };
+  CHECK(real("16777217.00000000000001") == std::pair(kNone, 16777218.0F));  // by way of float64 it is 16777216
+  CHECK(real("1e-40") == std::pair(kNone, 1e-40F));
+  CHECK(real("1e-46") == std::pair(kNone, 0.0F));
+  CHECK(std::signbit(real("-1e-400").second));
+  CHECK(real("0.00001e-99999999999999999999") == std::pair(kNone, 0.0F));
+  CHECK(real("+inf") == std::pair(kNone, std::numeric_limits<float>::infinity()));
+  CHECK(real("1e39") == std::pair(NumberFault::out_of_range, 7.0F));
+  CHECK(real("100000000000000000000e20").first == NumberFault::out_of_range);
+  CHECK(real("+-1").first == NumberFault::no_number);
+  double number = 0;
+  CHECK(parse_real("1e-400", number) == kNone);
+  CHECK(number == 0);
 }
 
 TEST_CASE("whole numbers are decimal, whole and within their bounds") {

@@ -74,6 +74,31 @@ TEST_CASE("a CSV file is read") {
   CHECK_THROWS_AS(static_cast<void>(folder.evaluate(g, read_csv(g, "table.csv", DType::float32, {1, 2}, 9))), Error);
 }
 
+TEST_CASE("the numbers of a CSV file are read as the dtype, or refused with their place") {
+  const Folder folder;
+  const auto read = [&](const char* text, DType dtype) {
+    local_files().write(folder.path("ids.csv"), std::string_view(text));
+    Graph g;
+    return folder.evaluate(g, read_csv(g, "ids.csv", dtype, {2, 2})).str();
+  };
+  const auto refused = [&](const char* text, DType dtype, const char* why) {
+    CHECK_THROWS_WITH_AS(static_cast<void>(read(text, dtype)), doctest::Contains(why), Error);
+  };
+  CHECK(read("9007199254740993,2\n3,-9223372036854775808\n", DType::int64) ==
+        "[[9007199254740993 2] [3 -9223372036854775808]]");
+  CHECK(read("18446744073709551615,1e3\n3.0,4\n", DType::uint64) == "[[18446744073709551615 1000] [3 4]]");
+  CHECK(read("1e-400,2\n3,4\n", DType::float64) == "[[0 2] [3 4]]");
+  CHECK(read("1e-50,inf\n-inf,65519\n", DType::float16) == "[[0 inf] [-inf 6.55e+04]]");
+  refused("1,2\n3,1e39\n", DType::float32, "ids.csv:2:3: \"1e39\" is out of the range of float32");
+  refused("1,70000\n3,4\n", DType::float16, "ids.csv:1:3: \"70000\" is out of the range of float16");
+  refused("1,2\n3,9223372036854775808\n", DType::int64,
+          "ids.csv:2:3: \"9223372036854775808\" is out of the range of int64");
+  refused("1,300\n3,4\n", DType::uint8, "ids.csv:1:3: \"300\" is out of the range of uint8");
+  refused("1,2.5\n3,4\n", DType::int32, "ids.csv:1:3: \"2.5\" is not a whole number, as int32 must be");
+  refused("1,2\n3\n", DType::int32, "ids.csv:2:1: 1 fields, and the line before has 2");
+  refused("1,2,3\n4,5,6\n", DType::int32, "2 rows of 3 numbers");
+}
+
 TEST_CASE("an npy file is read") {
   const Folder folder;
   const Tensor x = Tensor::of<double>({2}, {0.5, -1});
@@ -238,7 +263,7 @@ TEST_CASE("damaged rows of a text are named by file and line, when they are take
   const Value table = read_csv(g, "x.csv", DType::int32, {4, 2});
   refused(table, 1, "x.csv:3:3: \"x\" is not a number");
   refused(table, 2, "3 numbers in line 4; the graph declares int32[4,2]");
-  refused(table, 3, "the number 8.500000 in row 4");
+  refused(table, 3, "x.csv:5:1: \"8.5\" is not a whole number");
   refused(read_csv(g, "x.csv", DType::int32, {5, 2}), 0, "\"x.csv\" holds 4 rows");
   refused(read_csv(g, "empty.csv", DType::int32, {2, 2}), 0, "empty.csv:2:1: an empty line");
   const Value values = read_libsvm(g, "x.txt", 4, 1, 9).values;

@@ -148,6 +148,19 @@ TEST_CASE("grey, palette, CMYK, deep and transparent images become RGB") {
   }
 }
 
+TEST_CASE("what a PNG file says of gamma does not change its numbers, as in Pillow") {
+  using namespace std::string_literals;
+  constexpr std::size_t kHeader = 8 + 25;  // the signature and the chunk IHDR
+  const Folder folder;
+  const std::string plain_file = png_file(5, 4, speckled);
+  for (const std::string& gamma :
+       {"\0\0\0\4gAMA\0\0\xd9\x04\xdc\xb2\xda\x02"s, "\0\0\0\4gAMA\0\1\x86\xa0\x31\xe8\x96\x5f"s}) {
+    std::string file = plain_file;
+    file.insert(kHeader, gamma);
+    CHECK(folder.image(file, 4, 5).same_bits(folder.image(plain_file, 4, 5)));
+  }
+}
+
 TEST_CASE("an image is scaled by a triangle filter") {
   struct Scaling {
     int width, height;

@@ -65,6 +65,16 @@ TEST_CASE("a number that the dtype cannot hold is refused") {
   CHECK(refusal({"count=nan"}).find("not a value of int32") != std::string::npos);
 }
 
+TEST_CASE("a number too small for the dtype is 0 or a subnormal one, one too large is refused") {
+  const Fixture f;
+  CHECK(parse_feeds(f.g, {"rate=1e-400"}).at("rate").data<float>()[0] == 0);
+  CHECK(parse_feeds(f.g, {"rate=1e-40"}).at("rate").data<float>()[0] == 1e-40F);
+  CHECK(parse_feeds(f.g, {"count=1e3"}).at("count").data<std::int32_t>()[0] == 1000);
+  CHECK(refusal({"rate=1e39"}).find("not a value of float32") != std::string::npos);
+  CHECK(refusal({"rate=1e400"}).find("not a value of float32") != std::string::npos);
+  CHECK(refusal({"count=1e400"}).find("not a value of int32") != std::string::npos);
+}
+
 TEST_CASE("unknown and duplicate feeds are refused by name") {
   CHECK(refusal({"rat=1"}) == "--feed rat: there is no such input\n  try: rate?");
   CHECK(refusal({"rate=1", "rate=2"}) == "--feed rate: given twice");

@@ -70,13 +70,13 @@ void read_csv_file(KernelRun& run) {
   const ArrayDeclared& declared = file.declared;
   const FileBytes bytes = file.read(kNumberBytes);
   if (bytes.size() == 0) declared.refuse("nothing");
-  const CsvTable table =
-      parse_csv(without_lines(bytes.text(), declared.skip), declared.path, ',', {.first_line = declared.skip + 1});
   const std::vector<std::int64_t> sizes = declared.type.shape.sizes();
+  Tensor numbers(declared.type.dtype, sizes);
+  const CsvTable table =
+      parse_csv(without_lines(bytes.text(), declared.skip), declared.path, {.first_line = declared.skip + 1},
+                store_numbers(declared.type.dtype, numbers.count(), numbers.mutable_bytes().data()));
   if (static_cast<std::int64_t>(table.rows) != sizes[0] || static_cast<std::int64_t>(table.columns) != sizes[1])
     declared.refuse(std::to_string(table.rows) + " rows of " + std::to_string(table.columns) + " numbers");
-  Tensor numbers(declared.type.dtype, sizes);
-  store_numbers(table, declared, 0, numbers.mutable_bytes().data());
   copy_part(run, run.outputs[0], numbers.bytes().data());
 }
 

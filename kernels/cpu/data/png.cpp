@@ -1,7 +1,9 @@
 // PNG by libpng's simplified interface.
 #include <png.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -10,11 +12,34 @@
 namespace ferry::cpu {
 namespace {
 
+/// A copy of the file without the chunks that say how its numbers should look on a screen. By these libpng would change
+/// the numbers to those of sRGB; Pillow and torchvision, with which models are trained, do not.
+std::vector<std::byte> without_colors(std::span<const std::byte> file) {
+  constexpr std::size_t kSignature = 8, kAround = 12;  // bytes; of a chunk: its length, its type, its checksum
+  std::vector<std::byte> rest(file.begin(), file.begin() + std::min(file.size(), kSignature));
+  for (std::size_t at = rest.size(); at < file.size();) {
+    const auto left = file.subspan(at);
+    std::uint64_t length = left.size();
+    std::string_view type;
+    if (left.size() >= kAround) {
+      type = {reinterpret_cast<const char*>(left.data()) + 4, 4};
+      length = kAround + std::uint64_t{png_get_uint_32(reinterpret_cast<png_const_bytep>(left.data()))};
+    }
+    const bool at_image = type == "IDAT";  // they are all before it
+    const auto chunk = left.first(at_image ? left.size() : std::min<std::uint64_t>(length, left.size()));
+    constexpr std::string_view kColors[] = {"gAMA", "cHRM", "sRGB", "iCCP", "cICP", "mDCV", "cLLI"};
+    if (std::find(std::begin(kColors), std::end(kColors), type) == std::end(kColors))
+      rest.insert(rest.end(), chunk.begin(), chunk.end());
+    at += chunk.size();
+  }
+  return rest;
+}
+
 class Png final : public Image {
  public:
-  Png(std::span<const std::byte> file, std::string_view name) : name_(name) {
+  Png(std::span<const std::byte> file, std::string_view name) : name_(name), file_(without_colors(file)) {
     png_.version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_memory(&png_, file.data(), file.size()) == 0) fail();
+    if (png_image_begin_read_from_memory(&png_, file_.data(), file_.size()) == 0) fail();
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;
@@ -37,6 +62,7 @@ class Png final : public Image {
   }
 
   std::string_view name_;
+  std::vector<std::byte> file_;
   png_image png_{};
 };
 

@@ -4,23 +4,36 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/number_text.hpp"
 #include "base/text.hpp"
-#include "kernels/functors.hpp"
+#include "graph/types/element_text.hpp"
 
 namespace ferry::cpu {
 
-void store_numbers(const CsvTable& table, const ArrayDeclared& declared, std::int64_t first_row, std::byte* target) {
-  dispatch(declared.type.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    T* const out = reinterpret_cast<T*>(target);
-    for (std::size_t i = 0; i < table.values.size(); ++i) {
-      out[i] = functors::Cast<T>()(table.values[i]);
-      if (std::is_integral_v<T> && static_cast<double>(out[i]) != table.values[i])
-        declared.refuse("the number " + digits_text(table.values[i], 17) + " in row " +
-                        std::to_string(first_row + static_cast<std::int64_t>(i / table.columns) + 1));
-    }
-  });
+namespace {
+
+std::string text_of(NumberFault fault, DType dtype) {
+  switch (fault) {
+    case NumberFault::none:
+      return "";
+    case NumberFault::no_number:
+      return "is not a number";
+    case NumberFault::not_whole:
+      return "is not a whole number, as " + std::string(name_of(dtype)) + " must be";
+    case NumberFault::out_of_range:
+      break;
+  }
+  return "is out of the range of " + std::string(name_of(dtype));
+}
+
+}  // namespace
+
+CsvTake store_numbers(DType dtype, std::int64_t most, std::byte* target) {
+  return [dtype, target, left = most](std::string_view field) mutable {
+    std::byte beyond[sizeof(double)];
+    const NumberFault fault = parse_element(field, dtype, left > 0 ? target : beyond);
+    if (left-- > 0) target += size_of(dtype);
+    return text_of(fault, dtype);
+  };
 }
 
 TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared) : RowFile(std::move(declared)) {
@@ -29,7 +42,8 @@ TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared dec
   rows_.emplace(*file_, declared_.skip, sparse, rows() + 1);  // the first row may be names
   if (!sparse && rows_->rows() > 0) {
     const FileBytes first = rows_->read(*file_, 0, 1);
-    if (parse_csv(first.text(), declared_.path, ',', {.first_line = rows_->line(0)}).rows == 0) rows_->drop_first();
+    const auto any = [](std::string_view) { return std::string(); };
+    if (parse_csv(first.text(), declared_.path, {.first_line = rows_->line(0)}, any).rows == 0) rows_->drop_first();
   }
   if (rows_->rows() > rows()) declared_.refuse("more than " + std::to_string(rows()) + " rows");
   if (rows_->rows() < rows()) declared_.refuse(std::to_string(rows_->rows()) + " rows");
@@ -41,15 +55,15 @@ void TextFile::read(std::int64_t first, std::int64_t count, std::byte* target, s
   if (declared_.format == "libsvm")
     read_sparse(text.text(), first, target);
   else
-    read_table(text.text(), first, target);
+    read_table(text.text(), first, count, target);
 }
 
-void TextFile::read_table(std::string_view text, std::int64_t first, std::byte* target) const {
-  const std::int64_t line = rows_->line(first);
-  const CsvTable table = parse_csv(text, declared_.path, ',', {.begins_file = false, .first_line = line});
-  if (static_cast<std::int64_t>(table.columns) != declared_.type.shape[1].size())
+void TextFile::read_table(std::string_view text, std::int64_t first, std::int64_t count, std::byte* target) const {
+  const std::int64_t line = rows_->line(first), columns = declared_.type.shape[1].size();
+  const CsvTable table = parse_csv(text, declared_.path, {.begins_file = false, .first_line = line},
+                                   store_numbers(declared_.type.dtype, count * columns, target));
+  if (static_cast<std::int64_t>(table.columns) != columns)
     declared_.refuse(std::to_string(table.columns) + " numbers in line " + std::to_string(line));
-  store_numbers(table, declared_, first, target);
 }
 
 void TextFile::read_sparse(std::string_view text, std::int64_t first, std::byte* target) const {

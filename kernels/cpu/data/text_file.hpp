@@ -14,9 +14,9 @@
 
 namespace ferry::cpu {
 
-/// Stores the numbers of a table, whose first row is `first_row` of the file, as elements of the declared dtype.
-/// Error(file) for a number that the dtype cannot hold.
-void store_numbers(const CsvTable& table, const ArrayDeclared& declared, std::int64_t first_row, std::byte* target);
+/// Parses fields as elements of this dtype, and stores up to `most` of them at `target`. A number that the dtype cannot
+/// hold is a fault; one too small for it is 0 or a subnormal.
+[[nodiscard]] CsvTake store_numbers(DType dtype, std::int64_t most, std::byte* target);
 
 /// Writes `places` entries of each row, from entry `first` on; 0 after a row's last entry.
 template <class T>
@@ -38,7 +38,7 @@ class TextFile final : public RowFile {
   void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
 
  private:
-  void read_table(std::string_view text, std::int64_t first, std::byte* target) const;
+  void read_table(std::string_view text, std::int64_t first, std::int64_t count, std::byte* target) const;
   void read_sparse(std::string_view text, std::int64_t first, std::byte* target) const;
 
   std::unique_ptr<FileReader> file_;
