@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/blob.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
+#include "comm/failure.hpp"
 #include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
 
@@ -111,6 +113,24 @@ TaskRequest unpacked(std::string_view bytes) {
   return asked;
 }
 
+std::string type_text(DType dtype, const std::vector<std::int64_t>& sizes) {
+  return Type{dtype, Shape(std::span<const std::int64_t>(sizes))}.str();
+}
+
+/// A hash of a tensor's type and bytes.
+std::int64_t bits_of(const Tensor& tensor) {
+  const auto sizes = std::as_bytes(std::span(tensor.sizes()));
+  Hasher hasher;
+  return static_cast<std::int64_t>(
+      hasher.add(static_cast<int>(tensor.dtype())).add(sizes).add(tensor.bytes()).digest());
+}
+
+Error unlike_feeds(const std::string& what, const std::string& name, const SourceLine& line) {
+  return Error(Code::usage, what)
+      .at(line)
+      .hint("feed '" + escaped(name) + "' on one task only, or feed the same bytes on all tasks");
+}
+
 /// Makes one agreed request of all tasks' requests, or throws an Error that is the same on all tasks.
 class Agreement {
  public:
@@ -124,6 +144,8 @@ class Agreement {
       of_task_.back() = requests_.size() - 1;
     }
   }
+
+  [[nodiscard]] const FeedGivers& givers() const { return givers_; }
 
   Agreed make(const RunRequest& request) {
     for (std::size_t task = 0; task < of_task_.size(); ++task) compare(task);
@@ -163,37 +185,35 @@ class Agreement {
       throw differ("task 0 runs " + std::to_string(requests_[0].steps) + " steps, " + who + " " +
                    std::to_string(asked.steps));
     for (const FeedType& feed : asked.feeds) {
-      Givers& givers = givers_[feed.name];
-      if (!givers.tasks.empty() && (givers.sizes != feed.sizes))
-        throw differ("the feed '" + escaped(feed.name) + "' has other sizes on " + who + " than on task " +
-                     std::to_string(givers.tasks[0]));
-      givers.sizes = feed.sizes;
-      givers.tasks.push_back(static_cast<std::int32_t>(task));
+      const auto [sizes, first] = sizes_.emplace(feed.name, feed.sizes);
+      std::vector<std::int32_t>& givers = givers_[feed.name];
+      if (!first && sizes->second != feed.sizes)
+        throw unlike_feeds(who + " feeds " + type_text(feed.dtype, feed.sizes) + " for the input '" +
+                               escaped(feed.name) + "', task " + std::to_string(givers[0]) + " feeds " +
+                               type_text(feed.dtype, sizes->second),
+                           feed.name, graph_.op(input_named(graph_, feed.name)).line());
+      givers.push_back(static_cast<std::int32_t>(task));
     }
   }
 
-  struct Givers {
-    std::vector<std::int64_t> sizes;
-    std::vector<std::int32_t> tasks;
-  };
-
   /// The feed is given by the task that owns the input if it has the feed, else by the first task that has it.
-  Signature::Feed feed(const std::string& name, const Givers& givers) const {
+  Signature::Feed feed(const std::string& name, const std::vector<std::int32_t>& givers) const {
     const Op op = graph_.op(*graph_.find(name));
-    std::int32_t giver = givers.tasks[0];
+    std::int32_t giver = givers[0];
     const DeviceSpec& device = op.annotation().device;
     if (op.annotation().mesh == kNoMesh && device.task && !device.all_tasks()) {
       const int owner = topology_.resolve(device);
-      if (std::find(givers.tasks.begin(), givers.tasks.end(), owner) != givers.tasks.end()) giver = owner;
+      if (std::ranges::find(givers, owner) != givers.end()) giver = owner;
     }
-    return {op.output(0), giver, givers.sizes};
+    return {op.output(0), giver, sizes_.at(name)};
   }
 
   const Graph& graph_;
   const Topology& topology_;
   std::vector<TaskRequest> requests_;  // equal successive requests are kept once: among many tasks nearly all are equal
   std::vector<std::optional<std::size_t>> of_task_;  // by task: its index in requests_
-  std::map<std::string, Givers> givers_;
+  FeedGivers givers_;
+  std::map<std::string, std::vector<std::int64_t>> sizes_;  // of each feed
 };
 
 }  // namespace
@@ -232,11 +252,15 @@ std::string request_text(const RunRequest& request) {
   return text;
 }
 
-Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport, const Topology& topology,
-             const Deadline& deadline) {
-  const auto all = transport.exchange(packed(task_request(graph, request, gives, topology.size())), deadline);
+Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const AgreeingJob& job) {
+  const std::string mine = packed(task_request(graph, request, gives, job.topology.size()));
+  const auto all = job.transport.exchange(mine, job.deadline);
   const std::vector<std::string_view> of_tasks(all.begin(), all.end());
-  return Agreement(graph, topology, of_tasks).make(request);
+  Agreement agreement(graph, job.topology, of_tasks);
+  Agreed agreed = agreement.make(request);
+  require_same_feeds(agreement.givers(), request.feeds, job,
+                     [&](const std::string& name) { return graph.op(input_named(graph, name)).line(); });
+  return agreed;
 }
 
 Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give, const Topology& topology) {
@@ -245,6 +269,37 @@ Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
   std::vector<std::string_view> of_tasks(static_cast<std::size_t>(topology.size()), other);
   of_tasks[0] = first;
   return Agreement(graph, topology, of_tasks).make(request);
+}
+
+void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const AgreeingJob& job,
+                        const std::function<SourceLine(const std::string& name)>& line_of) {
+  const auto process_of = [&](std::int32_t task) { return job.processes[static_cast<std::size_t>(task)]; };
+  std::map<std::string, std::map<std::int32_t, std::int64_t>> hashes;  // of each shared feed, by task
+  BlobWriter mine;
+  for (const auto& [name, tasks] : givers) {
+    if (process_of(tasks.front()) == process_of(tasks.back())) continue;  // one process has one value
+    hashes[name];
+    if (std::ranges::find(tasks, job.transport.task()) != tasks.end()) mine.add(bits_of(feeds.find(name)->second));
+  }
+  if (hashes.empty()) return;
+  const std::vector<std::string> all = job.transport.exchange(mine.take(), job.deadline);
+  for (std::size_t task = 0; task < all.size(); ++task) {
+    if (all[task].empty()) continue;  // it gives none of them, or is lost
+    BlobReader reader(all[task]);
+    const auto number = static_cast<std::int32_t>(task);
+    for (auto& [name, of_task] : hashes)
+      if (std::ranges::find(givers.at(name), number) != givers.at(name).end()) of_task[number] = reader.number();
+  }
+  for (const auto& [name, of_task] : hashes) {
+    std::vector<int> others;
+    for (const auto& [task, hash] : of_task)
+      if (hash != of_task.begin()->second) others.push_back(task);
+    if (others.empty()) continue;
+    throw unlike_feeds(tasks_text(others) + (others.size() == 1 ? " feeds" : " feed") +
+                           " other values for the input '" + escaped(name) + "' than task " +
+                           std::to_string(of_task.begin()->first),
+                       name, line_of(name));
+  }
 }
 
 }  // namespace ferry

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,15 +38,31 @@ struct Agreed {
 /// Agreed::request of a request whose fetches and targets are defined.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
-/// Called by every task. `topology` tells which task owns an input; `gives`: whether this task gives the request's
-/// feeds. Error(usage), the same on all tasks, when a task's feeds or fetches are wrong or differ from another's;
-/// nothing has been started then.
-[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, Transport& transport,
-                           const Topology& topology, const Deadline& deadline);
+/// A job as its tasks agree in it.
+struct AgreeingJob {
+  Transport& transport;
+  const Topology& topology;        ///< which task owns an input
+  std::span<const int> processes;  ///< by task: the process that runs it
+  const Deadline& deadline;
+};
+
+/// Called by every task. `gives`: whether this task gives the request's feeds. Error(usage), the same on all tasks,
+/// when a task's feeds or fetches are wrong or differ from another's; nothing has been started then.
+[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const AgreeingJob& job);
 
 /// The same without messages, where one call speaks for all tasks of the job. `all_give`: every task gives the
 /// request's feeds, else task 0 alone.
 [[nodiscard]] Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
                                  const Topology& topology);
+
+/// The tasks that give each feed, ascending, by the feed's name.
+using FeedGivers = std::map<std::string, std::vector<std::int32_t>>;
+
+/// Called by every task, with the same `givers`. Error(usage), the same on all tasks, when tasks of several processes
+/// give the same feed and its bytes differ: only one task's bytes are used, so the others would be lost. Where no feed
+/// is given by several processes, nothing is exchanged; else each giver sends a hash of 8 bytes for each such feed.
+/// `line_of` gives the user's line of an input.
+void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const AgreeingJob& job,
+                        const std::function<SourceLine(const std::string& name)>& line_of);
 
 }  // namespace ferry

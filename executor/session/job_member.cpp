@@ -17,13 +17,18 @@ double JobMember::of_first(double number) {
   });
 }
 
-void JobMember::agree_on_problem(const std::string& problem, Code code) const {
-  for (const std::string& said : exchange(BlobWriter().add(static_cast<int>(code)).add(problem).take())) {
+std::vector<std::string> JobMember::agree_on_problem(const std::string& problem, Code code,
+                                                     const std::string& tells) const {
+  std::vector<std::string> told;
+  for (const std::string& said : exchange(BlobWriter().add(static_cast<int>(code)).add(problem).add(tells).take())) {
+    std::string& of_task = told.emplace_back();
     if (said.empty()) continue;
     BlobReader reader(said);
-    const auto of_task = static_cast<Code>(reader.number());
-    if (const std::string text(reader.text()); !text.empty()) throw cluster_.found_by_all(Error(of_task, text));
+    const auto code_of_task = static_cast<Code>(reader.number());
+    if (const std::string text(reader.text()); !text.empty()) throw cluster_.found_by_all(Error(code_of_task, text));
+    of_task = reader.text();
   }
+  return told;
 }
 
 Error JobMember::out_of_memory() {

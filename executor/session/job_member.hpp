@@ -35,9 +35,9 @@ class JobMember {
   void spare(std::span<const int> tasks);
   /// Task 0's number, on all tasks. All tasks call it.
   [[nodiscard]] double of_first(double number);
-  /// Throws on all tasks the first problem, in the order of tasks, that is not empty, with that task's `code`. All
-  /// tasks call it.
-  void agree_on_problem(const std::string& problem, Code code) const;
+  /// Throws on all tasks the first problem, in the order of tasks, that is not empty, with that task's `code`. Else
+  /// returns what each task `tells` besides; nothing of a lost task. All tasks call it.
+  std::vector<std::string> agree_on_problem(const std::string& problem, Code code, const std::string& tells = {}) const;
 
   /// Returns f(). An error in it ends the job: the others are told, and this session cannot be used again.
   template <class F>

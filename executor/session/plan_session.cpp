@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "base/blob.hpp"
 #include "base/float_state.hpp"
 #include "base/text.hpp"
 #include "executor/job/cluster_state.hpp"
@@ -138,20 +139,32 @@ Type type_of(const PlanPort& port) {
   return {port.dtype, Shape(std::span<const std::int64_t>(port.sizes))};
 }
 
+/// The user's line of the input; unknown if the plan does not have it.
+SourceLine line_of_feed(const Plan& plan, const std::string& name) {
+  for (const PlanClass& c : plan.classes)
+    for (const Instruction& i : c.instructions)
+      if (i.what == Opcode::feed && plan.string(i.name) == name) return plan.line(i.line);
+  return {};
+}
+
+bool has_feed(const TensorMap& feeds, std::string_view name) {
+  const auto found = feeds.find(name);
+  return found != feeds.end() && found->second.defined();
+}
+
 /// What is wrong with the feeds that `task` gives; empty: nothing.
 std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
   for (const PlanPort& port : plan.feeds) {
     if (port.task != task) continue;
     const std::string name(plan.string(port.name));
-    const auto found = feeds.find(name);
-    if (found == feeds.end() || !found->second.defined())
+    if (!has_feed(feeds, name))
       return Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
           .note("it is " + type_of(port).str() + ", and task " + std::to_string(task) + " gives it")
           .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
           .text();
-    if (found->second.type() != type_of(port))
-      return Error(Code::usage, "the feed '" + escaped(name) + "' is " + found->second.type().str() +
-                                    "; the plan was made for " + type_of(port).str())
+    if (const Type type = feeds.find(name)->second.type(); type != type_of(port))
+      return Error(Code::usage, "the feed '" + escaped(name) + "' is " + type.str() + "; the plan was made for " +
+                                    type_of(port).str())
           .hint("make a plan for it from the graph")
           .text();
   }
@@ -180,6 +193,28 @@ struct PlanSession::State {
     return feed_problem(plan(), feeds, task.member().task());
   }
 
+  /// Error(usage), the same on all tasks, if something is wrong with the variables or with the feeds of a task, or if a
+  /// feed differs between tasks, also where the plan takes it from another task.
+  void agree_on(TaskSession& task, const TensorMap& feeds) const {
+    JobMember& member = task.member();
+    BlobWriter given;
+    for (const PlanPort& port : plan().feeds) given.add(has_feed(feeds, plan().string(port.name)));
+    const std::vector<std::string> told = member.agree_on_problem(problem(task, feeds), Code::usage, given.take());
+    FeedGivers givers;
+    for (std::size_t other = 0; other < told.size(); ++other) {
+      BlobReader reader(told[other]);
+      for (const PlanPort& port : plan().feeds)
+        if (!told[other].empty() && reader.number() != 0)
+          givers[std::string(plan().string(port.name))].push_back(static_cast<std::int32_t>(other));
+    }
+    const Deadline deadline = member.deadline();
+    const Cluster::State& job = member.cluster();
+    member.alike([&] {
+      require_same_feeds(givers, feeds, {member.transport(), job.topology, job.processes, deadline},
+                         [&](const std::string& name) { return line_of_feed(plan(), name); });
+    });
+  }
+
   /// Error(usage) if a step among the next ones has a batch of another size than the plan.
   void require_batches(std::int64_t steps) const {
     for (const OneSize& of_op : batches) {
@@ -198,7 +233,7 @@ struct PlanSession::State {
     std::size_t problems = 0;
     for (const auto& [name, type] : variables) {
       const auto found = values.find(name);
-      const bool missing = found == values.end();
+      const bool missing = found == values.end() || !found->second.defined();
       if (!missing && found->second.type() == type) continue;
       if (++problems > 12) continue;
       error.note(missing ? "missing: " + escaped(name) + " " + type.str()
@@ -240,11 +275,12 @@ const Plan& PlanSession::plan() const {
 }
 
 std::vector<Tensor> PlanSession::run(const TensorMap& feeds, std::int64_t steps, const OnStep& on_step) {
-  if (steps < 1) throw Error(Code::usage, "steps: " + std::to_string(steps) + " is not 1 or more");
+  if (steps < 1)
+    throw Error(Code::usage, "steps: " + std::to_string(steps) + " is not 1 or more").hint("give 1 or more");
   State& s = *state_;
   s.require_batches(steps);
   std::vector<Tensor> fetched = s.group.tensors(s.plan().fetches.size(), [&](TaskSession& task) {
-    task.member().agree_on_problem(s.problem(task, feeds), Code::usage);
+    s.agree_on(task, feeds);
     std::vector<Tensor> of_task = task.run_plan(s.planned, feeds, steps, on_step);
     for (const auto& variable : s.variables) task.set_has_value(variable.first);
     return of_task;

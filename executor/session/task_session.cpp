@@ -101,7 +101,9 @@ Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
   const Cluster::State& cluster = member_.cluster();
   try {
     const bool gives = cluster.options.invariant == 0 || member_.task() == cluster.local_tasks[0];
-    Agreed agreed = agree(graph, request, gives, member_.transport(), cluster.topology, member_.deadline());
+    const Deadline deadline = member_.deadline();
+    Agreed agreed = agree(graph, request, gives, {member_.transport(), cluster.topology, cluster.processes, deadline});
+    member_.call_begins();
     agreed.uneven = use_of(graph, agreed).uneven;
     return agreed;
   } catch (const Error& error) {

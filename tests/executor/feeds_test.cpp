@@ -1,0 +1,132 @@
+// Feeds that several processes give; threads stand for the processes.
+#include <doctest/doctest.h>
+
+#include "comm/transport.hpp"
+#include "executor/session/plan_session.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
+#include "placement/planner.hpp"
+#include "tests/executor/in_processes.hpp"
+#include "tests/support/throws.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr int kProcesses = 3;
+constexpr const char* kCure = "try: feed 'x' on one task only, or feed the same bytes on all tasks";
+
+/// The sum of the fed rows.
+struct Total {
+  Total() {
+    x = graph.add(kInput, {}, {{"dtype", DType::float32}, {"shape", Shape({"n", 2})}}, {"model.cpp", 7})[0].named("x");
+    total = sum(x);
+  }
+  Graph graph;
+  Value x, total;
+};
+
+TensorMap rows(std::int64_t count, float value) {
+  return {{"x", Tensor::of<float>({count, 2}, std::vector<float>(static_cast<std::size_t>(2 * count), value))}};
+}
+
+template <class Call>
+void check_refused(const Call& call, std::string_view text) {
+  const Error error = test::error_of(call);
+  CHECK(error.code() == Code::usage);
+  CHECK(test::says(error, text));
+  CHECK(test::says(error, kCure));
+}
+
+TEST_CASE("feeds that differ between processes are refused in any run, and nothing is lost of the session") {
+  test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
+    const Total model;
+    Session session(model.graph, cluster);
+    const auto total = [&](const TensorMap& feeds) { return session.run({model.total}, feeds)[0]; };
+    const auto is = [&](const Tensor& got, double expected) { CHECK((rank != 0 || got.number(0) == expected)); };
+    is(total(rows(2, 1)), 4);
+    is(total(rows(2, 3)), 12);
+    check_refused([&] { total(rows(2, static_cast<float>(rank / 2))); },
+                  "task 2 feeds other values for the input 'x' than task 0\n  at model.cpp:7");
+    check_refused([&] { total(rows(2, static_cast<float>(rank))); },
+                  "tasks 1 and 2 feed other values for the input 'x' than task 0");
+    check_refused([&] { total(rows(1 + rank / 2, 1)); },
+                  "task 2 feeds float32[2,2] for the input 'x', task 0 feeds float32[1,2]\n  at model.cpp:7");
+    check_refused([&] { total(rank == 0 ? TensorMap() : rows(2, static_cast<float>(rank))); },
+                  "task 2 feeds other values for the input 'x' than task 1");
+    is(total(rank == 1 ? rows(2, 5) : TensorMap()), 20);
+    RunRequest many;
+    many.fetches = {model.total};
+    many.steps = 3;
+    many.feeds = rows(2, static_cast<float>(rank));
+    check_refused([&] { session.run(many); }, "tasks 1 and 2 feed");
+    check_refused([&] { session.tune(many); }, "tasks 1 and 2 feed");
+    is(total(rows(2, 2)), 8);
+  });
+}
+
+TEST_CASE("feeds of bounded sizes, of several inputs and of tasks that share a process are compared") {
+  test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
+    Graph g;
+    const Value a = g.input("a", DType::float32, {1});
+    const Value x =
+        g.add(kInput, {}, {{"dtype", DType::float32}, {"shape", Shape({Dim::at_most(4), 2})}}, {"model.cpp", 7})[0]
+            .named("x");
+    const Value total = sum(x) + a;
+    Session session(g, cluster);
+    TensorMap feeds = rows(4, 1);
+    feeds["a"] = Tensor::of<float>({1}, {10});
+    CHECK((session.run({total}, feeds)[0].defined() == (rank == 0)));
+    feeds["x"] = rows(4, rank == 1 ? -1.0F : 1.0F)["x"];
+    check_refused([&] { session.run({total}, feeds); }, "task 1 feeds other values for the input 'x' than task 0");
+  });
+  test::in_processes(
+      kProcesses,
+      [](int rank, const Cluster& cluster) {
+        const Total model;
+        Session session(model.graph, cluster);
+        CHECK((session.run({model.total}, rows(2, 1))[0].defined() == (rank == 0)));
+        check_refused([&] { session.run({model.total}, rows(2, static_cast<float>(rank))); },
+                      "tasks 2 and 4 feed other values for the input 'x' than task 0");
+      },
+      5);
+}
+
+TEST_CASE("a plan's feeds are compared, also those that it does not take") {
+  test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
+    const Total model;
+    RunRequest request;
+    request.fetches = {model.total};
+    request.feeds = rows(2, 1);
+    Session planner(model.graph, cluster);
+    PlanSession session(planner.plan(request).plan, cluster);
+    CHECK((session.run(rows(2, 1))[0].defined() == (rank == 0)));
+    check_refused([&] { session.run(rows(2, static_cast<float>(rank))); },
+                  "tasks 1 and 2 feed other values for the input 'x' than task 0\n  at model.cpp:7");
+    CHECK((session.run(rank == 0 ? rows(2, 1) : TensorMap())[0].defined() == (rank == 0)));
+  });
+}
+
+TEST_CASE("a step in which one process feeds exchanges no hashes") {
+  test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
+    const Total model;
+    Session session(model.graph, cluster);
+    const auto sent = [&](const TensorMap& feeds) {
+      const std::int64_t before = cluster.transport(rank).sent().messages;
+      session.run({model.total}, feeds);
+      return cluster.transport(rank).sent().messages - before;
+    };
+    sent(rows(2, 1));
+    const std::int64_t of_one = sent(rank == 0 ? rows(2, 1) : TensorMap()), of_all = sent(rows(2, 1));
+    const std::int64_t before = cluster.transport(rank).sent().messages;
+    static_cast<void>(cluster.exchange(""));
+    const std::int64_t of_exchange = cluster.transport(rank).sent().messages - before;
+    CHECK(of_one == of_exchange);
+    CHECK(of_all == 2 * of_exchange);
+  });
+}
+
+}  // namespace
+}  // namespace ferry
