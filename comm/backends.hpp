@@ -109,9 +109,9 @@ class HostRelay {
   virtual void serve(const std::function<bool()>& until) = 0;
   /// Makes serve() look at `until` again. From any thread.
   virtual void wake() noexcept = 0;
-  /// Returns when all processes have called it; not to be called while tasks run. Error(stalled) names the tasks of the
-  /// processes that did not.
-  virtual void meet(const Deadline& deadline) = 0;
+  /// The texts `mine` of all processes, which all call it; not to be called while tasks run. Error(stalled) names the
+  /// tasks of the processes that did not call it.
+  [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
 };
 
 struct HostedTasks {

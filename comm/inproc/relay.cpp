@@ -49,7 +49,7 @@ class Relay final : public HostRelay {
   void check_thread() const override;
   void serve(const std::function<bool()>& until) override;
   void wake() noexcept override { hub_->outbox().events().notify(); }
-  void meet(const Deadline& deadline) override { static_cast<void>(between_exchange("", deadline)); }
+  [[nodiscard]] std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
 
  private:
   struct Active {
@@ -70,7 +70,6 @@ class Relay final : public HostRelay {
   bool finish();
   void let_go(Transfer& transfer, bool complete);
   void exchange(inproc::ControlRound& round);
-  [[nodiscard]] std::vector<std::string> between_exchange(std::string_view mine, const Deadline& deadline);
   void hear();
   void fail(const Error& error);
   void withdraw();
@@ -212,7 +211,7 @@ void Relay::exchange(inproc::ControlRound& round) {
   for (int task = first; task < first + count; ++task) mine.push_back(*round.texts[static_cast<std::size_t>(task)]);
   try {
     std::vector<std::string> texts;
-    for (const std::string& process : between_exchange(packed(mine), *round.deadline)) unpack(process, texts);
+    for (const std::string& process : exchange(packed(mine), *round.deadline)) unpack(process, texts);
     FERRY_ASSERT(static_cast<int>(texts.size()) == tasks(), "the processes have other numbers of tasks");
     hub_->complete(round, texts);
   } catch (const AbsentError& error) {
@@ -221,7 +220,7 @@ void Relay::exchange(inproc::ControlRound& round) {
 }
 
 /// The transport's exchange, whose errors then name tasks instead of processes.
-std::vector<std::string> Relay::between_exchange(std::string_view mine, const Deadline& deadline) {
+std::vector<std::string> Relay::exchange(std::string_view mine, const Deadline& deadline) {
   try {
     return between_->exchange(mine, deadline);
   } catch (const AbsentError& error) {

@@ -356,12 +356,14 @@ Transport& Cluster::transport(int local_task) const {
 }
 
 void Cluster::barrier() const {
-  // If all tasks are in one process, there is nobody else to wait for.
+  static_cast<void>(exchange(""));
+}
+
+std::vector<std::string> Cluster::exchange(std::string_view mine) const {
   const Deadline deadline(system_clock(), state_->options.deadline);
-  if (state_->relay)
-    state_->relay->meet(deadline);
-  else if (state_->transports.size() == 1)
-    static_cast<void>(state_->transports[0]->exchange("", deadline));
+  if (state_->relay) return state_->relay->exchange(mine, deadline);
+  if (state_->transports.size() == 1) return state_->transports[0]->exchange(mine, deadline);
+  return {std::string(mine)};  // all tasks are in this process
 }
 
 }  // namespace ferry

@@ -104,6 +104,8 @@ class Cluster {
 
   /// Returns when all processes of the job have called it.
   void barrier() const;
+  /// The texts `mine` of all processes, in their order. All processes call it, not while a session runs.
+  [[nodiscard]] std::vector<std::string> exchange(std::string_view mine) const;
 
   // Direct collectives, without a graph. All tasks call them in the same order, not while a session runs. T: an element
   // type of graph/types/dtype.hpp. Error(usage) if this process has several tasks, since one call cannot speak for all

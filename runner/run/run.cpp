@@ -23,6 +23,7 @@
 #include "runner/run/invariant_cost.hpp"
 #include "runner/run/job.hpp"
 #include "runner/run/metrics_sinks.hpp"
+#include "runner/run/own_feeds.hpp"
 #include "runner/run/progress.hpp"
 #include "runner/run/tuning_text.hpp"
 
@@ -46,7 +47,7 @@ class Run {
   void run(const Cluster& cluster) {
     cluster_ = &cluster;
     if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
-    if (is_main()) selection_.request.feeds = parse_feeds(graph_, options_.feeds);
+    selection_.request.feeds = parse_feeds(graph_, own_feeds(cluster, options_.feeds));
     std::optional<ModelFolder> model = model_folder(options_, cluster);
     SessionOptions options = run_session_options(options_);
     RunReport report(started_as());

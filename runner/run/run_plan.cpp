@@ -14,6 +14,7 @@
 #include "runner/report/run_report.hpp"
 #include "runner/run/job.hpp"
 #include "runner/run/metrics_sinks.hpp"
+#include "runner/run/own_feeds.hpp"
 #include "runner/run/progress.hpp"
 #include "runner/run/run.hpp"
 
@@ -117,6 +118,7 @@ void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chos
   PlanSession::OnStep on_step;
   if (has_fetches && (steps > 1 || options.print_every > 0 || !metrics.empty()))
     on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
+  static_cast<void>(own_feeds(cluster, options.feeds));  // the plan says who gives them
   const TensorMap feeds = feeds_here(session.plan(), options, cluster.local_tasks());
   const std::vector<Tensor> fetched = session.run(feeds, steps, on_step);
   report.pause();

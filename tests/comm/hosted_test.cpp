@@ -86,7 +86,7 @@ TEST_CASE("processes meet while no task runs") {
   auto between = inproc_transports(2);
   run_tasks(2, [&](int process) {
     const HostedTasks job = host_tasks(std::move(between[static_cast<std::size_t>(process)]), 5);
-    job.relay->meet(seconds(20));
+    static_cast<void>(job.relay->exchange("", seconds(20)));
     for (const auto& end : job.ends) end->close();
   });
 }

@@ -8,6 +8,7 @@ import os
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import launched  # noqa: E402
+from npy import npy  # noqa: E402
 
 FERRY, TASK_ENDS, CHECKPOINT_JOB = sys.argv[1:4]
 STEPS = ("--steps", 1000000000)
@@ -42,6 +44,37 @@ class Faults(unittest.TestCase):
             code, out, err = launched.run(FERRY, "-n", 3, "--", FERRY, "run", *words)
             self.assertEqual(code, wanted)
             self.assertEqual(len(re.findall(r"(?m)^\[\d\] error: .*" + says, out + err)), 1, out + err)
+
+    def test_feeds_of_tasks_that_differ(self):
+        """Each task has its own command line, its own folder, or a feed that the others lack."""
+        with tempfile.TemporaryDirectory() as folder:
+            for rank, value in enumerate((1, 2)):
+                Path(folder, str(rank)).mkdir()
+                for name in (f"part{rank}.npy", f"same{rank}.npy", f"{rank}/x.npy"):
+                    Path(folder, name).write_bytes(npy("<f4", (2,), struct.pack("<2f", 0, 0 if "same" in name else value)))
+            graph = Path(folder, "graph.pbtxt")
+            graph.write_text('''version: 1
+graph { op { name: "x" op: "Input" attr { name: "dtype" dtype: FLOAT32 } attr { name: "shape" shape { dim { size: 2 } } } }
+        op { name: "y" op: "Neg" input: "x" device: "/task:1" } }
+entry { name: "run" fetch { name: "y" value: "y" } }
+''')
+            plan = Path(folder, "graph.plan")
+            subprocess.run([FERRY, "plan", graph, "--tasks", "2", "--threads", "1", "--save", plan], check=True, stdout=subprocess.DEVNULL)
+            for file in graph, plan:
+                for command, wanted, says in (
+                        ('--feed x=part$RANK.npy', 2, "error: --feed x: the bytes on task 1 are not those on task 0"),
+                        ('--feed x=same$RANK.npy', 0, "y = "),
+                        ('--feed x=same0.npy', 0, "y = ")):
+                    code, out, err = launched.run(FERRY, "-n", 2, "--", "sh", "-c", f'cd {folder} && exec {FERRY} run {file} --threads 1 {command}')
+                    self.assertEqual(code, wanted, out + err)
+                    self.assertEqual(len(re.findall(says, out + err)), 1, out + err)
+            for command, wanted, says in (
+                    (f'cd $RANK && exec {FERRY} run {graph} --feed x=x.npy', 2, "the bytes on task 1 are not those on task 0"),
+                    (f'[ $RANK = 0 ] || set -- --feed x=part1.npy; exec {FERRY} run {graph} "$@"', 0, r"y = \[-0 -2\]"),
+                    (f'[ $RANK = 1 ] || set -- --feed x=part0.npy; exec {FERRY} run {graph} "$@"', 0, r"y = \[-0 -1\]")):
+                code, out, err = launched.run(FERRY, "-n", 2, "--", "sh", "-c", f"cd {folder} && {command}")
+                self.assertEqual(code, wanted, out + err)
+                self.assertRegex(out + err, says)
 
     def test_060_a_task_is_killed(self):
         with self.job("-n", 3, "--", "sh", "-c", 'echo process $$; exec "$@"', "sh", CHECKPOINT_JOB, *STEPS) as job:

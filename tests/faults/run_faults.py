@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from command_cases import (FERRY, FOLDER, MPIRUN, SECONDS, Failed, add, environment, expect, graph, ints, op, refused, run,
+from command_cases import (FED, FERRY, FOLDER, MPIRUN, SECONDS, Failed, add, environment, expect, graph, ints, op, refused, run,
                            run_cases, two_files, typed, write)
 from npy import npy
 
@@ -236,6 +236,24 @@ def catches(pid, sig):
         if line.startswith("SigCgt:"):
             return bool(int(line.split()[1], 16) >> (sig - 1) & 1)
     return False
+
+
+def case_feeds_of_ranks_differ():
+    if not MPIRUN:
+        return "no mpirun here"
+    path = write("fed.pbtxt", FED)
+    files = [write(f"rank{rank}.npy", npy("<f4", (2, 3), struct.pack("<6f", *[rank] * 6))) for rank in range(2)]
+
+    def ranks(*feeds):
+        tasks = [["-np", "1", FERRY, "run", path, *feed] for feed in feeds]
+        done = subprocess.run([MPIRUN, "--oversubscribe", *tasks[0], ":", *tasks[1]], capture_output=True, text=True, timeout=SECONDS, env=environment())
+        return done.returncode, done.stdout, done.stderr
+
+    expect(ranks(["--feed", "x=" + files[0]], ["--feed", "x=" + files[1]]), 2, "--feed x: the bytes on task 1 are not those on task 0", "try: give --feed x")
+    done = ranks([], ["--feed", "x=" + files[1]])
+    expect(done, 0)
+    if "y = [[2 2 2] [2 2 2]]" not in done[1]:
+        raise Failed(f"another result: {done[1]}")
 
 
 def case_083_stdout_closed():
