@@ -55,18 +55,17 @@ void append_dim(std::string& text, const Tensor& tensor, std::size_t dim, std::i
 }  // namespace
 
 Tensor::Tensor(DType dtype, std::vector<std::int64_t> sizes) : dtype_(dtype), sizes_(std::move(sizes)) {
-  const std::int64_t bytes = type().bytes();
+  const Type type{dtype, Shape(std::span<const std::int64_t>(sizes_))};
+  const std::int64_t bytes = type.bytes();
   try {
     auto storage = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
     data_ = storage->data();
     byte_count_ = storage->size();
     owner_ = std::move(storage);
   } catch (const std::bad_alloc&) {
-    throw Error(Code::resource,
-                "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+    throw Error(Code::resource, "out of memory: a tensor " + type.str() + " needs " + std::to_string(bytes) + " bytes");
   } catch (const std::length_error&) {
-    throw Error(Code::resource,
-                "out of memory: a tensor " + type().str() + " needs " + std::to_string(bytes) + " bytes");
+    throw Error(Code::resource, "out of memory: a tensor " + type.str() + " needs " + std::to_string(bytes) + " bytes");
   }
 }
 
@@ -98,24 +97,38 @@ Tensor Tensor::copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<c
 Tensor Tensor::of_values(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> values) {
   Tensor tensor(dtype, std::move(sizes));
   if (tensor.byte_count_ != values.size())
-    throw Error(Code::plan, "tensor: " + std::to_string(values.size() / size_of(dtype)) + " values given for " +
-                                tensor.type().str());
+    throw Error(Code::plan, std::to_string(values.size() / size_of(dtype)) + " values are given for a tensor " +
+                                tensor.type().str())
+        .hint("give " + std::to_string(tensor.count()) + ", the product of the sizes");
   std::copy(values.begin(), values.end(), tensor.mutable_bytes().begin());
   return tensor;
 }
 
+Tensor Tensor::fetched_to(std::int32_t task) {
+  Tensor tensor;
+  tensor.fetched_to_ = task;
+  return tensor;
+}
+
 std::int64_t Tensor::count() const {
-  return checked_count(sizes_);
+  return checked_count(sizes());
 }
 
 Type Tensor::type() const {
-  return {dtype_, Shape(std::span<const std::int64_t>(sizes_))};
+  return {dtype(), Shape(std::span<const std::int64_t>(sizes_))};
+}
+
+const std::byte* Tensor::element(std::int64_t i) const {
+  if (const std::size_t all = bytes().size() / size_of(dtype_); i < 0 || static_cast<std::size_t>(i) >= all)
+    throw Error(Code::usage, "a tensor " + type().str() + " has no element " + std::to_string(i))
+        .hint("its elements have the numbers from 0 to count() - 1, over all dims");
+  return data_ + static_cast<std::size_t>(i) * size_of(dtype_);
 }
 
 double Tensor::number(std::int64_t i) const {
   return dispatch(dtype_, [&](auto zero) {
     decltype(zero) value;
-    std::memcpy(&value, data_ + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    std::memcpy(&value, element(i), sizeof value);
     return static_cast<double>(value);
   });
 }
@@ -123,7 +136,7 @@ double Tensor::number(std::int64_t i) const {
 std::int64_t Tensor::integer(std::int64_t i) const {
   return dispatch(dtype_, [&](auto zero) {
     decltype(zero) value;
-    std::memcpy(&value, data_ + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    std::memcpy(&value, element(i), sizeof value);
     return static_cast<std::int64_t>(value);
   });
 }
@@ -135,13 +148,26 @@ std::string Tensor::str(int limit) const {
 }
 
 bool Tensor::same_bits(const Tensor& other) const {
-  return dtype_ == other.dtype_ && sizes_ == other.sizes_ && std::ranges::equal(bytes(), other.bytes());
+  return dtype() == other.dtype() && sizes_ == other.sizes_ && std::ranges::equal(bytes(), other.bytes());
 }
 
 void Tensor::check_dtype(DType wanted) const {
-  if (wanted != dtype_)
-    throw Error(Code::plan, "tensor: its elements are " + std::string(name_of(dtype_)) + ", asked for " +
-                                std::string(name_of(wanted)));
+  if (wanted == dtype()) return;
+  throw Error(Code::plan, "the elements of a tensor " + type().str() + " are not " + std::string(name_of(wanted)))
+      .hint("data<T>() and mutable_data<T>() take the C++ type of " + std::string(name_of(dtype_)) +
+            "; number(i) and integer(i) convert an element");
+}
+
+void Tensor::reject_undefined() const {
+  if (fetched_to_ >= 0)
+    throw Error(Code::usage, "this value was fetched to task " + std::to_string(fetched_to_) +
+                                 ", which another process runs: it is not here")
+        .hint(
+            "use the value on that task only (where Tensor::defined() is true), or set RunRequest::fetch_to to the "
+            "task "
+            "that needs it");
+  throw Error(Code::usage, "this tensor is undefined: it was made without a value, or it was moved from")
+      .hint("assign a tensor that has a value; Tensor::defined() tells");
 }
 
 }  // namespace ferry

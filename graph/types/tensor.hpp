@@ -16,7 +16,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A dense row-major array. Copies share the bytes; `mutable_bytes` must only be used by a sole owner.
+/// A dense row-major array. Copies share the bytes; `mutable_bytes` must only be used by a sole owner. A tensor is
+/// undefined if it was made without a value, or stands for a value that another task has: then only defined(),
+/// owners(), copies and assignments are allowed, and all else is Error(usage).
 ///
 ///     Tensor t = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
 ///     t.data<float>()[3];   // 4
@@ -47,18 +49,33 @@ class Tensor {
     return of<T>({}, {value});
   }
 
-  [[nodiscard]] DType dtype() const { return dtype_; }
-  [[nodiscard]] const std::vector<std::int64_t>& sizes() const { return sizes_; }
-  [[nodiscard]] int rank() const { return static_cast<int>(sizes_.size()); }
+  /// An undefined tensor in place of a value that was fetched to `task`, of another process.
+  [[nodiscard]] static Tensor fetched_to(std::int32_t task);
+
+  [[nodiscard]] DType dtype() const {
+    require_defined();
+    return dtype_;
+  }
+  [[nodiscard]] const std::vector<std::int64_t>& sizes() const {
+    require_defined();
+    return sizes_;
+  }
+  [[nodiscard]] int rank() const { return static_cast<int>(sizes().size()); }
   [[nodiscard]] std::int64_t count() const;
   [[nodiscard]] Type type() const;
-  /// False for a default-constructed tensor.
+  /// Whether the tensor has a value.
   [[nodiscard]] bool defined() const { return owner_ != nullptr; }
   /// How many tensors (and others) hold the owner of these bytes; 1: only this one.
   [[nodiscard]] long owners() const { return owner_.use_count(); }
 
-  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, byte_count_}; }
-  [[nodiscard]] std::span<std::byte> mutable_bytes() { return {const_cast<std::byte*>(data_), byte_count_}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    require_defined();
+    return {data_, byte_count_};
+  }
+  [[nodiscard]] std::span<std::byte> mutable_bytes() {
+    require_defined();
+    return {const_cast<std::byte*>(data_), byte_count_};
+  }
   /// The elements; T must be the dtype's type (Error(plan) otherwise).
   template <class T>
   [[nodiscard]] std::span<const T> data() const {
@@ -70,8 +87,8 @@ class Tensor {
     check_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(const_cast<std::byte*>(data_)), byte_count_ / sizeof(T)};
   }
-  /// Element i of the flattened tensor, converted. For a uint64 above the range of int64, integer() gives the same
-  /// bits.
+  /// Element i of the flattened tensor, converted; Error(usage) if there is none. For a uint64 above the range of
+  /// int64, integer() gives the same bits.
   [[nodiscard]] double number(std::int64_t i) const;
   [[nodiscard]] std::int64_t integer(std::int64_t i) const;
 
@@ -83,8 +100,14 @@ class Tensor {
  private:
   static Tensor of_values(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> values);
   void check_dtype(DType wanted) const;
+  void require_defined() const {
+    if (owner_ == nullptr) reject_undefined();
+  }
+  [[noreturn]] void reject_undefined() const;
+  [[nodiscard]] const std::byte* element(std::int64_t i) const;
 
   DType dtype_ = DType::float32;
+  std::int32_t fetched_to_ = -1;  // undefined: the task that has the value, if there is one
   std::vector<std::int64_t> sizes_;
   std::shared_ptr<const void> owner_;
   const std::byte* data_ = nullptr;
