@@ -174,6 +174,18 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   return state;
 }
 
+/// The job's clock, except that a verdict does not end its deadlines: one may be of the job before.
+class UnhurriedClock final : public Clock {
+ public:
+  explicit UnhurriedClock(Watch* watch) : watch_(watch) {}
+  [[nodiscard]] TimePoint now() override {
+    return system_clock().now() - (watch_ == nullptr ? Duration::zero() : watch_->clock().excused());
+  }
+
+ private:
+  Watch* const watch_;
+};
+
 }  // namespace
 
 Error Cluster::State::found_by_all(Error error) const {
@@ -182,11 +194,11 @@ Error Cluster::State::found_by_all(Error error) const {
   return error;
 }
 
-void Cluster::State::renew() {
+void Cluster::State::renew(std::span<const std::int32_t> requesters) {
   require_own_process();
   if (watch && watch->over()) watch->begin_anew();
   const bool alone = transports.size() == 1 && relay == nullptr;
-  if (!renewable && alone) return meet();
+  if (!renewable && alone) return meet(requesters);
   const std::optional<Failure> failure = transports[0]->failure();
   if (!failure) return;
   if (renewable) return replace_by(inproc_transports(static_cast<int>(transports.size())));
@@ -202,12 +214,12 @@ void Cluster::State::watch_own_tasks() {
 /// Meets the other tasks, in a new job if this one has failed. A task that had finished the failed run before may not
 /// know of the failure and waits in the failed job; its wait fails, since those who know do not come there, and then it
 /// goes on to the new one. A task that calls its first session has finished no run: a failure is one of this job.
-void Cluster::State::meet() {
+void Cluster::State::meet(std::span<const std::int32_t> requesters) {
+  const Position::Call call(watch ? &watch->position(local_tasks[0]) : nullptr, "a call of the session", requesters);
   const bool first = !std::exchange(met_, true);
   const auto failed_here = [this] { return transports[0]->failure().has_value(); };
-  const auto come = [this] {
-    static_cast<void>(transports[0]->exchange("", Deadline(system_clock(), options.deadline)));
-  };
+  UnhurriedClock patient(watch.get());
+  const auto come = [&] { static_cast<void>(transports[0]->exchange("", Deadline(patient, options.deadline))); };
   for (;;) {
     try {
       if (first || !failed_here()) return come();

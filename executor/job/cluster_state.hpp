@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "comm/backends.hpp"
@@ -22,8 +23,8 @@ struct Cluster::State {
 
   /// Begins a job that has failed anew; called at a session's first call, which all tasks make together. Earlier
   /// sessions stay with the failed job. Error(usage) if it cannot begin anew: with several tasks in each of several
-  /// processes, or over several local transports that were made elsewhere.
-  void renew();
+  /// processes, or over several local transports that were made elsewhere. `requesters`: as Position::Call.
+  void renew(std::span<const std::int32_t> requesters);
   /// Error(usage) in a child of fork(), which cannot use the threads and connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
@@ -55,7 +56,7 @@ struct Cluster::State {
   std::vector<std::shared_ptr<void>> kept;
 
  private:
-  void meet();
+  void meet(std::span<const std::int32_t> requesters);
   void replace_by(std::vector<std::unique_ptr<Transport>> fresh);
 
   bool met_ = false;  // a session has made its first call

@@ -29,7 +29,13 @@ class JobMember {
 
   /// The texts of all tasks, in the order of tasks; that of a lost task is empty. All tasks call it.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
-    return transport_.exchange(mine, deadline());
+    std::vector<std::string> all = transport_.exchange(mine, deadline());
+    call_begins();
+    return all;
+  }
+  /// To be called when the tasks have met in a call of the session (Position::begins).
+  void call_begins() const {
+    if (cluster_.watch) position()->begins();
   }
   /// From here on the job goes on without those of the tasks that are lost, where the transport can. All tasks call it.
   void spare(std::span<const int> tasks);

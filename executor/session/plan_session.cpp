@@ -279,7 +279,10 @@ std::vector<Tensor> PlanSession::run(const TensorMap& feeds, std::int64_t steps,
     throw Error(Code::usage, "steps: " + std::to_string(steps) + " is not 1 or more").hint("give 1 or more");
   State& s = *state_;
   s.require_batches(steps);
-  std::vector<Tensor> fetched = s.group.tensors(s.plan().fetches.size(), [&](TaskSession& task) {
+  std::vector<std::int32_t> arrive_at;
+  for (const PlanPort& port : s.plan().fetches) arrive_at.push_back(port.task);
+  const std::int32_t requester = arrive_at.empty() ? 0 : arrive_at[0];
+  std::vector<Tensor> fetched = s.group.tensors(arrive_at, requester, [&](TaskSession& task) {
     s.agree_on(task, feeds);
     std::vector<Tensor> of_task = task.run_plan(s.planned, feeds, steps, on_step);
     for (const auto& variable : s.variables) task.set_has_value(variable.first);

@@ -53,7 +53,8 @@ struct Session::State {
       : graph(g), seed(options.seed), group(cluster, std::move(options)) {}
 
   std::vector<Tensor> run(const Graph& g, const RunRequest& request) {
-    return group.tensors(request.fetches.size(), [&](TaskSession& task) {
+    const std::vector<std::int32_t> arrive_at(request.fetches.size(), request.fetch_to);
+    return group.tensors(arrive_at, request.fetch_to, [&](TaskSession& task) {
       task.compare_graphs(graph);
       return task.run(g, request);
     });
@@ -110,9 +111,13 @@ TensorMap Session::variables() {
 void Session::restore(const TensorMap& variables) {
   if (state_->graph.variables().empty()) return;
   const bool is_main = state_->group.cluster().rank() == 0;
-  std::map<std::string, Type, std::less<>> types;
-  for (const auto& [name, tensor] : variables) types.emplace(name, tensor.type());
-  const std::string problem = is_main ? fit_problem(state_->graph, types, {}) : std::string();
+  std::string problem;
+  if (is_main) {
+    std::map<std::string, Type, std::less<>> types;
+    for (const auto& [name, tensor] : variables)
+      if (tensor.defined()) types.emplace(name, tensor.type());
+    problem = fit_problem(state_->graph, types, {});
+  }
   state_->group.on_all([&](TaskSession& task) { task.member().agree_on_problem(problem, Code::file); });
   const RestoreGraph restore(state_->graph, is_main ? variables : TensorMap());
   state_->run(restore.graph(), restore.request());

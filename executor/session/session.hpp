@@ -163,9 +163,9 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// Runs one step and returns the fetched values, which arrive at task 0: in other processes the tensors are
-  /// undefined. Error(usage) for bad feeds or fetches (the session stays usable). Any error while running ends the job
-  /// on all tasks: this session cannot be used again; the first call of a new session, which all tasks make, begins a
-  /// new job of the cluster.
+  /// undefined (Tensor::defined), and reading them is Error(usage). Error(usage) for bad feeds or fetches (the session
+  /// stays usable). Any error while running ends the job on all tasks: this session cannot be used again; the first
+  /// call of a new session, which all tasks make, begins a new job of the cluster.
   std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
   /// Runs the request's steps and returns the fetches of the last one, defined in the process of RunRequest::fetch_to.
   std::vector<Tensor> run(const RunRequest& request);

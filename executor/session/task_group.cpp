@@ -165,12 +165,12 @@ struct TaskGroup::State {
   }
 
   /// Makes the tasks and their threads, at the first call that needs them: planning needs neither.
-  void begin() {
+  void begin(std::span<const std::int32_t> requesters) {
     if (begun) return;
     if (cluster.options().elsewhere)
       throw Error(Code::plan, "this cluster is described, it is not here: there is nothing to run on")
           .hint("ferry plan, ferry check and ferry explain take --cluster; to run, start as many tasks");
-    cluster.state().renew();
+    cluster.state().renew(requesters);
     const Cluster::State& job = cluster.state();
     if (const std::uint64_t most = most_threads(); most != 0 && job.local_tasks.size() > most)
       throw TaskThreads::no_threads(job.local_tasks.size(), most);
@@ -265,16 +265,16 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
   return s.planned.back()->result;
 }
 
-void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
+void TaskGroup::on_all(const std::function<void(TaskSession&)>& body, std::span<const std::int32_t> requesters) {
   State& s = *state_;
   require_usable();
   const Exclusive exclusive(s.busy);
   const DefaultFloats floats;  // before the threads are made, which begin with them
-  s.begin();
+  s.begin(requesters);
   try {
     s.threads->run([&](std::size_t i) {
       try {
-        const Position::Call call(s.tasks[i]->member().position(), "a call of the session");
+        const Position::Call call(s.tasks[i]->member().position(), "a call of the session", requesters);
         body(*s.tasks[i]);
       } catch (const std::bad_alloc&) {  // the other tasks do not know of it yet
         throw s.tasks[i]->member().out_of_memory();
@@ -290,13 +290,20 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body) {
   }
 }
 
-std::vector<Tensor> TaskGroup::tensors(std::size_t count, const std::function<std::vector<Tensor>(TaskSession&)>& f) {
-  std::vector<Tensor> result(count);
-  on_all([&](TaskSession& task) {
-    std::vector<Tensor> mine = f(task);
-    for (std::size_t i = 0; i < mine.size(); ++i)
-      if (mine[i].defined()) result[i] = std::move(mine[i]);
-  });
+std::vector<Tensor> TaskGroup::tensors(std::span<const std::int32_t> tasks, std::int32_t requester,
+                                       const std::function<std::vector<Tensor>(TaskSession&)>& f) {
+  std::vector<Tensor> result(tasks.size());
+  const std::int32_t requesters[] = {0, requester};
+  on_all(
+      [&](TaskSession& task) {
+        std::vector<Tensor> mine = f(task);
+        for (std::size_t i = 0; i < mine.size(); ++i)
+          if (mine[i].defined()) result[i] = std::move(mine[i]);
+      },
+      requesters);
+  const std::vector<int>& here = state_->cluster.state().local_tasks;
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (std::ranges::find(here, tasks[i]) == here.end()) result[i] = Tensor::fetched_to(tasks[i]);
   return result;
 }
 

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "executor/job/cluster.hpp"
 #include "executor/session/session.hpp"
@@ -28,8 +30,8 @@ class TaskGroup {
   /// Calls body(task) for all local tasks at once and returns when all calls have returned; then throws the error of
   /// the lowest task, but one that only reports another task's failure (peer_lost) only if there is no other.
   /// Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the system
-  /// gives too few threads.
-  void on_all(const std::function<void(TaskSession&)>& body);
+  /// gives too few threads. `requesters`: as Position::Call.
+  void on_all(const std::function<void(TaskSession&)>& body, std::span<const std::int32_t> requesters = kFirst);
   /// As on_all; returns the result of the first local task.
   template <class T>
   [[nodiscard]] T of_first(const std::function<T(TaskSession&)>& f) {
@@ -40,13 +42,16 @@ class TaskGroup {
     });
     return result;
   }
-  /// As on_all, for a function that returns `count` tensors: returns for each place the tensor that some task defined.
-  [[nodiscard]] std::vector<Tensor> tensors(std::size_t count,
+  /// As on_all, for a function that returns tensors, of which the task tasks[i] defines the i-th: returns them, and
+  /// Tensor::fetched_to() where another process has the task. `requester`: one besides task 0.
+  [[nodiscard]] std::vector<Tensor> tensors(std::span<const std::int32_t> tasks, std::int32_t requester,
                                             const std::function<std::vector<Tensor>(TaskSession&)>& f);
   /// Writes the trace, if one was asked for, and ends the tasks. Nothing can be called after it.
   void close();
 
  private:
+  static constexpr std::int32_t kFirst[] = {0};
+
   [[nodiscard]] bool is_first(const TaskSession& task) const;
   void require_usable() const;
   struct State;

@@ -94,6 +94,7 @@ TaskSession::~TaskSession() {
 void TaskSession::compare_graphs(const Graph& graph) {
   if (std::exchange(compared_, true) || member_.cluster().all_here()) return;
   member_.together([&] { require_same_graph(graph, member_.transport(), member_.deadline()); });
+  member_.call_begins();
 }
 
 /// Disagreement leaves the session usable; a lost task does not.

@@ -167,7 +167,7 @@ Tensor VariableStore::whole(std::string_view name, Transport& transport, const D
   const std::vector<std::int64_t> sizes = variable.layout->whole();
   lay(name, VariableLayout::at_task_0(sizes, static_cast<std::size_t>(transport.tasks())), transport, deadline);
   variable.laid = ++version_;
-  if (task_ != 0) return {};
+  if (task_ != 0) return Tensor::fetched_to(0);
   Tensor tensor(variable.dtype, sizes);
   const std::span<std::byte> bytes = tensor.mutable_bytes();
   if (!bytes.empty()) std::memcpy(bytes.data(), variable.bytes.get(), bytes.size());

@@ -22,17 +22,25 @@ Position::Position(int task) : thread_(thread_number()) {
   last_.task = task;
 }
 
-Position::Call::Call(Position* position, std::string what) : position_(position) {
+Position::Call::Call(Position* position, std::string what, std::span<const std::int32_t> requesters)
+    : position_(position) {
   if (position_ == nullptr) return;
   const std::lock_guard lock(position_->mutex_);
   position_->thread_ = thread_number();
   before_ = std::exchange(position_->call_, std::move(what));
+  if (!before_) position_->requesters_.assign(requesters.begin(), requesters.end());
 }
 
 Position::Call::~Call() {
   if (position_ == nullptr) return;
   const std::lock_guard lock(position_->mutex_);
   position_->call_ = std::move(before_);
+  if (!position_->call_) position_->requesters_.clear();
+}
+
+void Position::begins() {
+  const std::lock_guard lock(mutex_);
+  requesters_.clear();
 }
 
 Position::Run::Run(Position* position, const RunningPlan& plan) : position_(position) {
@@ -99,6 +107,7 @@ Pulse Position::pulse(TimePoint now, bool busy) {
   } else if (call_) {
     pulse.doing = Pulse::Doing::inside;
     pulse.text = *call_;
+    pulse.awaited = requesters_;
   }
   if (since_ == TimePoint() || !pulse.alike(last_)) since_ = now;
   pulse.age = now - since_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,11 @@ class Position {
   /// Made by the task's thread, or by one that stands for it until its first call.
   explicit Position(int task);
 
-  /// A call of the session, in words, while it lives. Calls may nest.
+  /// A call of the session, in words, while it lives. Calls may nest. `requesters`: the call begins when all tasks have
+  /// made it, and these tasks may take as long as they like: until begins(), the task waits for their next request.
   class Call {
    public:
-    Call(Position* position, std::string what);
+    Call(Position* position, std::string what, std::span<const std::int32_t> requesters = {});
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
@@ -47,6 +49,8 @@ class Position {
     Position* const position_;
     std::optional<std::string> before_;
   };
+  /// All tasks have made the call.
+  void begins();
   /// A run of a plan, while it lives.
   class Run {
    public:
@@ -85,6 +89,7 @@ class Position {
   std::mutex mutex_;
   std::int64_t thread_;  ///< of the task
   std::optional<std::string> call_;
+  std::vector<std::int64_t> requesters_;
   const RunningPlan* plan_ = nullptr;
   std::optional<Awaited> awaited_;
   bool left_ = false;

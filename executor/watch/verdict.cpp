@@ -183,6 +183,20 @@ std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, 
   return std::nullopt;
 }
 
+bool awaits_request(std::span<const Sighting> tasks) {
+  const auto may_request = [&](std::int64_t task) {
+    const Sighting& it = at(tasks, task);
+    return it.pulse.doing == Doing::outside && it.known && it.silent < kFresh && it.state == ProcessState::running;
+  };
+  bool awaits = false;
+  for (const Sighting& task : tasks) {
+    if (task.pulse.doing == Doing::outside || task.pulse.doing == Doing::left) continue;
+    if (task.pulse.doing != Doing::inside || task.pulse.awaited.empty()) return false;
+    awaits = awaits || std::ranges::any_of(task.pulse.awaited, may_request);
+  }
+  return awaits;
+}
+
 JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure) {
   return {failure.task, failure.unreached_by, failure.code,
           lost_connection_text(who(at(tasks, failure.unreached_by)), who(at(tasks, failure.task)), failure)};

@@ -52,6 +52,10 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// within a plan, or one that the others wait for is busy.
 [[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
 
+/// Whether the job only waits for its next request: a task that makes requests is alive, and runs the program's own
+/// code; all tasks that have made the next call wait for that, and no task does anything else of the session.
+[[nodiscard]] bool awaits_request(std::span<const Sighting> tasks);
+
 /// The connection from one task to another was lost, as `failure` says, which has `unreached_by` (peer_lost).
 [[nodiscard]] JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure);
 

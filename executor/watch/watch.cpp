@@ -258,13 +258,13 @@ std::vector<Sighting> Watch::sightings(TimePoint now) const {
   return tasks;
 }
 
-/// Lets the job's clock run only while all stand still.
+/// Lets the job's clock run only while all stand still, although there is something to do.
 void Watch::count_time(std::span<const Sighting> tasks, TimePoint now) {
   const bool goes_on = std::exchange(moved_, false) || std::ranges::any_of(tasks, [](const Sighting& task) {
                          if (task.state == ProcessState::traced) return true;
                          return task.pulse.busy && task.silent < kFresh && task.state == ProcessState::running;
                        });
-  if (!goes_on) return;
+  if (!goes_on && !awaits_request(tasks)) return;
   clock_.excuse(now - last_beat_);
   idle_since_ = clock_.now();
 }

@@ -35,6 +35,8 @@ class JobClock final : public Clock {
     return system_clock().now() - Duration(excused_.load(std::memory_order_relaxed)) +
            (over_.load(std::memory_order_relaxed) ? kForever : Duration::zero());
   }
+  /// The time for which it has stood still.
+  [[nodiscard]] Duration excused() const { return Duration(excused_.load(std::memory_order_relaxed)); }
   void excuse(Duration time) { excused_.fetch_add(time.count(), std::memory_order_relaxed); }
   void set_over(bool over) { over_.store(over, std::memory_order_relaxed); }
 
@@ -74,7 +76,7 @@ class Watch final : public Losses {
   Watch& operator=(const Watch&) = delete;
 
   [[nodiscard]] Position& position(int task);
-  [[nodiscard]] Clock& clock() { return clock_; }
+  [[nodiscard]] JobClock& clock() { return clock_; }
   /// What a task of this process has measured in its last steps.
   void tell_times(int task, WorkTimes times);
   /// Whether there is a verdict. Costs a load.

@@ -5,7 +5,9 @@
 
 #include "base/system/log.hpp"
 #include "comm/transport.hpp"
+#include "executor/session/plan_session.hpp"
 #include "executor/session/session.hpp"
+#include "ops/control/state.hpp"
 #include "placement/planner.hpp"
 #include "tests/executor/doubled_sum.hpp"
 #include "tests/support/throws.hpp"
@@ -57,6 +59,39 @@ TEST_CASE("processes run blocks of tasks; a feed known to the first comes from i
     CHECK(stats.tasks[3].process == 1);
     session.close();
     cluster.barrier();
+  });
+}
+
+TEST_CASE("what was fetched to another process cannot be read: the error names the task") {
+  in_two(4, [](std::size_t process, auto local, ClusterOptions options) {
+    const Cluster cluster = Cluster::over(std::move(local), std::move(options));
+    Graph g;
+    const Value w = g.variable("w", g.constant({1, 2}));
+    Session session(g, cluster);
+    RunRequest request;
+    request.fetches = {w};
+    for (const std::int32_t to : {0, 3}) {
+      request.fetch_to = to;
+      const Tensor got = session.run(request)[0];
+      if (cluster.process_of(to) == static_cast<int>(process)) {
+        CHECK(got.str() == "[1 2]");
+        continue;
+      }
+      const Error error = test::error_of([&] { static_cast<void>(got.str()); });
+      CHECK(error.code() == Code::usage);
+      CHECK(test::says(error, "this value was fetched to task " + std::to_string(to)));
+    }
+    const TensorMap saved = session.variables();
+    session.restore(saved);  // only task 0's are read
+    const Error error = test::error_of([&] { static_cast<void>(saved.at("w").str()); });
+    CHECK(error.code() == (process == 0 ? Code::ok : Code::usage));
+    PlanSession planned(session.plan(request).plan, cluster);
+    planned.restore(saved);
+    const Tensor got = planned.run()[0];
+    CHECK(test::error_of([&] { static_cast<void>(got.str()); }).code() == (process == 1 ? Code::ok : Code::usage));
+    if (process == 1)
+      CHECK(test::says(test::error_of([&] { static_cast<void>(planned.variables()["w"].type()); }), "task 0"));
+    if (process == 0) CHECK(planned.variables()["w"].str() == "[1 2]");
   });
 }
 

@@ -89,6 +89,22 @@ bool says(const Error& error, const char* part) {
   return error.text().find(part) != std::string::npos;
 }
 
+/// Each task feeds values of its own: they are refused, in any run, and not lost.
+void other_feeds(Session& session, const Value& total, int rank) {
+  for (int run = 0; run < 2; ++run) {
+    const Error error = error_of([&] {
+      session.run({total}, {{"x", Tensor::of<float>({1}, {1.0F + static_cast<float>(rank)})}});
+    });
+    check(error.code() == Code::usage && says(error, "other values for the input 'x' than task 0"), "other feeds",
+          rank);
+    const Tensor got = session.run({total}, {{"x", Tensor::of<float>({1}, {3.0F})}})[0];
+    check(rank != 0 || got.number(0) == 6.0, "the same feed on all tasks", rank);
+    if (rank == 0) continue;
+    const Error elsewhere = error_of([&] { static_cast<void>(got.number(0)); });
+    check(says(elsewhere, "this value was fetched to task 0"), "a fetch of another task", rank);
+  }
+}
+
 /// restore() takes what variables() gave, although only task 0 has it.
 void restore_as_it_was(const Cluster& cluster) {
   Graph g;
@@ -219,6 +235,7 @@ int main(int argc, char** argv) {
   int other = 1;
   while (cluster.process_of(other) != 1) ++other;
   other_fetches(session, two.total, two.doubled, cluster.rank(), other);
+  other_feeds(session, two.total, cluster.rank());
   cluster.barrier();
   session.close();
   restore_as_it_was(cluster);

@@ -181,6 +181,43 @@ TEST_CASE("of a collective's members the one that has not come is named") {
   CHECK(verdict->culprit == 2);
 }
 
+TEST_CASE("a job that waits for its next request does not stand still, unless a request is under way") {
+  auto tasks = job(4);
+  for (Sighting& task : tasks) goes_outside(task);
+  CHECK(!awaits_request(tasks));
+  const auto calls = [&](int task) {
+    tasks[static_cast<std::size_t>(task)].pulse.doing = Doing::inside;
+    tasks[static_cast<std::size_t>(task)].pulse.awaited = {0, 3};
+  };
+  calls(1);
+  CHECK(awaits_request(tasks));
+  calls(2);
+  CHECK(awaits_request(tasks));
+  calls(0);
+  CHECK(awaits_request(tasks));  // task 3 may make requests, too
+  tasks[3].silent = 3s;
+  CHECK(!awaits_request(tasks));
+  tasks[3].silent = 0s;
+  for (const ProcessState state : {ProcessState::gone, ProcessState::stopped}) {
+    tasks[3].state = state;
+    CHECK(!awaits_request(tasks));
+  }
+  tasks[3].state = ProcessState::running;
+  tasks[3].known = false;
+  CHECK(!awaits_request(tasks));
+  tasks[3].known = true;
+  calls(3);
+  CHECK(!awaits_request(tasks));  // all have come
+  goes_outside(tasks[0]);
+  tasks[2].pulse.awaited.clear();
+  CHECK(!awaits_request(tasks));  // task 2 is in the middle of a call
+  calls(2);
+  waits(tasks[3], {2});
+  CHECK(!awaits_request(tasks));  // task 3 waits in a step for task 2, which does not come
+  tasks[3].pulse.doing = Doing::left;
+  CHECK(awaits_request(tasks));
+}
+
 TEST_CASE("tasks that wait for one another are told as such") {
   auto tasks = job(2);
   waits(tasks[0], {1});

@@ -152,6 +152,23 @@ TEST_CASE("while a task computes, the job's clock stands still and nobody is bla
   });
 }
 
+TEST_CASE("while a task waits for the next request of another, the job's clock stands still, until the call begins") {
+  on_two(1h, [](Watch& watch, int task) {
+    if (task == 0) return;  // in its own code
+    const std::int32_t requesters[] = {0};
+    const Position::Call call(&watch.position(1), "a call of the session", requesters);
+    const TimePoint begin = system_clock().now(), begin_of_job = watch.clock().now();
+    CHECK(!watch.over_within(1s));
+    const Duration passed = watch.clock().now() - begin_of_job;
+    CHECK(passed < (system_clock().now() - begin) / 2);
+    watch.position(1).begins();
+    const Deadline patience(system_clock(), 60s);
+    while (watch.clock().now() - begin_of_job < passed + 300ms && !patience.expired())
+      static_cast<void>(watch.over_within(10ms));
+    CHECK(!patience.expired());
+  });
+}
+
 TEST_CASE("between two steps a task does nothing of its plan") {
   Position position(0);
   const SomePlan plan(false);

@@ -1,6 +1,7 @@
 // task_ends MODE [--invariant=S]: a job of three processes of which the second leaves in the middle, in the way that
 // MODE says; the tests check mpirun's exit code and what the others print. With the mode `graph` all processes end
-// before there is a job; with `op` and `callback` code of the user's that ferry calls throws.
+// before there is a job; with `op` and `callback` code of the user's that ferry calls throws. With `request` no process
+// leaves: the first one reads a character before each call.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
     request.on_step = [](std::int64_t, std::span<const Tensor>) { throw std::runtime_error("enough"); };
   }
   for (int step = 0; step < 3; ++step) {
+    if (mode == "request" && cluster.rank() == 0) std::cin.get();
     const auto fetched = session.run(request);
     if (cluster.rank() == request.fetch_to) std::cout << fetched[0].str() << std::endl;
     if (step == 1 && cluster.process_of(cluster.rank()) == 1 && !go_on(mode)) return 0;

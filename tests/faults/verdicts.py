@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -49,10 +50,10 @@ class MpirunCrashed(Exception):
 class Job:
     """A job of three tasks under mpirun."""
 
-    def __init__(self, *words):
+    def __init__(self, *words, stdin=subprocess.DEVNULL):
         self.process = subprocess.Popen(
             ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3", *map(str, words)], env=mpirun.environment(),
-            start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            start_new_session=True, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.said = ""
 
     def read_until(self, pattern):
@@ -137,6 +138,20 @@ class Cases:
         assert re.search(r"task 1 \(host \S+, process \d+\) is in the program's own code, outside of the session, and computes nothing, for [\d.]+ s" + where,
                          job.said), job.said
 
+    def case_next_request(self):
+        """Task 0 waits for requests, longer than the deadline: that is no fault. Then it is killed, and named."""
+        job = Job(self.task_ends, "request", "--deadline", "0.5", stdin=subprocess.PIPE)
+        for _ in range(2):  # the first call, and a later one
+            time.sleep(1.2)
+            job.process.stdin.write("\n")
+            job.process.stdin.flush()
+            job.read_until(re.escape("[11 22 33]"))
+        ranks = job.ranks()
+        os.kill(ranks[0], signal.SIGKILL)
+        code = job.end(ranks)
+        assert code in (5, 137), (code, job.said)
+        assert "signal 9" in job.said and "deadline" not in job.said, job.said
+
 
 def once(said, pattern):
     found = re.findall(pattern, said)
@@ -159,7 +174,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ferry-verdicts-") as folder:
         cases = Cases(*map(os.path.abspath, sys.argv[1:]), Path(folder))
         return run_cases((case.__name__, functools.partial(run, case)) for case in (
-            cases.case_060_killed, cases.case_061_stopped, cases.case_062_busy, cases.case_outside))
+            cases.case_060_killed, cases.case_061_stopped, cases.case_062_busy, cases.case_outside, cases.case_next_request))
 
 
 if __name__ == "__main__":
