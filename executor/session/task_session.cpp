@@ -16,6 +16,7 @@
 #include "executor/observe/instruction_text.hpp"
 #include "executor/observe/numerics.hpp"
 #include "executor/session/checkpoints.hpp"
+#include "executor/state/replicas.hpp"
 
 namespace ferry {
 namespace {
@@ -172,21 +173,25 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   };
   std::optional<CheckpointSaver::Place> boundary;
   bool stopped = false;
-  AfterStep after_step;
+  CheckpointSaver* saver = nullptr;
   if (request.checkpoints != nullptr) {
     if (!options_.replay_turns.empty())  // tasks meet at other steps than when the turns were recorded
       throw member_.cluster().found_by_all(Error(Code::usage, "turns are replayed, and checkpoints are to be saved")
                                                .hint("replay without checkpoints, or record anew"));
-    CheckpointSaver& saver = request.checkpoints->saver();
-    saver.require_request(agreed.request);
+    saver = &request.checkpoints->saver();
+    saver->require_request(agreed.request);
     boundary.emplace(place(graph, 0));
+  }
+  AfterStep after_step;
+  if (saver != nullptr || options_.check_replicas > 0)
     after_step = [&, marked = false](std::int64_t step) mutable {
       if (!std::exchange(marked, true)) mark_written();
-      boundary->step = step;
       const Position::Between between(member_.position());  // else a task that waits for the others counts as busy
-      return stopped = saver.at_boundary(*boundary);
+      compare_replicas(&graph, step);
+      if (saver == nullptr) return false;
+      boundary->step = step;
+      return stopped = saver->at_boundary(*boundary);
     };
-  }
   std::int64_t& step = next_step_[agreed.request];
   const std::int64_t first = step, end = step + std::min(agreed.steps, kLastStep - step);
   last_run_.clear();
@@ -204,7 +209,23 @@ std::vector<Tensor> TaskSession::run_plan(const PlanCache::Shared& planned, cons
                                           const OnStep& on_step) {
   std::int64_t& step = next_step_["plan"];
   last_run_.clear();
-  return execute(plans_.of(planned), step, step, step + std::min(steps, kLastStep - step), feeds, on_step, {});
+  AfterStep after_step;
+  if (options_.check_replicas > 0)
+    after_step = [&](std::int64_t done) {
+      const Position::Between between(member_.position());
+      compare_replicas(nullptr, done);
+      return false;
+    };
+  return execute(plans_.of(planned), step, step, step + std::min(steps, kLastStep - step), feeds, on_step, after_step);
+}
+
+/// SessionOptions::check_replicas, after `step` steps. `graph` knows the lines of variables; null: there is none.
+void TaskSession::compare_replicas(const Graph* graph, std::int64_t step) {
+  if (options_.check_replicas < 1 || step % options_.check_replicas != 0) return;
+  require_same_replicas(variables_, step, member_.transport(), member_.deadline(), [&](const std::string& name) {
+    const std::optional<OpId> found = graph == nullptr ? std::nullopt : graph->find(name);
+    return found ? graph->op(*found).line() : SourceLine();
+  });
 }
 
 std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepared, std::int64_t first,

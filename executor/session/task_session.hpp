@@ -109,6 +109,7 @@ class TaskSession {
   [[nodiscard]] std::int64_t own_end(const Plan& plan);
   void bind(Prepared& prepared);
   void check_variables();
+  void compare_replicas(const Graph* graph, std::int64_t step);
   [[nodiscard]] CheckpointSaver::Place place(const Graph& graph, std::int64_t step);
 
   JobMember member_;

@@ -16,6 +16,7 @@ void VariableLayout::give(std::size_t task, const VariablePart& part, std::int32
   if (device != kHost) devices_[task] = device;
   const auto [at, fresh] = numbers_.try_emplace({part.begin, part.sizes}, static_cast<std::uint32_t>(parts_.size()));
   if (fresh) parts_.push_back({part, task});
+  ++parts_[at->second].tasks;
   of_task_[task] = at->second;
 }
 

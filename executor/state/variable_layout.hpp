@@ -37,6 +37,12 @@ class VariableLayout {
   [[nodiscard]] bool is_first(std::size_t task) const {
     return of_task_[task] != 0 && parts_[of_task_[task]].first == task;
   }
+  /// Equal for tasks that have the same part; 0: the task has none.
+  [[nodiscard]] std::uint32_t part_number(std::size_t task) const { return of_task_[task]; }
+  /// Whether another task has the same part.
+  [[nodiscard]] bool is_replica(std::size_t task) const {
+    return of_task_[task] != 0 && parts_[of_task_[task]].tasks > 1;
+  }
   /// Sizes of the whole value. Precondition: some task has a part of it.
   [[nodiscard]] const std::vector<std::int64_t>& whole() const { return parts_.at(1).part.whole; }
   bool operator==(const VariableLayout& other) const {
@@ -47,6 +53,7 @@ class VariableLayout {
   struct Distinct {
     VariablePart part;
     std::size_t first = 0;  ///< the first task that has it
+    std::size_t tasks = 0;  ///< how many have it
     bool operator==(const Distinct&) const = default;
   };
   std::vector<Distinct> parts_{1};      // parts_[0] stands for no part

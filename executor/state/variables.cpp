@@ -193,10 +193,25 @@ void VariableStore::put_back(const Bytes& all) {
 }
 
 std::vector<VariableStore::Part> VariableStore::first_parts() {
+  return parts(&VariableLayout::is_first);
+}
+
+std::vector<VariableStore::Part> VariableStore::replicas() {
+  return parts(&VariableLayout::is_replica);
+}
+
+VariableLayouts VariableStore::layouts() const {
+  VariableLayouts all;
+  for (const auto& [name, variable] : variables_)
+    if (variable.has_value) all.emplace(name, std::pair(variable.dtype, variable.layout));
+  return all;
+}
+
+std::vector<VariableStore::Part> VariableStore::parts(bool (VariableLayout::*wanted)(std::size_t task) const) {
   std::vector<Part> all;
   const auto self = static_cast<std::size_t>(task_);
   for (auto& [name, variable] : variables_) {
-    if (!variable.has_value || !variable.layout->is_first(self)) continue;
+    if (!variable.has_value || !(*variable.layout.*wanted)(self)) continue;
     const auto bytes = static_cast<std::size_t>(size_of_part(variable));
     all.push_back({name, variable.dtype, &variable.layout->part(self), {host_bytes(variable, name), bytes}});
   }

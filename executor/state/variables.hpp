@@ -62,6 +62,10 @@ class VariableStore {
   /// This task's parts of variables that have a value, without parts that a task with a lower number has, too: so all
   /// tasks together return each part once. In the order of names.
   [[nodiscard]] std::vector<Part> first_parts();
+  /// This task's parts of variables that have a value, where another task has the same part. In the order of names.
+  [[nodiscard]] std::vector<Part> replicas();
+  /// The layouts of the variables that have a value: the same on all tasks.
+  [[nodiscard]] VariableLayouts layouts() const;
 
   [[nodiscard]] bool has_value(std::string_view name) const;
   void set_has_value(std::string_view name);
@@ -79,6 +83,7 @@ class VariableStore {
   /// Opens the devices if there are any, unless they are open.
   void open_devices();
   [[nodiscard]] std::int64_t size_of_part(const Variable& variable) const;
+  [[nodiscard]] std::vector<Part> parts(bool (VariableLayout::*wanted)(std::size_t task) const);
   static void require_part(std::string_view name, const Variable& variable, const Transport& transport);
   /// Allocates memory for the task's part on the device that its layout says.
   void allocate(Variable& variable, std::string_view name);

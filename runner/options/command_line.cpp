@@ -31,7 +31,7 @@ constexpr std::pair<Code, const char*> kMeanings[] = {
     {Code::peer_lost, "another task failed or ended"},
     {Code::stalled, "nothing moved for the deadline"},
     {Code::resource, "memory, disk, descriptors or threads exhausted"},
-    {Code::numeric, "NaN or Inf where that is checked"},
+    {Code::numeric, "NaN, Inf or unequal copies of a variable, where checked"},
     {Code::bug, "a bug in ferry"},
     {Code::program, "code of yours failed"},
     {Code::preempted, "stopped by SIGTERM, with a checkpoint saved"},

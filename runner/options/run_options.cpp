@@ -40,6 +40,7 @@ SessionOptions run_session_options(const RunOptions& options) {
   result.seed = options.seed;
   result.data_folder = options.data;
   result.check_numerics = options.check_numerics;
+  result.check_replicas = options.check_replicas;
   result.sync_gpu = options.sync_gpu;
   result.trace_file = options.trace;
   result.flight_recorder = options.flight_recorder;
@@ -183,6 +184,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->type_name("SECONDS");
   app.add_flag("--check-numerics", options.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
+  within(app.add_option("--check-replicas", options.check_replicas,
+                        "After every N steps, compares what tasks have of the same variable; ends the run at a "
+                        "difference, and names it (exit code 8)"),
+         std::int64_t{1}, kMostSteps);
   app.add_flag(
       "--sync-gpu", options.sync_gpu,
       "Waits for each op on a GPU before the next, so that the error of a GPU that fails names the op; slower");

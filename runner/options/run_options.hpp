@@ -54,6 +54,7 @@ struct RunOptions : JobOptions {
   int checkpoint_keep = CheckpointOptions().keep;
   bool resume = false;
   bool check_numerics = false;
+  std::int64_t check_replicas = 0;
   bool sync_gpu = false;
 };
 

@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     "executor/fused": ["base", "placement/plan", "kernels/kernel"],
     "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "executor/fused", "executor/observe", "executor/watch"],
-    "executor/state": ["base", "graph", "placement/plan", "kernels/device", "comm/transport", "executor/run"],
+    "executor/state": ["base", "graph", "placement/plan", "kernels/device", "comm/failure", "comm/transport", "executor/run"],
     "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
 }
 # These folders may include installed headers and their own.

@@ -96,6 +96,7 @@ def has_lines(path):
 
 OPTIONS = {
     "--check-numerics": Option(lambda e, f: ["--check-numerics"]),
+    "--check-replicas": Option(lambda e, f: ["--check-replicas", 1]),
     "--sync-gpu": Option(lambda e, f: ["--sync-gpu"]),
     "--threads": Option(lambda e, f: ["--threads", 2]),
     "--threads 3": Option(lambda e, f: ["--threads", 3]),

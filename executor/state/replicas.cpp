@@ -1,0 +1,70 @@
+#include "executor/state/replicas.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/blob.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "comm/failure.hpp"
+
+namespace ferry {
+namespace {
+
+/// The tasks by the bytes that they have of one part: the most frequent bytes first, then as the tasks are numbered.
+using ByBytes = std::vector<std::pair<std::int64_t, std::vector<int>>>;
+
+void add_task(ByBytes& groups, std::int64_t hash, int task) {
+  const auto found = std::ranges::find(groups, hash, &ByBytes::value_type::first);
+  (found == groups.end() ? groups.emplace_back(hash, std::vector<int>()) : *found).second.push_back(task);
+}
+
+std::string difference_text(const std::string& name, ByBytes groups, std::int64_t step) {
+  std::ranges::stable_sort(groups, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  std::vector<int> others;
+  for (auto group = groups.begin() + 1; group != groups.end(); ++group)
+    others.insert(others.end(), group->second.begin(), group->second.end());
+  std::ranges::sort(others);
+  return "the variable '" + escaped(name) + "' has other bytes on " + tasks_text(others) + " than on " +
+         tasks_text(groups[0].second) + " after step " + std::to_string(step) + " (counted from 1)" +
+         ", though they have the same part of it";
+}
+
+/// The first variable of which tasks have other bytes than others. `hashes`: of each task, in the order of `layouts`.
+std::optional<Error> difference(const VariableLayouts& layouts, const std::vector<std::string>& hashes,
+                                std::int64_t step, const std::function<SourceLine(const std::string& name)>& line_of) {
+  std::vector<BlobReader> readers(hashes.begin(), hashes.end());
+  for (const auto& [name, variable] : layouts) {
+    const VariableLayout& layout = *variable.second;
+    std::map<std::uint32_t, ByBytes> parts;
+    for (std::size_t task = 0; task < readers.size(); ++task)
+      if (layout.is_replica(task) && !hashes[task].empty())  // empty: it is lost
+        add_task(parts[layout.part_number(task)], readers[task].number(), static_cast<int>(task));
+    for (const auto& [number, groups] : parts)
+      if (groups.size() > 1)
+        return Error(Code::numeric, difference_text(name, groups, step))
+            .at(line_of(name))
+            .hint(
+                "look for an op whose result depends on the task, as one of your own may; --check-replicas 1 finds "
+                "the first such step");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void require_same_replicas(VariableStore& variables, std::int64_t step, Transport& transport, const Deadline& deadline,
+                           const std::function<SourceLine(const std::string& name)>& line_of) {
+  BlobWriter mine;
+  for (const VariableStore::Part& part : variables.replicas()) mine.add(hash64(part.bytes));
+  const std::vector<std::string> all = transport.exchange(mine.take(), deadline);
+  std::optional<Error> found = difference(variables.layouts(), all, step, line_of);
+  if (!found) return;
+  if (transport.task() == 0) throw *std::move(found);
+  static_cast<void>(transport.exchange("", deadline));  // until task 0 has ended the job
+}
+
+}  // namespace ferry
