@@ -36,7 +36,7 @@ constexpr std::pair<Code, const char*> kMeanings[] = {
     {Code::program, "code of yours failed"},
     {Code::preempted, "stopped by SIGTERM, with a checkpoint saved"},
     {Code::interrupted, "stopped by Ctrl-C or SIGTERM"}};
-bool output_lost = false;
+bool output_lost = false, does_more_than_print = false;
 
 /// The subcommand that was given, or the app itself.
 CLI::App& chosen(CLI::App& app) {
@@ -173,7 +173,12 @@ void print(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, printable(text));
   if (error == 0 || error == EAGAIN) return;
   output_lost = true;
+  if (error == EPIPE && !does_more_than_print) return;
   log_warn(std::string("stdout: ") + std::strerror(error) + "; results are not printed, everything else goes on");
+}
+
+void warn_of_lost_reader() {
+  does_more_than_print = true;
 }
 
 }  // namespace ferry

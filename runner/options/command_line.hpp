@@ -39,7 +39,9 @@ struct Report {
 /// `text` cut to one screen: at most 40 lines, and a line that says how many more there were.
 [[nodiscard]] std::string one_screen(std::string_view text);
 
-/// Writes to stdout. If that fails, as it is closed or its disk is full, one warning on stderr says so; further output
-/// is dropped, and the run goes on.
+/// Writes to stdout. If that fails, further output is dropped, and the command goes on. One warning on stderr says so,
+/// except where a command that does nothing but print (ferry plan) wrote to a reader that has enough (head).
 void print(std::string_view text);
+/// From here on the command does more than print: print() also warns when the reader of stdout is gone.
+void warn_of_lost_reader();
 }  // namespace ferry

@@ -44,6 +44,7 @@ std::string mean_line(const Metrics::value_type& mean, const Type& type, const s
 }  // namespace
 
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body) {
+  warn_of_lost_reader();
   const SignalGuard signals(saves);
   std::optional<Error> preempted;
   {

@@ -267,6 +267,18 @@ def case_083_stdout_closed():
     if not stats.exists():
         raise Failed("the run did not go on")
 
+    # Commands that only print end in silence when their reader has enough.
+    path = write("seen.pbtxt", add())
+    for words in (["plan", path, "--tasks", "3"], ["explain", path, "--tasks", "3"], ["check", path, "--tasks", "3"], ["show", path],
+                  ["doctor"], ["--help"], ["run", "--help"], ["plan", path, "--tasks", "3", "--json"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([FERRY, *words], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=SECONDS, env=environment())
+        os.close(writer)
+        expect((done.returncode, "", done.stderr), 0)
+        if done.stderr:
+            raise Failed(f"{words[0]} says: {done.stderr}")
+
 
 if __name__ == "__main__":
     sys.exit(run_cases(globals()))
