@@ -65,10 +65,16 @@ Value Value::laid(const Layout& layout) const {
   const Op op = this->op();
   Annotation annotation = op.annotation();
   if (annotation.mesh == kNoMesh)
-    throw Error(Code::plan, "laid: " + op.str() + " is on no mesh").hint("make it in a scope of Graph::on(mesh)");
+    throw Error(Code::plan, "laid: " + op.str() + " is on no mesh")
+        .at(op.line())
+        .hint("make it in a scope of Graph::on(mesh)");
   const Mesh& mesh = graph_->meshes()[annotation.mesh];
   if (layout.size() != mesh.axes.size())
-    throw Error(Code::plan, "laid: a layout for " + std::to_string(layout.size()) + " axes on the mesh " + mesh.str());
+    throw Error(Code::plan, "laid: " + name() + " gets a layout for " + std::to_string(layout.size()) +
+                                (layout.size() == 1 ? " axis" : " axes") + ", and its mesh " + mesh.str() + " has " +
+                                std::to_string(mesh.axes.size()))
+        .at(op.line())
+        .hint("give split(dim), replicated() or partial() for each axis of the mesh, in their order");
   for (const AxisLayout& axis : layout)
     if (axis.kind == AxisLayout::Kind::split && (axis.dim < 0 || axis.dim >= rank()))
       throw Error(Code::plan, "laid: split(" + std::to_string(axis.dim) + ") of " + name() + " " + type().str() +
@@ -136,7 +142,9 @@ Value Graph::constant(Tensor value, const On& place, source_location at) {
 
 Value Graph::constant(Literal value, DType dtype, source_location at) {
   if (is_integer(dtype) && !value.fits(dtype))
-    throw Error(Code::plan, "the number " + value.str() + " is not a value of " + std::string(name_of(dtype))).at(at);
+    throw Error(Code::plan, "the number " + value.str() + " is not a value of " + std::string(name_of(dtype)))
+        .at(at)
+        .hint("give the constant a dtype that holds the number, such as DType::float32");
   Tensor tensor(dtype, {});
   const DefaultFloats floats;
   dispatch(dtype, [&](auto zero) { tensor.mutable_data<decltype(zero)>()[0] = value.as<decltype(zero)>(); });
@@ -155,7 +163,8 @@ Value Graph::variable(std::string_view name, const Value& initial, source_locati
   if (!initial.shape().fixed())
     throw Error(Code::plan, "variable '" + std::string(name) + "': its initial value has shape " +
                                 initial.shape().str() + "; all sizes of a variable must be known")
-        .at(at);
+        .at(at)
+        .hint("make the initial value of sizes that are numbers: a variable cannot have the size of a batch");
   const Value variable =
       add(kVariable, {}, {{"dtype", initial.dtype()}, {"shape", initial.shape()}}, at)[0].named(name);
   const Value inputs[] = {variable, initial};
@@ -180,7 +189,9 @@ Scope Graph::device(const DeviceSpec& spec) {
 
 Scope Graph::on(MeshId mesh) {
   if (!body_scopes_.empty()) return current().on(mesh);
-  if (mesh >= meshes().size()) throw Error(Code::plan, "this graph has no mesh " + std::to_string(mesh));
+  if (mesh >= meshes().size())
+    throw Error(Code::plan, "this graph has no mesh " + std::to_string(mesh))
+        .hint("on() takes what mesh() of the same graph returned");
   return annotated({{}, mesh, {}});
 }
 
@@ -247,14 +258,17 @@ MeshId Graph::mesh(Mesh mesh) {
   for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k)
       if (mesh.axes[k].name == mesh.axes[i].name)
-        throw Error(Code::plan, "mesh " + mesh.str() + ": the axis '" + mesh.axes[i].name + "' is named twice");
+        throw Error(Code::plan, "mesh " + mesh.str() + ": the axis '" + mesh.axes[i].name + "' is named twice")
+            .hint("give each axis a name of its own");
     if (mesh.axes[i].size == Mesh::kOpen)
       ++open;
     else if (mesh.axes[i].size < 1)
-      throw Error(Code::plan, "mesh " + mesh.str() + ": an axis must have a size of 1 or more");
+      throw Error(Code::plan, "mesh " + mesh.str() + ": an axis must have a size of 1 or more")
+          .hint("Mesh::kOpen gives one axis all tasks that the others leave");
   }
   if (mesh.axes.empty() || open > 1)
-    throw Error(Code::plan, "mesh " + mesh.str() + ": it needs an axis, and at most one may be open");
+    throw Error(Code::plan, "mesh " + mesh.str() + ": it needs an axis, and at most one may be open")
+        .hint("give the other axes sizes, such as {{\"dp\", Mesh::kOpen}, {\"tp\", 2}}");
   const auto found = std::find(meshes_.begin(), meshes_.end(), mesh);
   if (found != meshes_.end()) return static_cast<MeshId>(found - meshes_.begin());
   meshes_.push_back(std::move(mesh));
@@ -271,8 +285,14 @@ Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, 
 Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line,
                      std::string_view name) {
   if (!name.empty() && find(name))
-    throw Error(Code::plan, "the name '" + escaped(name) + "' is taken by " + op(*find(name)).str()).at(given_line);
+    throw Error(Code::plan, "the name '" + escaped(name) + "' is taken by " + op(*find(name)).str())
+        .at(given_line)
+        .hint("give the op another name, or none");
   const SourceLine line = line_for(given_line);
+  if (std::ranges::any_of(inputs, [](const Value& input) { return !input.defined(); }))
+    throw Error(Code::plan, std::string(def.name) + ": an undefined value is used")
+        .at(line)
+        .hint("assign the Value before you use it: Value() has no op");
   std::vector<ValueId> ids;
   ids.reserve(inputs.size());
   for (const Value& input : inputs) ids.push_back(capture(input).id());
@@ -311,11 +331,13 @@ void Graph::annotate(OpId op, const Annotation& annotation) {
 
 void Graph::rename(OpId op, std::string_view name) {
   const std::string full = scopes_.prefix() + std::string(name);
-  if (name.empty()) throw Error(Code::plan, "an op's name is empty").at(this->op(op).line());
+  if (name.empty())
+    throw Error(Code::plan, "an op's name is empty").at(this->op(op).line()).hint("name it, or leave named() out");
   if (full == this->op(op).name()) return;
   if (const auto other = find(full))
     throw Error(Code::plan, "the name '" + escaped(full) + "' is taken by " + this->op(*other).str())
-        .at(this->op(op).line());
+        .at(this->op(op).line())
+        .hint("choose another name; Graph::name(\"part\") puts \"part/\" before all names in its scope");
   ops_.rename(op, full);
 }
 
@@ -382,11 +404,13 @@ void Graph::set_results(std::span<const Value> results) {
 }
 
 Value Graph::capture(const Value& value, std::string_view name) {
-  if (!value.defined()) throw Error(Code::plan, "an undefined value is used");
+  if (!value.defined())
+    throw Error(Code::plan, "an undefined value is used").hint("assign the Value before you use it: Value() has no op");
   if (&value.graph() == this) return value;
   if (parent_ == nullptr)
     throw Error(Code::plan, "'" + escaped(value.name()) + "' belongs to another graph, or to a body of control flow")
-        .at(value.op().line());
+        .at(value.op().line())
+        .hint("use values of this graph; a body gives values only as its results");
   const Value outer = parent_->capture(value);
   if (const auto found = parameter_of_capture_.find(outer.id()); found != parameter_of_capture_.end())
     return {this, found->second};

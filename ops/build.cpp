@@ -22,8 +22,14 @@ bool is_exact(const Literal& number, DType dtype) {
   return number.is_integer() || !is_integer(dtype) || std::abs(number.real()) <= 0x1p53;
 }
 
+Error undefined_value(const SourceLine& line) {
+  return Error(Code::plan, "an undefined value is used")
+      .at(line)
+      .hint("assign the Value before you use it: Value() has no op");
+}
+
 const Value& defined(const Operand& operand) {
-  if (!operand.value().defined()) throw Error(Code::plan, "an undefined value is used").at(operand.line());
+  if (!operand.value().defined()) throw undefined_value(operand.line());
   return operand.value();
 }
 
@@ -33,7 +39,7 @@ Graph& graph_of(std::span<const Value> inputs, const SourceLine& line) {
   Graph* found = nullptr;
   int depth = -1;
   for (const Value& input : inputs) {
-    if (!input.defined()) throw Error(Code::plan, "an undefined value is used").at(line);
+    if (!input.defined()) throw undefined_value(line);
     if (&input.graph() == found) continue;
     const int here = depth_of(input.graph());
     if (here > depth) {
@@ -41,7 +47,8 @@ Graph& graph_of(std::span<const Value> inputs, const SourceLine& line) {
       found = &input.graph();
     }
   }
-  if (found == nullptr) throw Error(Code::plan, "an op without inputs needs a graph").at(line);
+  if (found == nullptr)
+    throw Error(Code::plan, "an op without inputs needs a graph").at(line).hint("add it by Graph::add()");
   return *found;
 }
 
@@ -71,7 +78,9 @@ Value number_constant(Graph& graph, const Literal& number, DType dtype, const So
 Value make_binary(const OpDef& def, const Operand& a, const Operand& b) {
   const SourceLine line = a.line();
   if (a.is_number() && b.is_number())
-    throw Error(Code::plan, std::string(def.name) + ": both operands are numbers").at(line);
+    throw Error(Code::plan, std::string(def.name) + ": both operands are numbers")
+        .at(line)
+        .hint("make one of them a value: g.constant(2.0)");
   if (a.is_number()) {
     const Value& other = defined(b);
     return make_one(def, {number_constant(other.graph(), a.literal(), other.dtype(), line), other}, line);

@@ -31,7 +31,9 @@ struct TaskRequest {
 };
 
 void check_value(const Graph& graph, const Value& value, const char* what) {
-  if (!value.defined()) throw Error(Code::usage, std::string("a ") + what + " is an undefined value");
+  if (!value.defined())
+    throw Error(Code::usage, std::string("a ") + what + " is an undefined value")
+        .hint("assign the Value before you run it");
   if (&value.graph() != &graph)
     throw Error(Code::usage, std::string("the ") + what + " '" + escaped(value.name()) +
                                  "' belongs to another graph, or is inside a loop or branch body")
@@ -46,7 +48,7 @@ OpId input_named(const Graph& graph, const std::string& name) {
   for (OpId id = 0; id < graph.size(); ++id)
     if (graph.op(id).def().role == OpRole::input) inputs.emplace_back(graph.op(id).name());
   Error error(Code::usage, "there is no input '" + escaped(name) + "' to feed");
-  if (inputs.empty()) throw error.note("the graph has no inputs");
+  if (inputs.empty()) throw error.note("the graph has no inputs").hint("leave the feed out");
   const std::string close = nearest(name, inputs);
   throw error.hint(close.empty() ? "the inputs are " + join(inputs, ", ") : "did you mean '" + close + "'?");
 }
@@ -57,25 +59,30 @@ void check_feed(const Graph& graph, const std::string& name, DType dtype) {
   if (dtype != type.dtype)
     throw Error(Code::usage, "the feed '" + escaped(name) + "' is " + std::string(name_of(dtype)) +
                                  "; the graph wants " + type.str())
-        .at(op.line());
+        .at(op.line())
+        .hint("feed a tensor of " + std::string(name_of(type.dtype)) + ", or change the dtype of the input");
 }
 
 TaskRequest task_request(const Graph& graph, const RunRequest& request, bool gives, int tasks) {
   TaskRequest asked;
   asked.steps = request.steps;
   try {
-    if (request.steps < 1) throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more");
+    if (request.steps < 1)
+      throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more").hint("give 1 or more");
     if (request.fetches.empty() && request.targets.empty())
-      throw Error(Code::usage, "nothing is fetched and nothing is run");
+      throw Error(Code::usage, "nothing is fetched and nothing is run")
+          .hint("give RunRequest::fetches or RunRequest::targets");
     if (request.fetch_to < 0 || request.fetch_to >= tasks)
       throw Error(Code::usage, "the fetches are to arrive at task " + std::to_string(request.fetch_to) +
-                                   "; the job has tasks 0 to " + std::to_string(tasks - 1));
+                                   "; the job has tasks 0 to " + std::to_string(tasks - 1))
+          .hint("set RunRequest::fetch_to to one of these");
     for (const Value& fetch : request.fetches) check_value(graph, fetch, "fetch");
     for (const Value& target : request.targets) check_value(graph, target, "target");
     for (const auto& [name, tensor] : request.feeds) {
       if (!tensor.defined())
         throw Error(Code::usage, "the feed '" + escaped(name) + "' is an undefined tensor")
-            .at(graph.op(input_named(graph, name)).line());
+            .at(graph.op(input_named(graph, name)).line())
+            .hint("feed a tensor that has a value, or leave the feed out where another task gives it");
       check_feed(graph, name, tensor.dtype());
       if (gives) asked.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
     }

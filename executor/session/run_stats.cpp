@@ -107,7 +107,7 @@ std::string packed(const LastRun& run, int threads, int task) {
 
 RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
   return member.guarded([&] {
-    if (run.what == nullptr) throw Error(Code::usage, "nothing has been run yet");
+    if (run.what == nullptr) throw Error(Code::usage, "nothing has been run yet").hint("call run() before stats()");
     const auto all = member.exchange(packed(run, threads, member.task()));
     RunStats stats;
     stats.fingerprint = run.what->planned->fingerprint;

@@ -153,7 +153,8 @@ struct TaskGroup::State {
     cluster.state().require_own_process();
     require_folder_of(options.flight_recorder);
     if (!options.record_turns.empty() && !options.replay_turns.empty())
-      throw Error(Code::usage, "turns are to be recorded and replayed at once");
+      throw Error(Code::usage, "turns are to be recorded and replayed at once")
+          .hint("give SessionOptions::record_turns or replay_turns, not both");
   }
 
   /// When the file is written it is too late to say that there is no place for it.
@@ -240,7 +241,7 @@ bool TaskGroup::is_first(const TaskSession& task) const {
 void TaskGroup::require_usable() const {
   const State& s = *state_;
   s.cluster.state().require_own_process();
-  if (s.closed) throw Error(Code::usage, "this session is closed");
+  if (s.closed) throw Error(Code::usage, "this session is closed").hint("make a new session");
   if (!s.failure.empty())
     throw Error(Code::usage, "this session has failed; its variables may be torn")
         .note(s.failure)
@@ -310,7 +311,9 @@ std::vector<Tensor> TaskGroup::tensors(std::span<const std::int32_t> tasks, std:
 void TaskGroup::close() {
   State& s = *state_;
   if (s.closed || !s.cluster.state().in_own_process()) return;
-  if (s.busy) throw Error(Code::usage, "this session is running: it cannot be closed by its own callback");
+  if (s.busy)
+    throw Error(Code::usage, "this session is running: it cannot be closed by its own callback")
+        .hint("close it after run() has returned");
   std::string trace;
   if (traces(s.options) && s.failure.empty())
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });

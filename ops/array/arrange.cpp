@@ -107,7 +107,8 @@ Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, Pa
   if (count > kMost)
     throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
                                 " would get more than 2^24 elements on one side")
-        .at(line);
+        .at(line)
+        .hint("pad with less, or concat() a value of that size");
   Tensor places(DType::int64, {count});
   for (std::int64_t i = 0; i < count; ++i)
     places.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = inside(first + i, x.shape()[dim].size(), mode);
@@ -149,7 +150,9 @@ std::int64_t times(std::int64_t size, std::int64_t factor) {
 
 void check_blocks(std::string_view what, const Value& x, bool fits, const SourceLine& line) {
   if (x.rank() == 4 && fits) return;
-  throw Error(Code::plan, std::string(what) + ": blocks do not fit " + x.name() + " " + x.shape().str()).at(line);
+  throw Error(Code::plan, std::string(what) + ": blocks do not fit " + x.name() + " " + x.shape().str())
+      .at(line)
+      .hint("give a value of four dims, [n,channels,rows,columns], and a block that divides them");
 }
 
 }  // namespace
@@ -172,7 +175,9 @@ Value tile(const Value& x, Ints repeats, source_location at) {
   bool fits = static_cast<int>(repeats.size()) == rank;
   for (std::int64_t times : repeats) fits = fits && times >= 0;
   if (!fits)
-    throw Error(Code::plan, "tile: needs a number of times for each dim of " + x.name() + " " + x.shape().str()).at(at);
+    throw Error(Code::plan, "tile: needs a number of times for each dim of " + x.name() + " " + x.shape().str())
+        .at(at)
+        .hint("give " + std::to_string(rank) + " numbers of 0 or more; 1 leaves a dim as it is");
   const Shape& shape = x.shape();
   if (!shape.fixed()) {  // the reshapes below would need its sizes as attributes
     Value result = x;
@@ -197,7 +202,8 @@ Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at)
   const Scope here = derived(graph_of({{x}}, at), at);
   if (static_cast<int>(low.size()) != x.rank() || static_cast<int>(high.size()) != x.rank())
     throw Error(Code::plan, "pad: low and high need one size for each dim of " + x.name() + " " + x.shape().str())
-        .at(at);
+        .at(at)
+        .hint("give " + std::to_string(x.rank()) + " sizes in each; 0 leaves a dim as it is");
   Value result = x;
   for (int d = 0; d < x.rank(); ++d) {
     const std::int64_t before = low[static_cast<std::size_t>(d)];

@@ -493,7 +493,7 @@ Value transpose(const Value& x, Ints perm, source_location at) {
 }
 
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at) {
-  if (values.empty()) throw Error(Code::plan, "Concat: takes at least one input").at(at);
+  if (values.empty()) throw Error(Code::plan, "Concat: takes at least one input").at(at).hint("give one or more");
   return make(kConcat, same_dtype({values.begin(), values.end()}, at), {{"axis", axis}}, at)[0];
 }
 

@@ -130,7 +130,8 @@ Values gradients(const Value& loss, std::span<const Value> xs, source_location a
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (!result[i].defined())
       throw Error(Code::plan, "gradients: the loss '" + loss.name() + "' does not depend on " + xs[i].op().str())
-          .at(at);
+          .at(at)
+          .hint("leave it out, or use it in the loss; stop_gradient() and integers pass no gradient on");
   return result;
 }
 

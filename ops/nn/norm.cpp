@@ -18,7 +18,8 @@ namespace {
 void check_channels(std::string_view what, const Value& x, const SourceLine& line) {
   if (x.rank() >= 2) return;
   throw Error(Code::plan, std::string(what) + ": of " + x.name() + " " + x.shape().str() + ", which has no channels")
-      .at(line);
+      .at(line)
+      .hint("dim 1 is that of the channels: give [n,channels,…]");
 }
 
 /// The dims after the channels.
@@ -62,7 +63,8 @@ std::int64_t elements_from(std::string_view what, const Value& x, int from, cons
     if (!x.shape()[d].known())
       throw Error(Code::plan, std::string(what) + ": of " + x.name() + " " + x.shape().str() + ": dim " +
                                   std::to_string(d) + " must be known")
-          .at(line);
+          .at(line)
+          .hint("declare the input with a number for that dim");
     sizes.push_back(x.shape()[d].size());
   }
   return checked_count(sizes);
@@ -131,7 +133,9 @@ Value batch_norm(const Value& x, const Value& scale, const Value& offset, const 
 Value instance_norm(const Value& x, const Value& scale, const Value& offset, double epsilon, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   if (x.rank() < 3)
-    throw Error(Code::plan, "instance_norm: of " + x.name() + " " + x.shape().str() + ", which has no images").at(at);
+    throw Error(Code::plan, "instance_norm: of " + x.name() + " " + x.shape().str() + ", which has no images")
+        .at(at)
+        .hint("give [n,channels,…] with at least one dim after the channels");
   return in_float32({x, scale, offset}, at,
                     [&](const Values& v) { return scaled(normalize(v[0], image_dims(v[0]), epsilon).y, v[1], v[2]); });
 }
@@ -144,7 +148,8 @@ Value group_norm(const Value& x, std::int64_t groups, const Value& scale, const 
   if (groups < 1 || x.shape()[1].size() % groups != 0)
     throw Error(Code::plan, "group_norm: " + x.shape()[1].str() + " channels of " + x.name() + " cannot be cut into " +
                                 std::to_string(groups) + " groups")
-        .at(at);
+        .at(at)
+        .hint("give a number of groups that divides the channels");
   return in_float32({x, scale, offset}, at, [&](const Values& v) {
     const Value blocks = reshape(v[0], {-1, groups, elements / groups});
     return scaled(reshape_as(normalize(blocks, {2}, epsilon).y, v[0]), v[1], v[2]);
@@ -155,7 +160,10 @@ Value local_response_norm(const Value& x, std::int64_t size, double alpha, doubl
                           source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
   check_channels("local_response_norm", x, at);
-  if (size < 1) throw Error(Code::plan, "local_response_norm: a size of " + std::to_string(size) + " channels").at(at);
+  if (size < 1)
+    throw Error(Code::plan, "local_response_norm: a size of " + std::to_string(size) + " channels")
+        .at(at)
+        .hint("give 1 or more");
   const std::int64_t area = elements_from("local_response_norm", x, 2, at);
   const std::int64_t channels = elements_from("local_response_norm", x, 1, at) / std::max<std::int64_t>(1, area);
   return in_float32({x}, at, [&](const Values& v) {
@@ -168,7 +176,8 @@ Value local_response_norm(const Value& x, std::int64_t size, double alpha, doubl
 
 Value lp_normalize(const Value& x, std::int64_t axis, int p, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
-  if (p != 1 && p != 2) throw Error(Code::plan, "lp_normalize: p is " + std::to_string(p) + ", not 1 or 2").at(at);
+  if (p != 1 && p != 2)
+    throw Error(Code::plan, "lp_normalize: p is " + std::to_string(p) + ", not 1 or 2").at(at).hint("give 1 or 2");
   return in_float32({x}, at, [&](const Values& v) {
     const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), {axis}, true);
     const Value some = select(equal(sums, 0), 1, sums);  // keeps 0 from the root, whose gradient there is infinite

@@ -40,7 +40,8 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted,
   if (dims < 0 || labels.rank() != scores.rank() - 1 || !scores.shape()[1].known())
     throw Error(Code::plan, "nll_loss: labels " + labels.shape().str() + " do not fit scores " + scores.shape().str() +
                                 " of [n,classes,…]")
-        .at(at);
+        .at(at)
+        .hint("give labels the sizes of the scores without the dim of classes");
   if (is_half(scores.dtype())) {
     Counted wide = counted;
     if (wide.weights.defined()) wide.weights = cast(wide.weights, DType::float32);

@@ -35,7 +35,10 @@ constexpr OpDef kNarrow{.name = "Narrow",
 constexpr const OpDef* kMixedOps[] = {&kNarrow};
 
 void require_some(std::string_view what, const Gradients& gradients, const SourceLine& line) {
-  if (gradients.empty()) throw Error(Code::plan, std::string(what) + ": no gradients").at(line);
+  if (gradients.empty())
+    throw Error(Code::plan, std::string(what) + ": no gradients")
+        .at(line)
+        .hint("give one for each variable, as gradients() does");
 }
 
 /// make(), whose ops are placed with the variable.
@@ -73,7 +76,8 @@ LossScale loss_scale(Graph& graph, const LossScaling& options, std::string_view 
   if (!(options.first > 0) || options.every < 0)
     throw Error(Code::plan, "loss_scale: " + digits_text(options.first, 6) + ", doubled after " +
                                 std::to_string(options.every) + " steps")
-        .at(at);
+        .at(at)
+        .hint("begin with a scale above 0, and double it after 0 steps (never) or more");
   const Scope here = derived(graph, at);
   const Value first = number_constant(graph, options.first, DType::float32, at);
   const Value none = number_constant(graph, 0, DType::int64, at);
@@ -109,7 +113,8 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
 
 Values accumulated(const Gradients& gradients, std::int64_t count, const Optimizer& optimizer, source_location at) {
   require_some("accumulated", gradients, at);
-  if (count < 1) throw Error(Code::plan, "accumulated: over " + std::to_string(count) + " steps").at(at);
+  if (count < 1)
+    throw Error(Code::plan, "accumulated: over " + std::to_string(count) + " steps").at(at).hint("give 1 or more");
   const Value& first = gradients[0].variable;
   Values updates;
   const Value last = beside(first, at, [&] {

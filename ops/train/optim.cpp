@@ -20,7 +20,10 @@ namespace {
 /// Calls update(variable, gradient, updates) for each, with ops placed with the variable; gives all updates.
 template <class Update>
 Values update_each(const Gradients& gradients, const SourceLine& line, Update&& update) {
-  if (gradients.empty()) throw Error(Code::plan, "an optimizer without variables").at(line);
+  if (gradients.empty())
+    throw Error(Code::plan, "an optimizer without variables")
+        .at(line)
+        .hint("give it the variables that it is to change");
   Values updates;
   for (const Gradient& g : gradients) {
     Graph& graph = graph_of({{g.variable, g.gradient}}, line);
@@ -241,7 +244,9 @@ Values only_when(const Value& condition, const Values& updates, source_location 
   for (const Value& update : updates) {
     Graph& graph = graph_of({{condition, update}}, at);
     if (&update.op().def() != &kAssign)
-      throw Error(Code::plan, "only_when: " + update.op().str() + " is not the update of a variable").at(at);
+      throw Error(Code::plan, "only_when: " + update.op().str() + " is not the update of a variable")
+          .at(at)
+          .hint("give what an optimizer or assign() returned");
     const Value variable = graph.value(update.op().inputs()[0]);
     const Value given = graph.value(update.op().inputs()[1]);
     const Scope here = derived(graph, at);

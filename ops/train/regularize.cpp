@@ -14,7 +14,10 @@ namespace ferry {
 namespace {
 
 void require_some(std::string_view what, const Gradients& gradients, const SourceLine& line) {
-  if (gradients.empty()) throw Error(Code::plan, std::string(what) + ": no gradients").at(line);
+  if (gradients.empty())
+    throw Error(Code::plan, std::string(what) + ": no gradients")
+        .at(line)
+        .hint("give one for each variable, as gradients() does");
 }
 
 /// Gives change(variable, gradient) as the gradient of each variable, with ops placed with the variable.
@@ -59,7 +62,8 @@ Value global_norm(const Gradients& gradients, source_location at) {
 
 Gradients clip_by_norm(const Gradients& gradients, double most, source_location at) {
   require_some("clip_by_norm", gradients, at);
-  if (!(most > 0)) throw Error(Code::plan, "clip_by_norm: to a norm of " + digits_text(most, 6)).at(at);
+  if (!(most > 0))
+    throw Error(Code::plan, "clip_by_norm: to a norm of " + digits_text(most, 6)).at(at).hint("give a norm above 0");
   const Gradients whole = each(gradients, at, [](const Value&, const Value& g) { return g; });
   const Value norm = norm_of(whole, at);
   Value factor;

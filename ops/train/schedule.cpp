@@ -15,7 +15,9 @@ namespace {
 
 void require_positive(std::string_view what, std::int64_t steps, const SourceLine& line) {
   if (steps <= 0)
-    throw Error(Code::plan, std::string(what) + ": " + std::to_string(steps) + " steps; at least one").at(line);
+    throw Error(Code::plan, std::string(what) + ": " + std::to_string(steps) + " steps; at least one")
+        .at(line)
+        .hint("give the number of steps over which the rate changes");
 }
 
 /// The count of steps as float64, which is exact up to 2^53. Refuses what is not an integer scalar.
@@ -57,7 +59,8 @@ Value warm_up(const Operand& rate, const Value& steps, std::int64_t count, sourc
 
 Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count, source_location at) {
   require_positive("scaled_by_tasks", count, at);
-  if (tasks < 1) throw Error(Code::plan, "scaled_by_tasks: " + std::to_string(tasks) + " tasks").at(at);
+  if (tasks < 1)
+    throw Error(Code::plan, "scaled_by_tasks: " + std::to_string(tasks) + " tasks").at(at).hint("give Cluster::size()");
   const Value now = as_number("scaled_by_tasks", steps, at);
   const Scope here = derived(now.graph(), at);
   const Value share = minimum(now / count, 1);
