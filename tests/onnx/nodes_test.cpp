@@ -255,6 +255,9 @@ TEST_CASE("outputs have the dtype that ONNX says, whatever the dtypes of the inp
   CHECK(types({"NegativeLogLikelihoodLoss", 13}, {half, as(DType::int32, longs({1, 2, 2}, {0, 0, 0, 0})), half_one}) ==
         "float16[] ");
   CHECK(types({"ArgMax", 13}, {half}) == "int64[1,1,2,2] ");
+  CHECK(types({"Attention", 24}, {x, x, x, Tensor(), Tensor(), Tensor(), longs({1}, {2})}) == "float32[1,1,2,2] ");
+  CHECK(types({"Col2Im", 18}, {floats({1, 1, 2}, {1, 2}), longs({2}, {1, 2}), longs({2}, {1, 1})}) ==
+        "float32[1,1,1,2] ");
 
   // Where ONNX says that inputs have one dtype, others are refused, as by onnxruntime.
   CHECK(has(error_of({"Add", 14}, {half, x}),

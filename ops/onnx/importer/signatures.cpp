@@ -36,7 +36,8 @@ constexpr Signature kSignatures[] = {
     {"?TT>T", "Where"},
     {"??T>T", "OneHot QuantizeLinear"},
     {"T?>T",
-     "AffineGrid CenterCropPad Compress CumProd CumSum DFT Expand Gather GatherElements GatherND GridSample MaxUnpool "
+     "AffineGrid CenterCropPad Col2Im Compress CumProd CumSum DFT Expand Gather GatherElements GatherND GridSample "
+     "MaxUnpool "
      "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
      "ReduceSumSquare Reshape Resize ReverseSequence Slice Split Squeeze Tile Trilu Unsqueeze Upsample "
      "ai.onnx.ml.ArrayFeatureExtractor"},
@@ -51,7 +52,7 @@ constexpr Signature kSignatures[] = {
     {"?T>T", "RMSNormalization"},
     {"???????T?>T", "QLinearConv"},
     {"???????T>T", "QLinearMatMul"},
-    {"TTU?TU>TTUT", "Attention"},
+    {"TTU?TU?>TTUT", "Attention"},
     {"TTTUTT>TU", "LinearAttention"},
     {"T>T", "BatchNormalization"},
     {"TTTUU>TUU", "BatchNormalization", 14},
