@@ -53,31 +53,38 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   SafeMetadata metadata;
 
   bool start_object(std::size_t) override {
+    if (is_extra()) return skip(+1);
     if (place_ == Place::outside) return enter(Place::top);
     if (place_ != Place::top) fail("an object");
     if (key_ == kMetadata) return enter(Place::metadata);
     entries.push_back({std::exchange(key_, {}), {}, {}, {}});
     return enter(Place::entry);
   }
-  bool end_object() override { return enter(place_ == Place::top ? Place::outside : Place::top); }
+  bool end_object() override {
+    if (skipped_ > 0) return skip(-1);
+    return enter(place_ == Place::top ? Place::outside : Place::top);
+  }
   bool start_array(std::size_t) override {
+    if (is_extra()) return skip(+1);
     if (place_ != Place::entry || (key_ != "shape" && key_ != "data_offsets")) fail("an array");
     auto& field = key_ == "shape" ? entries.back().shape : entries.back().offsets;
     if (field) twice();
     numbers_ = &field.emplace();
     return enter(Place::numbers);
   }
-  bool end_array() override { return enter(Place::entry); }
+  bool end_array() override { return skipped_ > 0 ? skip(-1) : enter(Place::entry); }
 
   bool key(string_t& key) override {
+    if (skipped_ > 0) return true;
     key_ = key;
     if (place_ == Place::top && !names_.insert(key).second) twice();
     if (place_ == Place::top && key != kMetadata) check_name();
     return true;
   }
   bool string(string_t& text) override {
+    if (is_extra()) return true;
     if (place_ == Place::metadata) {
-      if (!metadata.emplace(key_, text).second) twice();
+      metadata.insert_or_assign(key_, text);
     } else {
       if (place_ != Place::entry || key_ != "dtype") fail("a string");
       if (entries.back().dtype) twice();
@@ -86,15 +93,18 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_unsigned(number_unsigned_t number) override {
+    if (is_extra()) return true;
     if (place_ != Place::numbers) fail("a number");
     if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) fail("a number above 2^63");
     numbers_->push_back(static_cast<std::int64_t>(number));
     return true;
   }
-  bool number_integer(number_integer_t) override { fail("a negative number"); }
-  bool number_float(number_float_t, const string_t& text) override { fail("the number " + escaped(text)); }
-  bool null() override { fail("null"); }
-  bool boolean(bool) override { fail("a truth value"); }
+  bool number_integer(number_integer_t) override { return extra_or_fail("a negative number"); }
+  bool number_float(number_float_t, const string_t& text) override {
+    return extra_or_fail("the number " + escaped(text));
+  }
+  bool null() override { return (place_ == Place::top && key_ == kMetadata) || extra_or_fail("null"); }
+  bool boolean(bool) override { return extra_or_fail("a truth value"); }
   bool binary(binary_t&) override { fail("binary"); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
     throw bad(file_, "damaged header, at its byte " + std::to_string(position) + ": " + escaped(error.what(), 160));
@@ -105,6 +115,18 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool enter(Place place) {
     place_ = place;
+    return true;
+  }
+  /// Whether what comes is within a field of a tensor that the format does not have: such fields are left out.
+  [[nodiscard]] bool is_extra() const {
+    return skipped_ > 0 || (place_ == Place::entry && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets");
+  }
+  bool skip(int deeper) {
+    skipped_ += deeper;
+    return true;
+  }
+  bool extra_or_fail(const std::string& what) const {
+    if (!is_extra()) fail(what);
     return true;
   }
   [[noreturn]] void fail(const std::string& what) const {
@@ -120,6 +142,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   std::string_view file_;
   Place place_ = Place::outside;
+  std::int64_t skipped_ = 0;  ///< how deep in a field that is left out
   std::string key_;
   std::set<std::string> names_;
   std::vector<std::int64_t>* numbers_ = nullptr;
@@ -163,8 +186,7 @@ Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, st
              to = static_cast<std::uint64_t>((*entry.offsets)[1]);
   const std::string offsets = "[" + std::to_string(from) + ", " + std::to_string(to) + "]";
   const auto item = static_cast<std::uint64_t>(safetensors_item_size(*entry.dtype));
-  if (item == 0) throw bad(file, tensor + "unknown dtype " + in_quotes(*entry.dtype));
-  const auto wanted = tensor_bytes(*entry.shape, item);
+  const auto wanted = item == 0 ? std::optional(to - from) : tensor_bytes(*entry.shape, item);
   if (!wanted) throw bad(file, tensor + "its shape has more bytes than there can be");
   if (to < from || to > data_size) {
     throw bad(file, tensor + "its bytes " + offsets + " are outside the file's " + std::to_string(data_size));
@@ -176,10 +198,6 @@ Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, st
   if (from != begin) {
     throw bad(file, tensor + "its bytes " + offsets + (from < begin ? " overlap" : " leave a hole after") +
                         " the tensor before, which ends at " + std::to_string(begin));
-  }
-  if (from % item != 0) {
-    throw bad(file, tensor + "its bytes " + offsets + " are misaligned for " + *entry.dtype)
-        .hint("save it again with a writer that puts larger elements first, as safetensors does");
   }
   begin = to;
   return {std::move(entry.name), std::move(*entry.dtype), std::move(*entry.shape), from, to - from};
@@ -213,6 +231,28 @@ std::vector<SafeTensor> tensors_of(std::vector<Entry> entries, std::span<const s
   }
   std::sort(tensors.begin(), tensors.end(), [](const SafeTensor& a, const SafeTensor& b) { return a.name < b.name; });
   return tensors;
+}
+
+/// Copies the tensors' bytes into a new storage where some are misaligned for their dtype.
+void align(SafeTensors& file) {
+  const auto is_aligned = [](const SafeTensor& tensor) {
+    const auto item = static_cast<std::uintptr_t>(std::max(safetensors_item_size(tensor.dtype), 1));
+    return reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % item == 0;
+  };
+  if (std::all_of(file.tensors.begin(), file.tensors.end(), is_aligned)) return;
+  const auto room_of = [](const SafeTensor& tensor) {
+    return (tensor.bytes.size() + kMostAligned - 1) / kMostAligned * kMostAligned;
+  };
+  std::uint64_t size = 0;
+  for (const SafeTensor& tensor : file.tensors) size += room_of(tensor);
+  FileBytes storage(size);
+  std::byte* next = storage.data();
+  for (SafeTensor& tensor : file.tensors) {
+    std::copy(tensor.bytes.begin(), tensor.bytes.end(), next);
+    tensor.bytes = {next, tensor.bytes.size()};
+    next += room_of(tensor);
+  }
+  file.storage = std::move(storage);
 }
 
 void check_writable(const SafeTensor& tensor, std::set<std::string_view>& names, const std::string& path) {
@@ -251,7 +291,7 @@ std::string header_of(std::span<const SafeTensor* const> tensors, const SafeMeta
 }
 
 void parse_header(HeaderReader& reader, std::string_view text, std::string_view file) {
-  if (!text.starts_with('{')) throw bad(file, "damaged header: it does not begin with '{'");
+  if (!trimmed(text).starts_with('{')) throw bad(file, "damaged header: it does not begin with '{'");
   nlohmann::json::sax_parse(json_text(text), &reader);
 }
 
@@ -320,13 +360,10 @@ SafeTensors parse_safetensors(FileBytes file, std::string_view file_name) {
   parse_header(reader, file.text().substr(8, header), file_name);
   SafeTensors result;
   result.storage = std::move(file);
-  std::span<const std::byte> data = std::as_const(result.storage).span().subspan(8 + header);
-  if (header % kMostAligned != 0) {
-    result.storage = FileBytes(data);
-    data = std::as_const(result.storage).span();
-  }
+  const std::span<const std::byte> data = std::as_const(result.storage).span().subspan(8 + header);
   result.metadata = std::move(reader.metadata);
   result.tensors = tensors_of(std::move(reader.entries), data, file_name);
+  align(result);
   return result;
 }
 

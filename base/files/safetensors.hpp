@@ -19,8 +19,8 @@ namespace ferry {
 
 /// One tensor. Its name comes from a file: never use it as a path.
 struct SafeTensor {
-  std::string name;                  ///< not empty, UTF-8, at most 4096 bytes, no NUL
-  std::string dtype;                 ///< F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL F8_E5M2 F8_E4M3
+  std::string name;   ///< not empty, UTF-8, at most 4096 bytes, no NUL
+  std::string dtype;  ///< F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL F8_E5M2 F8_E4M3, or any other
   std::vector<std::int64_t> shape;   ///< empty: a scalar; sizes may be 0
   std::span<const std::byte> bytes;  ///< dense, C order; not owned
 };
@@ -41,9 +41,10 @@ struct SafeTensors {
 [[nodiscard]] int safetensors_item_size(std::string_view dtype);
 
 /// Parses a file's content. `file_name` is for messages. Throws Code::file for anything but exactly one whole file: a
-/// header above 100 MB, damaged JSON, names unlike those above or given twice, unknown dtypes, sizes that overflow,
-/// bytes ≠ shape × dtype, offsets that overlap, leave holes, are misaligned for the dtype, or do not end with the file,
-/// bools that are neither 0 nor 1.
+/// header above 100 MB, damaged JSON, names unlike those above or given twice, sizes that overflow, bytes ≠ shape ×
+/// dtype, offsets that overlap, leave holes, or do not end with the file, bools that are neither 0 nor 1. Like the
+/// format's own reader it takes misaligned tensors, fields of tensors that the format does not have, and null as
+/// metadata. A tensor of another dtype is taken as bytes.
 [[nodiscard]] SafeTensors parse_safetensors(FileBytes file, std::string_view file_name);
 
 /// Reads a file of at most `limit` bytes.

@@ -20,7 +20,7 @@ DType dtype_of(const SafeTensor& tensor, const std::string& path) {
     if (name == tensor.dtype) return dtype;
   std::vector<std::string> known;
   for (const auto& [dtype, name] : kNames) known.emplace_back(name);
-  throw Error(Code::file, escaped(path, 400) + ": the tensor " + in_quotes(tensor.name) + " is of " + tensor.dtype +
+  throw Error(Code::file, escaped(path, 400) + ": the tensor " + in_quotes(tensor.name) + " is of " + escaped(tensor.dtype) +
                               "; ferry has " + join(known, ", "));
 }
 
