@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -188,6 +190,11 @@ void OpenFile::read(std::uint64_t begin, std::span<std::byte> target) const {
                               " bytes from byte " + std::to_string(begin) + " on " + std::to_string(done) +
                               " were there")
       .hint("let its writer finish; ferry's own files are replaced whole");
+}
+
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? real.get() : "";
 }
 
 }  // namespace ferry

@@ -42,4 +42,7 @@ class OpenFile {
   std::int64_t changed_ns_ = 0;
 };
 
+/// The absolute path of an existing file, without symbolic links, "." and ".."; empty when there is none.
+[[nodiscard]] std::string real_path(const std::string& path);
+
 }  // namespace ferry

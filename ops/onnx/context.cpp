@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
+#include "ops/onnx/tensor.hpp"
 
 namespace ferry::onnx {
 namespace {
@@ -30,7 +31,7 @@ constexpr std::string_view kind<Tensor> = "tensor";
 
 DType dtype_or_fail(std::int64_t number) {
   const auto dtype = dtype_of_number(number);
-  if (!dtype) Context::fail("ONNX's dtype " + std::to_string(number) + " is none of ferry's");
+  if (!dtype) Context::fail("ferry does not have the dtype " + dtype_name(number) + " of ONNX");
   return *dtype;
 }
 
@@ -71,7 +72,7 @@ std::int64_t Context::size(int i, std::int64_t axis) {
                            " must be known when the model is imported";
   if (dim.fixed()) return dim.size();
   if (dim.bounded()) fail(what + ", and is known only when it runs");
-  throw Error(Code::usage, what).hint("--dim " + escaped(symbol_of(dim)) + "=4, or give the sizes of the inputs");
+  throw Error(Code::usage, what).hint(sizes_hint(i, dim));
 }
 
 Ints Context::window_of(int i) {

@@ -84,9 +84,8 @@ class Context {
   [[nodiscard]] Number number_of(int i);
   /// A vector with as many elements as symbolic dims of that name have: a slice of an input of the model.
   [[nodiscard]] virtual Value of_size(const std::string& symbol) = 0;
-  /// The symbol, such as "batch", for which a user must give a number so that `dim` is known. If `dim` has no symbol,
-  /// that of some input's dim.
-  [[nodiscard]] virtual std::string symbol_of(const Dim& dim) const = 0;
+  /// What a user can type so that `dim`, of input i, is known: "--dim batch=4, or give the sizes of the inputs".
+  [[nodiscard]] virtual std::string sizes_hint(int i, const Dim& dim) = 0;
   /// Restarts the import, by an exception, if input i would be known with inputs of the model taken by their values;
   /// else returns.
   virtual void take_by_value(int i) = 0;

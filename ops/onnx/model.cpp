@@ -1,10 +1,12 @@
 #include "ops/onnx/model.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/files/open_file.hpp"
 #include "base/text.hpp"
 #include "graph/file/graph_file.hpp"
 #include "graph/file/protobuf_read.hpp"
@@ -62,7 +64,7 @@ void check_names(const Strings& names, std::string_view what) {
 /// Takes a model apart. Its errors say where in the file, but not which file.
 class Reader {
  public:
-  Reader(const std::string& folder, FileSystem& files) : external_(folder, files) {}
+  explicit Reader(ExternalData external) : external_(std::move(external)) {}
 
   Model read(const onnx_file::ModelProto& from) {
     if (!from.has_ir_version() || !from.has_graph()) fail("it is no ONNX model: it has no version or no graph");
@@ -114,8 +116,9 @@ class Reader {
   GraphDef graph(const onnx_file::GraphProto& from) {
     GraphDef result;
     result.name = from.name();
-    for (const auto& one : from.initializer()) add_initializer(result, one.name(), one);
-    for (const auto& one : from.sparse_initializer()) add_initializer(result, one.values().name(), one);
+    std::map<std::string_view, Refused> refused;  // by the initializer's name
+    for (const auto& one : from.initializer()) add_initializer(result, one.name(), one, refused);
+    for (const auto& one : from.sparse_initializer()) add_initializer(result, one.values().name(), one, refused);
     for (const auto& one : from.input()) result.inputs.push_back(value(one, "input"));
     for (const auto& one : from.output()) result.outputs.push_back(value(one, "output"));
     for (const ValueDef& output : result.outputs) result.declared.emplace(output.name, output);
@@ -123,27 +126,34 @@ class Reader {
       if (!one.name().empty()) result.declared.emplace(one.name(), value(one, "value"));
     result.nodes = nodes(from.node());
     check_unique(result);
+    if (!refused.empty()) refuse_used(result, refused);
     return result;
   }
 
+  /// Puts those that the graph uses into Model::refused.
+  void refuse_used(const GraphDef& graph, const std::map<std::string_view, Refused>& refused) {
+    std::set<std::string_view> used;
+    for (const ModelNode& node : graph.nodes) add_used(node, used);
+    for (const ValueDef& output : graph.outputs) used.insert(output.name);
+    for (const auto& [name, one] : refused)
+      if (used.contains(name)) model_.refused.push_back(one);
+  }
+
   template <class Proto>
-  void add_initializer(GraphDef& graph, const std::string& name, const Proto& from) {
+  void add_initializer(GraphDef& graph, const std::string& name, const Proto& from,
+                       std::map<std::string_view, Refused>& refused) {
     const std::string where = "initializer " + in_quotes(name);
     in_part(where, [&] {
       check_name(name, "its name");
       if (auto tensor = tensor_of(from, external_))
         graph.initializers.emplace_back(name, std::move(*tensor));
       else
-        refuse_dtype(from, where);
+        refused.emplace(name, Refused{"dtype " + dtype_name(number_of_dtype(from)), where});
     });
   }
 
-  void refuse_dtype(const onnx_file::TensorProto& from, const std::string& where) {
-    model_.refused.push_back({"dtype " + dtype_name(from.data_type()), where});
-  }
-  void refuse_dtype(const onnx_file::SparseTensorProto& from, const std::string& where) {
-    refuse_dtype(from.values(), where);
-  }
+  static std::int64_t number_of_dtype(const onnx_file::TensorProto& from) { return from.data_type(); }
+  static std::int64_t number_of_dtype(const onnx_file::SparseTensorProto& from) { return from.values().data_type(); }
 
   ValueDef value(const onnx_file::ValueInfoProto& from, const std::string& what) {
     const std::string where = what + " " + in_quotes(from.name());
@@ -294,12 +304,19 @@ class Reader {
         fail("initializer " + in_quotes(name) + ": the value is there already");
   }
 
-  /// Names that a node uses, in its bodies too.
+  /// Names of the values of the graph around a node that it uses, in its bodies too. A body's own values may have names
+  /// of values around it; merged decoders of Hugging Face have.
   static void add_used(const ModelNode& node, std::set<std::string_view>& used) {
     used.insert(node.inputs.begin(), node.inputs.end());
     for (const GraphDef* body : node.bodies()) {
-      for (const ModelNode& inner : body->nodes) add_used(inner, used);
-      for (const ValueDef& output : body->outputs) used.insert(output.name);
+      std::set<std::string_view> within;
+      for (const ModelNode& inner : body->nodes) add_used(inner, within);
+      for (const ValueDef& output : body->outputs) within.insert(output.name);
+      for (const ValueDef& input : body->inputs) within.erase(input.name);
+      for (const auto& [name, tensor] : body->initializers) within.erase(name);
+      for (const ModelNode& inner : body->nodes)
+        for (const std::string& output : inner.outputs) within.erase(output);
+      used.merge(within);
     }
   }
 
@@ -380,18 +397,22 @@ std::vector<const ValueDef*> Model::defaulted() const {
   return ir_version < kFirstIrWithDefaults ? std::vector<const ValueDef*>() : inputs_of(graph, true);
 }
 
-Model decode_model(std::span<const std::byte> content, std::string_view source, const std::string& folder,
-                   FileSystem& files) {
+namespace {
+
+Model decoded(std::span<const std::byte> content, std::string_view source, ExternalData external) {
   return in_part(escaped(source, 300), [&] {
     onnx_file::ModelProto message;
     parse(content, message);
-    Model model = Reader(folder, files).read(message);
+    Model model = Reader(std::move(external)).read(message);
     model.source = source;
     return model;
   });
 }
 
-namespace {
+/// The external data of the file of that path.
+ExternalData external_of(const std::string& path, FileSystem& files) {
+  return {folder_of(path), folder_of(real_path(path)), files};
+}
 
 /// The content of a file that is one message. A file that cannot be one is refused by the heads of its fields, without
 /// reading all of it.
@@ -404,14 +425,19 @@ FileBytes content_of(const std::string& path, FileSystem& files, std::uint32_t i
 }  // namespace
 
 Model read_model(const std::string& path, FileSystem& files) {
-  return decode_model(content_of(path, files, onnx_file::ModelProto::kGraphFieldNumber).span(), path, folder_of(path),
-                      files);
+  return decoded(content_of(path, files, onnx_file::ModelProto::kGraphFieldNumber).span(), path,
+                 external_of(path, files));
+}
+
+Model decode_model(std::span<const std::byte> content, std::string_view source, const std::string& folder,
+                   FileSystem& files) {
+  return decoded(content, source, {folder, real_path(folder), files});
 }
 
 namespace {
 
 Tensor tensor_in(const onnx_file::TensorProto& message, const std::string& path, FileSystem& files) {
-  ExternalData external(folder_of(path), files);
+  ExternalData external = external_of(path, files);
   auto tensor = tensor_of(message, external);
   if (!tensor) fail("elements are " + dtype_name(message.data_type()) + ", which ferry does not compute with");
   return std::move(*tensor);

@@ -1,7 +1,7 @@
 // ONNX models as they lie in a file: read, checked, and taken apart into plain data.
 //
 // A file may be hostile, so everything is checked: framing, nesting, names, the number of everything, sizes against
-// bytes, paths of external data (only files below the model's own folder, no links), cycles, names of values that no
+// bytes, paths of external data (only files below the model's own folder), cycles, names of values that no
 // node gives.
 #pragma once
 
@@ -119,7 +119,7 @@ inline constexpr std::int64_t kNewestOpset = 28;
 inline constexpr std::int64_t kMostValues = 1 << 14;
 
 /// Reads a model. Error(file) names the file, and node or tensor, and says what is wrong. External data are read from
-/// files beneath the model's folder only.
+/// files beneath the model's folder only, by links only where they lie beneath the folder of the model's real file.
 [[nodiscard]] Model read_model(const std::string& path, FileSystem& files = local_files());
 
 /// The model in `content`; `source` names it in messages; `folder` holds its external data. Errors as read_model.

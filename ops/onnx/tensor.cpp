@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/files/open_file.hpp"
 #include "base/text.hpp"
 #include "graph/file/graph_file.hpp"
 #include "ops/onnx/model.hpp"
@@ -137,9 +138,18 @@ std::optional<DType> dtype_of_number(std::int64_t number) {
   return std::nullopt;
 }
 
+FileBytes ExternalData::read(const std::string& location) const {
+  const bool goes_up = ("/" + location + "/").find("/../") != std::string::npos;
+  const std::string real = goes_up ? "" : real_path(folder_ + "/" + location);
+  const bool follows_link = real != normal_path(real_path(folder_) + "/" + location);
+  if (follows_link && real.starts_with(real_folder_ + "/"))
+    return files_.read_beneath(real_folder_, std::string_view(real).substr(real_folder_.size() + 1));
+  return files_.read_beneath(folder_, location);
+}
+
 std::shared_ptr<const FileBytes> ExternalData::file(const std::string& location) {
   auto& known = read_[location];
-  if (!known) known = std::make_shared<const FileBytes>(files_.read_beneath(folder_, location));
+  if (!known) known = std::make_shared<const FileBytes>(read(location));
   return known;
 }
 

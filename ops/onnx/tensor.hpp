@@ -16,15 +16,19 @@ namespace ferry::onnx {
 /// The files with external data of one model, each read once.
 class ExternalData {
  public:
-  ExternalData(std::string folder, FileSystem& files) : folder_(std::move(folder)), files_(files) {}
+  /// `real_folder`: the folder of the model's real file, where `folder` has a link to it; links to files beneath it are
+  /// followed. So the cache of huggingface_hub works, in which each file is a link to one in "blobs".
+  ExternalData(std::string folder, std::string real_folder, FileSystem& files)
+      : folder_(std::move(folder)), real_folder_(std::move(real_folder)), files_(files) {}
   /// The tensor's bytes, which the result keeps alive. Error(file) for a path that leads out of the folder, and for
   /// offsets and lengths outside the file.
   [[nodiscard]] Tensor tensor(const onnx_file::TensorProto& from, DType dtype, std::vector<std::int64_t> sizes);
 
  private:
   [[nodiscard]] std::shared_ptr<const FileBytes> file(const std::string& location);
+  [[nodiscard]] FileBytes read(const std::string& location) const;
 
-  std::string folder_;
+  std::string folder_, real_folder_;
   FileSystem& files_;
   std::map<std::string, std::shared_ptr<const FileBytes>> read_;
 };

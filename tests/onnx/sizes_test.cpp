@@ -47,6 +47,32 @@ TEST_CASE("a size that must be known is named") {
   CHECK(says(error, "try: --dim batch=4"));
 }
 
+TEST_CASE("what to type for a size that must be known names the dims that it comes from") {
+  const auto hint = [](const std::string& inputs, const std::string& nodes) {
+    const Error error = error_of([&] { static_cast<void>(import(model_of(inputs + kY + nodes))); });
+    CHECK(error.code() == Code::usage);
+    const std::size_t at = error.text().find("try: ");
+    return at == std::string::npos ? error.text() : error.text().substr(at + 5);
+  };
+  const std::string image = value("input", "x", "float32", {"n", "1", "h", "w"});
+  const std::string more = attribute("ceil_mode", "i: 1", "INT"),
+                    pool = attribute("kernel_shape", "ints: 2 ints: 2", "INTS") +
+                           attribute("strides", "ints: 2 ints: 2", "INTS") + more;
+  CHECK(hint(image, node("y", "MaxPool", "x", pool)) == "--dim h=4 --dim w=4, or give the sizes of the inputs");
+  CHECK(hint(image + initializer("s", {2}, {8, 8}),
+             node("t", "Slice", "x, a, b, c") + initializer("a", {2}, {1, 1}) + initializer("b", {2}, {9, 9}) +
+                 initializer("c", {2}, {2, 3}) +
+                 node("y", "Resize", "t,,, s", attribute("axes", "ints: 2 ints: 3", "INTS"))) ==
+        "--dim h=4 --dim w=4, or give the sizes of the inputs");
+  CHECK(hint(image + value("input", "g", "float32", {"n", "2", "2", "2"}), node("y", "GridSample", "x, g")) ==
+        "--dim h=4 --dim n=4 --dim w=4, or give the sizes of the inputs");
+  CHECK(hint("input { name: 'x' type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 3 } "
+             "dim { } } } } } ",
+             node("y", "MaxPool", "x",
+                  attribute("kernel_shape", "ints: 2", "INTS") + attribute("strides", "ints: 2", "INTS") + more)) ==
+        "--shape x=1,3,4, or give the sizes of the inputs");
+}
+
 /// A model of x [batch,words] and z [batch,6] is imported without sizes, and runs for inputs of several sizes.
 TEST_CASE("a model is imported for all sizes of its inputs") {
   const std::string inputs = value("input", "x", "float32", {"batch", "words"}) +

@@ -11,33 +11,77 @@
 namespace ferry::onnx {
 namespace {
 
-const Graph& outermost(const Graph& graph) {
-  const Graph* at = &graph;
-  while (at->parent() != nullptr) at = at->parent();
-  return *at;
-}
-
-/// Throws Error(usage) where a number must be known but is computed from sizes of that shape, not all of which are
-/// known.
-[[noreturn]] void fail_open(const Shape& shape, const Graph& graph) {
-  const auto& dims = shape.dims();
-  const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
-  throw Error(Code::usage, "it is computed from the sizes " + escaped(shape.str()))
-      .hint("--dim " + escaped(symbol_behind(*open, graph)) + "=4, or give the sizes of the inputs");
-}
-
-/// Walks from a value to the inputs that it is computed from, also from bodies to the graphs around them.
-class Search {
+/// Walks from a value to the ops that it is computed from, also from bodies to the graphs around them.
+class Walk {
  public:
-  Search(const Value& value, const ImportOptions& options) : options_(options), stack_{{&value.graph(), value.id()}} {}
+  Walk(const Graph& graph, ValueId id) : stack_{{&graph, id}} {}
 
-  NeedsValues result() {
+  /// Calls visit(op, output) for each op, once; the output is the one by which the op was reached.
+  template <class Visit>
+  void run(const Visit& visit) {
     while (!stack_.empty()) {
       const auto [graph, id] = stack_.back();
       stack_.pop_back();
       const Op op = graph->op(graph->producer(id));
-      if (seen_.emplace(graph, op.id()).second) look_at(op, id);
+      if (!seen_.emplace(graph, op.id()).second) continue;
+      visit(op, id);
+      const auto captured = op.def().role == OpRole::parameter ? graph->captured_by(id) : std::nullopt;
+      if (captured) stack_.emplace_back(graph->parent(), *captured);
+      for (const ValueId input : op.inputs()) stack_.emplace_back(graph, input);
     }
+  }
+
+ private:
+  std::vector<std::pair<const Graph*, ValueId>> stack_;
+  std::set<std::pair<const Graph*, OpId>> seen_;
+};
+
+/// "--shape x=4,3,4": the shape, with numbers for dims that are open.
+std::string shape_option(const Op& input, const Shape& shape) {
+  std::vector<std::string> sizes;
+  for (const Dim& dim : shape.dims()) sizes.push_back(dim.known() ? std::to_string(dim.size()) : "4");
+  return "--shape " + escaped(input.name()) + "=" + join(sizes, ",");
+}
+
+std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& dim) {
+  std::set<std::string> symbols, unnamed;  // of open dims of inputs; inputs with open dims that have no symbol
+  Walk(graph, id).run([&](const Op& op, ValueId output) {
+    if (op.def().role != OpRole::input) return;
+    const Shape& shape = op.graph().type(output).shape;
+    for (const Dim& open : shape.dims()) {
+      if (!open.symbol().empty()) symbols.insert(open.symbol());
+      if (!open.known() && open.symbol().empty()) unnamed.insert(shape_option(op, shape));
+    }
+  });
+  if (symbols.contains(dim.symbol())) {
+    symbols = {dim.symbol()};
+    unnamed.clear();
+  } else {  // a dim that is computed from others: not from those that are still there by themselves
+    const std::set<std::string> all = symbols;
+    for (const Dim& other : graph.type(id).shape.dims()) symbols.erase(other.symbol());
+    if (symbols.empty() && unnamed.empty()) symbols = all;
+  }
+  if (unnamed.empty())
+    for (const std::string& symbol : symbols) unnamed.insert("--dim " + escaped(symbol) + "=4");
+  return unnamed;
+}
+
+/// Throws Error(usage) where a number must be known but is computed from sizes of a value, not all of which are known.
+[[noreturn]] void fail_open(const Graph& graph, ValueId id) {
+  const Shape& shape = graph.type(id).shape;
+  const auto& dims = shape.dims();
+  const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
+  throw Error(Code::usage, "it is computed from the sizes " + escaped(shape.str()))
+      .hint(sizes_hint(size_options(graph, id, *open)));
+}
+
+/// Finds the inputs that a value is computed from.
+class Search {
+ public:
+  explicit Search(const ImportOptions& options) : options_(options) {}
+
+  NeedsValues result(const Value& value) {
+    Walk(value.graph(), value.id()).run([&](const Op& op, ValueId output) { look_at(op, output); });
     if (found_.inputs.empty()) Context::fail("it could not be computed while importing");
     return std::move(found_);
   }
@@ -45,18 +89,14 @@ class Search {
  private:
   void look_at(const Op& op, ValueId output) {
     const Graph& graph = op.graph();
-    if (op.def().name == "SizeOf")
-      if (const Shape& shape = graph.type(op.inputs()[0]).shape; !shape.known()) fail_open(shape, graph);
+    if (op.def().name == "SizeOf" && !graph.type(op.inputs()[0]).shape.known()) fail_open(graph, op.inputs()[0]);
     if (op.def().role == OpRole::input) {
       add_input(std::string(op.name()));
     } else if (op.def().role == OpRole::parameter) {
-      const auto captured = graph.captured_by(output);
-      if (!captured) Context::fail("it changes from iteration to iteration of a loop");
-      stack_.emplace_back(graph.parent(), *captured);
+      if (!graph.captured_by(output)) Context::fail("it changes from iteration to iteration of a loop");
     } else if (op.def().is(kRandom) || op.def().is(kStateful) || op.def().is(kControlFlow)) {
       Context::fail("it is computed by " + op.str());
     }
-    for (const ValueId input : op.inputs()) stack_.emplace_back(&graph, input);
   }
 
   void add_input(const std::string& name) {
@@ -67,15 +107,13 @@ class Search {
   }
 
   const ImportOptions& options_;
-  std::vector<std::pair<const Graph*, ValueId>> stack_;
-  std::set<std::pair<const Graph*, OpId>> seen_;
   NeedsValues found_;
 };
 
 }  // namespace
 
 NeedsValues inputs_behind(const Value& value, const ImportOptions& options) {
-  return Search(value, options).result();
+  return Search(options).result(value);
 }
 
 void try_by_value(const Value& value, const ImportOptions& options) {
@@ -88,14 +126,13 @@ void try_by_value(const Value& value, const ImportOptions& options) {
   throw found;
 }
 
-std::string symbol_behind(const Dim& dim, const Graph& graph) {
-  if (!dim.symbol().empty()) return dim.symbol();
-  const Graph& whole = outermost(graph);
-  for (const auto& [name, entry] : whole.entries())
-    for (const auto& feed : entry.feeds)
-      for (const Dim& given : whole.type(feed.value).shape.dims())
-        if (!given.symbol().empty()) return given.symbol();
-  return "NAME";
+std::set<std::string> size_options(const Value& value, const Dim& dim) {
+  return size_options(value.graph(), value.id(), dim);
+}
+
+std::string sizes_hint(const std::set<std::string>& options) {
+  const std::vector<std::string> list(options.begin(), options.end());
+  return (list.empty() ? "" : join(list, " ") + ", or ") + "give the sizes of the inputs";
 }
 
 }  // namespace ferry::onnx

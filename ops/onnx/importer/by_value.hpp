@@ -22,7 +22,10 @@ struct NeedsValues {
 /// Throws NeedsValues if the values in the options are enough for `value` to be known; else returns.
 void try_by_value(const Value& value, const ImportOptions& options);
 
-/// The symbol for which a number must be given so that `dim`, of a value of this import, is known.
-[[nodiscard]] std::string symbol_behind(const Dim& dim, const Graph& graph);
+/// What to type so that `dim`, of a value of this import, is known: "--dim height=4", "--dim width=4". If the dim has
+/// no symbol of an input, these are the open dims of the inputs that the value is computed from.
+[[nodiscard]] std::set<std::string> size_options(const Value& value, const Dim& dim);
+/// "--dim height=4 --dim width=4, or give the sizes of the inputs".
+[[nodiscard]] std::string sizes_hint(const std::set<std::string>& options);
 
 }  // namespace ferry::onnx

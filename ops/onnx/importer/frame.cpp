@@ -21,15 +21,14 @@ void check_call_attributes(const Function& function, const ModelNode& node) {
 
 }  // namespace
 
-Frame Frame::of_body(const GraphDef& body, const Frame& around) {
-  Frame frame(body, *around.opsets_);
-  frame.around_ = &around;
-  frame.function_ = around.function_;
-  frame.call_ = around.call_;
-  frame.caller_ = around.caller_;
-  frame.depth_ = around.depth_;
-  return frame;
-}
+Frame::Frame(const GraphDef* graph, const Frame& around)
+    : graph_(graph),
+      around_(&around),
+      opsets_(around.opsets_),
+      function_(around.function_),
+      call_(around.call_),
+      caller_(around.caller_),
+      depth_(around.depth_) {}
 
 Frame Frame::of_call(const Function& function, const ModelNode& node, const Frame& caller) {
   Frame frame(function.opsets);
@@ -37,6 +36,8 @@ Frame Frame::of_call(const Function& function, const ModelNode& node, const Fram
   frame.call_ = &node;
   frame.caller_ = &caller;
   frame.depth_ = caller.depth_ + 1;
+  for (const Frame* at = &caller; at != nullptr; at = at->caller_)
+    if (at->function_ == &function) Context::fail("the function " + in_quotes(function.name) + " calls itself");
   if (frame.depth_ > kMaxCalls)
     Context::fail("functions call each other more than " + std::to_string(kMaxCalls) + " deep");
   if (node.inputs.size() > function.inputs.size()) Context::fail("it has more inputs than its function");

@@ -18,9 +18,11 @@ class Frame {
  public:
   /// The frame of the model's own graph.
   Frame(const GraphDef& graph, const Opsets& opsets) : graph_(&graph), opsets_(&opsets) {}
-  [[nodiscard]] static Frame of_body(const GraphDef& body, const Frame& around);
-  /// The frame of a function that `node` calls. Error(file) when calls are nested too deep, or the node gives what the
-  /// function does not take.
+  [[nodiscard]] static Frame of_body(const GraphDef& body, const Frame& around) { return {&body, around}; }
+  /// A frame that sees the same names as `around`, some of which can be given other values.
+  [[nodiscard]] static Frame over(const Frame& around) { return {around.graph_, around}; }
+  /// The frame of a function that `node` calls. Error(file) when calls are nested too deep, the function calls itself,
+  /// or the node gives what the function does not take.
   [[nodiscard]] static Frame of_call(const Function& function, const ModelNode& node, const Frame& caller);
 
   void set(const std::string& name, Out item) { items_.insert_or_assign(name, std::move(item)); }
@@ -40,6 +42,7 @@ class Frame {
 
  private:
   explicit Frame(const Opsets& opsets) : opsets_(&opsets) {}
+  Frame(const GraphDef* graph, const Frame& around);
 
   std::unordered_map<std::string, Out> items_;
   const GraphDef* graph_ = nullptr;  ///< null for a function

@@ -46,6 +46,34 @@ bool contradict(const Shape& a, const Shape& b) {
   return false;
 }
 
+/// The dims of a node's inputs that are open, each symbol once.
+std::vector<std::pair<Value, Dim>> open_dims(const ModelNode& node, const Frame& frame) {
+  std::vector<std::pair<Value, Dim>> open;
+  std::set<std::string> symbols;
+  for (const std::string& name : node.inputs) {
+    if (name.empty() || !frame.get(name).value.defined()) continue;
+    const Value& value = frame.get(name).value;
+    for (const Dim& dim : value.shape().dims())
+      if (!dim.known() && (dim.symbol().empty() || symbols.insert(dim.symbol()).second)) open.emplace_back(value, dim);
+  }
+  return open;
+}
+
+/// A frame in which the inputs of the node are inputs of `scratch`, with `size` for each size that is open, except for
+/// those that are `kept`.
+Frame with_sizes(const ModelNode& node, const Frame& frame, std::int64_t size, const Dim* kept, Graph& scratch) {
+  Frame sized = Frame::over(frame);
+  const std::set<std::string> names(node.inputs.begin(), node.inputs.end());
+  for (const std::string& name : names) {
+    if (name.empty() || !frame.get(name).value.defined()) continue;
+    auto [dtype, shape] = frame.get(name).type();
+    for (int d = 0; d < shape.rank(); ++d)
+      if (!shape[d].known() && (kept == nullptr || shape[d] != *kept)) shape[d] = Dim(size);
+    sized.set(name, Out(scratch.input("input_" + std::to_string(scratch.size()), dtype, shape)));
+  }
+  return sized;
+}
+
 /// The text with which the names of the ops of a node begin.
 std::string stem_of(const ModelNode& node, std::int64_t number) {
   const auto first =
@@ -152,6 +180,37 @@ void Importer::take_by_value(const ModelNode& node, const Frame& frame) const {
   }
 }
 
+void Importer::ask_for_sizes(const ConvertOp& converter, const ModelNode& node, const Frame& frame, const Error& why) {
+  const auto open = open_dims(node, frame);
+  if (open.empty() || !node.bodies().empty()) return;
+  for (const std::int64_t size : {4, 8, 16, 64, 1}) {
+    if (!converts_with(size, nullptr, converter, node, frame)) continue;
+    std::set<std::string> needed, all;
+    for (const auto& [value, dim] : open) {
+      all.merge(size_options(value, dim));
+      if (!converts_with(size, &dim, converter, node, frame)) needed.merge(size_options(value, dim));
+    }
+    throw Error(Code::usage, why.text()).hint(sizes_hint(needed.empty() ? all : needed));
+  }
+}
+
+bool Importer::converts_with(std::int64_t size, const Dim* kept, const ConvertOp& converter, const ModelNode& node,
+                             const Frame& frame) {
+  Graph scratch;
+  const Frame sized = with_sizes(node, frame, size, kept, scratch);
+  bool converts = true;
+  try {
+    NodeContext context(*this, scratch, node, sized);
+    static_cast<void>(converted(converter, context, sized));
+  } catch (const Error&) {
+    converts = false;
+  } catch (const NeedsValues&) {
+    converts = false;
+  }
+  forget(scratch);
+  return converts;
+}
+
 std::vector<Out> Importer::made(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
   const OpId first = graph_->current().size();
   std::vector<Out> items;
@@ -160,8 +219,9 @@ std::vector<Out> Importer::made(const ConvertOp& converter, const ModelNode& nod
     NodeContext context(*this, *graph_, node, frame);
     try {
       for (const Out& out : converted(converter, context, frame)) items.push_back(out);
-    } catch (const Error&) {
+    } catch (const Error& error) {
       take_by_value(node, frame);
+      if (error.code() != Code::usage) ask_for_sizes(converter, node, frame, error);
       throw;
     }
   }

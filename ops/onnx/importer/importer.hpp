@@ -65,6 +65,12 @@ class Importer {
   /// For a node that cannot be converted because the data decide sizes: throws NeedsValues if inputs taken by value
   /// would help.
   void take_by_value(const ModelNode& node, const Frame& frame) const;
+  /// For a node that cannot be converted: throws Error(usage) with what to type, and `why`, if it could be with numbers
+  /// for open sizes of its inputs; else returns.
+  void ask_for_sizes(const ConvertOp& converter, const ModelNode& node, const Frame& frame, const Error& why);
+  /// Whether the node can be converted with `size` for the open sizes of its inputs, except for the dim `kept`.
+  [[nodiscard]] bool converts_with(std::int64_t size, const Dim* kept, const ConvertOp& converter,
+                                   const ModelNode& node, const Frame& frame);
   /// The line of the ops that are made for the current node.
   [[nodiscard]] SourceLine line_of_node() const;
 

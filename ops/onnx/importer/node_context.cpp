@@ -77,8 +77,8 @@ void NodeContext::take_by_value(int i) {
 
 // ---- Sizes ----
 
-std::string NodeContext::symbol_of(const Dim& dim) const {
-  return symbol_behind(dim, importer_.graph());
+std::string NodeContext::sizes_hint(int i, const Dim& dim) {
+  return onnx::sizes_hint(size_options(item(i).value, dim));
 }
 
 Value NodeContext::of_size(const std::string& symbol) {
@@ -116,22 +116,40 @@ std::vector<Out> NodeContext::build(const GraphDef& body, std::span<const Out> i
   return outs;
 }
 
+namespace {
+
+/// A body in which ops are made on trial; the destructor drops it.
+class Probe {
+ public:
+  Probe(Importer& importer, Graph& owner) : importer_(importer), owner_(owner), graph_(owner.add_subgraph("tried")) {}
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+  ~Probe() {
+    importer_.forget(graph_);
+    owner_.drop_subgraph();
+  }
+  [[nodiscard]] Graph& graph() const { return graph_; }
+
+ private:
+  Importer& importer_;
+  Graph& owner_;
+  Graph& graph_;
+};
+
+}  // namespace
+
 std::vector<Tried> NodeContext::tried(const GraphDef& body, std::span<const Tried> inputs) {
   Graph& owner = graph().current();  // perhaps a body that is being built
-  Graph& probe = owner.add_subgraph("tried");
+  const Probe probe(importer_, owner);
+  const Scope here = owner.build(probe.graph());
+  std::vector<Out> given;
+  for (const Tried& input : inputs)
+    given.push_back(input.known.defined() ? Out(input.known) : Out(probe.graph().parameter(input.type, SourceLine())));
   std::vector<Tried> results;
-  {
-    const Scope here = owner.build(probe);
-    std::vector<Out> given;
-    for (const Tried& input : inputs)
-      given.push_back(input.known.defined() ? Out(input.known) : Out(probe.parameter(input.type, SourceLine())));
-    for (const Out& out : build(body, given)) {
-      out.check_tensor({});
-      results.push_back({out.type(), out.known});
-    }
+  for (const Out& out : build(body, given)) {
+    out.check_tensor({});
+    results.push_back({out.type(), out.known});
   }
-  importer_.forget(probe);
-  owner.drop_subgraph();
   return results;
 }
 
