@@ -50,6 +50,80 @@ TEST_CASE("a branch on a constant is taken while importing, another when it runs
   CHECK(run_model(file, {{"x", values}, {"p", Tensor::scalar(false)}})[0].str() == "[0 1]");
 }
 
+TEST_CASE("values of bodies may have names of values around them, as in merged decoders of Hugging Face") {
+  const std::string x = value("input", "x", "float32", {"2"}), p = value("input", "p", "bool", {});
+  const auto branch = [](const std::string& name, const std::string& r, const std::string& nodes) {
+    return attribute(name, "g { " + value("output", r, "float32", {}) + nodes + " }", "GRAPH");
+  };
+  const Tensor values = Tensor::of<float>({2}, {-1, 1}), yes = Tensor::scalar(true);
+  const std::string same = model_of(
+      x + p + kY +
+      node("y", "If", "p",
+           branch("then_branch", "y", node("y", "Neg", "x")) + branch("else_branch", "y", node("y", "Relu", "x"))));
+  CHECK(run_model(same, {{"x", values}, {"p", yes}})[0].str() == "[1 -1]");
+  CHECK(run_for_all(same, {{"x", values}, {"p", Tensor::scalar(false)}})[0].str() == "[0 1]");
+  const std::string later = model_of(x + p + kY +
+                                     node("q", "If", "p",
+                                          branch("then_branch", "r", node("y", "Neg", "x") + node("r", "Exp", "y")) +
+                                              branch("else_branch", "r", node("r", "Relu", "x"))) +
+                                     node("y", "Sqrt", "q"));
+  CHECK(run_for_all(later, {{"x", Tensor::of<float>({2}, {0, 0})}, {"p", yes}})[0].str() == "[1 1]");
+  const std::string loop =
+      model_of(x + kY + value("output", "all", "float32", {}) + initializer("n", {}, {2}) +
+               node("y, all", "Loop", "n,, x",
+                    body_of(carries("y", "all",
+                                    goes_on("y") + node("all", "Add", "y, y") + value("output", "x", "float32", {"2"}) +
+                                        node("x", "Neg", "y")))));
+  CHECK(run_model(loop, {{"x", values}})[0].str() == "[-4 4]");
+  CHECK(run_model(loop, {{"x", values}})[1].str() == "[[1 -1] [2 -2]]");
+}
+
+TEST_CASE("a loop whose counter decides sizes is written out") {
+  const std::string rows = value("input", "x", "float32", {"5", "2"});
+  const std::string zeros = initializer("axis", {1}, {0}) + initializer("one", {1}, {1});
+  const auto body = [](const std::string& nodes) {
+    return body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+                   value("input", "v", "float32", {}) + "output { name: 'more' } output { name: 'w' } " +
+                   node("more", "Identity", "c") + nodes);
+  };
+  const std::string row =
+      node("from", "Reshape", "i, one") + node("to", "Add", "from, one") + node("r", "Slice", "x, from, to, axis");
+  const auto run = [&](const std::string& nodes) {
+    return run_model(model_of(rows + kY + zeros + initializer("n", {}, {3}) +
+                              "initializer { name: 'start' data_type: 1 dims: 1 dims: 2 float_data: [10, 10] } " +
+                              node("y", "Loop", "n,, start", body(nodes))),
+                     {{"x", counting({5, 2})}})[0]
+        .str();
+  };
+  CHECK(run(row + node("w", "Add", "v, r")) == "[[16 19]]");
+  CHECK(run(node("to", "Reshape", "i, one") + node("r", "Slice", "x, axis, to, axis") +
+            node("s", "ReduceSum", "r, axis") + node("w", "Add", "v, s")) == "[[12 15]]");
+  const std::string length = node("j", "Add", "i, one0") + node("shape", "Reshape", "j, one") +
+                             "initializer { name: 'one0' data_type: 7 int64_data: 1 } ";
+  CHECK(run(length +
+            node("k", "ConstantOfShape", "shape",
+                 attribute("value", "t { data_type: 1 dims: 1 float_data: 1 }", "TENSOR")) +
+            node("s", "ReduceSum", "k, axis") + node("w", "Add", "v, s")) == "[[16 16]]");
+}
+
+TEST_CASE("a loop that carries a sequence is written out") {
+  const std::string body =
+      body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + "input { name: 'list' } " +
+              "output { name: 'more' } output { name: 'longer' } " + node("more", "Identity", "c") +
+              node("f", "Cast", "i", attribute("to", "i: 1", "INT")) + node("e", "Add", "x, f") +
+              node("longer", "SequenceInsert", "list, e"));
+  const std::string nodes =
+      node("none", "SequenceEmpty", "") + node("all", "Loop", "n,, none", body) +
+      node("y", "ConcatFromSequence", "all", attribute("axis", "i: 0", "INT") + attribute("new_axis", "i: 1", "INT"));
+  const std::string x = value("input", "x", "float32", {"2"});
+  CHECK(run_model(model_of(x + kY + initializer("n", {}, {3}) + nodes), {{"x", counting({2})}})[0].str() ==
+        "[[0 1] [1 2] [2 3]]");
+  const std::string fed = model_of(x + value("input", "n", "int64", {}) + kY + nodes);
+  CHECK(run_model(fed, {{"x", counting({2})}, {"n", Tensor::scalar<std::int64_t>(2)}})[0].str() == "[[0 1] [1 2]]");
+  CHECK(says(error_of([&] { static_cast<void>(import(fed)); }), "is a sequence, not a tensor"));
+  CHECK(says(error_of([&] { static_cast<void>(import(fed)); }), "try: give what its number of iterations"));
+}
+
 TEST_CASE("a branch that does not fit the shapes is left out when the predicate can be known") {
   const auto branch = [](const std::string& perm) {
     return value("output", "r", "float32", {}) + node("r", "Transpose", "x", attribute("perm", perm, "INTS"));

@@ -112,25 +112,36 @@ Outs no_iterations(Context& c, const LoopForm& form) {
   return outs_of(state);
 }
 
-/// Unrolls the loop: a copy of the body for each of at most `times` iterations; there is at least one.
-Outs written_loop(Context& c, const LoopForm& form, std::int64_t times) {
-  check_written(times);
+/// Unrolls the loop: a copy of the body for each of at most `times` iterations. Carried values that are known stay
+/// known, and may be sequences. Throws `otherwise` where the body computes at run time if the loop goes on.
+Outs written_loop(Context& c, const LoopForm& form, std::int64_t times, const Error& otherwise) {
+  if (form.collected > 0) check_written(times);
   Results state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
   std::vector<Results> elements(form.collected);
-  bool more = true;
+  bool more = !c.constant_if(1).defined() || c.whole_number(1) != 0;
   for (std::int64_t i = 0; i < times && more; ++i) {
+    if (i >= kMostValues) check_written(times);
     Results inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(true)};
     inputs.insert(inputs.end(), state.begin(), state.end());
     const Results results = c.build(form.body, inputs);
-    if (!results[0].known.defined())
-      Context::fail("it gives something in each iteration, and whether it goes on is computed in its body");
+    if (!results[0].known.defined()) throw otherwise;
     more = Context::only(0, results[0].known).integer(0) != 0;
     state.assign(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(form.carried));
     for (std::size_t k = 0; k < form.collected; ++k) elements[k].push_back(results[form.carried + 1 + k]);
   }
   for (const Results& list : elements) state.emplace_back(stacked(c, list, 0));
   return outs_of(state);
+}
+
+/// Unrolls a loop that collects nothing, whose body is not one for all iterations because of `why`: its counter decides
+/// a size, say, or it carries a sequence.
+Outs written_because(Context& c, const LoopForm& form, const Error& why) {
+  const bool counted = !c.has(0) || c.constant_if(0).defined(), begins = !c.has(1) || c.constant_if(1).defined();
+  if (!counted) c.take_by_value(0);
+  if (!begins) c.take_by_value(1);
+  if (counted && begins) return written_loop(c, form, c.has(0) ? c.whole_number(0) : IntegerRange::kHighest, why);
+  throw Error(why).hint("give what its number of iterations is computed from; it is then written out");
 }
 
 // ---- Rows that iterations change ----
@@ -206,14 +217,18 @@ Values room_for(Context& c, const LoopForm& form, const std::vector<Type>& carri
   return room;
 }
 
+/// The types of carried values in every iteration. Error(file) where the body is not one for all iterations.
+std::vector<Type> carried_types(Context& c, const LoopForm& form) {
+  std::vector<Type> first;
+  for (int i = 2; i < c.inputs(); ++i) first.push_back(c.in(i).type());
+  return in_all_iterations(c, form, first);
+}
+
 /// The loop as a while_loop(). `most`: the most iterations, needed where each gives an element.
-Outs while_of(Context& c, const LoopForm& form, std::int64_t most) {
+Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, std::int64_t most) {
   Values initial;
   initial.push_back(c.graph().constant(Tensor::scalar<std::int64_t>(0)));
   initial.push_back(c.has(1) ? reshape(c.in(1), {}) : c.graph().constant(Tensor::scalar<bool>(true)));
-  std::vector<Type> first;
-  for (int i = 2; i < c.inputs(); ++i) first.push_back(c.in(i).type());
-  const std::vector<Type> types = in_all_iterations(c, form, first);
   for (std::size_t k = 0; k < types.size(); ++k)
     initial.push_back(with_rows_of(c, c.in(static_cast<int>(k) + 2), types[k]));
   const std::size_t states = initial.size();
@@ -251,14 +266,26 @@ bool ends_by_itself(Context& c, const LoopForm& form) {
 
 Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
-  if (form.collected == 0) return while_of(c, form, 0);
+  if (form.collected == 0) {
+    std::vector<Type> types;
+    try {
+      types = carried_types(c, form);
+    } catch (const Error& why) {
+      if (why.code() == Code::usage) throw;
+      return written_because(c, form, why);
+    }
+    return while_of(c, form, types, 0);
+  }
   if (c.constant_if(1).defined() && c.whole_number(1) == 0) return no_iterations(c, form);
   const Number times = c.has(0) ? c.number_of(0) : Number(IntegerRange::kHighest);
   if (times.known() && times.number() <= 0) return no_iterations(c, form);
   if (times.known() && !ends_by_itself(c, form)) {
     const bool begins = !c.has(1) || c.constant_if(1).defined();
     if (!begins) c.take_by_value(1);
-    if (begins) return written_loop(c, form, times.number());
+    if (begins)
+      return written_loop(
+          c, form, times.number(),
+          {Code::file, "it gives something in each iteration, and whether it goes on is computed in its body"});
   }
   std::int64_t most = times.range.most;
   const int first = static_cast<int>(form.carried);
@@ -269,7 +296,7 @@ Outs to_loop(Context& c) {
     throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
         .hint("--dim " + escaped(name) + "=100, for at most 100");
   }
-  return while_of(c, form, most);
+  return while_of(c, form, carried_types(c, form), most);
 }
 
 // ---- Scan ----

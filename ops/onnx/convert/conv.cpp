@@ -168,7 +168,9 @@ Outs to_col2im(Context& c) {
   const Ints image = c.ints(1);
   const Windows w(c, c.ints(2), true, false);
   if (image.size() != w.dims()) Context::fail("an image and blocks of different ranks");
-  return col2im(c.in(0), image, w.size, w.sliding());
+  const Value x = c.in(0);
+  if (is_float(x.dtype())) return col2im(x, image, w.size, w.sliding());
+  return cast(col2im(cast(x, DType::float64), image, w.size, w.sliding()), x.dtype());  // sums are exact up to 2^53
 }
 
 /// `of_filters`, a number or one for each channel, in a shape that is broadcast to `x`, whose channels are dim

@@ -19,7 +19,7 @@ Value spread(Context& c, const Value& given) {
   const std::int64_t given_axis = c.integer("axis", 1), block = c.integer("block_size", 0);
   if (given.rank() == 0 || (given.rank() == 1 && given.shape()[0] == Dim(1))) return reshape(given, {});
   const int axis = c.axis(0, given_axis);
-  if (given.rank() == 1) {
+  if (given.rank() == 1 && block == 0) {
     Ints axes;
     for (int d = axis + 1; d < rank; ++d) axes.push_back(d - axis);
     return expand_dims(given, axes);

@@ -48,12 +48,16 @@ Outs to_l1(Context& c) {
   return reduced(sum, abs(c.in(0)), r);
 }
 
-/// ReduceL2; integers are computed in float64 and truncated.
+/// f(input 0), where integers are computed in float64 and truncated.
+template <class F>
+Value in_floats(Context& c, const F& f) {
+  const Value x = c.in(0);
+  return cast(f(is_float(x.dtype()) ? x : cast(x, DType::float64)), x.dtype());
+}
+
 Outs to_l2(Context& c) {
   const Reduction r = reduction(c);
-  const Value x = c.in(0);
-  const Value within = is_float(x.dtype()) ? x : cast(x, DType::float64);
-  return cast(sqrt(reduced(sum, square(within), r)), x.dtype());
+  return in_floats(c, [&](const Value& x) { return sqrt(reduced(sum, square(x), r)); });
 }
 
 Outs to_sum_square(Context& c) {
@@ -63,15 +67,18 @@ Outs to_sum_square(Context& c) {
 
 Outs to_log_sum(Context& c) {
   const Reduction r = reduction(c);
-  return log(reduced(sum, c.in(0), r));
+  return in_floats(c, [&](const Value& x) { return log(reduced(sum, x, r)); });
+}
+
+Outs to_log_sum_exp(Context& c) {
+  const Reduction r = reduction(c);
+  return in_floats(c, [&](const Value& x) { return reduced(log_sum_exp, x, r); });
 }
 
 /// ReduceMean, which takes integers, too: their quotient is truncated.
 Outs to_mean(Context& c) {
   const Reduction r = reduction(c);
-  const Value x = c.in(0);
-  const Value within = is_float(x.dtype()) ? x : cast(x, DType::float64);
-  return cast(reduced(mean, within, r), x.dtype());
+  return in_floats(c, [&](const Value& x) { return reduced(mean, x, r); });
 }
 
 using ArgBest = Value (*)(const Value&, std::int64_t, bool, source_location);
@@ -102,7 +109,7 @@ constexpr ConvertOp kReduce[] = {
     {"ReduceL1", 1, to_l1},
     {"ReduceL2", 1, to_l2},
     {"ReduceLogSum", 1, to_log_sum},
-    {"ReduceLogSumExp", 1, plain<log_sum_exp>},
+    {"ReduceLogSumExp", 1, to_log_sum_exp},
     {"ReduceMax", 1, best_of<max>},
     {"ReduceMean", 1, to_mean},
     {"ReduceMin", 1, best_of<min>},

@@ -7,6 +7,8 @@
 
 #include "base/number_text.hpp"
 #include "ops/array/array.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
 #include "ops/onnx/converters.hpp"
 
 namespace ferry::onnx {
@@ -59,6 +61,15 @@ Ints all_axes(Context& c) {
   return axes;
 }
 
+/// Input 0 resized. Integers are interpolated in float32 and rounded towards zero, with antialias to the nearest, as by
+/// onnxruntime.
+Value resized(Context& c, const std::vector<ResizedDim>& dims, const Resizing& resizing) {
+  const Value x = c.in(0);
+  if (is_float(x.dtype()) || resizing.interpolation == Interpolation::nearest) return resize(x, dims, resizing);
+  const Value y = resize(cast(x, DType::float32), dims, resizing);
+  return cast(resizing.antialias ? floor(y + 0.5) : y, x.dtype());
+}
+
 /// Upsample, and the first Resize: element i comes from i / scale, rounded down, and in dims that shrink up, as in
 /// ONNX's cases of these versions.
 Outs upsampled(Context& c, const Floats& scales) {
@@ -66,6 +77,7 @@ Outs upsampled(Context& c, const Floats& scales) {
   resizing.interpolation = interpolation_of(c);
   resizing.coordinates = Coordinates::asymmetric;
   std::vector<ResizedDim> dims = scaled(c, all_axes(c), scales);
+  if (resizing.interpolation != Interpolation::nearest) return resized(c, dims, resizing);
   const auto larger =
       std::stable_partition(dims.begin(), dims.end(), [](const ResizedDim& dim) { return dim.scale < 1; });
   resizing.rounding = Rounding::ceil;
@@ -146,7 +158,7 @@ Outs to_resize(Context& c) {
       dim.end = roi[k + axes.size()];
     }
   }
-  return resize(c.in(0), dims, resizing);
+  return resized(c, dims, resizing);
 }
 
 /// CenterCropPad: cuts or pads on both sides, an odd element at the end.
