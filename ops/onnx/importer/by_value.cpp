@@ -12,9 +12,9 @@ namespace ferry::onnx {
 namespace {
 
 /// Walks from a value to the ops that it is computed from, also from bodies to the graphs around them.
-class Walk {
+class OpsBehind {
  public:
-  Walk(const Graph& graph, ValueId id) : stack_{{&graph, id}} {}
+  OpsBehind(const Graph& graph, ValueId id) : stack_{{&graph, id}} {}
 
   /// Calls visit(op, output) for each op, once; the output is the one by which the op was reached.
   template <class Visit>
@@ -45,7 +45,7 @@ std::string shape_option(const Op& input, const Shape& shape) {
 
 std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& dim) {
   std::set<std::string> symbols, unnamed;  // of open dims of inputs; inputs with open dims that have no symbol
-  Walk(graph, id).run([&](const Op& op, ValueId output) {
+  OpsBehind(graph, id).run([&](const Op& op, ValueId output) {
     if (op.def().role != OpRole::input) return;
     const Shape& shape = op.graph().type(output).shape;
     for (const Dim& open : shape.dims()) {
@@ -81,7 +81,7 @@ class Search {
   explicit Search(const ImportOptions& options) : options_(options) {}
 
   NeedsValues result(const Value& value) {
-    Walk(value.graph(), value.id()).run([&](const Op& op, ValueId output) { look_at(op, output); });
+    OpsBehind(value.graph(), value.id()).run([&](const Op& op, ValueId output) { look_at(op, output); });
     if (found_.inputs.empty()) Context::fail("it could not be computed while importing");
     return std::move(found_);
   }
