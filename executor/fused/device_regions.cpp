@@ -13,7 +13,7 @@ namespace {
 /// The instructions for which a kernel is generated.
 Range generated_for(const PlanClass& role, const Instruction& tiles) {
   const Range body = role.regions[tiles.target].instructions;
-  return tiles.other == 0 ? Range{body.begin + 1, body.count - 1} : body;
+  return tiles.other == 0 ? Range{body[1], body.count - 1} : body;
 }
 
 class RegionReader {
@@ -27,10 +27,9 @@ class RegionReader {
 
   FusedKernels read() {
     for (std::uint32_t m = 0; m < body_.count; ++m) {
-      const Instruction& member = role_.instructions[body_.begin + m];
+      const Instruction& member = role_.instructions[body_[m]];
       FusedKernels::Member added{&kernel_of(member), {}, 0};
-      for (std::uint32_t k = 0; k < member.inputs.count; ++k) {
-        const std::uint32_t b = operand(member.inputs, k);
+      for (const std::uint32_t b : role_.inputs(member)) {
         const auto made = value_of_.find(whole(b));
         added.inputs.push_back(made != value_of_.end() && made->second >= made_.inputs ? made->second
                                                                                        : value_of_.at(b));
@@ -42,7 +41,6 @@ class RegionReader {
   }
 
  private:
-  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return role_.operands[range.begin + k]; }
   /// The buffer of which this one is another shape; else the buffer itself.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = storage_of(role_, b);
@@ -58,10 +56,10 @@ class RegionReader {
 
   /// The value that the member makes: an output of the region, if it is the last to write there.
   std::uint32_t output(const Instruction& member, std::uint32_t m) {
-    const std::uint32_t b = operand(member.outputs, 0), to = whole(b);
+    const std::uint32_t b = role_.outputs(member)[0], to = whole(b);
     bool last = output_of_.contains(to);
     for (std::uint32_t later = m + 1; later < body_.count; ++later)
-      last = last && whole(operand(role_.instructions[body_.begin + later].outputs, 0)) != to;
+      last = last && whole(role_.outputs(role_.instructions[body_[later]])[0]) != to;
     if (!last) made_.values.push_back(type(b));
     const std::uint32_t value = last ? output_of_.at(to) : static_cast<std::uint32_t>(made_.values.size() - 1);
     made_.values[value] = type(b);
@@ -72,8 +70,8 @@ class RegionReader {
     const std::string op(plan_.string(member.op));
     const Kernel* const kernel = kernels_.find(op);
     std::vector<Type> inputs, outputs;
-    for (std::uint32_t k = 0; k < member.inputs.count; ++k) inputs.push_back(type(operand(member.inputs, k)));
-    for (std::uint32_t k = 0; k < member.outputs.count; ++k) outputs.push_back(type(operand(member.outputs, k)));
+    for (const std::uint32_t b : role_.inputs(member)) inputs.push_back(type(b));
+    for (const std::uint32_t b : role_.outputs(member)) outputs.push_back(type(b));
     static const Attrs kNoAttrs;
     const KernelSetup setup{.name = plan_.string(member.name),
                             .attrs = member.attrs == kNone ? kNoAttrs : plan_.attrs[member.attrs],
@@ -98,14 +96,14 @@ class RegionReader {
 
 RegionOperands region_operands(const PlanClass& role, const Instruction& tiles) {
   const auto listed = [&](Range range) {
-    const auto begin = role.operands.begin() + range.begin;
+    const auto begin = role.operands.begin() + range.first;
     return std::vector<std::uint32_t>(begin, begin + range.count);
   };
   RegionOperands all{listed(tiles.inputs), listed(tiles.outputs)};
   if (tiles.other != 0) return all;
   all.inputs.clear();
   const Range body = generated_for(role, tiles);
-  for (std::uint32_t m = body.begin; m < body.begin + body.count; ++m)
+  for (const std::uint32_t m : body)
     for (const std::uint32_t b : listed(role.instructions[m].inputs))
       if (b != all.outputs[0] && std::ranges::find(all.inputs, b) == all.inputs.end()) all.inputs.push_back(b);
   all.inputs.push_back(all.outputs[0]);

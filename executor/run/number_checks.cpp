@@ -43,7 +43,7 @@ void NumberChecks::require_finite(const Given& given, const NotFinite& result) c
 std::span<const std::byte> NumberChecks::first_of(Range range, const std::byte* data) const {
   if (range.count == 0 || data == nullptr) return {};
   const PlanClass& role = resolved_.plan().class_for(resolved_.task());
-  return {data, role.buffers[role.operands[range.begin]].bytes};
+  return {data, role.buffers[role.operands[range[0]]].bytes};
 }
 
 DType NumberChecks::dtype_of_collective(const Resolved& r) const {

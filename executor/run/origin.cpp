@@ -56,7 +56,7 @@ class Search {
   Found of_inputs(int task, const Instruction& instruction, std::uint32_t begin, std::uint32_t end, int moves) {
     Found found;
     for (std::uint32_t k = begin; k < std::min(end, instruction.inputs.count); ++k)
-      found = either(std::move(found), of(task, plan_.class_for(task).operands[instruction.inputs.begin + k], moves));
+      found = either(std::move(found), of(task, plan_.class_for(task).inputs(instruction)[k], moves));
     return found;
   }
 
@@ -71,8 +71,7 @@ class Search {
       if (instruction.what == Opcode::loop || instruction.what == Opcode::branch || instruction.what == Opcode::tiles ||
           instruction.what == Opcode::stencil_begin || instruction.what == Opcode::stencil)
         continue;
-      for (std::uint32_t k = 0; k < instruction.outputs.count; ++k)
-        made->second.emplace(storage_of(role, role.operands[instruction.outputs.begin + k]), &instruction);
+      for (const std::uint32_t b : role.outputs(instruction)) made->second.emplace(storage_of(role, b), &instruction);
     }
     return made->second;
   }
@@ -138,7 +137,7 @@ class Search {
     const PlanClass& role = plan_.class_for(task);
     const Range setup = role.regions[0].instructions;
     const auto at = static_cast<std::uint32_t>(&instruction - role.instructions.data());
-    return at >= setup.begin && at - setup.begin < setup.count;
+    return at >= setup.first && at - setup.first < setup.count;
   }
 
   [[nodiscard]] std::string named(const Instruction& instruction) const {

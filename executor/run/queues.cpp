@@ -29,7 +29,7 @@ void Queues::find_works(const KernelTable& kernels) {
   works_.resize(role_.instructions.size());
   for (const Region& region : role_.regions) {
     std::vector<std::vector<Work*>> of_strand(role_.strands());
-    for (std::uint32_t i = region.instructions.begin; i < region.instructions.begin + region.instructions.count; ++i) {
+    for (const std::uint32_t i : region.instructions) {
       const Instruction& instruction = role_.instructions[i];
       Work& work = works_[i];
       if (role_.on_queue(instruction)) {
@@ -37,7 +37,7 @@ void Queues::find_works(const KernelTable& kernels) {
         work.is = role_.queues[instruction.strand - role_.threads];
         if (instruction.what == Opcode::collective) work.collective = collective_of(instruction, kernels);
       }
-      for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w) {
+      for (const std::uint32_t w : instruction.waits) {
         const Wait& wait = role_.waits[w];
         if (wait.count == 0) continue;
         Work& earlier = *of_strand[wait.strand][wait.count - 1];
@@ -53,7 +53,7 @@ std::unique_ptr<GpuCollective> Queues::collective_of(const Instruction& instruct
   const auto address = [&](std::uint32_t buffer) {
     return buffer == kNone ? nullptr : const_cast<std::byte*>(resolved_.bytes_of(buffer).data());
   };
-  const auto first = [&](Range operands) { return operands.count == 0 ? kNone : role_.operands[operands.begin]; };
+  const auto first = [&](Range operands) { return operands.count == 0 ? kNone : role_.operands[operands[0]]; };
   return groups_->collective(resolved_.plan(), resolved_.task(), instruction,
                              {.input = address(first(instruction.inputs)),
                               .output = address(first(instruction.outputs)),
@@ -64,7 +64,7 @@ std::unique_ptr<GpuCollective> Queues::collective_of(const Instruction& instruct
 void Queues::find_stretches() {
   if (one_by_one_) return;
   for (const Range& stretch : role_.stretches) {
-    works_[stretch.begin].stretch = static_cast<std::uint32_t>(stretches_.size());
+    works_[stretch.first].stretch = static_cast<std::uint32_t>(stretches_.size());
     stretches_.push_back({.instructions = stretch.count, .work = {}, .graph = {}});
   }
 }
@@ -85,8 +85,8 @@ void Queues::wait(void* event, const Resolved& r, Waiting& waiting) {
 /// Tells the devices what memory `r` touches. The outputs of a loop or branch are written by the instructions inside.
 void Queues::touch(const Resolved& r) const {
   const auto each = [&](Range range, bool writes) {
-    for (std::uint32_t k = 0; k < range.count; ++k) {
-      const std::span<const std::byte> bytes = resolved_.bytes_of(role_.operands[range.begin + k]);
+    for (const std::uint32_t b : role_.operands_of(range)) {
+      const std::span<const std::byte> bytes = resolved_.bytes_of(b);
       devices_.touches(bytes.data(), bytes.size(), writes, r.plan);
     }
   };

@@ -158,7 +158,7 @@ void ResolvedPlan::describe_buffers() {
 void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
   depth_[region] = depth;
   const Range range = role_.regions[region].instructions;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+  for (const std::uint32_t i : range) {
     const Instruction& instruction = role_.instructions[i];
     if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
     const std::uint32_t inside = depth + (instruction.what == Opcode::loop ? 1 : 0);
@@ -172,12 +172,12 @@ void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& co
   // Thread 0 fills the queues in the order of its list, so their instructions are in that list.
   const auto walker_of = [this](const Instruction& i) { return role_.on_queue(i) ? 0U : i.strand; };
   std::vector<std::uint32_t> counts(threads_, 0);
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) ++counts[walker_of(role_.instructions[i])];
+  for (const std::uint32_t i : range) ++counts[walker_of(role_.instructions[i])];
   for (std::size_t thread = 0; thread < threads_; ++thread) {
     lists_[region * threads_ + thread].reserve(counts[thread]);
     if (thread > 0 && counts[thread] > 0) single_ = false;
   }
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+  for (const std::uint32_t i : range) {
     const Instruction& instruction = role_.instructions[i];
     auto& list = lists_[region * threads_ + walker_of(instruction)];
     Resolved& resolved = list.emplace_back();
@@ -198,11 +198,11 @@ void ResolvedPlan::link_puts() {
     if (std::ranges::none_of(list(region, 0), puts)) continue;
     for (Resolved& resolved : list(region, 0)) {
       if (resolved.what == Opcode::kernel && resolved.plan->outputs.count == 1)
-        makers[operand(resolved.plan->outputs, 0)] = {&resolved, 0};
+        makers[role_.outputs(*resolved.plan)[0]] = {&resolved, 0};
       for (std::uint32_t m = 0; resolved.tiles != nullptr && m < resolved.tiles->members.size(); ++m)
-        makers[operand(resolved.tiles->members[m].plan->outputs, 0)] = {&resolved, m};
+        makers[role_.outputs(*resolved.tiles->members[m].plan)[0]] = {&resolved, m};
       if (!puts(resolved)) continue;
-      const auto maker = makers.find(operand(resolved.plan->inputs, 0));
+      const auto maker = makers.find(role_.inputs(*resolved.plan)[0]);
       FERRY_ASSERT(maker != makers.end() && maker->second.resolved->link == nullptr, "a put without a kernel");
       maker->second.resolved->link = resolved.link;
       maker->second.resolved->member = maker->second.member;
@@ -241,23 +241,23 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
   resolved.target = instruction.target;
   resolved.other = instruction.other;
   resolved.plan = &instruction;
-  resolved.waits = std::span(role_.waits).subspan(instruction.waits.begin, instruction.waits.count);
+  resolved.waits = role_.waits_of(instruction);
   if (!resolved.waits.empty() && !queued()) resolved.flags |= Resolved::kWaits;
   std::uint64_t touched = 0;
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (std::uint32_t k = 0; k < range.count; ++k) touched += role_.buffers[operand(range, k)].bytes;
+    for (const std::uint32_t b : role_.operands_of(range)) touched += role_.buffers[b].bytes;
   if (touched >= kPollBytes && instruction.strand == 0 && !links_.empty()) resolved.flags |= Resolved::kPoll;
 
   const auto message = [&](Range range) -> std::byte* {
     if (range.count == 0) return nullptr;
-    const std::uint32_t b = operand(range, 0);
+    const std::uint32_t b = role_.operands_of(range)[0];
     return role_.buffers[b].bounded ? addresses_[b] - kExtentBytes : addresses_[b];
   };
   resolved.input = message(instruction.inputs);
   resolved.output = message(instruction.outputs);
   for (const Range range : {instruction.inputs, instruction.outputs}) {
     if (range.count == 0) continue;
-    const Buffer& buffer = role_.buffers[operand(range, 0)];
+    const Buffer& buffer = role_.buffers[role_.operands_of(range)[0]];
     resolved.bytes = buffer.bytes + (buffer.bounded ? kExtentBytes : 0);
   }
   switch (instruction.what) {
@@ -324,13 +324,13 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
   find_extents(resolved, instruction);
   const std::size_t first = arrays_.size();
   std::vector<Type> inputs, outputs;
-  for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
-    arrays_.push_back(array(operand(instruction.inputs, k)));
-    inputs.push_back(type(operand(instruction.inputs, k)));
+  for (const std::uint32_t b : role_.inputs(instruction)) {
+    arrays_.push_back(array(b));
+    inputs.push_back(type(b));
   }
-  for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
-    arrays_.push_back(array(operand(instruction.outputs, k)));
-    outputs.push_back(type(operand(instruction.outputs, k)));
+  for (const std::uint32_t b : role_.outputs(instruction)) {
+    arrays_.push_back(array(b));
+    outputs.push_back(type(b));
   }
   const std::vector<PlacedPart> parts = parts_of(instruction);
   const KernelSetup setup{.name = plan_.string(instruction.name),
@@ -368,8 +368,7 @@ std::vector<PlacedPart> ResolvedPlan::parts_of(const Instruction& instruction) c
   std::vector<PlacedPart> parts;
   bool any = false;
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (std::uint32_t k = 0; k < range.count; ++k) {
-      const std::uint32_t b = operand(range, k);
+    for (const std::uint32_t b : role_.operands_of(range)) {
       any = any || role_.buffers[b].window != kNone;
       parts.push_back({whole_[b], begin_[b]});
     }
@@ -424,8 +423,7 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
 void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instruction) {
   const std::size_t first = extents_.size();
   const auto find = [&](Range range, bool output) {
-    for (std::uint32_t k = 0; k < range.count; ++k) {
-      const std::uint32_t b = operand(range, k);
+    for (const std::uint32_t b : role_.operands_of(range)) {
       if (!role_.buffers[b].bounded || addresses_[b] == nullptr) continue;
       auto* header = reinterpret_cast<std::int64_t*>(addresses_[b] - kExtentBytes);
       extents_.push_back({sizes_[b].data(), header, role_.buffers[b].sizes[0], output});

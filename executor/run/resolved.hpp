@@ -197,7 +197,6 @@ class ResolvedPlan {
                             const ResolveContext& context);
   [[nodiscard]] Array array(std::uint32_t buffer);
   [[nodiscard]] Type type(std::uint32_t buffer) const;
-  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t i) const { return role_.operands[range.begin + i]; }
 
   const Plan& plan_;
   const PlanClass& role_;

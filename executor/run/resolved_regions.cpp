@@ -20,18 +20,17 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
                                                 .members = {},
                                                 .arrays = {},
                                                 .streams = {}});
-  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+  for (const std::uint32_t m : members) {
     const Instruction& member = role_.instructions[m];
     for (const Range range : {member.inputs, member.outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k) {
-        const std::uint32_t b = operand(range, k);
+      for (const std::uint32_t b : role_.operands_of(range)) {
         const Buffer& buffer = role_.buffers[b];
         const bool slot = buffer.space == Buffer::Space::tile;
         work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory,
                                slot ? elements / elements_of(buffer) : 1});
       }
     work.members.push_back(tile_member(member, context, instruction.other));
-    work.members.back().row = elements / elements_of(role_.buffers[operand(member.outputs, 0)]);
+    work.members.back().row = elements / elements_of(role_.buffers[role_.outputs(member)[0]]);
   }
   work.finish();
   resolved.tiles = &work;
@@ -64,7 +63,7 @@ void ResolvedPlan::resolve_device_region(Resolved& resolved, const Instruction& 
                                          const ResolveContext& context, std::uint32_t depth) {
   const std::size_t first = arrays_.size();
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (std::uint32_t k = 0; k < range.count; ++k) arrays_.push_back(array(operand(range, k)));
+    for (const std::uint32_t b : role_.operands_of(range)) arrays_.push_back(array(b));
   const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
   const BoundKernel& kernel = device_regions_.at(instruction.target);
   runs_.push_back(KernelRun{.inputs = all.first(instruction.inputs.count),
@@ -83,7 +82,7 @@ TileMember ResolvedPlan::fused_member(const Instruction& member, const ResolveCo
   const Kernel& kernel = kernel_of(member, context);
   std::vector<Type> types;
   for (const Range range : {member.inputs, member.outputs})
-    for (std::uint32_t k = 0; k < range.count; ++k) types.push_back(type(operand(range, k)));
+    for (const std::uint32_t b : role_.operands_of(range)) types.push_back(type(b));
   const std::span<const Type> all(types);
   const KernelSetup setup{.name = plan_.string(member.name),
                           .attrs = attrs_of(member),
@@ -98,8 +97,8 @@ TileMember ResolvedPlan::fused_member(const Instruction& member, const ResolveCo
 }
 
 TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile) {
-  const bool joins = member.inputs.count > 0 && elements_of(role_.buffers[operand(member.inputs, 0)]) >
-                                                    elements_of(role_.buffers[operand(member.outputs, 0)]);
+  const bool joins = member.inputs.count > 0 && elements_of(role_.buffers[role_.inputs(member)[0]]) >
+                                                    elements_of(role_.buffers[role_.outputs(member)[0]]);
   return fused_member(member, context, "tile by tile", [&](const Kernel& kernel, const KernelSetup& setup) {
     const bool elementwise = kernel.elementwise && scratch_of(kernel, setup) == 0;
     const std::int64_t row = elementwise ? 1 : row_of(kernel, setup);
@@ -121,7 +120,7 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
                                             std::uint32_t depth) {
   StencilParts parts{.tile = instruction.other, .arrays = {}, .windows = {}, .kernels = {}};
   const Range members = role_.regions[instruction.target].instructions;
-  const std::int64_t elements = elements_of(role_.buffers[operand(role_.instructions[members.begin].outputs, 0)]);
+  const std::int64_t elements = elements_of(role_.buffers[role_.outputs(role_.instructions[members.first])[0]]);
   std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its place in parts.arrays
   const auto index_of = [&](std::uint32_t b, StencilArray::Is is) {
     const auto [at, fresh] = known.try_emplace(b, static_cast<std::uint32_t>(parts.arrays.size()));
@@ -135,19 +134,18 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
     if (elements_of(role_.buffers[b]) != elements) return StencilArray::Is::one;
     return role_.buffers[b].space == Buffer::Space::tile ? StencilArray::Is::slot : StencilArray::Is::whole;
   };
-  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+  for (const std::uint32_t m : members) {
     const Instruction& member = role_.instructions[m];
-    const std::uint32_t out = operand(member.outputs, 0);
+    const std::uint32_t out = role_.outputs(member)[0];
     const Kernel& kernel = kernel_of(member, context);
     if (kernel.shifting.shift == nullptr) {
       StencilKernel& added = parts.kernels.emplace_back(StencilKernel{tile_member(member, context, instruction.other)});
-      for (std::uint32_t k = 0; k < member.inputs.count; ++k)
-        added.inputs.push_back(index_of(operand(member.inputs, k), kind_of(operand(member.inputs, k))));
+      for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(index_of(b, kind_of(b)));
       added.made = index_of(out, kind_of(out));
       continue;
     }
     StencilWindow& added = parts.windows.emplace_back(StencilWindow{window_member(member, context)});
-    for (std::uint32_t k = 0; k < member.inputs.count; ++k) added.inputs.push_back(array(operand(member.inputs, k)));
+    for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(array(b));
     added.made = index_of(out, StencilArray::Is::window);
     added.shift = kernel.shifting.shift({.inputs = added.inputs,
                                          .outputs = {&parts.arrays[added.made].array, 1},
@@ -179,7 +177,7 @@ DeviceEpilogue& ResolvedPlan::device_epilogue(const Instruction& instruction) {
 void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                     std::uint32_t depth) {
   const Range region = role_.regions[instruction.target].instructions;
-  const Instruction& head = role_.instructions[region.begin];
+  const Instruction& head = role_.instructions[region.first];
   if (!kernel_of(head, context).finishes)
     throw Error(Code::plan,
                 "the kernel of " + std::string(plan_.string(head.op)) + " does not yield its output in pieces")
@@ -191,10 +189,10 @@ void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instr
   }
   std::vector<TileMember> members;
   std::vector<Array> arrays;
-  for (std::uint32_t m = region.begin + 1; m < region.begin + region.count; ++m) {
+  for (std::uint32_t m = region[1]; m < region.first + region.count; ++m) {
     const Instruction& member = role_.instructions[m];
     for (const Range range : {member.inputs, member.outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k) arrays.push_back(array(operand(range, k)));
+      for (const std::uint32_t b : role_.operands_of(range)) arrays.push_back(array(b));
     members.push_back(tile_member(member, context, 0));
   }
   const std::span<const std::int64_t> numbers(iterations(), depth);

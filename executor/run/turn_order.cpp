@@ -13,7 +13,7 @@ TurnOrder::TurnOrder(ResolvedPlan& resolved, const Transport& transport, Ledger&
       record_(record) {
   const std::span<const Resolved> step = resolved.list(1, 0);
   for (const Serving::Turns& turns : serving_.turns) {
-    const auto take = step.subspan(turns.take.begin, turns.take.count);
+    const auto take = step.subspan(turns.take.first, turns.take.count);
     const auto end = std::ranges::find_if(take, [](const Resolved& r) { return r.what != Opcode::receive_wait; });
     const auto receives = static_cast<std::size_t>(end - take.begin());
     workers_.push_back({take.first(receives), std::vector<bool>(receives)});
@@ -110,7 +110,7 @@ Range TurnOrder::instructions(const Turn& turn) const {
   const Serving::Turns& turns = serving_.turns[turn.worker];
   if (!turn.take) return turns.give;
   const auto received = static_cast<std::uint32_t>(workers_[turn.worker].receives.size());
-  return {turns.take.begin + received, turns.take.count - received};
+  return {turns.take[received], turns.take.count - received};
 }
 
 std::span<const Resolved> TurnOrder::received(const Turn& turn) const {

@@ -75,8 +75,8 @@ void Walker::walk_part(std::uint32_t region, Range part) {
   const bool timed = shared_.timer != nullptr && shared_.timer->reads(thread_);
   if (timed || shared_.trace != nullptr || shared_.checks != nullptr || shared_.recorder != nullptr) [[unlikely]]
     return walk_watched(region, part);
-  Resolved* r = resolved_.list(region, thread_).data() + part.begin;
-  for (const Direct& direct : resolved_.direct(region, thread_).subspan(part.begin, part.count)) {
+  Resolved* r = resolved_.list(region, thread_).data() + part.first;
+  for (const Direct& direct : resolved_.direct(region, thread_).subspan(part.first, part.count)) {
     at(r);
     if (direct.kernel != nullptr) [[likely]]
       direct.kernel(*direct.run);
@@ -103,7 +103,7 @@ std::optional<TurnOrder::Turn> Walker::await(TurnOrder& order) {
 [[gnu::noinline]] void Walker::serve() {
   TurnOrder& order = *shared_.turns;
   const auto& turns = resolved_.plan().class_for(resolved_.task()).serving.turns;
-  const std::uint32_t first = turns.front().give.begin, end = turns.back().take.begin + turns.back().take.count;
+  const std::uint32_t first = turns.front().give.first, end = turns.back().take.first + turns.back().take.count;
   at(resolved_.list(1, thread_).data());
   walk_part(1, {0, first});
   while (!order.end_step()) {
@@ -123,7 +123,7 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
   WorkTimer* const timer = shared_.timer != nullptr && shared_.timer->reads(thread_) ? shared_.timer : nullptr;
-  for (Resolved& r : resolved_.list(region, thread_).subspan(part.begin, part.count)) {
+  for (Resolved& r : resolved_.list(region, thread_).subspan(part.first, part.count)) {
     at(&r);
     if (shared_.recorder != nullptr) shared_.recorder->begins(thread_, *r.plan);
     const bool waits = (r.flags & Resolved::kWaits) != 0;

@@ -99,7 +99,7 @@ std::set<std::string, std::less<>> variables_read(const Plan& plan) {
   for (const PlanClass& c : plan.classes) {
     std::set<std::uint32_t> inputs;
     for (const Instruction& i : c.instructions)
-      for (std::uint32_t k = 0; k < i.inputs.count; ++k) inputs.insert(storage_of(c, c.operands[i.inputs.begin + k]));
+      for (const std::uint32_t b : c.inputs(i)) inputs.insert(storage_of(c, b));
     for (const PlanVariable& variable : c.variables)
       if (inputs.contains(variable.buffer)) names.emplace(plan.string(variable.name));
   }
@@ -125,8 +125,7 @@ std::vector<OneSize> sizes_of_batches(const Plan& plan, const OpSet& ops) {
       const OpDef* const def = i.what == Opcode::kernel ? ops.find(plan.string(i.op)) : nullptr;
       if (def == nullptr || def->batches == nullptr || i.attrs == kNone) continue;
       std::vector<Type> inputs;
-      for (std::uint32_t k = 0; k < i.inputs.count; ++k)
-        inputs.push_back(whole_type(plan, c.buffers[c.operands[i.inputs.begin + k]]));
+      for (const std::uint32_t b : c.inputs(i)) inputs.push_back(whole_type(plan, c.buffers[b]));
       const Attrs& attrs = plan.attrs[i.attrs];
       const Batches batches = def->batches(PlanKernelFacts(std::move(inputs), attrs));
       if (batches.uneven())

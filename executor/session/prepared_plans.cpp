@@ -21,8 +21,8 @@ std::vector<std::string> lines_of(const Plan& plan) {
       std::string line = std::string(name_of(i.what)) + " " + std::string(plan.string(i.op)) + " '" +
                          escaped(plan.string(i.name)) + "'";
       for (const Range range : {i.inputs, i.outputs})
-        for (std::uint32_t k = 0; k < range.count; ++k) {
-          const Buffer& buffer = c.buffers[c.operands[range.begin + k]];
+        for (const std::uint32_t b : c.operands_of(range)) {
+          const Buffer& buffer = c.buffers[b];
           line += " " + Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str();
         }
       if (i.line != kNone) line += " at " + plan.line(i.line).str();

@@ -289,7 +289,7 @@ void TaskSession::spare(const Plan& plan) {
     const Range step = its.regions[1].instructions;
     if (step.count == 0) continue;
     throw Error(Code::peer_lost, "task " + std::to_string(task) + " is lost, and its " +
-                                     instruction_text(plan, its.instructions[step.begin], task) + " is needed")
+                                     instruction_text(plan, its.instructions[step.first], task) + " is needed")
         .hint("keep on servers what is to last, and let them compute it; or run this by itself, from what was saved");
   }
 }

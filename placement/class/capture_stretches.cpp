@@ -16,27 +16,27 @@ class Finder {
     for (const Region& region : plan_.regions)
       if (region.kind != Region::Kind::setup && region.kind != Region::Kind::tile)
         ranges.push_back(region.instructions);
-    std::ranges::sort(ranges, {}, &Range::begin);
+    std::ranges::sort(ranges, {}, &Range::first);
     for (const Range range : ranges) find(range);
   }
 
  private:
   void find(Range range) {
     const std::vector<bool> awaited = find_awaited(range);
-    Range stretch{range.begin, 0};
+    Range stretch{range.first, 0};
     const auto end = [&](std::uint32_t next) {
       if (stretch.count > 1) plan_.stretches.push_back(stretch);
       stretch = {next, 0};
     };
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    for (const std::uint32_t i : range) {
       const Instruction& instruction = plan_.instructions[i];
       if (!can_be_captured(instruction)) {
         end(i + 1);
         continue;
       }
-      if (instruction.waits.count > 0 || instruction.strand != plan_.instructions[stretch.begin].strand) end(i);
+      if (instruction.waits.count > 0 || instruction.strand != plan_.instructions[stretch.first].strand) end(i);
       ++stretch.count;
-      if (awaited[i - range.begin]) end(i + 1);
+      if (awaited[i - range.first]) end(i + 1);
     }
     end(0);
   }
@@ -46,8 +46,8 @@ class Finder {
     std::vector<bool> awaited(range.count, false);
     std::vector<std::vector<std::uint32_t>> of_strand(plan_.strands());
     for (std::uint32_t i = 0; i < range.count; ++i) {
-      const Instruction& instruction = plan_.instructions[range.begin + i];
-      for (std::uint32_t w = instruction.waits.begin; w < instruction.waits.begin + instruction.waits.count; ++w)
+      const Instruction& instruction = plan_.instructions[range[i]];
+      for (const std::uint32_t w : instruction.waits)
         if (const Wait wait = plan_.waits[w]; wait.count > 0) awaited[of_strand[wait.strand][wait.count - 1]] = true;
       of_strand[instruction.strand].push_back(i);
     }
@@ -64,7 +64,7 @@ class Finder {
 
   /// The host reads the extents of bounded values when it gives work.
   [[nodiscard]] bool has_bounded(Range operands) const {
-    for (std::uint32_t k = operands.begin; k < operands.begin + operands.count; ++k)
+    for (const std::uint32_t k : operands)
       if (plan_.buffers[plan_.operands[k]].bounded) return true;
     return false;
   }

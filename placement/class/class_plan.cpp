@@ -36,8 +36,8 @@ class Checker {
     }
     require(plan_.list(r).empty(), "a region has instructions that were not joined");
     const Range range = role_.regions[r].instructions;
-    require(std::uint64_t{range.begin} + range.count <= role_.instructions.size(), "a region ends behind the class");
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) instruction(role_.instructions[i], r);
+    require(std::uint64_t{range.first} + range.count <= role_.instructions.size(), "a region ends behind the class");
+    for (const std::uint32_t i : range) instruction(role_.instructions[i], r);
   }
 
   void instruction(const Instruction& i, std::uint32_t r) const {
@@ -46,9 +46,9 @@ class Checker {
              (i.name == kNone ? "" : " of " + std::string(plan_.tables().text(i.name)));
     };
     for (const Range range : {i.inputs, i.outputs}) {
-      require(std::uint64_t{range.begin} + range.count <= role_.operands.size(), where() + ": no such operands");
-      for (std::uint32_t k = 0; k < range.count; ++k)
-        require(role_.operands[range.begin + k] < role_.buffers.size(), where() + ": no such buffer");
+      require(std::uint64_t{range.first} + range.count <= role_.operands.size(), where() + ": no such operands");
+      for (const std::uint32_t b : role_.operands_of(range))
+        require(b < role_.buffers.size(), where() + ": no such buffer");
     }
     require(i.scratch == kNone || i.scratch < role_.buffers.size(), where() + ": no such scratch buffer");
     require((i.may & kMovable) == 0 || plan_.spreads(r), where() + ": movable where only thread 0 runs");
@@ -107,7 +107,7 @@ std::vector<std::uint32_t> count_touches(const ClassPlan& plan) {
   const auto count = [&](const std::vector<Instruction>& list) {
     for (const Instruction& i : list)
       for (const Range range : {i.inputs, i.outputs})
-        for (std::uint32_t k = 0; k < range.count; ++k) ++touches[role.operands[range.begin + k]];
+        for (const std::uint32_t b : role.operands_of(range)) ++touches[b];
   };
   count(role.instructions);
   for (std::uint32_t r = 0; r < plan.regions() && !plan.joined(); ++r) count(plan.list(r));

@@ -90,7 +90,7 @@ class Copier {
     for (const PlanVariable& variable : plan_.variables) written_.insert(variable.buffer);
     for (std::uint32_t region = 1; region < form_.regions(); ++region)
       for (const Instruction& i : form_.list(region))
-        each(i.outputs, [&](std::uint32_t b) { written_.insert(storage(b)); });
+        for (const std::uint32_t b : plan_.outputs(i)) written_.insert(storage(b));
   }
 
   // ---- Regions ----
@@ -140,13 +140,14 @@ class Copier {
     if (i.what == Opcode::loop)
       in = {copied_after(first(i.inputs), i.target)};
     else
-      each(i.inputs, [&](std::uint32_t b) { in.push_back(copied_to(device, b, i)); });
+      for (const std::uint32_t k : i.inputs) in.push_back(copied_to(device, plan_.operands[k], i));
     const bool inside =
         i.what == Opcode::loop || i.what == Opcode::branch;  // instructions in their regions write the outputs
-    each(i.outputs, [&](std::uint32_t b) {
+    for (const std::uint32_t k : i.outputs) {
+      const std::uint32_t b = plan_.operands[k];
       out.push_back(inside || lies_on(device, b) ? b : twin(device, b));
       copied_out.push_back(b);
-    });
+    }
     form_.push(i, in, out);
     if (starts_message(i.what)) staged_[{i.what == Opcode::collective, i.what == Opcode::send, i.target}] = {in, out};
     for (const std::uint32_t b : copied_out) forget(b);
@@ -165,8 +166,8 @@ class Copier {
     i.may = 0;
     queued_ = true;
     Buffers in, out;
-    each(i.inputs, [&](std::uint32_t b) { in.push_back(copied_to(device, b, i)); });
-    each(i.outputs, [&](std::uint32_t b) { out.push_back(b); });
+    for (const std::uint32_t k : i.inputs) in.push_back(copied_to(device, plan_.operands[k], i));
+    for (const std::uint32_t b : plan_.outputs(i)) out.push_back(b);
     for (const Opcode what : {Opcode::collective, Opcode::collective_wait}) {
       i.what = what;
       form_.push(i, in, out);
@@ -177,8 +178,8 @@ class Copier {
   /// The wait of a message: it gets the buffers that the instruction which started the message got.
   void wait(const Instruction& i) {
     const auto& [in, out] = staged_.at({i.what == Opcode::collective_wait, i.what == Opcode::send_wait, i.target});
-    const Buffers wanted(plan_.operands.begin() + i.outputs.begin,
-                         plan_.operands.begin() + i.outputs.begin + i.outputs.count);
+    const auto outputs = plan_.outputs(i);
+    const Buffers wanted(outputs.begin(), outputs.end());
     form_.push(i, in, out);
     for (std::size_t k = 0; k < wanted.size(); ++k)
       if (out[k] != wanted[k]) push_copy(out[k], wanted[k], i);
@@ -246,7 +247,7 @@ class Copier {
   void forget_inside(const Instruction& owner) {
     for (const std::uint32_t region : {owner.target, owner.other})
       for (const Instruction& i : form_.list(region)) {
-        each(i.outputs, [&](std::uint32_t b) { forget(b); });
+        for (const std::uint32_t b : plan_.outputs(i)) forget(b);
         if (i.what == Opcode::loop || i.what == Opcode::branch) forget_inside(i);
       }
   }
@@ -289,11 +290,7 @@ class Copier {
   }
 
   [[nodiscard]] std::uint32_t storage(std::uint32_t b) const { return storage_of(plan_, b); }
-  [[nodiscard]] std::uint32_t first(Range range) const { return plan_.operands[range.begin]; }
-  template <class F>
-  void each(Range range, F f) const {
-    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k]);
-  }
+  [[nodiscard]] std::uint32_t first(Range range) const { return plan_.operands[range[0]]; }
 
   ClassPlan& form_;
   PlanTables& tables_;

@@ -11,7 +11,7 @@ Dependences::Dependences(const PlanClass& plan, Range list)
   first_.reserve(list.count + 1);
   for (std::uint32_t i = 0; i < list.count; ++i) {
     first_.push_back(static_cast<std::uint32_t>(needs_.size()));
-    add(i, plan.instructions[list.begin + i]);
+    add(i, plan.instructions[list[i]]);
   }
   first_.push_back(static_cast<std::uint32_t>(needs_.size()));
 }
@@ -41,7 +41,7 @@ void Dependences::add(std::uint32_t i, const Instruction& instruction) {
   if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return;
   for (const std::uint32_t region : {instruction.target, instruction.other}) {
     const Range nested = plan_.regions[region].instructions;
-    for (std::uint32_t n = nested.begin; n < nested.begin + nested.count; ++n) add(i, plan_.instructions[n]);
+    for (const std::uint32_t n : nested) add(i, plan_.instructions[n]);
   }
 }
 

@@ -34,7 +34,7 @@ class Dependences {
   void add(std::uint32_t i, const Instruction& instruction);
   /// The buffer that stands for the operand's bytes: its storage, or the first buffer that is the same part of that.
   [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
-    return bytes_of_[plan_.operands[range.begin + k]];
+    return bytes_of_[plan_.operands[range[k]]];
   }
   template <class F>
   void each(std::uint32_t buffer, F f) const {

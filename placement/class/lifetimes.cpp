@@ -40,13 +40,13 @@ void Lifetimes::each_nested(const Instruction& instruction, F f) {
 template <class F>
 void Lifetimes::each_instruction(std::uint32_t region, F f) {
   const Range range = plan_.regions[region].instructions;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) f(i, plan_.instructions[i]);
+  for (const std::uint32_t i : range) f(i, plan_.instructions[i]);
 }
 
 template <class F>
 void Lifetimes::each_operand(const Instruction& instruction, F f) {
   for (const Range range : {instruction.inputs, instruction.outputs})
-    for (std::uint32_t k = 0; k < range.count; ++k) f(storage_of(plan_, plan_.operands[range.begin + k]));
+    for (const std::uint32_t b : plan_.operands_of(range)) f(storage_of(plan_, b));
   if (instruction.scratch != kNone) f(instruction.scratch);
 }
 
@@ -92,8 +92,7 @@ void Lifetimes::extend_region(std::uint32_t region) {
     };
     each_operand(instruction, [&](std::uint32_t buffer) { touch(buffer, position_[i]); });
     if (instruction.what == Opcode::loop)  // it gives what its body leaves as it was, too
-      for (std::uint32_t k = 0; k < instruction.outputs.count; ++k)
-        touch(storage_of(plan_, plan_.operands[instruction.outputs.begin + k]), end_of(i));
+      for (const std::uint32_t b : plan_.outputs(instruction)) touch(storage_of(plan_, b), end_of(i));
     each_nested(instruction, [&](std::uint32_t nested) { extend_region(nested); });
   });
 }

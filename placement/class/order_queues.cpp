@@ -26,7 +26,7 @@ class Orderer {
     const Dependences needs(plan_, range);
     StrandClocks clocks(plan_.strands(), plan_.threads);
     for (std::uint32_t i = 0; i < range.count; ++i) {
-      Instruction& instruction = plan_.instructions[range.begin + i];
+      Instruction& instruction = plan_.instructions[range[i]];
       std::vector<Wait> waits;
       for (const std::uint32_t need : needs[i]) waits.push_back({clocks.strand(need), clocks.count(need)});
       if (instruction.what == Opcode::join)
@@ -41,7 +41,7 @@ class Orderer {
   void in_turn(Range range) {
     std::vector<std::uint32_t> counts(plan_.strands(), 0);
     std::uint32_t before = 0;
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    for (const std::uint32_t i : range) {
       Instruction& instruction = plan_.instructions[i];
       if (before != instruction.strand && before >= plan_.threads) set(instruction, {{before, counts[before]}});
       before = instruction.strand;

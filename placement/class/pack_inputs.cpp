@@ -11,8 +11,8 @@ void pack_inputs(ClassPlan& plan) {
   std::vector<Instruction> setup;
   for (const Instruction& instruction : plan.list(0)) {
     setup.push_back(instruction);
-    for (std::uint32_t o = 0; o < instruction.outputs.count; ++o)
-      if (const auto found = packing.find(plan.role.operands[instruction.outputs.begin + o]); found != packing.end())
+    for (const std::uint32_t b : plan.role.outputs(instruction))
+      if (const auto found = packing.find(b); found != packing.end())
         setup.insert(setup.end(), found->second.begin(), found->second.end());
   }
   plan.list(0) = std::move(setup);

@@ -51,7 +51,7 @@ class StrandPlacer {
     std::uint16_t thread = 0;
   };
 
-  Instruction& at(std::uint32_t i) { return plan_.instructions[step_.begin + i]; }
+  Instruction& at(std::uint32_t i) { return plan_.instructions[step_[i]]; }
 
   // ---- Costs ----
 
@@ -60,7 +60,7 @@ class StrandPlacer {
     for (std::uint32_t i = 0; i < step_.count; ++i) {
       std::uint64_t bytes = 0;
       for (const Range range : {at(i).inputs, at(i).outputs})
-        for (std::uint32_t k = 0; k < range.count; ++k) bytes += plan_.buffers[plan_.operands[range.begin + k]].bytes;
+        for (const std::uint32_t b : plan_.operands_of(range)) bytes += plan_.buffers[b].bytes;
       if (bytes > kSplitBytes) at(i).may &= static_cast<std::uint8_t>(~kMovable);
       costs_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(cost(at(i), bytes), 1U << 30)));
       alone_ += costs_.back();
@@ -69,14 +69,14 @@ class StrandPlacer {
 
   std::uint64_t cost(const Instruction& instruction, std::uint64_t bytes) const {
     if (instruction.what == Opcode::tiles && instruction.other == 0)
-      return cost(plan_.instructions[plan_.regions[instruction.target].instructions.begin], bytes);
+      return cost(plan_.instructions[plan_.regions[instruction.target].instructions.first], bytes);
     if (instruction.what != Opcode::kernel) return kKernel + bytes / kBytesPerNanosecond;
     const auto found = work_.find(instruction.op);
     const double work = found == work_.end() ? 0 : found->second;
     if (work == 0) return kIdle;
     double elements = 0;
-    for (std::uint32_t k = 0; k < instruction.outputs.count; ++k) {
-      const Buffer& out = plan_.buffers[plan_.operands[instruction.outputs.begin + k]];
+    for (const std::uint32_t b : plan_.outputs(instruction)) {
+      const Buffer& out = plan_.buffers[b];
       elements += static_cast<double>(elements_of(out));
     }
     return kKernel + bytes / kBytesPerNanosecond + static_cast<std::uint64_t>(work * elements);

@@ -131,7 +131,7 @@ class MemoryPlanner {
     inherits_.assign(plan_.buffers.size(), false);
     for (const Region& region : plan_.regions)
       for (std::uint32_t k = 0; k < region.instructions.count && region.kind != Region::Kind::tile; ++k)
-        find_heirs(region.instructions.begin + k);
+        find_heirs(region.instructions[k]);
   }
 
   void find_heirs(std::uint32_t i) {
@@ -139,12 +139,12 @@ class MemoryPlanner {
     if (instruction.what == Opcode::collective_wait || (instruction.what != Opcode::tiles && instruction.in_place == 0))
       return;
     for (std::uint32_t o = 0; o < instruction.outputs.count; ++o) {
-      const std::uint32_t out = storage_of(plan_, plan_.operands[instruction.outputs.begin + o]);
+      const std::uint32_t out = storage_of(plan_, plan_.outputs(instruction)[o]);
       if (lifetimes_[out].first != lifetimes_.position(i) || inherits_[out]) continue;
-      if (!is_whole(plan_.operands[instruction.outputs.begin + o])) continue;
+      if (!is_whole(plan_.outputs(instruction)[o])) continue;
       for (std::uint32_t k = 0; k < instruction.inputs.count; ++k) {
-        if (!is_whole(plan_.operands[instruction.inputs.begin + k])) continue;
-        const std::uint32_t in = storage_of(plan_, plan_.operands[instruction.inputs.begin + k]);
+        if (!is_whole(plan_.inputs(instruction)[k])) continue;
+        const std::uint32_t in = storage_of(plan_, plan_.inputs(instruction)[k]);
         if (!may_write_over(instruction, o, k) || !is_last_in(i, in) || !may_inherit(in, out) || !others_done(in, i))
           continue;
         heir_[in] = out;
@@ -159,16 +159,16 @@ class MemoryPlanner {
   /// for values of fewer elements, which may be needed for other rows.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
     if (instruction.what == Opcode::tiles && instruction.other == 0) return false;
-    const std::uint32_t out = plan_.operands[instruction.outputs.begin + o];
-    const std::uint32_t in = plan_.operands[instruction.inputs.begin + k];
+    const std::uint32_t out = plan_.outputs(instruction)[o];
+    const std::uint32_t in = plan_.inputs(instruction)[k];
     if (instruction.what != Opcode::tiles) return o == 0 && reads_in_place(instruction, storage_of(plan_, in));
     if (size_of(plan_.buffers[in].dtype) != size_of(plan_.buffers[out].dtype)) return false;
     const Range members = plan_.regions[instruction.target].instructions;
     if (elements_of(plan_.buffers[out]) != tiled_elements(plan_, instruction)) return false;
     bool written = false, free = true;
-    for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+    for (const std::uint32_t m : members) {
       const Instruction& member = plan_.instructions[m];
-      const bool writes = plan_.operands[member.outputs.begin] == out;
+      const bool writes = plan_.outputs(member)[0] == out;
       written = written || writes;
       if (!written) continue;
       free = free && (writes ? reads_in_place(member, storage_of(plan_, in)) : !reads(member, storage_of(plan_, in)));
@@ -178,7 +178,7 @@ class MemoryPlanner {
   /// Whether the kernel reads the storage only as a whole, and only by inputs over which it may write its output.
   bool reads_in_place(const Instruction& kernel, std::uint32_t storage) const {
     for (std::uint32_t k = 0; k < kernel.inputs.count; ++k) {
-      const std::uint32_t in = plan_.operands[kernel.inputs.begin + k];
+      const std::uint32_t in = plan_.inputs(kernel)[k];
       if (storage_of(plan_, in) != storage) continue;
       if (!is_whole(in) || !may_take(kernel, k)) return false;
     }
@@ -189,8 +189,8 @@ class MemoryPlanner {
     return is_among(instruction.inputs, storage) || is_among(instruction.outputs, storage);
   }
   bool is_among(Range operands, std::uint32_t storage) const {
-    for (std::uint32_t k = 0; k < operands.count; ++k)
-      if (storage_of(plan_, plan_.operands[operands.begin + k]) == storage) return true;
+    for (const std::uint32_t b : plan_.operands_of(operands))
+      if (storage_of(plan_, b) == storage) return true;
     return false;
   }
 
@@ -222,8 +222,8 @@ class MemoryPlanner {
     at_position_.reserve(step.count);
     ends_.resize(strands_);
     for (std::uint32_t i = 0; i < step.count; ++i) {
-      at_position_.push_back(lifetimes_.position(step.begin + i));
-      ends_[clocks_->strand(i)].push_back(lifetimes_.end_of(step.begin + i));
+      at_position_.push_back(lifetimes_.position(step[i]));
+      ends_[clocks_->strand(i)].push_back(lifetimes_.end_of(step[i]));
     }
   }
 

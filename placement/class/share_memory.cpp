@@ -28,7 +28,7 @@ class Sharing {
     if (i.what != Opcode::send) return false;
     const Channel& channel = plan_.channels[i.target];
     if (channel.bytes < kWorthwhile || !plan_.topology.share_memory(std::array{channel.from, channel.to})) return false;
-    const std::uint32_t b = role_.operands[i.inputs.begin];
+    const std::uint32_t b = role_.inputs(i)[0];
     const Buffer& buffer = role_.buffers[b];
     return buffer.space == Buffer::Space::step && !buffer.bounded && buffer.view_of == kNone;
   }
@@ -47,29 +47,24 @@ class Sharing {
     for (const Region& region : role_.regions) {
       if (region.kind == Region::Kind::tile) continue;
       Makers makers;
-      each(region, [&](const Instruction& i) {
-        if (i.strand != 0) return;
+      for (const Instruction& i : role_.instructions_of(region)) {
+        if (i.strand != 0) continue;
         constexpr std::uint32_t kAlone = 3, kInTiles = 4;  // in tiles it is an output of the region, too
         if (i.what == Opcode::kernel) note(i, {&i, kAlone}, makers);
         if (i.what == Opcode::tiles && i.other != 0)
-          each(role_.regions[i.target], [&](const Instruction& member) { note(member, {&i, kInTiles}, makers); });
-        if (!may_put(i)) return;
-        const std::uint32_t b = role_.operands[i.inputs.begin];
+          for (const Instruction& member : role_.instructions_of(role_.regions[i.target]))
+            note(member, {&i, kInTiles}, makers);
+        if (!may_put(i)) continue;
+        const std::uint32_t b = role_.inputs(i)[0];
         const auto maker = makers.find(b);
         plan_.channels[i.target].put =
             maker != makers.end() && touches[b] == maker->second.touches && putting.insert(maker->second.owner).second;
-      });
+      }
     }
   }
 
   void note(const Instruction& kernel, const Maker& maker, Makers& makers) const {
-    if (kernel.outputs.count == 1 && class_.facts.streams.contains(kernel.op))
-      makers[role_.operands[kernel.outputs.begin]] = maker;
-  }
-
-  template <class F>
-  void each(const Region& region, F f) {
-    for (std::uint32_t k = 0; k < region.instructions.count; ++k) f(role_.instructions[region.instructions.begin + k]);
+    if (kernel.outputs.count == 1 && class_.facts.streams.contains(kernel.op)) makers[role_.outputs(kernel)[0]] = maker;
   }
 
   [[nodiscard]] bool gets(const Instruction& i) const {
@@ -82,7 +77,7 @@ class Sharing {
     std::unordered_map<std::uint32_t, std::uint32_t> rooms;  // by collective
     for (Instruction& i : role_.instructions) {
       if (!gets(i)) continue;
-      const std::uint32_t input = role_.operands[i.inputs.begin];
+      const std::uint32_t input = role_.inputs(i)[0];
       if (!lifetimes.kept(storage_of(role_, input))) continue;
       const auto [at, fresh] = rooms.try_emplace(i.target, static_cast<std::uint32_t>(role_.buffers.size()));
       if (fresh) add_room(role_.buffers[input].bytes, role_.buffers[input].device);

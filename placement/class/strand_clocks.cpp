@@ -11,9 +11,9 @@ StrandClocks::StrandClocks(std::uint32_t strands, std::uint32_t first_queue)
 
 StrandClocks::StrandClocks(const PlanClass& plan) : StrandClocks(plan.strands(), plan.threads) {
   const Range step = plan.regions[1].instructions;
-  for (std::uint32_t i = step.begin; i < step.begin + step.count; ++i) {
+  for (const std::uint32_t i : step) {
     const Instruction& instruction = plan.instructions[i];
-    add(instruction.strand, std::span(plan.waits).subspan(instruction.waits.begin, instruction.waits.count));
+    add(instruction.strand, plan.waits_of(instruction));
   }
 }
 

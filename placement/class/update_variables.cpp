@@ -83,9 +83,7 @@ class Updater {
     const auto found = renamed_.find(buffer);
     return found == renamed_.end() ? buffer : found->second;
   }
-  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const {
-    return named(plan_.operands[range.begin + k]);
-  }
+  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return named(plan_.operands[range[k]]); }
   Uses& uses(std::uint32_t buffer) { return uses_[storage_of(plan_, buffer)]; }
   [[nodiscard]] bool is_state(std::uint32_t buffer) const {
     return plan_.buffers[storage_of(plan_, buffer)].space == Buffer::Space::state;

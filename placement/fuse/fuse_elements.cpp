@@ -27,15 +27,14 @@ bool is_plain(const PlanClass& plan, std::uint32_t b) {
 bool may_be_tiled(const PlanClass& plan, const Instruction& instruction) {
   return instruction.what == Opcode::kernel && (instruction.may & kFusable) != 0 && instruction.outputs.count == 1 &&
          instruction.inputs.count <= kTileInputs && instruction.scratch == kNone &&
-         is_plain(plan, plan.operands[instruction.outputs.begin]);
+         is_plain(plan, plan.outputs(instruction)[0]);
 }
 
 bool is_elementwise(const PlanClass& plan, const Instruction& instruction, const KernelFacts& facts) {
   if (!facts.elementwise.contains(instruction.op) || !may_be_tiled(plan, instruction)) return false;
-  for (std::uint32_t k = 0; k < instruction.inputs.count; ++k)
-    if (!is_plain(plan, plan.operands[instruction.inputs.begin + k])) return false;
-  return !plan.on_queue(instruction) ||
-         plan.buffers[plan.operands[instruction.outputs.begin]].sizes.size() <= kDeviceDims;
+  for (const std::uint32_t b : plan.inputs(instruction))
+    if (!is_plain(plan, b)) return false;
+  return !plan.on_queue(instruction) || plan.buffers[plan.outputs(instruction)[0]].sizes.size() <= kDeviceDims;
 }
 
 /// What a group goes over: `elements`, in rows of `row` elements if a member works by rows (else 0).
@@ -168,7 +167,7 @@ class ElementFuser {
     return std::count_if(group.members.begin(), group.members.end(), [&](std::uint32_t m) {
              bool large = false;
              for (const Range range : {list[m].inputs, list[m].outputs})
-               each(range, [&](std::uint32_t b, std::uint32_t) { large = large || counts(b, group.extent.elements); });
+               for (const std::uint32_t b : plan_.operands_of(range)) large = large || counts(b, group.extent.elements);
              return large;
            }) > 1;
   }
@@ -176,8 +175,8 @@ class ElementFuser {
   /// Elements of a row of the instruction's first input, if it works by rows and may be part of a tile region; else 0.
   std::int64_t row_of(const Instruction& instruction) const {
     if (facts_.rows.empty() || !may_be_tiled(plan_, instruction)) return 0;
-    const auto found = facts_.rows.find(plan_.operands[instruction.outputs.begin]);
-    if (found == facts_.rows.end() || !is_plain(plan_, plan_.operands[instruction.inputs.begin])) return 0;
+    const auto found = facts_.rows.find(plan_.outputs(instruction)[0]);
+    if (found == facts_.rows.end() || !is_plain(plan_, plan_.inputs(instruction)[0])) return 0;
     return found->second;
   }
 
@@ -189,9 +188,9 @@ class ElementFuser {
 
   Extent extent_of(const Instruction& instruction) const {
     if (const std::int64_t row = row_of(instruction); row > 0)
-      return {elements_of(plan_.buffers[plan_.operands[instruction.inputs.begin]]), row};
+      return {elements_of(plan_.buffers[plan_.inputs(instruction)[0]]), row};
     if (!is_elementwise(plan_, instruction, facts_)) return {};
-    const std::int64_t elements = elements_of(plan_.buffers[plan_.operands[instruction.outputs.begin]]);
+    const std::int64_t elements = elements_of(plan_.buffers[plan_.outputs(instruction)[0]]);
     return {elements >= from_of(instruction) || !facts_.rows.empty() ? elements : 0, 0};
   }
 
@@ -203,10 +202,9 @@ class ElementFuser {
     group.from = from_of(instruction);
     group.waits = instruction.what == Opcode::send_wait || instruction.what == Opcode::receive_wait ||
                   instruction.what == Opcode::collective_wait;
-    if (group.extent.elements > 0) group.device = plan_.buffers[plan_.operands[instruction.outputs.begin]].device;
-    each(instruction.inputs, [&](std::uint32_t b, std::uint32_t) {
+    if (group.extent.elements > 0) group.device = plan_.buffers[plan_.outputs(instruction)[0]].device;
+    for (const std::uint32_t b : plan_.inputs(instruction))
       if (group.extent.has(elements_of(plan_.buffers[b]))) add(group.whole, storage_of(plan_, b));
-    });
     return group;
   }
 
@@ -249,12 +247,12 @@ class ElementFuser {
     bool keeps = true;
     for (const Group* group : {&a, &b})
       for (std::uint32_t m : group->members) {
-        const std::uint32_t out = plan_.operands[list[m].outputs.begin];
+        const std::uint32_t out = plan_.outputs(list[m])[0];
         keeps = keeps && extent.has(elements_of(plan_.buffers[out]));
-        each(list[m].inputs, [&](std::uint32_t in, std::uint32_t) {
+        for (const std::uint32_t in : plan_.inputs(list[m])) {
           const std::uint32_t storage = storage_of(plan_, in);
           if (has(a.writes, storage) || has(b.writes, storage)) keeps = keeps && follows(in, out, extent);
-        });
+        }
       }
     return keeps;
   }
@@ -283,13 +281,12 @@ class ElementFuser {
     tiles.other = static_cast<std::uint32_t>(tile);
     Storages in, out;
     for (const Instruction& member : body) {
-      each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
+      for (const std::uint32_t b : plan_.inputs(member)) {
         const bool read = !is_inside(b) && plan_.buffers[b].space != Buffer::Space::none;
         if (read && !has(out, whole(b))) add(in, b);
-      });
-      each(member.outputs, [&](std::uint32_t b, std::uint32_t) {
+      }
+      for (const std::uint32_t b : plan_.outputs(member))
         if (!is_inside(b)) add(out, whole(b));
-      });
     }
     form_.add_operands(tiles, in, out);
     tiles.target = form_.add(Region::Kind::tile);
@@ -314,13 +311,13 @@ class ElementFuser {
     count_inside(body);
     for (std::uint32_t m = 0; m < body.size(); ++m)
       for (const Range range : {body[m].inputs, body[m].outputs})
-        each(range, [&](std::uint32_t b, std::uint32_t) {
+        for (const std::uint32_t b : plan_.operands_of(range)) {
           last[b] = m;
           Storages& seen = is_inside(b) ? inside : outside;
-          if (has(seen, b)) return;
+          if (has(seen, b)) continue;
           seen.push_back(b);
           if (&seen == &outside && !is_of_rows(b, extent)) outside_bytes += size_of(plan_.buffers[b].dtype);
-        });
+        }
     Slots slots, of_rows;
     for (std::uint32_t m = 0; m < body.size(); ++m) place_output(body[m], m, last, slots, of_rows, extent);
     const std::int64_t tile = plan_.on_queue(body.front()) ? std::min(kDeviceTile, extent.elements)
@@ -359,23 +356,23 @@ class ElementFuser {
   /// write in place. Then frees the slots of the other inputs that end here.
   void place_output(const Instruction& member, std::uint32_t m, const OfBuffers& last, Slots& slots, Slots& of_rows,
                     const Extent& extent) {
-    const std::uint32_t out = plan_.operands[member.outputs.begin];
+    const std::uint32_t out = plan_.outputs(member)[0];
     const std::uint64_t bytes = size_of(plan_.buffers[out].dtype);
     const auto slots_of = [&](std::uint32_t b) -> Slots& { return is_of_rows(b, extent) ? of_rows : slots; };
     std::uint32_t taken = kNone;
     const auto ends = [&](std::uint32_t b) { return is_inside(b) && last.at(b) == m && b != out; };
     if (is_inside(out)) {
-      each(member.inputs, [&](std::uint32_t b, std::uint32_t k) {
+      for (std::uint32_t k = 0; k < member.inputs.count; ++k) {
+        const std::uint32_t b = plan_.inputs(member)[k];
         const bool may = may_take(member, k) && size_of(plan_.buffers[b].dtype) == bytes &&
                          is_of_rows(b, extent) == is_of_rows(out, extent);
         if (taken == kNone && may && ends(b)) taken = b;
-      });
+      }
       plan_.buffers[out].offset = taken == kNone ? slots_of(out).take(bytes) : plan_.buffers[taken].offset;
     }
     Storages given;
-    each(member.inputs, [&](std::uint32_t b, std::uint32_t) {
+    for (const std::uint32_t b : plan_.inputs(member))
       if (ends(b) && b != taken) add(given, b);
-    });
     for (std::uint32_t b : given) slots_of(b).give(plan_.buffers[b].offset);
   }
 
@@ -386,9 +383,9 @@ class ElementFuser {
     OfBuffers here;
     for (const Instruction& member : body)
       for (const Range range : {member.inputs, member.outputs})
-        each(range, [&](std::uint32_t b, std::uint32_t) { ++here[b]; });
+        for (const std::uint32_t b : plan_.operands_of(range)) ++here[b];
     for (const Instruction& member : body) {
-      const std::uint32_t out = plan_.operands[member.outputs.begin];
+      const std::uint32_t out = plan_.outputs(member)[0];
       Buffer& buffer = plan_.buffers[out];
       if (buffer.space == Buffer::Space::step && buffer.view_of == kNone && here[out] == touches_[out] && here[out] > 1)
         buffer.space = Buffer::Space::tile;
@@ -402,13 +399,6 @@ class ElementFuser {
   }
   [[nodiscard]] bool is_inside(std::uint32_t b) const { return plan_.buffers[b].space == Buffer::Space::tile; }
 
-  // ---- Operands ----
-
-  template <class F>
-  void each(Range range, F f) const {
-    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k], k);
-  }
-
   ClassPlan& form_;
   PlanClass& plan_;
   const KernelFacts& facts_;
@@ -420,7 +410,7 @@ class ElementFuser {
 bool is_fusable(const ClassPlan& plan, const Instruction& instruction, std::int64_t from) {
   const PlanClass& role = plan.role;
   return is_elementwise(role, instruction, plan.facts) && from > 0 &&
-         elements_of(role.buffers[role.operands[instruction.outputs.begin]]) >= from;
+         elements_of(role.buffers[role.outputs(instruction)[0]]) >= from;
 }
 
 void fuse_elements(ClassPlan& plan) {

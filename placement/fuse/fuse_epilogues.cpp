@@ -51,7 +51,7 @@ class Joiner {
       return false;
     bool bounded = false;
     for (const Range range : {i.inputs, i.outputs})
-      each(range, [&](std::uint32_t b) { bounded = bounded || plan_.buffers[b].bounded; });
+      for (const std::uint32_t b : plan_.operands_of(range)) bounded = bounded || plan_.buffers[b].bounded;
     const Buffer& out = plan_.buffers[output(i)];
     return !bounded && elements_of(out) >= from_of(i);
   }
@@ -69,7 +69,7 @@ class Joiner {
     bool reads_made = false, fits = true;
     const std::uint32_t taken = storage_of(plan_, output(i));
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
-      const std::uint32_t b = plan_.operands[i.inputs.begin + k];
+      const std::uint32_t b = plan_.inputs(i)[k];
       reads_made = reads_made || b == chain.made;
       fits = fits && (b == chain.made ? may_take(i, k) : storage_of(plan_, b) != taken);
     }
@@ -157,7 +157,7 @@ class Joiner {
 
   [[nodiscard]] bool reads(const Instruction& i, std::uint32_t b) const {
     bool found = false;
-    each(i.inputs, [&](std::uint32_t input) { found = found || input == b; });
+    for (const std::uint32_t input : plan_.inputs(i)) found = found || input == b;
     return found;
   }
 
@@ -214,14 +214,13 @@ class Joiner {
       body.push_back(list[m]);
       body.back().may = 0;
       ops.append(ops.empty() ? "" : "+").append(form_.tables().text(list[m].op));
-      each(list[m].inputs, [&](std::uint32_t b) {
+      for (const std::uint32_t b : plan_.inputs(list[m]))
         if (plan_.buffers[b].space != Buffer::Space::none && !has(between, b)) add(in, b);
-      });
       between.push_back(output(list[m]));
     }
     for (const Instruction& member : body)
       for (const Range range : {member.inputs, member.outputs})
-        for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k)
+        for (const std::uint32_t k : range)
           if (has(between, plan_.operands[k])) plan_.operands[k] = chain.made;
     Instruction tiles = list[chain.members.back()];
     tiles.what = Opcode::tiles;
@@ -237,12 +236,7 @@ class Joiner {
 
   // ---- Buffers ----
 
-  [[nodiscard]] std::uint32_t output(const Instruction& i) const { return plan_.operands[i.outputs.begin]; }
-
-  template <class F>
-  void each(Range range, F f) const {
-    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k]);
-  }
+  [[nodiscard]] std::uint32_t output(const Instruction& i) const { return plan_.outputs(i)[0]; }
 
   ClassPlan& form_;
   PlanClass& plan_;

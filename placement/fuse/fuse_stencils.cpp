@@ -38,12 +38,8 @@ class StencilFuser {
 
   // ---- Which ----
 
-  [[nodiscard]] std::uint32_t out_of(const Instruction& i) const { return plan_.operands[i.outputs.begin]; }
+  [[nodiscard]] std::uint32_t out_of(const Instruction& i) const { return plan_.outputs(i)[0]; }
   [[nodiscard]] std::int64_t elements(std::uint32_t b) const { return elements_of(plan_.buffers[b]); }
-  template <class F>
-  void each(Range range, F f) const {
-    for (std::uint32_t k = 0; k < range.count; ++k) f(plan_.operands[range.begin + k]);
-  }
 
   /// Whether the value is of a host, has known sizes, and is large and wide enough.
   [[nodiscard]] bool pays(std::uint32_t b) const {
@@ -62,7 +58,8 @@ class StencilFuser {
   [[nodiscard]] bool is_elementwise(const Instruction& i) const {
     if (!is_fusable(form_, i, form_.facts.fuse_from) || !pays(out_of(i))) return false;
     bool fits = true;
-    each(i.inputs, [&](std::uint32_t b) { fits = fits && (elements(b) == elements(out_of(i)) || elements(b) == 1); });
+    for (const std::uint32_t b : plan_.inputs(i))
+      fits = fits && (elements(b) == elements(out_of(i)) || elements(b) == 1);
     return fits;
   }
 
@@ -75,7 +72,8 @@ class StencilFuser {
     makers_.clear();
     reads_.clear();
     for (const Instruction& i : list_)
-      if (is_elementwise(i)) each(i.inputs, [&](std::uint32_t b) { ++reads_[b]; });
+      if (is_elementwise(i))
+        for (const std::uint32_t b : plan_.inputs(i)) ++reads_[b];
     for (std::uint32_t i = 0; i < list_.size(); ++i) {
       const bool kernel = is_elementwise(list_[i]);
       if (kernel || (is_window(list_[i]) && is_for_kernels(out_of(list_[i])))) makers_[out_of(list_[i])] = i;
@@ -115,11 +113,11 @@ class StencilFuser {
   /// The groups with as many elements that make what the instruction reads.
   [[nodiscard]] std::vector<std::uint32_t> groups_read(std::uint32_t i) const {
     std::vector<std::uint32_t> read;
-    each(list_[i].inputs, [&](std::uint32_t b) {
+    for (const std::uint32_t b : plan_.inputs(list_[i])) {
       const auto made = makers_.find(b);
       const std::uint32_t g = made == makers_.end() ? kNone : group_of_[made->second];
       if (g != kNone && groups_[g].elements == elements(out_of(list_[i]))) add(read, g);
-    });
+    }
     return read;
   }
   static void take(Group& group, const Group& other) {
@@ -141,12 +139,12 @@ class StencilFuser {
     group.touched.touch(plan_, list_[i]);
     group.open = std::min<std::size_t>(group.open, i);
     if (is_window(list_[i])) return;
-    each(list_[i].inputs, [&](std::uint32_t b) {
+    for (const std::uint32_t b : plan_.inputs(list_[i])) {
       const auto made = makers_.find(b);
-      if (made == makers_.end() || made->second >= i || elements(b) != group.elements) return;
+      if (made == makers_.end() || made->second >= i || elements(b) != group.elements) continue;
       if (group_of_[made->second] == kNone && (kernels || is_window(list_[made->second])))
         pull(group, made->second, kernels);
-    });
+    }
   }
 
   /// Whether the members can be moved down to the last one, since nothing between conflicts with one that comes before,
@@ -156,8 +154,8 @@ class StencilFuser {
     for (const std::uint32_t m : group.members) {
       if (!is_window(list_[m])) continue;
       bool written = false;
-      each(list_[m].inputs,
-           [&](std::uint32_t b) { written = written || has(group.touched.writes, storage_of(plan_, b)); });
+      for (const std::uint32_t b : plan_.inputs(list_[m]))
+        written = written || has(group.touched.writes, storage_of(plan_, b));
       if (written) return false;
     }
     Touched moved;
@@ -178,7 +176,7 @@ class StencilFuser {
       if (!is_window(list_[m])) return false;
       std::uint32_t here = 1;  // it touches its output itself
       for (const std::uint32_t other : group.members)
-        each(list_[other].inputs, [&](std::uint32_t b) { here += b == out_of(list_[m]) ? 1U : 0U; });
+        for (const std::uint32_t b : plan_.inputs(list_[other])) here += b == out_of(list_[m]) ? 1U : 0U;
       return here != touches_[out_of(list_[m])];
     });
     return !group.members.empty() && has_window(group);
@@ -218,14 +216,13 @@ class StencilFuser {
     place_slots(body, stencil);
     for (const Instruction& member : body) {
       std::uint32_t k = 0;
-      each(member.inputs, [&](std::uint32_t b) {
+      for (const std::uint32_t b : plan_.inputs(member)) {
         const bool halo = k++ == 1 && form_.facts.shifts.contains(member.op);
-        if (plan_.buffers[b].space == Buffer::Space::tile || has(out, b)) return;
+        if (plan_.buffers[b].space == Buffer::Space::tile || has(out, b)) continue;
         add(halo ? halos : in, b);
-      });
-      each(member.outputs, [&](std::uint32_t b) {
+      }
+      for (const std::uint32_t b : plan_.outputs(member))
         if (plan_.buffers[b].space != Buffer::Space::tile) add(out, b);
-      });
     }
     Instruction begin = stencil;
     begin.what = Opcode::stencil_begin;
@@ -247,7 +244,7 @@ class StencilFuser {
       Touched here;
       here.touch(plan_, made[i]);
       const bool brings = made[i].what == Opcode::collective_wait && made[i].outputs.count == 1 &&
-                          has(halos, plan_.operands[made[i].outputs.begin]);
+                          has(halos, plan_.outputs(made[i])[0]);
       if (brings && !here.conflicts(after)) {
         waits.insert(waits.begin(), made[i]);
         made.erase(made.begin() + static_cast<std::ptrdiff_t>(i));
@@ -269,7 +266,7 @@ class StencilFuser {
       std::uint32_t here = 0;
       for (const Instruction& other : body)
         for (const Range range : {other.inputs, other.outputs})
-          each(range, [&](std::uint32_t b) { here += b == out ? 1U : 0U; });
+          for (const std::uint32_t b : plan_.operands_of(range)) here += b == out ? 1U : 0U;
       const Buffer& buffer = plan_.buffers[out];
       if (buffer.space != Buffer::Space::step || buffer.view_of != kNone || here != touches_[out] || here < 2) continue;
       inside.push_back(out);

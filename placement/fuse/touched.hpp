@@ -34,7 +34,7 @@ struct Touched {
 
   void touch(const PlanClass& plan, const Instruction& instruction) {
     const auto storages = [&](Range range, Storages& to) {
-      for (std::uint32_t k = 0; k < range.count; ++k) add(to, storage_of(plan, plan.operands[range.begin + k]));
+      for (const std::uint32_t b : plan.operands_of(range)) add(to, storage_of(plan, b));
     };
     storages(instruction.inputs, reads);
     storages(instruction.outputs, writes);

@@ -338,7 +338,7 @@ PValueId Converter::finish(Node node, std::span<const PValueId> inputs, const Ty
   node.where = where;
   const ValueId shown = program_.values[inputs[0]].value;
   const NodeId id = program_.add(node, inputs, {&type, 1});
-  const PValueId result = program_.nodes[id].first_output;
+  const PValueId result = program_.nodes[id].outputs[0];
   program_.values[result].value = shown;
   place(result, where, layout);
   emit(id);
@@ -472,7 +472,7 @@ PValueId Converter::copy_constant(PValueId value, WhereId where, const Layout& l
   Node node = program_.nodes[from.producer];
   node.where = where;
   const NodeId id = program_.add(node, {}, {&from.type, 1});
-  const PValueId result = program_.nodes[id].first_output;
+  const PValueId result = program_.nodes[id].outputs[0];
   program_.values[result].value = from.value;
   place(result, where, whole);
   emit(id);

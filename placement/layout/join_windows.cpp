@@ -26,7 +26,7 @@ class Joiner {
   /// Joins the node with all of its users.
   void join(NodeId id) {
     if (!may_join(id)) return;
-    const PValueId made = program_.nodes[id].first_output;
+    const PValueId made = program_.nodes[id].outputs[0];
     const auto users = users_[made];
     const std::optional<WindowOf> first = window_of(program_, program_.nodes[id]);
     if (!first || is_result_[made] || users.empty()) return;

@@ -71,15 +71,15 @@ class Propagator {
     const Node& node = program_.nodes[id];
     const Layout annotated = annotated_layouts(node, program_.wheres[where])[0];
     const bool free = annotated.empty();
-    put(node.first_output, where, free ? whole(where) : annotated, free ? kNone : id);
+    put(node.outputs[0], where, free ? whole(where) : annotated, free ? kNone : id);
   }
 
   void lay(NodeId id) {
     const Node& node = program_.nodes[id];
     const std::vector<Layout> annotated = annotated_layouts(node, program_.where(node));
     strategies_[id] = choose_strategy(program_, node, given(node), annotated);
-    for (std::uint32_t o = 0; o < node.outputs; ++o) {
-      const PValueId output = node.first_output + o;
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
+      const PValueId output = node.outputs[o];
       if (!annotated[o].empty()) {
         put(output, node.where, annotated[o], id);
         continue;
@@ -92,14 +92,14 @@ class Propagator {
 
   void loop(const Node& node) {
     bodies(node);
-    for (std::uint32_t i = 0; i < node.outputs; ++i)
-      laid_[node.first_output + i] = laid_[program_.regions[node.detail].parameters[i]];
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i)
+      laid_[node.outputs[i]] = laid_[program_.regions[node.detail].parameters[i]];
   }
 
   void branch(const Node& node) {
     bodies(node);
-    for (std::uint32_t i = 0; i < node.outputs; ++i)
-      laid_[node.first_output + i] = joined_at(program_.regions[node.detail].results[i]);
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i)
+      laid_[node.outputs[i]] = joined_at(program_.regions[node.detail].results[i]);
   }
 
   void bodies(const Node& owner) {
@@ -146,7 +146,7 @@ class Propagator {
         backwards(node.detail + 1);
       } else if (node.kind == NodeKind::feed && !program_.wheres[home(node)].single()) {
         if (annotated_layouts(node, program_.wheres[home(node)])[0].empty())
-          if (auto hint = hint_for(node.first_output)) program_.hints[node.first_output] = std::move(*hint);
+          if (auto hint = hint_for(node.outputs[0])) program_.hints[node.outputs[0]] = std::move(*hint);
       } else if (node.kind == NodeKind::compute && on_mesh(node)) {
         compute(id);
       }
@@ -157,16 +157,16 @@ class Propagator {
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
     std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
-    std::vector<std::optional<LayoutHint>> hints(node.outputs);
-    for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (wanted[o].empty() && (hints[o] = hint_for(node.first_output + o))) wanted[o] = hints[o]->layout;
+    std::vector<std::optional<LayoutHint>> hints(node.outputs.count);
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o)
+      if (wanted[o].empty() && (hints[o] = hint_for(node.outputs[o]))) wanted[o] = hints[o]->layout;
     if (std::none_of(hints.begin(), hints.end(), [](const auto& hint) { return hint.has_value(); })) return;
     Strategy strategy = choose_strategy(program_, node, given(node), wanted);
-    for (std::uint32_t o = 0; o < node.outputs; ++o)
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       if (hints[o] && strategy.outputs[o] != hints[o]->layout) return;
     strategies_[id] = std::move(strategy);
-    for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (hints[o]) program_.hints[node.first_output + o] = std::move(*hints[o]);
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o)
+      if (hints[o]) program_.hints[node.outputs[o]] = std::move(*hints[o]);
   }
 
   /// The value's layout with the parts that all users take of it, axis by axis; nothing if they take it as it is.

@@ -44,7 +44,7 @@ void Reasons::added(NodeId id, std::size_t axis) {
   const Node& user = program_.nodes[why_.user];
   const std::string use = user.kind == NodeKind::fetch ? "fetched" : "used by " + program_.name(user);
   const Cited cites = cited(message, axis);
-  Reason reason{program_.name(message.first_output),
+  Reason reason{program_.name(message.outputs[0]),
                 text(message) + ", " + std::to_string(bytes_of(message)) +
                     (of_rows(message) ? " bytes to a task: " : " bytes: ") + use + " on " + program_.where(user).str() +
                     text(cites) + why_no_halos(message, axis),
@@ -102,7 +102,7 @@ bool Reasons::of_rows(const Node& message) const {
 }
 
 std::int64_t Reasons::bytes_of(const Node& message) const {
-  if (!of_rows(message)) return program_.values[message.first_output].type.bytes();
+  if (!of_rows(message)) return program_.values[message.outputs[0]].type.bytes();
   const PValue& given = program_.values[program_.inputs(message)[0]];
   const ProgramHalo& halo = program_.halos[given.halo];
   const Where& where = program_.wheres[given.where];
@@ -134,7 +134,7 @@ std::string Reasons::why_no_halos(const Node& message, std::size_t axis) const {
     return "";
   if (user.def->window == nullptr && user.def->slides == nullptr) return "";
   const auto bounded = [&](PValueId input) { return program_.values[input].type.shape.bounded(); };
-  if (bounded(user.first_output) || std::ranges::any_of(program_.inputs(user), bounded))
+  if (bounded(user.outputs[0]) || std::ranges::any_of(program_.inputs(user), bounded))
     return "; no halos, for a size is bounded";
   const AxisLayout split = value.layout[axis];
   const auto window = window_of(program_, user);

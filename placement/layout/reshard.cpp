@@ -89,7 +89,7 @@ class Resharder {
       program_.inputs(program_.nodes[node])[0] = *other;
       program_.inputs(program_.nodes[node])[1] = term;
       lay(node);
-      *other = program_.nodes[node].first_output;
+      *other = program_.nodes[node].outputs[0];
     }
     sum.nodes.erase(sum.nodes.begin(), sum.nodes.begin() + static_cast<std::ptrdiff_t>(added));
     if (!sum.nodes.empty()) sums_.leave_open(id, {std::move(kept), std::move(sum.nodes)});
@@ -126,7 +126,7 @@ class Resharder {
     std::vector<Layout> given;
     for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
     const std::vector<Layout> wanted = annotated_layouts(node, where);
-    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs), {}, {}}
+    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs.count), {}, {}}
                                              : choose_strategy(program_, node, given, or_hinted(node, wanted));
     const std::vector<NodeId> causes = causes_of(id, strategy);
     const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
@@ -144,13 +144,13 @@ class Resharder {
     program_.nodes[id].once = node.once && inputs_once(id);
     if (source != kNone) cut_window(id, source, strategy.inputs[0], causes);
     read_rows(id, cuts, causes);
-    for (std::uint32_t o = 0; o < node.outputs; ++o)
-      place(node.first_output + o, node.where, strategy.outputs[o], causes);
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o)
+      place(node.outputs[o], node.where, strategy.outputs[o], causes);
     to_.emit(id);
-    for (std::uint32_t o = 0; o < node.outputs; ++o) {
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
       if (wanted[o].empty()) continue;
       const auto asking = reasons_.asking(id, std::vector<NodeId>(wanted[o].size(), id));
-      to_.replace(node.first_output + o, node.where, wanted[o]);
+      to_.replace(node.outputs[o], node.where, wanted[o]);
     }
   }
 
@@ -303,8 +303,8 @@ class Resharder {
 
   /// The wanted layouts; outputs that have a hint get its layout.
   std::vector<Layout> or_hinted(const Node& node, std::vector<Layout> wanted) const {
-    for (std::uint32_t o = 0; o < node.outputs; ++o)
-      if (const auto hint = program_.hints.find(node.first_output + o); hint != program_.hints.end())
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o)
+      if (const auto hint = program_.hints.find(node.outputs[o]); hint != program_.hints.end())
         wanted[o] = hint->second.layout;
     return wanted;
   }
@@ -340,9 +340,9 @@ class Resharder {
     const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
     const bool stays = !moves && !wanted[0].empty();
     if (stays)
-      place(node.first_output, node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
+      place(node.outputs[0], node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
     else
-      to_.place(node.first_output, node.where, program_.where(node).all_replicated());
+      to_.place(node.outputs[0], node.where, program_.where(node).all_replicated());
     to_.emit(id);
     if (moves && program_.feed_homes[node.detail] != kNone) send_home(id, program_.feed_homes[node.detail]);
   }
@@ -352,12 +352,12 @@ class Resharder {
     Layout layout = annotated_layouts(node, program_.wheres[home])[0];
     std::vector<NodeId> causes(layout.size(), feed);
     if (layout.empty()) layout = program_.wheres[home].all_replicated();
-    if (const auto hint = program_.hints.find(node.first_output); hint != program_.hints.end()) {
+    if (const auto hint = program_.hints.find(node.outputs[0]); hint != program_.hints.end()) {
       layout = hint->second.layout;
       causes = hint->second.causes;
     }
     const auto asking = reasons_.asking_as_placed(feed, std::move(causes));
-    to_.replace(node.first_output, home, layout);
+    to_.replace(node.outputs[0], home, layout);
   }
 
   void assign(NodeId id) {
@@ -366,7 +366,7 @@ class Resharder {
     const PValue variable = program_.values[read];
     const auto asking = reasons_.asking(id, reasons_.causes(read, variable.where));
     set_input(id, 1, variable.where, variable.layout);
-    to_.place(node.first_output, variable.where, variable.layout);
+    to_.place(node.outputs[0], variable.where, variable.layout);
     to_.emit(id);
   }
 
@@ -387,14 +387,14 @@ class Resharder {
     region(condition);
     region(body);
     const std::vector<PValueId> carried(program_.regions[body].parameters.begin(),
-                                        program_.regions[body].parameters.begin() + node.outputs);
+                                        program_.regions[body].parameters.begin() + node.outputs.count);
     for (std::size_t i = 0; i < carried.size(); ++i) {
       const PValue parameter = program_.values[carried[i]];
       std::vector<NodeId> causes = reasons_.causes(carried[i], parameter.where);
       const auto asking = reasons_.asking(id, causes);
       PValueId& result = program_.regions[body].results[i];
       result = in_region(body, [&, r = result] { return to_.need(r, parameter.where, parameter.layout); });
-      place(node.first_output + static_cast<PValueId>(i), parameter.where, parameter.layout, std::move(causes));
+      place(node.outputs[static_cast<PValueId>(i)], parameter.where, parameter.layout, std::move(causes));
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
@@ -412,7 +412,7 @@ class Resharder {
     bind_parameters(id, first + 1);
     region(first);
     region(first + 1);
-    for (std::uint32_t i = 0; i < node.outputs; ++i) {
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
       PValueId& then_result = program_.regions[first].results[i];
       PValueId& else_result = program_.regions[first + 1].results[i];
       const PValueId made = to_.current(then_result);  // an annotation may have replaced it already
@@ -421,7 +421,7 @@ class Resharder {
       const auto asking = reasons_.asking(id, reasons_.causes(made, at));
       then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout); });
       else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout); });
-      place(node.first_output + i, at, layout, reasons_.causes(made, at));
+      place(node.outputs[i], at, layout, reasons_.causes(made, at));
     }
     const WhereId all = participants(node);
     program_.nodes[id].where = all;
@@ -461,7 +461,7 @@ class Resharder {
     const auto add = [&](WhereId where) {
       if (where != kNone) tasks.insert(program_.wheres[where].tasks.begin(), program_.wheres[where].tasks.end());
     };
-    for (std::uint32_t i = 0; i < owner.outputs; ++i) add(program_.values[owner.first_output + i].where);
+    for (const PValueId output : owner.outputs) add(program_.values[output].where);
     std::vector<RegionId> regions{owner.detail, owner.detail + 1};
     while (!regions.empty()) {
       const ProgramRegion& region = program_.regions[regions.back()];

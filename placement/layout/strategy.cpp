@@ -24,7 +24,7 @@ struct Choice {
 
 std::optional<IndexSpace> space_of(const Program& program, const Node& node) {
   std::vector<Type> outputs;
-  for (std::uint32_t o = 0; o < node.outputs; ++o) outputs.push_back(program.values[node.first_output + o].type);
+  for (const PValueId output : node.outputs) outputs.push_back(program.values[output].type);
   return index_space(*node.def, ProgramFacts(program, program.inputs(node), *node.attrs), outputs);
 }
 
@@ -43,7 +43,7 @@ class Chooser {
         given_(given),
         wanted_(wanted),
         tried_{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
-               std::vector<Layout>(node.outputs, Layout(where_.axes.size())),
+               std::vector<Layout>(node.outputs.count, Layout(where_.axes.size())),
                std::vector<std::uint32_t>(where_.axes.size(), kNone),
                std::vector<std::uint32_t>(where_.axes.size(), kNone)},
         parallel_(where_.axes.size(), false) {}
@@ -75,7 +75,7 @@ class Chooser {
   }
 
   Choice replicated_choice() const {
-    return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs)};
+    return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs.count)};
   }
 
   std::optional<Choice> split_choice(std::size_t axis, int letter) const {
@@ -88,7 +88,7 @@ class Chooser {
         choice.inputs[i] = split(static_cast<int>(d));
         if (choice.asked == kNone && given_[i][axis] == choice.inputs[i]) choice.asked = i;
       }
-    for (std::size_t o = 0; o < node_.outputs; ++o) {
+    for (std::size_t o = 0; o < node_.outputs.count; ++o) {
       const AxisLayout out = output_layout(letter, o);
       if (out.kind == Kind::partial && node_.def->reduce == Reduce::none) return std::nullopt;
       choice.outputs[o] = out;
@@ -215,7 +215,7 @@ class Chooser {
     if (axis == where_.axes.size()) return consider();
     for (const Choice& choice : choices_[axis]) {
       for (std::size_t i = 0; i < node_.inputs; ++i) tried_.inputs[i][axis] = choice.inputs[i];
-      for (std::size_t o = 0; o < node_.outputs; ++o) tried_.outputs[o][axis] = choice.outputs[o];
+      for (std::size_t o = 0; o < node_.outputs.count; ++o) tried_.outputs[o][axis] = choice.outputs[o];
       parallel_[axis] = choice.parallel;
       tried_.asked[axis] = choice.asked;
       tried_.slides[axis] = choice.slides;
@@ -234,9 +234,9 @@ class Chooser {
       if (program_.apart && cost > before) cost += kApart;
     }
     bool matches = true;
-    for (std::uint32_t o = 0; o < node_.outputs; ++o) {
-      const Layout& to = wanted_[o].empty() ? joined(node_.first_output + o, tried_.outputs[o]) : wanted_[o];
-      if (!add_cost(cost, node_.first_output + o, tried_.outputs[o], to)) return;
+    for (std::uint32_t o = 0; o < node_.outputs.count; ++o) {
+      const Layout& to = wanted_[o].empty() ? joined(node_.outputs[o], tried_.outputs[o]) : wanted_[o];
+      if (!add_cost(cost, node_.outputs[o], tried_.outputs[o], to)) return;
       matches = matches && (wanted_[o].empty() || tried_.outputs[o] == wanted_[o]);
     }
     if (best_ && (cost > cost_ || (cost == cost_ && matches <= matches_))) return;
@@ -252,8 +252,8 @@ class Chooser {
     for (std::size_t i = 0; i < node_.inputs; ++i)
       if (!is_unread(program_, node_, i))
         bytes += part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_);
-    for (std::uint32_t o = 0; o < node_.outputs; ++o)
-      bytes += part_bytes(program_.values[node_.first_output + o].type, tried_.outputs[o], where_);
+    for (std::uint32_t o = 0; o < node_.outputs.count; ++o)
+      bytes += part_bytes(program_.values[node_.outputs[o]].type, tried_.outputs[o], where_);
     return computing_picoseconds(DeviceKind::cpu, bytes, flops());
   }
 
@@ -299,7 +299,7 @@ class Chooser {
 }  // namespace
 
 std::vector<Layout> annotated_layouts(const Node& node, const Where& where) {
-  std::vector<Layout> layouts(node.outputs);
+  std::vector<Layout> layouts(node.outputs.count);
   const Annotation& annotation = node.graph->op(node.op).annotation();
   if (annotation.mesh == kNoMesh || annotation.layouts.empty() || where.single()) return layouts;
   if (node.def == nullptr || node.role() == OpRole::take_part) return layouts;
@@ -317,9 +317,9 @@ NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy
   if (strategy.asked[axis] != Strategy::kOutput) return kNone;
   const Node& node = program.nodes[id];
   const std::vector<Layout> annotated = annotated_layouts(node, program.where(node));
-  for (std::uint32_t o = 0; o < node.outputs; ++o) {
+  for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
     if (!annotated[o].empty() && annotated[o][axis] == strategy.outputs[o][axis]) return id;
-    const auto hint = program.hints.find(node.first_output + o);
+    const auto hint = program.hints.find(node.outputs[o]);
     if (hint != program.hints.end() && hint->second.layout[axis] == strategy.outputs[o][axis])
       return hint->second.causes[axis];
   }
@@ -335,7 +335,7 @@ std::int64_t computing_cost(const Program& program, const Node& node) {
   };
   for (std::size_t i = 0; i < node.inputs; ++i)
     if (!is_unread(program, node, i)) add(program.inputs(node)[i]);
-  for (std::uint32_t o = 0; o < node.outputs; ++o) add(node.first_output + o);
+  for (const PValueId output : node.outputs) add(output);
   const auto space = space_of(program, node);
   const DeviceKind kind = program.runs_on_host(node) ? DeviceKind::cpu : program.where(node).kind;
   return kernel_picoseconds(kind, bytes, space ? std::optional(node.def->flops * space->points()) : std::nullopt);

@@ -20,7 +20,7 @@ bool Sums::adds(const Node& node) const {
   if (node.kind != NodeKind::compute || node.where == kNone) return false;
   if (node.inputs != 2 || node.def->reduce != Reduce::sum) return false;
   const auto inputs = program_.inputs(node);
-  const Type& type = program_.values[node.first_output].type;
+  const Type& type = program_.values[node.outputs[0]].type;
   if (node.def->linear_in(type.dtype) != 0b11) return false;
   return program_.values[inputs[0]].type == type && program_.values[inputs[1]].type == type;
 }
@@ -28,7 +28,7 @@ bool Sums::adds(const Node& node) const {
 bool Sums::goes_on(NodeId id) const {
   const Node& node = program_.nodes[id];
   if (!adds(node)) return false;
-  const NodeId reader = reader_[node.first_output];
+  const NodeId reader = reader_[node.outputs[0]];
   if (reader == kNone || !node.graph->op(node.op).annotation().layouts.empty()) return false;
   const Node& next = program_.nodes[reader];
   return adds(next) && next.def == node.def && next.where == node.where;
@@ -51,7 +51,7 @@ OpenSum Sums::take(NodeId id) {
 }
 
 void Sums::leave_open(NodeId node, OpenSum sum) {
-  open_[program_.nodes[node].first_output] = std::move(sum);
+  open_[program_.nodes[node].outputs[0]] = std::move(sum);
 }
 
 }  // namespace ferry

@@ -20,10 +20,10 @@ void add(Attrs& attrs, const Halo& halo, std::size_t dim) {
 }  // namespace
 
 std::optional<WindowOf> window_of(const Program& program, const Node& node) {
-  if (node.kind != NodeKind::compute || node.inputs == 0 || node.outputs != 1) return std::nullopt;
+  if (node.kind != NodeKind::compute || node.inputs == 0 || node.outputs.count != 1) return std::nullopt;
   const auto bounded = [&](PValueId value) { return program.values[value].type.shape.bounded(); };
   const auto inputs = program.inputs(node);
-  if (node.def->window == nullptr || std::ranges::any_of(inputs, bounded) || bounded(node.first_output))
+  if (node.def->window == nullptr || std::ranges::any_of(inputs, bounded) || bounded(node.outputs[0]))
     return std::nullopt;
   return node.def->window(ProgramFacts(program, inputs, *node.attrs));
 }
@@ -32,7 +32,7 @@ std::vector<SlidingDim> sliding_dims(const Program& program, const Node& node) {
   if (node.kind != NodeKind::compute || node.def->slides == nullptr) return {};
   const auto bounded = [&](PValueId value) { return program.values[value].type.shape.bounded(); };
   const auto inputs = program.inputs(node);
-  if (std::ranges::any_of(inputs, bounded) || bounded(node.first_output)) return {};
+  if (std::ranges::any_of(inputs, bounded) || bounded(node.outputs[0])) return {};
   return node.def->slides(ProgramFacts(program, inputs, *node.attrs));
 }
 

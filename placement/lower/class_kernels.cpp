@@ -21,8 +21,7 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   const Kernel& kernel = *facts_.kernel;
   in_ = in;
   out_.clear();
-  for (std::uint32_t o = 0; o < node.outputs; ++o) {
-    const PValueId value = node.first_output + o;
+  for (const PValueId value : node.outputs) {
     out_.push_back(on_host ? buffers_.define_on_host(value) : buffers_.define(value));
   }
   const bool movable = plan_.spreads(plan_.region());
@@ -69,7 +68,7 @@ void ClassKernels::note_row(const Node& node) {
 /// op needs no instruction. Possible if each input is one run of bytes there, and a kernel of this region makes it. Not
 /// if a message sends the output, because a message works on one buffer, not on the parts of one.
 bool ClassKernels::join_in_place(const Node& node) {
-  if (out_.size() != 1 || shared_.messages.carried[node.first_output]) return false;
+  if (out_.size() != 1 || shared_.messages.carried[node.outputs[0]]) return false;
   const Buffer& whole = role_.buffers[out_[0]];
   const std::vector<std::int64_t>& sizes = whole.sizes;
   if (node.def->joins == nullptr || whole.bounded || whole.view_of != kNone) return false;
@@ -105,10 +104,10 @@ void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   const auto same = std::ranges::find_if(all, [&](const Instruction& other) {
     const bool alike = other.attrs == instruction.attrs || (other.attrs != kNone && instruction.attrs != kNone &&
                                                             attrs[other.attrs].same(attrs[instruction.attrs]));
-    return alike && other.op == instruction.op && role_.operands[other.inputs.begin] == from &&
-           role_.buffers[role_.operands[other.outputs.begin]].sizes[0] == elements;
+    return alike && other.op == instruction.op && role_.inputs(other)[0] == from &&
+           role_.buffers[role_.outputs(other)[0]].sizes[0] == elements;
   });
-  if (same != all.end()) return in_.push_back(role_.operands[same->outputs.begin]);
+  if (same != all.end()) return in_.push_back(role_.operands[same->outputs.first]);
   const std::uint32_t to = buffers_.like(from, elements);
   plan_.add_operands(instruction, {from}, {to});
   all.push_back(instruction);

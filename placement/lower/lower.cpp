@@ -59,7 +59,7 @@ class ClassBuilder {
       const Node& node = program_.nodes[id];
       if (node.where == kNone || !buffers_.on(node.where)) continue;
       ++nodes;
-      operands += node.inputs + node.outputs;
+      operands += node.inputs + node.outputs.count;
     }
     role_.buffers.reserve(nodes + nodes / 8);
     plan_.reserve(nodes + nodes / 8, operands + operands / 8);
@@ -145,8 +145,8 @@ class ClassBuilder {
   void compute(const Node& node) {
     const auto inputs = program_.inputs(node);
     if (node.def->is(kView)) {
-      buffers_.view(node.first_output, buffers_.of(inputs[0]));
-      if (under_way_.brings(inputs[0])) under_way_.bring_too(node.first_output, inputs[0]);
+      buffers_.view(node.outputs[0], buffers_.of(inputs[0]));
+      if (under_way_.brings(inputs[0])) under_way_.bring_too(node.outputs[0], inputs[0]);
       return;
     }
     in_.clear();
@@ -159,25 +159,25 @@ class ClassBuilder {
   void copy(const Node& node) {
     const auto inputs = program_.inputs(node);
     if (in_turn(node)) {
-      plan_.push(named(Opcode::copy, node), {use(inputs[0])}, {buffers_.define(node.first_output)});
+      plan_.push(named(Opcode::copy, node), {use(inputs[0])}, {buffers_.define(node.outputs[0])});
       return;
     }
     const auto held = std::ranges::find_if(inputs, [&](PValueId input) { return buffers_.holds(input); });
-    buffers_.alias(node.first_output, buffers_.of(*held));
-    if (under_way_.brings(*held)) under_way_.bring_too(node.first_output, *held);
+    buffers_.alias(node.outputs[0], buffers_.of(*held));
+    if (under_way_.brings(*held)) under_way_.bring_too(node.outputs[0], *held);
   }
 
   void port(const Node& node, Opcode what) {
     Instruction instruction = named(what, node);
     instruction.target = node.detail;
     if (what == Opcode::feed)
-      plan_.push(instruction, {}, {buffers_.define_on_host(node.first_output)});
+      plan_.push(instruction, {}, {buffers_.define_on_host(node.outputs[0])});
     else
       plan_.push(instruction, {use(program_.inputs(node)[0])}, {});
   }
 
   void variable(const Node& node) {
-    const std::uint32_t buffer = buffers_.define(node.first_output);
+    const std::uint32_t buffer = buffers_.define(node.outputs[0]);
     role_.buffers[buffer].space = Buffer::Space::state;
     role_.variables.push_back({name_of(node), buffer});
   }
@@ -185,7 +185,7 @@ class ClassBuilder {
   void assign(const Node& node) {
     const auto inputs = program_.inputs(node);
     const std::uint32_t value = use(inputs[1]);
-    buffers_.alias(node.first_output, value);
+    buffers_.alias(node.outputs[0], value);
     Instruction copy = named(Opcode::copy, node);
     if (!in_turn(node)) {
       plan_.updates.push_back({buffers_.of(inputs[0]), value, copy});
@@ -225,7 +225,7 @@ class ClassBuilder {
   /// The k-th message of a transfer.
   Instruction message(Opcode what, NodeId id, std::uint32_t k) {
     Instruction instruction = named(what, program_.nodes[id]);
-    instruction.target = shared_.messages.channels.at(id).begin + k;
+    instruction.target = shared_.messages.channels.at(id)[k];
     return instruction;
   }
 
@@ -233,7 +233,7 @@ class ClassBuilder {
   std::optional<std::vector<std::uint32_t>> chunks_of(std::uint32_t buffer, Range channels) {
     if (channels.count == 1) return std::vector{buffer};
     std::vector<std::int64_t> elements;
-    for (std::uint32_t c = channels.begin; c < channels.begin + channels.count; ++c)
+    for (const std::uint32_t c : channels)
       elements.push_back(
           static_cast<std::int64_t>(shared_.plan.channels[c].bytes / size_of(shared_.plan.channels[c].dtype)));
     const std::vector<std::uint32_t>* const chunks = buffers_.cut(buffer, elements);
@@ -261,7 +261,7 @@ class ClassBuilder {
       std::vector<std::uint32_t> in, out;
       std::vector<PValueId> brought;
       if (schedule.gives(place.member) && buffers_.holds(program_.inputs(node)[0])) in.push_back(given(node));
-      if (schedule.gets(place.member) && buffers_.holds(node.first_output)) {
+      if (schedule.gets(place.member) && buffers_.holds(node.outputs[0])) {
         brought = results(node);
         out.push_back(defined(node, brought));
       }
@@ -284,8 +284,8 @@ class ClassBuilder {
   }
 
   static std::vector<PValueId> results(const Node& node) {
-    std::vector<PValueId> values(node.outputs);
-    std::iota(values.begin(), values.end(), node.first_output);
+    std::vector<PValueId> values(node.outputs.count);
+    std::iota(values.begin(), values.end(), node.outputs[0]);
     return values;
   }
 
@@ -316,10 +316,10 @@ class ClassBuilder {
     const auto inputs = program_.inputs(node);
     const ProgramRegion& condition = program_.regions[node.detail];
     const ProgramRegion& body = program_.regions[node.detail + 1];
-    const std::size_t captures = condition.parameters.size() - node.outputs;
+    const std::size_t captures = condition.parameters.size() - node.outputs.count;
     std::vector<std::uint32_t> carried;
-    for (std::uint32_t i = 0; i < node.outputs; ++i) {
-      const PValueId output = node.first_output + i;
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
+      const PValueId output = node.outputs[i];
       if (!buffers_.holds(output)) continue;
       const std::uint32_t from = use(inputs[i]);
       const std::uint32_t buffer = buffers_.define(output);
@@ -328,8 +328,8 @@ class ClassBuilder {
       buffers_.alias(condition.parameters[i], buffer);
       buffers_.alias(body.parameters[i], buffer);
     }
-    alias_captures(condition, node.outputs, inputs.subspan(node.outputs, captures));
-    alias_captures(body, node.outputs, inputs.subspan(node.outputs + captures));
+    alias_captures(condition, node.outputs.count, inputs.subspan(node.outputs.count, captures));
+    alias_captures(body, node.outputs.count, inputs.subspan(node.outputs.count + captures));
     const auto [first, second] = plan_.add(Region::Kind::condition, Region::Kind::body);
     emit_region(node.detail, first);
     std::uint32_t predicate = kNone;
@@ -348,13 +348,13 @@ class ClassBuilder {
   /// Copies the body's results to the carried values: all together, once no message uses the old values any more.
   void carry_over(const Node& node, const ProgramRegion& body) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
-    for (std::uint32_t i = 0; i < node.outputs; ++i) {
-      if (!buffers_.holds(node.first_output + i)) continue;
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
+      if (!buffers_.holds(node.outputs[i])) continue;
       std::uint32_t from = use(body.results[i]);
       const std::uint32_t to = buffers_.of(body.parameters[i]);
       if (from == to) continue;
       const bool is_parameter =
-          std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs, [&](PValueId p) {
+          std::any_of(body.parameters.begin(), body.parameters.begin() + node.outputs.count, [&](PValueId p) {
             return buffers_.known(p) && storage_of(role_, buffers_.of(p)) == storage_of(role_, from);
           });
       if (is_parameter) {
@@ -376,17 +376,17 @@ class ClassBuilder {
     alias_captures(then_branch, 0, inputs.subspan(1, then_branch.parameters.size()));
     alias_captures(else_branch, 0, inputs.subspan(1 + then_branch.parameters.size()));
     std::vector<std::uint32_t> outputs;
-    for (std::uint32_t i = 0; i < node.outputs; ++i)
-      if (buffers_.holds(node.first_output + i)) outputs.push_back(buffers_.define(node.first_output + i));
+    for (const PValueId output : node.outputs)
+      if (buffers_.holds(output)) outputs.push_back(buffers_.define(output));
     const auto [first, second] = plan_.add(Region::Kind::branch, Region::Kind::branch);
     for (std::uint32_t k = 0; k < 2; ++k) {
       const ProgramRegion& from = program_.regions[node.detail + k];
       const std::uint32_t to = k == 0 ? first : second;
       emit_region(node.detail + k, to);
       in_region(to, [&] {
-        for (std::uint32_t i = 0; i < node.outputs; ++i)
-          if (buffers_.holds(node.first_output + i))
-            plan_.push(named(Opcode::copy, node), {use(from.results[i])}, {buffers_.of(node.first_output + i)});
+        for (std::uint32_t i = 0; i < node.outputs.count; ++i)
+          if (buffers_.holds(node.outputs[i]))
+            plan_.push(named(Opcode::copy, node), {use(from.results[i])}, {buffers_.of(node.outputs[i])});
         under_way_.finish();
       });
     }

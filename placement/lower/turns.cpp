@@ -9,7 +9,7 @@ Turns::Turns(const ProgramServing& serving, const Program& program, const Messag
     : serving_(serving), program_(program), plan_(plan) {
   for (const auto& [node, channels] : messages.channels)
     if (const auto turn = program.turns.find(node); turn != program.turns.end())
-      worker_of_[channels.begin] = turn->second.worker;
+      worker_of_[channels.first] = turn->second.worker;
 }
 
 void Turns::added(NodeId id) {
@@ -53,7 +53,7 @@ void Turns::arrange() {
   std::vector<Range> ranges(after() + 1);
   for (const std::uint32_t i : order) {
     Range& range = ranges[turns_[i]];
-    if (range.count++ == 0) range.begin = static_cast<std::uint32_t>(arranged.size());
+    if (range.count++ == 0) range.first = static_cast<std::uint32_t>(arranged.size());
     arranged.push_back(step[i]);
     arranged.back().may = 0;
   }
@@ -72,7 +72,7 @@ void Turns::keep(const std::vector<Instruction>& step, const std::vector<std::ui
   const auto rest = [&](std::uint32_t turn) { return turn == after() ? 0 : turn; };  // before or after all turns
   for (std::size_t i = 0; i < step.size(); ++i)
     for (const Range range : {step[i].inputs, step[i].outputs})
-      for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+      for (const std::uint32_t k : range) {
         std::uint32_t& turn = touched[storage_of(plan_.role, plan_.role.operands[k])];
         turn = turn == kNone || turn == rest(turns[i]) ? rest(turns[i]) : kSeveral;
       }

@@ -20,7 +20,7 @@ bool stays_on_gpu(const Program& program, const Users& users, PValueId value, Wh
         return user.inputs == 1;
       case NodeKind::compute:
         return user.where == where && !program.runs_on_host(user) &&
-               (!user.def->is(kView) || stays_on_gpu(program, users, user.first_output, where));
+               (!user.def->is(kView) || stays_on_gpu(program, users, user.outputs[0], where));
       case NodeKind::assign:
         return user.where == where;
       default:
@@ -34,7 +34,7 @@ bool is_needed_whole(const Program& program, const Users& users, const Node& tra
   const PValueId given = program.inputs(transfer)[0];
   const bool from_gpu = is_on_gpu(program, given), to_gpu = program.where(transfer).kind == DeviceKind::gpu;
   return (from_gpu && !stays_on_gpu(program, users, program.stored(given), program.values[given].where)) ||
-         (to_gpu && !stays_on_gpu(program, users, transfer.first_output, transfer.where));
+         (to_gpu && !stays_on_gpu(program, users, transfer.outputs[0], transfer.where));
 }
 
 /// The links that the transfer takes, one after another.

@@ -162,7 +162,7 @@ class Coalescer {
   std::size_t used(NodeId message) const {
     const Node& node = program_.nodes[message];
     std::size_t first = Regroup::kNowhere;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) first = std::min(first, regroup_.used(node.first_output + k));
+    for (const PValueId output : node.outputs) first = std::min(first, regroup_.used(output));
     return first;
   }
 

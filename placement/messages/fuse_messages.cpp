@@ -63,7 +63,7 @@ class MessageFuser {
     const std::size_t made = regroup_.place(program_.values[given].producer);
     if (!is_made || source.once || made == Regroup::kNowhere) return;
     if (may_share(node))
-      sums.push_back({id, made, regroup_.used(node.first_output)});
+      sums.push_back({id, made, regroup_.used(node.outputs[0])});
     else
       regroup_.put(id, made);
   }

@@ -65,7 +65,7 @@ class Numberer {
 
   void channels(NodeId id, bool in_step) {
     const Node& node = program_.nodes[id];
-    const PValue& value = program_.values[node.first_output];
+    const PValue& value = program_.values[node.outputs[0]];
     Channel channel;
     channel.from = sender_of(program_, node);
     channel.to = program_.where(node).tasks[0];
@@ -91,10 +91,10 @@ class Numberer {
     std::vector<std::uint64_t> bytes;
     if (in_step && node.inputs == 1)
       for (const std::int64_t elements : choose_chunks(program_, users_, id))
-        bytes.push_back(static_cast<std::uint64_t>(elements) * size_of(program_.values[node.first_output].type.dtype));
+        bytes.push_back(static_cast<std::uint64_t>(elements) * size_of(program_.values[node.outputs[0]].type.dtype));
     if (bytes.size() > 1) return bytes;
     std::uint64_t all = 0;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) all += message_bytes(program_.values[node.first_output + k].type);
+    for (const PValueId output : node.outputs) all += message_bytes(program_.values[output].type);
     return {all};
   }
 
@@ -110,7 +110,7 @@ class Numberer {
 
   std::uint32_t used(const Node& node) const {
     std::uint32_t first = kNone;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) first = std::min(first, used_[node.first_output + k]);
+    for (const PValueId output : node.outputs) first = std::min(first, used_[output]);
     return first;
   }
 
@@ -137,7 +137,7 @@ class Numberer {
     require_room(node, wanted);
     for (Alike& groups : alike(node, wanted)) {
       Collective collective;
-      const Type& type = program_.values[node.first_output].type;
+      const Type& type = program_.values[node.outputs[0]].type;
       collective.dtype = type.shape.bounded() ? DType::uint8 : type.dtype;  // sent as bytes, with the extent
       const std::int64_t elements = std::accumulate(groups.parts.begin(), groups.parts.end(), std::int64_t{0});
       const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(collective.dtype));
@@ -242,7 +242,7 @@ class Numberer {
   /// Whether the library of the members' GPUs can move its values: all lie on GPUs, the same ones of each task, which
   /// work together.
   bool between_gpus(const Node& node, const ProgramCollective& wanted, std::uint32_t pattern) const {
-    const PValue& out = program_.values[node.first_output];
+    const PValue& out = program_.values[node.outputs[0]];
     const Where& where = program_.wheres[out.where];
     if (where.kind != DeviceKind::gpu || out.type.shape.bounded()) return false;
     for (const PValueId input : program_.inputs(node)) {
@@ -300,7 +300,7 @@ class Numberer {
   /// The value whose parts the collective moves.
   const PValue& cut_value(const Node& node, CollectiveKind kind) const {
     const bool into_parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
-    return program_.values[into_parts ? node.first_output : program_.inputs(node)[0]];
+    return program_.values[into_parts ? node.outputs[0] : program_.inputs(node)[0]];
   }
 
   /// The sizes of the parts in elements, as Schedule defines them for the kind (an all_reduce counts as not `whole`).

@@ -10,7 +10,7 @@ namespace {
 /// The library numbers the GPUs of a group by their tasks: so both ends are to be the same GPU of their task.
 bool may_pair(const Program& program, NodeId id) {
   const Node& node = program.nodes[id];
-  if (node.kind != NodeKind::transfer || node.inputs != 1 || node.outputs != 1 || program.turns.contains(id))
+  if (node.kind != NodeKind::transfer || node.inputs != 1 || node.outputs.count != 1 || program.turns.contains(id))
     return false;
   const PValue& from = program.values[program.inputs(node)[0]];
   if (!is_on_gpu(program, program.inputs(node)[0])) return false;

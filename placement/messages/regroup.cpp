@@ -21,7 +21,7 @@ void Regroup::find_views() {
   views_.clear();
   for (const NodeId id : program_.regions[region_].order)
     if (const Node& node = program_.nodes[id]; is_view(node))
-      views_[program_.values[program_.stored(node.first_output)].producer].push_back(id);
+      views_[program_.values[program_.stored(node.outputs[0])].producer].push_back(id);
 }
 
 std::size_t Regroup::place(NodeId node) const {
@@ -50,7 +50,7 @@ NodeId Regroup::join(std::vector<NodeId> messages, std::size_t place) {
   std::vector<Type> types;
   for (const NodeId id : messages) {
     values.push_back(program_.inputs(program_.nodes[id])[0]);
-    results.push_back(program_.nodes[id].first_output);
+    results.push_back(program_.nodes[id].outputs[0]);
     types.push_back(program_.values[results.back()].type);
     moved_.insert(id);
   }
@@ -61,7 +61,7 @@ NodeId Regroup::join(std::vector<NodeId> messages, std::size_t place) {
     if (const auto reason = program_.reason_of.find(id); reason != program_.reason_of.end())
       program_.reasons[reason->second].message = joined;
   for (std::size_t k = 0; k < results.size(); ++k) {
-    const PValueId fresh = program_.nodes[joined].first_output + static_cast<PValueId>(k);
+    const PValueId fresh = program_.nodes[joined].outputs[static_cast<PValueId>(k)];
     program_.values[fresh] = program_.values[results[k]];
     program_.values[fresh].producer = joined;
     renamed_[results[k]] = fresh;

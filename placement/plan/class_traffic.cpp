@@ -144,7 +144,7 @@ template <class F>
 Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t region, F of_collective) {
   const Range range = role.regions[region].instructions;
   Traffic total;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+  for (const std::uint32_t i : range) {
     const Instruction& instruction = role.instructions[i];
     const auto bytes = [&] { return static_cast<std::int64_t>(plan.channels[instruction.target].bytes); };
     switch (instruction.what) {
@@ -181,7 +181,7 @@ std::vector<DeviceWork> work_of(const Plan& plan, int task, std::uint32_t region
   const PlanClass& role = plan.class_for(task);
   std::vector<DeviceWork> work(role.devices.size());
   const Range range = role.regions[region].instructions;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+  for (const std::uint32_t i : range) {
     const Instruction& instruction = role.instructions[i];
     if (!role.on_queue(instruction)) continue;
     const PlanQueue& queue = role.queues[instruction.strand - role.threads];
@@ -190,11 +190,11 @@ std::vector<DeviceWork> work_of(const Plan& plan, int task, std::uint32_t region
     else if (instruction.what == Opcode::collective)
       ++work[queue.device].collectives;
     else if (instruction.what == Opcode::copy)
-      work[queue.device] += work_of_copy(queue.role, role.buffers[role.operands[instruction.outputs.begin]].bytes);
+      work[queue.device] += work_of_copy(queue.role, role.buffers[role.outputs(instruction)[0]].bytes);
   }
   for (const Range& stretch : role.stretches)
-    if (stretch.begin >= range.begin && stretch.begin < range.begin + range.count)
-      ++work[role.queues[role.instructions[stretch.begin].strand - role.threads].device].replays;
+    if (stretch.first >= range.first && stretch.first < range.first + range.count)
+      ++work[role.queues[role.instructions[stretch.first].strand - role.threads].device].replays;
   return work;
 }
 
@@ -218,7 +218,7 @@ std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t regi
   const PlanClass& role = plan.class_for(task);
   const Range range = role.regions[region].instructions;
   SendsByLink sum;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+  for (const std::uint32_t i : range) {
     const Instruction& instruction = role.instructions[i];
     if (instruction.what == Opcode::send) {
       const Channel& channel = plan.channels[instruction.target];

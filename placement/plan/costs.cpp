@@ -18,7 +18,7 @@ void each_of_steps(const Plan& plan, F f) {
   for (const PlanClass& role : plan.classes)
     for (const Region& region : role.regions)
       for (std::uint32_t i = 0; region.kind != Region::Kind::setup && i < region.instructions.count; ++i)
-        f(role.instructions[region.instructions.begin + i]);
+        f(role.instructions[region.instructions[i]]);
 }
 
 }  // namespace

@@ -19,10 +19,10 @@ Traffic& Traffic::operator+=(const Traffic& other) {
 std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles) {
   std::int64_t most = 0;
   const Range members = plan.regions[tiles.target].instructions;
-  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m)
+  for (const std::uint32_t m : members)
     for (const Range range : {plan.instructions[m].inputs, plan.instructions[m].outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k) {
-        const Buffer& buffer = plan.buffers[plan.operands[range.begin + k]];
+      for (const std::uint32_t b : plan.operands_of(range)) {
+        const Buffer& buffer = plan.buffers[b];
         if (buffer.space != Buffer::Space::none) most = std::max(most, elements_of(buffer));
       }
   return most;

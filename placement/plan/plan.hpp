@@ -5,8 +5,10 @@
 // docs/plan_format.md describes the file; `ferry plan` prints it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +28,41 @@ namespace ferry {
 inline constexpr std::uint32_t kPlanVersion = 6;
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
-/// Consecutive entries of a table.
+/// Consecutive entries of a table. Iterating over a range gives their indices:
+///
+///     for (const std::uint32_t i : region.instructions) print(role.instructions[i]);
 struct Range {
-  std::uint32_t begin = 0;
+  /// An index, as an iterator that goes from one index to the next.
+  struct Iterator {
+    using value_type = std::uint32_t;
+    using difference_type = std::ptrdiff_t;
+    std::uint32_t index = 0;
+    std::uint32_t operator*() const { return index; }
+    Iterator& operator++() {
+      ++index;
+      return *this;
+    }
+    Iterator operator++(int) { return {index++}; }
+    bool operator==(const Iterator&) const = default;
+  };
+
+  std::uint32_t first = 0;
   std::uint32_t count = 0;
+
+  [[nodiscard]] Iterator begin() const { return {first}; }
+  [[nodiscard]] Iterator end() const { return {first + count}; }
+  [[nodiscard]] bool empty() const { return count == 0; }
+  /// The k-th index, k < count.
+  [[nodiscard]] std::uint32_t operator[](std::uint32_t k) const { return first + k; }
+  [[nodiscard]] bool contains(std::uint32_t index) const { return index - first < count; }
   bool operator==(const Range&) const = default;
 };
+
+/// The entries of a table that the range names.
+template <class T>
+[[nodiscard]] std::span<const T> entries(const std::vector<T>& table, Range range) {
+  return std::span(table).subspan(range.first, range.count);
+}
 
 /// Disjoint groups of tasks, for example the rows of a mesh. A task's position in its group is its member index.
 using Grouping = std::vector<std::vector<std::int32_t>>;
@@ -239,6 +270,23 @@ struct PlanClass {
   /// Work that a device may be given as one: consecutive instructions of one compute queue in one region, of which only
   /// the first waits, and only the last is waited for. Disjoint, in the order of `instructions`.
   std::vector<Range> stretches;
+
+  /// The buffers that the instruction reads, and those that it writes; the instructions of a region, or of a part of
+  /// one.
+  [[nodiscard]] std::span<const std::uint32_t> inputs(const Instruction& instruction) const {
+    return entries(operands, instruction.inputs);
+  }
+  [[nodiscard]] std::span<const std::uint32_t> outputs(const Instruction& instruction) const {
+    return entries(operands, instruction.outputs);
+  }
+  [[nodiscard]] std::span<const std::uint32_t> operands_of(Range range) const { return entries(operands, range); }
+  [[nodiscard]] std::span<const Wait> waits_of(const Instruction& instruction) const {
+    return entries(waits, instruction.waits);
+  }
+  [[nodiscard]] std::span<const Instruction> instructions_of(const Region& region) const {
+    return entries(instructions, region.instructions);
+  }
+  [[nodiscard]] std::span<const Instruction> instructions_of(Range part) const { return entries(instructions, part); }
 
   [[nodiscard]] std::uint32_t strands() const { return threads + static_cast<std::uint32_t>(queues.size()); }
   [[nodiscard]] bool on_queue(const Instruction& instruction) const { return instruction.strand >= threads; }

@@ -44,7 +44,7 @@ struct PlacedOps {
 std::string layout_of(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
   std::string text;
   if (instruction.outputs.count == 0) return text;
-  const Buffer& buffer = role.buffers[role.operands[instruction.outputs.begin]];
+  const Buffer& buffer = role.buffers[role.outputs(instruction)[0]];
   if (buffer.window == kNone) return text;
   for (const SplitDim& split : plan.windows[buffer.window].splits) {
     const Grouping& grouping = plan.groupings[split.grouping];
@@ -70,7 +70,7 @@ PlacedOps placed_ops(const Plan& plan) {
         ops.order.push_back(name);
         op.line = plan.line(instruction.line);
         const std::uint32_t device =
-            instruction.outputs.count > 0 ? role.buffers[role.operands[instruction.outputs.begin]].device : 0;
+            instruction.outputs.count > 0 ? role.buffers[role.outputs(instruction)[0]].device : 0;
         op.device =
             "/" + std::string(name_of(role.devices[device].kind)) + ":" + std::to_string(role.devices[device].index);
         op.layout = layout_of(plan, role, instruction);

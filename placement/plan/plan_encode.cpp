@@ -25,7 +25,7 @@ class Encoder {
   static std::uint8_t number(Enum value) {
     return static_cast<std::uint8_t>(value);
   }
-  static fbs::Range range(const Range& r) { return {r.begin, r.count}; }
+  static fbs::Range range(const Range& r) { return {r.first, r.count}; }
   static fbs::Link link(const LinkCost& l) { return {l.latency_seconds, l.bytes_per_second}; }
   static std::optional<fbs::Link> unusual(const LinkCost& l, const LinkCost& usual) {
     return l == usual ? std::nullopt : std::optional(link(l));

@@ -34,8 +34,7 @@ std::string name(const Plan& plan, std::uint32_t id) {
 
 std::string operands(const PlanClass& role, Range range) {
   std::string text;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
-    text += (i == range.begin ? "%" : ", %") + std::to_string(role.operands[i]);
+  for (const std::uint32_t i : range) text += (i == range.first ? "%" : ", %") + std::to_string(role.operands[i]);
   return text;
 }
 
@@ -148,7 +147,7 @@ class Printer {
     const Traffic here = of_classes_->of(plan_class, region);
     if (here != Traffic{}) count_of(what) += here;
     const Range range = role.regions[region].instructions;
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    for (const std::uint32_t i : range) {
       const Instruction& owner = role.instructions[i];
       if (owner.what != Opcode::loop && owner.what != Opcode::branch) continue;
       const bool loops = owner.what == Opcode::loop;
@@ -264,13 +263,13 @@ class Printer {
            std::string(kRegions[static_cast<std::size_t>(region.kind)]));
     for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
       if (index == 1) turn(role.serving, i);
-      stretch(role, region.instructions.begin + i);
-      const Instruction& instruction = role.instructions[region.instructions.begin + i];
+      stretch(role, region.instructions[i]);
+      const Instruction& instruction = role.instructions[region.instructions[i]];
       std::string text = "    " + std::to_string(i) + " ";
       if (role.strands() > 1) text += strand_text(role, instruction.strand) + " ";
       text += text_of(plan_, role, instruction);
       for (std::uint32_t w = 0; w < instruction.waits.count; ++w) {
-        const Wait& wait = role.waits[instruction.waits.begin + w];
+        const Wait& wait = role.waits_of(instruction)[w];
         text += (w == 0 ? "  after " : ", ") + strand_text(role, wait.strand) + ":" + std::to_string(wait.count);
       }
       if (instruction.may != 0) text += "  (" + freedom(instruction.may) + ")";
@@ -282,15 +281,15 @@ class Printer {
   void turn(const Serving& serving, std::uint32_t at) {
     for (const Serving::Turns& turns : serving.turns) {
       const std::string worker = std::to_string(turns.worker);
-      if (turns.give.begin == at && turns.give.count > 0) line("    give to task " + worker);
-      if (turns.take.begin == at && turns.take.count > 0) line("    take from task " + worker);
-      if (&turns == &serving.turns.back() && turns.take.begin + turns.take.count == at) line("    after all turns");
+      if (turns.give.first == at && turns.give.count > 0) line("    give to task " + worker);
+      if (turns.take.first == at && turns.take.count > 0) line("    take from task " + worker);
+      if (&turns == &serving.turns.back() && turns.take.first + turns.take.count == at) line("    after all turns");
     }
   }
 
   /// A line where a stretch begins.
   void stretch(const PlanClass& role, std::uint32_t at) {
-    const auto begins = [at](const Range& one) { return one.begin == at; };
+    const auto begins = [at](const Range& one) { return one.first == at; };
     if (const auto found = std::ranges::find_if(role.stretches, begins); found != role.stretches.end())
       line("    captured: the next " + std::to_string(found->count) + " on " +
            strand_text(role, role.instructions[at].strand));

@@ -191,8 +191,7 @@ class Assigner {
       const WhereId at = program_.nodes[program_.values[input].producer].where;
       if (at != kNone && at != where) bytes += program_.values[input].type.bytes();
     }
-    for (std::uint32_t i = 0; i < node.outputs; ++i) {
-      const PValueId output = node.first_output + i;
+    for (const PValueId output : node.outputs) {
       for (NodeId user : users_[output]) {
         const WhereId at = program_.nodes[user].where;
         if (at == kNone || at == where) continue;
@@ -218,8 +217,8 @@ class Assigner {
       if (std::find(candidates.begin(), candidates.end(), at) == candidates.end()) candidates.push_back(at);
     }
     if (candidates.empty()) return;
-    for (std::uint32_t i = 0; i < node.outputs; ++i)
-      for (NodeId user : users_[node.first_output + i]) {
+    for (const PValueId output : node.outputs)
+      for (NodeId user : users_[output]) {
         const Node& using_node = program_.nodes[user];
         if (using_node.where != kNone && using_node.kind != NodeKind::fetch &&
             program_.wheres[using_node.where].single() &&
@@ -252,8 +251,8 @@ class Assigner {
     if (!program_.options.reasons) return kNone;
     for (PValueId input : program_.inputs(node))
       if (program_.nodes[program_.values[input].producer].where == where) return program_.values[input].producer;
-    for (std::uint32_t i = 0; i < node.outputs; ++i)
-      for (NodeId user : users_[node.first_output + i])
+    for (const PValueId output : node.outputs)
+      for (NodeId user : users_[output])
         if (program_.nodes[user].where == where) return user;
     return kNone;
   }
@@ -272,8 +271,8 @@ class Assigner {
     if (node.where != kNone || node.kind == NodeKind::parameter || node.kind == NodeKind::assign ||
         node.role() == OpRole::constant)
       return;
-    for (std::uint32_t i = 0; i < node.outputs; ++i)
-      for (NodeId user : users_[node.first_output + i]) {
+    for (const PValueId output : node.outputs)
+      for (NodeId user : users_[output]) {
         const WhereId at = program_.nodes[user].where;
         if (at != kNone && program_.nodes[user].kind != NodeKind::fetch)
           return place(id, at, user, [&] { return "with its user " + program_.name(program_.nodes[user]); });

@@ -41,13 +41,13 @@ class Checker {
       region(node.detail);
       region(node.detail + 1);
     }
-    for (std::uint32_t o = 0; o < node.outputs; ++o) {
-      const PValue& value = program_.values[node.first_output + o];
+    for (const PValueId output : node.outputs) {
+      const PValue& value = program_.values[output];
       require(value.producer == id, "gives a value that says another made it");
       require(value.layout.empty() || value.where != kNone, "gives a value that is laid out nowhere");
       require(value.layout.empty() || value.layout.size() == program_.wheres[value.where].axes.size(),
               "gives a value with a layout for another mesh");
-      made_[node.first_output + o] = true;
+      made_[output] = true;
     }
   }
 

@@ -21,7 +21,7 @@ class Dropper {
   void visit(NodeId id) {
     replacements_.update(id);
     const Node& node = program_.nodes[id];
-    if (node.inputs == 0 || node.outputs != 1 || !is_pure(node)) return;
+    if (node.inputs == 0 || node.outputs.count != 1 || !is_pure(node)) return;
     if (!node.graph->op(node.op).annotation().layouts.empty()) return;
     const std::optional<PValueId> equal = equal_value(node);
     if (!equal || !may_stand_for(*equal, node)) return;
@@ -46,7 +46,7 @@ class Dropper {
 
   [[nodiscard]] bool may_stand_for(PValueId value, const Node& node) const {
     const WhereId at = program_.nodes[program_.values[value].producer].where;
-    return program_.values[value].type == program_.values[node.first_output].type && (at == kNone || at == node.where);
+    return program_.values[value].type == program_.values[node.outputs[0]].type && (at == kNone || at == node.where);
   }
 
   Program& program_;

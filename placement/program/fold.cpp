@@ -32,9 +32,10 @@ class Folder {
  private:
   void visit(NodeId id) {
     Node& node = program_.nodes[id];
-    if (node.inputs == 0 || node.outputs != 1 || !is_pure(node) || (node.def->flags & (kMoves | kView | kExact)) == 0)
+    if (node.inputs == 0 || node.outputs.count != 1 || !is_pure(node) ||
+        (node.def->flags & (kMoves | kView | kExact)) == 0)
       return;
-    const PValue& output = program_.values[node.first_output];
+    const PValue& output = program_.values[node.outputs[0]];
     if (!read_inputs(node) || !fits(output.type)) return;
     const std::optional<Tensor> value = value_of(node, output.type);
     if (!value || !is_finite(*value)) return;

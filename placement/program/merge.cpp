@@ -56,7 +56,7 @@ class Merger {
     const NodeId first = equal_one(id);
     if (first == id) return;
     const Node& kept = program_.nodes[first];
-    for (std::uint32_t k = 0; k < node.outputs; ++k) replacements_.replace(id, k, kept.first_output + k);
+    for (std::uint32_t k = 0; k < node.outputs.count; ++k) replacements_.replace(id, k, kept.outputs[k]);
     replacements_.take_out(id, [&] {
       return "computed once, with " + program_.name(kept) + replacements_.at_line(kept) +
              ": the same op on the same inputs";

@@ -43,7 +43,7 @@ std::string Where::str() const {
 }
 
 std::uint32_t Program::argument(const Node& owner, RegionId body, std::size_t parameter) const {
-  const std::size_t carried = owner.kind == NodeKind::loop ? owner.outputs : 0;
+  const std::size_t carried = owner.kind == NodeKind::loop ? owner.outputs.count : 0;
   if (parameter < carried) return static_cast<std::uint32_t>(parameter);
   const std::size_t before = owner.kind == NodeKind::loop ? carried : 1;
   const std::size_t of_first = body == owner.detail ? 0 : regions[owner.detail].parameters.size() - carried;
@@ -69,8 +69,8 @@ bool Program::runs_on_host(const Node& node) const {
   if (node.kind != NodeKind::compute) return false;
   if (node.def->is(kStateful) || node.def->is(kEffect) || node.def->is(kLocal) || node.def->is(kOnHost)) return true;
   const auto bounded = [this](PValueId value) { return values[value].type.shape.bounded(); };
-  for (std::uint32_t k = 0; k < node.outputs; ++k)
-    if (bounded(node.first_output + k)) return true;
+  for (const PValueId output : node.outputs)
+    if (bounded(output)) return true;
   return std::ranges::any_of(inputs(node), bounded);
 }
 
@@ -97,8 +97,8 @@ NodeId Program::add(Node node, std::span<const PValueId> node_inputs, std::span<
   node.first_input = static_cast<std::uint32_t>(operands.size());
   node.inputs = static_cast<std::uint32_t>(node_inputs.size());
   operands.insert(operands.end(), node_inputs.begin(), node_inputs.end());
-  node.first_output = static_cast<PValueId>(values.size());
-  node.outputs = static_cast<std::uint32_t>(outputs.size());
+  node.outputs.first = static_cast<PValueId>(values.size());
+  node.outputs.count = static_cast<std::uint32_t>(outputs.size());
   for (const Type& type : outputs) values.push_back({type, id, kNone, {}, node.graph, 0});
   nodes.push_back(node);
   return id;
@@ -176,19 +176,20 @@ std::string Program::str() const {
     for (NodeId id : regions[r].order) {
       const Node& node = nodes[id];
       text += "  ";
-      for (std::uint32_t i = 0; i < node.outputs; ++i)
-        text.append(i == 0 ? "%" : ", %") += std::to_string(node.first_output + i);
-      text.append(node.outputs > 0 ? " = " : "").append(node.def != nullptr ? node.def->name : name_of(node.kind));
+      for (std::uint32_t i = 0; i < node.outputs.count; ++i)
+        text.append(i == 0 ? "%" : ", %") += std::to_string(node.outputs[i]);
+      text.append(node.outputs.count > 0 ? " = " : "")
+          .append(node.def != nullptr ? node.def->name : name_of(node.kind));
       if (node.kind == NodeKind::collective) text.append(".").append(ferry::name_of(collectives[node.detail].kind));
       text += "(";
       for (std::uint32_t i = 0; i < node.inputs; ++i)
         text.append(i == 0 ? "%" : ", %") += std::to_string(inputs(node)[i]);
       text += ")";
-      if (node.outputs > 0) {
-        const PValue& value = values[node.first_output];
+      if (node.outputs.count > 0) {
+        const PValue& value = values[node.outputs[0]];
         text += " " + value.type.str();
         if (!value.layout.empty()) text += ferry::str(value.layout);
-        if (const auto hint = hints.find(node.first_output); hint != hints.end())
+        if (const auto hint = hints.find(node.outputs[0]); hint != hints.end())
           text += " wanted" + ferry::str(hint->second.layout);
       }
       if (node.where != kNone) text += " @" + where(node).str();
@@ -206,7 +207,7 @@ std::vector<std::uint32_t> first_uses(const Program& program) {
     for (std::uint32_t at = end; at > 0; --at) {
       const Node& node = program.nodes[region.order[at - 1]];
       const bool is_view = node.kind == NodeKind::compute && node.def->is(kView);
-      const std::uint32_t use = is_view ? first[node.first_output] : at - 1;
+      const std::uint32_t use = is_view ? first[node.outputs[0]] : at - 1;
       for (const PValueId input : program.inputs(node)) first[input] = std::min(first[input], use);
     }
   }

@@ -81,8 +81,7 @@ struct Node {
   const Graph* graph = nullptr;  ///< where `op` is; for added nodes `op` made the value that they move or change
   const Attrs* attrs = nullptr;
   std::uint32_t first_input = 0, inputs = 0;  ///< into Program::operands
-  PValueId first_output = 0;
-  std::uint32_t outputs = 0;
+  Range outputs;                              ///< of Program::values: a PValueId for each output
   WhereId where = kNone;
   std::uint32_t detail = kNone;  ///< collective, region (the first of two), feed or fetch
 

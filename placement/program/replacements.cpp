@@ -9,7 +9,7 @@ namespace ferry {
 
 bool is_pure(const Node& node) {
   constexpr std::uint32_t kImpure = kStateful | kRandom | kEffect | kControlFlow | kLocal | kAsynchronous;
-  if (node.kind != NodeKind::compute || node.outputs == 0) return false;
+  if (node.kind != NodeKind::compute || node.outputs.count == 0) return false;
   if (node.role() == OpRole::constant) return true;
   if ((node.def->flags & (kImpure | kOnce)) != 0 || node.role() != OpRole::function) return false;
   const Op op = node.graph->op(node.op);
@@ -31,7 +31,7 @@ void Replacements::replace(NodeId id, std::uint32_t k, PValueId other) {
     instead_.resize(program_.values.size());
     std::iota(instead_.begin(), instead_.end(), PValueId{0});
   }
-  instead_[program_.nodes[id].first_output + k] = latest(other);
+  instead_[program_.nodes[id].outputs[k]] = latest(other);
 }
 
 std::string Replacements::at_line(const Node& node) const {
@@ -48,8 +48,8 @@ void Replacements::finish() {
   }
   std::vector<std::uint32_t> reads = count_reads();
   const auto is_read = [&](const Node& node) {
-    for (std::uint32_t k = 0; k < node.outputs; ++k)
-      if (reads[node.first_output + k] > 0) return true;
+    for (const PValueId output : node.outputs)
+      if (reads[output] > 0) return true;
     return false;
   };
   for (ProgramRegion& region : program_.regions)

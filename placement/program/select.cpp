@@ -66,8 +66,8 @@ class Selector {
     const Type type = program_.values[argument].type;
     const NodeId node = program_.add(from(op, NodeKind::parameter), {}, {&type, 1});
     finish(op, node, region, nullptr);
-    program_.regions[region].parameters.push_back(program_.nodes[node].first_output);
-    return program_.nodes[node].first_output;
+    program_.regions[region].parameters.push_back(program_.nodes[node].outputs[0]);
+    return program_.nodes[node].outputs[0];
   }
 
   void copy_op(const Op& op, RegionId region, std::vector<PValueId>& values) {
@@ -102,9 +102,9 @@ class Selector {
 
   void finish(const Op& op, NodeId id, RegionId region, std::vector<PValueId>* values) {
     const Node& node = program_.nodes[id];
-    for (std::uint32_t i = 0; i < node.outputs; ++i) {
-      program_.values[node.first_output + i].value = op.output(static_cast<int>(i));
-      if (values != nullptr) (*values)[op.output(static_cast<int>(i))] = node.first_output + i;
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
+      program_.values[node.outputs[i]].value = op.output(static_cast<int>(i));
+      if (values != nullptr) (*values)[op.output(static_cast<int>(i))] = node.outputs[i];
     }
     program_.regions[region].order.push_back(id);
   }

@@ -39,8 +39,7 @@ class PartSender {
     const Node& node = program_.nodes[id];
     selects_[id] = selects(node);
     if (!selects_[id]) return;
-    for (std::uint32_t k = 0; k < node.outputs; ++k)
-      travels_[node.first_output + k] = used_on(node.where, node.first_output + k);
+    for (const PValueId output : node.outputs) travels_[output] = used_on(node.where, output);
   }
 
   /// Whether the op gives elements of its input 0, and may do so on another device.
@@ -50,10 +49,10 @@ class PartSender {
     const auto inputs = program_.inputs(node);
     const Type& from = program_.values[inputs[0]].type;
     if (from.shape.bounded() || (node.def->flags & (kView | kMoves)) == 0) return false;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) {
-      const Type& type = program_.values[node.first_output + k].type;
+    for (const PValueId output : node.outputs) {
+      const Type& type = program_.values[output].type;
       const bool rounds = node.def->is(kMoves) && type.dtype != from.dtype;
-      if (rounds || type.shape.bounded() || is_result_[node.first_output + k]) return false;
+      if (rounds || type.shape.bounded() || is_result_[output]) return false;
     }
     for (std::size_t i = 1; i < inputs.size(); ++i)
       if (!is_unread(program_, node, i) && !goes_along(inputs[i], node)) return false;
@@ -88,7 +87,7 @@ class PartSender {
                        (node.def->is(kView) || program_.kernels->find(node.def->name, kind) != nullptr);
     if (!moves) return bytes_of(value);
     std::int64_t bytes = 0;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) bytes += travels_[node.first_output + k];
+    for (const PValueId output : node.outputs) bytes += travels_[output];
     return bytes;
   }
 
@@ -111,7 +110,7 @@ class PartSender {
   bool move_readers(NodeId id) {
     const Node& node = program_.nodes[id];
     bool any = false;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) any = move_readers_of(node.first_output + k) || any;
+    for (const PValueId output : node.outputs) any = move_readers_of(output) || any;
     return any;
   }
 
@@ -153,7 +152,7 @@ class PartSender {
   /// Where reshard will have the value; kNone if that is not known yet.
   [[nodiscard]] WhereId place_of(PValueId value) const {
     const Node& node = program_.nodes[program_.values[value].producer];
-    const auto output = value - node.first_output;
+    const auto output = value - node.outputs[0];
     if (node.kind == NodeKind::branch) return kNone;
     if (node.kind == NodeKind::loop) return place_of(program_.regions[node.detail + 1].parameters[output]);
     const bool goes_home = node.kind == NodeKind::feed && program_.feed_homes[node.detail] != kNone;
@@ -203,10 +202,10 @@ class PartSender {
   void follow(NodeId id) {
     const Node& node = program_.nodes[id];
     const auto first = next_.size();
-    for (std::uint32_t k = 0; k < node.outputs; ++k)
-      for (const NodeId user : users_[node.first_output + k]) {
+    for (const PValueId output : node.outputs)
+      for (const NodeId user : users_[output]) {
         const auto inputs = program_.inputs(program_.nodes[user]);
-        if (before_[user] == kNone || inputs[0] != node.first_output + k) continue;
+        if (before_[user] == kNone || inputs[0] != node.outputs[k]) continue;
         for (const PValueId input : inputs.subspan(1))
           if (const NodeId maker = program_.values[input].producer; program_.nodes[maker].role() == OpRole::constant)
             next_.push_back(maker);

@@ -207,7 +207,7 @@ class Serve {
   /// The first node that reads the node's value.
   [[nodiscard]] std::string reader_of(NodeId id) const {
     for (const Node& node : program_.nodes)
-      if (std::ranges::find(program_.inputs(node), program_.nodes[id].first_output) != program_.inputs(node).end())
+      if (std::ranges::find(program_.inputs(node), program_.nodes[id].outputs[0]) != program_.inputs(node).end())
         return "'" + program_.name(node) + "'" +
                (program_.line(node).known() ? " at " + program_.line(node).str() : std::string());
     return "others";
@@ -216,7 +216,7 @@ class Serve {
   void sort_in_message(NodeId id) {
     const Node& node = program_.nodes[id];
     const std::vector<std::int32_t>&from = senders(node), &to = program_.where(node).tasks;
-    const Crossing crossing{id, program_.inputs(node)[0], node.first_output};
+    const Crossing crossing{id, program_.inputs(node)[0], node.outputs[0]};
     Server* const giver = from.size() == 1 ? server_at(from[0]) : nullptr;
     Server* const taker = to.size() == 1 ? server_at(to[0]) : nullptr;
     const bool whole =
@@ -256,7 +256,7 @@ class Serve {
   PValueId moved(NodeKind kind, PValueId value, WhereId where, const ProgramTurn& turn = {}) {
     const PValue from = program_.values[value];
     const NodeId id = program_.add(moving(kind, value, where), {&value, 1}, {&from.type, 1});
-    const PValueId result = program_.nodes[id].first_output;
+    const PValueId result = program_.nodes[id].outputs[0];
     program_.values[result].value = from.value;
     program_.values[result].where = where;
     if (!program_.wheres[where].single()) program_.values[result].layout = from.layout;
@@ -275,14 +275,14 @@ class Serve {
     std::vector<PValueId> inputs;
     for (const PValueId input : program_.inputs(node)) inputs.push_back(latest(clones, input));
     std::vector<Type> types;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) types.push_back(program_.values[node.first_output + k].type);
+    for (const PValueId output : node.outputs) types.push_back(program_.values[output].type);
     const NodeId copy = program_.add(node, inputs, types);
     if (const auto attrs = allowed_.find(id); attrs != allowed_.end()) program_.nodes[copy].attrs = attrs->second;
-    for (std::uint32_t k = 0; k < node.outputs; ++k) {
-      const PValueId to = program_.nodes[copy].first_output + k;
-      program_.values[to] = program_.values[node.first_output + k];
+    for (std::uint32_t k = 0; k < node.outputs.count; ++k) {
+      const PValueId to = program_.nodes[copy].outputs[k];
+      program_.values[to] = program_.values[node.outputs[k]];
       program_.values[to].producer = copy;
-      clones[node.first_output + k] = to;
+      clones[node.outputs[k]] = to;
     }
     note(copy, turn);
     emit(copy);

@@ -106,7 +106,7 @@ class Buckets {
 
   [[nodiscard]] const Parts* parts_in(std::uint32_t c, Range operands) const {
     if (operands.count == 0) return nullptr;
-    const std::uint32_t whole = plan_.classes[c].operands[operands.begin];
+    const std::uint32_t whole = plan_.classes[c].operands[operands[0]];
     const auto found = parts_[c].find(whole);
     if (found == parts_[c].end()) return nullptr;
     const auto is_chunk = [&](const Part& part) {

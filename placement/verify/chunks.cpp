@@ -56,7 +56,7 @@ class Chunks {
     ByBuffer copied_from, copied_to;  // by the other end of the copy
     for (const Instruction& i : role.instructions) {
       if (i.what != Opcode::copy) continue;
-      const std::uint32_t from = role.operands[i.inputs.begin], to = role.operands[i.outputs.begin];
+      const std::uint32_t from = role.inputs(i)[0], to = role.outputs(i)[0];
       if (const auto of = chunk(role, names, from)) copied_from.emplace(to, *of);
       if (const auto of = chunk(role, names, to)) copied_to.emplace(from, *of);
     }
@@ -65,8 +65,8 @@ class Chunks {
       return chunk(role, names, b);
     };
     for (const Instruction& i : role.instructions) {
-      if (i.what == Opcode::send) sent_[i.target] = find(role.operands[i.inputs.begin], copied_from);
-      if (i.what == Opcode::receive) received_[i.target] = find(role.operands[i.outputs.begin], copied_to);
+      if (i.what == Opcode::send) sent_[i.target] = find(role.inputs(i)[0], copied_from);
+      if (i.what == Opcode::receive) received_[i.target] = find(role.outputs(i)[0], copied_to);
     }
   }
 

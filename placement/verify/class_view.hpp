@@ -24,7 +24,7 @@ class ClassView {
     return a.space != Buffer::Space::none && a.space == b.space && a.device == b.device &&
            a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
   }
-  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return class_.operands[range.begin + k]; }
+  [[nodiscard]] std::uint32_t operand(Range range, std::uint32_t k) const { return class_.operands[range[k]]; }
   template <class F>
   void each(Range range, F f) const {
     for (std::uint32_t k = 0; k < range.count; ++k) f(operand(range, k));
@@ -32,7 +32,7 @@ class ClassView {
   template <class F>
   void each_instruction(std::uint32_t region, F f) const {
     const Range range = class_.regions[region].instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
+    for (const std::uint32_t k : range) f(class_.instructions[k]);
   }
 
   const Plan& plan_;

@@ -23,7 +23,7 @@ class Extents {
 
  private:
   [[nodiscard]] bool has_bounded(Range range) const {
-    const auto first = class_.operands.begin() + range.begin;
+    const auto first = class_.operands.begin() + range.first;
     return std::any_of(first, first + range.count, [&](std::uint32_t b) { return class_.buffers[b].bounded; });
   }
 

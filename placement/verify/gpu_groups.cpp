@@ -63,8 +63,7 @@ class Chain {
     check_queues();
     for (const Region& region : class_.regions) {
       const Instruction* open = nullptr;
-      for (std::uint32_t k = region.instructions.begin; k < region.instructions.begin + region.instructions.count; ++k)
-        open = next(class_.instructions[k], open);
+      for (const std::uint32_t k : region.instructions) open = next(class_.instructions[k], open);
       if (open != nullptr) reject(describe(plan_, *open) + " is not waited for at once");
     }
   }

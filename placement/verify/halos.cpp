@@ -26,7 +26,7 @@ class Halos {
  private:
   [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
   [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
-    return here().buffers[here().operands[range.begin + k]];
+    return here().buffers[here().operands[range[k]]];
   }
   [[nodiscard]] const Window* halo(const Buffer& buffer) const {
     const Window* window = buffer.window == kNone ? nullptr : &plan_.windows[buffer.window];

@@ -271,12 +271,12 @@ class ClassMemory {
 
   template <class F>
   void each(Range range, F f) const {
-    for (std::uint32_t k = 0; k < range.count; ++k) f(class_.operands[range.begin + k], k);
+    for (std::uint32_t k = 0; k < range.count; ++k) f(class_.operands[range[k]], k);
   }
   template <class F>
   void each_instruction(std::uint32_t region, F f) const {
     const Range range = class_.regions[region].instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
+    for (const std::uint32_t k : range) f(class_.instructions[k]);
   }
   /// Calls f for the buffers that an instruction writes when it runs; a wait writes none.
   template <class F>
@@ -426,7 +426,7 @@ class ClassMemory {
   /// Whether the collective that is waited for writes its output over its input, which is then not there to be read.
   [[nodiscard]] bool is_taken(const Instruction& wait) const {
     return wait.inputs.count == 1 && wait.outputs.count == 1 && may_lie_over(wait, 0, 0) &&
-           overlap(class_.operands[wait.inputs.begin], class_.operands[wait.outputs.begin]);
+           overlap(class_.inputs(wait)[0], class_.outputs(wait)[0]);
   }
 
   /// Outputs lie over inputs only where that is allowed, and never over each other or the scratch buffer.
@@ -483,7 +483,7 @@ class ClassMemory {
   /// Something in the loop must change its condition, else it would never end or never begin.
   void check_changes(const Instruction& loop) const {
     bool changes = false;
-    const Span at = span(class_.operands[loop.inputs.begin]);
+    const Span at = span(class_.inputs(loop)[0]);
     for (const std::uint32_t region : {loop.target, loop.other})
       effects_[region][at.arena].visit(at.begin, at.end, [&](std::uint64_t, std::uint64_t, const Effect* effect) {
         changes = changes || effect != nullptr;

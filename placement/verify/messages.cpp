@@ -153,7 +153,7 @@ class Messages {
   void walk(std::uint32_t region) {
     const Range range = plan_class().regions[region].instructions;
     const std::uint32_t site = tables_.site_of[class_][region];
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+    for (const std::uint32_t k : range) {
       const Instruction& i = plan_class().instructions[k];
       switch (i.what) {
         case Opcode::send:
@@ -182,7 +182,7 @@ class Messages {
 
   ChannelEnd spot(const Instruction& i, std::uint32_t index, std::uint32_t site) const {
     const Range range = i.inputs.count > 0 ? i.inputs : i.outputs;
-    return {site, index, plan_class().operands[range.begin]};
+    return {site, index, plan_class().operands[range[0]]};
   }
 
   /// The entry of the instruction's channel. The class must consist of the channel's sender or receiver alone.
@@ -261,25 +261,25 @@ class Messages {
     if (!fresh) return all;
     const PlanClass& c = plan_.classes[plan_class];
     const auto note = [&](const Instruction& kernel, const Maker& maker) {
-      if (kernel.what == Opcode::kernel && kernel.outputs.count == 1) all.of[c.operands[kernel.outputs.begin]] = maker;
+      if (kernel.what == Opcode::kernel && kernel.outputs.count == 1) all.of[c.outputs(kernel)[0]] = maker;
     };
     for (std::uint32_t region = 0; region < c.regions.size(); ++region) {
       const Range range = c.regions[region].instructions;
       if (c.regions[region].kind == Region::Kind::tile) continue;
-      for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+      for (const std::uint32_t k : range) {
         const Instruction& i = c.instructions[k];
         const Maker maker{k, tables_.site_of[plan_class][region], i.strand, i.what == Opcode::tiles};
         note(i, maker);
         if (i.what != Opcode::tiles || i.other == 0) continue;
         const Range members = c.regions[i.target].instructions;
-        for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) note(c.instructions[m], maker);
+        for (const std::uint32_t m : members) note(c.instructions[m], maker);
       }
     }
     all.touches.resize(c.buffers.size());
     for (const Instruction& i : c.instructions) {
       if (i.scratch != kNone) ++all.touches[i.scratch];
       for (const Range range : {i.inputs, i.outputs})
-        for (std::uint32_t k = 0; k < range.count; ++k) ++all.touches[c.operands[range.begin + k]];
+        for (std::uint32_t k = 0; k < range.count; ++k) ++all.touches[c.operands[range[k]]];
     }
     for (const Buffer& b : c.buffers)
       if (b.view_of != kNone) ++all.touches[b.view_of];
@@ -306,7 +306,7 @@ class Messages {
         reject(describe(plan_, i) + ": a member that " + verb + " " + std::to_string(wanted) + " bytes has no buffer");
       return;
     }
-    const Buffer& buffer = c.buffers[c.operands[operands.begin]];
+    const Buffer& buffer = c.buffers[c.operands[operands[0]]];
     if (message_bytes(buffer) != wanted || (!buffer.bounded && buffer.dtype != collective.dtype))
       reject(describe(plan_, i) + ": a member " + verb + " " + std::to_string(message_bytes(buffer)) + " bytes of " +
              std::string(name_of(buffer.dtype)) + ", the schedule wants " + std::to_string(wanted));
@@ -395,7 +395,7 @@ class Messages {
   /// An input that others read (Via::get) lies in the step's arena, which they reach, or has room for a copy there.
   void check_reached(const PlanClass& c, const Instruction& i) const {
     if (i.inputs.count == 0) return;
-    const Buffer& input = c.buffers[c.operands[i.inputs.begin]];
+    const Buffer& input = c.buffers[c.inputs(i)[0]];
     if (input.space == Buffer::Space::step) return;
     if (i.scratch == kNone || c.buffers[i.scratch].space != Buffer::Space::step ||
         c.buffers[i.scratch].bytes < input.bytes)

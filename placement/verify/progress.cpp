@@ -32,7 +32,7 @@ class SiteWalk {
     for (const Site::Of& of : site_.regions) {
       const Range range = plan.classes[of.plan_class].regions[of.region].instructions;
       walker_of_[of.plan_class] = static_cast<std::uint32_t>(walkers_.size());
-      walkers_.push_back({of.plan_class, range.begin, range.begin + range.count});
+      walkers_.push_back({of.plan_class, range.first, range.first + range.count});
     }
   }
 

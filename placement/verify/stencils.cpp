@@ -63,7 +63,7 @@ class Stencils : ClassView {
     if (region.kind != Region::Kind::tile || region.instructions.count < 2 ||
         region.instructions.count > kTileKernels || stencil.strand != 0 || stencil.scratch != kNone)
       reject(describe(plan_, stencil) + ": region " + std::to_string(stencil.target) + " is no region of a stencil");
-    const Instruction& last = class_.instructions[region.instructions.begin + region.instructions.count - 1];
+    const Instruction& last = class_.instructions[region.instructions.first + region.instructions.count - 1];
     if (is_window(last)) reject(describe(plan_, stencil) + " has no kernel on its windows");
     bool windows = true;
     each_instruction(stencil.target, [&](const Instruction& i) {

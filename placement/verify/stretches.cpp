@@ -15,14 +15,14 @@ class Stretches : private ClassView {
   void check() {
     for (std::uint32_t s = 0; s < class_.stretches.size(); ++s) {
       const Range stretch = class_.stretches[s];
-      if (stretch.count < 2) refuse(stretch.begin, "is captured alone");
-      for (std::uint32_t i = stretch.begin; i < stretch.begin + stretch.count; ++i) {
+      if (stretch.count < 2) refuse(stretch.first, "is captured alone");
+      for (const std::uint32_t i : stretch) {
         if (stretch_of_[i] != kNone) refuse(i, "is in two captured stretches");
         stretch_of_[i] = s;
-        check_work(i, stretch.begin);
+        check_work(i, stretch.first);
       }
-      if (s > 0 && stretch.begin < class_.stretches[s - 1].begin)
-        refuse(stretch.begin, "begins a captured stretch that is not in the order of the list");
+      if (s > 0 && stretch.first < class_.stretches[s - 1].first)
+        refuse(stretch.first, "begins a captured stretch that is not in the order of the list");
     }
     for (const Region& region : class_.regions) check_region(region);
   }
@@ -52,7 +52,7 @@ class Stretches : private ClassView {
   /// No stretch goes on into another region, or lies in one that runs once or is a part of an instruction; and what is
   /// waited for is the last of its stretch.
   void check_region(const Region& region) const {
-    const std::uint32_t begin = region.instructions.begin, end = begin + region.instructions.count;
+    const std::uint32_t begin = region.instructions.first, end = begin + region.instructions.count;
     const bool runs_again = region.kind != Region::Kind::setup && region.kind != Region::Kind::tile;
     std::vector<std::vector<std::uint32_t>> of_strand(class_.strands());
     for (std::uint32_t at = begin; at < end; ++at) {
@@ -60,14 +60,14 @@ class Stretches : private ClassView {
       if (stretch_of_[at] != kNone) {
         const Range stretch = class_.stretches[stretch_of_[at]];
         if (!runs_again) refuse(at, "is captured, but runs once, or as a part of an instruction");
-        if (stretch.begin < begin || stretch.begin + stretch.count > end)
+        if (stretch.first < begin || stretch.first + stretch.count > end)
           refuse(at, "is captured with work of another region");
       }
-      for (std::uint32_t w = i.waits.begin; w < i.waits.begin + i.waits.count; ++w) {
+      for (const std::uint32_t w : i.waits) {
         const Wait& wait = class_.waits[w];
         if (wait.count == 0 || wait.count > of_strand[wait.strand].size()) continue;
         const std::uint32_t awaited = of_strand[wait.strand][wait.count - 1], stretch = stretch_of_[awaited];
-        if (stretch != kNone && awaited + 1 < class_.stretches[stretch].begin + class_.stretches[stretch].count)
+        if (stretch != kNone && awaited + 1 < class_.stretches[stretch].first + class_.stretches[stretch].count)
           refuse(awaited, "is in the middle of a captured stretch, and " + describe(plan_, i) + " waits for it");
       }
       of_strand[i.strand].push_back(at);

@@ -21,7 +21,7 @@ std::int64_t part_count(const Schedule& schedule) {
 }
 
 bool within(Range range, std::size_t size) {
-  return range.begin <= size && range.count <= size - range.begin;
+  return range.first <= size && range.count <= size - range.first;
 }
 
 constexpr std::uint32_t kMostThreads = 4096;  // of a task: what threads know of one another takes its square
@@ -187,11 +187,11 @@ class Structure {
     std::set<std::int32_t> workers;
     for (const Serving::Turns& t : turns)
       require(task_ok(t.worker) && workers.insert(t.worker).second, "a turn's worker is out of range");
-    std::uint64_t at = turns[0].give.begin;
+    std::uint64_t at = turns[0].give.first;
     for (const bool take : {false, true})
       for (const Serving::Turns& t : turns) {
         const Range& range = take ? t.take : t.give;
-        require(range.begin == at && range.count > 0, "turns do not lie side by side");
+        require(range.first == at && range.count > 0, "turns do not lie side by side");
         at += range.count;
       }
     require(at <= c.regions[1].instructions.count, "turns end after the step");
@@ -284,7 +284,7 @@ class Structure {
     for (const Region& region : c.regions) {
       require(within(region.instructions, c.instructions.size()), "a region is out of range");
       for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
-        const std::uint32_t at = region.instructions.begin + k;
+        const std::uint32_t at = region.instructions[k];
         require(!covered[at], "two regions share an instruction");
         covered[at] = true;
         const Instruction& i = c.instructions[at];
@@ -309,7 +309,7 @@ class Structure {
       ++met;
       require(depth <= kDeepest, "regions are nested too deep");
       for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
-        const Instruction& i = c.instructions[region.instructions.begin + k];
+        const Instruction& i = c.instructions[region.instructions[k]];
         for (std::uint32_t owned : regions_of(i)) {
           open.push_back(owned);
           depths.push_back(depth + 1);

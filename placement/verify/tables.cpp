@@ -41,7 +41,7 @@ class Sites {
     const PlanClass& c = plan_.classes[class_];
     const Range range = c.regions[region].instructions;
     std::map<std::pair<Opcode, std::uint32_t>, std::uint32_t> met;  // by opcode and name: how many came before
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+    for (const std::uint32_t k : range) {
       const Instruction& i = c.instructions[k];
       if (speaks(i)) tables_.sites[site].speaks = true;
       if (!owns_regions(i)) continue;

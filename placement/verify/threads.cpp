@@ -42,7 +42,7 @@ class Strands {
     bool several = false;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r) {
       const Range range = class_.regions[r].instructions;
-      for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+      for (const std::uint32_t k : range) {
         const Instruction& i = class_.instructions[k];
         several = several || i.strand != 0 || i.waits.count > 0;
         const bool simple = i.what == Opcode::kernel || i.what == Opcode::copy;
@@ -70,7 +70,7 @@ class Strands {
     ran_.assign(class_.strands(), 0);
     memory_.assign(2 * class_.devices.size(), {});
     const Range range = class_.regions[region].instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) run(class_.instructions[k]);
+    for (const std::uint32_t k : range) run(class_.instructions[k]);
     for (std::uint32_t queue = class_.threads; queue < class_.strands(); ++queue)
       if (knows_[0][queue] < ran_[queue])
         reject("a region ends, and thread 0 has not waited for " + strand_name(queue) + " to end, whose last work is " +
@@ -78,7 +78,7 @@ class Strands {
   }
 
   [[nodiscard]] const Instruction* last_of(Range range, std::uint32_t strand) const {
-    std::uint32_t at = range.begin + range.count - 1;
+    std::uint32_t at = range.first + range.count - 1;
     while (class_.instructions[at].strand != strand) --at;
     return &class_.instructions[at];
   }
@@ -86,7 +86,7 @@ class Strands {
   void run(const Instruction& i) {
     std::vector<std::uint32_t>& mine = knows_[i.strand];
     if (class_.on_queue(i)) learn(mine, knows_[0].data());  // thread 0 submits it, so all that it knows has happened
-    for (std::uint32_t w = i.waits.begin; w < i.waits.begin + i.waits.count; ++w) {
+    for (const std::uint32_t w : i.waits) {
       const Wait& wait = class_.waits[w];
       if (wait.strand == i.strand || wait.count > ran_[wait.strand])
         reject(describe(plan_, i) + " on " + strand_name(i.strand) + " waits for instruction " +
@@ -109,13 +109,13 @@ class Strands {
   /// Records all that the instruction reads and writes, including what the regions of a loop or branch do, which are a
   /// part of it.
   void touch(const Instruction& i, const Moment& now) {
-    for (std::uint32_t k = 0; k < i.inputs.count; ++k) access(class_.operands[i.inputs.begin + k], false, i, now);
-    for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.operands[i.outputs.begin + k], true, i, now);
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) access(class_.inputs(i)[k], false, i, now);
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.outputs(i)[k], true, i, now);
     if (i.scratch != kNone) access(i.scratch, true, i, now);
     if (i.what != Opcode::loop && i.what != Opcode::branch) return;
     for (const std::uint32_t region : {i.target, i.other}) {
       const Range range = class_.regions[region].instructions;
-      for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) touch(class_.instructions[k], now);
+      for (const std::uint32_t k : range) touch(class_.instructions[k], now);
     }
   }
 

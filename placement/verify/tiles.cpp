@@ -48,7 +48,7 @@ class Tiles : ClassView {
     owned_.insert(tiles.target);
     measure(tiles);
     if (class_.on_queue(tiles)) check_device(tiles);
-    const Instruction* const head = tiles.other == 0 ? &class_.instructions[region.instructions.begin] : nullptr;
+    const Instruction* const head = tiles.other == 0 ? &class_.instructions[region.instructions.first] : nullptr;
     std::set<std::uint32_t> read, written;
     each_instruction(tiles.target, [&](const Instruction& i) {
       if (&i == head)
@@ -220,12 +220,12 @@ class Tiles : ClassView {
 
 TileExtent tile_extent(const PlanClass& plan_class, const Instruction& tiles) {
   const auto count = [&](Range range, std::uint32_t k) {
-    const Buffer& b = plan_class.buffers[plan_class.operands[range.begin + k]];
+    const Buffer& b = plan_class.buffers[plan_class.operands[range[k]]];
     return b.space == Buffer::Space::none ? 0 : b.bytes / size_of(b.dtype);
   };
   TileExtent extent{0, UINT64_MAX};
   const Range members = plan_class.regions[tiles.target].instructions;
-  for (std::uint32_t m = members.begin; m < members.begin + members.count; ++m) {
+  for (const std::uint32_t m : members) {
     const Instruction& member = plan_class.instructions[m];
     for (std::uint32_t k = 0; k < member.inputs.count; ++k)
       extent.elements = std::max(extent.elements, count(member.inputs, k));

@@ -31,7 +31,7 @@ class Turns {
     if (class_.threads != 1 || !class_.queues.empty()) reject("a server uses several threads or queues");
     const Range step = class_.regions[1].instructions;
     for (std::uint32_t at = 0; at < step.count; ++at) {
-      const Instruction& i = class_.instructions[step.begin + at];
+      const Instruction& i = class_.instructions[step[at]];
       enter(at);
       check_messages(i);
       check_sets(i);
@@ -53,15 +53,15 @@ class Turns {
 
   void enter(std::uint32_t at) {
     for (const Serving::Turns& turns : class_.serving.turns) {
-      if (at == turns.give.begin) part_ = Part::give, turns_ = &turns;
-      if (at != turns.take.begin) continue;
+      if (at == turns.give.first) part_ = Part::give, turns_ = &turns;
+      if (at != turns.take.first) continue;
       part_ = Part::take, turns_ = &turns, waits_ = true;
-      const Instruction& first = class_.instructions[class_.regions[1].instructions.begin + at];
+      const Instruction& first = class_.instructions[class_.regions[1].instructions[at]];
       if (first.what != Opcode::receive_wait)
         reject(describe(plan_, first) + " begins a take, which waits for nothing");
     }
     const Serving::Turns& last = class_.serving.turns.back();
-    if (at == last.take.begin + last.take.count) part_ = Part::after, turns_ = nullptr;
+    if (at == last.take.first + last.take.count) part_ = Part::after, turns_ = nullptr;
   }
 
   [[nodiscard]] bool in_turn() const { return turns_ != nullptr; }
@@ -103,8 +103,7 @@ class Turns {
     if (!in_turn()) return;
     const auto is_variable = [&](std::uint32_t buffer) { return kept_[storage(buffer)].variable; };
     bool sets = i.scratch != kNone && is_variable(i.scratch);
-    for (std::uint32_t k = 0; k < i.outputs.count; ++k)
-      sets = sets || is_variable(class_.operands[i.outputs.begin + k]);
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k) sets = sets || is_variable(class_.outputs(i)[k]);
     if (sets) check_staleness(i);
   }
 
@@ -138,8 +137,8 @@ class Turns {
       t.message = t.message || !kernel;
       t.received = t.received || i.what == Opcode::receive;
     };
-    for (std::uint32_t k = 0; k < i.inputs.count; ++k) note(class_.operands[i.inputs.begin + k], false);
-    for (std::uint32_t k = 0; k < i.outputs.count; ++k) note(class_.operands[i.outputs.begin + k], true);
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) note(class_.inputs(i)[k], false);
+    for (std::uint32_t k = 0; k < i.outputs.count; ++k) note(class_.outputs(i)[k], true);
     if (i.scratch != kNone) note(i.scratch, true);
   }
 

@@ -47,7 +47,7 @@ class Types {
 
   [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
   [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
-    return here().buffers[here().operands[range.begin + k]];
+    return here().buffers[here().operands[range[k]]];
   }
 
   [[noreturn]] void refuse(const Instruction& i, const std::string& why) const {
@@ -89,7 +89,7 @@ class Types {
     const PlanClass& there = plan_.classes[known.plan_class];
     const auto same = [&](Range a, Range b) {
       for (std::uint32_t k = 0; k < a.count; ++k) {
-        const Buffer& one = there.buffers[there.operands[a.begin + k]];
+        const Buffer& one = there.buffers[there.operands[a[k]]];
         const Buffer& two = operand(b, k);
         if (one.dtype != two.dtype || one.bounded != two.bounded || one.window != two.window ||
             (one.space == Buffer::Space::none) != (two.space == Buffer::Space::none) ||
@@ -467,7 +467,7 @@ class Types {
     std::vector<std::vector<std::int64_t>> wholes;
     std::vector<PlacedPart> parts;
     bool any = false;
-    for (const Range range : {Range{i.inputs.begin, count}, i.outputs})
+    for (const Range range : {Range{i.inputs.first, count}, i.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k) {
         any = any || operand(range, k).window != kNone;
         wholes.push_back(whole(operand(range, k)).shape.sizes());

@@ -43,11 +43,11 @@ class Updates {
   template <class F>
   void each(std::uint32_t region, F f) const {
     const Range range = class_.regions[region].instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) f(class_.instructions[k]);
+    for (const std::uint32_t k : range) f(class_.instructions[k]);
   }
   template <class F>
   void each_variable(Range operands, F f) const {
-    for (std::uint32_t k = operands.begin; k < operands.begin + operands.count; ++k) {
+    for (const std::uint32_t k : operands) {
       const std::uint32_t b = class_.operands[k];
       const std::uint32_t storage = class_.buffers[b].view_of == kNone ? b : class_.buffers[b].view_of;
       if (variable_[storage]) f(storage);
@@ -57,10 +57,10 @@ class Updates {
   /// Whether a turn begins at this instruction of the step, or all turns have ended: variables have their new values
   /// then.
   [[nodiscard]] bool begins_turn(const Instruction& i) const {
-    const auto at = static_cast<std::uint32_t>(&i - class_.instructions.data()) - class_.regions[1].instructions.begin;
+    const auto at = static_cast<std::uint32_t>(&i - class_.instructions.data()) - class_.regions[1].instructions.first;
     const auto& turns = class_.serving.turns;
     return std::any_of(turns.begin(), turns.end(), [at](const Serving::Turns& t) {
-      return at == t.give.begin || at == t.take.begin || at == t.take.begin + t.take.count;
+      return at == t.give.first || at == t.take.first || at == t.take.first + t.take.count;
     });
   }
 

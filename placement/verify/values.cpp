@@ -52,7 +52,7 @@ class Values {
  private:
   [[nodiscard]] const PlanClass& here() const { return plan_.classes[class_]; }
   [[nodiscard]] const Buffer& operand(Range range, std::uint32_t k) const {
-    return here().buffers[here().operands[range.begin + k]];
+    return here().buffers[here().operands[range[k]]];
   }
   [[nodiscard]] std::string task() const { return "task " + std::to_string(tables_.tasks_of[class_][0]); }
   [[nodiscard]] std::string named(const Buffer& b) const {
@@ -175,7 +175,7 @@ class Values {
 
   void check_region(std::uint32_t region) {
     const Range range = here().regions[region].instructions;
-    for (std::uint32_t k = range.begin; k < range.begin + range.count; ++k) {
+    for (const std::uint32_t k : range) {
       const Instruction& i = here().instructions[k];
       check_cuts(i);
       check_place(i);
@@ -358,7 +358,7 @@ class Values {
     const Buffer& whole = operand(operands, 0);
     check_splits(i, whole, over_members);
     if (whole.window != kNone) return;
-    for (const std::uint32_t part : views_of(here().operands[operands.begin]))
+    for (const std::uint32_t part : views_of(here().operands[operands[0]]))
       check_splits(i, here().buffers[part], over_members);
   }
 

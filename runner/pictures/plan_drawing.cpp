@@ -85,16 +85,15 @@ void PlanDrawing::draw(int task) {
   for (std::uint32_t region = 0; region < role.regions.size(); ++region) {
     if (role.regions[region].kind == Region::Kind::tile) continue;  // its `tiles` instruction is drawn as one box
     const Range range = role.regions[region].instructions;
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i)
-      draw(task, role, region, i, role.instructions[i]);
+    for (const std::uint32_t i : range) draw(task, role, region, i, role.instructions[i]);
   }
 }
 
 void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, std::uint32_t number,
                        const Instruction& what) {
   if (is_wait(what.what) || what.what == Opcode::stencil_begin || is_number(role, what)) return;
-  if (what.what == Opcode::send && !parts_.contains(role.operands[what.inputs.begin])) {
-    const Index from = maker(role, role.operands[what.inputs.begin]);
+  if (what.what == Opcode::send && !parts_.contains(role.inputs(what)[0])) {
+    const Index from = maker(role, role.inputs(what)[0]);
     if (from != kNothing) {
       sent_[what.target] = from;
       return;
@@ -104,9 +103,8 @@ void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, st
       what.what == Opcode::collective ? collective(task, what.target) : instruction(role, task, region, number, what);
   if (what.what == Opcode::send) sent_[what.target] = box;
   if (what.what == Opcode::receive) received_[what.target] = box;
-  for (std::uint32_t i = 0; i < what.inputs.count; ++i) arrows_from(role, role.operands[what.inputs.begin + i], box);
-  for (std::uint32_t i = 0; i < what.outputs.count; ++i) {
-    const std::uint32_t buffer = role.operands[what.outputs.begin + i];
+  for (const std::uint32_t b : role.inputs(what)) arrows_from(role, b, box);
+  for (const std::uint32_t buffer : role.outputs(what)) {
     if (what.what == Opcode::loop) carried(role, buffer, box);
     made(role, buffer, box);
   }
@@ -115,7 +113,7 @@ void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, st
 /// Whether it is a scalar constant: a number in a formula, which is drawn only if it is sent.
 bool PlanDrawing::is_number(const PlanClass& role, const Instruction& what) const {
   return what.what == Opcode::kernel && plan_.string(what.op) == "Constant" &&
-         role.buffers[role.operands[what.outputs.begin]].sizes.empty();
+         role.buffers[role.outputs(what)[0]].sizes.empty();
 }
 
 PlanDrawing::Index PlanDrawing::add(const std::string& id, int task, std::uint32_t region,
@@ -208,8 +206,7 @@ void PlanDrawing::carried(const PlanClass& role, std::uint32_t buffer, Index loo
 
 std::vector<std::string> PlanDrawing::titles(const PlanClass& role, Range instructions) const {
   std::vector<std::string> all;
-  for (std::uint32_t i = 0; i < instructions.count; ++i)
-    all.push_back(title(role.instructions[instructions.begin + i]));
+  for (std::uint32_t i = 0; i < instructions.count; ++i) all.push_back(title(role.instructions[instructions[i]]));
   return all;
 }
 

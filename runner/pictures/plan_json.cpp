@@ -38,7 +38,7 @@ Json collective_json(const Plan& plan, const Collective& collective) {
 Json instruction_json(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
   const auto operands = [&](Range range) {
     Json list = Json::array();
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) list.push_back(role.operands[i]);
+    for (const std::uint32_t i : range) list.push_back(role.operands[i]);
     return list;
   };
   Json json = {{"do", name_of(instruction.what)}, {"strand", instruction.strand}};
@@ -74,7 +74,7 @@ Json class_json(const Plan& plan, std::uint32_t index) {
   Json json = {{"tasks", tasks_of_class(plan, index)}, {"threads", role.threads}};
   for (const PlanQueue& queue : role.queues)
     json["queues"].push_back({{"device", queue.device}, {"role", name_of(queue.role)}});
-  const auto range = [](const Range& r) { return Json{{"begin", r.begin}, {"count", r.count}}; };
+  const auto range = [](const Range& r) { return Json{{"begin", r.first}, {"count", r.count}}; };
   if (!role.serving.turns.empty()) json["staleness"] = role.serving.staleness;
   for (const Serving::Turns& turns : role.serving.turns)  // of the step's instructions
     json["turns"].push_back({{"worker", turns.worker}, {"give", range(turns.give)}, {"take", range(turns.take)}});
@@ -89,12 +89,12 @@ Json class_json(const Plan& plan, std::uint32_t index) {
   for (const Region& region : role.regions) {
     Json list = Json::array();
     for (std::uint32_t i = 0; i < region.instructions.count; ++i)
-      list.push_back(instruction_json(plan, role, role.instructions[region.instructions.begin + i]));
+      list.push_back(instruction_json(plan, role, role.instructions[region.instructions[i]]));
     Json& added = json["regions"].emplace_back(
         Json{{"kind", kKinds[static_cast<std::size_t>(region.kind)]}, {"instructions", std::move(list)}});
     for (const Range& stretch : role.stretches)  // of the region's instructions
-      if (stretch.begin - region.instructions.begin < region.instructions.count)
-        added["captured"].push_back(range({stretch.begin - region.instructions.begin, stretch.count}));
+      if (stretch.first - region.instructions.first < region.instructions.count)
+        added["captured"].push_back(range({stretch.first - region.instructions.first, stretch.count}));
   }
   return json;
 }

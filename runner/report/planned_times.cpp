@@ -14,7 +14,7 @@ namespace {
 
 std::vector<Type> types_of(const PlanClass& role, Range range) {
   std::vector<Type> types;
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+  for (const std::uint32_t i : range) {
     const Buffer& buffer = role.buffers[role.operands[i]];
     types.push_back({buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes.vector()))});
   }
@@ -52,8 +52,7 @@ class Reckoning {
       return kernel_picoseconds(kind, bytes(instruction), flops(instruction));
     const Range kernels = role_.regions[instruction.target].instructions;
     double work = 0;
-    for (std::uint32_t i = kernels.begin; i < kernels.begin + kernels.count; ++i)
-      work += flops(role_.instructions[i]).value_or(0);
+    for (const std::uint32_t i : kernels) work += flops(role_.instructions[i]).value_or(0);
     return kernel_picoseconds(kind, bytes(instruction), work);
   }
 
@@ -62,7 +61,7 @@ class Reckoning {
     return instruction.what == Opcode::copy &&
            operand(instruction.inputs).device != operand(instruction.outputs).device;
   }
-  [[nodiscard]] const Buffer& operand(Range operands) const { return role_.buffers[role_.operands[operands.begin]]; }
+  [[nodiscard]] const Buffer& operand(Range operands) const { return role_.buffers[role_.operands[operands[0]]]; }
   [[nodiscard]] std::int64_t copying(const LinkCost& link, const Instruction& copy) const {
     const auto moved = static_cast<double>(operand(copy.inputs).bytes);
     return std::llround((link.latency_seconds + moved / link.bytes_per_second) * 1e12);
@@ -71,7 +70,7 @@ class Reckoning {
   [[nodiscard]] std::int64_t bytes(const Instruction& instruction) const {
     std::uint64_t sum = 0;
     for (const Range range : {instruction.inputs, instruction.outputs})
-      for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+      for (const std::uint32_t i : range) {
         const Buffer& buffer = role_.buffers[role_.operands[i]];
         if (buffer.space != Buffer::Space::none) sum += buffer.bytes;
       }
@@ -106,7 +105,7 @@ std::map<std::string, double> planned_times(const Plan& plan, int task, const Op
   std::set<std::uint32_t> begun;
   for (const Region& region : role.regions) {
     if (region.kind == Region::Kind::tile) continue;
-    for (std::uint32_t i = region.instructions.begin; i < region.instructions.begin + region.instructions.count; ++i) {
+    for (const std::uint32_t i : region.instructions) {
       const Instruction& instruction = role.instructions[i];
       const bool by_op = instruction.what == Opcode::kernel || instruction.what == Opcode::tiles;
       if (!by_op && instruction.what != Opcode::copy && !is_stencil(instruction)) continue;

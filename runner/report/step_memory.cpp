@@ -35,7 +35,7 @@ class Lives {
   void add_to(StepMemory& memory, std::uint32_t device) const {
     const Range step = role_.regions[kStepRegion].instructions;
     for (std::uint32_t i = 0; i < step.count; ++i) {
-      const Instruction& instruction = role_.instructions[step.begin + i];
+      const Instruction& instruction = role_.instructions[step[i]];
       memory.names.push_back(name_in_trace(plan_, instruction));
       if (const std::uint64_t bytes = most_nested(instruction, device); bytes > 0)
         memory.values.push_back({"in " + memory.names.back(), line_text(instruction), bytes, i, i});
@@ -45,7 +45,7 @@ class Lives {
       if (buffer.device != device) continue;
       memory.planned = std::max(memory.planned, buffer.offset + buffer.bytes);
       if (life.region != kStepRegion) continue;
-      memory.values.push_back({value_text(buffer), line_text(role_.instructions[step.begin + life.first]), buffer.bytes,
+      memory.values.push_back({value_text(buffer), line_text(role_.instructions[step[life.first]]), buffer.bytes,
                                life.first, life.last, life.handed_on});
     }
   }
@@ -63,9 +63,9 @@ class Lives {
   void visit(std::uint32_t region) {
     const Range range = role_.regions[region].instructions;
     for (std::uint32_t at = 0; at < range.count; ++at) {
-      const Instruction& instruction = role_.instructions[range.begin + at];
+      const Instruction& instruction = role_.instructions[range[at]];
       for (const Range operands : {instruction.inputs, instruction.outputs})
-        for (std::uint32_t k = 0; k < operands.count; ++k) touch(role_.operands[operands.begin + k], region, at);
+        for (const std::uint32_t b : role_.operands_of(operands)) touch(b, region, at);
       if (instruction.scratch != kNone) touch(instruction.scratch, region, at);
       if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
       for (const std::uint32_t nested : {instruction.target, instruction.other}) {
@@ -94,9 +94,9 @@ class Lives {
 
   /// Whether what reads it last makes another value in its place.
   [[nodiscard]] bool is_handed_on(std::uint32_t storage, const Life& life) const {
-    const Instruction& last = role_.instructions[role_.regions[life.region].instructions.begin + life.last];
-    for (std::uint32_t k = 0; k < last.outputs.count; ++k) {
-      const std::uint32_t output = storage_of(role_, role_.operands[last.outputs.begin + k]);
+    const Instruction& last = role_.instructions[role_.regions[life.region].instructions[life.last]];
+    for (const std::uint32_t b : role_.outputs(last)) {
+      const std::uint32_t output = storage_of(role_, b);
       const auto made = lives_.find(output);
       if (output == storage || made == lives_.end()) continue;
       if (made->second.region == life.region && made->second.first == life.last &&
@@ -125,7 +125,7 @@ class Lives {
     std::int64_t now = 0, most = 0;
     for (std::uint32_t at = 0; at < range.count; ++at) {
       now += changes[at];
-      most = std::max(most, now + static_cast<std::int64_t>(most_nested(role_.instructions[range.begin + at], device)));
+      most = std::max(most, now + static_cast<std::int64_t>(most_nested(role_.instructions[range[at]], device)));
     }
     return static_cast<std::uint64_t>(most);
   }

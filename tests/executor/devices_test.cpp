@@ -133,7 +133,7 @@ PlanClass& role(Plan& plan) {
 template <class F>
 Instruction& found(Plan& plan, F is) {
   PlanClass& c = role(plan);
-  const std::uint32_t step = c.regions[1].instructions.begin;
+  const std::uint32_t step = c.regions[1].instructions.first;
   for (std::uint32_t i = step; i < c.instructions.size(); ++i)
     if (is(c.instructions[i])) return c.instructions[i];
   FAIL("there is no such instruction");
@@ -154,10 +154,10 @@ Instruction& opcode(Plan& plan, Opcode what) {
   return found(plan, [&](const Instruction& i) { return i.what == what; });
 }
 Buffer& input(Plan& plan, const Instruction& i, std::uint32_t k = 0) {
-  return role(plan).buffers[role(plan).operands[i.inputs.begin + k]];
+  return role(plan).buffers[role(plan).inputs(i)[k]];
 }
 Buffer& output(Plan& plan, const Instruction& i) {
-  return role(plan).buffers[role(plan).operands[i.outputs.begin]];
+  return role(plan).buffers[role(plan).outputs(i)[0]];
 }
 Range region_of(Plan& plan, Region::Kind kind) {
   const auto is = [kind](const Region& region) { return region.kind == kind; };
@@ -194,7 +194,7 @@ constexpr Flaw kFlaws[] = {
     {"a wait for too little",
      [](Plan& plan) {
        const Instruction& sum = kernel(plan, "sum");
-       --role(plan).waits[sum.waits.begin].count;
+       --role(plan).waits[sum.waits.first].count;
      },
      "race for buffer", "reads memory that queue"},
     {"a region ends before its queues have", [](Plan& plan) { last_of(plan, Region::Kind::step).waits = {}; },
@@ -252,7 +252,7 @@ constexpr Flaw kFlaws[] = {
        for (const std::uint32_t at : {8U, 14U}) {  // the moved kernel's queue has one instruction less to wait for
          const Instruction& waits = in_region(plan, Region::Kind::step, at);
          REQUIRE(waits.waits.count == 1);
-         --role(plan).waits[waits.waits.begin].count;
+         --role(plan).waits[waits.waits.first].count;
        }
        moved.strand = copy_on(plan, PlanQueue::Role::out).strand;
      },
@@ -365,7 +365,7 @@ TEST_CASE("a stretch is given one by one the first time, then captured, and repl
   const PlanClass& c = plan.classes[0];
   const Range step = c.regions[1].instructions;
   const auto in_step = static_cast<int>(
-      std::ranges::count_if(c.stretches, [&](const Range& s) { return s.begin < step.begin + step.count; }));
+      std::ranges::count_if(c.stretches, [&](const Range& s) { return s.first < step.first + step.count; }));
   const auto all = static_cast<int>(c.stretches.size());
   REQUIRE(in_step > 0);
   REQUIRE(all == in_step + 1);  // and the loop's body, which runs three times in a step
@@ -396,7 +396,7 @@ TEST_CASE("what is in replayed stretches is counted as what is given one by one"
   static_cast<void>(session.run(request));
   const Plan& plan = session.plan(request).plan;
   const auto is_captured_copy = [&](const Range& stretch) {
-    const auto begin = plan.classes[0].instructions.begin() + stretch.begin;
+    const auto begin = plan.classes[0].instructions.begin() + stretch.first;
     return std::any_of(begin, begin + stretch.count, [](const Instruction& i) { return i.what == Opcode::copy; });
   };
   REQUIRE(std::ranges::any_of(plan.classes[0].stretches, is_captured_copy));

@@ -128,7 +128,7 @@ void tell_apart(Plan& plan) {
 std::vector<std::uint32_t> collectives(const PlanClass& role) {
   std::vector<std::uint32_t> found;
   const Range step = role.regions[1].instructions;
-  for (std::uint32_t i = step.begin; i < step.begin + step.count; ++i)
+  for (const std::uint32_t i : step)
     if (role.instructions[i].what == Opcode::collective && role.on_queue(role.instructions[i])) found.push_back(i);
   return found;
 }
@@ -178,7 +178,7 @@ constexpr Flaw kFlaws[] = {
          const std::uint32_t queue = role.instructions[sums(plan, role)[0]].strand;
          for (Instruction& i : role.instructions)
            if (i.strand != queue)
-             for (std::uint32_t w = i.waits.begin; w < i.waits.begin + i.waits.count; ++w)
+             for (const std::uint32_t w : i.waits)
                if (role.waits[w].strand == queue && i.what != Opcode::join) role.waits[w].count = 0;
        }
      },

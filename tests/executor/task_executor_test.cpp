@@ -122,7 +122,7 @@ Plan on_two_threads(Plan plan) {
   plan.topology.tasks[0].threads = 2;
   const Range range = role.regions[1].instructions;
   std::uint32_t counts[2] = {0, 0};
-  for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+  for (const std::uint32_t i : range) {
     Instruction& instruction = role.instructions[i];
     const bool moves = instruction.what != Opcode::kernel;
     instruction.strand = moves ? 0 : static_cast<std::uint16_t>(i % 2);

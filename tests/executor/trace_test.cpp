@@ -26,7 +26,7 @@ TEST_CASE("a trace has the steps, with what the plan lets the task send in each,
   const auto all = g.on(g.mesh("dp"));
   const Value x = identity(g.constant(Tensor(DType::float32, {100}))).laid({split(0)});
   const Plan plan = test::planned(g, {x}, 2);
-  const Instruction& send = plan.class_for(1).instructions[plan.class_for(1).regions[1].instructions.begin];
+  const Instruction& send = plan.class_for(1).instructions[plan.class_for(1).regions[1].instructions.first];
   const auto at = [](int microseconds) { return TimePoint() + std::chrono::microseconds(microseconds); };
   Trace trace(1, 1);
   trace.add(0, plan, 1, send, at(10), at(13), at(15));

@@ -239,9 +239,9 @@ class PlanMutator {
   void erase_instruction(std::size_t at) {
     class_->instructions.erase(class_->instructions.begin() + static_cast<std::ptrdiff_t>(at));
     for (Region& region : class_->regions) {
-      if (region.instructions.begin > at)
-        --region.instructions.begin;
-      else if (region.instructions.begin + region.instructions.count > at)
+      if (region.instructions.first > at)
+        --region.instructions.first;
+      else if (region.instructions.first + region.instructions.count > at)
         --region.instructions.count;
     }
   }

@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(TwoTasks, "weights are sent in the branch alone that takes the
   for (const PlanClass& role : plan.classes)
     for (const Region& region : role.regions)
       for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
-        if (role.instructions[region.instructions.begin + k].what != Opcode::send) continue;
+        if (role.instructions[region.instructions[k]].what != Opcode::send) continue;
         CHECK(region.kind == Region::Kind::branch);
         ++sends;
       }

@@ -60,7 +60,7 @@ using Kernels = std::vector<std::pair<Instruction, MicrobatchWork>>;
 void add_kernels(const Plan& plan, const PlanClass& role, const Graph& g, const LabelledOps& labelled,
                  const Region& region, Kernels& kernels) {
   for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
-    const Instruction& i = role.instructions[region.instructions.begin + k];
+    const Instruction& i = role.instructions[region.instructions[k]];
     if (i.what == Opcode::tiles) add_kernels(plan, role, g, labelled, role.regions[i.target], kernels);
     if (i.what != Opcode::kernel) continue;
     const auto op = g.find(plan.strings[i.name]);
@@ -144,8 +144,8 @@ std::int64_t most_kept(const Plan& plan, std::uint32_t task, const Graph& g) {
     const auto& kernel = kernels[at].first;
     const auto& work = kernels[at].second;
     const auto use = [&](Range operands) {
-      for (std::uint32_t k = 0; k < operands.count; ++k) {
-        std::uint32_t buffer = role.operands[operands.begin + k];
+      for (const std::uint32_t b : role.operands_of(operands)) {
+        std::uint32_t buffer = b;
         while (role.buffers[buffer].view_of != kNone) buffer = role.buffers[buffer].view_of;
         if (role.buffers[buffer].space != Buffer::Space::step) continue;
         const auto found = kept.find({buffer, work.index});

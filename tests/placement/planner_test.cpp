@@ -36,7 +36,7 @@ std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
   const PlanClass& c = plan.class_for(task);
   std::string text;
   for (std::uint32_t k = 0; k < c.regions[region].instructions.count; ++k) {
-    const Instruction& i = c.instructions[c.regions[region].instructions.begin + k];
+    const Instruction& i = c.instructions[c.regions[region].instructions[k]];
     text += (text.empty() ? "" : " ") + std::string(i.what == Opcode::kernel ? plan.string(i.op) : name_of(i.what));
     if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
       text += "." + std::string(name_of(plan.schedules[plan.collectives[i.target].schedule].kind));
@@ -282,7 +282,7 @@ std::vector<bool> in_place(const Plan& plan, int task) {
   std::vector<bool> all;
   for (const Instruction& i : c.instructions)
     if (i.what == Opcode::collective && i.inputs.count > 0 && i.outputs.count > 0)
-      all.push_back(c.buffers[c.operands[i.inputs.begin]].offset == c.buffers[c.operands[i.outputs.begin]].offset);
+      all.push_back(c.buffers[c.inputs(i)[0]].offset == c.buffers[c.outputs(i)[0]].offset);
   return all;
 }
 

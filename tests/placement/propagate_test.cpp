@@ -27,7 +27,7 @@ std::string made(const Plan& plan, std::string_view name) {
   for (const Instruction& i : c.instructions) {
     if (i.what != Opcode::kernel || plan.string(i.name) != name) continue;
     std::string sizes;
-    for (std::int64_t size : c.buffers[c.operands[i.outputs.begin]].sizes)
+    for (std::int64_t size : c.buffers[c.outputs(i)[0]].sizes)
       sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
     return "[" + sizes + "]";
   }

@@ -90,7 +90,7 @@ TEST_CASE("a wait less is a race, which the verifier names with both ops") {
       Plan plan = good;
       PlanClass& c = plan.classes[0];
       Range& waits = c.instructions[k].waits;
-      std::swap(c.waits[waits.begin + w], c.waits[waits.begin + waits.count - 1]);
+      std::swap(c.waits[waits[w]], c.waits[waits.first + waits.count - 1]);
       --waits.count;
       const Verdict verdict = verify(plan);
       CHECK_FALSE(verdict.pass);
@@ -147,7 +147,7 @@ TEST_CASE("a small product and what follows it on its pieces go to any thread, w
       Plan plan = good;
       PlanClass& c = plan.classes[0];
       Range& waits = c.instructions[k].waits;
-      std::swap(c.waits[waits.begin + w], c.waits[waits.begin + waits.count - 1]);
+      std::swap(c.waits[waits[w]], c.waits[waits.first + waits.count - 1]);
       --waits.count;
       CHECK(verify(plan).reason.find("no wait orders them") != std::string::npos);
     }
@@ -186,11 +186,11 @@ TEST_CASE("kernels that write parts of one bucket need each other's results no m
   std::vector<std::uint32_t> ran(2, 0), sums(2, 0), waits;
   std::uint32_t first = 0;
   for (std::uint32_t k = 0; k < c.regions[1].instructions.count; ++k) {
-    const Instruction& i = c.instructions[c.regions[1].instructions.begin + k];
+    const Instruction& i = c.instructions[c.regions[1].instructions[k]];
     ++ran[i.strand];
     if (i.what != Opcode::kernel || plan.string(i.op) != "Sum") continue;
     if (++sums[i.strand] == 1 && i.strand == 0) first = ran[0];
-    for (std::uint32_t w = 0; w < i.waits.count; ++w) waits.push_back(c.waits[i.waits.begin + w].count);
+    for (std::uint32_t w = 0; w < i.waits.count; ++w) waits.push_back(c.waits_of(i)[w].count);
   }
   CHECK(sums == std::vector<std::uint32_t>{4, 4});
   CHECK(waits == std::vector<std::uint32_t>{first});

@@ -76,7 +76,7 @@ TEST_CASE("kernels that nothing separates are captured together, in the step and
   const PlanClass& c = role(plan);
   const auto captured = [&](std::uint32_t i) {
     for (const Range& stretch : c.stretches)
-      if (i - stretch.begin < stretch.count) return stretch.begin;
+      if (i - stretch.first < stretch.count) return stretch.first;
     return kNone;
   };
   REQUIRE(captured(kernel(plan, "a")) != kNone);
@@ -88,7 +88,7 @@ TEST_CASE("kernels that nothing separates are captured together, in the step and
   for (const Region& region : c.regions)
     if (region.kind == Region::Kind::body)
       for (const Range& stretch : c.stretches)
-        in_bodies += stretch.begin - region.instructions.begin < region.instructions.count ? 1 : 0;
+        in_bodies += stretch.first - region.instructions.first < region.instructions.count ? 1 : 0;
   CHECK(in_bodies == 1);
   bool says = false;
   for (const std::string& fact : verdict.proved)
@@ -107,7 +107,7 @@ TEST_CASE("a stretch that cannot be given as one is refused, with the op") {
       {"a wait in the middle",
        [](Plan& plan) {
          const Instruction& a = role(plan).instructions[kernel(plan, "a")];
-         add_wait(plan, role(plan).instructions[kernel(plan, "b")], role(plan).waits[a.waits.begin]);
+         add_wait(plan, role(plan).instructions[kernel(plan, "b")], role(plan).waits[a.waits.first]);
        },
        "Exp 'b'", "waits in the middle of a captured stretch"},
       {"what is in the middle is waited for",
@@ -125,13 +125,13 @@ TEST_CASE("a stretch that cannot be given as one is refused, with the op") {
       {"work of the host",
        [](Plan& plan) {
          const Range step = role(plan).regions[1].instructions;
-         role(plan).stretches = {{step.begin, 2}};
+         role(plan).stretches = {{step.first, 2}};
        },
        "feed 'x'", "is captured, but is no work of a device"},
       {"copies from the host",
        [](Plan& plan) {
          PlanClass& c = role(plan);
-         std::uint32_t at = c.regions[1].instructions.begin;
+         std::uint32_t at = c.regions[1].instructions.first;
          while (!c.on_queue(c.instructions[at])) ++at;
          c.stretches = {{at, 2}};
        },
@@ -178,11 +178,11 @@ TEST_CASE("a stretch that cannot be given as one is refused, with the op") {
          PlanClass& c = role(plan);
          Range &condition = c.regions[2].instructions, &body = c.regions[3].instructions;
          REQUIRE(c.regions[3].kind == Region::Kind::body);
-         REQUIRE(condition.begin + condition.count == body.begin);
+         REQUIRE(condition.first + condition.count == body.first);
          ++condition.count;
-         ++body.begin;
+         ++body.first;
          --body.count;
-         c.stretches = {{body.begin - 1, 2}};
+         c.stretches = {{body.first - 1, 2}};
        },
        "", "is captured with work of another region"},
       {"the setup",
@@ -190,7 +190,7 @@ TEST_CASE("a stretch that cannot be given as one is refused, with the op") {
          PlanClass& c = role(plan);
          const Range setup = c.regions[0].instructions;
          std::uint32_t first = kNone;
-         for (std::uint32_t i = setup.begin; i + 1 < setup.begin + setup.count && first == kNone; ++i)
+         for (std::uint32_t i = setup.first; i + 1 < setup.first + setup.count && first == kNone; ++i)
            if (c.on_queue(c.instructions[i]) && c.on_queue(c.instructions[i + 1])) first = i;
          REQUIRE(first != kNone);
          c.stretches = {{first, 2}};

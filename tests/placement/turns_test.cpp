@@ -44,7 +44,7 @@ PlanClass& server(Plan& plan) {
 Instruction& first(Plan& plan, const Range& turn, Opcode what) {
   PlanClass& c = server(plan);
   for (std::uint32_t k = 0; k < turn.count; ++k) {
-    Instruction& i = c.instructions[c.regions[1].instructions.begin + turn.begin + k];
+    Instruction& i = c.instructions[c.regions[1].instructions.first + turn.begin + k];
     if (i.what == what) return i;
   }
   FAIL("there is no such instruction");
@@ -54,7 +54,7 @@ Instruction& first(Plan& plan, const Range& turn, Opcode what) {
 /// The instruction of the turn that sets the variable: the last.
 Instruction& assignment(Plan& plan, const Range& turn) {
   PlanClass& c = server(plan);
-  return c.instructions[c.regions[1].instructions.begin + turn.begin + turn.count - 1];
+  return c.instructions[c.regions[1].instructions.first + turn.begin + turn.count - 1];
 }
 
 TEST_CASE("a server has a turn of each worker to give and to take, and nobody else waits") {
@@ -94,7 +94,7 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
   refused([](Plan&, List& turns) { turns[1].worker = 1; }, "a turn's worker is out of range");
   refused([](Plan&, List& turns) { std::swap(turns[0].worker, turns[1].worker); }, "is a message of another worker's");
   refused([](Plan&, List& turns) { ++turns[0].give.count; }, "turns do not lie side by side");
-  refused([](Plan&, List& turns) { --turns[0].take.count, --turns[1].take.begin, ++turns[1].take.count; },
+  refused([](Plan&, List& turns) { --turns[0].take.count, --turns[1].take.first, ++turns[1].take.count; },
           "begins a take, which waits for nothing");
   refused([](Plan&, List& turns) { turns[1].take.count += 100; }, "turns end after the step");
   refused([](Plan&, List& turns) { turns.pop_back(); }, "turns do not lie side by side");
@@ -102,24 +102,24 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
   refused(
       [](Plan& p, List& turns) {  // what a worker gives would lie where something of a turn lies
         PlanClass& c = server(p);
-        c.buffers[c.operands[first(p, turns[0].give, Opcode::receive).outputs.begin]].space = Buffer::Space::step;
+        c.buffers[c.operands[first(p, turns[0].give, Opcode::receive).outputs.first]].space = Buffer::Space::step;
       },
       "is used in several turns, or in a turn and outside, but is not kept");
   refused(
       [](Plan& p, List& turns) {  // both workers are sent the same copy
         PlanClass& c = server(p);
-        const std::uint32_t same = c.operands[first(p, turns[0].give, Opcode::copy).outputs.begin];
-        c.operands[first(p, turns[1].give, Opcode::copy).outputs.begin] = same;
-        c.operands[first(p, turns[1].give, Opcode::send).inputs.begin] = same;
-        c.operands[first(p, turns[1].take, Opcode::send_wait).inputs.begin] = same;
+        const std::uint32_t same = c.operands[first(p, turns[0].give, Opcode::copy).outputs.first];
+        c.operands[first(p, turns[1].give, Opcode::copy).outputs.first] = same;
+        c.operands[first(p, turns[1].give, Opcode::send).inputs.first] = same;
+        c.operands[first(p, turns[1].take, Opcode::send_wait).inputs.first] = same;
       },
       "'weights' (%2) is changed in turns of several workers");
   refused(
       [](Plan& p, List& turns) {  // the variable itself is sent
         PlanClass& c = server(p);
-        const std::uint32_t variable = c.operands[first(p, turns[0].give, Opcode::copy).inputs.begin];
-        c.operands[first(p, turns[0].give, Opcode::send).inputs.begin] = variable;
-        c.operands[first(p, turns[0].take, Opcode::send_wait).inputs.begin] = variable;
+        const std::uint32_t variable = c.operands[first(p, turns[0].give, Opcode::copy).inputs.first];
+        c.operands[first(p, turns[0].give, Opcode::send).inputs.first] = variable;
+        c.operands[first(p, turns[0].take, Opcode::send_wait).inputs.first] = variable;
       },
       "a message of a turn uses the variable 'weights'");
   refused([](Plan& p, List& turns) { first(p, turns[0].give, Opcode::receive).what = Opcode::copy; },
@@ -134,21 +134,20 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
   refused(
       [](Plan& p, List& turns) {  // a kernel writes into the variable, of which nothing says how stale it may be
         PlanClass& c = server(p);
-        const std::uint32_t variable = c.operands[assignment(p, turns[1].take).outputs.begin];
-        c.operands[first(p, turns[1].take, Opcode::kernel).outputs.begin] = variable;
+        const std::uint32_t variable = c.operands[assignment(p, turns[1].take).outputs.first];
+        c.operands[first(p, turns[1].take, Opcode::kernel).outputs.first] = variable;
       },
       "sets a variable in a turn, but is no assignment");
   refused(
       [](Plan& p, List& turns) {  // what is fetched is made of what the next part of a worker may arrive in
         PlanClass& c = server(p);
         const Range& last = turns.back().take;
-        const std::uint32_t after = c.regions[1].instructions.begin + last.begin + last.count;
-        std::uint32_t& read = c.operands[c.instructions[after].inputs.begin];
-        const auto kept = std::ranges::find_if(c.instructions, [&](const Instruction& i) {
-          return i.what == Opcode::copy && c.operands[i.outputs.begin] == read;
-        });
+        const std::uint32_t after = c.regions[1].instructions.first + last.begin + last.count;
+        std::uint32_t& read = c.inputs(c.instructions[after])[0];
+        const auto kept = std::ranges::find_if(
+            c.instructions, [&](const Instruction& i) { return i.what == Opcode::copy && c.outputs(i)[0] == read; });
         REQUIRE(kept != c.instructions.end());
-        read = c.operands[kept->inputs.begin];
+        read = c.operands[kept->inputs.first];
       },
       "is used outside of turns, and what a worker gives next may arrive in it");
 }

@@ -142,7 +142,7 @@ TEST_CASE("regions nested too deep, or in a circle, are refused before they are 
   Plan plan = plan_of({role}, {});
   CHECK(verify(plan).pass);
   PlanClass& c = plan.classes[0];
-  const Instruction loop = c.instructions[c.regions[step].instructions.begin];
+  const Instruction loop = c.instructions[c.regions[step].instructions.first];
   for (std::uint32_t depth = 0; depth < 2000; ++depth) {
     const auto at = static_cast<std::uint32_t>(c.instructions.size());
     const auto first = static_cast<std::uint32_t>(c.regions.size());
@@ -152,8 +152,8 @@ TEST_CASE("regions nested too deep, or in a circle, are refused before they are 
     c.regions.push_back({Region::Kind::condition, {at, 0}});
     c.regions.push_back({Region::Kind::body, {at, 1}});
   }
-  c.instructions[c.regions[step].instructions.begin].target = 4;
-  c.instructions[c.regions[step].instructions.begin].other = 5;
+  c.instructions[c.regions[step].instructions.first].target = 4;
+  c.instructions[c.regions[step].instructions.first].other = 5;
   CHECK(verify(plan).reason == "malformed plan: regions are nested too deep");
 }
 

@@ -115,7 +115,7 @@ TEST_CASE("puts are proved: the tasks share memory, and nobody else looks for th
           const auto send = std::ranges::find_if(c.instructions, sends);
           const auto kernel = std::ranges::find_if(c.instructions, negates);
           REQUIRE(kernel != c.instructions.end());
-          c.operands[kernel->inputs.begin] = c.operands[send->inputs.begin];
+          c.operands[kernel->inputs.first] = c.operands[send->inputs.first];
         })
             .find("it is put, and others touch it") != std::string::npos);
 }
@@ -273,7 +273,7 @@ std::string reason_when_bounded(const std::function<void(Plan&, PlanClass&)>& ch
 
 TEST_CASE("the extent of a bounded value is written by somebody") {
   const auto bound = [](PlanClass& c, Range range) {
-    for (std::uint32_t k = 0; k < range.count; ++k) c.buffers[c.operands[range.begin + k]].bounded = true;
+    for (const std::uint32_t b : c.operands_of(range)) c.buffers[b].bounded = true;
   };
   const auto kernels = [](const Plan& plan, PlanClass& c, std::string_view op) {
     std::vector<Instruction*> found;
@@ -305,7 +305,7 @@ TEST_CASE("the extent of a bounded value is written by somebody") {
   SUBCASE("a part has one if the whole has one") {
     CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
             for (const Instruction* i : kernels(plan, c, "TakePart")) {
-              const std::uint32_t part = storage_of(c, c.operands[i->outputs.begin]);
+              const std::uint32_t part = storage_of(c, c.operands[i->outputs.first]);
               for (std::uint32_t b = 0; b < c.buffers.size(); ++b)
                 if (storage_of(c, b) == part) c.buffers[b].bounded = false;
             }

@@ -57,10 +57,10 @@ std::string refusal(std::string_view op, const std::function<void(Plan&, PlanCla
 }
 
 Buffer& input(PlanClass& c, const Instruction& i, std::uint32_t k = 0) {
-  return c.buffers[c.operands[i.inputs.begin + k]];
+  return c.buffers[c.inputs(i)[k]];
 }
 Buffer& output(PlanClass& c, const Instruction& i) {
-  return c.buffers[c.operands[i.outputs.begin]];
+  return c.buffers[c.outputs(i)[0]];
 }
 
 TEST_CASE("attributes that do not fit a kernel's inputs are refused") {
@@ -192,10 +192,10 @@ TEST_CASE("a loop in which nothing changes its condition is refused") {
     c.operands.push_back(static_cast<std::uint32_t>(c.buffers.size()));
     c.buffers.push_back(go);
     made.outputs = i.inputs = {operand, 1};
-    const std::uint32_t at = c.regions[0].instructions.begin;
+    const std::uint32_t at = c.regions[0].instructions.first;
     ++c.regions[0].instructions.count;
     for (std::size_t r = 1; r < c.regions.size(); ++r)
-      if (c.regions[r].instructions.begin >= at) ++c.regions[r].instructions.begin;
+      if (c.regions[r].instructions.first >= at) ++c.regions[r].instructions.first;
     c.instructions.insert(c.instructions.begin() + at, made);
   });
   CHECK_MESSAGE(has(why, "nothing in it changes its condition"), why);
@@ -211,17 +211,17 @@ TEST_CASE("a variable that is written twice in a step, or read behind its copy, 
   PlanClass& c = plan.classes[0];
   const Range step = c.regions[1].instructions;
   std::vector<std::uint32_t> copies;
-  for (std::uint32_t k = step.begin; k < step.begin + step.count; ++k) {
+  for (const std::uint32_t k : step) {
     const Instruction& i = c.instructions[k];
     if (i.what == Opcode::copy && output(c, i).space == Buffer::Space::state) copies.push_back(k);
   }
   REQUIRE(copies.size() == 2);
   SUBCASE("written twice") {
-    c.operands[c.instructions[copies[1]].outputs.begin] = c.operands[c.instructions[copies[0]].outputs.begin];
+    c.outputs(c.instructions[copies[1]])[0] = c.outputs(c.instructions[copies[0]])[0];
     CHECK(has(verify(plan).reason, "for the second time in a step"));
   }
   SUBCASE("read behind") {
-    c.operands[c.instructions[copies[1]].inputs.begin] = c.operands[c.instructions[copies[0]].outputs.begin];
+    c.inputs(c.instructions[copies[1]])[0] = c.outputs(c.instructions[copies[0]])[0];
     CHECK(has(verify(plan).reason, "has set it for the next step"));
   }
 }

@@ -51,7 +51,7 @@ class Lives {
   /// A buffer that is touched before a loop or branch and in it lives to its end.
   void walk(std::uint32_t region) {
     const Range range = plan_.regions[region].instructions;
-    for (std::uint32_t i = range.begin; i < range.begin + range.count; ++i) {
+    for (const std::uint32_t i : range) {
       const Instruction& instruction = plan_.instructions[i];
       const std::uint32_t begin = now_++;
       if (instruction.what == Opcode::loop || instruction.what == Opcode::branch) {
@@ -63,7 +63,7 @@ class Lives {
       }
       const std::uint32_t end = now_++;
       for (const Range operands : {instruction.inputs, instruction.outputs})
-        for (std::uint32_t k = 0; k < operands.count; ++k) touch(plan_.operands[operands.begin + k], begin, end);
+        for (const std::uint32_t b : plan_.operands_of(operands)) touch(b, begin, end);
       if (instruction.scratch != kNone) touch(instruction.scratch, begin, end);
     }
   }

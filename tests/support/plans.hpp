@@ -105,9 +105,9 @@ inline Plan planned(const Graph& g, const std::vector<Value>& fetches, int tasks
 inline void erase_instruction(PlanClass& c, std::size_t index) {
   c.instructions.erase(c.instructions.begin() + static_cast<std::ptrdiff_t>(index));
   for (Region& region : c.regions) {
-    if (region.instructions.begin > index)
-      --region.instructions.begin;
-    else if (region.instructions.begin + region.instructions.count > index)
+    if (region.instructions.first > index)
+      --region.instructions.first;
+    else if (region.instructions.first + region.instructions.count > index)
       --region.instructions.count;
   }
 }

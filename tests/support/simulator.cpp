@@ -63,7 +63,7 @@ class Unroller {
   void region(std::uint32_t r, std::uint64_t luck) {
     const Range range = class_.regions[r].instructions;
     for (std::uint32_t k = 0; k < range.count; ++k) {
-      const Instruction& i = class_.instructions[range.begin + k];
+      const Instruction& i = class_.instructions[range[k]];
       const std::uint64_t here = hash64(plan_.string(i.name), luck);
       if (i.what == Opcode::loop) {
         for (std::uint64_t round = here % 3; round > 0; --round) {
@@ -228,7 +228,7 @@ class Unroller {
   }
   std::vector<Touch> touches(Range range) const {
     std::vector<Touch> all;
-    for (std::uint32_t k = 0; k < range.count; ++k) touch(all, class_.operands[range.begin + k]);
+    for (const std::uint32_t b : class_.operands_of(range)) touch(all, b);
     return all;
   }
   void touch(std::vector<Touch>& all, std::uint32_t id) const {

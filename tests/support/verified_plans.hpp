@@ -33,7 +33,7 @@ inline std::string kernels_of(const Plan& plan, std::uint32_t region = 1) {
   const PlanClass& role = plan.classes[0];
   std::vector<std::string> ops;
   for (std::uint32_t k = 0; k < role.regions[region].instructions.count; ++k) {
-    const Instruction& i = role.instructions[role.regions[region].instructions.begin + k];
+    const Instruction& i = role.instructions[role.regions[region].instructions[k]];
     if (i.what == Opcode::kernel || i.what == Opcode::tiles) ops.emplace_back(plan.string(i.op));
   }
   return join(ops, ", ");

@@ -87,8 +87,8 @@ bool unparted_message(Plan& plan, Dice& dice) {
   c.buffers.push_back(std::move(copy));
   for (const Instruction& i : c.instructions)
     for (const Range range : {i.inputs, i.outputs})
-      for (std::uint32_t k = 0; k < range.count; ++k) {
-        std::uint32_t& used = c.operands[range.begin + k];
+      for (const std::uint32_t b : c.operands_of(range)) {
+        std::uint32_t& used = b;
         if (used == chosen->second) used = fresh;
       }
   return true;

@@ -62,7 +62,7 @@ bool late_wait(Plan& plan, Dice& dice, Opcode what) {
     const std::uint32_t buffer = storage(c, operand(c, wait.in(plan).outputs, 0));
     const Range range = c.regions[region_of(c, wait.index)].instructions;
     if (c.buffers[buffer].bytes == 0) continue;
-    for (std::size_t k = wait.index + 1; k < range.begin + range.count; ++k) {
+    for (std::size_t k = wait.index + 1; k < range.first + range.count; ++k) {
       const Instruction& i = c.instructions[k];
       bool reads = false;
       for (std::uint32_t n = 0; n < i.inputs.count; ++n) reads = reads || storage(c, operand(c, i.inputs, n)) == buffer;
@@ -124,7 +124,7 @@ bool other_buffer(Plan& plan, Dice& dice) {
   const At* at = one_of(waits, dice);
   if (at == nullptr || at->of(plan).buffers.size() < 2) return false;
   const Range range = at->in(plan).inputs.count > 0 ? at->in(plan).inputs : at->in(plan).outputs;
-  std::uint32_t& buffer = at->of(plan).operands[range.begin];
+  std::uint32_t& buffer = at->of(plan).operands[range[0]];
   buffer = (buffer + 1) % static_cast<std::uint32_t>(at->of(plan).buffers.size());
   return true;
 }

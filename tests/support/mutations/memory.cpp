@@ -101,7 +101,7 @@ bool use_before_making(Plan& plan, Dice& dice) {
   for (const At& user : all_of(plan, Opcode::kernel)) {
     const PlanClass& c = user.of(plan);
     const Range range = c.regions[region_of(c, user.index)].instructions;
-    for (std::size_t k = range.begin; k < user.index; ++k) {
+    for (std::size_t k = range.first; k < user.index; ++k) {
       const Instruction& maker = c.instructions[k];
       if (maker.what != Opcode::kernel || maker.outputs.count != 1) continue;
       const std::uint32_t made = storage(c, operand(c, maker.outputs, 0));

@@ -19,13 +19,13 @@ std::vector<At> all_of(const Plan& plan, Opcode what) {
 }
 
 std::uint32_t operand(const PlanClass& c, Range range, std::uint32_t k) {
-  return c.operands[range.begin + k];
+  return c.operands[range[k]];
 }
 
 std::size_t region_of(const PlanClass& c, std::size_t index) {
   for (std::size_t r = 0; r < c.regions.size(); ++r) {
     const Range range = c.regions[r].instructions;
-    if (index >= range.begin && index < range.begin + range.count) return r;
+    if (index >= range.first && index < range.first + range.count) return r;
   }
   return 0;
 }

@@ -31,11 +31,11 @@ bool collective_out_of_body(Plan& plan, Dice& dice) {
   const Instruction moved = at->in(plan);
   drop(plan, *at);
   PlanClass& c = at->of(plan);
-  const std::uint32_t end = c.regions[1].instructions.begin + c.regions[1].instructions.count;
+  const std::uint32_t end = c.regions[1].instructions.first + c.regions[1].instructions.count;
   c.instructions.insert(c.instructions.begin() + end, moved);
   ++c.regions[1].instructions.count;
   for (std::size_t r = 0; r < c.regions.size(); ++r)
-    if (r != 1 && c.regions[r].instructions.begin >= end) ++c.regions[r].instructions.begin;
+    if (r != 1 && c.regions[r].instructions.first >= end) ++c.regions[r].instructions.first;
   return true;
 }
 bool wrong_condition(Plan& plan, Dice& dice) {

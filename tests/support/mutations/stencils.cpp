@@ -87,7 +87,7 @@ bool stencil_over_its_windows(Plan& plan, Dice& dice) {
   if (members.count == 0) return false;
   PlanClass& c = at.of(plan);
   Buffer& out = c.buffers[operand(c, at.in(plan).outputs, 0)];
-  const Buffer& read = c.buffers[operand(c, c.instructions[members.begin].inputs, 0)];
+  const Buffer& read = c.buffers[operand(c, c.instructions[members.first].inputs, 0)];
   if (out.space != Buffer::Space::step || out.view_of != kNone) return false;
   if (read.space != out.space || read.bytes < out.bytes) return false;
   out.offset = read.offset;
@@ -98,7 +98,7 @@ bool shared_slot_of_stencil(Plan& plan, Dice& dice) {
   const Range members = members_of_one(plan, dice, at);
   if (members.count < 2) return false;
   PlanClass& c = at.of(plan);
-  const Instruction &one = c.instructions[members.begin], &two = c.instructions[members.begin + 1];
+  const Instruction &one = c.instructions[members.first], &two = c.instructions[members[1]];
   if (!is_window(plan, two)) return false;
   c.buffers[operand(c, one.outputs, 0)].offset = c.buffers[operand(c, two.outputs, 0)].offset;
   return true;
@@ -108,7 +108,7 @@ bool window_in_memory(Plan& plan, Dice& dice) {
   const Range members = members_of_one(plan, dice, at);
   if (members.count == 0) return false;
   PlanClass& c = at.of(plan);
-  Buffer& made = c.buffers[operand(c, c.instructions[members.begin].outputs, 0)];
+  Buffer& made = c.buffers[operand(c, c.instructions[members.first].outputs, 0)];
   made.space = Buffer::Space::step;
   made.offset = 0;
   return true;
@@ -125,14 +125,14 @@ bool window_last(Plan& plan, Dice& dice) {
   At at;
   const Range members = members_of_one(plan, dice, at);
   if (members.count == 0) return false;
-  move(at.of(plan), members.begin, members.begin + members.count - 1);
+  move(at.of(plan), members.first, members.first + members.count - 1);
   return true;
 }
 bool no_kernel_in_stencil(Plan& plan, Dice& dice) {
   At at;
   const Range members = members_of_one(plan, dice, at);
   if (members.count == 0) return false;
-  at.of(plan).instructions[members.begin + members.count - 1].what = Opcode::copy;
+  at.of(plan).instructions[members.first + members.count - 1].what = Opcode::copy;
   return true;
 }
 bool not_run_as_stencil(Plan& plan, Dice& dice) {

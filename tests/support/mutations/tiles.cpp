@@ -29,7 +29,7 @@ std::vector<At> with_slots(const Plan& plan) {
   return all_of(plan, [](const PlanClass& c, const Instruction& i) {
     if (i.what != Opcode::tiles) return false;
     const Range range = c.regions[i.target].instructions;
-    return std::any_of(c.instructions.begin() + range.begin, c.instructions.begin() + range.begin + range.count,
+    return std::any_of(c.instructions.begin() + range.first, c.instructions.begin() + range.first + range.count,
                        [&](const Instruction& member) { return in_slot(c, operand(c, member.outputs, 0)); });
   });
 }
@@ -85,7 +85,7 @@ bool cut_row(Plan& plan, Dice& dice) {
       const Buffer &in = c.buffers[operand(c, member.inputs, 0)], &out = c.buffers[operand(c, member.outputs, 0)];
       return in.space != Buffer::Space::none && in.bytes / size_of(in.dtype) > out.bytes / size_of(out.dtype);
     };
-    return std::any_of(c.instructions.begin() + range.begin, c.instructions.begin() + range.begin + range.count, joins);
+    return std::any_of(c.instructions.begin() + range.first, c.instructions.begin() + range.first + range.count, joins);
   });
   const At* at = one_of(all, dice);
   if (at != nullptr) ++at->in(plan).other;
@@ -122,7 +122,7 @@ bool slot_used_outside(Plan& plan, Dice& dice) {
   for (std::size_t k = 0; k < c.instructions.size(); ++k) {
     const Instruction& i = c.instructions[k];
     if (i.inputs.count == 0 || region_of(c, k) == region) continue;
-    c.operands[i.inputs.begin] = slot;
+    c.inputs(i)[0] = slot;
     return true;
   }
   return false;
@@ -143,7 +143,7 @@ bool kernel_too_early(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::size_t>> moves;
   for (const At& at : members(plan, [](const PlanClass&, const Instruction& i) { return i.inputs.count > 0; })) {
     const PlanClass& c = at.of(plan);
-    const std::size_t first = c.regions[region_of(c, at.index)].instructions.begin;
+    const std::size_t first = c.regions[region_of(c, at.index)].instructions.first;
     for (std::size_t k = first; k < at.index; ++k)
       for (std::uint32_t n = 0; n < at.in(plan).inputs.count; ++n)
         if (in_slot(c, operand(c, at.in(plan).inputs, n)) &&
