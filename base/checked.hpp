@@ -18,8 +18,8 @@ namespace ferry {
   return b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b ? std::nullopt : std::optional(a * b);
 }
 
-/// The bytes of a dense tensor; nothing when a size is negative, or when the sizes that are not 0, times `item_bytes`,
-/// pass 2⁶³-1, so that strides computed from the shape cannot overflow even where the tensor is empty.
+/// The bytes of a dense tensor. Nothing if a size is negative, or if the product of the sizes other than 0 and
+/// `item_bytes` exceeds 2⁶³-1. So strides computed from the shape cannot overflow, even for an empty tensor.
 [[nodiscard]] constexpr std::optional<std::uint64_t> tensor_bytes(std::span<const std::int64_t> shape,
                                                                   std::uint64_t item_bytes) {
   bool empty = false;

@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A duration of std::chrono, known by what it has.
+/// A duration of std::chrono, recognized by its members.
 template <class T>
 concept ChronoDuration = requires(const T& time) {
   time.count();

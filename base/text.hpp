@@ -24,16 +24,16 @@ namespace ferry {
 /// escaped(text) between double quotes: how messages show a name.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-/// The candidate most like `name`, for "did you mean": the one with the fewest insertions, deletions, replacements and
-/// swaps of neighbours (optimal string alignment), ignoring the case of ASCII letters; the first of several. "" when
-/// each would need more changes than a third of the longer name's length (but one change is always allowed), or when
-/// names have more than 128 bytes.
+/// The candidate most like `name`, for "did you mean": the candidate with the fewest insertions, deletions,
+/// replacements and swaps of neighbours (optimal string alignment), ignoring the case of ASCII letters. The first of
+/// several. Returns "" if each candidate needs more changes than a third of the longer name's length (one change is
+/// always allowed), or if names have more than 128 bytes.
 [[nodiscard]] std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 /// 0 → "0 B", 1536 → "1.5 KiB", 3·2³⁰ → "3 GiB"; powers of 1024, at most one decimal.
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 
-/// "1 task", "2 tasks": for nouns whose plural ends in s.
+/// "1 task", "2 tasks": for nouns with a plural in s.
 [[nodiscard]] std::string plural(std::uint64_t count, std::string_view noun);
 
 /// The parts with `separator` between them.

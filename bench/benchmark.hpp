@@ -50,7 +50,7 @@ inline constexpr int kPairs = 7;
 /// The medians of both sides and of the ratios of the pairs. Takes at least one pair.
 [[nodiscard]] Figure figure_of(const std::vector<Pair>& pairs);
 
-/// Runs both sides once to warm up, then `pairs` times in turn. Each call returns what it measured.
+/// Runs both sides once to warm up, then `pairs` times in turn. Each call returns its measurement.
 [[nodiscard]] Figure compare(int pairs, const std::function<double()>& ferry, const std::function<double()>& peer);
 
 /// Runs `ferry` once to warm up, then `times` times, and gives the median.

@@ -39,7 +39,7 @@ struct MpiLaunch {
 /// mpi_launch(), or what srun says where it knows of no MPI: enough to number processes, not to start MPI. Nothing in a
 /// shell that srun --pty gave to the user. Errors as mpi_launch().
 [[nodiscard]] std::optional<MpiLaunch> numbered_launch();
-/// Makes mpi_launch() return what it returns now for the rest of the process. Call it before initializing MPI, because
+/// Makes mpi_launch() return its present result for the rest of the process. Call it before initializing MPI, because
 /// MPI sets some of these variables itself in a process that no launcher started. Errors as mpi_launch(). Not while
 /// another thread calls either function.
 void keep_mpi_launch();
@@ -71,11 +71,11 @@ struct TcpOptions {
 /// both ways are given.
 [[nodiscard]] std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers = std::nullopt);
 
-/// This task's end of a job over TCP. All tasks call it. It listens on one address, until all are connected. Each
-/// proves to each other that it knows the secret; what is sent is not encrypted. The transport is used from the calling
-/// thread only. Error(usage) when the job cannot be: no secret, another one, a number twice, an address that is not
-/// there, a port in use, a place for the notice that cannot be used. Error(stalled) naming the tasks that do not come,
-/// Error(peer_lost) when one ends, Error(resource) for too few descriptors.
+/// This task's end of a job over TCP. All tasks call it. It listens on one address, until all are connected. Each pair
+/// of tasks proves to each other that it knows the secret. Messages are not encrypted. The transport is used from the
+/// calling thread only. Error(usage) when the job cannot be: no secret, another one, a number twice, an address that is
+/// not there, a port in use, a place for the notice that cannot be used. Error(stalled) naming the tasks that do not
+/// come, Error(peer_lost) when one ends, Error(resource) for too few descriptors.
 [[nodiscard]] std::unique_ptr<Transport> tcp_transport(const TcpOptions& options);
 
 /// For callers that end the process without destroying its transports, and have printed `why`: tells the others that
@@ -90,8 +90,8 @@ void leave_tcp(Code code, std::string_view why) noexcept;
                                                                  std::chrono::milliseconds deadline);
 
 /// Carries messages between processes that run several tasks each. Tasks of one process exchange messages in memory
-/// (comm/inproc); those of different processes share one transport between the processes, which one thread alone may
-/// use. That thread calls serve(). Made by host_tasks(); destroy it before the ends, whose job it fails unless all of
+/// (comm/inproc); tasks of different processes share one transport between the processes, and only one thread may use
+/// it. That thread calls serve(). Made by host_tasks(). Destroy it before the ends; it fails their job unless all of
 /// them have been closed.
 ///
 ///     auto [ends, relay] = host_tasks(mpi_transport(), 8);
@@ -119,18 +119,18 @@ struct HostedTasks {
   std::unique_ptr<HostRelay> relay;
 };
 
-/// A job of `tasks` tasks in the processes that `between` connects, of which there are at most `tasks`. Each process
+/// A job of `tasks` tasks in the processes that `between` connects; there are at most `tasks` processes. Each process
 /// has consecutive tasks: task t is in process floor(t * processes / tasks). All processes call it together.
 [[nodiscard]] HostedTasks host_tasks(std::unique_ptr<Transport> between, int tasks);
 /// Which of the `processes` has `task`, and the first task of a process.
 [[nodiscard]] int process_of_task(int task, int tasks, int processes);
 [[nodiscard]] int first_task_of(int process, int tasks, int processes);
 
-/// Does what is otherwise done at the exit of the process, for callers that end it without exit handlers (such as a
-/// handler of std::terminate, before std::_Exit) and have printed `why`: leaves all jobs over MPI, which fail with
-/// `code` and `why` unless
-/// they were closed, and finalizes MPI if ferry started it. Waits a few seconds at most for the tasks of failed jobs,
-/// without limit for those of closed ones. Does nothing where MPI does not run or this thread must not call it.
+/// Does the work of the exit handlers, for callers that end the process without them (such as a handler of
+/// std::terminate, before std::_Exit) and have printed `why`. It leaves all jobs over MPI; they fail with `code` and
+/// `why` unless they were closed. It finalizes MPI if ferry started it. Waits a few seconds at most for the tasks of
+/// failed jobs, and without limit for the tasks of closed jobs. Does nothing where MPI does not run or this thread must
+/// not call it.
 void leave_mpi(Code code, std::string_view why) noexcept;
 
 }  // namespace ferry

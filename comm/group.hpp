@@ -34,8 +34,8 @@ struct GroupSpec {
   /// schedule.output_elements(parts, member) elements; they do not overlap the input, or are it where
   /// schedule.in_place.
   std::byte* output = nullptr;
-  /// At least staging_bytes(schedule, parts, dtype, member). With Via::get, an input that does not lie in
-  /// Transport::memory() is copied here first; then staging lies there, and has room for the input.
+  /// At least staging_bytes(schedule, parts, dtype, member). With Via::get, an input outside Transport::memory() is
+  /// copied here first; then staging is in Transport::memory() and has room for the input.
   std::span<std::byte> staging;
   Fold fold;             ///< unused by kinds that fold nothing; called by several threads where `split` is set
   SplitWork split = {};  ///< spreads large folds over threads; if empty, the calling thread folds alone
@@ -59,7 +59,7 @@ struct GroupCount {
 /// schedule.in_place, input and output may be the same memory: each part is overwritten once nobody reads it any more.
 /// The bits of the output depend on the inputs and the schedule alone.
 ///
-/// Used by one thread at a time, as its transport allows. Errors: those of the transport.
+/// Used by one thread at a time, as its transport allows. Errors: the transport's errors.
 class GroupCall {
  public:
   GroupCall(const GroupCall&) = delete;
@@ -79,7 +79,7 @@ class GroupCall {
 };
 
 /// Prepares a call that carries out the schedule as it stands. With Via::messages it sends exactly the schedule's
-/// messages. With Via::put and Via::get the messages of the input say only that it has been written, or where it lies
+/// messages. With Via::put and Via::get the messages of the input report only that it has been written, or its address
 /// (with Via::put the first run may also exchange addresses). What a member folds for others is written straight into
 /// their memory where the transport has a window to it. Error(plan) when the schedule is for members that share memory,
 /// and these do not lend to each other.

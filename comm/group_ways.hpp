@@ -1,4 +1,4 @@
-// The ways to carry out a collective, and what they share. prepare_call() (comm/group.hpp) picks one.
+// The ways to carry out a collective, and their common code. prepare_call() (comm/group.hpp) picks one.
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,8 @@ struct HostId {
   std::string proof;  ///< equal on two tasks only if they can share memory: hash of boot id, host name and /dev/shm
 };
 
-/// Asks the system anew on each call. Thread-safe. A host name that cannot be read is empty; where the boot id or
-/// /dev/shm cannot be read, the process id takes its place, so that no other task of the machine has the same proof.
+/// Asks the system on each call. Thread-safe. A host name that cannot be read is empty. If the boot id or /dev/shm
+/// cannot be read, the process id takes its place; then no other task of the machine has the same proof.
 [[nodiscard]] HostId host_id();
 
 }  // namespace ferry

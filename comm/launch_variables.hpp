@@ -1,4 +1,4 @@
-// The environment variables in which launchers tell a process which task of which job it is.
+// The environment variables by which launchers tell a process its job and task.
 #pragma once
 
 #include <string_view>

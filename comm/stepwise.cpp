@@ -167,7 +167,7 @@ Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
   if (spec.schedule.via == Via::get) prepare_lending(spec);
 }
 
-/// Lends the input where it lies, or else its copy in staging, which start() makes.
+/// Lends the input in place, or else its copy in staging, which start() makes.
 void Stepwise::prepare_lending(const GroupSpec& spec) {
   lends_ = true;
   std::optional<std::uint64_t> number = mine_.empty() ? std::optional<std::uint64_t>(0) : transport_.lend(mine_);

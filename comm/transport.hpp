@@ -29,7 +29,7 @@ struct Failure {
   Code code = Code::bug;
   std::string text;
   bool said = false;  ///< the task itself prints the text
-  /// The task whose connection to `task` is lost, of which neither need have failed; -1: the task failed itself.
+  /// The task that lost its connection to `task`; neither of the two need have failed. -1: the task failed itself.
   int unreached_by = -1;
 };
 
@@ -60,7 +60,7 @@ class Losses {
   virtual ~Losses() = default;
   /// Tasks that are lost although their connections stand.
   [[nodiscard]] virtual std::vector<Loss> found_lost() = 0;
-  /// From now on the job goes on without the task.
+  /// From now on the job continues without the task.
   virtual void lost(const Loss& loss) = 0;
 };
 
@@ -75,7 +75,7 @@ class Losses {
 ///     while (!ends[0]->done(sending)) ends[0]->idle(1ms);
 ///     for (auto& end : ends) end->close();
 ///
-/// A task whose end is destroyed, or whose process exits, without close() counts as failed, and the others hear of it.
+/// A task counts as failed if its end is destroyed or its process exits without close(); the others are informed.
 ///
 /// Thread safety: if any_thread() is true all functions may be called from any thread; else only from the thread that
 /// made it. Errors: once the job has failed, functions that transfer or wait throw Error(peer_lost) with the text of
@@ -113,7 +113,7 @@ class Transport {
     static_cast<void>(bytes);
     return std::nullopt;
   }
-  /// The bytes that `peer` lent under that number. Error(bug) when they are not within what it can lend.
+  /// The bytes that `peer` lent under that number. Error(bug) if they are outside the memory that it can lend.
   [[nodiscard]] virtual std::span<std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const {
     static_cast<void>(peer), static_cast<void>(number), static_cast<void>(bytes);
     return {};
@@ -150,11 +150,11 @@ class Transport {
   /// Error(stalled) at the deadline names the tasks that did not come, Error(peer_lost) those that have closed.
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
 
-  /// From here on the job goes on without those of `tasks` that are lost: whose processes or connections end, or that
-  /// `losses` has found. A transfer with a lost task is done at once, with any bytes, and exchange() has an empty text
-  /// of it. Whether a task is lost is decided by those that are not in `tasks`; task 0 never is. It replaces what an
-  /// earlier call has said, and the tasks that are lost by then stay so. All tasks call it with the same `tasks`, and
-  /// meet. False where the transport cannot do this.
+  /// From here on the job continues without the lost tasks among `tasks`. A task is lost if its process or connection
+  /// ends, or if `losses` has found it. A transfer with a lost task is done at once, with any bytes, and exchange() has
+  /// an empty text of it. Whether a task is lost is decided by those that are not in `tasks`; task 0 never is. It
+  /// replaces what an earlier call has said, and the tasks that are lost by then stay so. All tasks call it with the
+  /// same `tasks`, and meet. False where the transport cannot do this.
   [[nodiscard]] virtual bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) {
     static_cast<void>(tasks), static_cast<void>(losses), static_cast<void>(deadline);
     return false;
@@ -165,9 +165,9 @@ class Transport {
   }
 
   /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread. A
-  /// message that arrives later is written nowhere. But until renewed() has returned, transfers that were under way may
-  /// still read and write their buffers where the transport cannot cancel them (in MPI: sends, and receives whose
-  /// message is arriving).
+  /// message that arrives later is written nowhere. Until renewed() has returned, transfers in flight may still read
+  /// and write their buffers if the transport cannot cancel them (in MPI: sends, and receives of a message that is
+  /// arriving).
   virtual void abort(const Failure& failure) noexcept = 0;
   /// The first failure of the job, once it is known here.
   [[nodiscard]] virtual std::optional<Failure> failure() = 0;
@@ -175,8 +175,8 @@ class Transport {
   virtual void close() = 0;
 
   [[nodiscard]] virtual WireCount sent() const = 0;
-  /// Its connections to tasks of other hosts, as far as the system counts what they carry: none over MPI, whose
-  /// connections are its own. A system call for each.
+  /// Its connections to tasks of other hosts, if the system counts their traffic. None over MPI, because MPI's
+  /// connections are private. A system call for each.
   [[nodiscard]] virtual std::vector<LinkCount> links() const { return {}; }
 
   /// After the job has failed: this task's end of a new job of the same tasks. All of them call it, each when it has

@@ -7,7 +7,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Limits of a step, for Graph::budget(). What is not given is not limited.
+/// Limits of a step, for Graph::budget(). A field without a value is not limited.
 struct Budget {
   std::optional<std::int64_t> bytes = {};     ///< sent in a step, over all tasks
   std::optional<std::int64_t> messages = {};  ///< sent in a step, over all tasks

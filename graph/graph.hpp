@@ -1,4 +1,4 @@
-// Graph: WHAT is computed. Ops in topological order, with optional devices and layouts; entries; subgraphs.
+// Graph: the computation. Ops in topological order, with optional devices and layouts; entries; subgraphs.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct On {
   return {DeviceSpec::parse(device)};
 }
 
-/// A named way to run a graph: what is fed, what comes out, what is run for its effect.
+/// A named way to run a graph: its feeds, its fetches, and the ops run for their effect.
 struct Entry {
   struct Named {
     std::string name;
@@ -74,7 +74,7 @@ class Op {
   [[nodiscard]] std::span<const ValueId> inputs() const;
   [[nodiscard]] int outputs() const;
   [[nodiscard]] ValueId output(int i) const;
-  /// Ops that must have run before this one, besides those whose values it uses.
+  /// Ops that must have run before this one, in addition to the ops that make its inputs.
   [[nodiscard]] std::span<const OpId> after() const;
   [[nodiscard]] const Attrs& attrs() const;
   [[nodiscard]] const Annotation& annotation() const;
@@ -181,7 +181,7 @@ class Graph {
 
   // ---- Building with op definitions ----
 
-  /// Makes room for so many ops, where their number is known.
+  /// Reserves memory for `ops` ops, if their number is known.
   void reserve(OpId ops) { ops_.reserve(ops); }
   /// Says that an op of that name is added soon, so that memory is not waited for then.
   void prefetch(std::string_view name) const { ops_.prefetch(name); }
@@ -201,7 +201,7 @@ class Graph {
   /// A new subgraph, to be filled: first with its parameters, then with other ops. It starts with the annotation, line
   /// and prefix of names that apply here (Scopes::for_body).
   Graph& add_subgraph(std::string_view name);
-  /// Removes the last subgraph, to which no op may refer: for a body that was built only to see what it gives.
+  /// Removes the last subgraph. No op may refer to it. Used for a body that was built only to find its results.
   void drop_subgraph();
   [[nodiscard]] std::uint32_t subgraphs() const;
   [[nodiscard]] const Graph& subgraph(SubgraphRef ref) const;
@@ -213,8 +213,8 @@ class Graph {
   /// The parameters, declared and captured, in order.
   [[nodiscard]] std::span<const ValueId> parameters() const { return parameters_; }
   /// The captured values of the parent. The last captures().size() parameters stand for them, in the same order. The
-  /// inputs of the op that owns this body are first its own, then the captures of its first body, then those of its
-  /// second (check_legal).
+  /// inputs of the op that owns this body are first its own, then the captures of its first body, then the captures of
+  /// its second body (check_legal).
   [[nodiscard]] std::span<const ValueId> captures() const { return captures_; }
   /// The value of the parent that the parameter captures; nothing if the parameter is a declared one.
   [[nodiscard]] std::optional<ValueId> captured_by(ValueId parameter) const;

@@ -11,16 +11,16 @@
 namespace ferry {
 
 /// Longest name of an op, entry, feed or fetch, in bytes. It leaves room for a prefix of ferry's in a safetensors file,
-/// whose names have 4096 bytes at most.
+/// where names have at most 4096 bytes.
 inline constexpr std::size_t kMaxNameBytes = 4000;
 /// How deep bodies of control flow may be nested.
 inline constexpr int kMaxNesting = 32;
 
 /// Throws Error(plan), naming the op and its line, unless
 ///   - names are 1 to kMaxNameBytes bytes of UTF-8 without NUL;
-///   - inputs and control inputs come before their op, and types are what inference gives;
+/// - inputs and control inputs come before their op, and types equal the inferred types;
 ///   - an annotation's mesh exists, and there is no layout or one for each output. A layout is empty or describes each
-///     axis; it splits only dims that exist, and names a reduction for what is partial;
+/// axis; it splits only dims that exist, and names a reduction for each partial axis;
 ///   - Assign sets a variable; all sizes of a variable are known; Input, Variable and Assign are never in a body,
 ///     Parameter only in one;
 ///   - each body belongs to at most one op. The op's first inputs are a branch's predicate, or a loop's carried values,
@@ -33,7 +33,7 @@ inline constexpr int kMaxNesting = 32;
 ///     check_legal(graph);
 void check_legal(const Graph& graph);
 
-/// Throws Error(plan) unless `name` is a legal name; `what` says whose name it is, for the message.
+/// Throws Error(plan) unless `name` is a legal name; `what` describes the owner of the name, for the message.
 void check_name(std::string_view name, std::string_view what);
 
 }  // namespace ferry

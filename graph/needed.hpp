@@ -1,4 +1,4 @@
-// Which ops of a graph are needed for what is wanted of it, and which batches of data they read.
+// The ops of a graph that a request needs, and the batches of data that they read.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace ferry {
 
 /// The batches that those ops and the bodies of their loops and branches give, each once.
 [[nodiscard]] std::vector<Batches> batches_of(const Graph& graph, const std::vector<bool>& needed);
-/// Those of them that are smaller at the end of an epoch: such a step takes a plan of its own.
+/// The batches that are smaller at the end of an epoch: such a step takes a plan of its own.
 [[nodiscard]] std::vector<Batches> uneven_batches(const Graph& graph, const std::vector<bool>& needed);
 
 }  // namespace ferry

@@ -40,7 +40,7 @@ class OpTable {
   OpTable(const OpTable&) = delete;
   OpTable& operator=(const OpTable&) = delete;
   ~OpTable();
-  /// Makes room for so many ops.
+  /// Reserves memory for `ops` ops.
   void reserve(OpId ops);
   void prefetch(std::string_view name) const { names_.prefetch(name); }
   OpId append(NewOp op);

@@ -14,13 +14,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A stack for each kind of scope, whose top applies. Not thread-safe.
+/// A stack for each kind of scope; its top applies. Not thread-safe.
 class Scopes {
  public:
   enum class Kind { annotation, name, after, line, remade };
 
-  /// Puts ops on the device. Parts that it leaves open, and the rest of the annotation, are those of the scopes around;
-  /// but a job or task takes ops off the mesh.
+  /// Puts ops on the device. Parts that it leaves open, and the rest of the annotation, come from the enclosing scopes.
+  /// A job or task takes ops off the mesh.
   void enter_device(const DeviceSpec& spec);
   /// Gives ops exactly this annotation.
   void enter(Annotation annotation);

@@ -43,7 +43,7 @@ class Value {
 
   /// Renames the op of this value, in the current name scope. Error(plan) when the name is taken.
   Value named(std::string_view name) const;
-  /// Says how this value lies on the mesh that its op was made on (Graph::on). One entry for each axis.
+  /// Sets the layout of this value on the mesh that its op was made on (Graph::on). One entry for each axis.
   Value laid(const Layout& layout) const;
 
   /// Whether both are the same output of the same op. Elements are compared by equal() (ops/math/logic.hpp).

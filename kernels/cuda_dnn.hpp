@@ -14,8 +14,8 @@
 
 namespace ferry::cuda {
 
-/// An array of four dims as it lies in memory: [images,channels,rows,columns], or for a filter [output channels,
-/// channels of a group,rows,columns]. Strides are in elements.
+/// An array of four dims as it is in memory: [images,channels,rows,columns], or for a filter [output channels, channels
+/// of a group,rows,columns]. Strides are in elements.
 struct DnnArray {
   std::array<std::int64_t, 4> sizes{}, strides{};
 };
@@ -44,11 +44,10 @@ class DnnPlan {
   [[nodiscard]] virtual std::string str() const = 0;
 };
 
-/// The first plan, of those that the library advises, that gives the same bits in every run and adds up what the
-/// convolution says, in the dtype of sums: without TF32, and without transforms (Winograd, Fourier) that round
-/// otherwise. For arrays that are aligned to `alignment` bytes, a power of 2 of at most 16. Null if the library has
-/// none. Takes some time. `device`: what the library has written of a device that this machine lacks; empty: the
-/// current one.
+/// The first plan among the library's suggestions that gives the same bits in every run and adds the convolution's
+/// products in the dtype of sums. It uses neither TF32 nor transforms (Winograd, Fourier), which round differently. For
+/// arrays that are aligned to `alignment` bytes, a power of 2 of at most 16. Null if the library has none. Takes some
+/// time. `device`: what the library has written of a device that this machine lacks; empty: the current one.
 [[nodiscard]] std::unique_ptr<const DnnPlan> choose_plan(const DnnConvolution& convolution, std::uint32_t alignment,
                                                          std::size_t workspace_bytes, const std::string& device = {});
 

@@ -30,18 +30,18 @@ struct MachineOnHost {
   std::set<int> without_code = {2};                     ///< devices that cannot be used
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;  ///< of each device
   std::vector<std::uint64_t> used_bytes = {};           ///< of the first devices, by others
-  /// The function of the runtime that fails, as all do after it; empty: none. "launch": a kernel, of which only
-  /// record() and query() tell.
+  /// The function of the runtime that fails; all later calls fail, too. Empty: none. "launch": a kernel fails, and only
+  /// record() and query() report this.
   std::string fails = {};
-  int fails_on = -1;                                     ///< the device whose calls these are; -1: all
-  int after = 0;                                         ///< so many calls of it
+  int fails_on = -1;                                     ///< the device to which this applies; -1: all
+  int after = 0;                                         ///< the number of its calls before
   bool is_gone = false;                                  ///< the device is gone then
   int failed = 0;                                        ///< not 0: it has
   std::set<int> used = {};                               ///< devices that were chosen
   int captures = 0, replays = 0;                         ///< calls of begin_capture() and replay()
   std::string why_no_nccl = {};                          ///< why GPUs do not work together
   std::string nccl_fails = {};                           ///< the function of NCCL that fails; empty: none
-  int nccl_after = 0;                                    ///< so many calls of it
+  int nccl_after = 0;                                    ///< the number of its calls before
   std::map<std::uintptr_t, std::uintptr_t> locked = {};  ///< pages of the host: first address and end
 };
 [[nodiscard]] MachineOnHost& machine_on_host();

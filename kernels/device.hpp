@@ -1,6 +1,6 @@
-// The seam between ferry and devices that are not the host: their memory, queues and events, as a table of C functions,
-// so that a library which is loaded at run time can hand one over; and Devices, which is what the executor uses.
-// docs/add_a_device.md says what to write for another device.
+// The interface between ferry and devices other than the host: their memory, queues and events, as a table of C
+// functions. A library that is loaded at run time can provide such a table. The executor uses the class Devices.
+// docs/add_a_device.md describes how to add a device.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ namespace ferry {
 
 inline constexpr std::uint32_t kDeviceTableVersion = 5;
 
-/// A kernel launch. `run` and what it refers to must not change until the work is done, except for the numbers of the
-/// step and of iterations, which the host sets after waiting for those who read them.
+/// A kernel launch. `run` and everything it refers to must not change until the work is done. The numbers of the step
+/// and of iterations are the exception: the host sets them after waiting for their readers.
 struct DeviceLaunch {
   void (*kernel)(KernelRun&);
   KernelRun* run;
@@ -32,7 +32,7 @@ struct DeviceLaunch {
 struct DeviceFailure {
   const void* tag;     ///< the tag of the launch or copy that failed; null: not known
   std::int32_t code;   ///< base/error.hpp: Code
-  std::int64_t input;  ///< the kernel's input whose value it cannot work on (BadValue); -1: none
+  std::int64_t input;  ///< the kernel's input with an unusable value (BadValue); -1: none
   const char* text;
 };
 
@@ -79,13 +79,13 @@ struct DeviceCollective {
 };
 
 /// The functions of a device library. Each task opens it for itself (several tasks of a process, several times), and
-/// uses what it gets from one thread. Functions that return an int, except for count() and query(), return 0, or -1 on
-/// failure; after a failure all further calls fail, and failure() says why.
+/// uses the returned handle from one thread. Functions that return an int, except for count() and query(), return 0, or
+/// -1 on failure; after a failure all further calls fail, and failure() says why.
 struct DeviceTable {
   std::uint32_t version;  ///< kDeviceTableVersion when the library was compiled
   std::uint32_t size;     ///< sizeof(DeviceTable) when the library was compiled
   const char* name;       ///< "sim"
-  /// 1: the devices are the machine's, whose tasks share them. 0: each task has its own.
+  /// 1: the tasks of a machine share its devices. 0: each task has devices of its own.
   std::uint32_t shared;
 
   /// The number of devices that the machine or each task has. *why says why there are none, or not all; it stays as it
@@ -93,7 +93,7 @@ struct DeviceTable {
   int (*count)(void* library, const char** why);
   /// What device it is, for people: "NVIDIA H100 80GB HBM3, …". Valid until the next call.
   const char* (*describe)(void* library, int device);
-  /// What is free of the memory of each device; 0: not known.
+  /// The free memory of each device; 0: unknown.
   std::uint64_t (*memory_bytes)(void* library);
   /// Opens a task's devices, which are numbered from 0 below, and returns the handle that the functions below take.
   /// Null on failure: *why says why.
@@ -129,10 +129,11 @@ struct DeviceTable {
   int (*copy)(void* queue, void* to, const void* from, std::uint64_t bytes, const void* tag);
   int (*launch)(void* queue, const DeviceLaunch* launch);
 
-  // Work can be captured: from begin_capture() to end_capture() the queue keeps what it is given instead of running it,
-  // and each replay() gives it all of that anew. In between, the thread may call copy() and launch() on this queue, and
-  // no other function of the table; copies are those within the device. What a DeviceLaunch refers to is read when it
-  // is captured, and must stay as it is for as long as there is the graph, but for the numbers that it excepts.
+  // Work can be captured (as in a CUDA graph): from begin_capture() to end_capture() the queue records submitted work
+  // instead of running it, and each replay() submits the recorded work again. In between, the thread may call copy()
+  // and launch() on this queue, and no other function of the table; copies are those within the device. The data that a
+  // DeviceLaunch refers to are read during capture. They must not change while the graph exists, except for the numbers
+  // named at DeviceLaunch.
   int (*begin_capture)(void* queue);
   /// Returns what was captured, a graph; null on failure.
   void* (*end_capture)(void* queue);
@@ -144,7 +145,8 @@ struct DeviceTable {
   /// Null: nothing has failed.
   const DeviceFailure* (*failure)(void* devices);
 
-  /// Devices of tasks whose libraries say the same number can form groups; 0: this one's can not, *why says why.
+  /// Devices of tasks can form groups if their libraries return the same number. 0: this library's devices cannot, and
+  /// *why has the reason.
   std::uint64_t (*group_domain)(void* library, const char** why);
   /// Makes a name for a new group. All its members then join it with that name.
   int (*name_group)(void* devices, DeviceGroupName* name);
@@ -155,8 +157,9 @@ struct DeviceTable {
   /// Gives up what the group's members have under way; they may only leave then.
   void (*abandon_group)(void* group);
   void (*leave_group)(void* group);
-  /// Gives the queue this member's part in the group's next collective, which is the same on all members. 0: it is
-  /// given. 1: not yet, call again with the same arguments before anything else is done with the queue. -1: failed.
+  /// Submits this member's part of the group's next collective to the queue. The collective is the same on all members.
+  /// Returns 0: submitted. 1: not yet; call again with the same arguments before any other use of the queue. -1:
+  /// failed.
   int (*collective)(void* queue, void* group, const DeviceCollective* what);
 
   /// Tells the library that the host is about to read or write host memory, for the instruction `tag`; null if the

@@ -118,7 +118,7 @@ struct Relu {
   }
 };
 
-/// The gradient of relu from that of its result y.
+/// The gradient of relu from the gradient of its result y.
 struct ReluGrad {
   template <class T>
   FERRY_HD constexpr T operator()(T dy, T y) const {

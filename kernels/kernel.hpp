@@ -20,7 +20,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// An array as a kernel sees it: row-major, with its local sizes, and if it is a part of a split value, where that lies
+/// An array as a kernel sees it: row-major, with its local sizes and, for a part of a split value, the part's position
 /// in the whole value.
 struct Array {
   std::byte* data = nullptr;
@@ -45,9 +45,9 @@ struct Array {
   }
 };
 
-/// Divides a range among the threads of the task. Thread-safe. Chunks are [begin, end) with end - begin <= grain, and
-/// depend on n and grain alone, never on the number of threads: so a fold in the order of chunks gives the same bits
-/// for any number of threads.
+/// Divides a range among the threads of the task. Thread-safe. Chunks are [begin, end) with end - begin <= grain. They
+/// depend only on n and grain, never on the number of threads, so a fold in the order of chunks gives the same bits for
+/// any number of threads.
 class Parallel {
  public:
   virtual ~Parallel() = default;
@@ -84,8 +84,7 @@ struct Piece {
   }
 };
 
-/// What is to be done with elements of a kernel's output as soon as they are computed, while the cache has them: an
-/// epilogue.
+/// An epilogue: work on elements of a kernel's output as soon as they are computed, while they are in the cache.
 class Finish {
  public:
   virtual ~Finish() = default;
@@ -116,8 +115,8 @@ class BadValue : public Error {
   std::size_t input_;
 };
 
-/// Where a kernel (Kernel::shifting) takes elements of its output from: the one at k, if first[d] <= k[d] < last[d]
-/// along each dim, is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
+/// The source of the output elements of a kernel (Kernel::shifting). If first[d] <= k[d] < last[d] along each dim, the
+/// element at k is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
 struct Shift {
   std::vector<std::int64_t> first, last, step;
   std::int64_t from = 0;
@@ -139,8 +138,9 @@ struct KernelRun {
   /// with as many elements as the output it touches only these. For a kernel that works by rows: elements of whole rows
   /// of input 0; it computes what output 0 has of these rows, and touches no other rows. last < 0: all elements.
   Piece piece = {};
-  /// For a kernel that `finishes`: it calls this once for each element of output 0 when the element has its value, from
-  /// the thread that has computed it, and then does not touch the element again. Null: nothing is to be called.
+  /// For a kernel that `finishes`: the kernel calls this once for each element of output 0 when the element is
+  /// complete, from the thread that computed it. It does not touch the element afterwards. Null: nothing is to be
+  /// called.
   const Finish* finish = nullptr;
   /// For a kernel that is `elementwise`: if not null, the kernel may fill this in, for pieces of any elements, instead
   /// of computing `piece`. That takes as long as computing some hundred elements, so it pays for several pieces.
@@ -152,8 +152,8 @@ struct KernelRun {
   DeviceEpilogue* epilogue = nullptr;
 };
 
-/// output[i] = left[i] (+|max|min) right[i], for the folds of collectives. The order of elements does not matter; that
-/// of folds is the caller's to choose. The output may be either input. max and min propagate NaN.
+/// output[i] = left[i] (+|max|min) right[i], for the folds of collectives. The order of elements does not matter; the
+/// caller chooses the order of folds. The output may be either input. max and min propagate NaN.
 using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* left,
                               const std::byte* right, std::int64_t count);
 
@@ -196,8 +196,8 @@ struct BoundKernel {
 /// Kernel::prepare throws.
 [[nodiscard]] BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup);
 
-/// Elementwise kernels that one kernel is to stand for: a tile region of a plan, on a device. Values are known by
-/// numbers: first those of KernelRun::inputs, then those of KernelRun::outputs, then those that nobody else sees.
+/// Elementwise kernels that one kernel is to stand for: a tile region of a plan, on a device. Values have numbers:
+/// first the values of KernelRun::inputs, then the values of KernelRun::outputs, then the values inside the region.
 struct FusedKernels {
   struct Member {
     const Kernel* kernel = nullptr;  ///< is_scalar()
@@ -209,8 +209,8 @@ struct FusedKernels {
   std::vector<Member> members;  ///< one reads what those before it have made
 };
 
-/// What is to be done in place with what a kernel of a device makes: an epilogue, for which a kernel was generated. The
-/// kernel calls follow() behind its own work, or does the same in another way, with the same bits.
+/// An epilogue for a device's kernel: a generated kernel that changes the kernel's output in place. The kernel calls
+/// follow() behind its own work, or does the same in another way, with the same bits.
 struct DeviceEpilogue {
   FusedKernels kernels;  ///< the last of their inputs is what the kernel makes; their one output has the same bytes
   BoundKernel generated;

@@ -1,8 +1,8 @@
 // Random numbers as a function: the block of four 32-bit numbers that belongs to a key and a counter.
 //
 // Philox4x32-10, from J. Salmon, M. Moraes, R. Dror, D. Shaw: "Parallel random numbers: as easy as 1, 2, 3" (2011). A
-// counter is a place (which block of which value) and a time (which step and iteration), so any part of a value can be
-// computed anywhere, and is the same.
+// counter consists of a place (block and value) and a time (step and iteration), so any task can compute any part of a
+// value with the same result.
 #pragma once
 
 #include <array>

@@ -22,7 +22,7 @@ std::string own_folder() {
   std::string file;
   if (dladdr(reinterpret_cast<const void*>(&check_device_table), &here) != 0 && here.dli_fname != nullptr)
     file = here.dli_fname;
-  // Of a program the linker knows what it was called as, which may be a name without a folder.
+  // For a program, the linker returns the name by which it was called, possibly without a folder.
   if (file.find(".so") == std::string::npos) {
     try {
       file = this_program_path();

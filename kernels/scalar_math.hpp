@@ -1,9 +1,9 @@
 // Elementary functions of one number, written once for the CPU and CUDA.
 //
-// They have no branches and no tables, so that a loop over them becomes vector code; and they use only operations that
-// IEEE 754 rounds exactly, so that they give the same bits from every compiler, on every machine and for every
-// instruction set (libm does not: glibc picks another exp on a machine with fused multiply-add). The exception is pow,
-// which is libm's. Errors are below 2 units in the last place. Algorithms and coefficients: S. L. Moshier, Cephes
+// They have no branches and no tables, so that a loop over them becomes vector code. They use only operations that IEEE
+// 754 rounds exactly, so that they give the same bits from every compiler, on every machine and for every instruction
+// set. The functions of libm do not: glibc picks another exp on a machine with fused multiply-add. The exception is
+// pow, which is libm's. Errors are below 2 units in the last place. Algorithms and coefficients: S. L. Moshier, Cephes
 // Mathematical Library 2.8 (netlib.org/cephes).
 #pragma once
 
@@ -28,7 +28,7 @@ inline constexpr T kInf = std::numeric_limits<T>::infinity();
 template <class T>
 inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
-/// Evaluates a polynomial, whose coefficients are given from the highest power down.
+/// Evaluates a polynomial. The coefficients start with the highest power.
 template <class T, std::size_t N>
 FERRY_HD constexpr T polynomial(T x, const T (&coefficients)[N]) {
   T y = coefficients[0];

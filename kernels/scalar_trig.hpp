@@ -1,11 +1,11 @@
 // Trigonometric and hyperbolic functions of one number and their inverses, written once for the CPU and CUDA.
 //
-// As those of scalar_math.hpp they give the same bits from every compiler and on every machine. Computed in float64 for
-// both types; errors there are below 4 units in the last place. Algorithms and coefficients: S. L. Moshier, Cephes
-// Mathematical Library 2.8 (netlib.org/cephes); angles: W. J. Cody and W. Waite, Software Manual for the Elementary
-// Functions, 1980, and M. Payne and R. Hanek, Radian reduction for trigonometric functions, 1983; products and sums
-// with their rest: T. J. Dekker, A floating-point technique for extending the available precision, 1971; log1p: W.
-// Kahan's formula as in the HP-15C Advanced Functions Handbook.
+// Like the functions of scalar_math.hpp, they give the same bits from every compiler and on every machine. Computed in
+// float64 for both types; errors there are below 4 units in the last place. Algorithms and coefficients: S. L. Moshier,
+// Cephes Mathematical Library 2.8 (netlib.org/cephes); angles: W. J. Cody and W. Waite, Software Manual for the
+// Elementary Functions, 1980, and M. Payne and R. Hanek, Radian reduction for trigonometric functions, 1983; products
+// and sums with their rest: T. J. Dekker, A floating-point technique for extending the available precision, 1971;
+// log1p: W. Kahan's formula as in the HP-15C Advanced Functions Handbook.
 #pragma once
 
 #include "kernels/scalar_math.hpp"
@@ -47,7 +47,7 @@ FERRY_HD constexpr Angle near_angle(double x) {
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, in the low bits
   const double shifted = x * 0.63661977236758134308 + kRound;
   const double n = shifted - kRound;
-  // pi/2 in parts of 33 bits, whose products with n are exact, and what is left.
+  // pi/2 in parts of 33 bits, so that their products with n are exact, and the remainder.
   const Exact second = exact_sum(x - n * 0x1.921fb544p+0, -(n * 0x1.0b4611a6p-34));
   const Exact third = exact_sum(second.value, -(n * 0x1.3198a2ep-69));
   const double low = (second.rest + third.rest) - n * 0x1.b839a252049c1p-104;
@@ -56,8 +56,8 @@ FERRY_HD constexpr Angle near_angle(double x) {
   return {quadrant, rest, (third.value - rest) + low};
 }
 
-/// The angle of a finite x above kNear. x is an integer m times a power of two, and only x * 2/pi modulo 4 is needed:
-/// so m is multiplied by those bits of 2/pi that contribute to it, to enough places.
+/// The angle of a finite x above kNear. x is an integer m times a power of two, and only x * 2/pi modulo 4 is needed.
+/// So m is multiplied by the bits of 2/pi that contribute to this, to enough places.
 FERRY_HD constexpr Angle far_angle(double x) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::uint64_t kTwoOverPi[] = {

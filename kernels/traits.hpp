@@ -20,12 +20,12 @@ class KernelState;
 struct KernelRun;
 struct Shift;
 
-/// Where an array lies in a whole value of which it is a part: the sizes of that, and where it begins.
+/// The position of a part in its whole value: the sizes of the whole value, and where the part begins.
 struct PlacedPart {
   std::span<const std::int64_t> whole, begin;
 };
 
-/// What is known of an instruction before the first step.
+/// The facts about an instruction that are known before the first step.
 struct KernelSetup {
   std::string_view name;  ///< the op's name, which is the same in every plan: it keys random numbers
   const Attrs& attrs;
@@ -76,14 +76,14 @@ struct Kernel {
   void (*run)(KernelRun&) = nullptr;  ///< throws Error, for a bad value BadValue; never aborts
   std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
-  std::uint32_t in_place = 0;  ///< mask of inputs in whose bytes output 0 may be written
+  std::uint32_t in_place = 0;  ///< mask of inputs; output 0 may be written into the bytes of these inputs
   bool streams = false;        ///< heeds KernelRun::stream
   /// Element i of its one output depends on element i of each input, broadcast as numpy does. It heeds
   /// KernelRun::piece, needs no scratch, and does not change its state.
   bool elementwise = false;
   /// Set if the kernel works by rows: the number of elements of a row, or 0 if it does not. Input 0 consists of
-  /// consecutive rows of so many elements, and what output 0 has of a row (as many elements, or one) depends on that
-  /// row alone; of other inputs only the sizes are used. It heeds KernelRun::piece and does not change its state.
+  /// consecutive rows with this many elements. The part of output 0 for a row (as many elements, or one) depends on
+  /// that row alone. Only the sizes of other inputs are used. It heeds KernelRun::piece and does not change its state.
   std::int64_t (*row)(const KernelSetup&) = nullptr;
   Shifting shifting = {};      ///< `shift` null: it takes elements as it likes
   bool finishes = false;       ///< heeds KernelRun::finish, or on a device KernelRun::epilogue; it has one output

@@ -1,6 +1,6 @@
 // Ops of one's own in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/user_ops.md).
 //
-// The library defines one function. It need not be linked with ferry, whose symbols are found in the command.
+// The library defines one function. It need not be linked with ferry, because the command provides ferry's symbols.
 //
 //     #include <ferry/kernels/user_ops.hpp>
 //     constexpr ferry::OpDef kHypot{.name = "Hypot", …};

@@ -48,8 +48,8 @@ Value make_one(const OpDef& def, std::initializer_list<Value> inputs, const Sour
 /// The values, cast to the dtype to which numpy would promote them (promoted(), graph/types/dtype.hpp).
 [[nodiscard]] Values same_dtype(Values values, const SourceLine& line);
 
-/// An op of two operands, of which one may be a number: it takes the other's dtype. Two values get one dtype as
-/// same_dtype() says. Error(plan) when the dtype cannot hold the number, or when both operands are numbers.
+/// An op of two operands. One operand may be a number; it takes the dtype of the other operand. Two values get one
+/// dtype as same_dtype() says. Error(plan) when the dtype cannot hold the number, or when both operands are numbers.
 Value make_binary(const OpDef& def, const Operand& a, const Operand& b);
 
 /// float16 or bfloat16.

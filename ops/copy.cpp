@@ -55,7 +55,7 @@ class Copier {
 
 /// Copies a body of `op` into `to`. Values that the body captures are also inputs of `op`, so the copy captures the
 /// corresponding ones of `inputs`, the copies of those. Its own parameters stand for the first inputs, which may have
-/// other sizes than those of the op.
+/// other sizes than the op's inputs.
 SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& inputs, std::string_view draws) {
   Graph& owner = to.current();
   Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));

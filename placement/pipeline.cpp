@@ -86,7 +86,7 @@ constexpr Pass<ClassPlan> kClassPasses[] = {
 };
 // clang-format on
 
-/// Runs passes: measures their time, checks what they leave and reports it, as the options ask.
+/// Runs passes: measures their time, checks their results and reports them, as the options ask.
 class Pipeline {
  public:
   explicit Pipeline(const PlanOptions& options) : options_(options) {}

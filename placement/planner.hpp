@@ -31,12 +31,12 @@ struct Signature {
   std::vector<OpId> targets;     ///< sorted
   std::int32_t fetch_to = 0;
   /// How many rows the step takes of batches that are smaller at the end of an epoch, by Batches::symbol(). A size that
-  /// is not here is that of whole batches.
+  /// is not here is the size of whole batches.
   std::map<std::string, std::int64_t> rows = {};
   bool initial = false;  ///< gives variables their first values: the graph's budget is not for that
 };
 
-/// What is reported of a pass when it has run.
+/// The report on a pass after it has run.
 struct PassReport {
   std::string_view name;
   double seconds = 0;
@@ -77,8 +77,8 @@ struct Reason {
   std::string text;
   SourceLine line;
   bool transfer = false;  ///< it is for a transfer or collective, else for an op
-  /// For a transfer: the op whose annotation makes it necessary; empty if it is due to where values are fed or fetched.
-  /// Without that annotation there would be no such transfer, or it would have another reason.
+  /// For a transfer: the op with the annotation that makes it necessary; empty if the place of a feed or fetch makes it
+  /// necessary. Without that annotation there would be no such transfer, or it would have another reason.
   std::string constraint = {};
   bool of_layout = false;  ///< the constraint is the op's layouts, else its device or mesh
   /// For a transfer or sum that shares its message with others: a number that they all have. 0: it has a message of its

@@ -82,8 +82,8 @@ struct ScheduleStep {
     copy,            ///< place = contribution (see `slot` and `source`)
     fold,            ///< place = place (+|max|min) contribution
     send_slot,       ///< slot `slot`, which holds part `part`, to `peer`
-    wait_sends,      ///< until all sends so far have left, so that what they read may be overwritten
-    join  ///< folds slot `source`, received from `peer`, into this member's slot `slot`; the left operand is that of
+    wait_sends,      ///< until all sends so far have left, so that their memory may be overwritten
+    join  ///< folds slot `source`, received from `peer`, into this member's slot `slot`; the left operand belongs to
           ///< the member with the lower number. Afterwards slot `source` holds nothing
   };
   static constexpr std::int32_t kAll = -1;
@@ -151,7 +151,7 @@ struct Schedule {
   [[nodiscard]] bool gets(int member) const;
   /// Entries of `parts`.
   [[nodiscard]] std::int32_t part_count() const;
-  /// Where `part` lies in the input or output of `member`.
+  /// The place of `part` in the input or output of `member`.
   [[nodiscard]] PartRange input_part(std::span<const std::int64_t> parts, int member, int part) const;
   [[nodiscard]] PartRange output_part(std::span<const std::int64_t> parts, int member, int part) const;
   /// Elements of the whole input or output of `member`; 0 where it has none.
@@ -161,7 +161,7 @@ struct Schedule {
   [[nodiscard]] std::int32_t slots_of(int member) const;
   /// Whether some member uses slots; in kinds with a root, whether some member other than the root does.
   [[nodiscard]] bool others_stage() const;
-  /// Elements of a slot: those of the largest part.
+  /// The number of elements of a slot: the elements of the largest part.
   [[nodiscard]] std::int64_t slot_elements(std::span<const std::int64_t> parts) const;
 
   bool operator==(const Schedule&) const = default;
@@ -200,8 +200,8 @@ inline constexpr int kMostFolded = 64;
 /// than sent.
 [[nodiscard]] Schedule in_shared_memory(Schedule schedule);
 
-/// An all-reduce of `bytes` bytes that is folded in the order of its members: one-shot if a member then receives no
-/// more than 16 KB (so few bytes cost less than a second round), else direct.
+/// An all-reduce of `bytes` bytes that is folded in the order of its members. It is one-shot if a member then receives
+/// at most 16 KB (sending so little costs less than a second round), else direct.
 [[nodiscard]] Schedule ordered_all_reduce(int members, std::int64_t bytes, bool share_memory);
 
 /// Each member sends to the next one only. An all_reduce sends 2 (n-1)/n of the vector and has 2 (n-1) rounds, an

@@ -1,4 +1,4 @@
-// Where an array lies in a file, so that parts of it can be read.
+// The place of an array in a file, for reading parts of it.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The place of an array whose elements are all in the file, contiguous and in C order.
+/// The place of an array. All its elements are in the file, contiguous and in C order.
 struct ArrayPlace {
   std::string dtype;  ///< NumPy's descr ("<f4") of npy and IDX files, safetensors' own name ("F32")
   std::vector<std::int64_t> shape;

@@ -21,7 +21,7 @@ struct CsvTable {
 /// Takes the text of a field, row after row; returns what is wrong with it, "is not a number", or an empty text.
 using CsvTake = std::function<std::string(std::string_view field)>;
 
-/// Where a piece of text lies in its file.
+/// The position of a piece of text in its file.
 struct CsvPart {
   bool begins_file = true;      ///< its first line may be a header
   std::int64_t first_line = 1;  ///< for messages

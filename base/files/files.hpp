@@ -44,9 +44,9 @@ class FileSystem {
   /// Opens a regular file to read parts of it. Errors as read().
   [[nodiscard]] virtual std::unique_ptr<FileReader> open(const std::string& path) = 0;
 
-  /// The same as read() for a file below the folder `root`, where `relative` comes from an untrusted file: refused are
-  /// absolute paths, `..`, symbolic links anywhere below the root, and files with several hard links. The root itself
-  /// is trusted.
+  /// The same as read() for a file below the folder `root`; `relative` comes from an untrusted file. Refuses absolute
+  /// paths, `..`, symbolic links anywhere below the root, and files with several hard links. The root itself is
+  /// trusted.
   [[nodiscard]] virtual FileBytes read_beneath(const std::string& root, std::string_view relative,
                                                std::uint64_t limit = kNoLimit) = 0;
 
@@ -92,8 +92,8 @@ class FileSystem {
 [[nodiscard]] std::string normal_path(const std::string& path);
 
 /// A text that all paths of one regular file have in common, through links; it may be of a file that is still to be
-/// made. Empty for an empty path, for what is no regular file, such as a terminal, pipe or folder, and where there is
-/// no folder for the file.
+/// made. Empty for an empty path, for anything that is not a regular file (a terminal, pipe or folder), and if the
+/// folder of the file does not exist.
 [[nodiscard]] std::string file_identity(const std::string& path);
 
 }  // namespace ferry

@@ -16,7 +16,7 @@ namespace ferry {
 /// anything but exactly one whole IDX file: bad magic or type, no dims, sizes that overflow, missing or trailing bytes.
 [[nodiscard]] NpyArray parse_idx(FileBytes file, std::string_view name);
 
-/// Where the array lies in a file; only the header is read. Errors as above.
+/// The place of the array in a file; only the header is read. Errors as above.
 [[nodiscard]] ArrayPlace idx_place(const FileReader& file);
 
 /// Reads a file, plain or packed by gzip or zstd; neither the file nor its content may have more than `limit` bytes.

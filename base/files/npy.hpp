@@ -49,7 +49,7 @@ using AcceptNpy = std::function<void(std::string_view descr, std::span<const std
 [[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                 const AcceptNpy& accept = {});
 
-/// Where the array lies in a file; only the header is read. Errors as parse_npy(), and Code::file for Fortran order.
+/// The place of the array in a file; only the header is read. Errors as parse_npy(), and Code::file for Fortran order.
 [[nodiscard]] ArrayPlace npy_place(const FileReader& file);
 
 /// The header of a file, padded to a multiple of 64 bytes as NumPy writes it. At most 64 dims (asserted).

@@ -11,7 +11,7 @@
 
 namespace ferry {
 
-/// A regular file, open for reading; its size and time of change are those of the moment of opening.
+/// A regular file, open for reading; its size and time of change are recorded when it is opened.
 class OpenFile {
  public:
   /// Opens by a trusted path: links are followed. Throws Code::file when it is not a regular file.

@@ -21,8 +21,8 @@ namespace ferry {
 ///     const std::span<const std::byte> first = blocks.take(0);
 class Prefetcher {
  public:
-  /// Fills the block of a step; called from several threads at once, each for another step. take() rethrows for that
-  /// step what it throws.
+  /// Fills the block of a step. Called from several threads at once, each for another step. If it throws, take()
+  /// rethrows the exception for that step.
   using Make = std::function<void(std::int64_t step, std::span<std::byte> block)>;
 
   /// `ahead` and `threads` are at least 1. Error(resource) when memory or a thread cannot be had.
@@ -50,7 +50,7 @@ class Prefetcher {
   const Make make_;
   std::vector<Slot> slots_;
   Monitor blocks_;           // guards the members below and the slots
-  std::int64_t taken_ = -1;  // the step whose block was taken last
+  std::int64_t taken_ = -1;  // the step of the block that was taken last
   std::int64_t next_ = 0;    // the first step that no thread has begun
   int making_ = 0;           // blocks that are being made
   bool started_ = false, stopped_ = false;

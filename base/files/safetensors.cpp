@@ -27,7 +27,7 @@ Error bad(std::string_view file, const std::string& why) {
   return Error(Code::file, in_quotes(file) + ": safetensors: " + why);
 }
 
-// What is wrong with a tensor's name; empty: nothing.
+// The fault of a tensor's name; empty: none.
 std::string_view fault_of_name(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > kMostNameBytes) return "is too long";
@@ -43,7 +43,7 @@ struct Entry {
   std::optional<std::vector<std::int64_t>> offsets;
 };
 
-// Reads the header as it is parsed, so that names given twice are seen and nothing nested deeply is ever built.
+// Reads the header while it is parsed, so that duplicate names are seen and no deeply nested structure is built.
 //   {"__metadata__": {name: text…}, name: {"dtype": text, "shape": [n…], "data_offsets": [begin, end]}…}
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -178,8 +178,8 @@ struct Extent {
   std::uint64_t begin, size;
 };
 
-// The extent of one entry. Its bytes must begin at `begin`, where those of the entry before end; sets `begin` to their
-// end.
+// The extent of one entry. Its bytes must begin at `begin`, the end of the previous entry's bytes; sets `begin` to
+// their end.
 Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, std::string_view file) {
   const std::string tensor = "tensor " + in_quotes(entry.name) + ": ";
   const auto from = static_cast<std::uint64_t>((*entry.offsets)[0]),
@@ -295,7 +295,8 @@ void parse_header(HeaderReader& reader, std::string_view text, std::string_view 
   nlohmann::json::sax_parse(json_text(text), &reader);
 }
 
-/// Returns where the tensors' bytes begin in the file, and where each tensor lies from there on. Reads only the header.
+/// Returns the position of the tensors' bytes in the file, and the position of each tensor relative to it. Reads only
+/// the header.
 std::pair<std::uint64_t, std::vector<Extent>> described(const FileReader& file) {
   char head[8] = {};
   if (file.size() >= sizeof head) file.read(0, std::as_writable_bytes(std::span(head)));

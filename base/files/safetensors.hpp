@@ -50,7 +50,7 @@ struct SafeTensors {
 /// Reads a file of at most `limit` bytes.
 [[nodiscard]] SafeTensors read_safetensors(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit);
 
-/// Where a tensor lies in a file; only the header is read. Its dtype is as in SafeTensor. Errors as
+/// The place of a tensor in a file; only the header is read. Its dtype is as in SafeTensor. Errors as
 /// check_safetensors(), and Code::file when there is no tensor of that name.
 [[nodiscard]] ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor);
 

@@ -26,7 +26,7 @@ struct InterfaceAddress {
   [[nodiscard]] bool reaches(std::uint32_t other) const { return (address & mask) == (other & mask); }
 };
 
-/// Those of the interfaces that are up, without loopback. Empty, too, where the system tells nothing.
+/// The addresses of the interfaces that are up, without loopback. Empty, too, where the system tells nothing.
 [[nodiscard]] std::vector<InterfaceAddress> interface_addresses();
 /// "10.0.0.7".
 [[nodiscard]] std::string address_text(std::uint32_t address);

@@ -82,7 +82,7 @@ socklen_t Address::size() const {
   return six() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
-// The port lies at the same place in both kinds of addresses.
+// The port is at the same place in both kinds of addresses.
 int Address::port() const {
   return ntohs(bytes.sin6_port);
 }

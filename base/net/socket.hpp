@@ -16,7 +16,7 @@
 
 namespace ferry::net {
 
-/// An Error whose text ends with the system's words for `number` (an errno).
+/// An Error; its text ends with the system's description of `number` (an errno).
 [[nodiscard]] Error system_error(Code code, const std::string& what, int number);
 
 /// Sockets are non-blocking, not inherited by programs that are started later, and send short messages at once.
@@ -40,7 +40,7 @@ struct Address {
 [[nodiscard]] Address local_address(const Socket& socket);
 /// Nothing once the connection has ended.
 [[nodiscard]] std::optional<Address> peer_address(const Socket& socket);
-/// The address of which Address::str() is `text`; nothing for any other text, such as one with a host's name.
+/// The inverse of Address::str(); nothing for any other text, for example one with a host's name.
 [[nodiscard]] std::optional<Address> parsed_address(const std::string& text);
 
 /// The addresses of a host's name or number; an IPv6 address may be in brackets. Error(usage), with `what` in front,
@@ -60,11 +60,11 @@ struct HostAddress {
   std::string interface;  ///< "eth0"
   Address address;
 };
-/// Those of the interfaces that are up by which other hosts may reach this one: no loopback, and no IPv6 address that
-/// counts on one link only. Empty, too, where the system tells nothing.
+/// The addresses by which other hosts may reach this host, from the interfaces that are up: no loopback, and no
+/// link-local IPv6 address. Empty, too, where the system tells nothing.
 [[nodiscard]] std::vector<HostAddress> host_addresses();
 /// The one of these by which others reach the host, IPv4 where it has that: loopback where there are none. An interface
-/// may have several IPv6 addresses, of which the first will do. Error(usage) lists them where there is a choice.
+/// may have several IPv6 addresses; the first is used. Error(usage) lists them where there is a choice.
 [[nodiscard]] Address only_address(std::span<const HostAddress> all);
 
 /// Listens. Error(usage) when the port is in use or the address not of this host; `what` is put in front. A port other

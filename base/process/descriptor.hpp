@@ -38,8 +38,8 @@ auto call_again(F call) {
   return result;
 }
 
-/// Opens /dev/null for those of stdin, stdout and stderr that are closed, so that no pipe gets their numbers. Best at
-/// the start of a program.
+/// Opens /dev/null in place of stdin, stdout and stderr where they are closed, so that no pipe gets their numbers. Best
+/// at the start of a program.
 void open_standard() noexcept;
 
 /// Moves stdin, stdout or stderr (0, 1, 2) to another number, which programs that are started do not inherit, and

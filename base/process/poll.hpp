@@ -11,7 +11,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// What is waited for of a descriptor; with neither, or a negative descriptor, nothing is.
+/// The events to wait for on a descriptor. Neither, or a negative descriptor: no events.
 struct DescriptorWatch {
   int descriptor = -1;
   bool to_read = false, to_write = false;

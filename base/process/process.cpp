@@ -52,7 +52,7 @@ std::vector<char*> ending_with_null(std::vector<std::string>& texts) {
   return found;
 }
 
-/// The program's side of a fork. Uses only what is async-signal-safe; `said` is told the errno of what failed.
+/// The program's side of a fork. Uses only async-signal-safe functions; `said` is told the errno of what failed.
 [[noreturn]] void become(const ProgramStart& program, char* const* words, char* const* environment, pid_t parent,
                          int said) {
   const auto replace = [](int from, int to) { return from < 0 || dup2(from, to) >= 0; };
@@ -118,7 +118,7 @@ std::vector<ProcessId> adopt_orphans() {
 }
 
 void kill_descendants(std::span<const ProcessId> spared) {
-  // Those of a killed child become children themselves, so it takes several rounds.
+  // The children of a killed child become children of this process, so it takes several rounds.
   for (const Deadline patience(system_clock(), kKillPatience); !patience.expired(); system_clock().sleep(kKillLook)) {
     std::vector<ProcessId> children = child_processes();
     std::erase_if(children,

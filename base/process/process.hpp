@@ -23,9 +23,9 @@ struct Pipe {
 /// A program to start.
 struct ProgramStart {
   std::vector<std::string> arguments;  ///< [0] is looked for in its own PATH unless it has a slash
-  std::vector<std::pair<std::string, std::string>> set = {};  ///< variables besides those of this process
+  std::vector<std::pair<std::string, std::string>> set = {};  ///< variables in addition to this process's variables
   std::vector<std::string> unset = {};                        ///< variables of this process that it does not get
-  int in = -1, out = -1, error = -1;  ///< become its stdin, stdout and stderr; -1: those of this process
+  int in = -1, out = -1, error = -1;  ///< become its stdin, stdout and stderr; -1: inherited from this process
   bool dies_with_parent = true;       ///< it is killed when the thread that started it ends
 };
 
@@ -49,7 +49,7 @@ struct ProcessEnd {
 /// A child of this process that has ended and was not told of yet; none: all others still run. Never waits.
 [[nodiscard]] std::optional<ProcessEnd> next_ended_child() noexcept;
 
-/// From now on this process becomes the parent of descendants whose own parent has ended, so that
+/// From now on this process becomes the parent of descendants after their own parent has ended, so that
 /// kill_descendants() finds them. Returns the children that it has already, from before an exec.
 [[nodiscard]] std::vector<ProcessId> adopt_orphans();
 

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// A cpu_set_t has room for 1,024, of which a machine may have more; Linux can be built for 8,192.
+/// A cpu_set_t has room for 1,024 hardware threads, and a machine may have more; Linux can be built for 8,192.
 struct Mask {
   cpu_set_t sets[16] = {};
 };

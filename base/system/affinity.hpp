@@ -6,8 +6,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The hardware threads, by the system's numbers and ascending, that the calling thread may run on, read anew on each
-/// call; empty when the system does not say. Machines of more than 1,024 are read too. Thread-safe.
+/// The hardware threads that the calling thread may run on, by the system's numbers, ascending. Read from the system on
+/// each call; empty if unknown. Machines of more than 1,024 are read too. Thread-safe.
 [[nodiscard]] std::vector<int> affinity_mask();
 
 /// How many threads of this process can run at a time: the hardware threads of the calling thread's mask, or what the

@@ -5,8 +5,8 @@
 
 namespace ferry {
 
-/// A fence that is cheap on one side. light() is for the thread that often writes something and then checks whether
-/// another thread sleeps; heavy() is for the thread that is about to sleep and checks once more:
+/// A fence that is cheap on one side. Call light() in the thread that often writes something and then checks whether
+/// another thread sleeps. Call heavy() in the thread that is about to sleep and checks once more:
 ///
 ///     written.store(1);                 sleepers.store(1);
 ///     fence.light();                    fence.heavy();

@@ -7,8 +7,8 @@
 
 namespace ferry {
 
-/// Which threads may sleep on a word: those of this process alone, which costs less, or those of all processes that
-/// share its memory.
+/// The threads that may sleep on a word: only threads of this process, which costs less, or threads of all processes
+/// that share its memory.
 enum class Sleepers { of_this_process, of_all_processes };
 
 /// If `word` is `value`, sleeps until woken, at most for `at_most` (and an hour); may return early for no reason.

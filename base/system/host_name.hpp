@@ -7,7 +7,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The host's name, read anew on each call; empty when there is none. Thread-safe.
+/// The host's name, read from the system on each call; empty if there is none. Thread-safe.
 [[nodiscard]] std::string this_host_name();
 
 /// Whether it names this machine: its name, with or without its domain, the address of one of its interfaces (loopback

@@ -27,7 +27,7 @@ void request_save() noexcept;
 void clear_interrupt() noexcept;
 /// Throws Error(interrupted), naming the signal, once an interrupt was requested.
 void check_interrupt();
-/// What it throws because of `signal`.
+/// The error that it throws because of `signal`.
 [[nodiscard]] Error interrupt_error(int signal);
 
 }  // namespace ferry

@@ -42,7 +42,7 @@ void log_at_once(std::string_view message) noexcept;
 void log_level(LogLevel lowest);
 /// Whether a message of this level would be written; check it before building a costly message.
 [[nodiscard]] bool logs(LogLevel level);
-/// Sets the task whose number is put before each line; negative (the default): none. Thread-safe.
+/// Sets the number of the task that is printed before each line; negative (the default): none. Thread-safe.
 void log_task(int task);
 /// Sets where the lines go from now on; an empty function: to stderr. Returns the previous sink. Thread-safe.
 LogSink log_sink(LogSink sink);

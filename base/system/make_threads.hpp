@@ -11,8 +11,9 @@
 namespace ferry {
 
 /// Starts `count` threads, which run body(0) … body(count - 1), in `threads`, which must be empty. If the system has no
-/// more threads or memory, it calls stop(), which must end and join the threads made so far (destroying an unjoined
-/// thread would end the process), and throws the Error that refusal(number of threads made, reason) returns.
+/// more threads or memory, the function calls stop() and throws the Error that refusal(number of threads made, reason)
+/// returns. The callback stop() must end and join the threads made so far, because destroying an unjoined thread would
+/// end the process.
 template <class Body, class Stop, class Refusal>
 void make_threads(std::vector<std::thread>& threads, std::size_t count, const Body& body, const Stop& stop,
                   const Refusal& refusal) {

@@ -37,7 +37,7 @@ class Monitor {
   void wait(Lock& lock, const Ready& ready) {
     changed_.wait(lock, ready);
   }
-  /// The same, but for no longer than `at_most`; returns whether ready() is true.
+  /// The same, for at most `at_most`; returns whether ready() is true.
   template <class Ready>
   [[nodiscard]] bool wait_for(Lock& lock, Duration at_most, const Ready& ready) {
     return changed_.wait_for(lock, at_most, ready);

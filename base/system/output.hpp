@@ -13,10 +13,10 @@ namespace ferry {
 /// colours or ends the text. Line feeds, tabs and backslashes stay; all else is as by escaped() (base/text.hpp).
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// Writes all of `text`, and waits for a slow reader. Once the process is asked to stop (base/system/interrupt.hpp),
-/// text that would have to wait is dropped instead: a launcher that ends its job may read no more, and must not keep a
-/// run from saving. Returns 0 or the errno; EAGAIN: the rest was dropped. Thread-safe; texts of up to PIPE_BUF bytes do
-/// not mix.
+/// Writes all of `text`, and waits for a slow reader. After the process has been asked to stop
+/// (base/system/interrupt.hpp), text that would have to wait is dropped. A launcher that ends its job may read no more,
+/// and this must not keep a run from saving. Returns 0 or the errno; EAGAIN: the rest was dropped. Thread-safe; texts
+/// of up to PIPE_BUF bytes do not mix.
 int write_all(int descriptor, std::string_view text) noexcept;
 
 /// Writes all of `text`, unless one of its pieces has to wait for longer than `patience_ms`. Returns whether all was

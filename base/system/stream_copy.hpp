@@ -6,9 +6,9 @@
 namespace ferry {
 
 /// From how many bytes on a value that another core reads next is best written past the caches (with non-temporal
-/// stores). Few if the processor is AMD's and that core is `far`, which means that it shares no cache with this one:
-/// there a line in memory is read faster than one that is dirty in another core's cache, and its old content need not
-/// be fetched before it is overwritten. Else only values that exceed the caches are worth it.
+/// stores). Few if the processor is AMD's and that core is `far`, that is, shares no cache with this one. There a line
+/// in memory is read faster than a line that is dirty in another core's cache, and its old content need not be fetched
+/// before it is overwritten. Else only values that exceed the caches are worth it.
 [[nodiscard]] std::size_t stream_from(bool far) noexcept;
 /// Copies as memcpy does, but with non-temporal stores unless it is short. Call stream_fence() before another core is
 /// told of the copy.

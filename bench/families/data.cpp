@@ -38,7 +38,7 @@ class Noise {
   std::uint64_t state_;
 };
 
-/// Adds noise that is smooth within cells of so many pixels.
+/// Adds noise that is smooth within cells of `cell` pixels.
 void add_noise(std::vector<float>& pixels, std::size_t cell, float height, Noise& noise) {
   const std::size_t columns = kPictureWidth / cell + 2, rows = kPictureHeight / cell + 2;
   std::vector<float> corners(columns * rows * 3);

@@ -42,7 +42,7 @@ Cluster one_task() {
   return Cluster::connect(options);
 }
 
-/// A session whose step computes `make` of variables on a GPU, into a variable.
+/// A session with a step that computes `make` of variables on a GPU, into a variable.
 class OnGpu {
  public:
   OnGpu(DType dtype, const std::vector<Ints>& sizes, const std::function<Value(const Values&)>& make, int steps)
@@ -102,7 +102,7 @@ std::vector<Figure> products(const std::string& name, std::int64_t n, DType dtyp
   return beside_pytorch(name, [&] { return teraflops / product.run(); });
 }
 
-/// A step of so many ops on one element, in microseconds for each of them.
+/// A step of `ops` ops on one element, in microseconds for each op.
 std::vector<Figure> tiny_ops(const std::string& name) {
   constexpr int kOps = 1000;
   const auto chain = [](const Values& x) {

@@ -1,5 +1,5 @@
 // Two tasks on one host beside hand-written MPI: the cost of waiting, of a message and of an all-reduce (also over
-// eight tasks), and how small the tasks of a graph may be before overhead takes half the time (METG).
+// eight tasks). METG is the smallest size of a graph's tasks at which overhead takes half the time.
 #include <algorithm>
 
 #include "bench/benchmark.hpp"

@@ -22,7 +22,7 @@
 namespace ferry::bench {
 namespace {
 
-/// A session whose step computes one op, or a few, from variables.
+/// A session with a step that computes one op, or a few, from variables.
 class OneOp {
  public:
   /// `make` gives the op's output from variables of these sizes, which have random contents.
@@ -72,7 +72,7 @@ struct ConvShape {
   std::int64_t stride, padding;
 };
 
-/// Three figures: the convolution itself, the gradient of its image and that of its filter.
+/// Three figures: the convolution itself, the gradient of its image and the gradient of its filter.
 std::vector<Figure> convolutions(const ConvShape& shape) {
   constexpr int kSteps = 10;
   const Sliding sliding{.strides = {shape.stride, shape.stride}, .padding = {shape.padding, shape.padding}};

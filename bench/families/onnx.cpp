@@ -13,7 +13,7 @@
 namespace ferry::bench {
 namespace {
 
-/// What is fed to an input: pseudorandom numbers from `least` to `most`, the same in each run.
+/// The feed of an input: pseudorandom numbers from `least` to `most`, the same in each run.
 struct ModelFeed {
   std::string input;
   DType dtype = DType::float32;
@@ -121,7 +121,7 @@ Tensor tensor_of(const ModelFeed& feed) {
   return tensor;
 }
 
-/// Writes what is fed into a folder, and gives "INPUT=FILE" for each input.
+/// Writes the feeds into a folder, and returns "INPUT=FILE" for each input.
 std::vector<std::string> feeds_in(const ScratchFolder& folder, const Model& model) {
   std::vector<std::string> words;
   for (const ModelFeed& feed : model.feeds) {

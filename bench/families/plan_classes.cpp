@@ -1,5 +1,5 @@
-// The cost of planning for many tasks: of a training step on a mesh with a data-parallel and a tensor-parallel axis,
-// where many tasks have the same role, and of a chain with an op on each task, where none has.
+// The cost of planning for many tasks. A training step on a mesh with a data-parallel and a tensor-parallel axis has
+// many tasks with the same role. A chain with an op on each task has none.
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/graphs/all_kernels.hpp"
@@ -21,11 +21,11 @@ namespace {
 
 constexpr int kLayers = 8;
 constexpr int kMany = 4096, kFew = 8;
-/// The size of the tensor axis, which lies within a host; the size of the data axis is the number of hosts.
+/// The size of the tensor axis, which is within a host; the size of the data axis is the number of hosts.
 constexpr int kTensor = 4;
 constexpr std::int64_t kBatch = 16'384, kWidth = 256, kHidden = 1024;
 
-/// A graph, and what is planned of it: the entry "train".
+/// A graph, and its planned entry "train".
 struct Planned {
   void fetch(const Value& value) {
     graph.fetch("train", "out", value);
@@ -69,7 +69,7 @@ void chain(Planned& planned, int tasks) {
   planned.fetch(value);
 }
 
-/// Seconds to plan and verify for so many tasks.
+/// Seconds to plan and verify for `tasks` tasks.
 double plan(const Planned& planned, int tasks) {
   Topology topology = Topology::local(tasks);
   for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / kTensor;

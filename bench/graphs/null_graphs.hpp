@@ -7,7 +7,7 @@
 
 namespace ferry::bench {
 
-/// For each op, in topological order, the earlier ops whose outputs it takes. The first op takes none; the last one
+/// For each op, in topological order, the earlier ops that make its inputs. The first op takes none; the last one
 /// depends on all others, directly or not.
 struct NullGraph {
   std::vector<std::vector<std::uint32_t>> needs;

@@ -13,8 +13,8 @@ extern const OpDef kNothing;
 /// Sink(x): a scalar. It makes a step compute x without fetching it, and its kernel does nothing.
 extern const OpDef kSink;
 
-/// A session of one in-process task with this many threads, whose kernels are the CPU's and those of the ops above. The
-/// graph must outlive it.
+/// A session of one in-process task with this many threads. Its kernels are the CPU's kernels and the kernels of the
+/// ops above. The graph must outlive it.
 [[nodiscard]] std::unique_ptr<Session> one_task_session(const Graph& graph, int threads);
 
 }  // namespace ferry::bench

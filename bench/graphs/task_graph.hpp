@@ -27,7 +27,7 @@ struct Payload {
 /// neighbours at distance 1, 2, 4, and again), "no_comm" (each point for itself).
 [[nodiscard]] std::span<const std::string_view> patterns();
 
-/// The points, ascending, whose payloads of the timestep before a task takes. Error(usage) for another pattern.
+/// The points, ascending, from which a task takes payloads of the previous timestep. Error(usage) for another pattern.
 [[nodiscard]] std::vector<std::int64_t> points_before(std::string_view pattern, std::int64_t timestep,
                                                       std::int64_t point);
 
@@ -38,7 +38,7 @@ void compute(std::int64_t iterations);
 void check_payload(const Payload& payload, const Payload& expected);
 
 /// Adds the tasks of `timesteps` timesteps to `graph`, an op each; the points lie in equal blocks on the `tasks` tasks
-/// of a job. Each step of a run goes on where the step before ended. Returns the values that a run has as targets.
+/// of a job. Each step of a run continues where the previous step ended. Returns the values that a run has as targets.
 [[nodiscard]] std::vector<Value> add_task_graph(Graph& graph, std::string_view pattern, std::int64_t timesteps,
                                                 int tasks);
 /// The CPU's kernels, and the kernel of the ops that add_task_graph() adds.

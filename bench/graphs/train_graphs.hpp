@@ -5,7 +5,7 @@
 
 namespace ferry::bench {
 
-// Each saves the graph of a step for so many processes: a batch for each of them, momentum SGD. Where two processes
+// Each saves the graph of a step for `processes` processes: a batch for each of them, momentum SGD. Where two processes
 // have rows of a batch, these are split over them. Errors as save_graph() and run_program().
 
 /// 784-512-512-10, of batches of 64.

@@ -32,7 +32,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
   return all;
 }
 
-/// Starts a program whose stdout is the file descriptor `output`.
+/// Starts a program with the file descriptor `output` as its stdout.
 pid_t start(const std::vector<std::string>& arguments, const std::vector<std::string>& settings, int output) {
   std::vector<std::string> words = arguments, environment = environment_with(settings);
   posix_spawn_file_actions_t files;

@@ -3,8 +3,8 @@
 //     mpirun -np 2 ferry-bench-tasks hop 4096 15
 //     mpirun -np 2 --bind-to none ferry-bench-tasks metg.fft 2 5
 //
-// Where MASTER_ADDR and MASTER_PORT are set, ferry's messages go over its own TCP; those of the peer by MPI in any
-// case. Rank 0 prints a line "FERRY PEER" for each pair.
+// If MASTER_ADDR and MASTER_PORT are set, ferry's messages go over its own TCP. The peer always uses MPI. Rank 0 prints
+// a line "FERRY PEER" for each pair.
 #include <mpi.h>
 
 #include <cstdio>

@@ -28,7 +28,7 @@ class PointsByMpi {
   };
   struct Timestep {
     std::vector<Edge> local, received, sent;
-    std::vector<std::vector<std::int64_t>> before;  ///< for each point those whose payloads it takes
+    std::vector<std::vector<std::int64_t>> before;  ///< for each point the points with payloads that it takes
   };
   [[nodiscard]] Timestep timestep(const std::string& pattern, std::int64_t number) const;
   [[nodiscard]] int rank_of(std::int64_t point) const { return static_cast<int>(point * ranks_ / kPoints); }

@@ -36,8 +36,8 @@ struct Sides {
 /// neighbour. Gives the time of one round.
 [[nodiscard]] Sides stencil(const Cluster& cluster, std::int64_t bytes);
 
-/// For a machine with as many cores as there are tasks, while a thread of each task computes all the time: how long a
-/// message takes that the other task waits for, and how many percent of its speed without messages the computing keeps.
+/// For a machine with as many cores as there are tasks, while a thread of each task computes all the time. Measures the
+/// time of a message that the other task waits for, and the share of its speed that the computing thread keeps.
 [[nodiscard]] Sides wait_latency(const Cluster& cluster, std::int64_t);
 [[nodiscard]] Sides wait_kept(const Cluster& cluster, std::int64_t);
 
@@ -67,8 +67,8 @@ struct Job {
 };
 /// Runs the job's targets for steps + 1 steps, and gives the mean microseconds of all but the first. Valid on rank 0.
 [[nodiscard]] double micros_of_step(Job& job, std::int64_t steps);
-/// Sides that give the time of one round: ferry runs the job's targets, a step of which is `work.per_step` rounds, and
-/// does not time the first step; `by_hand` does as many rounds as it is told.
+/// Sides that return the time of one round. ferry runs the job's targets (a step is `work.per_step` rounds) and does
+/// not time the first step; `by_hand` does as many rounds as it is told.
 [[nodiscard]] Sides sides_of(std::shared_ptr<Job> job, Work work, std::function<void(std::int64_t times)> by_hand);
 
 }  // namespace ferry::bench

@@ -35,7 +35,7 @@ struct Tasks {
 /// relay talks to these: it takes transfers from the outbox and completes the rounds. Thread-safe.
 class Hub {
  public:
-  /// For a job of `tasks` tasks, of which `here` are in this process.
+  /// For a job of `tasks` tasks; `here` of them are in this process.
   Hub(int tasks, Tasks here);
 
   [[nodiscard]] int tasks() const { return static_cast<int>(tasks_.size()); }
@@ -64,7 +64,7 @@ class Hub {
   [[nodiscard]] std::shared_ptr<ControlRound> enter(int task, std::string mine, const Deadline& deadline);
   /// The texts of a complete round; nothing before. Throws its error.
   [[nodiscard]] std::optional<std::vector<std::string>> texts(const ControlRound& round);
-  /// Tasks of this process that have not come to `round`; with `closed_only`, those of them that have closed.
+  /// Tasks of this process that have not come to `round`; with `closed_only`, only the closed tasks among them.
   [[nodiscard]] std::vector<int> missing(const ControlRound& round, bool closed_only);
   /// For the relay: a round that is full but not complete, handed out once; else null.
   [[nodiscard]] std::shared_ptr<ControlRound> take_full();

@@ -55,7 +55,7 @@ class InprocTransport final : public Transport {
   int task_;
   std::uint64_t id_;
   std::atomic<bool> closed_{false};
-  std::atomic<std::int64_t> waiting_{0};  // transfers whose tickets are not done
+  std::atomic<std::int64_t> waiting_{0};  // transfers with tickets that are not done
   std::atomic<std::int64_t> messages_{0}, bytes_{0};
 };
 

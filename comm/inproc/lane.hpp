@@ -35,7 +35,7 @@ struct Offer {
   bool is_send = false;
 };
 
-/// Transfers whose other side is in another process; the relay takes them from here. Thread-safe.
+/// Transfers with the other side in another process; the relay takes them from here. Thread-safe.
 class Outbox {
  public:
   void put(Transfer* transfer);

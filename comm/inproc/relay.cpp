@@ -219,7 +219,7 @@ void Relay::exchange(inproc::ControlRound& round) {
   }
 }
 
-/// The transport's exchange, whose errors then name tasks instead of processes.
+/// The transport's exchange; its errors then name tasks instead of processes.
 std::vector<std::string> Relay::exchange(std::string_view mine, const Deadline& deadline) {
   try {
     return between_->exchange(mine, deadline);

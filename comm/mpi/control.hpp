@@ -40,13 +40,13 @@ class Control {
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] int tasks() const { return tasks_; }
 
-  /// Handles the frames that have arrived, and frees those whose sends are complete.
+  /// Handles the frames that have arrived, and frees the frames with complete sends.
   void poll();
 
   void send_text(std::string_view text);
   /// The next text of every task, in task order (this task's is `mine`); nothing while some are missing.
   [[nodiscard]] std::optional<std::vector<std::string>> take_texts(std::string_view mine);
-  /// Tasks whose next text has not come; with `closed_only`, those of them that have said goodbye.
+  /// Tasks with a missing next text; with `closed_only`, only the tasks among them that have said goodbye.
   [[nodiscard]] std::vector<int> missing(bool closed_only) const;
 
   /// Records a failure and tells the others, unless a failure is known already.
@@ -69,7 +69,7 @@ class Control {
   static constexpr std::size_t kFrame = 4000;  // with MPI's header below Open MPI's smallest eager limit
   struct Peer {
     std::array<std::byte, kFrame> frame;
-    std::optional<WordHead> head;  ///< of the word whose frames are arriving
+    std::optional<WordHead> head;  ///< of the word that is arriving in frames
     std::string word;
     std::deque<std::string> texts;
     bool gone = false;

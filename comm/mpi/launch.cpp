@@ -52,7 +52,7 @@ std::optional<MpiLaunch> launch_now() {
   for (const Launcher launcher : kOfMpi) {
     const char* const rank = variable_of(launcher, LaunchVariable::Says::rank);
     const char* const size = variable_of(launcher, LaunchVariable::Says::size);
-    // Shells in an allocation of SLURM's have a size, too; elsewhere it proves a launch, whose rank is missing.
+    // Shells in an allocation of SLURM's have a size, too. Elsewhere a size proves a launch with a missing rank.
     const bool size_tells = launcher != Launcher::srun && std::getenv(size) != nullptr;
     if (std::getenv(rank) == nullptr && !size_tells) continue;
     return launch_by(rank, size);

@@ -114,7 +114,8 @@ void MpiTransport::check_job() {
 }
 
 /// Once the job has failed: cancels the receives, so that no message that comes later is written into their buffers.
-/// MPI cannot cancel a receive whose message is arriving, which gets kCancelTime to complete; sends are only forgotten.
+/// MPI cannot cancel a receive while its message is arriving; such a receive gets kCancelTime to complete. Sends are
+/// only forgotten.
 void MpiTransport::withdraw() {
   if (std::exchange(withdrawn_, true)) return;
   for (Transfer& transfer : transfers_) {
@@ -285,7 +286,7 @@ WireCount MpiTransport::sent() const {
 }
 
 /// Returns once `ready()` is true. Error(stalled) at the deadline. `before`, or null, is the failed job that these
-/// tasks begin anew: Error(peer_lost) when one of them has left it.
+/// tasks start again: Error(peer_lost) when one of them has left it.
 template <class Ready>
 void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::Control* before) {
   while (!ready()) {

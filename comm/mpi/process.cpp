@@ -40,8 +40,8 @@ void part(Control& job, Code code, std::string_view why, bool said) {
   job.say_goodbye();
 }
 
-/// Waits until all peers have said goodbye. False when that takes too long after a failure: first for the task whose
-/// failure it is, since mpirun may crash when several call MPI_Abort.
+/// Waits until all peers have said goodbye. False if that takes too long after a failure: first for the failed task,
+/// because mpirun may crash if several tasks call MPI_Abort.
 bool await_peers(Control& job, TimePoint begin) {
   while (!job.all_gone() || !job.drained()) {
     if (const auto& failure = job.failure()) {

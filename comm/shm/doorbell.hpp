@@ -7,7 +7,7 @@
 
 namespace ferry::shm {
 
-/// Lies in the sleeper's segment. To wait for something that others write:
+/// It is in the sleeper's segment. To wait for something that others write:
 ///
 ///     bell.lie_down(fenced);
 ///     if (!something_came()) bell.sleep(at_most);

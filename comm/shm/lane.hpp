@@ -1,4 +1,4 @@
-// ShmLane: the messages from one task to another of its host. Its memory lies in the receiver's segment.
+// ShmLane: the messages from one task to another of its host. Its memory is in the receiver's segment.
 //
 // A message of at most Cell::kInline bytes is written into the next cell of a ring, the cell's number last: one cache
 // line goes from core to core. For a longer one the sender needs the address of the receive's buffer: the receiver

@@ -76,8 +76,8 @@ std::unique_ptr<Segment> Segment::open(std::string_view ticket) {
   const Address address = parsed(ticket);
   if (address.process <= 0) return nullptr;
   const std::string path = "/proc/" + std::to_string(address.process) + "/fd/" + std::to_string(address.file);
-  // A ticket from another host or container names some unrelated process here, whose file may be anything: so its name
-  // is checked before it is opened.
+  // A ticket from another host or container names some unrelated process here. Its file may be anything, so its name is
+  // checked before it is opened.
   std::array<char, 128> target{};
   const ssize_t length = readlink(path.c_str(), target.data(), target.size() - 1);
   if (length <= 0 || std::string(target.data()) != "/memfd:" + address.name + " (deleted)") return nullptr;

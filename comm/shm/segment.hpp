@@ -16,13 +16,13 @@ namespace ferry::shm {
 inline constexpr std::uint64_t kPage = 4096;  // bytes
 
 /// Memory that several processes map, backed by an anonymous file (memfd): it is freed with the last of them, however
-/// they end. The range of addresses is far larger than what is used; reserve() allocates the pages, so that a lack of
+/// they end. The range of addresses is far larger than the used part. reserve() allocates the pages, so that a lack of
 /// memory is an error and never a SIGBUS.
 class Segment {
  public:
   /// A new one of up to `bytes`. Null when the system gives none (no memfd, or not enough address space).
   [[nodiscard]] static std::unique_ptr<Segment> make(std::uint64_t bytes);
-  /// Maps the segment of another task, whose ticket() this is. Null when it cannot be opened: it is on another host, in
+  /// Maps the segment of another task, given its ticket(). Null when it cannot be opened: it is on another host, in
   /// another container, or of another user.
   [[nodiscard]] static std::unique_ptr<Segment> open(std::string_view ticket);
   ~Segment();

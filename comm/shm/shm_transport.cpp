@@ -112,7 +112,7 @@ class ShmTransport final : public Transport {
   std::vector<Peer*> near_;
   std::deque<Transfer> store_;
   std::vector<Transfer*> free_;
-  std::vector<std::uint32_t> blocked_;  // of send_more(): channels whose next send must wait
+  std::vector<std::uint32_t> blocked_;  // of send_more(): channels; their next send must wait
   std::uint32_t tests_ = 0;
   int below_ = 0;       // transfers under way in the transport below
   bool moved_ = false;  // something has been completed since idle() returned

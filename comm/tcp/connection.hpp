@@ -35,8 +35,8 @@ class Connection {
   Connection(net::Socket socket, ConnectionUser& user) : socket_(std::move(socket)), user_(&user) {}
 
   [[nodiscard]] const net::Socket& socket() const { return socket_; }
-  /// Sends a frame, at once where there is room, and before what is left of messages in pieces. The body must not
-  /// change until sent(transfer), which may be called before this returns.
+  /// Sends a frame: at once if there is room, and before the rest of messages in pieces. The body must not change until
+  /// sent(transfer), which may be called before this returns.
   void send(const FrameHead& head, std::span<const std::byte> body, std::uint32_t transfer);
   void send_word(const FrameHead& head, std::string body);
   /// Sends a message in frames of kPiece, after those before it; sent(transfer) when all of it is out.
@@ -52,8 +52,8 @@ class Connection {
   /// at its regular end.
   [[nodiscard]] std::optional<int> read();
   void close() { socket_.close(); }
-  /// Forgets what has not been sent, but words, and all memory of others: the rest of what is on its way is filled up
-  /// with zeros, and dropped at the other end.
+  /// Drops all unsent data except words, and all references to others' memory. A message on its way is completed with
+  /// zeros and dropped at the other end.
   void forget_messages();
 
   /// Messages and words that were sent, by pieces, without heads and what only steers them.

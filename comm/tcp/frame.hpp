@@ -1,10 +1,10 @@
 // Frames: what goes over a connection once both ends know each other. A head, then as many bytes as it says.
 //
-// Short messages are sent at once (eager), as long as the receiver has room for those that it does not expect yet;
-// each that it passes on gives its room back (credit). Others wait until their receive is posted: its task says so
-// unasked when the receive is long, or else when it is asked (want), and its grant lets the sender send the message in
-// pieces (data), which are read straight into their place. So nothing that a task does not wait for is ever in the way
-// of what it waits for.
+// Short messages are sent at once (eager), as long as the receiver has room for those that it does not expect yet; each
+// that it passes on gives its room back (credit). Other messages wait until their receive is posted. The receiving task
+// then sends a grant: unasked if the receive is long, else when asked (want). After the grant, the sender sends the
+// message in pieces (data), which are read straight into their place. So a message that a task does not wait for never
+// blocks a message that it waits for.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct FrameHead {
 
   std::uint32_t mark = kMark;
   Kind kind{};
-  std::uint32_t generation = 0;  ///< how often the job began anew
+  std::uint32_t generation = 0;  ///< how often the job was restarted
   std::uint32_t channel = 0;
   std::uint64_t number = 0;  ///< of the message on its channel, or of the word between these tasks
   std::uint64_t bytes = 0;   ///< that follow; of want, grant, credit: that they are about

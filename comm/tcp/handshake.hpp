@@ -5,8 +5,8 @@
 //                            <-  Challenge: another nonce, and a proof
 //       Answer, with a proof ->
 //
-// A proof is HMAC-SHA256 under the key, over whose proof it is and all that both have sent before. So nothing that was
-// recorded can be used again, and neither end can be led to answer for the other.
+// A proof is HMAC-SHA256 under the key, over the prover's identity and all bytes that both sides have sent before. So
+// nothing that was recorded can be used again, and neither end can be led to answer for the other.
 #pragma once
 
 #include <array>
@@ -84,7 +84,7 @@ class Guests {
 
   /// Adds what to wait for; call advance() when something of it is ready, and after kTime.
   void add_to(std::vector<pollfd>& waiting) const;
-  /// Accepts and goes on with all handshakes; returns those that are complete.
+  /// Accepts connections and continues all handshakes; returns the complete ones.
   [[nodiscard]] std::vector<Guest> advance();
 
  private:

@@ -20,7 +20,7 @@ namespace ferry::tcp {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{1};  // between looks at what the others' systems have
-/// After a failure a lost task never takes what it is sent.
+/// After a failure, a lost task never receives its messages.
 constexpr std::chrono::milliseconds kTellTime{200};
 
 bool system_has_all(const Connection& connection) {
@@ -124,7 +124,8 @@ void Job::lost(int task, int why) {
   transfers_.moved();
 }
 
-/// Goes on without a spared task, and tells the others. A spared task leaves that to them, which may go on without it.
+/// Continues without a spared task, and tells the others. A spared task leaves that to them, which may go on without
+/// it.
 void Job::lose(const Losses::Loss& loss) {
   if (is_lost(loss.task) || is_spared(task_)) return;
   const Failure failure{

@@ -50,7 +50,7 @@ class Job final : public PeerUser {
   void send_text(std::string_view text);
   /// The next text of every task, in task order (this task's is `mine`); nothing while some are missing.
   [[nodiscard]] std::optional<std::vector<std::string>> take_texts(std::string_view mine);
-  /// Tasks whose next text has not come; with `closed_only`, those of them that have left.
+  /// Tasks with a missing next text; with `closed_only`, only the tasks among them that have left.
   [[nodiscard]] std::vector<int> missing(bool closed_only);
 
   /// Records a failure and tells the others, unless one is known already. Messages touch the caller's memory no more.
@@ -77,9 +77,9 @@ class Job final : public PeerUser {
   void deliver();
 
   [[nodiscard]] std::uint32_t generation() const { return generation_; }
-  /// Begins anew after a failure, and tells the others so.
+  /// Starts again after a failure, and tells the others.
   void begin_anew();
-  /// Tasks that have not begun this generation; with `gone_only`, those of them that have left.
+  /// Tasks that have not begun this generation; with `gone_only`, only the tasks among them that have left.
   [[nodiscard]] std::vector<int> not_renewed(bool gone_only);
 
   [[nodiscard]] WireCount sent();

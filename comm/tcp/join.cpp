@@ -155,7 +155,7 @@ void require_long_secret(std::string_view secret) {
         .hint(kNewSecret);
 }
 
-/// What is wrong with the meeting point of a notice; nothing once the server there has greeted this task.
+/// The fault of the meeting point of a notice; nothing once the server there has greeted this task.
 std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
                               Socket& server, Socket& listener) {
   const auto wrong = [&](const std::string& why) { return Error(Code::stalled, point.address.str() + why); };

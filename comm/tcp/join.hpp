@@ -26,7 +26,7 @@ struct Joined {
   Socket listener;                 ///< of this task
 };
 
-/// By the server at options.address, whose job has this name (empty: none). Error(usage) when the job cannot be: a
+/// By the server at options.address, for the job with this name (empty: none). Error(usage) when the job cannot be: a
 /// secret is missing or another one, two tasks have one number, the host is not known. Error(stalled) when the server
 /// or a task does not come before the deadline, Error(peer_lost) when one ends.
 [[nodiscard]] Joined join(const TcpOptions& options, const std::string& job, const Deadline& deadline);

@@ -57,7 +57,7 @@ std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers) {
   options.task = numbered ? numbers->rank : number_in("RANK", 0, options.tasks - 1);
   if (by_notice) {
     options.rendezvous = variable("FERRY_RENDEZVOUS");
-    static_cast<void>(tcp::notice_at(options.rendezvous));  // says at once what is wrong in it
+    static_cast<void>(tcp::notice_at(options.rendezvous));  // reports faults in it at once
   } else {
     options.address = variable("MASTER_ADDR");
     options.port = number_in("MASTER_PORT", 1, 65535);

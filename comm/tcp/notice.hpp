@@ -1,4 +1,4 @@
-// Notice: where task 0 puts up its address, for jobs whose tasks cannot know it before they start.
+// Notice: the place where task 0 publishes its address, for jobs in which tasks cannot know it before they start.
 #pragma once
 
 #include <memory>
@@ -49,8 +49,9 @@ struct MeetingPoint {
 /// Error(usage), which names the place, for a text that is no notice.
 [[nodiscard]] MeetingPoint meeting_point(const Notice& notice, const std::string& text);
 
-/// Task 0's part of a rendezvous by notice: a server, at a free port, whose address is put up for as long as this
-/// lives. Replaces the notice of another job, but nothing that is no notice. Errors as Notice and RendezvousServer.
+/// Task 0's part of a rendezvous by notice: a server at a free port. Its address is published during the lifetime of
+/// this object. Replaces the notice of another job, but nothing that is no notice. Errors as Notice and
+/// RendezvousServer.
 class Announcement {
  public:
   Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline);

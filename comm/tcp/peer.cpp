@@ -207,7 +207,7 @@ void Peer::check(const FrameHead& frame) const {
     refuse("a frame of " + std::to_string(frame.bytes) + " bytes, where " + std::to_string(most) + " are the most");
 }
 
-/// Whether the frame is of a failed job, whose messages nobody wants any more.
+/// True if the frame belongs to a failed job; its messages are not needed any more.
 bool Peer::forgotten(const FrameHead& frame) const {
   return frame.generation < generation_ || (failed_ && frame.generation == generation_);
 }

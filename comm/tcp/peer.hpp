@@ -30,7 +30,7 @@ class Transfers {
   [[nodiscard]] std::uint32_t open(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
   void give_back(std::uint32_t number);
   void complete(std::uint32_t number);
-  /// Fails the transfer, whose other end has `other_bytes`.
+  /// Fails the transfer because its other end has `other_bytes`.
   void mismatch(std::uint32_t number, std::size_t other_bytes);
   [[nodiscard]] TcpMessage* find(std::uint64_t number);
   [[nodiscard]] TcpMessage& operator[](std::uint32_t number) { return all_[number]; }
@@ -75,7 +75,7 @@ class Peer final : public ConnectionUser {
 
   /// Touches the caller's memory no more.
   void forget_messages();
-  /// Begins anew, with messages numbered from 0.
+  /// Starts again, with messages numbered from 0.
   void begin(std::uint32_t generation);
 
   std::byte* begins(const FrameHead& frame) override;

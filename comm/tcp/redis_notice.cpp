@@ -87,7 +87,7 @@ class RedisNotice final : public Notice {
     require('+', *reply);
   }
 
-  /// The reply to a command. A connection that Redis has closed meanwhile, since it was idle, is made anew.
+  /// The reply to a command. If Redis has closed an idle connection, it is opened again.
   std::optional<std::string> call(char kind, Words words, const Deadline& deadline) {
     std::optional<RedisReply> reply;
     if (socket_.open()) reply = exchange(words, deadline);

@@ -46,7 +46,7 @@ Socket wake_up() {
   return event;
 }
 
-/// An interface's address, or else that of a host.
+/// An interface's address, or else a host's address.
 Address address_of(const std::string& name) {
   try {
     return name.empty() ? net::loopback_address() : net::interface_address(name);

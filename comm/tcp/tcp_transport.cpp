@@ -70,7 +70,7 @@ class TcpTransport final : public Transport {
   void check();
   [[nodiscard]] Ticket started(std::uint32_t number, int peer);
   [[nodiscard]] bool release(std::uint32_t number);
-  /// Whether the job has begun anew since, with another transport.
+  /// True if the job has been restarted since, with another transport.
   [[nodiscard]] bool over() const { return over_.has_value(); }
 
   std::shared_ptr<Job> job_;

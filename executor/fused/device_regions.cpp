@@ -41,7 +41,7 @@ class RegionReader {
   }
 
  private:
-  /// The buffer of which this one is another shape; else the buffer itself.
+  /// The buffer that this one shows in another shape; else the buffer itself.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = storage_of(role_, b);
     return role_.buffers[of].bytes == role_.buffers[b].bytes ? of : b;

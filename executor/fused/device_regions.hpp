@@ -13,7 +13,7 @@ namespace ferry {
 struct RegionOperands {
   std::vector<std::uint32_t> inputs, outputs;
 };
-/// Those of `tiles`, in their order. For an epilogue: those that the kernels behind the first one read, then what the
+/// The members of `tiles`, in order. For an epilogue: those that the kernels behind the first one read, then what the
 /// first one makes; and that again.
 [[nodiscard]] RegionOperands region_operands(const PlanClass& role, const Instruction& tiles);
 

@@ -9,7 +9,8 @@
 
 namespace ferry {
 
-/// A tile region whose first kernel makes its output in pieces; that kernel is given this as KernelRun::finish.
+/// A tile region with a first kernel that makes its output in pieces. That kernel gets this object as
+/// KernelRun::finish.
 class Epilogue final : public Finish {
  public:
   /// `head`: the first kernel's instruction, for messages. `members`: the other kernels. `arrays`: each member's

@@ -185,7 +185,7 @@ StencilWork::StencilWork(StencilParts parts, Parallel& parallel, const std::int6
   }
 }
 
-/// What is read of an array through several windows comes from memory where the last one of them reads.
+/// The elements of an array that several windows read come from memory where the last window reads them.
 void StencilWork::find_streams() {
   std::map<const std::byte*, const StencilWindow*> last;
   for (const StencilWindow& window : parts_.windows) {

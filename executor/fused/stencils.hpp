@@ -25,7 +25,7 @@ struct StencilArray {
   std::int64_t size = 0;   ///< bytes of an element
 };
 
-/// A kernel that gives a window: array `made` of the array `inputs[0]`, whose elements lie as `shift` says.
+/// A kernel that makes a window: array `made` has elements of array `inputs[0]`, at the positions given by `shift`.
 struct StencilWindow {
   TileMember member;
   std::vector<Array> inputs = {};
@@ -69,7 +69,7 @@ class StencilWork {
     [[nodiscard]] std::int64_t count() const;
   };
 
-  /// An array whose next elements are fetched while kernels compute.
+  /// An array with elements that are prefetched while kernels compute.
   struct Stream {
     std::uint32_t array = 0;
     bool written = false;
@@ -77,7 +77,7 @@ class StencilWork {
   class Pieces;
 
   void find_streams();
-  /// Finds out where in a piece of an edge each array lies; returns how many elements such a piece may have.
+  /// Finds the position of each array in a piece of an edge; returns the most elements of such a piece.
   std::int64_t find_rooms();
   void add_edges(Box box, std::int64_t most);
   void run_rows(std::int64_t begin, std::int64_t end) const;
@@ -93,7 +93,7 @@ class StencilWork {
   bool begun_ = false;
   std::vector<Stream> streams_;
   Box inside_;
-  std::vector<Box> edges_;            // pieces of what is not inside
+  std::vector<Box> edges_;            // pieces of the edges
   std::vector<std::int64_t> rooms_;   // by array: in the thread's kSlotBytes
   std::vector<bool> read_, written_;  // by array: whether kernels read it before they write it, and whether they do
 };

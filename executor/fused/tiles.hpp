@@ -22,7 +22,7 @@ struct FailedMember {
 struct TileArray {
   static constexpr std::uint64_t kInMemory = UINT64_MAX;
   Array array;
-  std::byte* home = nullptr;       ///< its buffer's address; null if it lies in a slot
+  std::byte* home = nullptr;       ///< its buffer's address; null if it is in a slot
   std::uint64_t slot = kInMemory;  ///< offset of its slot in the thread's kSlotBytes; kInMemory: it has a buffer
   std::int64_t row = 1;            ///< in a slot: elements of the region for each of its elements
 };
@@ -61,8 +61,8 @@ struct TileWork {
   std::vector<TileArray> arrays;    ///< each member's inputs and output, in the order of members
   std::vector<TileStream> streams;  ///< the arrays to prefetch, each once
 
-  /// Makes `member`, whose output no other member reads, write it to `where` from now on; null: to its buffer. `stream`
-  /// as KernelRun::stream.
+  /// Makes `member` write its output to `where` from now on; null: to its buffer. No other member may read the output.
+  /// `stream` as KernelRun::stream.
   void place(std::uint32_t member, std::byte* where, bool stream);
 
   /// To be called after the last member has been added.

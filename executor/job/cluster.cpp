@@ -77,7 +77,7 @@ auto hearing(Transport& end, F f) {
   }
 }
 
-/// Makes the tasks look as if they were spread over so many hosts.
+/// Makes the tasks look as if they were spread over `hosts` hosts.
 void spread(std::vector<Introduction>& tasks, int hosts) {
   const auto count = static_cast<int>(tasks.size());
   if (hosts > count)
@@ -104,7 +104,7 @@ void number_log(int task) {
 
 /// This process's end of the job that a launcher started.
 std::vector<std::unique_ptr<Transport>> launched_transports(Launch launch, const ClusterOptions& options) {
-  if (launch.processes > 1) number_log(launch.task);  // also for what is said while the job is formed
+  if (launch.processes > 1) number_log(launch.task);  // also for messages printed while the job is formed
   const int relay_and_tasks = options.invariant > launch.processes ? 2 + (options.invariant - 1) / launch.processes : 1;
   const int threads = std::max(options.threads, relay_and_tasks);
   launch.tcp.threads = threads;
@@ -212,8 +212,9 @@ void Cluster::State::watch_own_tasks() {
 }
 
 /// Meets the other tasks, in a new job if this one has failed. A task that had finished the failed run before may not
-/// know of the failure and waits in the failed job; its wait fails, since those who know do not come there, and then it
-/// goes on to the new one. A task that calls its first session has finished no run: a failure is one of this job.
+/// know of the failure and waits in the failed job. Its wait fails, because the tasks that know do not come there. Then
+/// it continues with the new job. A task that calls its first session has finished no run: a failure is one of this
+/// job.
 void Cluster::State::meet(std::span<const std::int32_t> requesters) {
   const Position::Call call(watch ? &watch->position(local_tasks[0]) : nullptr, "a call of the session", requesters);
   const bool first = !std::exchange(met_, true);

@@ -38,7 +38,7 @@ struct ClusterOptions {
   std::string interface = {};          ///< over tcp, where this task listens: by name or address
   std::string jobs = {};               ///< "ps=0,worker=1-3"; empty: all are "worker"
   std::uint64_t memory_bytes = 0;      ///< what a task's values may take; 0: what its host has
-  std::uint64_t gpu_memory_bytes = 0;  ///< what values may take on each GPU; 0: what is free there
+  std::uint64_t gpu_memory_bytes = 0;  ///< the most bytes of values on each GPU; 0: the free memory
   Milliseconds deadline{60000};        ///< no progress for this long ends the job
   /// Not 0: the number of tasks (shards) of the job. Up to as many processes, or --tasks in one process, run it. Each
   /// process hosts a block of tasks, which share its threads and memory. Results depend, bit for bit, on this number
@@ -110,7 +110,7 @@ class Cluster {
   // Direct collectives, without a graph. All tasks call them in the same order, not while a session runs. T: an element
   // type of graph/types/dtype.hpp. Error(usage) if this process has several tasks, since one call cannot speak for all
   // of them. Error(stalled) after the deadline. After a failed run they fail, too, until the first call of a new
-  // session has begun the job anew.
+  // session has started the job again.
 
   /// values[i] = the fold of all tasks' values[i], in task order: the same bits on every task and over every transport.
   /// All spans have the same size.
@@ -127,7 +127,7 @@ class Cluster {
     using Wide = std::conditional_t<sizeof(T) == 8, double, float>;
     for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(size()));
   }
-  /// values = those of task `root`. All spans have the same size.
+  /// Sets `values` to the values of task `root`. All spans have the same size.
   template <class T>
   void broadcast(std::span<T> values, int root = 0) const {
     broadcast_bytes(std::as_writable_bytes(values), root);

@@ -34,7 +34,7 @@ bool is_ours(std::string_view name) {
          name == "--interface" || name == "--jobs" || name == "--invariant";
 }
 
-/// An example of --jobs for so many tasks.
+/// An example of --jobs for `tasks` tasks.
 std::string example_jobs(int count) {
   const int last = count - 1;
   if (last == 0) return "--jobs worker=0";

@@ -21,14 +21,14 @@ struct Cluster::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Begins a job that has failed anew; called at a session's first call, which all tasks make together. Earlier
-  /// sessions stay with the failed job. Error(usage) if it cannot begin anew: with several tasks in each of several
-  /// processes, or over several local transports that were made elsewhere. `requesters`: as Position::Call.
+  /// Starts a failed job again; called at a session's first call, which all tasks make together. Earlier sessions stay
+  /// with the failed job. Error(usage) if it cannot start again: with several tasks in each of several processes, or
+  /// over several local transports that were made elsewhere. `requesters`: as Position::Call.
   void renew(std::span<const std::int32_t> requesters);
   /// Error(usage) in a child of fork(), which cannot use the threads and connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
-  /// Makes the watch of a job whose tasks are all here; called at a session's first call.
+  /// Makes the watch of a job with all tasks in this process; called at a session's first call.
   void watch_own_tasks();
   /// The clock of the job's deadlines.
   [[nodiscard]] Clock& clock() const { return watch ? watch->clock() : system_clock(); }
@@ -44,15 +44,15 @@ struct Cluster::State {
   std::vector<int> processes;                          ///< by task: the process that runs it
   std::vector<std::unique_ptr<Transport>> transports;  ///< of the local tasks
   std::vector<std::unique_ptr<Transport>> failed;      ///< of earlier, failed jobs: their sessions still refer to them
-  bool renewable = false;                              ///< the transports are those of inproc_transports(), unwrapped
+  bool renewable = false;                              ///< the transports come from inproc_transports(), unwrapped
   const std::int64_t process;                          ///< id of the process that made this
   std::optional<DeviceLibrary> devices;                ///< the tasks' devices besides their hosts
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   std::unique_ptr<Watch> watch;                        ///< null: one task, or none has run yet of those all here
   bool crowded = false;                                ///< this host has more threads of ferry than cores
   std::optional<Cores> pins;                           ///< cores of this task alone, to pin its threads to
-  /// The TaskSessions of failed sessions: messages of the failed job may use their buffers until it has begun anew
-  /// (Transport::abort).
+  /// The TaskSessions of failed sessions: messages of the failed job may use their buffers until the job has started
+  /// again (Transport::abort).
   std::vector<std::shared_ptr<void>> kept;
 
  private:

@@ -42,7 +42,7 @@ std::string digest_text(std::span<const std::byte> bytes) {
   return " #" + hex_digest(bytes).substr(0, 8);
 }
 
-/// The digest of a value of which str() may show a part only; nothing for any other.
+/// The digest of a value that str() may show only in part; nothing for any other value.
 std::string digest_text(const AttrValue& value) {
   if (const auto* tensor = std::get_if<Tensor>(&value)) return digest_text(tensor->bytes());
   if (const auto* text = std::get_if<std::string>(&value); text != nullptr && text->size() > 80 / kLongest)

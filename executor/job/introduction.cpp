@@ -188,8 +188,8 @@ void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
   }
 }
 
-/// Makes groups of tasks whose GPUs work together. GPUs that two tasks share do not: their library has no collectives
-/// of a GPU with itself.
+/// Makes groups of tasks with GPUs that work together. GPUs that two tasks share do not: their library has no
+/// collectives of a GPU with itself.
 void find_gpu_groups(const std::vector<Introduction>& tasks, Topology& topology) {
   std::map<std::tuple<std::int32_t, std::int32_t>, int> users;  // by host and first GPU
   for (std::size_t task = 0; task < tasks.size(); ++task)

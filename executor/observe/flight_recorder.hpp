@@ -16,16 +16,16 @@
 
 namespace ferry {
 
-/// One per task. Each walker adds to a ring of its own, without locks, what it begins; record() may be called by any
-/// thread meanwhile.
+/// One per task. Each walker records the instructions that it begins in a ring of its own, without locks. Any thread
+/// may call record() at the same time.
 class FlightRecorder final : public FlightSource {
  public:
   static constexpr std::uint64_t kKept = 2000;  ///< events, of each walker
-  static constexpr std::size_t kPlans = 8;      ///< whose instructions can be told, the newest
+  static constexpr std::size_t kPlans = 8;      ///< the newest steps with known instructions
 
   FlightRecorder(int task, int threads) : task_(task), rings_(static_cast<std::size_t>(threads)) {}
 
-  /// Says whose instructions follow. Called by the task's thread while no walker runs.
+  /// Sets the plan class of the instructions that follow. Called by the task's thread while no walker runs.
   void runs(std::shared_ptr<const Plan> plan);
   /// Walker 0 begins a step.
   void begins_step(std::int64_t step) { add(0, kStep | (static_cast<std::uint64_t>(step) & kLow)); }
@@ -53,7 +53,7 @@ class FlightRecorder final : public FlightSource {
     Ring& ring = rings_[thread];
     const std::uint64_t count = ring.count.load(std::memory_order_relaxed);
     Event& event = ring.events[count % kKept];
-    // Who reads what is stored here also reads a count from which it can tell that the slot has been used again.
+    // A reader of this slot also reads a count, which tells whether the slot has been reused.
     event.time.store(system_clock().now().time_since_epoch().count(), std::memory_order_release);
     event.what.store(what, std::memory_order_release);
     ring.count.store(count + 1, std::memory_order_release);

@@ -26,8 +26,8 @@ struct Given {
   }
 };
 
-/// Says what is wrong with an op's result: NaN though no input had one, or an infinity though all inputs were finite;
-/// so an intended infinity, as in a mask, is not reported for later ops. Empty: nothing is wrong.
+/// Describes the fault of an op's result: NaN though no input had one, or an infinity though all inputs were finite; so
+/// an intended infinity, as in a mask, is not reported for later ops. Empty: nothing is wrong.
 [[nodiscard]] std::string made_of(const Given& given, const NotFinite& result);
 
 }  // namespace ferry

@@ -19,7 +19,7 @@ namespace ferry {
 /// host waits for; and nothing has begun before it was given, or ended after the host saw that. Used by walker 0 alone.
 class QueueTimes {
  public:
-  /// `queues`: those of the role, which must outlive it, as must the devices and the trace.
+  /// `queues` are the role's queues. They, the devices and the trace must outlive this object.
   QueueTimes(const PlanClass& role, const Devices& devices, std::span<const Devices::Owned> queues, Trace& trace);
 
   using Await = std::function<void(void* event)>;  ///< returns when it has happened
@@ -57,7 +57,7 @@ class QueueTimes {
   Trace& trace_;
   std::map<std::uint32_t, DeviceClock> clocks_;  // by index into PlanClass::devices
   std::vector<Given> given_;
-  std::vector<Devices::Owned> events_;  // first those of given_, two of each
+  std::vector<Devices::Owned> events_;  // first the events of given_, two of each
 };
 
 }  // namespace ferry

@@ -49,8 +49,8 @@ class Trace {
                   TimePoint begin, TimePoint end) {
     queues_[queue].add({&plan, plan_id, &instruction, begin, begin, end});
   }
-  /// Adds a step that is over, or with `number` -1 the setup; `region_runs` says how often each region ran. Steps of
-  /// which an event is left out are not added. Called while no walker runs.
+  /// Adds a step that is over, or with `number` -1 the setup; `region_runs` says how often each region ran. Steps with
+  /// a missing event are not added. Called while no walker runs.
   void add_step(const Plan& plan, std::int64_t number, TimePoint begin, TimePoint end,
                 std::span<const std::int64_t> region_runs);
 

@@ -5,7 +5,7 @@
 //     task 0 serves 1 2 3
 //     step 0: +1 +2 +3 -2 +2 -1 -3
 //
-// +2 gives to task 2, -2 takes from it, and from !2 on the server goes on without it. Each server has a file of its
+// +2 sends to task 2, -2 takes from it, and from !2 on the server continues without it. Each server has a file of its
 // own.
 #pragma once
 
@@ -35,10 +35,10 @@ class TurnRecord {
     std::int32_t worker = 0;  ///< its task
     enum class Kind : std::uint8_t { give, take, lost } kind = Kind::give;
   };
-  /// `record`, `replay`: paths, of which one is empty; the server's task is appended to them (".0"). The arguments must
+  /// `record`, `replay`: paths; one of them is empty. The server's task is appended to them (".0"). The arguments must
   /// outlive it.
   TurnRecord(FileSystem& files, std::string_view record, std::string_view replay, int task);
-  /// Writes what is left. An error is logged.
+  /// Writes the rest. An error is logged.
   ~TurnRecord();
   TurnRecord(const TurnRecord&) = delete;
   TurnRecord& operator=(const TurnRecord&) = delete;
@@ -58,7 +58,7 @@ class TurnRecord {
   void add(const Turn& turn);
   /// Recording: Error(usage), Error(resource) when it cannot be written.
   void end_step();
-  /// Writes what is left.
+  /// Writes the rest.
   void flush();
 
  private:

@@ -48,7 +48,8 @@ class WorkTimer {
   /// For each instruction that was timed, which took half a microsecond, no step is timed until so long after the
   /// step's begin.
   static constexpr std::chrono::microseconds kPause{100};
-  /// A step of so many more instructions than the plan has, in loops, is not timed to its end, and no later one at all.
+  /// If loops run this many more instructions than the plan has, the rest of the step and all later steps are not
+  /// timed.
   static constexpr std::int64_t kMostInLoops = 4096;
   /// The first steps touch memory and fill caches.
   static constexpr int kNotCounted = 2;
@@ -96,7 +97,7 @@ class WorkTimer {
   const std::uint64_t plan_id_;
   const bool crowded_;
   std::vector<std::uint32_t> kind_of_;  // by instruction; kWaits: it waits for other tasks
-  std::vector<Kind> kinds_;             // that of kWaits has only `wall`, for a step
+  std::vector<Kind> kinds_;             // the entry of kWaits has only `wall`, for a step
   std::vector<Walker> walkers_;
   const std::int64_t limit_;
   Ring steps_;

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// The size of the mapping for an arena of so many bytes: whole huge pages if it has at least one.
+/// The size of the mapping for an arena: whole huge pages if it has at least one.
 std::uint64_t mapped_bytes(std::uint64_t bytes) {
   return bytes < Arena::kHugePage ? bytes : (bytes + Arena::kHugePage - 1) / Arena::kHugePage * Arena::kHugePage;
 }

@@ -18,7 +18,7 @@ struct Stopped {};
 /// called when all walkers have returned.
 class Cancellation {
  public:
-  /// `watch`: of the job, null without one; `task`: whose executor it is.
+  /// `watch`: of the job, null without one; `task`: the owner of the executor.
   Cancellation(Workers& workers, const Watch* watch, int task) : workers_(workers), watch_(watch), task_(task) {}
 
   /// Keeps the task's first failure; the other walkers stop at their next wait or look of a loop.

@@ -66,7 +66,7 @@ class GpuGroups {
   [[nodiscard]] std::unique_ptr<GpuCollective> collective(const Plan& plan, int task, const Instruction& instruction,
                                                           const Places& places, const KernelTable& kernels) const;
 
-  /// Gives up what is under way, since the job has failed.
+  /// Aborts the collectives in flight, because the job has failed.
   void abandon();
 
  private:

@@ -18,7 +18,7 @@ class Ledger {
   void send(const Resolved& r, Traffic& moved);
   void receive(const Resolved& r);
   void start_collective(const Resolved& r);
-  /// For a receive that is not started (Resolved::kTaken): true once the message has arrived and lies in the output.
+  /// For a receive that is not started (Resolved::kTaken): true once the message has arrived in the output.
   [[nodiscard]] bool taken(const Resolved& r) {
     return transport_.take(r.link->peer, r.link->channel, {r.output, r.bytes});
   }

@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// What is not finite in an array in the host's memory; an array without data has nothing.
+/// The elements of an array in the host's memory that are not finite; none for an array without data.
 [[nodiscard]] NotFinite not_finite(const Array& array);
 
 /// One per task. Thread-safe, except that begin_step() and collectives are for walker 0 alone.

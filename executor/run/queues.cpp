@@ -115,7 +115,7 @@ DeviceWork Queues::put(const Resolved& r, const Work& work) {
   return {.launches = 1};
 }
 
-/// Gives a collective to its queue, whose library may ask to be called again until the other members have come.
+/// Submits a collective to its queue. The queue's library may ask to be called again until the other members have come.
 DeviceWork Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
   const GpuCollective& mine = *work.collective;
   for (const GpuCollective::Stage& stage : mine.stages) {

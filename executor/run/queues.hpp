@@ -22,14 +22,14 @@ namespace ferry {
 /// order of its list. The devices and groups must outlive it.
 class Queues {
  public:
-  /// Precondition: `resolved` has instructions of queues (queued()). `one_by_one`: each piece of work is done before
-  /// the next is given, so that a failure that the device reports late is that of the current instruction.
-  /// `kernels`: the devices'. `groups`: those of the plan's collectives; null if it has none on GPUs.
-  /// `trace`: what the devices do is added to it; null: nothing is traced.
+  /// Precondition: `resolved` has instructions of queues (queued()). `one_by_one`: each work item is done before the
+  /// next is submitted, so that a late report of a failure belongs to the current instruction. `kernels`: the devices'.
+  /// `groups`: the groups of the plan's collectives; null if it has none on GPUs. `trace`: what the devices do is added
+  /// to it; null: nothing is traced.
   Queues(const ResolvedPlan& resolved, const Devices& devices, const KernelTable& kernels, GpuGroups* groups,
          bool one_by_one, Trace* trace);
 
-  /// To be called when a setup or step begins, of which `first` is the first instruction.
+  /// Call it when a setup or step begins; `first` is its first instruction.
   void begins(const Resolved& first, Waiting& waiting) {
     if (times_) times_->begin([&](void* event) { wait(event, first, waiting); });
   }
@@ -55,8 +55,8 @@ class Queues {
   /// it.
   void give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks);
   /// Submits the captured stretch (PlanClass::stretches) that begins with the first of `list`, and returns its number
-  /// of instructions; 0 where none begins, or where it is to be given one by one: the first time, when kernels make
-  /// what they keep, and always where each is waited for.
+  /// of instructions. Returns 0 if no stretch begins there, or if its instructions must be submitted one by one: the
+  /// first time, when kernels create their state, and always if each instruction is waited for.
   [[nodiscard]] std::size_t give_captured(std::span<const Resolved> list, Traffic& moved);
   /// The job has failed: what GPUs of several tasks have under way ends, so that the queues can go.
   void abandon() const {

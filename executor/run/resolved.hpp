@@ -29,7 +29,7 @@ namespace ferry {
 /// Size of the header in front of a bounded value's elements, which holds its extent.
 inline constexpr std::uint64_t kExtentBytes = sizeof(std::int64_t);
 
-/// This task's end of a channel, or its part in a collective, and what is in flight there.
+/// This task's end of a channel, or its part in a collective, and the transfers in flight there.
 struct Link {
   int peer = 0;
   std::uint32_t channel = 0;
@@ -37,11 +37,11 @@ struct Link {
   GroupCall* call = nullptr;  ///< set for a collective, which uses it instead of peer, channel and ticket
   GroupCount before;          ///< the call's counters when it was last started
   bool pending = false;
-  const Instruction* since = nullptr;  ///< the instruction that started what is pending
+  const Instruction* since = nullptr;  ///< the instruction that started the pending transfer
   std::byte* written = nullptr;  ///< where in the receiver's memory the next send's bytes lie already; null: nowhere
 };
 
-/// A bounded operand: its extent lies in front of its elements, so that messages carry both.
+/// A bounded operand: its extent is in front of its elements, so that messages carry both.
 struct Extent {
   std::int64_t* size = nullptr;    ///< sizes[0] as the kernel sees it
   std::int64_t* header = nullptr;  ///< the extent in front of the elements
@@ -50,7 +50,7 @@ struct Extent {
 };
 
 /// The short form of an instruction that only runs a kernel: 16 bytes, so that long lists stay in the caches. `kernel`
-/// is null for an instruction whose Resolved is needed.
+/// is null for an instruction that needs its Resolved.
 struct Direct {
   void (*kernel)(KernelRun&) = nullptr;
   KernelRun* run = nullptr;
@@ -82,7 +82,7 @@ struct Resolved {
   TileWork* tiles = nullptr;
   StencilWork* stencil = nullptr;
   const Epilogue* epilogue = nullptr;  ///< applied to each piece of the output of `kernel`
-  std::uint32_t member = 0;            ///< index in `tiles` of the kernel whose output `link` sends
+  std::uint32_t member = 0;            ///< index in `tiles` of the kernel with the output that `link` sends
   const Instruction* plan = nullptr;   ///< for traces and error messages
 };
 
@@ -175,7 +175,7 @@ class ResolvedPlan {
   void resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                         std::uint32_t depth);
   [[nodiscard]] DeviceEpilogue& device_epilogue(const Instruction& instruction);
-  /// Resolves a kernel of a tile region whose tiles have `tile` elements; 0: of an epilogue, which works on pieces.
+  /// Resolves a kernel of a tile region with tiles of `tile` elements; 0: of an epilogue, which works on pieces.
   [[nodiscard]] TileMember tile_member(const Instruction& member, const ResolveContext& context, std::uint32_t tile);
   /// Resolves a kernel that runs with others; Error(plan) unless `runs` says that it can. `how`: for that message.
   [[nodiscard]] TileMember fused_member(const Instruction& member, const ResolveContext& context, std::string_view how,
@@ -186,7 +186,7 @@ class ResolvedPlan {
   [[nodiscard]] const KernelTable& table_for(const Instruction& instruction, const ResolveContext& context) const;
   [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const ResolveContext& context) const;
   [[nodiscard]] const Attrs& attrs_of(const Instruction& instruction) const;
-  /// A bound kernel whose state is kept here.
+  /// A bound kernel; its state is kept here.
   struct Bound {
     void (*run)(KernelRun&);
     KernelState* state;

@@ -36,10 +36,10 @@ struct ExecutorOptions {
   const KernelTable* kernels = nullptr;          ///< null: the CPU's
   const Devices* devices = nullptr;              ///< devices besides the host; null: none
   const KernelTable* device_kernels = nullptr;   ///< the kernels of `devices`
-  GpuGroups* groups = nullptr;                   ///< those of the plan, joined; null: it has none
+  GpuGroups* groups = nullptr;                   ///< the plan's groups, joined; null: it has none
   Clock* clock = nullptr;                        ///< that the deadline is measured with; null: the machine's
-  Position* position = nullptr;                  ///< where the task reports what it does; null: nowhere
-  const Watch* watch = nullptr;                  ///< whose verdict ends a step; null: there is none
+  Position* position = nullptr;                  ///< where the task reports its position; null: nowhere
+  const Watch* watch = nullptr;                  ///< its verdict ends a step; null: there is none
   Trace* trace = nullptr;                        ///< null: nothing is traced
   FlightRecorder* recorder = nullptr;            ///< null: nothing is recorded
   WorkTimer* timer = nullptr;                    ///< of the plan; null: no step is timed
@@ -66,9 +66,9 @@ class TaskExecutor final : public RunningPlan {
   /// Runs the setup (before the first step) and one step. `feeds` has a tensor for each of the plan's feeds, defined
   /// where this task gives it. `fetched` has one for each of the plan's fetches, and is set where the fetch arrives at
   /// this task; pass it again to the next step, which overwrites the tensors that nobody else holds. Throws errors of
-  /// kernels, with op, task and line; those of the transport; Error(stalled). After an error the executor must not be
-  /// used again. `following`: how many steps are certain to come right after this one, of which workers may begin some
-  /// before a task that serves them has ended this one.
+  /// kernels, with op, task and line; errors of the transport; Error(stalled). After an error the executor must not be
+  /// used again. `following`: the number of steps that certainly follow this one. Workers may begin some of them before
+  /// the task that serves them has ended this one.
   void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched, std::int64_t following = 0);
 
   [[nodiscard]] std::uint64_t spot() const override;

@@ -1,4 +1,4 @@
-// TurnOrder: whose turn it is at a task that serves workers (Serving in placement/plan/plan.hpp).
+// TurnOrder: the order of turns at a task that serves workers (Serving in placement/plan/plan.hpp).
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace ferry {
 
-/// A worker is given what it needs for a step once what it gave in the one before is taken, unless it would be too many
-/// steps ahead of the last one. What it gives is taken when all of it has come. Among those that are ready each comes
-/// once in a round. Or all is done in the order of a record. A worker that is lost (Transport::spare) has no more
-/// turns, and nothing waits for it. Used by walker 0 alone.
+/// Sends a worker its next inputs once its previous results are applied, unless the worker would exceed the staleness
+/// bound. A worker's results are taken when all of them have arrived. Among those that are ready each comes once in a
+/// round. Or all is done in the order of a record. A worker that is lost (Transport::spare) has no more turns, and
+/// nothing waits for it. Used by walker 0 alone.
 class TurnOrder {
  public:
   /// Precondition: the task serves others. `record`: null where turns are neither recorded nor replayed. The arguments
@@ -36,7 +36,7 @@ class TurnOrder {
   [[nodiscard]] bool complete() const;
   /// A turn that can be run, if there is one. Error(peer_lost) when all workers are lost.
   [[nodiscard]] std::optional<Turn> next();
-  /// Its instructions of the step; those of a take without its receive_waits, which are done.
+  /// Its instructions of the step; for a take, without its receive_waits, which are done.
   [[nodiscard]] Range instructions(const Turn& turn) const;
   /// The receive_waits of a take.
   [[nodiscard]] std::span<const Resolved> received(const Turn& turn) const;

@@ -142,7 +142,7 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
 }
 
 /// The walk where devices have queues: their instructions are only submitted here, and Queues adds to a trace when they
-/// are done. What is checked or traced is given one by one.
+/// are done. Work that is checked or traced is submitted one by one.
 [[gnu::noinline]] void Walker::walk_queues(std::uint32_t region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;

@@ -61,8 +61,8 @@ class alignas(64) Walker {
   /// Runs the thread's instructions of the region and of those nested in it. Failures are reported to the Cancellation.
   void run(std::uint32_t region);
 
-  /// What it is at, from any thread: changes with each instruction; the instruction, null where it waits for other
-  /// walkers or runs nothing.
+  /// The position, from any thread: a number that changes with each instruction, and the instruction; null if the
+  /// walker waits for other walkers or runs nothing.
   [[nodiscard]] std::uint64_t spot() const {
     return reinterpret_cast<std::uintptr_t>(current_.load(std::memory_order_relaxed));
   }

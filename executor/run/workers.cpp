@@ -15,7 +15,7 @@ constexpr std::uint64_t kFromFront = 1, kFromBack = std::uint64_t{1} << 32;
 /// The most chunks of a split, so that each half of Slot::taken has room for their count.
 constexpr std::int64_t kMostChunks = std::int64_t{1} << 30;
 
-/// Which walker the current thread is, and of which task.
+/// The walker and the task of the current thread.
 struct Identity {
   const Workers* workers = nullptr;
   int walker = 0;

@@ -1,5 +1,5 @@
-// The exchange of control messages with which a run begins: all tasks agree on what is fetched, run and fed, so that
-// all make the same plan, even if only one of them has a feed.
+// The exchange of control messages at the begin of a run. All tasks agree on fetches, targets and feeds, so that all
+// make the same plan, even if only one of them has a feed.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ struct Agreed {
   std::int64_t steps = 1;
   std::string request;  ///< fetches and targets as text: equal requests share a step counter
   std::string key;      ///< request, and the giver and sizes of each feed: equal keys share a plan
-  /// uneven_batches(), which agree() leaves empty. The members above are those of steps with whole batches.
+  /// uneven_batches(), which agree() leaves empty. The members above belong to steps with whole batches.
   std::vector<Batches> uneven = {};
 
-  /// The same for the steps whose batches have the sizes that this step's have.
+  /// The same for the steps with batches of this step's sizes.
   [[nodiscard]] Agreed at(std::int64_t step) const;
   /// The first step after this one that has other sizes, or `end` if that is before.
   [[nodiscard]] std::int64_t next_change(std::int64_t step, std::int64_t end) const;
-  /// The first step from this one on whose batches are all whole.
+  /// The first step, from this one on, with whole batches only.
   [[nodiscard]] std::int64_t first_whole(std::int64_t step) const;
 };
 
 /// The run's batches that are smaller at the end of an epoch.
 [[nodiscard]] std::vector<Batches> uneven_batches(const Graph& graph, const Signature& signature);
 
-/// Agreed::request of a request whose fetches and targets are defined.
+/// Agreed::request of a request with defined fetches and targets.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
 /// A job as its tasks agree in it.

@@ -54,14 +54,13 @@ struct Candidate {
   Manifest manifest;
 };
 
-/// Goes through the checkpoints of a folder, the newest first, until one is found whose files are undamaged. Used by
-/// the process of task 0.
+/// Searches the checkpoints of a folder, the newest first, for one with undamaged files. Used by the process of task 0.
 class Search {
  public:
   Search(FileSystem& files, std::string folder)
       : files_(files), folder_(std::move(folder)), names_(checkpoint_names(files_, folder_)) {}
 
-  /// The next checkpoint whose manifest can be read; none: no checkpoint is left. Error: it does not fit.
+  /// The next checkpoint with a readable manifest; none: no checkpoint is left. Error: it does not fit.
   std::optional<Candidate> next(const Graph& graph, std::uint64_t seed) {
     while (at_ < names_.size()) {
       Candidate candidate{names_[at_++], {}};
@@ -306,7 +305,7 @@ struct Checkpoints::State {
     return Candidate{name, parse_manifest(manifest, options.folder + "/" + name)};
   }
 
-  /// Goes on from the checkpoint, if there is one. Returns what is damaged in its files, the same on all tasks.
+  /// Continues from the checkpoint, if there is one. Returns the damage in its files, the same on all tasks.
   std::optional<std::string> restore(const std::optional<Candidate>& candidate) {
     if (!candidate) return std::nullopt;
     const Manifest& manifest = candidate->manifest;

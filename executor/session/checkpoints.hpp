@@ -20,16 +20,16 @@ struct CheckpointOptions {
   std::int64_t every_steps = 0;  ///< saves whenever the number of the request's steps is a multiple of it; 0: never
   double every_seconds = 0;      ///< saves when this long has passed since the last save; 0: never
   int keep = 3;                  ///< how many checkpoints are kept, the newest
-  /// Goes on from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is refused.
+  /// Continues from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is refused.
   bool resume = false;
   Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
 };
 
 /// Saves a session between the steps of one request: the variables that have a value, and how many steps each request
-/// has made, which random numbers and the order of data depend on. A run that goes on from a checkpoint, with the same
-/// graph, seed and tasks, ends with the same bits as one that was never stopped. With ClusterOptions::invariant the
-/// number of processes may differ; without it, another number of tasks gives results that differ by rounding.
+/// has made, which random numbers and the order of data depend on. A run that continues from a checkpoint, with the
+/// same graph, seed and tasks, ends with the same bits as an undisturbed run. With ClusterOptions::invariant the number
+/// of processes may differ; without it, another number of tasks gives results that differ by rounding.
 ///
 /// Between two steps each task copies its parts, which takes as much memory as they have; a thread of each process
 /// writes the copies while the steps go on. A checkpoint gets its name when all of it is on the disk, so the one before
@@ -48,17 +48,17 @@ struct CheckpointOptions {
 /// Used from the session's thread. All processes make the same calls.
 class Checkpoints {
  public:
-  /// Error(usage): the folder cannot be written, is not the same for all tasks, or is used by another job; it has
-  /// checkpoints and `resume` is false; or the session's seed is not the checkpoint's. Error(file): all its checkpoints
-  /// are damaged; or the newest undamaged one fits another graph (lists missing, extra and differing variables) or was
-  /// saved by a newer ferry. If damaged checkpoints are skipped, the log says so and ".damaged" is appended to their
-  /// names. The session must outlive this.
+  /// Error(usage) if the folder cannot be written, is not the same for all tasks, or is used by another job. Also if
+  /// the folder has checkpoints and `resume` is false, or if the session's seed is not the checkpoint's. Error(file):
+  /// all its checkpoints are damaged; or the newest undamaged one fits another graph (lists missing, extra and
+  /// differing variables) or was saved by a newer ferry. If damaged checkpoints are skipped, the log says so and
+  /// ".damaged" is appended to their names. The session must outlive this.
   Checkpoints(Session& session, const RunRequest& request, CheckpointOptions options);
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// The number of the request's steps in the checkpoint from which the session goes on; 0: there was none.
+  /// The number of the request's steps in the checkpoint from which the session continues; 0: there was none.
   [[nodiscard]] std::int64_t step() const;
   /// The number of steps of another request in that checkpoint.
   [[nodiscard]] std::int64_t steps_of(const RunRequest& request) const;

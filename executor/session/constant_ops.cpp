@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-/// Arrays of one op, none of which is a part of another.
+/// Arrays of one op; none of them is a part of another.
 class Arrays {
  public:
   explicit Arrays(std::span<const Type> types) : sizes_(types.size()), begins_(types.size()) {

@@ -32,7 +32,7 @@ class ExecutorFactory {
         recorder_(recorder),
         turns_(turns) {}
 
-  /// Makes an executor of the plan, whose variables must be bound. `timer`: null where no step is timed.
+  /// Makes an executor of the plan. The plan's variables must be bound. `timer`: null where no step is timed.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make(const PlanCache::Planned& planned, WorkTimer* timer) const;
   /// The same, for steps that leave nothing behind: neither effects nor a trace or record.
   [[nodiscard]] std::unique_ptr<TaskExecutor> make_measured(const PlanCache::Planned& planned) const;

@@ -27,7 +27,7 @@ class JobMember {
   /// Where the job's watch sees this task; null without a watch.
   [[nodiscard]] Position* position() const { return cluster_.watch ? &cluster_.watch->position(task_) : nullptr; }
 
-  /// The texts of all tasks, in the order of tasks; that of a lost task is empty. All tasks call it.
+  /// The texts of all tasks, in the order of tasks; a lost task's text is empty. All tasks call it.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
     std::vector<std::string> all = transport_.exchange(mine, deadline());
     call_begins();
@@ -37,7 +37,8 @@ class JobMember {
   void call_begins() const {
     if (cluster_.watch) position()->begins();
   }
-  /// From here on the job goes on without those of the tasks that are lost, where the transport can. All tasks call it.
+  /// From here on the job continues without the lost ones among these tasks, if the transport supports it. All tasks
+  /// call it.
   void spare(std::span<const int> tasks);
   /// Task 0's number, on all tasks. All tasks call it.
   [[nodiscard]] double of_first(double number);

@@ -21,7 +21,8 @@ DeviceKind usual_device(const Topology& topology) {
   return gpus ? DeviceKind::gpu : DeviceKind::cpu;
 }
 
-/// A refusal of the plan for the smaller batch at the end of an epoch, where that of whole batches is not refused.
+/// A refusal of the plan for the smaller batch at the end of an epoch, although the plan for whole batches is not
+/// refused.
 Error of_last_batch(Error error, const Signature& signature) {
   for (const auto& [batches, rows] : signature.rows)
     error.note("in the last batch of an epoch, where " + batches + " leaves " + plural(rows, "row"));

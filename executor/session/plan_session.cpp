@@ -79,8 +79,8 @@ void require_gpu_groups(const Plan& plan, const Cluster& cluster) {
   }
 }
 
-/// The plan after all checks, with this job's topology in place of the one that it was made for. All tasks find alike
-/// what is wrong with it.
+/// The plan after all checks, with this job's topology in place of the one that it was made for. All tasks find the
+/// same fault.
 PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) try {
   require_tasks(plan, cluster);
   require_memory(plan, cluster);
@@ -106,13 +106,13 @@ std::set<std::string, std::less<>> variables_read(const Plan& plan) {
   return names;
 }
 
-/// The batches of which the plan has either the whole ones or the last ones of epochs, and how many rows those have.
+/// The batches of the plan (either the whole batches or the last batches of epochs), and their numbers of rows.
 struct OneSize {
   std::string op;
   Batches batches;
   std::int64_t rows = 0;
 
-  /// The first step from `step` on whose batch has another size.
+  /// The first step from `step` on with a batch of another size.
   [[nodiscard]] std::int64_t first_other(std::int64_t step) const {
     return batches.at(step).count != rows ? step : batches.next_change(step);
   }
@@ -151,7 +151,7 @@ bool has_feed(const TensorMap& feeds, std::string_view name) {
   return found != feeds.end() && found->second.defined();
 }
 
-/// What is wrong with the feeds that `task` gives; empty: nothing.
+/// The fault of the feeds of `task`; empty: none.
 std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
   for (const PlanPort& port : plan.feeds) {
     if (port.task != task) continue;
@@ -182,7 +182,7 @@ struct PlanSession::State {
 
   [[nodiscard]] const Plan& plan() const { return planned->result.plan; }
 
-  /// What is wrong with the variables or with this task's feeds; empty: nothing.
+  /// The fault of the variables or of this task's feeds; empty: none.
   [[nodiscard]] std::string problem(const TaskSession& task, const TensorMap& feeds) const {
     for (const std::string& name : read)
       if (!task.has_value(name))

@@ -29,9 +29,9 @@ class PlanSession {
  public:
   using OnStep = std::function<void(std::int64_t step, std::span<const Tensor> fetched)>;
 
-  /// Error(plan) when the plan is for another number of tasks, for more threads than tasks have here, for tasks that
-  /// share memory and here do not, or is refused by the verifier, also because it needs more memory than there is. Of
-  /// the options, only seed, data_folder, kernels, ops, trace_file, on_trace, flight_recorder, record_turns,
+  /// Error(plan) if the plan is for another number of tasks, for more threads than tasks have here, or for tasks that
+  /// share memory and here do not. Also if the verifier refuses it, for example because it needs more memory than there
+  /// is. Of the options, only seed, data_folder, kernels, ops, trace_file, on_trace, flight_recorder, record_turns,
   /// replay_turns, sync_gpu, check_replicas and check_numerics are used; the last checks no ops that the plan has
   /// fused.
   PlanSession(Plan plan, const Cluster& cluster, SessionOptions options = {});

@@ -41,7 +41,7 @@ class PreparedPlans {
     int refused = 0;                       ///< bucket sizes with which there is no plan
   };
   /// The request's plans with several bucket sizes, the session's own first; of plans that send the same messages only
-  /// the first. Sizes whose plans are refused, as over the budget, are left out; Error(plan) if all are.
+  /// the first. Sizes with refused plans (for example over the budget) are left out; Error(plan) if all are.
   [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
   /// Makes all plans have that bucket size from now on, and forgets the others.
   void use(BucketBytes bucket_bytes);

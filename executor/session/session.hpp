@@ -36,8 +36,8 @@ struct PlanResult;
 struct SessionOptions {
   std::uint64_t seed = 0;
   std::string data_folder = {};  ///< the only folder that the graph's data ops may read; empty: none
-  bool soft_placement = false;   ///< an op whose device lacks it may move to the CPU; each move is reported
-  /// The device kind of ops whose annotation names none. Not given: GPUs if every task has one, else CPUs.
+  bool soft_placement = false;   ///< an op without a kernel for its device may move to the CPU; each move is reported
+  /// The device kind of ops with an annotation that names none. Not given: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device = {};
   bool reasons = false;  ///< Session::plan also says why each op is where it is and why each message exists
   std::function<void(const PassReport&)> on_pass =
@@ -64,8 +64,8 @@ struct SessionOptions {
   /// Null: ferry's ops; else a copy of default_ops() with your own added, which must outlive the session. Used to check
   /// what your kernels are given; ops that are missing here cannot be checked.
   const OpSet* ops = nullptr;
-  /// Where it is written what each task did last, once the session has failed, by the first process that still goes on;
-  /// empty: nothing is recorded. Error(file) unless its folder is there. Recording costs some 25 ns an instruction.
+  /// The file for the last instructions of each task. The first live process writes it after the session has failed.
+  /// Empty: nothing is recorded. Error(file) unless its folder is there. Recording costs some 25 ns an instruction.
   std::string flight_recorder = {};
   /// Where each task that serves workers (ops/train/asynchronous.hpp) writes the order of its turns, as FILE.TASK;
   /// empty: nowhere.
@@ -84,9 +84,9 @@ using TensorMap = std::map<std::string, Tensor, std::less<>>;
 /// What a task gave one of its devices besides the host in the last step, and what its plan predicted.
 struct DeviceStats {
   std::string device;  ///< "gpu:0"
-  /// Equal, but for replays: those that are measured are fewer while nothing is captured, as in a first step.
+  /// Equal, except for replays: there are fewer measured replays while nothing is captured, as in a first step.
   DeviceWork measured, planned;
-  std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;  ///< of TaskStats::peak_bytes what lies there
+  std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;  ///< the part of TaskStats::peak_bytes on this device
 };
 
 /// What one task did in the last step, and what its plan predicted.
@@ -117,18 +117,18 @@ struct RunRequest {
   std::vector<Value> fetches = {};
   std::vector<Value> targets = {};
   TensorMap feeds = {};  ///< by name of the Input op
-  /// More feeds, of which only the types are known, which suffices for plan(); elsewhere they are Error(usage).
+  /// More feeds, known only by their types. They suffice for plan(); other functions throw Error(usage).
   std::map<std::string, Type> feed_types = {};
   std::int64_t steps = 1;
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
-  /// The step that plan() is for, the first being 0: if the last batch of an epoch is smaller (Rest::keep), it has a
-  /// plan of its own. run() goes on with the session's next step whatever this is.
+  /// The step of plan(), counted from 0: if the last batch of an epoch is smaller (Rest::keep), it has a plan of its
+  /// own. It does not affect run(), which continues with the session's next step.
   std::int64_t planned_step = 0;
-  /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`).
-  /// run() throws on that process what it throws. The run also ends on other tasks that have not finished their
-  /// steps yet: there it is an Error whose job_code() is that of the thrown Error, else Code::program.
+  /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`). If
+  /// it throws, run() throws the same exception on that process. The run also ends on other tasks that have not
+  /// finished their steps yet. There it throws an Error with the job_code() of the thrown Error, else Code::program.
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step = {};
   /// Saves checkpoints between steps, and may stop the run there with Error(preempted), after which the session is
   /// still usable. Null: saves nothing.
@@ -138,7 +138,7 @@ struct RunRequest {
 /// How Session::tune measures.
 struct TuneOptions {
   std::int64_t steps = 0;  ///< of each measurement; 0: as many as take about 20 ms
-  int rounds = 3;          ///< measurements of each size, of which the shortest counts
+  int rounds = 3;          ///< measurements of each size; the shortest counts
   Clock* clock = nullptr;  ///< null: system_clock(). Task 0 reads it, before and after each measurement
 };
 

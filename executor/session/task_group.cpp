@@ -58,7 +58,7 @@ class TaskThreads {
     rethrow_first();
   }
 
-  /// The error when the system gives only `most` threads for more tasks, each of which needs one.
+  /// The error if the system gives only `most` threads for more tasks; each task needs one.
   static Error no_threads(std::size_t tasks, std::uint64_t most, const std::string& why = "") {
     return Error(Code::resource, std::to_string(tasks) + " tasks in one process need a thread each, the system gives " +
                                      std::to_string(most) + " at most" + (why.empty() ? "" : ": " + why))

@@ -27,10 +27,10 @@ class TaskGroup {
   [[nodiscard]] const Cluster& cluster() const;
   /// Session::plan. Starts no tasks if all tasks of the job are in this process and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
-  /// Calls body(task) for all local tasks at once and returns when all calls have returned; then throws the error of
-  /// the lowest task, but one that only reports another task's failure (peer_lost) only if there is no other.
-  /// Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the system
-  /// gives too few threads. `requesters`: as Position::Call.
+  /// Calls body(task) for all local tasks at once and returns when all calls have returned. Then throws the error of
+  /// the lowest task. An error that only reports another task's failure (peer_lost) is thrown only if there is no other
+  /// error. Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the
+  /// system gives too few threads. `requesters`: as Position::Call.
   void on_all(const std::function<void(TaskSession&)>& body, std::span<const std::int32_t> requesters = kFirst);
   /// As on_all; returns the result of the first local task.
   template <class T>

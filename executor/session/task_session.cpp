@@ -24,7 +24,7 @@ namespace {
 /// How often a task that runs steps looks whether another one has failed.
 constexpr std::chrono::milliseconds kLookForFailure{10};
 
-/// The longest chain of variables, each of whose initial values reads the next.
+/// The longest chain of variables in which each initial value reads the next variable.
 constexpr int kMostInitial = 256;
 
 /// Plans are made ahead for steps until their batches have changed size so often. With one size of batches two would

@@ -1,8 +1,8 @@
 // Tuner: finds the best bucket size by measuring steps.
 //
-// It measures extra steps that leave nothing behind, not the first steps of the run: between hosts the bucket size
-// decides in which order sums are folded, so a run whose first steps had other bucket sizes would have bits that no
-// single plan gives.
+// It measures extra steps without lasting effects, not the first steps of the run. Between hosts, the bucket size
+// determines the order in which sums are folded. So a run with other bucket sizes in its first steps would have bits
+// that no single plan gives.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ class Tuner {
   Tuner(JobMember& member, const ExecutorFactory& executors, VariableStore& variables)
       : member_(member), executors_(executors), variables_(variables) {}
 
-  /// Measures the plans, which differ in bucket size, and chooses one; measured steps are numbered from `step`, leaving
-  /// out those whose batches are not whole.
+  /// Measures the plans, which differ in bucket size, and chooses one. Measured steps are numbered from `step`; steps
+  /// with a batch that is not whole are left out.
   [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
                            const TensorMap& feeds, const TuneOptions& options);
 

@@ -90,7 +90,7 @@ DType dtype_named(const Fields& fields) {
   fields.bad("unknown dtype " + in_quotes(name));
 }
 
-/// Error(file) unless the part lies within its variable.
+/// Error(file) unless the part is within its variable.
 void check_part(const Fields& fields, const SavedVariable& variable, const SavedPart& part) {
   bool within = part.begin.size() == variable.sizes.size() && part.sizes.size() == variable.sizes.size();
   for (std::size_t d = 0; within && d < part.sizes.size(); ++d)

@@ -63,7 +63,7 @@ inline constexpr const char* kManifestFile = "manifest.json";
 /// The text in which a process that does not write the manifest describes its parts to the one that does.
 [[nodiscard]] std::string parts_text(const SavedVariables& variables);
 [[nodiscard]] SavedVariables parse_parts(std::string_view text, const std::string& file);
-/// Adds the parts of `more` to those of `variables`.
+/// Adds the parts of `more` to the parts of `variables`.
 void merge(SavedVariables& variables, const SavedVariables& more);
 
 /// Reads one task's file after another, and calls visit(name, part, bytes) for each part after its hash was compared.

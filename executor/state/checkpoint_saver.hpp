@@ -23,7 +23,7 @@ class CheckpointSaver {
     std::int64_t every_steps = 0;
     double every_seconds = 0;
     Clock* clock = nullptr;
-    std::string request;  ///< Agreed::request of the request whose steps are counted
+    std::string request;  ///< Agreed::request of the request with the counted steps
   };
   /// A task at the end of a step.
   struct Place {
@@ -38,7 +38,7 @@ class CheckpointSaver {
   CheckpointSaver(Options options, CheckpointWriter::Options writer, std::span<const int> tasks);
 
   [[nodiscard]] const std::string& request() const { return options_.request; }
-  /// Error(usage) for any request but the one whose steps are counted.
+  /// Error(usage) for any request except the one with the counted steps.
   void require_request(const std::string& request) const;
   /// Called by every task after each step. True: the job is to stop here, and its state is on the disk. Throws the
   /// error that kept a checkpoint from being written, the same on all tasks.

@@ -26,9 +26,9 @@ struct TaskCopy {
   std::vector<Part> parts;
 };
 
-/// One process's writer. That of the process of task 0 polls the folder until the others have written their files, then
-/// writes the manifest, renames the folder to its final name, and removes old checkpoints. Thread-safe, except for
-/// copies().
+/// One process's writer. The writer in the process of task 0 polls the folder until the others have written their
+/// files. Then it writes the manifest, renames the folder to its final name, and removes old checkpoints. Thread-safe,
+/// except for copies().
 class CheckpointWriter {
  public:
   struct Options {
@@ -40,9 +40,9 @@ class CheckpointWriter {
     RunSettings settings;  ///< of this run; the process of task 0 records them
   };
 
-  /// `tasks`: those of this process.
+  /// `tasks`: the tasks of this process.
   CheckpointWriter(Options options, std::span<const int> tasks);
-  /// Finishes what is being written if that needs no waiting for another process, and else gives it up.
+  /// Finishes the checkpoint in progress if that needs no waiting for another process, else gives it up.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;

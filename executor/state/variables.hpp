@@ -33,9 +33,9 @@ class VariableStore {
   /// number that is the same on all tasks: as long as it does not change, the addresses of the plan's variables do not
   /// either.
   std::uint64_t bind(const VariableLayouts& wanted, Transport& transport, const Deadline& deadline);
-  /// Sets a variable of which each task gives the part that `layout`, all of whose parts are on hosts, says it has;
-  /// those without a part give an undefined tensor. The next bind() distributes it as its plan wants. All tasks call
-  /// it.
+  /// Sets a variable from its parts: each task gives the part that it has by `layout`. All parts of `layout` are on
+  /// hosts. Tasks without a part give an undefined tensor. The next bind() distributes it as its plan wants. All tasks
+  /// call it.
   void set(std::string_view name, DType dtype, std::shared_ptr<const VariableLayout> layout, const Tensor& part);
   /// Error(peer_lost) when a lost task has a part of a variable's value that no other task has.
   void require_parts(const Transport& transport) const;

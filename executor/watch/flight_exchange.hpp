@@ -40,14 +40,14 @@ class FlightExchange {
   /// Waits until the process that gathers has said that it has all, for no longer than `at_most`; returns whether it
   /// has.
   [[nodiscard]] bool await_end(Duration at_most) const;
-  /// Forgets that it has, for a job that begins anew.
+  /// Resets this, for a job that starts again.
   void begin_anew();
 
   // For the watch's thread:
 
   /// Takes another process's datagram after its kind, and answers; false if the kind is none of its own.
   bool take(std::int64_t kind, BlobReader& reader, const Send& send);
-  /// Says what is to be said now; returns whether there is more to say after FlightGather::kAgain.
+  /// Sends the messages that are due; returns whether more will be due after FlightGather::kAgain.
   bool say(TimePoint now, const Send& send);
 
  private:

@@ -31,22 +31,22 @@ class FlightSource {
   [[nodiscard]] virtual FlightRecord record(TimePoint now) const = 0;
 };
 
-/// Gathers the packed records of other tasks in pieces that fit into datagrams, of which any may be lost: it says what
-/// to ask for, takes what comes, and asks again. Used by one thread.
+/// Gathers the packed records of other tasks in pieces that fit into datagrams. Datagrams may be lost, so it makes
+/// requests, takes replies, and repeats requests. Used by one thread.
 class FlightGather {
  public:
   struct Piece {
     int task = 0;
-    std::int64_t number = 0;  ///< from 0; the first question for a task makes its record anew
+    std::int64_t number = 0;  ///< from 0; the first request to a task makes a new record
   };
-  /// So many bytes has a piece.
+  /// Bytes of a piece.
   static constexpr std::size_t kPieceBytes = 1000;
-  /// What is not answered is asked again after this.
+  /// The time after which a request without an answer is repeated.
   static constexpr std::chrono::milliseconds kAgain{50};
 
   explicit FlightGather(std::span<const int> tasks);
 
-  /// What is to be asked for now: of each task one piece at a time.
+  /// The requests that are due: one piece at a time from each task.
   [[nodiscard]] std::vector<Piece> questions(TimePoint now);
   /// One of `pieces` pieces has come. What was not asked for is dropped.
   void take(const Piece& piece, std::int64_t pieces, std::string_view bytes);

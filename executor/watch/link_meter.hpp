@@ -32,9 +32,9 @@ class LinkMeter {
  public:
   /// A look that comes sooner after the last one does not count.
   static constexpr std::chrono::milliseconds kEvery{500};
-  /// A connection that carried less between two looks says nothing of what it can do.
+  /// A connection that carried fewer bytes between two looks says nothing about its capacity.
   static constexpr double kLeastBytes = 1 << 16;
-  /// So many are told, those that were sending for longest.
+  /// The most connections in a report; the longest sending time comes first.
   static constexpr std::size_t kTold = 32;
 
   /// `counts` is what Transport::links() says at `now`.

@@ -46,7 +46,7 @@ std::string make_secret() {
   return words.take();
 }
 
-/// The addresses of this host, or only that of `interface`.
+/// The addresses of this host, or only the address of `interface`.
 std::vector<InterfaceAddress> own_addresses(const std::string& interface) {
   std::vector<InterfaceAddress> all = interface_addresses();
   if (interface.empty()) return all;

@@ -17,7 +17,7 @@ namespace ferry {
 class RunningPlan {
  public:
   virtual ~RunningPlan() = default;
-  /// Changes when the task goes on to another instruction.
+  /// Changes when the task continues with another instruction.
   [[nodiscard]] virtual std::uint64_t spot() const = 0;
   /// The instruction that computes, in words; nothing when none does. `first_waits`: walker 0 waits for other tasks.
   [[nodiscard]] virtual std::optional<std::string> computes(bool first_waits) const = 0;
@@ -30,7 +30,7 @@ struct Awaited {
   std::vector<std::int64_t> tasks;  ///< that it needs something from
 };
 
-/// One per task. The task's thread reports; the watch's thread calls pulse(). What is reported often costs a store.
+/// One per task. The task's thread reports; the watch's thread calls pulse(). Frequent reports cost one store each.
 class Position {
  public:
   /// Made by the task's thread, or by one that stands for it until its first call.

@@ -22,13 +22,13 @@ struct Pulse {
   Doing doing = Doing::outside;
   bool busy = false;        ///< it computes, or its process uses a core for other things
   std::int64_t steps = 0;   ///< steps of plans that it has begun
-  std::uint64_t spot = 0;   ///< changes when it goes on to another instruction
+  std::uint64_t spot = 0;   ///< changes when it continues with another instruction
   Duration age{};           ///< how long nothing of the above has changed
   std::uint64_t where = 0;  ///< waiting: equal on tasks that wait in the same collective; else 0
   /// Waiting: the tasks that it needs something from. Inside, as long as not all tasks have made the call: the tasks
   /// whose next request it waits for, however long that takes.
   std::vector<std::int64_t> awaited{};
-  std::string text{};  ///< in words: "MatMul 'h' at train.cpp:40"; outside: what it sleeps in
+  std::string text{};  ///< in words: "MatMul 'h' at train.cpp:40"; outside: the function in which it sleeps
 
   [[nodiscard]] bool alike(const Pulse& other) const {
     return doing == other.doing && steps == other.steps && spot == other.spot && where == other.where;

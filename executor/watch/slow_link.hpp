@@ -10,7 +10,7 @@ namespace ferry {
 struct SlowLink {
   int from = 0, to = 0;  ///< tasks: the bytes of the first to the second
   double rate = 0;       ///< bytes a second while it has something to send
-  double usual = 0;      ///< what it would carry if it were as the others
+  double usual = 0;      ///< its traffic if it were like the other links
   double cost = 0;       ///< 0.6: the job's steps could take 60 % less time
 };
 

@@ -16,7 +16,7 @@ namespace ferry {
 /// One for a job; to be called by one thread, every LinkMeter::kEvery.
 class SlowLinkWatch {
  public:
-  /// A link is warned of when it has been found in so many looks in a row.
+  /// ferry warns about a link after it has been found in this many consecutive looks.
   static constexpr int kLooks = 6;
 
   explicit SlowLinkWatch(std::size_t tasks) : samples_(tasks) {}
@@ -27,7 +27,7 @@ class SlowLinkWatch {
 
  private:
   std::vector<std::int64_t> samples_;         // by task
-  std::map<std::pair<int, int>, int> looks_;  // by the tasks of a link: in so many it was found
+  std::map<std::pair<int, int>, int> looks_;  // by the tasks of a link: the number of looks in which it was found
   bool told_ = false;
 };
 

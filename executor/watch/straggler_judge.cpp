@@ -13,10 +13,10 @@ using Work = WorkTimes::Work;
 constexpr std::int64_t kFewestSamples = 6, kFewestUnclear = 30;
 /// How much longer than elsewhere an op takes that is slow, and where cores are shared.
 constexpr double kSlow = 0.10, kClearlySlow = 0.50;
-/// How many times what it varies by, too; for a clear difference so many standard errors are enough, as what takes
-/// turns with others on its core varies.
+/// The difference must also be this many times the variation. For a clear difference this many standard errors suffice,
+/// because the times of a task that shares its core vary.
 constexpr double kDistances = 4, kErrors = 5;
-/// What it must cost the job, of a step.
+/// The least cost to the job, as a share of a step.
 constexpr double kCostOfSlow = 0.03, kCostOfUneven = 0.10;
 /// A thread that gets less of its core shares it.
 constexpr double kWholeCore = 0.9;
@@ -119,7 +119,7 @@ class Comparison {
     return std::ranges::any_of(tasks_, [](const WorkTimes* task) { return task->samples < kFewestUnclear; });
   }
 
-  /// What it computes in a step, in seconds of the fastest that does the same: its speed does not count.
+  /// Its work in a step, in seconds of the fastest task with the same work: its own speed does not count.
   [[nodiscard]] double work_of(const WorkTimes& task) const {
     double seconds = 0;
     for (const Work& work : task.busiest) seconds += work.runs * least_cpu_.at(work.key);

@@ -14,7 +14,7 @@ namespace ferry {
 /// One for a job; to be called by one thread, every tell_interval().
 class StragglerWatch {
  public:
-  /// A task is warned of when it has been found in so many looks in a row.
+  /// ferry warns about a task after it has been found in this many consecutive looks.
   static constexpr int kLooks = 6;
 
   explicit StragglerWatch(std::size_t tasks) : seen_(tasks) {}

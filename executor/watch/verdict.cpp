@@ -107,8 +107,8 @@ Loss silent(std::span<const Sighting> tasks, const Sighting& task, const Sightin
           "look at host " + task.host + " and its network", task.pulse.task};
 }
 
-/// Follows what tasks wait for, from `from`; returns the tasks on the way, the last of which does not wait, or waits
-/// for one that was met before.
+/// Follows the waits between tasks, starting at `from`, and returns the tasks on the way. The last one does not wait,
+/// or waits for a task that is already on the list.
 std::vector<std::int64_t> chain(std::span<const Sighting> tasks, std::int64_t from) {
   std::vector<std::int64_t> way{from};
   for (;;) {

@@ -1,4 +1,4 @@
-// JobVerdict: why a job does not go on, found from what is known of its tasks.
+// JobVerdict (stall detection): the reason why a job makes no progress, derived from the states of its tasks.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct JobVerdict {
   std::string text;
 };
 
-/// How long a process must be gone, so that what it said last arrives before the verdict.
+/// The time that a process must be gone before the verdict, so that its last message arrives first.
 inline constexpr std::chrono::milliseconds kLastWords{200};
 /// How long a task of another host may be silent, or one of this host be stopped.
 inline constexpr std::chrono::milliseconds kPatience{2200};
@@ -48,7 +48,7 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// themselves less often.
 [[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience);
 
-/// For a job of which nothing has moved for `idle`: who keeps the others waiting (stalled). Nothing when no task waits
+/// For a job without progress for `idle`: the task that keeps the others waiting (stalled). Nothing when no task waits
 /// within a plan, or one that the others wait for is busy.
 [[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
 
@@ -61,7 +61,7 @@ inline constexpr std::chrono::seconds kFresh{1};
 
 /// "task 1 (host b, process 4711)".
 [[nodiscard]] std::string who(const Sighting& task);
-/// What it does, in words, for how long: "waits in receive of 'w' from task 0 at train.cpp:40, for 61 s".
+/// Its activity in words, and for how long: "waits in receive of 'w' from task 0 at train.cpp:40, for 61 s".
 [[nodiscard]] std::string doing_text(const Sighting& task);
 
 }  // namespace ferry

@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kBusyOver{1};
 constexpr double kBusyShare = 0.1;
 /// A process lets each one with a lower number reach a verdict first for so long.
 constexpr std::chrono::milliseconds kAfterYou{100}, kAfterAll{600};
-/// How long a task whose transport has lost another one waits for the verdict.
+/// The time that a task waits for the verdict after its transport has lost another task.
 constexpr std::chrono::milliseconds kVerdictComes{1000};
 
 std::string signed_with(std::string_view secret, std::string bytes) {
@@ -83,8 +83,8 @@ void Watch::prepare() {
   seen_ = sightings(last_beat_);
 }
 
-/// Says a first word to the others before any of them goes on: whom a process has not heard by then, and does not hear
-/// later, it cannot hear at all.
+/// Sends a first datagram to the others before any of them continues. A process that has received nothing from another
+/// one by then, and receives nothing later, cannot receive from it at all.
 void Watch::greet(Transport& between, const Deadline& deadline) {
   if (std::ranges::all_of(peers_, &Peer::here)) return;
   ++beats_;
@@ -385,7 +385,7 @@ void Watch::look_at_times(std::span<const Sighting> tasks, TimePoint now) {
                      who(tasks[static_cast<std::size_t>(link->to)])));
 }
 
-/// Warns, once, of a network that lets the messages of the job through, but not those of its watch.
+/// Warns, once, about a network that carries the messages of the job but not the messages of its watch.
 void Watch::look_for_unheard(std::span<const Sighting> tasks) {
   looked_for_unheard_ = true;
   std::vector<int> unheard;

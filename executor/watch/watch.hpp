@@ -27,7 +27,7 @@
 
 namespace ferry {
 
-/// Time that counts against the job: it stands still while some task computes or goes on, and runs out at once when
+/// Time that counts against the job: it stops while some task computes or makes progress, and runs out at once when
 /// there is a verdict. Deadlines of the job are measured with it. Thread-safe.
 class JobClock final : public Clock {
  public:
@@ -86,15 +86,15 @@ class Watch final : public Losses {
   /// The error of the verdict, for a task of this process; told elsewhere unless that task is to print it. Only when
   /// over().
   [[nodiscard]] Error verdict(int task) const;
-  /// `error` of a task of this process, replaced by the verdict if there is one. An exchange to which tasks did not
-  /// come gives a verdict, with what they do instead, and so do a lost connection and a signal. An error that only
-  /// echoes what another task says is told elsewhere.
+  /// `error` of a task of this process, replaced by the verdict if there is one. An exchange with missing tasks leads
+  /// to a verdict, with the activity of these tasks; so do a lost connection and a signal. An error that only echoes
+  /// what another task says is told elsewhere.
   [[nodiscard]] Error explained(const Error& error, int task, const std::optional<Failure>& failure);
   /// The task that prints the verdict, if there is one.
   [[nodiscard]] std::optional<int> teller() const;
   /// What the tasks did last, once the job has failed.
   [[nodiscard]] FlightExchange& flights() { return flights_; }
-  /// Whether this process is to gather that, as the first that goes on.
+  /// True if this process must gather the records, because it is the first live one.
   [[nodiscard]] bool gathers() const;
   /// The tasks of other processes that can answer.
   [[nodiscard]] std::vector<int> answering() const;
@@ -104,7 +104,7 @@ class Watch final : public Losses {
   void spare(std::span<const int> tasks);
   [[nodiscard]] std::vector<Loss> found_lost() override;
   void lost(const Loss& loss) override;
-  /// Forgets the verdict, for a job that begins anew.
+  /// Forgets the verdict, for a job that starts again.
   void begin_anew();
 
  private:

@@ -27,8 +27,8 @@ namespace ferry {
 struct Spread {
   double median = 0, distance = 0, error = 0;
 };
-/// Of the median of so many values, if they are normally distributed: there a standard deviation is 1.4826 distances,
-/// and the error of a median 1.2533 times that of a mean.
+/// The error of the median of `count` values, if they are normally distributed. Then a standard deviation is 1.4826
+/// distances, and the error of a median is 1.2533 times the error of a mean.
 [[nodiscard]] inline double error_of_median(double distance, std::size_t count) {
   return 1.4826 * 1.2533 * distance / std::sqrt(static_cast<double>(count));
 }
@@ -41,8 +41,8 @@ struct Spread {
   return {median, distance, error_of_median(distance, count)};
 }
 
-/// How long a task waits before it tells its times again, and how often they are compared, after it was measured for so
-/// long: who is slow from the beginning is found soon, who becomes slow later must stay so for longer.
+/// The interval between a task's reports and between comparisons, as a function of the time measured so far. A task
+/// that is slow from the beginning is found soon. A task that becomes slow later must stay slow for longer.
 [[nodiscard]] inline Duration tell_interval(Duration measured) {
   return std::clamp<Duration>(measured / 15, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
 }

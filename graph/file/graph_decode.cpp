@@ -125,7 +125,7 @@ class OpList {
       check_name(op.name(), "an op's name");
       const Index number = names_.size();
       if (names_.intern(op.name()) != number) fail("two ops have the name " + in_quotes(op.name()));
-      // Most inputs are made by ops shortly before, whose names are still in the cache.
+      // Most inputs come from ops shortly before, so their names are still in the cache.
       first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       for (const std::string& input : op.input()) {
         const graph_read::Reference ref = graph_read::reference(input);

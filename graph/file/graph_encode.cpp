@@ -17,7 +17,7 @@
 namespace ferry {
 namespace {
 
-/// In a text file, tensors of at most so many elements are written as numbers, which people can read.
+/// In a text file, tensors with at most this many elements are written as numbers, which people can read.
 constexpr std::int64_t kReadableElements = 64;
 
 bool ends_in_output_number(std::string_view name) {

@@ -46,11 +46,11 @@ struct GraphContent {
 /// Equal graphs give equal content. Thread-safe.
 [[nodiscard]] GraphContent encode_graph(const Graph& graph, GraphFormat format);
 
-/// The graph in `content`; `source` names it in messages. Ops may come in any order; the graph has them in
-/// the topological order that is nearest to the file's. Its tensors share bytes with those of `beside`, none with
-/// `content`. Error(file) says what is wrong and where: newer versions of the format or of an op (both are named),
-/// unknown ops (with the nearest known one), cycles, types that inference does not give, and all that check_legal
-/// refuses; Error(usage) points at a malformed device. Thread-safe.
+/// The graph in `content`; `source` names it in messages. Ops may come in any order; the graph has them in the
+/// topological order that is nearest to the file's. Its tensors share bytes with the tensors of `beside`, and none with
+/// `content`. Error(file) names the fault and its place: newer versions of the format or of an op (names both), unknown
+/// ops (names the nearest known op), cycles, types that differ from inference, and everything that check_legal refuses;
+/// Error(usage) points at a malformed device. Thread-safe.
 [[nodiscard]] std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format,
                                                   std::string_view source, const OpSet& ops,
                                                   const TensorBeside& beside = {});

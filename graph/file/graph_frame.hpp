@@ -18,8 +18,8 @@ void write_graph_head(std::string& content);
 [[nodiscard]] bool begins_as_graph(std::span<const std::byte> content);
 /// Throws Error(file) when the magic is missing or the hash is wrong. A file without a hash passes.
 void check_graph_head(std::span<const std::byte> content);
-/// Throws Error(file) when no text that begins with `begin` can be a graph. What is wrong in the last line of `begin`
-/// does not count, as it may be cut off.
+/// Throws Error(file) when no text that begins with `begin` can be a graph. Faults in the last line of `begin` do not
+/// count, because the line may be cut off.
 void check_text_head(std::span<const std::byte> begin);
 
 }  // namespace ferry

@@ -1,5 +1,5 @@
 // Converts the parts of a graph file's message to ferry's own types; graph_decode.cpp puts them together. Each function
-// throws Error(file) for what is missing, out of range or contradictory.
+// throws Error(file) for missing, out-of-range or contradictory fields.
 #pragma once
 
 #include <functional>

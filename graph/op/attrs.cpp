@@ -70,7 +70,7 @@ std::string str(const AttrValue& value) {
   return std::visit(Visitor{}, value);
 }
 
-// Here, since the compiler takes long for copies of so many alternatives.
+// Defined here because the compiler takes long for copies of this many alternatives.
 Attrs::Attrs() = default;
 Attrs::Attrs(const Attrs& other) = default;
 Attrs::Attrs(Attrs&& other) noexcept = default;

@@ -149,8 +149,8 @@ class Binder {
     return ellipsis_[k];
   }
 
-  /// Puts into `size` what is known of either dim; two different symbols give an unknown dim. False when they cannot
-  /// be equal.
+  /// Sets `size` from the known dim of the two; two different symbols give an unknown dim. False when they cannot be
+  /// equal.
   static bool unify(Dim& size, const Dim& dim) {
     if (!dim.known()) {
       if (!size.known() && size != dim) size = Dim::unknown();

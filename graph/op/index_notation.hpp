@@ -24,7 +24,7 @@ struct IndexSpace {
   /// For each letter: marked as (n). Its position follows from those of the other letters, as the row of an image
   /// follows from a window's and the row in the window, or as an index says. So it adds no points.
   std::vector<bool> implied;
-  /// Whether a dim of an input is broadcast (its size is 1, that of its letter another): broadcast[input][dim].
+  /// Whether a dim of an input is broadcast (its size is 1, but its letter's size is not): broadcast[input][dim].
   std::vector<std::vector<bool>> broadcast;
 
   [[nodiscard]] bool in_output(int letter, int output) const;
@@ -40,8 +40,8 @@ struct IndexSpace {
 /// The notation of `def` for these facts: def.index, or what index_of gives.
 [[nodiscard]] std::string notation_of(const OpDef& def, const OpFacts& facts);
 
-/// The space of an op whose outputs have these types, the sizes of output-only letters included; nothing if the op has
-/// no notation. Error(plan) as bind_index.
+/// The space of an op with outputs of these types, including the sizes of output-only letters; nothing if the op has no
+/// notation. Error(plan) as bind_index.
 [[nodiscard]] std::optional<IndexSpace> index_space(const OpDef& def, const OpFacts& facts,
                                                     std::span<const Type> outputs);
 

@@ -69,10 +69,10 @@ using UndoesFn = bool (*)(const Attrs& own, const Attrs& before);
 /// Gives the dim along which an op concatenates its inputs, each of `rank` dims.
 using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 
-/// Gives what an op of these inputs, whose sizes are known, reads of input 0; nothing if its output is no window of
-/// that.
+/// Returns the part of input 0 that an op with these inputs reads; nothing if its output is not a window of input 0.
+/// Sizes are known.
 using WindowFn = std::optional<WindowOf> (*)(const OpFacts&);
-/// Gives the dims along which an op of these inputs, whose sizes are known, slides windows.
+/// Returns the dims along which an op with these inputs slides windows. Sizes are known.
 using SlidesFn = std::vector<SlidingDim> (*)(const OpFacts&);
 /// Gives the batches that an op of these inputs gives, one in each step.
 using BatchesFn = Batches (*)(const OpFacts&);
@@ -102,12 +102,13 @@ enum OpFlag : std::uint32_t {
   kView = 1U << 4,         ///< output 0 has the bytes of input 0: no kernel is run
   kOnce = 1U << 5,         ///< gives the same value in every step: computed once per session
   kLocal = 1U << 6,        ///< its value depends on the task: must be annotated with one device, and is never moved
-  kMoves = 1U << 7,  ///< only moves elements: those of its outputs come from input 0, or from all inputs of a list
+  kMoves =
+      1U << 7,  ///< only moves elements: the elements of its outputs come from input 0, or from all inputs of a list
   /// Each element is one operation on integers or bools, a comparison, or one operation of IEEE 754, so that every
   /// processor gives the same bits: folded if its inputs are constants. Ops that only move elements are so anyway.
   kExact = 1U << 8,
-  /// Its result begins a microbatch, or ends it: what is made between the two is work that a pipeline puts in order
-  /// (ops/control/microbatch.hpp has the attributes).
+  /// Its result begins or ends a microbatch. A pipeline orders the work between the two (ops/control/microbatch.hpp has
+  /// the attributes).
   kEntersMicrobatch = 1U << 9,
   kLeavesMicrobatch = 1U << 10,
   /// The assignment that it reads is made for each worker by itself, which may be some steps ahead of others
@@ -122,9 +123,8 @@ struct OpDef {
   int version = 1;
 
   /// dtypes: "T,T->T", "T,int64->T,bool", "T...->T" (any number of inputs of one dtype), "T->T..." (as many outputs as
-  /// there are shapes), "*...->*..." (any dtypes; output i as input i), "->@dtype" (the attribute `dtype`,
-  /// or that of a tensor attribute), "*...->%body..." (the results of the subgraph `body`). T and U range over the sets
-  /// below.
+  /// there are shapes), "*...->*..." (any dtypes; output i as input i), "->@dtype" (the attribute `dtype`, or the dtype
+  /// of a tensor attribute), "*...->%body..." (the results of the subgraph `body`). T and U range over the sets below.
   std::string_view types;
   DTypeSet T = kNumbers;
   DTypeSet U = kNumbers;
@@ -145,8 +145,9 @@ struct OpDef {
   /// The dtypes of those inputs for which that holds. A quotient of integers is rounded, so the quotients of partial
   /// sums do not add up to the quotient of the sum.
   DTypeSet linear_for = kNumbers;
-  /// Bit mask of the inputs of which only the sizes are used. Such an input may have any layout on any device; nothing
-  /// is moved for it and its bytes are not kept, unless it is bounded (its extent is data). Kernels get no bytes of it.
+  /// Bit mask of the inputs that are used only for their sizes. Such an input may have any layout on any device;
+  /// nothing is moved for it and its bytes are not kept, unless it is bounded (its extent is data). Kernels get no
+  /// bytes of it.
   std::uint32_t unread = 0;
   /// Output shapes where the notation does not give them.
   InferFn infer = nullptr;
@@ -154,8 +155,8 @@ struct OpDef {
   /// Set for an op that concatenates its inputs: each input may then be computed in its place in the output.
   JoinFn joins = nullptr;
 
-  /// Set for an op whose output is a window of input 0, such as a slice: where it is split along a dim that it does not
-  /// read as it is, tasks get the rows that they read of others (a halo), and kWindow stands for it.
+  /// Set for an op with a window of input 0 as output, such as a slice. If it is split along a dim that it reads at
+  /// shifted positions, tasks receive the rows that they read from others (a halo), and kWindow replaces the op.
   WindowFn window = nullptr;
   /// Set for an op that slides windows over its inputs, such as a convolution: then it may be split along these dims,
   /// and tasks get the rows that they read of others. Its kernel looks at where its arrays begin.
@@ -166,7 +167,7 @@ struct OpDef {
   BatchesFn batches = nullptr;
 
   /// For ops that may do nothing, such as a product with ones: null if the op always does something. A view (kView)
-  /// whose type is its input's needs none.
+  /// with its input's type needs none.
   SameFn same = nullptr;
   /// For ops that may undo each other, such as transposes.
   UndoesFn undoes = nullptr;

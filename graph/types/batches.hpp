@@ -29,11 +29,11 @@ struct Batches {
   [[nodiscard]] constexpr std::int64_t steps() const { return rows / size + (uneven() ? 1 : 0); }
   /// Whether a step has the last batch of its epoch, and that is smaller than the others.
   [[nodiscard]] constexpr bool is_smaller(std::int64_t step) const { return uneven() && step % steps() == steps() - 1; }
-  /// The first step after this one whose batch has another size. Precondition: uneven().
+  /// The first step after this one with a batch of another size. Precondition: uneven().
   [[nodiscard]] constexpr std::int64_t next_change(std::int64_t step) const {
     return step + std::max<std::int64_t>(steps() - 1 - step % steps(), 1);
   }
-  /// Computed from the step alone, so that a restored session goes on with the right rows.
+  /// Computed only from the step, so that a restored session continues with the right rows.
   [[nodiscard]] constexpr Place at(std::int64_t step) const {
     return {step / steps(), step % steps() * size, is_smaller(step) ? last() : size};
   }

@@ -21,7 +21,7 @@ struct DeviceSpec {
   std::optional<DeviceKind> kind;
   std::optional<int> index;
 
-  /// Reads "/job:NAME/task:N/cpu:0", also "/gpu:*" without an index. Error(usage) shows with a caret what is wrong.
+  /// Reads "/job:NAME/task:N/cpu:0", also "/gpu:*" without an index. Error(usage) shows the fault with a caret.
   [[nodiscard]] static DeviceSpec parse(std::string_view text);
   /// The inverse of parse; "" when nothing is set.
   [[nodiscard]] std::string str() const;

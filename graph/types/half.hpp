@@ -53,9 +53,9 @@ struct Brain16 {
   static constexpr float number(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 };
 
-/// x rounded to odd: if no float32 equals x, the one of its two float32 neighbours whose last bit is odd. Rounding that
-/// to 16 bits gives what rounding x itself would (S. Boldo, G. Melquiond: "Emulation of FMA and correctly rounded
-/// sums", 2008).
+/// x rounded to odd: if no float32 equals x, the neighbour (of its two float32 neighbours) with an odd last bit.
+/// Rounding that to 16 bits gives what rounding x itself would (S. Boldo, G. Melquiond: "Emulation of FMA and correctly
+/// rounded sums", 2008).
 constexpr float to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const double back = nearest;

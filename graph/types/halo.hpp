@@ -1,5 +1,5 @@
-// Windows: values whose elements are those of another one at other places; and halos: of a split dim, the rows that a
-// task reads for them and other tasks have. A row is all elements at one index of that dim.
+// Windows: values made of another value's elements at shifted positions. Halos: the rows of a split dim that a task
+// reads for its windows and that other tasks hold. A row is all elements at one index of that dim.
 #pragma once
 
 #include <algorithm>
@@ -60,8 +60,8 @@ struct SlidingDim {
   std::vector<Input> inputs;  ///< the others are not split along it
 };
 
-/// A value whose element at k[d] along each dim d is the one at dims[d].begin + k[d] * dims[d].step of another value,
-/// or `fill` where that is outside.
+/// A value: its element at k[d] along each dim d is the element at dims[d].begin + k[d] * dims[d].step of another
+/// value, or `fill` where that is outside.
 struct WindowOf {
   std::vector<Reads> dims;
   double fill = 0;
@@ -72,8 +72,8 @@ struct WindowOf {
   }
 };
 
-/// A dim of `whole` rows that is split over `parts` tasks, as part_of() says, and what is read of it: values that are
-/// split alike. Task i reads all rows between the first and the last that its parts of these values read.
+/// A dim of `whole` rows that is split over `parts` tasks by part_of(), and the values that are read from it; these
+/// values are split alike. Task i reads all rows between the first and the last that its parts of these values read.
 struct Halo {
   std::int64_t whole = 0, parts = 1;
   std::vector<Reads> reads;

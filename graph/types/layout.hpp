@@ -1,4 +1,4 @@
-// Meshes and layouts: how a value lies over several devices.
+// Meshes and layouts: the distribution of a value over several devices.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class Reduce : std::uint8_t { none, sum, max, min };
 
 [[nodiscard]] std::string_view name_of(Reduce reduce);
 
-/// How a value lies along one axis of a mesh.
+/// The layout of a value along one axis of a mesh.
 struct AxisLayout {
   enum class Kind : std::uint8_t { replicated, split, partial };
   Kind kind = Kind::replicated;

@@ -10,9 +10,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A list whose copies share one buffer until one of them is changed; an empty list has no buffer. So a copy allocates
-/// nothing, and a list compares with its copy in constant time. Different threads may use different SharedList objects,
-/// even if these share a buffer.
+/// A copy-on-write list: copies share one buffer until one of them is changed. An empty list has no buffer. So a copy
+/// allocates nothing, and a list compares with its copy in constant time. Different threads may use different
+/// SharedList objects, even if these share a buffer.
 template <class T>
 class SharedList {
  public:

@@ -18,7 +18,7 @@ class StringPool {
   std::uint32_t intern(std::string_view text);
   /// Says that `text` is looked for soon, so that memory is not waited for then.
   void prefetch(std::string_view text) const;
-  /// Makes room for so many strings.
+  /// Reserves memory for `count` strings.
   void reserve(std::uint32_t count);
   /// The number of `text`, or kNone.
   [[nodiscard]] std::uint32_t find(std::string_view text) const;

@@ -37,7 +37,7 @@ void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byt
 [[nodiscard]] std::span<const Kernel> batch_kernels();  ///< batch, print
 [[nodiscard]] std::span<const Kernel> file_kernels();   ///< IDX, npy, CSV
 [[nodiscard]] std::span<const Kernel> matmul_integer_kernels(int level);
-[[nodiscard]] std::span<const Kernel> conv_integer_kernels(int level);  ///< whose loops are those of the level
+[[nodiscard]] std::span<const Kernel> conv_integer_kernels(int level);  ///< the loops compiled for the level
 [[nodiscard]] std::span<const Kernel> host_kernels();                   ///< the host's name
 
 }  // namespace ferry::cpu

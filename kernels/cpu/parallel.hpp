@@ -22,7 +22,7 @@ void for_chunks(Parallel& parallel, std::int64_t n, std::int64_t grain, const F&
   parallel.for_each(n, grain, std::cref(body));
 }
 
-/// The grain for a loop whose iterations each process `work` elements.
+/// The grain for a loop in which each iteration processes `work` elements.
 [[nodiscard]] constexpr std::int64_t grain_of(std::int64_t work) {
   return work >= kElementGrain ? 1 : kElementGrain / (work > 0 ? work : 1);
 }
@@ -30,8 +30,8 @@ void for_chunks(Parallel& parallel, std::int64_t n, std::int64_t grain, const F&
 /// The most items that are worked on at once, each with its own scratch.
 inline constexpr std::int64_t kScratchLanes = 8;
 
-/// Calls body(item, scratch) for each of `items`. They are divided into lanes, which may run at once, and each of which
-/// has `lane_elements` of `scratch`.
+/// Calls body(item, scratch) for each of `items`. They are divided into lanes. Lanes may run at the same time, and each
+/// lane has `lane_elements` elements of `scratch`.
 template <class T, class Body>
 void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t lane_elements, const Body& body) {
   const std::int64_t lanes = std::min(items, kScratchLanes);

@@ -65,7 +65,7 @@ class PageLocks {
       all_.erase(at);
     }
   }
-  /// runtime::copy() in pieces, each of which lies in one run of locked pages or has no locked page: CUDA refuses
+  /// runtime::copy() in pieces. Each piece is inside one run of locked pages, or has no locked page: CUDA refuses
   /// others. No pages are locked or unlocked meanwhile.
   int copy(void* stream, void* to, const void* from, std::uint64_t bytes) {
     const std::lock_guard guard(mutex_);
@@ -121,7 +121,7 @@ struct Context {
 struct QueueOfDevice : Queue {
   Context* context = nullptr;
   int device = 0;         ///< of the machine
-  bool captures = false;  ///< what it is given
+  bool captures = false;  ///< the work submitted to it
 };
 
 /// What a queue has captured.

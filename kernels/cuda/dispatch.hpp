@@ -1,4 +1,4 @@
-// The dtypes that elementwise kernels of GPUs take: those of the CPU's, and 16-bit floats, which they widen in
+// The dtypes of elementwise kernels on GPUs: all dtypes of the CPU's kernels, and 16-bit floats, which are widened in
 // registers.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Divisions that are several times as fast on a GPU as those of 64-bit integers.
+// Divisions that are several times as fast on a GPU as divisions of 64-bit integers.
 #pragma once
 
 #include <cstdint>

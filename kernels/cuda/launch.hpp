@@ -27,8 +27,8 @@ class DeviceBlock {
   /// Waits until all threads of the block are here; then each sees what the others have written before. All threads
   /// must call it equally often.
   __device__ void sync() const { __syncthreads(); }
-  /// The `value` of the thread of this warp whose number differs in the bits `lanes`. All threads of the warp must call
-  /// it.
+  /// The `value` of another thread of this warp: the numbers of the two threads differ in the bits `lanes`. All threads
+  /// of the warp must call it.
   template <class T>
   [[nodiscard]] __device__ T exchange(T value, int lanes) const {
     return __shfl_xor_sync(0xffffffffU, value, lanes);

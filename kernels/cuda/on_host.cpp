@@ -31,8 +31,8 @@ std::vector<std::int64_t> ordered(std::int64_t n) {
   return order;
 }
 
-/// Where a fiber, or the thread that runs them, goes on. Sanitizers know swapcontext() alone, which asks the system at
-/// each switch.
+/// The point at which a fiber, or the thread that runs the fibers, continues. Sanitizers know swapcontext() alone,
+/// which asks the system at each switch.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 class Place {
  public:
@@ -48,7 +48,7 @@ class Place {
 #else
 class Place {
  public:
-  /// Keeps this place and goes on at another.
+  /// Saves this place and continues at another.
   [[gnu::noinline]] void leave_for(Place& other) {
     if (__builtin_setjmp(saved_) == 0) other.go_on();
   }
@@ -113,7 +113,7 @@ class Scheduler {
       mine.at = Stop::end;
     }
   }
-  /// One that waits in a block which has failed begins anew.
+  /// A fiber that waits in a failed block starts again.
   void start(int thread) {
     Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
     if (fiber.at != Stop::end) fiber.stack.reset();

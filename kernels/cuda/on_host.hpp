@@ -1,6 +1,6 @@
 // launch.hpp for the host: kernels run before for_each() and for_each_block() return, in this thread. A block's threads
-// are fibers, which give way to each other at sync() and exchange() alone, in an order that tests choose: what needs a
-// barrier that is not there gives other results in another order.
+// are fibers. They switch only at sync() and exchange(), in an order that tests choose, so a kernel with a missing
+// barrier gives different results in a different order.
 #pragma once
 
 #include <cstring>

@@ -91,10 +91,11 @@ std::int64_t time_bytes(const KernelSetup&) {
 
 // ---- Shuffle ----
 
-// draw_order() swaps, for s = n - 1, …, 0, what is at s with what is at a random place(s) <= s, where it stays. So what
-// is at s in the end was at place(s) before; it came there from s' with the swap of the smallest s' > s for which
-// place(s') = place(s), and to s' with that of the smallest s'' > s' for which place(s'') = s'; and so on, until there
-// was no such swap. These chains are short (their expected length grows as log n), and each is followed by a thread.
+// draw_order() goes through s = n - 1, …, 0 and swaps the element at s with the element at a random place(s) <= s. The
+// element at s does not move after that. So the element that ends at s was at place(s) just before swap s. The swap of
+// the smallest s' > s with place(s') = place(s) brought it there from s'. The swap of the smallest s'' > s' with
+// place(s'') = s' brought it to s', and so on, until there is no such swap. These chains are short (their expected
+// length grows as log n). One thread follows each chain.
 
 struct DrawPlace {
   FERRY_DEVICE std::int64_t operator()(std::int64_t s) const {

@@ -9,17 +9,17 @@
 
 namespace ferry::cuda {
 
-/// What is bad.
+/// The kind of a bad value.
 enum class Bad : std::int32_t {
   zero_divisor,  ///< an integer is divided by zero
   label,         ///< `value` is none of `size` classes
   length,        ///< `value` is no length of sequence `place`, which has `size` steps
-  image,         ///< `value` is no index of an image, of which there are `size`, for region `place`
-  row,           ///< the index `value` is that of none of `size` rows
+  image,         ///< `value` is not the index of one of the `size` images, for region `place`
+  row,           ///< `value` is not the index of one of the `size` rows
   index,         ///< the index `value` is out of range for a dim of `size`
 };
 
-/// The first bad value that a device has met. It lies in memory that the host and the device can use.
+/// The first bad value that a device has met. It is in memory that the host and the device can use.
 struct BadRecord {
   std::int32_t is_set;
   Bad what;
@@ -37,7 +37,7 @@ struct BadReport {
   BadRecord* record = nullptr;
   const void* tag = nullptr;
 
-  /// The kernel goes on with some other value after it.
+  /// The kernel then continues with some other value.
 #ifdef __CUDACC__
   __device__ void operator()(Bad what, std::int64_t input, std::int64_t value = 0, std::int64_t size = 0,
                              std::int64_t place = 0) const {

@@ -8,7 +8,7 @@
 
 namespace ferry::cuda::runtime {
 
-/// The text of an error, and what it means for the task.
+/// The text of an error, and its consequence for the task.
 struct Description {
   std::string text;             ///< "cudaErrorNoDevice: no CUDA-capable device is detected"
   bool no_memory = false;       ///< the request was too large, and all else can go on

@@ -88,7 +88,7 @@ void count(int& calls_of_function) {
   ++calls_of_function;
 }
 
-/// Whether the memory lies in pages that were locked by one call, or has none that is locked.
+/// True if one call locked all pages of the memory, or if none of the pages is locked.
 bool is_alike(const void* memory, std::uint64_t bytes) {
   const auto& locked = machine_on_host().locked;
   const auto first = reinterpret_cast<std::uintptr_t>(memory), last = first + bytes;

@@ -13,7 +13,7 @@ namespace ferry::cuda {
 
 inline constexpr std::int64_t kWorkspaceAlign = 256;  ///< which libraries ask; scratch is aligned less
 
-/// Scratch for a workspace of so many bytes.
+/// Scratch for a workspace of the given number of bytes.
 [[nodiscard]] constexpr std::int64_t scratch_for_workspace(std::int64_t bytes) {
   return bytes + kWorkspaceAlign;
 }

@@ -18,7 +18,8 @@ struct Diagonal {
   return keep(Diagonal{std::clamp(setup.attrs.get<std::int64_t>("k"), -kFar, kFar), setup.attrs.get<bool>("upper")});
 }
 
-/// The matrices that a Triangle op works on. In a part of a split matrix the diagonal is that of the whole matrix.
+/// The matrices that a Triangle op works on. In a part of a split matrix, the diagonal is the diagonal of the whole
+/// matrix.
 struct Triangles {
   explicit Triangles(const KernelRun& run) : upper(kept<Diagonal>(run).upper) {
     const Array &input = run.inputs[0], &output = run.outputs[0];

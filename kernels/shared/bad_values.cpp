@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-/// "-3 to 2": the indices of so many elements.
+/// "-3 to 2": the valid indices for the given number of elements.
 std::string range_of(std::int64_t size) {
   return std::to_string(-size) + " to " + std::to_string(size - 1);
 }

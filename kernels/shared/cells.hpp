@@ -1,5 +1,5 @@
 // What a step of a recurrent layer computes for one hidden unit (ops/nn/cell.hpp), written once for the CPU and CUDA.
-// The order of operations is that of the same steps made of several ops, and of their gradients.
+// The order of operations equals the order in the same steps made of several ops, and in their gradients.
 #pragma once
 
 #include "kernels/scalar_math.hpp"

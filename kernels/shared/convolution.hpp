@@ -29,7 +29,7 @@ struct Convolution {
   }
 };
 
-/// That of images x, filters w and outputs y.
+/// The convolution of images x and filters w with outputs y.
 [[nodiscard]] inline Convolution conv_of(const Array& x, const Array& w, const Array& y, const Slide& slide,
                                          std::int64_t groups) {
   Convolution conv;

@@ -1,5 +1,6 @@
-// From a dtype at run time to a C++ type: like dispatch() of graph/types/dtype.hpp, but for the dtypes that a kernel
-// takes alone, so that only their loops are compiled. Others are widened to these before (Kernel::takes).
+// From a dtype at run time to a C++ type, like dispatch() of graph/types/dtype.hpp, but only for the dtypes that a
+// kernel takes. The compiler then compiles loops for these dtypes only. Others are widened to these before
+// (Kernel::takes).
 #pragma once
 
 #include "base/error.hpp"

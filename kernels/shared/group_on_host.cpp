@@ -198,7 +198,8 @@ std::vector<GroupsOnHost::Result> GroupsOnHost::results(const Member& member, co
 /// The messages of an exchange that the member gets.
 std::vector<GroupsOnHost::Result> GroupsOnHost::received(const Member& member, const Round& round) {
   const DeviceCollective& mine = round.posts[static_cast<std::size_t>(member.number)]->what;
-  std::vector<std::size_t> next(round.posts.size(), 0);  // by sender: how many of what it sent have been looked at
+  std::vector<std::size_t> next(round.posts.size(),
+                                0);  // by sender: the number of its messages that have been examined
   std::vector<Result> all;
   for (std::uint64_t m = 0; m < mine.message_count; ++m) {
     const DeviceMessage& message = mine.messages[m];

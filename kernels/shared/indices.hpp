@@ -1,4 +1,4 @@
-// Indices that are data: which are good, and what they mean.
+// Indices that are data: their validity and their meaning.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// CutHalo and Window of ops/control/comm.hpp: values that are read at other places, of which neighbours have a part.
-// What a Mover is: move_arrays.hpp.
+// CutHalo and Window of ops/control/comm.hpp: they read a value at shifted positions, and neighbours hold parts of that
+// value. What a Mover is: move_arrays.hpp.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace ferry::moving {
 
-/// A dim along which a value is split, and what is read of it; the rows of the whole value are known when it runs.
+/// A dim along which a value is split, and the rows that are read; the number of rows of the whole value is known at
+/// run time.
 struct HaloOf {
   std::size_t dim = 0;
   Halo halo;
@@ -92,8 +93,8 @@ class WindowCopy {
   WindowCopy(const KernelRun& run, const WindowState& window)
       : run_(run), window_(window), y_(run.outputs[0]), steps_(steps_of(y_.sizes)), spans_(y_.sizes.size()) {}
 
-  /// Copies what lies in `rows` of x along `dim`; `data` has the whole rows that task has, from those on, as an array
-  /// of `sizes`, which along other dims begins where the task's part of x does.
+  /// Copies the `rows` of x along `dim`; `data` has the whole rows that task has, from those on, as an array of
+  /// `sizes`, which along other dims begins where the task's part of x does.
   void copy(const std::byte* data, std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows_begin) {
     const Array& x = run_.inputs[0];
     const Steps from = steps_of(sizes);
@@ -124,7 +125,7 @@ class WindowCopy {
     return shift;
   }
 
-  /// Fills what lies outside of x.
+  /// Fills the elements outside x.
   void fill() {
     for (std::size_t d = 0; d < spans_.size(); ++d) spans_[d] = {0, y_.sizes[d]};
     for (std::size_t d = 0; d < spans_.size(); ++d) {

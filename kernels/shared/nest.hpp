@@ -54,16 +54,16 @@ inline void require_dims(std::size_t dims) {
   return steps;
 }
 
-/// Throws BadValue: the first dim of `input` is `here` in this step, that of an input before it `before`, and the two
-/// do not fit each other.
+/// Throws BadValue: in this step the first dim of `input` is `here` and the first dim of an earlier input is `before`,
+/// and the two do not match.
 [[noreturn]] inline void refuse_extents(std::size_t input, std::int64_t before, std::int64_t here) {
   throw BadValue(input, "the first dims of its inputs, which the step decides, are " + std::to_string(before) +
                             " and " + std::to_string(here) + ", and do not fit each other");
 }
 
-/// The extent of a bounded output from those of the inputs that are broadcast to it. A bounded input with an extent of
-/// 1 is not broadcast either: parts on several tasks would not fit. BadValue if the extents in this step do not fit
-/// each other.
+/// The extent of a bounded output from the extents of the inputs that are broadcast to it. A bounded input with an
+/// extent of 1 is not broadcast either: parts on several tasks would not fit. BadValue if the extents in this step do
+/// not fit each other.
 inline void set_extent(std::span<const Array> inputs, Array& output) {
   if (!output.bounded) return;
   constexpr std::int64_t kOpen = -1;
@@ -116,8 +116,8 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
   return nest;
 }
 
-/// The elements of a part of a split value: a nest whose one input is the whole value, in which the first of them is at
-/// `origin`. The last dim has step 1.
+/// The elements of a part of a split value: a nest with the whole value as its one input. The part's first element is
+/// at `origin`. The last dim has step 1.
 struct PartNest {
   Nest<1> nest;
   std::int64_t origin = 0;

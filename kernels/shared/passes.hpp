@@ -34,7 +34,7 @@ struct Pass {
 [[nodiscard]] Pass pass_along_axis(const KernelSetup& setup);
 
 // Which dims of input 0 an instruction reduces.
-/// Those of the attribute "axes".
+/// The dims in the attribute "axes".
 [[nodiscard]] std::vector<bool> reduced_axes(const KernelSetup& setup);
 /// SumLike: the dims that the second input (and the output) lacks, or has with size 1.
 [[nodiscard]] std::vector<bool> spread_dims(const KernelSetup& setup);

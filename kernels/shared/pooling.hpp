@@ -26,7 +26,7 @@ struct Pool {
 struct PooledDim {
   WindowSteps steps;            ///< over the part
   std::int64_t window;          ///< elements of a window
-  std::int64_t image, outputs;  ///< sizes of the part, and of that of the outputs
+  std::int64_t image, outputs;  ///< sizes of the part of the image, and of the part of the outputs
   Span whole;                   ///< the whole image, counted from where the part begins
 
   /// The elements of the window at an output position that are in the whole image.
@@ -39,7 +39,7 @@ struct PooledDim {
     const Span all = under(output);
     return {all.begin > 0 ? all.begin : 0, all.end < image ? all.end : image};
   }
-  /// The output positions whose windows have the element `at`.
+  /// The output positions with windows that contain the element `at`.
   [[nodiscard]] FERRY_HD constexpr Span over(std::int64_t at) const {
     const std::int64_t padded = at + steps.padding, past = padded - window;  // windows that begin there end before it
     const std::int64_t begin = past < 0 ? 0 : past / steps.stride + 1;

@@ -1,4 +1,4 @@
-// The keys of random numbers, and what is drawn with them alone.
+// The keys of random numbers, and the draws that need nothing but a key.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ferry {
 
-/// The key of an op's numbers: its name (or that of the op it is a copy of), its seed and the session's.
+/// The key of an op's numbers, from its name (or the name of the op that it copies), its seed and the session's seed.
 [[nodiscard]] inline std::uint64_t random_key(const KernelSetup& setup) {
   const std::string* original = nullptr;
   if (setup.attrs.has("key")) original = &setup.attrs.get<std::string>("key");

@@ -1,4 +1,5 @@
-// Types as arrays without data: what is found of a kernel's arrays when it runs, its geometry, found before.
+// Types as arrays without data, so that a kernel's geometry, which is usually computed from its arrays at run time, can
+// be computed earlier.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ struct WindowSteps {
   [[nodiscard]] FERRY_HD constexpr std::int64_t position(std::int64_t p, std::int64_t k) const {
     return p * stride - padding + k * dilation;
   }
-  /// The output positions, of `outputs` in all, whose tap `k` lies in an image of `size`.
+  /// The output positions, among `outputs`, with tap `k` inside an image of `size`.
   [[nodiscard]] FERRY_HD constexpr Span inside(std::int64_t k, std::int64_t size, std::int64_t outputs) const {
     const std::int64_t first = padding - k * dilation;  // p * stride >= first, p * stride < first + size
     const auto up = [this](std::int64_t n) { return n <= 0 ? 0 : (n + stride - 1) / stride; };

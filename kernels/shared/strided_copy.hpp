@@ -37,8 +37,8 @@ struct StridedCopy {
     nest.steps[0][next] = from_step;
     nest.steps[1][next] = to_step;
   }
-  /// The dim along which elements are consecutive in the source, if they are consecutive along another dim, the last,
-  /// in the target: these two dims are to be transposed. -1: there is none, or it is too small.
+  /// The dim along which elements are consecutive in the source, if it is not the last dim, along which they are
+  /// consecutive in the target. These two dims must be transposed. -1: there is none, or it is too small.
   [[nodiscard]] int transposed_dim() const {
     constexpr std::int64_t kWorthWhile = 8;
     if (nest.dims == 0) return -1;

@@ -21,9 +21,9 @@ FERRY_HD constexpr bool comes_before(T a, std::int64_t i, T b, std::int64_t j, b
   return is_less(b, a) ? largest : i < j;
 }
 
-/// Finds the first k elements of a line in the wanted order. The indices of the best k so far are a heap with the last
-/// of them at its root, which lies in the line of the output; finally a heap sort puts them in order. Elements of T are
-/// compared as C.
+/// Finds the first k elements of a line in the wanted order. The indices of the best k so far are a heap in the line of
+/// the output, with the worst of them at its root. Finally a heap sort puts them in order. Elements of T are compared
+/// as C.
 template <class T, class C = T>
 class TopLine {
  public:

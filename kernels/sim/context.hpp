@@ -1,4 +1,4 @@
-// What a task has opened of the simulated devices: memory, queues, events, and what they know of one another.
+// The simulated devices that a task has opened: memory, queues, events, and the order between them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Work {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number of work that must be done first
 };
 
-/// What a kernel is given, but for its operands' elements.
+/// The arguments of a kernel, except for its operands' elements.
 struct KernelArguments {
   explicit KernelArguments(const KernelRun& run)
       : state_(run.state), scratch_(run.scratch.data()), step_(&run.step), iterations_(run.iterations.data()) {
@@ -74,7 +74,7 @@ struct SimQueue {
   SimTask* context = nullptr;
   int device = 0;
   std::uint32_t strand = 0;
-  Knowledge knows;  ///< what is ordered before the next work item
+  Knowledge knows;  ///< the work ordered before the next work item
   std::uint32_t given = 0, done = 0;
   std::deque<Work> waiting;                                    ///< work that is not done yet
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< Work::after of the next work item
@@ -104,7 +104,7 @@ struct SimTask {
   std::vector<std::pair<const std::byte*, std::uint64_t>> host_memory;
   Touches touches;
   std::map<int, Moment> last_collective;   ///< by device
-  std::unique_ptr<CapturedGraph> capture;  ///< what is being captured; null: nothing is
+  std::unique_ptr<CapturedGraph> capture;  ///< the graph being captured; null: none
   std::optional<DeviceFailure> failure;
   std::string text;
 };

@@ -47,7 +47,7 @@ class Touches {
     Moment earlier;
     bool written = false;  ///< whether the earlier access was a write
   };
-  /// Records that `now`, whose vector clock is `clock`, reads or writes these bytes. Returns a race if there is a
+  /// Records that `now`, with vector clock `clock`, reads or writes these bytes. Returns a race if there is a
   /// conflicting earlier access that `clock` does not know of.
   std::optional<Race> touch(const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
                             const Knowledge& clock);

@@ -37,7 +37,8 @@ class RegionInTurn final : public KernelState {
   struct alignas(64) Block {
     std::byte bytes[64];
   };
-  /// The value whose dims those of `input` are for `output`: a value may be made in one shape and read in another.
+  /// The value that gives `input` its dims when `output` is computed: a value may be made in one shape and read in
+  /// another.
   [[nodiscard]] std::uint32_t shape_of(std::uint32_t input, std::uint32_t output) const {
     const auto elements = [&](std::uint32_t value) {
       return kernels_.values[value].bytes() / static_cast<std::int64_t>(size_of(kernels_.values[value].dtype));

@@ -8,7 +8,8 @@
 
 namespace ferry::sim {
 
-/// Kernels that run those of a region one after another, with memory of their own for the values between them.
+/// Kernels that run the kernels of a region one after another. They have memory of their own for the values inside the
+/// region.
 [[nodiscard]] std::vector<BoundKernel> one_by_one(std::span<const FusedKernels> all);
 
 }  // namespace ferry::sim

@@ -1,8 +1,8 @@
-// A simulated device. Its queues keep their work until the host asks for an event; then they run as little as that
-// needs, or now and then more, in a random order (from the seed) that queues and events allow. Besides, when work is
-// submitted, each of its reads and writes is checked by vector clocks against earlier accesses to the same bytes: so a
-// missing wait is reported in every run, whatever order is drawn. Devices of a process form groups; a collective is
-// given to a queue when all members have come to it, and what it leaves in memory is written as late as other work's.
+// A simulated device. Its queues keep their work until the host asks for an event. Then they run the least work that
+// the event needs, or sometimes more, in a random order (from the seed) that queues and events allow. When work is
+// submitted, vector clocks compare each of its reads and writes with earlier accesses to the same bytes. So a missing
+// wait is reported in every run, whatever the order. Devices of a process form groups; a collective is given to a queue
+// when all members have reached it. Its results are written to memory as late as other work's.
 //
 // Vector clocks as in Flanagan and Freund, "FastTrack" (2009), but always whole clocks instead of epochs.
 #include <algorithm>
@@ -195,7 +195,7 @@ int add_copy(SimQueue& copying, Work work) {
   return touch_end(copying, to, bytes, true, now);
 }
 
-/// Appends a kernel to the queue, and checks what it touches.
+/// Appends a kernel to the queue, and checks its memory accesses.
 int add_kernel(SimQueue& running, Work work) {
   SimTask& context = *running.context;
   const void* const tag = work.launch.tag;

@@ -28,8 +28,8 @@ Value tile(const Value& x, Ints repeats, source_location at = source_location::c
 /// What the padding consists of: x mirrored at its outermost elements (which are not repeated), the outermost elements
 /// themselves, or x again, continued from its other end.
 enum class PadMode { reflect, edge, wrap };
-/// x with `low[d]` elements before those of dim d and `high[d]` after them. A negative number removes elements. The
-/// sizes of dims that are padded must be known.
+/// x with `low[d]` elements added in front of dim d and `high[d]` elements behind it. A negative number removes
+/// elements. The sizes of dims that are padded must be known.
 Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at = source_location::current());
 
 /// [n, c, h, w] as [n, c / block², h block, w block]: each pixel's channels become a square of pixels. Pixel (i,j) of

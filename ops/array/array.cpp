@@ -312,7 +312,7 @@ std::optional<WindowOf> unslice_window(const OpFacts& facts) {
   return window;
 }
 
-/// For steps: an element reads that of the slice which was taken from its place, if there is one.
+/// For steps: an element reads the element of the slice that was taken from its place, if there is one.
 std::vector<SlidingDim> unslice_slides(const OpFacts& facts) {
   std::vector<SlidingDim> slides;
   if (unslice_window(facts)) return slides;

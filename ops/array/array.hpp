@@ -55,12 +55,12 @@ struct SliceRange {
   return {first, last > first ? (last - first - 1) / step + 1 : 0};
 }
 
-/// x with `low[d]` elements before those of dim d and `high[d]` after them, all equal to `value`.
+/// x with `low[d]` elements added in front of dim d and `high[d]` elements behind it, all equal to `value`.
 Value pad(const Value& x, Ints low, Ints high, const Literal& value = 0,
           source_location at = source_location::current());
 
-/// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Pad {low, high, value}, and
-/// Unslice(y, like) {as Slice}, the gradient of Slice: zeros of like's shape, with y in place of the slice.
+/// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Pad {low, high, value}.
+/// Unslice(y, like) {as Slice} is the gradient of Slice: zeros of like's shape, with y in place of the slice.
 [[nodiscard]] std::span<const OpDef* const> array_ops();
 
 }  // namespace ferry

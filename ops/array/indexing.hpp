@@ -1,4 +1,4 @@
-// Ops whose inputs or results are indices.
+// Ops with indices as inputs or results.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit. Axes are
 // counted from the end when negative.
@@ -25,17 +25,17 @@ Value gather(const Value& x, const Value& indices, std::int64_t axis = 0,
 Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::float32,
               source_location at = source_location::current());
 
-/// The positions of the elements of x that are not zero, in row-major order: int64 [n, rank], where n is a bounded dim,
-/// at most x's number of elements. x has a rank of 1 or more.
+/// The positions of the elements of x that are not zero, in row-major order: int64 [n, rank]. The size n is a bounded
+/// dim, at most x's number of elements. The rank of x is at least 1.
 Value nonzero(const Value& x, source_location at = source_location::current());
 
 /// 0, 1, 2 … count - 1: int64 [n], where n is a bounded dim, at most `most`. `count`, an int64 scalar, is computed in
-/// the step; a negative one counts as 0, one above `most` is an error at run time. gather(x, arange(count, most)) gives
-/// the first `count` rows of x.
+/// the step; a negative count is taken as 0. A count above `most` is an error at run time. gather(x, arange(count,
+/// most)) gives the first `count` rows of x.
 Value arange(const Value& count, std::int64_t most, source_location at = source_location::current());
 
-/// Gather {axis}, OneHot {depth, dtype}, NonZero, Arange {most}, and ScatterAdd(y, indices, like) {axis}, the gradient
-/// of Gather: zeros of like's shape, to whose rows at `indices` the rows of y are added, one after another.
+/// Gather {axis}, OneHot {depth, dtype}, NonZero, Arange {most}. ScatterAdd(y, indices, like) {axis} is the gradient of
+/// Gather: it starts with zeros of like's shape and adds the rows of y, in order, to the rows at `indices`.
 [[nodiscard]] std::span<const OpDef* const> indexing_ops();
 
 }  // namespace ferry

@@ -208,7 +208,7 @@ Values reshape_rows_grad(GradCtx& g) {
   return {reshape(g.dout(), sizes)};
 }
 
-/// Whether `sizes` ask for rows of another size than those of x, a bounded value.
+/// True if `sizes` ask for rows of another size than the rows of x. x is bounded.
 bool changes_rows(const Value& x, const Ints& sizes) {
   if (!x.shape().bounded() || sizes.empty() || sizes[0] != -1) return false;
   const auto positive = [](std::int64_t size) { return size > 0; };

@@ -19,10 +19,10 @@ Value identity(const Value& x, source_location at = source_location::current());
 /// x, through which no gradient flows.
 Value stop_gradient(const Value& x, source_location at = source_location::current());
 
-/// The elements of x, in row-major order, in an array of these sizes. One size may be -1, which means what is left
-/// over. If x has one symbolic dim, the -1 is that dim when the other sizes agree: [batch,28,28] to {-1, 784} is
-/// [batch,784]. If x is bounded the first size must be -1: [<=3,8] to {-1, 2} is [<=12,2]. It is an error at run time
-/// if the elements of a step do not make up whole rows.
+/// The elements of x, in row-major order, in an array of these sizes. One size may be -1; it follows from the number of
+/// elements and the other sizes. If x has one symbolic dim, the -1 is that dim when the other sizes agree:
+/// [batch,28,28] to {-1, 784} is [batch,784]. If x is bounded the first size must be -1: [<=3,8] to {-1, 2} is
+/// [<=12,2]. It is an error at run time if the elements of a step do not make up whole rows.
 Value reshape(const Value& x, Ints sizes, source_location at = source_location::current());
 /// The elements of x in the shape of `like`.
 Value reshape_as(const Value& x, const Value& like, source_location at = source_location::current());

@@ -18,8 +18,8 @@ namespace ferry {
 /// updates replace one element, the later one stays, but the element's gradient goes to both.
 enum class Scatter { replace, add, multiply, largest, smallest };
 
-/// Element [i,j] of the result is x[indices[i,j], j] for axis 0, x[i, indices[i,j]] for axis 1, and so on. indices have
-/// x's rank and, except along the axis, at most x's sizes.
+/// Element [i,j] of the result is x[indices[i,j], j] for axis 0, x[i, indices[i,j]] for axis 1, and so on. The indices
+/// have x's rank and, except along the axis, at most x's sizes.
 Value gather_elements(const Value& x, const Value& indices, std::int64_t axis = 0,
                       source_location at = source_location::current());
 /// x with `updates`, of the shape of `indices`, written to the elements that gather_elements reads.

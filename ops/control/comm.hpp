@@ -18,9 +18,9 @@ extern const OpDef kCutParts;
 /// The rows of the own part of a value, split along `dim` into `parts`, that other tasks read: for each of these in
 /// their order a block of rows. `reads` has the seven numbers of each Reads of the Halo (graph/types/halo.hpp).
 extern const OpDef kCutHalo;
-/// A value whose element at k[d] along each dim d is the one of x at begin[d] + k[d] * step[d], or `value` where that
-/// is outside. If input 1 is there, x is split along `dim`, and that input has the rows that this task reads and others
-/// have, in blocks as CutHalo makes them. Along `dim` the output may also have the rows that the task reads
+/// A value: its element at k[d] along each dim d is the element of x at begin[d] + k[d] * step[d], or `value` where
+/// that is outside x. If input 1 is there, x is split along `dim`, and that input has the rows that this task reads and
+/// others have, in blocks as CutHalo makes them. Along `dim` the output may also have the rows that the task reads
 /// (Window::Has::read), where all of x is read as it is.
 extern const OpDef kWindow;
 /// A bounded value as one of fixed size: its elements, then zeros up to the bound. Collectives move, cut and add it in

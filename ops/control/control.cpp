@@ -62,7 +62,7 @@ std::vector<Shape> cond_shape(const OpFacts& facts) {
   return shapes;
 }
 
-/// "[a][b]->[a][b]": what is printed is the whole value.
+/// "[a][b]->[a][b]": the whole value is printed.
 std::string print_index(const OpFacts& facts) {
   Letters letters;
   std::string text;
@@ -121,7 +121,7 @@ Body build_body(Graph& owner, const std::string& name, const Values& carried, co
   return {&body, ref};
 }
 
-/// x as a value whose number of rows has the bound `most`; x must not have more rows.
+/// x as a value with at most `most` rows (a bounded dim); x must not have more rows.
 Value with_bound(const Value& x, std::int64_t most) {
   if (x.shape()[0] == Dim::at_most(most)) return x;
   return gather(x, arange(size_of(x, {0}, DType::int64), most), 0);
@@ -197,8 +197,9 @@ Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, 
   return given;
 }
 
-/// The gradient of a Cond is a Cond on the same predicate, each of whose branches computes the forward branch again and
-/// then goes backwards. Each gives the gradients of all inputs asked for: zeros for those of the other branch.
+/// The gradient of a Cond is a Cond on the same predicate. Each of its branches computes the forward branch again and
+/// then goes backwards. Each branch returns the gradients of all requested inputs, with zeros for the other branch's
+/// inputs.
 Values cond_gradient(GradCtx& g) {
   Values douts, read;
   for (int i = 0; i < g.outputs(); ++i)

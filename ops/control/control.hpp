@@ -24,9 +24,9 @@ namespace ferry {
 Values while_loop(const Values& initial, const std::function<Value(const Values&)>& condition,
                   const std::function<Values(const Values&)>& body, source_location at = source_location::current());
 
-/// The results of `then_branch` when `predicate` (a bool scalar) is true, else those of `else_branch`. Both have the
-/// same types, but their numbers of rows (dim 0) may differ if one is bounded: then the result has the greater bound.
-/// Only the branch that is taken is run.
+/// The results of `then_branch` if `predicate` (a bool scalar) is true, else the results of `else_branch`. Both have
+/// the same types, but their numbers of rows (dim 0) may differ if one is bounded: then the result has the greater
+/// bound. Only the branch that is taken is run.
 Values cond(const Value& predicate, const std::function<Values()>& then_branch,
             const std::function<Values()>& else_branch, source_location at = source_location::current());
 
@@ -35,8 +35,8 @@ Values cond(const Value& predicate, const std::function<Values()>& then_branch,
 Value print(const Value& x, std::string_view label, source_location at = source_location::current());
 
 /// The ops. While {cond, body: subgraphs, carried: int}: inputs are the carried values, then the captures of cond, then
-/// those of body. Cond {then_branch, else_branch: subgraphs}: inputs are the predicate, the captures of then_branch,
-/// those of else_branch. Print {label}.
+/// the captures of body. Cond {then_branch, else_branch: subgraphs}: inputs are the predicate, the captures of
+/// then_branch, the captures of else_branch. Print {label}.
 [[nodiscard]] std::span<const OpDef* const> control_ops();
 
 }  // namespace ferry

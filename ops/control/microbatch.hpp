@@ -1,6 +1,5 @@
-// The borders of microbatches: ops that give their input, and say that what is made from it belongs to one microbatch,
-// or no longer does. ops/train/pipeline.hpp places them; planning puts the work between them in order
-// (placement/microbatches).
+// The borders of microbatches: ops that return their input and mark where the work of one microbatch begins or ends.
+// ops/train/pipeline.hpp adds them. Planning orders the work between them (placement/microbatches).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ enum class PipelineSchedule : std::uint8_t {
 [[nodiscard]] std::string_view name_of(PipelineSchedule schedule);
 [[nodiscard]] std::optional<PipelineSchedule> pipeline_schedule(std::string_view name);
 
-/// The microbatch whose border it is.
+/// The microbatch of this border.
 struct Microbatch {
   std::int64_t index = 0;
   std::int64_t of = 1;  ///< how many there are

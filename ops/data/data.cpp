@@ -46,7 +46,7 @@ std::vector<Shape> tensor_shape(const OpFacts& facts) {
   return raw_shape(facts);
 }
 
-/// The formats whose rows can be read one by one (BatchFile's `format`), and the ops that read such files whole.
+/// The formats with rows that can be read one by one (BatchFile's `format`), and the ops that read such files whole.
 struct Streamable {
   std::string_view op, format;
 };
@@ -124,7 +124,7 @@ std::vector<Shape> sparse_shapes(const OpFacts& facts) {
 
 constexpr std::string_view kKeep = "keep";
 
-/// The batches of so many rows.
+/// The batches of `rows` rows.
 Batches batches_of(const OpFacts& facts, const Dim& rows) {
   Batches batches{.size = facts.attr<std::int64_t>("batch")};
   if (batches.size < 1) OpFacts::fail("a batch of " + std::to_string(batches.size));

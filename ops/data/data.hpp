@@ -4,8 +4,8 @@
 // compressed by gzip or zstd. Each file is read once in a session, except where batch() reads rows as they are needed.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit, or when a path is absolute or has "..".
-// Error(file) when a file is read that a link puts outside of the folder, or whose contents are not of the declared
-// dtype and shape; it says where in the file.
+// Error(file) if a link leads out of the folder, or if the file's content does not have the declared dtype and shape.
+// The message names the place in the file.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// An array from an IDX file (http://yann.lecun.com/exdb/mnist) of `dtype` and `shape`, whose sizes must all be known.
+/// An array from an IDX file (http://yann.lecun.com/exdb/mnist) of `dtype` and `shape`. All sizes must be known.
 Value read_idx(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
 /// A text file of numbers separated by commas, with a line for each row of `shape` [rows, columns]; the first `skip`
@@ -30,8 +30,9 @@ Value read_csv(Graph& graph, std::string_view path, DType dtype, const Shape& sh
 /// A numpy array file.
 Value read_npy(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
-/// Elements without a header, little-endian, in C order, from one file, or, where the path ends in '/', from all files
-/// of a folder in the order of their names, each with whole rows (images of one size, say). A task reads only its part.
+/// Elements without a header, little-endian, in C order, from one file. If the path ends in '/', they come from all
+/// files of that folder in the order of their names. Each file has whole rows (for example images of one size). A task
+/// reads only its part.
 Value read_raw(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
 /// The tensor of that name in a safetensors file. A task reads only its part.
@@ -52,9 +53,10 @@ SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, s
 
 /// How read_images() makes images of one size.
 struct ImageOptions {
-  /// For training: of each image a random part, of 8 to 100 % of its area and of 3/4 to 4/3 as wide as high, scaled to
-  /// the size and mirrored with probability 1/2. It is another one in each epoch, a function of the batch's seed, the
-  /// session's seed, the epoch and the row. Such images are taken by batch(), which streams them whatever their size.
+  /// For training: a random part of each image, scaled to the size and mirrored with probability 1/2. The part has 8 to
+  /// 100 % of the area, and its width is 3/4 to 4/3 of its height. It is another one in each epoch, a function of the
+  /// batch's seed, the session's seed, the epoch and the row. Such images are taken by batch(), which streams them
+  /// whatever their size.
   bool augment = false;
   /// Otherwise: the shorter side to which each image is scaled before its middle is taken, at least height and width;
   /// 0: as much of the image as has the wanted shape.
@@ -64,8 +66,8 @@ struct ImageRows {
   Value images;  ///< uint8 [n, height, width, 3], red, green and blue
   Value labels;  ///< int32 [n], the number of the image's class
 };
-/// The JPEG and PNG images of a folder that has a folder for each class, path/CLASS/*.jpg, .jpeg and .png (in any case;
-/// other files are left alone): n images of `classes` classes, `shape` being [n, height, width, 3]. Classes are
+/// The JPEG and PNG images of a folder that has a folder for each class: path/CLASS/*.jpg, .jpeg and .png (in any case;
+/// other files are ignored). There are n images of `classes` classes, and `shape` is [n, height, width, 3]. Classes are
 /// numbered by their names' order; the rows are in that order, too, and by files' names within a class. Images of one
 /// channel, with a palette, of CMYK or of 16 bits become RGB of 8 bits, alpha is left out, and so is what EXIF says of
 /// turning. Scaling averages the pixels that become one. A task reads only its rows; batch() decodes them by as many
@@ -85,7 +87,7 @@ struct BatchOptions {
   bool shuffle = true;  ///< each epoch has another order, a function of `seed`, the session's seed and the epoch
   std::int64_t seed = 0;
   Rest rest = Rest::keep;
-  /// Files for which the graph declares at least so many bytes are not read whole: see batch().
+  /// Files with at least this many declared bytes are not read whole: see batch().
   std::int64_t stream_from = std::int64_t{256} << 20;
   std::int64_t prefetch = 4;  ///< batches that are read ahead from such files
 };
@@ -93,17 +95,17 @@ struct BatchOptions {
 /// The rows of this step: `size` rows of each array, with the same row numbers in all. Dim 0 of all arrays has the same
 /// size n. An epoch has n / size whole batches, one for each step; n % size rows may remain, and are the last batch of
 /// the epoch unless `rest` says otherwise. Dim 0 of the results is then the symbolic dim "SIZE_of_N", since the step
-/// decides it: a session has a plan for either size, so that all ops take it, means over the batch divide by the rows
-/// that there are, and nothing is padded. Ops between that want the size as a number are refused: write -1, or
+/// decides it: a session has a plan for each of the two sizes. So all ops take it, means over the batch divide by the
+/// actual number of rows, and nothing is padded. Ops between that want the size as a number are refused: write -1, or
 /// Rest::drop. Returns one value for each array.
 ///
 /// An array from one of the functions above is streamed if `stream_from` bytes or more are declared for its file and
 /// the file is not named .gz or .zst. Its file is not read whole: on the devices of the array, separate threads read
 /// the rows of each step, `prefetch` steps ahead, so that the file may be larger than memory. Where a batch is split
-/// over tasks, each reads the rows of its part. The rows are the same as those of an array in memory, and depend on the
-/// step alone, so that a restored session goes on with the right ones. Memory for each such array: prefetch + 1 batches
-/// (or parts of them), of images at least one for each thread and one more; with `shuffle` 16 bytes for each row of the
-/// array; for text files 8 bytes for each row, for images those and their names.
+/// over tasks, each reads the rows of its part. The rows are the same as for an array in memory. They depend only on
+/// the step, so a restored session continues with the right rows. Memory for each such array: prefetch + 1 batches (or
+/// parts of them); for images at least one batch for each thread and one more. `shuffle` adds 16 bytes for each row of
+/// the array. Text files and images add 8 bytes for each row, images also their names.
 Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOptions& options = {},
              source_location at = source_location::current());
 inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions& options = {},

@@ -94,7 +94,7 @@ class Backward {
     if (gradient.defined()) arrive(matrix, gradient, false);
   }
 
-  /// Adds a gradient to that of x. If the op broadcasts its inputs, the gradient is first summed back to x's shape.
+  /// Adds a term to the gradient of x. If the op broadcasts its inputs, the gradient is first summed back to x's shape.
   void arrive(const Value& x, const Value& given, bool broadcasts) {
     const Value dx = broadcasts ? sum_as(given, x) : given;
     Value& total = douts_[x.id()];

@@ -23,8 +23,8 @@ class Remaker;
 /// Gradients of the sum of `loss`'s elements with respect to `xs`: one value for each x, of its dtype and shape. The
 /// loss is usually a scalar. Works within a body of control flow too; `xs` may be values of enclosing graphs.
 ///
-/// Error(plan) when the loss is not floating-point, when it does not depend on one of `xs`, or when an op on the way
-/// has no gradient: the message names the op, its line, and why.
+/// Error(plan) if the loss is not floating-point, if it does not depend on one of `xs`, or if an op on the way has no
+/// gradient. The message names the op, its line, and the reason.
 [[nodiscard]] Values gradients(const Value& loss, std::span<const Value> xs,
                                source_location at = source_location::current());
 [[nodiscard]] inline Values gradients(const Value& loss, const Values& xs,

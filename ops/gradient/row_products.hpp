@@ -1,5 +1,5 @@
-// The gradient of a matrix by which several values of few rows are multiplied, such as the weights of a recurrent
-// layer: one product over the rows of all of them, in place of a product for each and their sum.
+// The gradient of a matrix that several values of few rows are multiplied by, such as the weights of a recurrent layer.
+// It is one product over the rows of all values, instead of the sum of one product for each value.
 #pragma once
 
 #include <unordered_map>
@@ -11,10 +11,10 @@
 
 namespace ferry {
 
-/// The products [...,k] [k,n] of a graph whose gradients with respect to the matrix are made together: those by one
+/// The products [...,k] [k,n] of a graph that get their gradients with respect to the matrix together: products by one
 /// matrix, of values of one type, on one device or mesh. They have so few rows that to copy these costs less than to
-/// add up the products. None in a scope of Graph::remade(), whose values would be kept, and none in a graph of
-/// microbatches, which would wait for each other.
+/// add up the products. There are none in a scope of Graph::remade(), because the scope's values would be kept, and
+/// none in a graph of microbatches, because these would wait for each other.
 class RowProducts {
  public:
   /// Of the ops up to `last`; `wanted` are the values with a gradient.

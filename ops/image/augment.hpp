@@ -1,9 +1,9 @@
 // Random augmentation of images, so that a network sees different ones in each epoch. The random numbers for an image
 // are a function of the op's name, `seed`, the session's seed, the step and the image's number in the batch (as in
-// ops/math/random.hpp): a batch that is split over tasks is changed in the same way as one that is not.
+// ops/math/random.hpp). So splitting a batch over tasks does not change the numbers.
 //
-// Images are [n, …, height, width, …] of any dtype: `axis` is the dim of the height, the next one that of the width,
-// dim 0 counts the images. So axis is 1 for [n, height, width, channels], 2 for [n, channels, height, width].
+// Images are [n, …, height, width, …] of any dtype: `axis` is the dim of the height, the next dim is the width, and dim
+// 0 counts the images. So axis is 1 for [n, height, width, channels], 2 for [n, channels, height, width].
 //
 // Errors: Error(plan) with the caller's line when axis or padding do not fit.
 #pragma once

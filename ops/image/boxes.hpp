@@ -13,12 +13,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Non-maximum suppression: of boxes that overlap, only the one with the highest score is kept. boxes [batch, n, 4]:
-/// two opposite corners y, x, y, x, or with `centres` the centre x, y, the width and the height; scores [batch,
-/// classes, n]. For each image and class, boxes with a score above `score` are visited from the highest score down (of
-/// equal scores, the first box first). A box is kept unless its intersection over union with a box kept before is above
-/// `overlap`; at most `most` are kept. The result, int64 [m, 3], has a row of image, class and box for each box kept; m
-/// is a bounded dim. boxes and scores may also be [n, 4] and [n], for image 0 and class 0; then n may be bounded.
+/// Non-maximum suppression: of boxes that overlap, only the box with the highest score is kept. `boxes` [batch, n, 4]
+/// are two opposite corners y, x, y, x, or with `centres` the centre x, y, the width and the height. `scores` are
+/// [batch, classes, n]. For each image and class, boxes with a score above `score` are visited from the highest score
+/// down (of equal scores, the first box first). A box is kept unless its intersection over union with a box kept before
+/// is above `overlap`; at most `most` are kept. The result, int64 [m, 3], has a row of image, class and box for each
+/// box kept; m is a bounded dim. `boxes` and `scores` may also be [n, 4] and [n], for image 0 and class 0; then n may
+/// be bounded.
 Value non_max_suppression(const Value& boxes, const Value& scores, std::int64_t most, double overlap, double score,
                           bool centres = false, source_location at = source_location::current());
 

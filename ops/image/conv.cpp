@@ -211,7 +211,8 @@ Reads windows_over(const OpFacts& facts, const Shape& image, const Shape* filter
           .size = positions(facts, image[static_cast<int>(side) + 2], window, side).size(),
           .extent = (window.size() - 1) * dilation + 1};
 }
-/// What the elements of an image read of a value that has an element for each window: those of the windows over them.
+/// The elements that an image's elements read of a value with one element for each window: the elements of the windows
+/// over them.
 Reads under_windows(const Reads& windows, std::int64_t size) {
   return {.size = size, .windows = {windows.begin, windows.step, windows.extent}};
 }
@@ -247,7 +248,7 @@ std::vector<SlidingDim> grad_input_slides(const OpFacts& facts) {
     return {dim, {{0, dim, under_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
   });
 }
-/// A sum over output positions: a task adds those of its part.
+/// A sum over output positions: a task adds the positions of its part.
 std::vector<SlidingDim> grad_filter_slides(const OpFacts& facts) {
   return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
     return {-1,
@@ -318,7 +319,7 @@ constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn i
   return def;
 }
 
-/// Marks the op as one through whose first input partial sums may pass.
+/// Marks the op as linear in its first input: partial sums may pass through it.
 constexpr OpDef linear(OpDef def) {
   def.linear = 0b01;
   return def;
@@ -367,7 +368,7 @@ constexpr OpDef kAvgPool2D = linear(pooling("AvgPool2D", kDown, pool_shape, pool
 constexpr OpDef kAvgPool2DGrad =
     reads_sizes_of_1(linear(pooling("AvgPool2DGrad", kUp, pool_grad_shape, avg_pool_grad_slides, avg_pool_grad_grad)));
 
-/// Makes an op whose window moves as that of g's op does: it has the same attributes.
+/// Makes an op with the window attributes of g's op.
 Value also(const OpDef& def, std::initializer_list<Value> inputs, GradCtx& g) {
   return make_one(def, inputs, g.line(), g.attrs());
 }

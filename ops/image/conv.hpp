@@ -26,30 +26,30 @@ struct Sliding {
   return {(size - 1) / 2, (size - 1) / 2};
 }
 
-/// y[n,o,p,q] = sum over c, u, v of x[n,c,P,Q] * w[o,c,u,v], with P and Q as Sliding says and zeros for padding (the
-/// cross-correlation, as usual in the field). x [n,c,h,w], w [o,c/groups,kh,kw]; input channels and output channels are
-/// divided into `groups` equal blocks, and block i of the output depends on block i of the input alone. Floating-point.
+/// y[n,o,p,q] = sum over c, u, v of x[n,c,P,Q] * w[o,c,u,v], with P and Q from Sliding and zeros for padding. This is
+/// the cross-correlation, as usual in the field. x [n,c,h,w], w [o,c/groups,kh,kw]; Input channels and output channels
+/// are divided into `groups` equal blocks. Block i of the output depends only on block i of the input. Floating-point.
 Value conv2d(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
              source_location at = source_location::current());
 
-/// conv2d of x minus its zero point and w minus its own, exact modulo 2^32, as int32; padding is at the zero point. x
-/// and w are int8 or uint8, each zero point a scalar of its dtype (undefined: 0), w_zero [o] if each output channel has
-/// its own. No gradient.
+/// conv2d of x minus its zero point and w minus its own, exact modulo 2^32, as int32; padding is at the zero point. `x`
+/// and `w` are int8 or uint8. Each zero point is a scalar of the same dtype (undefined: 0); w_zero is [o] if each
+/// output channel has its own. No gradient.
 Value conv2d_integer(const Value& x, const Value& w, const Value& x_zero = {}, const Value& w_zero = {},
                      const Sliding& sliding = {}, std::int64_t groups = 1,
                      source_location at = source_location::current());
 
-/// The adjoint of conv2d: each element of x [n,o,p,q] adds its products with the filter w [o,c/groups,kh,kw] to the
-/// elements of y [n,c,h,w] that conv2d would read for it; h = (p - 1) * stride + (kh - 1) * dilation + 1 minus the
-/// padding. Floating-point.
+/// The adjoint of conv2d. Each element of x [n,o,p,q] is multiplied by the filter w [o,c/groups,kh,kw]. The products
+/// are added to the elements of y [n,c,h,w] that conv2d would read for it. The height is h = (p - 1) * stride + (kh -
+/// 1) * dilation + 1 minus the padding. Floating-point.
 Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                        source_location at = source_location::current());
 
 /// The largest element of each window of `size` {rows, columns} in x [n,c,h,w], without the padding; NaN if the window
 /// has one. The gradient goes to the first of equal elements. Padding is smaller than the window. Floating-point.
 Value max_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
-/// The mean of each window of `size` {rows, columns} in x [n,c,h,w], over those of its elements that lie in the image.
-/// Padding is smaller than the window. Floating-point.
+/// The mean of each window of `size` {rows, columns} in x [n,c,h,w], over the elements of the window that are inside
+/// the image. Padding is smaller than the window. Floating-point.
 Value avg_pool2d(const Value& x, Ints size, const Sliding& sliding, source_location at = source_location::current());
 
 /// Conv2D(x, w) {strides, padding, dilations, groups}, Conv2DInteger(x, w, x_zero, w_zero), its adjoints

@@ -80,7 +80,7 @@ double weight(const Resizing& resizing, double distance) {
 /// Original elements and their weights.
 using Weights = std::vector<std::pair<std::int64_t, double>>;
 
-/// The weights of a new element that lies at `at`.
+/// The weights of a new element at `at`.
 Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
   const double shrunk = resizing.antialias ? std::min(1.0, dim.scale) : 1;
   const double reach = (resizing.interpolation == Interpolation::linear ? 1 : 2) / shrunk;
@@ -120,7 +120,7 @@ Tensor matrix(const Resizing& resizing, const Resized& dim, DType dtype) {
   return tensor;
 }
 
-/// The sizes of x with those of dims [from, rank) joined into one.
+/// The sizes of x with dims [from, rank) joined into one.
 Ints joined_sizes(const Value& x, int from) {
   Ints sizes;
   std::int64_t last = 1;
@@ -188,7 +188,7 @@ Value interpolated(const Value& x, const Resizing& resizing, const Resized& dim)
   return multiplied(x, x.graph().constant(matrix(resizing, dim, x.dtype())), dim.axis);
 }
 
-/// y with resizing.outside where a new element lies outside of the original dim.
+/// y, with resizing.outside where a new element is outside the original dim.
 Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
   Ints sizes(static_cast<std::size_t>(y.rank() - dim.axis), 1);
   sizes[0] = dim.to;

@@ -38,7 +38,7 @@ struct Resizing {
   double cubic = -0.75;                        ///< the a of Keys' "Cubic convolution interpolation", 1981
   bool exclude_outside = false;  ///< neighbours outside have weight 0; otherwise they are the element at the edge
   bool antialias = false;        ///< linear and cubic: where a dim shrinks, an element averages all that it covers
-  double outside = 0;            ///< with crop: the value of what lies outside
+  double outside = 0;            ///< with crop: the value of elements outside the image
 };
 
 /// A dim to resize.

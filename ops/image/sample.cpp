@@ -21,7 +21,7 @@ namespace {
   throw Error(Code::plan, what + ": of " + value.name() + " " + value.shape().str() + ": " + why).at(line);
 }
 
-/// The sizes of a value, which must be known and not 0, and of which there must be `rank` (0: any number).
+/// The sizes of a value. They must be known and not 0, and there must be `rank` of them (0: any number).
 Ints known_sizes(const std::string& what, const Value& value, int rank, const SourceLine& line) {
   if (rank > 0 && value.rank() != rank) fail(what, value, "must have " + std::to_string(rank) + " dims", line);
   if (!value.shape().fixed()) fail(what, value, "all sizes must be known", line);
@@ -30,7 +30,7 @@ Ints known_sizes(const std::string& what, const Value& value, int rank, const So
   return sizes;
 }
 
-/// A tensor of these sizes whose element i, in row-major order, is number(i).
+/// A tensor of these sizes: element i, in row-major order, is number(i).
 template <class F>
 Tensor numbers(DType dtype, const Ints& sizes, const F& number) {
   check_computed("a table", checked_count(sizes), SourceLine());
@@ -111,8 +111,7 @@ std::vector<Neighbour> neighbours(const Value& place, Interpolation interpolatio
   return four;
 }
 
-/// The neighbour moved into an image of `size` elements: one that lies outside gets weight 0 or becomes another
-/// element.
+/// The neighbour moved into an image of `size` elements: a neighbour outside gets weight 0 or becomes another element.
 Neighbour inside(const Neighbour& neighbour, std::int64_t size, const Sampling& sampling) {
   const auto last = static_cast<double>(size - 1);
   const double edge = sampling.align_corners ? 0 : 0.5;
@@ -286,7 +285,7 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, sou
   const auto dims = static_cast<std::int64_t>(sizes.size());
   if (theta.rank() != 3 || theta.shape()[1] != Dim(dims) || theta.shape()[2] != Dim(dims + 1) || dims < 2 || dims > 3)
     fail("affine_grid", theta, "must be [n,k,k + 1] for images of k dims, two or three", at);
-  // Row p of the base has the coordinates of element p, that of the last dim first, and a 1.
+  // Row p of the base has the coordinates of element p, the last dim's first, and a 1.
   const DType wide = is_half(theta.dtype()) ? DType::float32 : theta.dtype();
   const Tensor base = numbers(wide, {checked_count(sizes), dims + 1}, [&](std::int64_t i) {
     std::int64_t element = i / (dims + 1), k = i % (dims + 1);

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// What is taken for elements outside of an image.
+/// The values taken for elements outside an image.
 enum class Outside {
   zeros,      ///< zeros
   border,     ///< the nearest element of the border
@@ -62,7 +62,7 @@ struct Deforming {
   std::int64_t offset_groups = 1;  ///< equal blocks of channels, each with offsets of its own
   Value mask = {};                 ///< [n,offset groups * taps,p,q], factors of the elements under the taps; none: 1
 };
-/// conv2d() of x [n,c,h,w] with w [o,c/groups,kh,kw], each tap of each position moved by the rows and columns of
+/// conv2d() of x [n,c,h,w] with w [o,c/groups,kh,kw]. Each tap of each position is moved by the rows and columns in
 /// `offsets` [n,offset groups * taps * 2,p,q] (Zhu et al., "Deformable ConvNets v2", 2019).
 Value deform_conv(const Value& x, const Value& w, const Value& offsets, const Deforming& deforming = {},
                   source_location at = source_location::current());

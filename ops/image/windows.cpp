@@ -112,7 +112,7 @@ Ints image_sizes(const Call& call) {
   return sizes;
 }
 
-/// The moves over images whose sizes need not be known: an unknown size is -1.
+/// The moves over images. Sizes of images need not be known: an unknown size is -1.
 Moves open_moves(const Call& call, const Ints& window, const Sliding& sliding) {
   Ints sizes;
   for (int d = 2; d < call.x.rank(); ++d) sizes.push_back(call.x.shape()[d].size());
@@ -541,7 +541,7 @@ Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location 
     const Value sums = mean_of_windows(call, all, moves) * static_cast<double>(product(pooling.size));
     if (p == 1) return sums;
     const Value none = equal(sums, 0);
-    const Value some = select(none, 1, sums);  // keeps 0 from the root, whose gradient there is infinite
+    const Value some = select(none, 1, sums);  // keeps 0 from the root: the root's gradient at 0 is infinite
     return select(none, 0, p == 2 ? sqrt(some) : pow(some, 1 / p));
   });
 }

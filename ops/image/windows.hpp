@@ -1,9 +1,9 @@
 // Convolution and pooling of images of one, two or three dims: x [n,channels,d1,…]. Built from the ops of
 // ops/image/conv.hpp, which have two dims; a convolution of three dims treats the taps of the first as channels.
 //
-// Sizes of windows must be known when the graph is built, those of images where a function says so or where there are
-// three dims; the batch n need not be. Errors: all functions throw Error(plan), with the caller's line, when shapes,
-// dtypes or windows do not fit.
+// Sizes of windows must be known when the graph is built. Sizes of images must be known where a function says so or
+// where there are three dims. The batch n need not be known. Errors: all functions throw Error(plan), with the caller's
+// line, when shapes, dtypes or windows do not fit.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,9 @@ Value conv_integer(const Value& x, const Value& w, const Value& x_zero = {}, con
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                      Ints extra = {}, source_location at = source_location::current());
 
-/// The adjoint of im2col: adds up the windows of an image [n,c,image…] where they overlap. x is [n,c * taps,positions]:
-/// a column has the taps of one window of `window` sizes, row-major; positions are row-major, too. Floating-point.
+/// The adjoint of im2col: adds up the windows of an image [n,c,image…] where they overlap. The input is [n,c *
+/// taps,positions]: a column has the taps of one window of `window` sizes, row-major; positions are row-major, too.
+/// Floating-point.
 Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding = {},
              source_location at = source_location::current());
 
@@ -41,7 +42,7 @@ struct Pooling {
   Ints size;  ///< of each dim
   Sliding sliding = {};
   bool ceil = false;  ///< adds a last window that begins in the image and reaches beyond it; sizes must be known
-  bool count_padding = false;  ///< avg_pool: padding counts as zeros; what lies beyond the padding does not count
+  bool count_padding = false;  ///< avg_pool: padding counts as zeros; elements beyond the padding do not count
 };
 
 /// The largest element of each window, without the padding; NaN if the window has one. Numbers of any dtype; sizes must

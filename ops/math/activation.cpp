@@ -96,7 +96,7 @@ Value thresholded_relu(const Value& x, double threshold, source_location at) {
 // log(1 + e) is computed as 2 atanh(e / (2 + e)), which is accurate for a small e.
 Value softplus(const Value& x, source_location at) {
   return activated(x, at, [](const Value& v) {
-    const Value size = minimum(v, -v);  // -|x|; its gradient at 0 is 1, since that of relu is 0 there
+    const Value size = minimum(v, -v);  // -|x|; its gradient at 0 is 1, since relu's gradient is 0 there
     const Value e = exp(size);
     const Value rest = atanh(e / (e + 2)) * 2;
     return relu(v) + rest;

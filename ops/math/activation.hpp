@@ -23,7 +23,7 @@ Value gelu_tanh(const Value& x, source_location at = source_location::current())
 Value elu(const Value& x, double alpha = 1, source_location at = source_location::current());
 /// x where x > 0, else alpha (exp(x / alpha) - 1).
 Value celu(const Value& x, double alpha = 1, source_location at = source_location::current());
-/// gamma elu(x, alpha); the default numbers are those of self-normalizing networks (Klambauer et al., 2017).
+/// gamma elu(x, alpha); the default numbers are from self-normalizing networks (Klambauer et al., 2017).
 Value selu(const Value& x, double alpha = 1.67326319217681884765625, double gamma = 1.05070102214813232421875,
            source_location at = source_location::current());
 /// x where x >= 0, else slope x.

@@ -1,5 +1,5 @@
-// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take the shape from another value, of which
-// only the sizes are used; so they also work where sizes are not known when the graph is built.
+// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take the shape from another value and use
+// only its sizes. So they also work where sizes are not known when the graph is built.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or axes do not fit.
 #pragma once

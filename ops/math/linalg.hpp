@@ -20,10 +20,10 @@ Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool tran
 /// and equal leading dims, one or more. Error(plan) with the caller's line when shapes or dtypes do not fit.
 Value matmul_over_rows(const Value& a, const Value& b, source_location at = source_location::current());
 
-/// c = sum over k of (a[...,k] - a_zero) * (b[k,n] - b_zero), exact modulo 2^32, as int32 [...,n]. a and b are int8 or
-/// uint8, each zero point a scalar of its dtype (undefined: 0); or a_zero is [m] for the rows of a matrix a, b_zero
-/// [n]. With AVX-512 VNNI about four times as fast as floating-point. No gradient. Error(plan) with the caller's line
-/// when shapes or dtypes do not fit.
+/// c = sum over k of (a[...,k] - a_zero) * (b[k,n] - b_zero), exact modulo 2^32, as int32 [...,n]. `a` and `b` are int8
+/// or uint8. Each zero point is a scalar of the same dtype (undefined: 0), or a_zero is [m] for the rows of a matrix a,
+/// and b_zero is [n]. With AVX-512 VNNI about four times as fast as floating-point. No gradient. Error(plan) with the
+/// caller's line when shapes or dtypes do not fit.
 Value matmul_integer(const Value& a, const Value& b, const Value& a_zero = {}, const Value& b_zero = {},
                      source_location at = source_location::current());
 

@@ -44,9 +44,9 @@ Value logical_not(const Value& x, source_location at = source_location::current(
 Value select(const Value& condition, const Operand& a, const Operand& b,
              source_location at = source_location::current());
 
-/// x as `dtype`: floating-point to integer truncates, values out of range saturate and NaN gives 0; integer to integer
-/// wraps around; to floating-point rounds to the nearest; to bool: x != 0; from bool: 0 or 1. x itself when it has that
-/// dtype.
+/// x as `dtype`. Floating-point to integer truncates; values out of range saturate, and NaN becomes 0. Integer to
+/// integer wraps around. Conversion to floating-point rounds to the nearest. To bool: x != 0; from bool: 0 or 1.
+/// Returns x itself if it has that dtype.
 Value cast(const Value& x, DType dtype, source_location at = source_location::current());
 
 /// The same bits as elements of `dtype`, which has the same size and is not bool. x itself when it has that dtype.

@@ -75,8 +75,8 @@ constexpr OpDef kNeg{.name = "Neg",
                      .flags = kExact,
                      .grad = [](GradCtx& g) { return Values{-g.dout()}; }};
 
-// d/da a^b = b a^(b-1), which is 0 for b = 0, even where a is 0. d/db a^b = a^b log a, which is taken as 0 where a <= 0
-// (for a = 0 and b > 0 that is the limit).
+// d/da a^b = b a^(b-1). It is 0 for b = 0, even where a is 0. For b the gradient is d/db a^b = a^b log a. It is taken
+// as 0 where a <= 0 (for a = 0 and b > 0 this is the limit).
 Values pow_grad(GradCtx& g) {
   const Value a = g.in(0);
   const Value b = g.in(1);

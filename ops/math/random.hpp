@@ -1,6 +1,6 @@
 // Random numbers. Each element is a function of the op's name, `seed`, the session's seed, the step, the iterations of
-// enclosing loops, and the element's index in the whole value: a value that is split over tasks has the same numbers as
-// one that is not. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+// enclosing loops, and the element's index in the whole value. So splitting a value over tasks does not change its
+// numbers. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once
@@ -20,13 +20,14 @@ namespace ferry {
 /// numbers of 16 bits are drawn as float32 and rounded, which may give `high` itself.
 Value uniform(Graph& graph, const Shape& shape, double low = 0, double high = 1, DType dtype = DType::float32,
               std::int64_t seed = 0, source_location at = source_location::current());
-/// The same, in the shape of x, whose sizes need not be known before the step: a dropout mask of the rows of a batch.
+/// The same, in the shape of x. The sizes of x need not be known before the step. Example: a dropout mask for the rows
+/// of a batch.
 Value uniform_like(const Value& x, double low = 0, double high = 1, DType dtype = DType::float32, std::int64_t seed = 0,
                    source_location at = source_location::current());
 /// Normally distributed numbers, by the Box-Muller transform.
 Value normal(Graph& graph, const Shape& shape, double mean = 0, double stddev = 1, DType dtype = DType::float32,
              std::int64_t seed = 0, source_location at = source_location::current());
-/// The rows of x (elements along dim 0) in an order drawn anew in every step.
+/// The rows of x (elements along dim 0) in a random order, drawn again in every step.
 Value shuffle(const Value& x, std::int64_t seed = 0, source_location at = source_location::current());
 
 /// RandomUniform {dtype, shape, low, high, seed, key}, RandomUniformLike {dtype, low, high, seed, key}, RandomNormal

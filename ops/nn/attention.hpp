@@ -22,9 +22,9 @@ struct Attending {
   std::int64_t right = -1;  ///< how many keys after its position a query sees; -1: all
   std::int64_t offset = 0;  ///< the number of keys before the first query
   Value mask = {};          ///< broadcast to [n,heads,queries,keys]: bool, true where seen; or numbers to be added
-  Value lengths = {};       ///< [n], integers: the numbers of valid keys, the last of which has the last query's
-                            ///< position (`offset` is not used then)
-  std::optional<DType> precision = {};  ///< the dtype of the softmax; none: that of the queries
+  Value lengths = {};  ///< [n], integers: the numbers of valid keys; the last valid key has the position of the last
+                       ///< query position (`offset` is not used then)
+  std::optional<DType> precision = {};  ///< the dtype of the softmax; none: the dtype of the queries
 };
 
 /// The results of attention().
@@ -43,9 +43,9 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
                    source_location at = source_location::current());
 
 /// Rotates pairs of elements of the last dim of x: (a, b) becomes (a cos - b sin, a sin + b cos) (Su et al.,
-/// "RoFormer", 2021). With h the last size of cos and sin, pairs are elements i and i + h, or `interleaved` 2 i and 2 i
-/// + 1, of the first 2 h elements; the rest is unchanged. cos and sin are broadcast to the elements that come first in
-/// their pairs.
+/// "RoFormer", 2021). Let h be the last size of cos and sin. Pairs are elements i and i + h, or if `interleaved` 2 i
+/// and 2 i + 1, of the first 2 h elements. Other elements are unchanged. cos and sin are broadcast to the elements that
+/// come first in their pairs.
 Value rotary_embedding(const Value& x, const Value& cos, const Value& sin, bool interleaved = false,
                        source_location at = source_location::current());
 
@@ -63,9 +63,9 @@ struct Remembered {
 };
 
 /// Attention by a state S: each step adds the product of its key and value, S = exp(decay) S + k v', and its query
-/// reads S, y = scale * q S. q is [n,heads,steps,size], k [n,key heads,steps,size], v [n,key heads,steps,value size]
-/// (Katharopoulos et al., "Transformers are RNNs", 2020; Yang et al., "Gated delta networks", 2024). Unrolled: ops are
-/// made for each step.
+/// reads S, y = scale * q S. The shapes are q [n,heads,steps,size], k [n,key heads,steps,size], v [n,key
+/// heads,steps,value size] (Katharopoulos et al., "Transformers are RNNs", 2020; Yang et al., "Gated delta networks",
+/// 2024). Unrolled: ops are made for each step.
 Remembered linear_attention(const Value& q, const Value& k, const Value& v, const Remembering& remembering = {},
                             source_location at = source_location::current());
 

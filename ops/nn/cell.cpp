@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// The letters of a state [...,hidden] and of the blocks [...,blocks,hidden], of which input 0 are some.
+/// The letters of a state [...,hidden] and of the blocks [...,blocks,hidden]. Input 0 has some of these blocks.
 struct CellLetters {
   std::string blocks, state;
 };

@@ -23,10 +23,10 @@ struct LstmState {
 /// candidate, in this order. c [...,hidden]. Split along its last dim, an LSTM needs the form [...,4,hidden].
 LstmState lstm_cell(const Value& gates, const Value& c, source_location at = source_location::current());
 
-/// A step of a gated recurrent unit whose reset gate is applied after the product of the state with its weights: with
-/// z = sigmoid(x0 + s0), r = sigmoid(x1 + s1) and n = tanh(x2 + r * s2), h' = n + z * (h - n). `from_input` (x) and
-/// `from_state` (s): [...,3,hidden] or [...,3 * hidden], of the update gate, the reset gate and the candidate. h
-/// [...,hidden].
+/// A step of a gated recurrent unit that applies its reset gate after the product of the state with its weights. With z
+/// = sigmoid(x0 + s0), r = sigmoid(x1 + s1) and n = tanh(x2 + r * s2), the new state is h' = n + z * (h - n).
+/// `from_input` (x) and `from_state` (s): [...,3,hidden] or [...,3 * hidden], of the update gate, the reset gate and
+/// the candidate. h [...,hidden].
 Value gru_cell(const Value& from_input, const Value& from_state, const Value& h,
                source_location at = source_location::current());
 

@@ -212,7 +212,7 @@ Lstm::Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, s
                          {.inputs = inputs, .outputs = hidden, .shape = {4 * hidden, inputs}}, at);
   state = parameters.add(name, "state", initializer,
                          {.inputs = hidden, .outputs = hidden, .shape = {4 * hidden, hidden}}, at);
-  // The blocks are those of the input, output and forget gates and of the candidate; the third becomes 1.
+  // The blocks belong to the input, output and forget gates and to the candidate; the third becomes 1.
   const auto forgetting = [hidden](Graph& graph, const Initial& to) {
     Tensor tensor(to.dtype, to.shape.sizes());
     dispatch(to.dtype, [&](auto zero) {

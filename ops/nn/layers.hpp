@@ -65,8 +65,8 @@ class Parameters {
   [[nodiscard]] DType dtype() const { return dtype_; }
   /// The variables to train: those for which the loss is minimised.
   [[nodiscard]] const Values& trained() const { return trained_; }
-  /// Updates to run with the optimizer's: those of the running statistics, one for each call of a batch norm with
-  /// Phase::train and each statistic.
+  /// Updates to run together with the optimizer's: one update of a running statistic for each statistic and each call
+  /// of a batch norm with Phase::train.
   [[nodiscard]] const Values& updates() const { return updates_; }
 
   /// Adds a trained variable "LAYER/NAME" of `like`'s shape, which is initialized for `like`'s inputs and outputs; its
@@ -121,8 +121,8 @@ struct BatchNormOptions {
   double epsilon = 1e-5;
   double scale = 1;  ///< at first; 0 for a residual branch, so that it contributes nothing at first
 };
-/// batch_norm() of the channels of x [n,channels,…]. In training it normalises by the batch's own mean and variance,
-/// and keeps running means of them in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the
+/// batch_norm() of the channels of x [n,channels,…]. In training it normalises by the batch's own mean and variance. It
+/// keeps running means of both in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the
 /// batch's biased variance (divided by n). With Phase::eval it normalises by these (Ioffe and Szegedy, "Batch
 /// normalization", 2015). A batch that is split over tasks is one batch.
 struct BatchNorm {
@@ -170,8 +170,8 @@ struct Attention {
   Value out;                    ///< [heads,width/heads,width]
 };
 
-/// lstm() of x [steps,n,inputs] in one direction. Biases are 0 at first, those of the forget gate 1 (Jozefowicz et al.,
-/// "An empirical exploration of recurrent network architectures", 2015).
+/// lstm() of x [steps,n,inputs] in one direction. Biases are 0 at first; biases of the forget gate are 1 (Jozefowicz et
+/// al., "An empirical exploration of recurrent network architectures", 2015).
 struct Lstm {
   Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t hidden,
        const Initializer& initializer = xavier(), source_location at = source_location::current());
@@ -198,8 +198,8 @@ Value mean_pool(const Value& x, source_location at = source_location::current())
 /// x as [n, all other elements]; all its sizes except n must be known.
 Value flatten(const Value& x, source_location at = source_location::current());
 
-/// The share of rows of logits [n,classes] whose largest element (the first of equal ones) is at the label, labels [n]
-/// of integers: float32 scalar.
+/// The share of rows of logits [n,classes] with the largest element (the first of equal elements) at the row's label.
+/// `labels` are integers [n]. The result is a float32 scalar.
 Value accuracy(const Value& logits, const Value& labels, source_location at = source_location::current());
 
 }  // namespace ferry::nn

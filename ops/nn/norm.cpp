@@ -180,7 +180,7 @@ Value lp_normalize(const Value& x, std::int64_t axis, int p, source_location at)
     throw Error(Code::plan, "lp_normalize: p is " + std::to_string(p) + ", not 1 or 2").at(at).hint("give 1 or 2");
   return in_float32({x}, at, [&](const Values& v) {
     const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), {axis}, true);
-    const Value some = select(equal(sums, 0), 1, sums);  // keeps 0 from the root, whose gradient there is infinite
+    const Value some = select(equal(sums, 0), 1, sums);  // keeps 0 from the root: the root's gradient at 0 is infinite
     return v[0] / (p == 1 ? some : sqrt(some));
   });
 }

@@ -1,7 +1,7 @@
 // Recurrent layers over x [steps,n,features], unrolled: the number of steps is known when the graph is built. One
-// direction of one layer; two directions are two calls whose results are joined. With the default activations, no clip
-// and no peepholes, what follows the products of a step is one op (ops/nn/cell.hpp) in an lstm, and in a gru with
-// reset_after; the results have the same bits.
+// direction of one layer; for two directions, call it twice and join the results. With the default activations, no clip
+// and no peepholes, one op (ops/nn/cell.hpp) does the work after the products of a step, in an lstm and in a gru with
+// reset_after. The results have the same bits.
 //
 // Floating-point. Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -31,8 +31,8 @@ struct Recurrent {
   Activation gate = {};       ///< default: sigmoid, for rnn tanh
   Activation candidate = {};  ///< default: tanh
   Activation output = {};     ///< lstm: applied to the new cell state; default: tanh
-  /// lstm: give the products of x and of h with their weights otherwise than by `input` and `state`, of which only the
-  /// sizes are used then.
+  /// lstm: functions that replace the products of x and of h with their weights; only the sizes of `input` and `state`
+  /// are used then.
   Activation times_input = {}, times_state = {};
   bool coupled = false;      ///< lstm: the forget gate is 1 - the input gate
   bool reset_after = false;  ///< gru: the reset gate is applied after the product of the state with its weights
@@ -46,8 +46,8 @@ struct Sequence {
 /// A plain recurrent layer: h = f(x W' + h R' + b).
 Sequence rnn(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
-/// A gated recurrent unit with the blocks update z, reset r and candidate: h = (1 - z) * g(x W' + (r * h) R' + b) + z *
-/// h (Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014).
+/// A gated recurrent unit with the blocks update z, reset r and candidate (Cho et al., "Learning phrase representations
+/// using RNN encoder-decoder", 2014): h = (1 - z) * g(x W' + (r * h) R' + b) + z * h.
 Sequence gru(const Value& x, const Recurrent& layer, source_location at = source_location::current());
 
 /// A long short-term memory with the blocks input i, output o, forget f and candidate: c = f * c + i * g(…), h = o *

@@ -99,7 +99,7 @@ class Context {
   // every attribute that its op may have: attributes of a node that it did not ask for are refused. ----
 
   [[nodiscard]] bool has_attr(std::string_view name) const { return asked(name) != nullptr; }
-  /// Names attributes that the op may have and that do not affect what is imported.
+  /// Names attributes that the op may have and that do not affect the import.
   void no_effect(std::initializer_list<std::string_view> names) const;
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
@@ -112,7 +112,7 @@ class Context {
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] Tensor tensor(std::string_view name) const;
-  /// The dtype whose number in ONNX is the attribute.
+  /// The dtype with the attribute as its number in ONNX.
   [[nodiscard]] DType dtype(std::string_view name, DType otherwise) const;
   [[nodiscard]] DType dtype(std::string_view name) const;
   /// Lists that were attributes once and are inputs now (axes, sizes …): from input i where the node has it, else from
@@ -147,7 +147,7 @@ class Context {
   void check_attributes() const;
   [[noreturn]] static void refuse_attribute(const std::string& name, const std::string& of, Strings known);
 
-  /// Throws an error: `why` says what is wrong with the node.
+  /// Throws an error: `why` is the reason.
   [[noreturn]] static void fail(const std::string& why);
 
  protected:
@@ -173,7 +173,7 @@ struct ConvertOp {
   std::string_view op;     ///< ModelNode::full_op()
   std::int64_t since = 1;  ///< version of the operator set
   Outs (*convert)(Context&) = nullptr;
-  unsigned typed = 0;  ///< mask of the inputs of which it reads the type alone
+  unsigned typed = 0;  ///< mask of the inputs from which it reads only the type
 };
 
 }  // namespace ferry::onnx

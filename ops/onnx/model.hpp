@@ -71,7 +71,7 @@ struct ValueDef {
 
 struct GraphDef {
   std::string name;
-  std::vector<ModelNode> nodes;  ///< each after those whose outputs it uses
+  std::vector<ModelNode> nodes;  ///< each after the nodes that produce its inputs
   std::vector<std::pair<std::string, Tensor>> initializers;
   std::vector<ValueDef> inputs, outputs;
   /// What the file says of the values of its nodes, by their names; the outputs are among them.
@@ -112,14 +112,15 @@ struct Model {
   [[nodiscard]] std::vector<const ValueDef*> defaulted() const;
 };
 
-/// The newest operator set of ONNX's own domain whose changes ferry knows; newer models are refused, naming both.
+/// The newest operator set of ONNX's own domain that ferry knows. Newer models are refused; the message names both
+/// versions.
 inline constexpr std::int64_t kNewestOpset = 28;
 
 /// A limit of the inputs, and of the outputs, of a node: the time to plan a node grows with the square of their number.
 inline constexpr std::int64_t kMostValues = 1 << 14;
 
-/// Reads a model. Error(file) names the file, and node or tensor, and says what is wrong. External data are read from
-/// files beneath the model's folder only, by links only where they lie beneath the folder of the model's real file.
+/// Reads a model. Error(file) names the file, the node or tensor, and the fault. External data are read from files
+/// beneath the model's folder only, by links only where they lie beneath the folder of the model's real file.
 [[nodiscard]] Model read_model(const std::string& path, FileSystem& files = local_files());
 
 /// The model in `content`; `source` names it in messages; `folder` holds its external data. Errors as read_model.

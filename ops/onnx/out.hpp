@@ -12,7 +12,7 @@
 namespace ferry::onnx {
 
 /// A value of the model: a value of the graph, a tensor that is known while the model is imported, or a sequence of
-/// these, whose length is known. If it has none of the three, it is an optional value without an element.
+/// these with a known length. If it has none of the three, it is an optional value without an element.
 struct Out {
   Out() = default;
   Out(const Value& v) : value(v) {}                 // NOLINT

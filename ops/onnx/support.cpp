@@ -16,7 +16,7 @@ struct Lack {
   std::string first;
 };
 
-/// Walks the nodes of a model, including those of bodies and of functions that are called.
+/// Walks the nodes of a model, including the nodes of bodies and of called functions.
 class Walk {
  public:
   explicit Walk(const Model& model) : model_(model) {}
@@ -25,7 +25,7 @@ class Walk {
     for (const ModelNode& node : graph.nodes) this->node(node, opsets);
   }
 
-  /// Checks inputs or outputs of the model itself, not those of bodies, which may be sequences.
+  /// Checks inputs or outputs of the model itself. Inputs and outputs of bodies may be sequences and are not checked.
   void values(const std::vector<ValueDef>& values) {
     for (const ValueDef& value : values)
       if (!value.refused.empty()) lacks(value.refused, "value " + in_quotes(value.name));

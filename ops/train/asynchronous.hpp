@@ -1,6 +1,6 @@
-// Asynchronous training: workers that do not wait for one another, around servers that have the variables (Dean et al.,
-// "Large scale distributed deep networks", 2012), no more than some steps apart (Ho et al., "More effective distributed
-// ML via a stale synchronous parallel parameter server", 2013).
+// Asynchronous training with parameter servers: workers do not wait for one another, and servers hold the variables
+// (Dean et al., "Large scale distributed deep networks", 2012). A bound limits how many steps workers may be apart (Ho
+// et al., "More effective distributed ML via a stale synchronous parallel parameter server", 2013).
 //
 //     { auto here = g.device("/job:ps/task:0");                weights = g.variable(…); }
 //     { auto here = g.on(g.mesh("workers", "/job:worker/*"));  loss = mean(…); }
@@ -28,8 +28,8 @@ struct AsynchronousOptions {
 /// with n workers n times in a step. In step k a worker has weights with at least all updates of steps before
 /// k - staleness. Run the result instead of `updates`.
 ///
-/// The variables lie whole on one CPU each, whose task does nothing else, and the gradients are sums over a mesh of the
-/// tasks of all workers; planning says what does not fit.
+/// Each variable is whole on one CPU, and the task of that CPU does nothing else. The gradients are sums over a mesh of
+/// the tasks of all workers. Planning reports graphs that do not fit.
 ///
 /// Error(plan) with the caller's line when there are no updates, when one is not the result of assign(), or when the
 /// staleness is negative or above 1,000,000.

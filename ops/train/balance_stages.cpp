@@ -111,7 +111,7 @@ class Balancer {
     }
   }
 
-  /// Finds variables, and what is computed of them and constants alone, such as their transposes.
+  /// Finds variables, and values computed only from variables and constants, such as transposes.
   void find_of_variables() {
     for (OpId id = 0; id < graph_.size(); ++id) {
       const Op op = graph_.op(id);
@@ -179,8 +179,8 @@ class Balancer {
     return read;
   }
 
-  /// Puts ops of backward passes that compute nothing but gradients of a stage's variables in that stage, if it has
-  /// what they read.
+  /// Puts ops of backward passes that compute only gradients of a stage's variables into that stage, if their inputs
+  /// are there.
   void place_gradients() {
     constexpr int kUnread = -2;
     std::vector<int> read_in(graph_.size(), kUnread);  // the stage of all that read it; none: several, or not placed
@@ -195,9 +195,9 @@ class Balancer {
     }
   }
 
-  /// Places an op that reads what is placed: with the variables that it reads, or in a backward pass where the forward
-  /// one made what it reads, else where its gradient comes from; others where the largest of what they read is, so that
-  /// a sum over all variables goes along with the stages.
+  /// Places an op that reads placed values. An op that reads variables is placed with them. In a backward pass, an op
+  /// is placed where the forward pass made its inputs, else where its gradient comes from. Any other op is placed with
+  /// its largest input, so that a sum over all variables follows the stages.
   void place_by_inputs(OpId id) {
     const Read read = read_by(id);
     stage_[id] = read.variable != kNoStage ? read.variable
@@ -208,7 +208,7 @@ class Balancer {
                                            : read.last;
   }
 
-  /// Lets what is computed of constants alone be where it is used, if that is in a stage.
+  /// Places values computed only from constants where they are used, if that is in a stage.
   void free_constants() {
     std::vector<bool> constant(graph_.size()), used(graph_.size());
     for (OpId id = 0; id < graph_.size(); ++id) {

@@ -26,9 +26,9 @@
 namespace ferry {
 
 /// The same updates, except that in every `every`-th step the variables copies[0][i], copies[1][i], … become the mean
-/// of what `updates` would make of them; in other steps no messages are sent for them. Variables that are not copies,
-/// such as an optimizer's state, change as `updates` says. Run the result instead of `updates`. State: a count of
-/// steps, named after the first variable.
+/// of their updated values. In other steps no messages are sent for them. Variables that are not copies, such as an
+/// optimizer's state, change as `updates` says. Run the result instead of `updates`. State: a count of steps, named
+/// after the first variable.
 ///
 /// Error(plan) with the caller's line when there are no copies, when the copies do not have equally many floating-point
 /// variables of equal types, or when `updates` lacks the update of one of them.

@@ -15,7 +15,7 @@ namespace ferry {
 /// How the losses of a batch become one number.
 enum class Reduction {
   none,  ///< not at all: one loss for each label
-  mean,  ///< their sum divided by that of their weights
+  mean,  ///< their sum divided by the sum of their weights
   sum
 };
 

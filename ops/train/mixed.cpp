@@ -41,7 +41,7 @@ void require_some(std::string_view what, const Gradients& gradients, const Sourc
         .hint("give one for each variable, as gradients() does");
 }
 
-/// make(), whose ops are placed with the variable.
+/// make(); its ops are placed with the variable.
 template <class Make>
 auto beside(const Value& variable, const SourceLine& line, Make&& make) {
   const Scope here = derived(variable.graph(), line);

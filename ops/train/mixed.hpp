@@ -53,16 +53,16 @@ struct LossScale {
 [[nodiscard]] LossScale loss_scale(Graph& graph, const LossScaling& options = {}, std::string_view name = "loss_scale",
                                    source_location at = source_location::current());
 
-/// The updates of an optimizer that is given `gradients`, which are those of loss * scale, divided by the scale. A step
-/// in which one of them is infinite or NaN leaves every variable unchanged, and the scale is halved, but not below 1
-/// (unless LossScaling::every is 0).
+/// The updates of an optimizer that gets `gradients` divided by the scale; `gradients` are the gradients of loss *
+/// scale. A step in which one of them is infinite or NaN leaves every variable unchanged, and the scale is halved, but
+/// not below 1 (unless LossScaling::every is 0).
 Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,
                 source_location at = source_location::current());
 
 /// The updates of an optimizer in every `count`-th step, by the mean of the gradients of `count` steps; in the others
 /// the variables stay as they are. State: the sums ("w/accumulated"), and a count of steps, named after the first
-/// variable. It lets a batch be larger than memory; it saves no messages: the sums are variables, which are the same on
-/// all tasks, so that gradients are summed over the tasks in every step (docs/decisions/accumulated.md).
+/// variable. A batch can then be larger than memory. It saves no messages: the sums are variables with the same value
+/// on all tasks, so gradients are summed over the tasks in every step (docs/decisions/accumulated.md).
 ///
 ///     Values updates = accumulated(gradients_of(loss, weights), 4,
 ///                                  [](const Gradients& gradients) { return momentum(gradients, 0.1); });

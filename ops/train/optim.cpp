@@ -64,7 +64,7 @@ Value moved(const Value& mean, double decay, const Value& x) {
   return old + x * (1 - decay);
 }
 
-/// Adam's direction. Its state is in variables named after `name`, whose updates are added to `updates`.
+/// Adam's direction. Its state is in variables named after `name`; their updates are added to `updates`.
 Value adam_direction(const Value& w, const Value& g, const Value& step, const AdamOptions& options,
                      const std::string& name, Values& updates) {
   const Value m = zeros_beside(w, name + "_m");

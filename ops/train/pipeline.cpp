@@ -138,8 +138,7 @@ class Repeater {
       if (!depends[value.id()]) fail(value.op().str() + " does not depend on the batch", line_);
   }
 
-  /// Cuts the ops that are repeated into stages, and annotates what they read: the batch, and variables that are
-  /// nowhere yet.
+  /// Cuts the repeated ops into stages. Annotates their inputs, too: the batch, and variables that have no device yet.
   void choose_stages() {
     const auto stages = static_cast<std::size_t>(options_.stages);
     if (options_.stages < 0 || stages > repeated_.size())

@@ -1,6 +1,6 @@
-// Pipelines: a network whose layers lie on several devices, its stages, works on a batch in microbatches, so that all
-// stages work at a time (Huang et al., "GPipe", 2019; Narayanan et al., "PipeDream", 2019, and "Megatron-LM", 2021;
-// Qi et al., "Zero bubble pipeline parallelism", 2024).
+// Pipelines: a network with layers on several devices, its stages, processes a batch in microbatches, so that all
+// stages work at the same time (Huang et al., "GPipe", 2019; Narayanan et al., "PipeDream", 2019, and "Megatron-LM",
+// 2021; Qi et al., "Zero bubble pipeline parallelism", 2024).
 //
 //     for (int stage = 0; stage < 4; ++stage) {
 //       auto here = g.device("/task:" + std::to_string(stage));
@@ -26,39 +26,39 @@ namespace ferry {
 struct PipelineOptions {
   std::int64_t microbatches = 4;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  /// What is cut into microbatches, along dim 0. Empty: the results of batch() that the values depend on; if there are
-  /// none, the inputs that they depend on and that are no scalars.
+  /// The values that are cut into microbatches, along dim 0. Empty: the results of batch() that the values depend on;
+  /// if there are none, the inputs that they depend on and that are no scalars.
   Values batch = {};
-  /// Not 0: so many stages, which planning chooses: the ops between batch and values, none of which may be annotated,
-  /// are cut into so many parts of about the same time, on tasks 0, 1, …, with the variables that they read.
+  /// If not 0, the number of stages; planning then chooses the stages. It cuts the ops between batch and values into
+  /// `stages` parts of about the same time and places the parts, with the variables that they read, on tasks 0, 1, ….
+  /// None of these ops may be annotated.
   std::int64_t stages = 0;
 };
 
 /// The means of the values over the microbatches: what depends on the batch is computed for each microbatch by itself.
-/// Microbatch k of m has the rows k, k + m, k + 2 m, … of the batch. Of a mean over the batch, such as a loss, this is
-/// the same mean (another order of additions); the gradients of the results are those of the batch. What the original
-/// ops give stays, and is not computed where only the results are used. Random numbers for each row of the batch
-/// (dropout) are drawn as without microbatches and cut like the batch; random ops that depend on it draw other numbers
-/// in each microbatch. Ops with an effect (print) are not repeated.
+/// Microbatch k of m has the rows k, k + m, k + 2 m, … of the batch. For a mean over the batch, such as a loss, this is
+/// the same mean (with another order of additions). The gradients of the results are the gradients of the whole batch.
+/// What the original ops give stays, and is not computed where only the results are used. Random numbers for each row
+/// of the batch (dropout) are drawn as without microbatches and cut like the batch; random ops that depend on it draw
+/// other numbers in each microbatch. Ops with an effect (print) are not repeated.
 ///
-/// The result is a graph like any other, whose ops planning puts into the order of the schedule: sums over microbatches
-/// are in the order of their numbers whatever the schedule, so that all schedules give the same bits, and all
-/// devices but for weights that are read on several: their gradients are added up on each first.
+/// The result is a graph like any other. Planning puts its ops into the order of the schedule. Sums over microbatches
+/// are added in the order of their numbers, so all schedules give the same bits. All placements give the same bits,
+/// too, except for weights that are read on several devices: their gradients are added up on each device first.
 ///
-/// Error(plan) with the caller's line when there are no values or no microbatches, when nothing of the batch is used,
-/// when there are fewer rows than microbatches, when stages are negative, more than the ops, or asked for where
-/// ops are annotated, when a value's shape depends on their number or its dtype is no
-/// floating-point one, or when an op on the way has state or takes another batch size for granted.
+/// Error(plan) with the caller's line if there are no values or no microbatches, if nothing of the batch is used, or if
+/// there are fewer rows than microbatches. Also if `stages` is negative, above the number of ops, or given although ops
+/// are annotated. Also if a value's shape depends on the number of rows, if its dtype is not floating-point, or if an
+/// op on the way has state or requires another batch size.
 [[nodiscard]] Values pipeline(const Values& values, const PipelineOptions& options,
                               source_location at = source_location::current());
 [[nodiscard]] Value pipeline(const Value& loss, const PipelineOptions& options,
                              source_location at = source_location::current());
 
-/// Cuts the pipelines of a finished graph into other stages: annotates the ops that each microbatch has so that they
-/// are `tasks` stages of about the same time, stage s on task s, whatever devices they are annotated with.
-/// With a stage go the variables and batches that it reads, its backward pass, and what its variables are updated with;
-/// ops outside of the pipelines that read such variables are put beside them. Every process of a job calls it alike,
-/// before its Session is made.
+/// Cuts the pipelines of a finished graph into other stages: annotates the ops of each microbatch as `tasks` stages of
+/// about the same time, stage s on task s. Their old annotations do not matter. With a stage go the variables and
+/// batches that it reads, its backward pass, and what its variables are updated with; ops outside of the pipelines that
+/// read such variables are put beside them. Every process of a job calls it alike, before its Session is made.
 ///
 /// Error(usage) when there is no pipeline or `tasks` is below 1; Error(plan) when a layer is on a mesh, or when there
 /// are fewer ops in a microbatch than tasks.

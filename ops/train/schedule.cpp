@@ -20,7 +20,7 @@ void require_positive(std::string_view what, std::int64_t steps, const SourceLin
         .hint("give the number of steps over which the rate changes");
 }
 
-/// The count of steps as float64, which is exact up to 2^53. Refuses what is not an integer scalar.
+/// The count of steps as float64, which is exact up to 2^53. Refuses a value that is not an integer scalar.
 Value as_number(std::string_view what, const Value& steps, const SourceLine& line) {
   static_cast<void>(graph_of({{steps}}, line));
   if (!is_integer(steps.dtype()) || steps.rank() != 0)

@@ -5,9 +5,9 @@
 //     Values updates = momentum(loss, weights, rate);
 //     updates.push_back(count.update);
 //
-// `rate` may be a number, which gives a float64 result, or the scalar of another schedule, whose dtype the result has.
-// `steps` is an integer scalar, 0 in the first step. Errors: Error(plan), with the caller's line, when shapes or dtypes
-// do not fit, or when a number of steps is not positive.
+// `rate` may be a number (the result is float64) or the scalar of another schedule (the result has its dtype). `steps`
+// is an integer scalar, 0 in the first step. Errors: Error(plan), with the caller's line, when shapes or dtypes do not
+// fit, or when a number of steps is not positive.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct StepCount {
 Value warm_up(const Operand& rate, const Value& steps, std::int64_t count,
               source_location at = source_location::current());
 
-/// The rate for a batch that is `tasks` times as large: it grows from rate in the first step to rate * tasks in step
-/// `count`, in equal steps, and stays there (Goyal et al., "Accurate, large minibatch SGD", 2017). At least one task.
+/// The rate for a batch that is `tasks` times as large. It grows in equal steps from `rate` in the first step to rate *
+/// tasks in step `count`, and stays there (Goyal et al., "Accurate, large minibatch SGD", 2017). At least one task.
 Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count,
                       source_location at = source_location::current());
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kSlack = 20;  // a part may take 1/kSlack more than it need
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-/// Whether so many parts suffice if none takes longer.
+/// True if `parts` parts suffice when no part takes longer than the limit.
 bool fits(std::span<const std::int64_t> times, std::size_t stages, std::int64_t longest) {
   std::size_t parts = 1;
   std::int64_t now = 0;

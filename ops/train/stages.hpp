@@ -16,10 +16,9 @@ namespace ferry {
 /// The time that planning takes an op for, in picoseconds (graph/op/op_time.hpp). Sizes that are not known count as 1.
 [[nodiscard]] std::int64_t planned_time(const Op& op);
 
-/// The first op of each of `stages` parts of consecutive ops, of which there are at least so many. The slowest part is
-/// as fast as it can be, but for a twentieth; then no part takes less than half of the mean, if that can be; then the
-/// fewest bytes go from part to part. `bytes` has, for each op,
-/// those that ops up to it have made for later ones.
+/// The first op of each of `stages` parts of consecutive ops. There are at least `stages` ops. The slowest part is
+/// within 1/20 of the optimum. Within that, no part takes less than half of the mean, if possible. Within that, the
+/// fewest bytes go from part to part. `bytes` has, for each op, those that ops up to it have made for later ones.
 [[nodiscard]] std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times,
                                                   std::span<const std::int64_t> bytes, std::size_t stages);
 

@@ -1,7 +1,8 @@
 // capture_stretches: finds work that a device may be given as one from its second time on (PlanClass::stretches), which
-// costs the host one call instead of one for each kernel. Such a stretch is as long as it can be, at least two
-// instructions, and nothing in the middle of it waits for another strand or is waited for: so no work begins or is seen
-// later than without it. It adds no wait and moves no instruction. The setup, which runs once, has none.
+// costs the host one call instead of one for each kernel. A stretch is as long as possible, and at least two
+// instructions. Inside it, no instruction waits for another strand, and no other strand waits for one. So no work
+// begins or is seen later than without the stretch. It adds no wait and moves no instruction. The setup, which runs
+// once, has none.
 #pragma once
 
 #include "placement/class/class_plan.hpp"

@@ -85,7 +85,7 @@ class Copier {
     return static_cast<std::uint16_t>(first_queue_[device] + static_cast<std::uint32_t>(role));
   }
 
-  /// Finds the storages that an instruction outside of the setup writes, and those of variables.
+  /// Finds the storages that an instruction outside the setup writes, and the storages of variables.
   void find_written() {
     for (const PlanVariable& variable : plan_.variables) written_.insert(variable.buffer);
     for (std::uint32_t region = 1; region < form_.regions(); ++region)
@@ -196,8 +196,8 @@ class Copier {
     return plan_.buffers[b].device == device || plan_.buffers[b].space == Buffer::Space::none;
   }
 
-  /// The buffer itself if it lies on that device, else a copy there, whose instruction is added if there is none yet.
-  /// If the buffer is a view of a whole storage, the storage is copied, so that its views share the copy.
+  /// The buffer itself if it is on that device, else its copy there. Adds the copy instruction if there is none yet. If
+  /// the buffer is a view of a whole storage, the storage is copied, so that its views share the copy.
   std::uint32_t copied_to(std::uint32_t device, std::uint32_t b, const Instruction& user) {
     if (lies_on(device, b)) return b;
     const std::uint32_t root = storage(b);
@@ -216,7 +216,7 @@ class Copier {
   /// Cancels a copy that was to be made at the end of the setup; false if there is none.
   bool leave_out(std::uint32_t from, std::uint32_t to) { return std::erase(at_end_[0], std::pair(from, to)) > 0; }
 
-  /// The buffer itself if it lies on the host, else a copy there, which is made at the end of `region`.
+  /// The buffer itself if it is on the host, else its copy there, which is made at the end of `region`.
   std::uint32_t copied_after(std::uint32_t b, std::uint32_t region) {
     if (lies_on(host_, b)) return b;
     const std::uint32_t to = twin(host_, b);
@@ -298,7 +298,8 @@ class Copier {
   std::uint32_t host_ = 0;
   std::vector<std::uint32_t> first_queue_;  // by device: the strand of its first queue
   std::set<std::uint32_t> written_;
-  Copies copies_, copies_of_setup_;  // those of the present region, valid until the value is written; of the setup
+  Copies copies_,
+      copies_of_setup_;  // copies of the present region, valid until the value is written; copies of the setup
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> views_;  // by `of` and `b` of view()
   struct Message {
     bool collective, sent;

@@ -97,7 +97,7 @@ class StrandPlacer {
     }
   }
 
-  /// The strand whose last instruction it depends on, or a new one.
+  /// The strand with a last instruction that it depends on, or a new strand.
   std::uint32_t strand_for(std::uint32_t i, std::uint32_t level) {
     for (std::uint32_t need : needs_[i])
       if (strand_[need] != kNone && strands_[strand_[need]].last == need) return strand_[need];

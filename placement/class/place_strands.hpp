@@ -7,13 +7,13 @@ namespace ferry {
 
 /// Spreads the step's instructions over the class's threads and adds the waits that order them.
 ///
-/// A strand is a chain of instructions, each of which takes a value from the one before. Strands that begin at the same
-/// depth are dealt to the threads in blocks, so that neighbours share a thread. Large kernels split over all threads
-/// while they run, and stay on thread 0, as do messages and instructions with regions. Where waiting would cost more
-/// than the threads gain, everything stays on thread 0.
+/// A strand is a chain of instructions; each instruction takes a value from the previous one. Strands that begin at the
+/// same depth are dealt to the threads in blocks, so that neighbours share a thread. Large kernels split over all
+/// threads while they run, and stay on thread 0, as do messages and instructions with regions. Where waiting would cost
+/// more than the threads gain, everything stays on thread 0.
 ///
-/// An instruction waits for those of other threads whose values it takes, or whose inputs it writes over, unless
-/// another wait implies it. The order of the list stays one in which everything can run.
+/// An instruction waits for an instruction of another thread if it takes the other's value or overwrites the other's
+/// input, unless another wait implies it. The order of the list stays one in which everything can run.
 ///
 /// Comes after join_regions; clears Instruction::may.
 void place_strands(ClassPlan& plan);

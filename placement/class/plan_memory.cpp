@@ -155,8 +155,8 @@ class MemoryPlanner {
   }
 
   /// Whether the instruction is done with input k, or with each element of it, before it writes output o there. Never
-  /// in an epilogue, whose first kernel needs all of its inputs while the others write. In a tile region with rows not
-  /// for values of fewer elements, which may be needed for other rows.
+  /// in an epilogue: its first kernel needs all of its inputs while the other kernels write. In a tile region with rows
+  /// not for values of fewer elements, which may be needed for other rows.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
     if (instruction.what == Opcode::tiles && instruction.other == 0) return false;
     const std::uint32_t out = plan_.outputs(instruction)[o];
@@ -250,8 +250,8 @@ class MemoryPlanner {
 
   // ---- The step's arena ----
 
-  /// Each strand has a part of the arena for the buffers that it touches first. There it takes again what it and all
-  /// others are done with.
+  /// Each strand has a part of the arena for the buffers that it touches first. There it reuses the bytes that it and
+  /// all others have finished with.
   void place_step() {
     std::vector<std::uint32_t> order;
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
@@ -264,7 +264,7 @@ class MemoryPlanner {
     std::vector<std::uint32_t> turn(plan_.buffers.size());
     for (std::uint32_t k = 0; k < order.size(); ++k) turn[order[k]] = k;
     for (std::uint32_t b : order) {
-      if (inherits_[b]) continue;  // placed together with the buffer whose bytes it takes
+      if (inherits_[b]) continue;  // placed together with the buffer that it shares bytes with
       const std::uint32_t i = strands_ == 1 ? kNone : around(lifetimes_[b].first);
       const std::uint32_t home = i == kNone ? 0 : clocks_->strand(i);
       release(home, lifetimes_[b].first, i);
@@ -283,7 +283,7 @@ class MemoryPlanner {
   }
 
   /// Placed in order of first touch, large buffers find only the gaps that small ones leave. If that took more bytes
-  /// than ever live at once, and there are not too many buffers, they are placed anew by size.
+  /// than are ever live at once, and there are not too many buffers, they are placed again by size.
   void pack_devices(const std::vector<std::uint32_t>& order) {
     for (std::uint32_t device = 0; device < plan_.devices.size(); ++device) {
       std::vector<std::uint32_t> heads;
@@ -305,8 +305,8 @@ class MemoryPlanner {
     }
   }
 
-  /// Takes back what is free when the step's instruction `i` begins, at `position`. A buffer goes from strand to strand
-  /// until it has ended on all of them.
+  /// Reclaims the bytes that are free when the step's instruction `i` begins, at `position`. A buffer goes from strand
+  /// to strand until it has ended on all of them.
   void release(std::uint32_t home, std::uint32_t position, std::uint32_t i) {
     for (std::uint32_t k = 0; k < strands_; ++k) {
       const std::uint32_t t = k == 0 ? home : k <= home ? k - 1 : k;  // its own first
@@ -357,7 +357,7 @@ class MemoryPlanner {
   std::vector<std::vector<std::uint32_t>> ends_;     // of each strand's instructions
   std::vector<Arena> arenas_;                        // of each device and strand
   std::vector<std::priority_queue<Ending>> ending_;  // of each home and strand: not yet known to have ended there
-  std::vector<std::uint32_t> home_;                  // of each buffer: the strand in whose part it lies
+  std::vector<std::uint32_t> home_;                  // of each buffer: the strand that owns its part
 };
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace ferry {
 /// end.
 ///
 /// Gets (Via::get): others read the input of such a collective in the step's arena, which they can reach. An input that
-/// is kept from step to step lies in another arena, which they cannot: so the collective gets room for a copy in the
-/// step's arena, as its scratch.
+/// is kept from step to step is in another arena, which other tasks cannot read. So the collective gets scratch for a
+/// copy in the step's arena.
 ///
 /// Comes after place_strands: puts are made by kernels of thread 0, which moves all messages.
 void share_memory(ClassPlan& plan);

@@ -1,4 +1,5 @@
-// StrandClocks: vector clocks of the strands of a task, which say what is known to have happened before an instruction.
+// StrandClocks: vector clocks of the strands of a task. They record which instructions have run before an instruction
+// begins.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,10 @@
 
 namespace ferry {
 
-/// For an instruction of the step and each strand, the number of that strand's instructions that are known to have run
-/// when the instruction begins: on its own strand all before it; on others what its waits, and what the strands waited
-/// for knew at that point, tell. A queue also knows what thread 0 knows when it gives it the instruction.
+/// For an instruction of the step and each strand: the number of the strand's instructions that have certainly run when
+/// the instruction begins. On its own strand these are all earlier instructions. On other strands the number follows
+/// from the instruction's waits and from the clocks of the strands waited for. A queue also knows what thread 0 knows
+/// when it gives it the instruction.
 ///
 /// It is built instruction by instruction, in the order of the list, while waits are made, and can be asked about any
 /// instruction so far.

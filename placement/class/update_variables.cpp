@@ -52,9 +52,9 @@ class Updater {
     }
   }
 
-  /// Lets the kernel that makes the new value write it into the variable. Not possible if the variable is touched after
-  /// that or a loop or branch follows, if the kernel itself reads the variable and may not write over it, or if the
-  /// value has no bytes of its own. False if it is not.
+  /// Lets the kernel that makes the new value write it into the variable. Not possible if the variable is used after
+  /// that or a loop or branch follows. Not possible if the kernel itself reads the variable and may not overwrite it,
+  /// or if the value has no bytes of its own. False if it is not.
   bool write_in_place(const VariableUpdate& update) {
     if (is_state(update.value) || storage_of(plan_, update.value) != update.value) return false;
     if (plan_.buffers[update.value].device != plan_.buffers[update.variable].device) return false;

@@ -15,9 +15,9 @@ using OfBuffers = std::unordered_map<std::uint32_t, std::uint32_t>;
 
 /// A tile has at most kMostElements, and a multiple of kLine elements if there is room for that many.
 constexpr std::int64_t kMostElements = 4096, kLine = 64;
-/// On a device, where a kernel is generated for the region, whose threads take a few elements each.
+/// On a device, where a kernel is generated for the region; each of its threads takes a few elements.
 constexpr std::int64_t kDeviceTile = kLine;
-/// The most dims of what a region of a device makes, since those of broadcast inputs are arguments of its kernel.
+/// The most dims of the results of a device's region, because the dims of broadcast inputs are arguments of its kernel.
 constexpr std::size_t kDeviceDims = 8;
 
 bool is_plain(const PlanClass& plan, std::uint32_t b) {
@@ -69,7 +69,7 @@ bool is_one_a_row(const std::vector<std::int64_t>& from, const std::vector<std::
 /// One instruction of a list, or several that have been joined.
 struct Group : Touched {
   std::vector<std::uint32_t> members;  ///< places in the list, ascending; none if it has become part of another group
-  Storages whole;                      ///< those of `reads` with an element for each of the extent, or for each row
+  Storages whole;  ///< the values of `reads` with one element for each element of the extent, or for each row
   Extent extent;
   std::uint32_t device = 0;
   std::int64_t from = 0;  ///< elements from which it may be joined with others
@@ -352,7 +352,7 @@ class ElementFuser {
     return elements_of(plan_.buffers[b]) == elements;
   }
 
-  /// Gives the member's output a slot if it is used inside only: that of an input which ends here, if the kernel may
+  /// Gives the member's output a slot if it is only used inside: the slot of an input that ends here, if the kernel may
   /// write in place. Then frees the slots of the other inputs that end here.
   void place_output(const Instruction& member, std::uint32_t m, const OfBuffers& last, Slots& slots, Slots& of_rows,
                     const Extent& extent) {
@@ -376,7 +376,7 @@ class ElementFuser {
     for (std::uint32_t b : given) slots_of(b).give(plan_.buffers[b].offset);
   }
 
-  // ---- What is inside ----
+  // ---- Values inside the region ----
 
   /// Marks the values that the region makes and nothing else touches: they will lie in slots.
   void count_inside(const std::vector<Instruction>& body) {
@@ -392,7 +392,7 @@ class ElementFuser {
     }
   }
 
-  /// The buffer of which this one is another shape; the buffer itself if it is no view, or only a part.
+  /// The buffer that this one shows in another shape; the buffer itself if it is not a view, or only a part.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = storage_of(plan_, b);
     return plan_.buffers[of].bytes == plan_.buffers[b].bytes ? of : b;

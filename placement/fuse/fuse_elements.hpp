@@ -14,13 +14,13 @@ namespace ferry {
 /// Replaces groups of kernels by one `tiles` instruction each, before memory is placed. Values that only the group uses
 /// get slots and no memory.
 ///
-/// Two kernels are joined if they work on the same number of elements, one reads the other's result or both read the
-/// same value, and either the first can move down to the second or the second up to the first. Kernels that work by
-/// rows are joined, too, also with kernels on values that have one element for each row; the rows lie whole in a tile
-/// then. Kernels that are not fusable (kFusable) keep their place: they have effects, or the user ordered them. No
-/// kernel is moved past an instruction that starts a message or has regions, so no message starts later; and past the
-/// wait for a message only if it reads one large value at most, so that this takes no more memory. Kernels keep their
-/// order within a group, so every value keeps its bits.
+/// Two kernels are joined under three conditions. They work on the same number of elements. One reads the other's
+/// result, or both read the same value. The first can move down to the second, or the second up to the first. Kernels
+/// that work by rows are joined, too, also with kernels on values that have one element for each row; the rows lie
+/// whole in a tile then. Kernels that are not fusable (kFusable) keep their place: they have effects, or the user
+/// ordered them. No kernel is moved past an instruction that starts a message or has regions, so no message starts
+/// later. A kernel is moved past the wait for a message only if it reads at most one large value, so that this takes no
+/// more memory. Kernels keep their order within a group, so every value keeps its bits.
 ///
 /// Kernels of a device are joined whatever the number of elements, where their device runs regions
 /// (Topology::gpu_regions): the tiles and slots of such a region say no more than that values need no memory.

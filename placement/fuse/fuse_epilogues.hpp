@@ -9,11 +9,11 @@ namespace ferry {
 /// Replaces each kernel that finishes its output piece by piece (a head), with the elementwise kernels after it, by one
 /// `tiles` instruction with other == 0, before memory is placed and before fuse_elements.
 ///
-/// These kernels form a chain. Each is the only one to read what the one before makes, may write over that, and makes a
-/// value of the same dtype and sizes; its other inputs exist before the chain begins, or the chain can move down to
-/// where they do. All kernels work on the bytes of the last value, which the head writes first. Only fusable kernels
-/// are taken, and none is moved past an instruction that moves messages or has regions. The bits are those of running
-/// the kernels one after another.
+/// These kernels form a chain. Each kernel is the only reader of the previous kernel's output, may overwrite it, and
+/// makes a value of the same dtype and sizes. Its other inputs exist before the chain begins, or the chain can move
+/// down to where they exist. All kernels work on the bytes of the last value, which the head writes first. Only fusable
+/// kernels are taken, and none is moved past an instruction that moves messages or has regions. The bits equal the bits
+/// of running the kernels one after another.
 ///
 /// On devices that run regions (Topology::gpu_regions) chains are of any size, and none takes only some of the kernels
 /// that fuse_elements would join: their values lie in registers.

@@ -89,9 +89,9 @@ class StencilFuser {
     return reads != reads_.end() && reads->second + 1 == touches_[window];
   }
 
-  /// Makes the instruction a member of the groups of which it reads what they make, which become one; or else the first
-  /// one of a new group. With the windows that it reads, and the kernels before it that make what it reads, if that can
-  /// be.
+  /// Joins the groups with results that the instruction reads, and adds the instruction to the joined group; or starts
+  /// a new group with it. Also adds the windows that it reads and the earlier kernels that make its inputs, where
+  /// possible.
   void grow(std::uint32_t i) {
     const std::vector<std::uint32_t> read = groups_read(i);
     for (const bool joins : {true, false})
@@ -131,7 +131,8 @@ class StencilFuser {
     return std::ranges::any_of(group.members, [&](std::uint32_t m) { return is_window(list_[m]); });
   }
 
-  /// Adds the instruction to the group, with those waiting that make what it reads: windows, and maybe `kernels`.
+  /// Adds the instruction to the group, together with the waiting instructions that make its inputs: windows, and maybe
+  /// `kernels`.
   void pull(Group& group, std::uint32_t i, bool kernels) const {
     const auto at = std::ranges::lower_bound(group.members, i);
     if (at != group.members.end() && *at == i) return;
@@ -147,8 +148,8 @@ class StencilFuser {
     }
   }
 
-  /// Whether the members can be moved down to the last one, since nothing between conflicts with one that comes before,
-  /// and none writes what is read through a window.
+  /// True if the members can be moved down to the last member: no instruction between conflicts with an earlier member,
+  /// and no member writes a value that is read through a window.
   [[nodiscard]] bool may_be_one(const Group& group) const {
     if (group.members.size() > kTileKernels || group.members.back() - group.open > kFuseReach) return false;
     for (const std::uint32_t m : group.members) {

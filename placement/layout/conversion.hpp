@@ -1,4 +1,4 @@
-// Conversions: the steps that turn one layout of a value into another, and what they cost. Plain functions of layouts:
+// Conversions: the steps that turn one layout of a value into another, and their costs. Plain functions of layouts:
 // strategies are compared by these costs, and reshard adds a node for each step.
 #pragma once
 
@@ -37,7 +37,7 @@ struct ConversionStep {
 [[nodiscard]] std::int64_t row_bytes(const Type& type, const Layout& layout, const Where& where, std::size_t axis,
                                      std::int64_t rows);
 
-/// The time that messages of so many bytes along an axis take, in picoseconds.
+/// The time of messages of `bytes` bytes along an axis, in picoseconds.
 [[nodiscard]] std::int64_t message_cost(const Program& program, const Where& where, std::size_t axis,
                                         std::int64_t bytes);
 

@@ -18,11 +18,11 @@ namespace ferry {
 
 /// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
-/// Between device sets: device -> device a transfer, device -> mesh broadcast or scatter, mesh -> device gather or
-/// reduce, each axis by axis; mesh -> mesh of other tasks part by part, otherwise mesh -> mesh by way of one task; to
-/// other devices of the same tasks a copy. A value goes to each device set and layout once, however many use it there,
-/// and so do the rows of a halo. Bounded values are cut at their bounds: a part along the bounded dim has what lies
-/// before the extent, which may be nothing.
+/// Between device sets: device -> device is a transfer; device -> mesh is a broadcast or scatter, and mesh -> device a
+/// gather or reduce, each axis by axis. Mesh -> mesh of other tasks goes part by part, any other mesh -> mesh by way of
+/// one task. To other devices of the same tasks it is a copy. A value goes to each device set and layout once, however
+/// many use it there, and so do the rows of a halo. Bounded values are cut at their bounds: a part along the bounded
+/// dim has the rows before the extent, possibly none.
 class Converter {
  public:
   /// `reasons` is told of every message that is added; the caller tells it for which node.
@@ -33,7 +33,7 @@ class Converter {
   /// Appends a node to the region.
   void emit(NodeId id) { program_.regions[region_].order.push_back(id); }
 
-  /// Sets where a value lies (Where::laid_out).
+  /// Sets the place and layout of a value (Where::laid_out).
   void place(PValueId value, WhereId where, Layout layout);
   /// The value that now stands for `value`: itself, or its replacement.
   [[nodiscard]] PValueId current(PValueId value) const;
@@ -46,8 +46,8 @@ class Converter {
   [[nodiscard]] PValueId halo(PValueId value, const CutAxis& cut, const Halo& halo);
   /// Adds a window of the value that is split alike; `halo` is kNone or its halo along the dim that is cut.
   PValueId window(PValueId value, PValueId halo, const WindowOf& window, Attrs attrs);
-  /// Adds the rows of the value that each task reads of a dim that is cut, in their order: from its part and its halo,
-  /// or if that is kNone, from the whole dim, which each task has.
+  /// Adds the rows that each task reads of a cut dim, in order. They come from the task's part and its halo or, if the
+  /// halo is kNone, from the whole dim, which each task has.
   PValueId rows(PValueId value, PValueId halo, const CutAxis& cut, const Reads& reads);
 
  private:
@@ -61,12 +61,12 @@ class Converter {
   [[nodiscard]] bool takes_extent(const PValue& from, WhereId where, const Layout& layout) const;
   /// Converts a bounded value: separately its elements up to the bound, and its extent.
   PValueId convert_bounded(PValueId value, WhereId where, const Layout& layout);
-  /// Brings a value from a mesh to one of other tasks: it is first converted to `layout` on its own mesh, then one task
-  /// sends each part to all that want it. kNone if the meshes share a task, or the source cannot be cut as `layout`
-  /// says.
+  /// Brings a value from one mesh to a mesh of other tasks. The value is first converted to `layout` on its own mesh;
+  /// then one task sends each part to all tasks that need it. Returns kNone if the meshes share a task, or if the
+  /// source cannot be cut by `layout`.
   PValueId across(PValueId value, WhereId where, const Layout& layout);
-  /// For each split axis of `layout`, in order, an axis of the source with as many tasks, chosen so that splitting the
-  /// value along these on the source costs the least; empty if there are none.
+  /// For each split axis of `layout`, in order, an axis of the source with as many tasks. The axes are chosen so that
+  /// splitting the value along them on the source costs the least. Empty if there are none.
   [[nodiscard]] std::vector<std::size_t> axes_alike(PValueId value, WhereId where, const Layout& layout) const;
   static bool same_devices(const Where& a, const Where& b);
   /// The target's tasks are all in the source.
@@ -75,7 +75,7 @@ class Converter {
   PValueId copied(PValueId value, WhereId where, const Layout& layout);
   /// A value that `task` holds whole goes to a device or mesh.
   PValueId from_device(PValueId value, std::int32_t task, WhereId where, const Layout& layout);
-  /// Lays a replicated value on another mesh of some of its tasks: it is read as it lies, then cut.
+  /// Lays a replicated value on another mesh of some of its tasks: the value is read in place, then cut.
   PValueId cut_after_moving(PValueId whole, WhereId where, const Layout& layout);
   /// Scatters the value along the split axes, one after another, each time from all devices reached so far; then
   /// broadcasts it along the other axes.
@@ -84,7 +84,7 @@ class Converter {
   /// replicated on its mesh, or was made so before.
   PValueId to_root(PValueId original, std::int32_t task, WhereId where);
   PValueId convert_axes(PValueId original, const Layout& layout);
-  /// Of the value and its versions on the same mesh, the one whose conversion to `layout` costs the least.
+  /// The value or one of its versions on the same mesh: the one with the cheapest conversion to `layout`.
   [[nodiscard]] PValueId nearest(PValueId value, const Layout& layout) const;
   PValueId convert_axis(PValueId value, const ConversionStep& step);
   /// Turns parts along one dim into parts along another by an all-to-all: each member gives each other one a block.
@@ -122,7 +122,7 @@ class Converter {
   RegionId region_ = 0;
   std::map<PValueId, PValueId> replaced_;
   std::map<std::tuple<PValueId, WhereId, std::string>, PValueId> made_;
-  /// Of a value along an axis, by what is read: the halo, and the first of the rows that were made.
+  /// For a value along an axis, by the rows read: the halo, and the first of the rows that were made.
   std::map<std::tuple<PValueId, std::size_t, Ints>, PValueId> halos_, rows_;
   std::map<PValueId, PValueId> first_rows_;  // of later ones: they have the same halos
 };

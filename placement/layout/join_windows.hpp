@@ -5,9 +5,9 @@
 
 namespace ferry {
 
-/// Replaces windows of windows (windows.hpp) on the same mesh by windows of the first value, where nothing else uses
-/// the value between: then that is not made, and rows travel once, from where they are. So a stencil written as slices
-/// of a padded array gets halos of the array itself. Stays: what has a layout annotation, is a target, or pads a slice.
+/// Replaces windows of windows (windows.hpp) on the same mesh by windows of the first value, if the value between has
+/// no other users. Then the value between is not made, and rows travel only once. So a stencil written as slices of a
+/// padded array gets halos of the array itself. Stays: what has a layout annotation, is a target, or pads a slice.
 /// Linear.
 void join_windows(Program& program);
 

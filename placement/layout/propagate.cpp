@@ -26,7 +26,8 @@ class Propagator {
   }
 
  private:
-  /// The device set and layout that a value would get, and for each axis the node whose annotation caused the layout.
+  /// The device set and layout that a value would get, and for each axis the node with the annotation that caused the
+  /// layout.
   struct Laid {
     WhereId where = kNone;
     Layout layout;
@@ -185,7 +186,7 @@ class Propagator {
     return any ? std::optional(std::move(hint)) : std::nullopt;
   }
 
-  /// How a user takes a value along an axis, and the node whose annotation caused that.
+  /// How a user takes a value along an axis, and the node with the annotation that caused it.
   struct Taken {
     AxisLayout part;
     NodeId cause = kNone;
@@ -215,7 +216,7 @@ class Propagator {
     return {variable.layout[axis], variable.causes[axis]};
   }
 
-  /// The node whose annotation caused the op's layouts along the axis.
+  /// The node with the annotation that caused the op's layouts along the axis.
   NodeId cause(NodeId id, std::size_t axis) const {
     return cause_of(program_, id, strategies_[id], axis, [&](PValueId input) { return laid_[input].causes[axis]; });
   }

@@ -1,8 +1,8 @@
-// propagate: carries layouts backwards, from users to makers. If a value would be whole by the layouts of its op's
-// inputs, though every op that uses it takes a part along the same dim, it gets a hint for those parts: its op then
-// computes a part, and asks the same of its own inputs. So an annotation reaches the values from which the annotated
-// one is made, and a feed is scattered rather than broadcast. The pass starts from the layouts that reshard would
-// choose, which it finds in a forward walk without adding nodes.
+// propagate: carries layouts backwards, from users to makers. If a value would be whole by its op's inputs but every
+// user takes a part along the same dim, the value gets a hint for these parts. Its op then computes only a part, and
+// asks the same of its own inputs. So an annotation reaches the values from which the annotated one is made, and a feed
+// is scattered rather than broadcast. The pass starts from the layouts that reshard would choose, which it finds in a
+// forward walk without adding nodes.
 //
 // A hint is not binding: reshard counts it among the costs of an op's layouts, and converts nothing because of it.
 // There are none for values that some user wants whole, nor for variables, which lie as annotated in every plan of a

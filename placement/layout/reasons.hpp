@@ -1,5 +1,5 @@
-// Reasons: why values are moved, for `ferry explain`: the node that needs them elsewhere, and the node whose annotation
-// caused that.
+// Reasons: why values are moved, for `ferry explain`: the node that needs them elsewhere, and the node with the
+// annotation that caused it.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ class Reasons {
  public:
   explicit Reasons(Program& program) : program_(program) {}
 
-  /// The node whose annotation caused the value's layout along an axis; kNone: none did, or the value is replicated
-  /// along it.
+  /// The node with the annotation that caused the value's layout along an axis; kNone: there is none, or the value is
+  /// replicated along it.
   [[nodiscard]] NodeId cause(PValueId value, std::size_t axis) const;
-  /// The cause for each axis of the value's layout, if the value lies on `where`; else, or if no annotation is known,
+  /// The cause for each axis of the value's layout, if the value is on `where`; else, or if no annotation is known,
   /// empty.
   [[nodiscard]] std::vector<NodeId> causes(PValueId value, WhereId where) const;
-  /// Notes that a value was laid out, with the causes of its axes; those of replicated axes are not kept.
+  /// Records that a value was laid out, with the causes of its axes; causes of replicated axes are not kept.
   void laid(PValueId value, std::vector<NodeId> causes);
   /// Notes that one value's layout has the same causes as the other's.
   void laid_like(PValueId value, PValueId other);
@@ -35,15 +35,15 @@ class Reasons {
     const std::vector<NodeId>& places = program_.causes.of_place;
     return Meanwhile(why_, program_.options.reasons ? Why{user, places[user], std::move(axes)} : Why{user});
   }
-  /// The same for a node whose place comes from its own annotation.
+  /// The same for a node that is placed by its own annotation.
   [[nodiscard]] auto asking_as_placed(NodeId user, std::vector<NodeId> axes) {
     return Meanwhile(why_, Why{user, user, std::move(axes)});
   }
   /// The same for a node that no annotation has placed.
   [[nodiscard]] auto asking_anywhere(NodeId user) { return Meanwhile(why_, Why{user}); }
   /// While the returned object lives, the same node asks for a value on a mesh with other axes. Axis i there
-  /// corresponds to axis `axes[i]` of the node's own mesh (kNone: to none), whose causes it takes. Empty: the new
-  /// layout has no causes.
+  /// corresponds to axis `axes[i]` of the node's own mesh (kNone: to none) and takes its causes. Empty: the new layout
+  /// has no causes.
   [[nodiscard]] auto asking_along(std::span<const std::uint32_t> axes) { return Meanwhile(why_, along(axes)); }
   /// While the returned object lives, the messages that are added bring this value.
   [[nodiscard]] auto bringing(PValueId value) { return Meanwhile(brought_, value); }
@@ -70,7 +70,7 @@ class Reasons {
     T before_;
   };
 
-  /// The node that needs values in another place or layout, and the nodes whose annotations caused that.
+  /// The node that needs values in another place or layout, and the nodes with the annotations that caused it.
   struct Why {
     NodeId user = 0;
     NodeId place = kNone;           ///< the cause of the devices where they are needed
@@ -89,15 +89,15 @@ class Reasons {
   [[nodiscard]] Cited of_place() const;
   /// The annotation that asks for the new layout along the axis, or else the one that gave the old layout.
   [[nodiscard]] Cited of_axis(std::size_t axis) const;
-  /// The node whose annotation caused the new layout along the axis; kNone: none did.
+  /// The node with the annotation that caused the new layout along the axis; kNone: there is none.
   [[nodiscard]] NodeId asks_for(std::size_t axis) const { return why_.axes.empty() ? kNone : why_.axes[axis]; }
   /// Whether the message brings a halo.
   [[nodiscard]] bool of_rows(const Node& message) const;
-  /// Those of the value that the message brings; of a halo the rows that one task gets at most.
+  /// The bytes of the value that the message brings; for a halo, the most rows that one task gets.
   [[nodiscard]] std::int64_t bytes_of(const Node& message) const;
   /// "all_reduce over 4 tasks".
   [[nodiscard]] std::string text(const Node& message) const;
-  /// "; no halos, for …" if the message gathers a dim of which the user reads windows; else "".
+  /// "; no halos, for …" if the message gathers a dim that the user reads through windows; else "".
   [[nodiscard]] std::string why_no_halos(const Node& message, std::size_t axis) const;
   /// ", because w is laid [S(0)] at f.cpp:1".
   [[nodiscard]] std::string text(Cited cited) const;

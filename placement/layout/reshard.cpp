@@ -113,7 +113,7 @@ class Resharder {
     return axes;
   }
 
-  /// The value's layout if it lies on `where`; else replicated, as it will be brought there whole.
+  /// The value's layout if it is on `where`; else replicated, because it will be brought there whole.
   Layout layout_on(PValueId id, WhereId where) const {
     const PValue& value = program_.values[to_.current(id)];
     return value.where == where ? value.layout : program_.wheres[where].all_replicated();
@@ -187,9 +187,9 @@ class Resharder {
     Reads reads;
     bool here = false;
   };
-  using SlidCuts = std::vector<std::vector<SlidCut>>;  // by input, those of rows that are here first
+  using SlidCuts = std::vector<std::vector<SlidCut>>;  // by input; rows that are here come first
 
-  /// The dims of which some task reads rows that are not of its part; none if the node slides no windows.
+  /// The dims along which some task reads rows outside its part; none if the node slides no windows.
   SlidCuts slid_cuts(const Node& node, const Strategy& strategy, const std::vector<Layout>& given) const {
     SlidCuts cuts;
     if (std::ranges::all_of(strategy.slides, [](std::uint32_t number) { return number == kNone; })) return cuts;
@@ -309,13 +309,13 @@ class Resharder {
     return wanted;
   }
 
-  /// Notes where a value lies, and the causes of its layout axis by axis.
+  /// Records the place of a value, and the causes of its layout axis by axis.
   void place(PValueId value, WhereId where, Layout layout, std::vector<NodeId> causes) {
     to_.place(value, where, std::move(layout));
     reasons_.laid(value, std::move(causes));
   }
 
-  /// The nodes whose annotations caused the choice, axis by axis.
+  /// The nodes with the annotations that caused the choice, axis by axis.
   std::vector<NodeId> causes_of(NodeId id, const Strategy& strategy) const {
     std::vector<NodeId> causes;
     if (!program_.options.reasons) return causes;
@@ -333,7 +333,7 @@ class Resharder {
                        [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
   }
 
-  /// A feed lies on the task that gives it, and is brought to where the input is annotated; a variable lies as
+  /// A feed is on the task that gives it, and is moved to the input's annotated place. A variable is where it is
   /// annotated.
   void leaf(NodeId id, bool moves) {
     const Node node = program_.nodes[id];

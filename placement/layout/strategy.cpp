@@ -138,7 +138,7 @@ class Chooser {
     return program_.values[program_.inputs(node_)[static_cast<std::size_t>(input)]].type;
   }
 
-  /// The time that the halos take; none if two axes split one dim of which rows are read.
+  /// The time of the halos; none if two axes split one dim that is read through windows.
   std::optional<std::int64_t> halos() const {
     if (!slides_.empty()) return sliding_halos();
     if (!window_) return 0;

@@ -11,8 +11,8 @@ namespace ferry {
 struct Strategy {
   std::vector<Layout> inputs;
   std::vector<Layout> outputs;
-  /// For each axis, the input whose layout led to the choice; kOutput: an output's annotation or hint did; kNone:
-  /// nothing did.
+  /// For each axis, the input with the layout that led to the choice; kOutput: an output's annotation or hint did;
+  /// kNone: nothing did.
   std::vector<std::uint32_t> asked;
   static constexpr std::uint32_t kOutput = kNone - 1;
   /// For each axis, which of the dims along which the op slides windows (sliding_dims()) is split; kNone: none.
@@ -22,12 +22,12 @@ struct Strategy {
 /// The layouts that the node's outputs are annotated with; empty for outputs without, and on a single device.
 [[nodiscard]] std::vector<Layout> annotated_layouts(const Node& node, const Where& where);
 
-/// If an output led to the strategy's choice along an axis (Strategy::kOutput), the node whose annotation it was: this
-/// node, or the one that its hint names. Else, or if there is no annotation, kNone.
+/// If an output led to the strategy's choice along an axis (Strategy::kOutput), the annotated node: this node, or the
+/// node in its hint. Else, or if there is no annotation, kNone.
 [[nodiscard]] NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis);
 
-/// The node whose annotation caused the choice along an axis; kNone: no annotation did. If an input led to the choice,
-/// of_input(value) returns the cause of that value's layout.
+/// The node with the annotation that caused the choice along an axis; kNone: there is none. If an input led to the
+/// choice, of_input(value) returns the cause of that value's layout.
 template <class OfInput>
 [[nodiscard]] NodeId cause_of(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis,
                               const OfInput& of_input) {
@@ -40,15 +40,15 @@ template <class OfInput>
 /// The layout of a value once its partial results are reduced: partial axes become replicated.
 [[nodiscard]] Layout joined(Layout layout);
 
-/// The time in picoseconds that one task computes for the node, 0 for a view. A rough estimate: bytes are those of the
-/// task's parts, but flops those of the whole op, which is too high if it is split.
+/// The time in picoseconds that one task computes for the node, 0 for a view. A rough estimate: it counts the bytes of
+/// the task's parts but the flops of the whole op, which is too high if the op is split.
 [[nodiscard]] std::int64_t computing_cost(const Program& program, const Node& node);
 
-/// Chooses the layouts that take the least time, over all axes of the mesh together: the time that a task computes plus
-/// that of its messages (conversion.hpp), which are the conversions of the inputs, those of the outputs to what is
-/// `wanted`, and the reduce-scatter that a partial output needs sooner or later. Along an axis an op is split only by a
-/// letter along which an input, or what is `wanted` of an output, is split there already. At a tie, layouts win that
-/// give the wanted ones without a conversion; then, axis by axis, partial sums that pass through, the first split
+/// Chooses the layouts with the least time, over all axes of the mesh together. The time is the computing time of a
+/// task plus the time of its messages (conversion.hpp). The messages convert the inputs, convert the outputs to the
+/// `wanted` layouts, and reduce-scatter a partial output, which is needed sooner or later. Along an axis, an op is
+/// split only by a letter that already splits an input, or a `wanted` output, along that axis. At a tie, layouts win
+/// that give the wanted ones without a conversion; then, axis by axis, partial sums that pass through, the first split
 /// letter, replicated. `given`: the inputs' layouts on the node's mesh; `wanted`: the outputs' annotations or hints,
 /// empty where they are free.
 [[nodiscard]] Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,

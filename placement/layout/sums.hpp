@@ -1,4 +1,4 @@
-// Sums: finds chains of additions, whose terms may be added in another order.
+// Sums: finds chains of additions. Their terms may be added in another order.
 #pragma once
 
 #include <unordered_map>
@@ -14,9 +14,9 @@ struct OpenSum {
   std::vector<NodeId> nodes;
 };
 
-/// The sums of a program. An addition goes on in a next one if that is the only reader of its result, on the same
-/// devices; so the terms of both can be added in any order. A result with an annotated layout is a value that the user
-/// wants, and ends the sum.
+/// The sums of a program. An addition continues in another addition if that is the only reader of its result, on the
+/// same devices. Then the terms of both can be added in any order. A result with an annotated layout is a value that
+/// the user wants, and ends the sum.
 class Sums {
  public:
   explicit Sums(const Program& program);
@@ -24,12 +24,12 @@ class Sums {
   /// Whether the node is an addition: its OpDef says that it is linear in both inputs together and reduces by a sum,
   /// and all three values have one type.
   [[nodiscard]] bool adds(const Node& node) const;
-  /// Whether the node is an addition that goes on in another one.
+  /// True if the node is an addition that continues in another one.
   [[nodiscard]] bool goes_on(NodeId node) const;
-  /// The sum that ends in this addition. Its terms are the node's inputs; an input whose sum was left open is replaced
-  /// by the terms of that sum. The last of its nodes is `node`.
+  /// The sum that ends in this addition. Its terms are the node's inputs. An input with an open sum is replaced by the
+  /// terms of that sum. The last of its nodes is `node`.
   [[nodiscard]] OpenSum take(NodeId node);
-  /// Leaves the sum of `node`, which goes on, to a later addition.
+  /// Leaves the sum of `node` open: a later addition continues it.
   void leave_open(NodeId node, OpenSum sum);
 
  private:

@@ -22,11 +22,11 @@ struct CutAxis {
   std::size_t axis = 0, dim = 0;
 };
 
-/// These axes, if the input lies in that layout, ordered by axis; empty if two axes split one such dim.
+/// These axes, if the input has that layout, ordered by axis; empty if two axes split one such dim.
 [[nodiscard]] std::vector<CutAxis> cut_axes(const WindowOf& window, const Shape& input, const Layout& layout);
 
-/// The attributes of a kWindow and of a kCutHalo; `halo` is what is read along `dim`. With rows_attrs() the window has
-/// the elements of a value of that shape where they are: tasks have the rows that they read.
+/// The attributes of a kWindow and of a kCutHalo; `halo` has the rows read along `dim`. With rows_attrs() the window
+/// has the elements of a value of that shape where they are: tasks have the rows that they read.
 [[nodiscard]] Attrs window_attrs(const WindowOf& window, const Halo& halo, std::size_t dim);
 [[nodiscard]] Attrs rows_attrs(const Shape& shape, const Halo& halo, std::size_t dim);
 [[nodiscard]] Attrs halo_attrs(const Halo& halo, std::size_t dim);

@@ -12,7 +12,7 @@
 namespace ferry {
 
 /// Adds the buffers that one task's class needs to `plan`, with the sizes of what the task holds. Offsets are found
-/// later (class/plan_memory.hpp). Not thread-safe; what it is made from must outlive it.
+/// later (class/plan_memory.hpp). Not thread-safe. The arguments of its constructor must outlive it.
 class ClassBuffers {
  public:
   /// `wheres`: the device sets that the task is in.
@@ -44,16 +44,16 @@ class ClassBuffers {
   [[nodiscard]] bool may_be_part(std::uint32_t buffer) const;
   /// Makes `part` (see may_be_part()) and its views a part of `whole`, from byte `offset` on.
   void place_in(std::uint32_t part, std::uint32_t whole, std::uint64_t offset);
-  /// Vectors of so many elements each, side by side, that make up the buffer; made once. Null where the buffer is a
-  /// part of another, or has other parts.
+  /// Vectors with the given numbers of elements, side by side, that make up the buffer; made once. Null where the
+  /// buffer is a part of another, or has other parts.
   [[nodiscard]] const std::vector<std::uint32_t>* cut(std::uint32_t buffer, const std::vector<std::int64_t>& elements);
   /// Adds a buffer like `other` that has bytes of its own in the step's arena.
   std::uint32_t copy_of(std::uint32_t other);
-  /// The same, in the host's memory; `other` itself if it lies there.
+  /// The same, in the host's memory; `other` itself if it is there.
   std::uint32_t on_host(std::uint32_t other);
   /// `elements` of the dtype and on the device of `other`.
   std::uint32_t like(std::uint32_t other, std::int64_t elements);
-  /// Adds a buffer without bytes, for an input of which only the whole value's sizes are used.
+  /// Adds a buffer without bytes, for an input that is used only for the sizes of the whole value.
   std::uint32_t sizes_only(PValueId value, WhereId where);
   std::uint32_t scratch_on_host(std::int64_t bytes);
   std::uint32_t scratch_on_gpu(std::uint32_t index, std::int64_t bytes);

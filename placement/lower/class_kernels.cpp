@@ -42,7 +42,7 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   plan_.push(instruction, in_, out_);
 }
 
-/// What it makes for a message of several values lies where that is put together, maybe on another device.
+/// Its output for a message of several values is where the message is assembled, maybe on another device.
 void ClassKernels::push_on_host(const Instruction& instruction) {
   Buffers made;
   for (const std::uint32_t out : out_) made.push_back(buffers_.on_host(out));

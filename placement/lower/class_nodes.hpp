@@ -12,8 +12,8 @@
 namespace ferry {
 
 /// They are found in one walk for all classes, so that lowering a class takes time for its own nodes, not for all of
-/// the program. A class has the nodes that are on its tasks, and the messages from or to them. Not thread-safe; what it
-/// is made from must outlive it.
+/// the program. A class has the nodes that are on its tasks, and the messages from or to them. Not thread-safe. The
+/// arguments of its constructor must outlive it.
 class ClassNodes {
  public:
   /// `plan` must have class_of, and the channels and collectives of the program.
@@ -26,7 +26,7 @@ class ClassNodes {
   [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class) const { return classes_[plan_class].nodes; }
   /// The device sets that the class's tasks are in, ascending.
   [[nodiscard]] std::span<const WhereId> wheres(std::uint32_t plan_class) const { return classes_[plan_class].wheres; }
-  /// Frees what is known of the class.
+  /// Frees the facts about the class.
   void forget(std::uint32_t plan_class) { classes_[plan_class] = {}; }
 
  private:

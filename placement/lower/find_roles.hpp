@@ -9,9 +9,10 @@
 
 namespace ferry {
 
-/// The class of each task, numbered in order of first task. Two tasks share a class if they have the same number of
-/// threads, are in the same device sets, hold parts of equal sizes, take part in the same collectives of `plan` (which
-/// has the program's messages), none sends or receives a transfer, and both or neither are roots of these collectives.
+/// The class of each task, numbered in order of first task. Two tasks share a class under these conditions. They have
+/// the same number of threads, are in the same device sets, and hold parts of equal sizes. They take part in the same
+/// collectives of `plan` (which has the program's messages), and both or neither are roots of these collectives.
+/// Neither sends or receives a transfer.
 [[nodiscard]] std::vector<std::uint32_t> find_roles(const Program& program, const Plan& plan,
                                                     const MessageNumbers& messages);
 

@@ -16,8 +16,8 @@
 namespace ferry {
 
 /// Adds the instructions of messages to the lists: the start at once, the wait later, in the same region. A message
-/// that brings a value is waited for where that is first used. A send is answered if a message has been received that
-/// its receiver sends only after it has used the sent value; the wait for it comes right after the next send, where it
+/// that brings a value is waited for where that is first used. A send is answered if a message has arrived that its
+/// receiver sends only after using the sent value. The wait for the send comes right after the next send; there it
 /// costs no time and frees the value's bytes. All other messages are waited for when too many are under way, or at the
 /// end of the region. The arguments must outlive it.
 class UnderWay {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostChunks = 64;
 
-/// Whether nobody needs a copy of the whole value in the host's memory: it lies on the GPU of `where`.
+/// True if nobody needs a copy of the whole value in the host's memory; the value is on the GPU of `where`.
 bool stays_on_gpu(const Program& program, const Users& users, PValueId value, WhereId where) {
   return std::ranges::all_of(users[value], [&](NodeId id) {
     const Node& user = program.nodes[id];
@@ -29,7 +29,7 @@ bool stays_on_gpu(const Program& program, const Users& users, PValueId value, Wh
   });
 }
 
-/// Whether the transfer's value lies on a GPU at one end, and is needed whole by the host there.
+/// True if the transfer's value is on a GPU at one end, and the host there needs the whole value.
 bool is_needed_whole(const Program& program, const Users& users, const Node& transfer) {
   const PValueId given = program.inputs(transfer)[0];
   const bool from_gpu = is_on_gpu(program, given), to_gpu = program.where(transfer).kind == DeviceKind::gpu;

@@ -11,10 +11,10 @@
 
 namespace ferry {
 
-/// How many chunks of a value of so many bytes take the least time over several hops, one after another. Each chunk has
-/// the latencies of all hops, and after the first one waits for the slowest hop alone. With the latencies L of all hops
-/// together, S seconds per byte of all and M of the slowest, k chunks of N bytes take L + S N/k + (k-1) (L + M N/k),
-/// which is least for the k with k (k-1) <= N (S-M)/L < k (k+1). At most 64.
+/// The number of chunks of a value that takes the least time over several hops, one after another. Each chunk has the
+/// latencies of all hops, and after the first one waits for the slowest hop alone. Let L be the sum of the hops'
+/// latencies, S the sum of their seconds per byte, and M the seconds per byte of the slowest hop. Then k chunks of N
+/// bytes take L + S N/k + (k-1) (L + M N/k). The minimum is at the k with k (k-1) <= N (S-M)/L < k (k+1). At most 64.
 [[nodiscard]] std::int64_t best_chunks(std::int64_t bytes, std::span<const LinkCost> hops);
 
 /// The elements of each chunk in which a transfer goes; one if it goes as a whole. A transfer in the step has chunks,

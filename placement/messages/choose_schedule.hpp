@@ -20,10 +20,10 @@ struct CollectiveCall {
 };
 
 /// The algorithm that takes the least time by the topology's links; at a tie the simpler one. For up to 64 members on
-/// one host it is the direct one, or one-shot for an all-reduce in which a member then receives no more than 16 KB (so
-/// few bytes cost less than a second round). For more members on one host, A and B below are those of the link on the
-/// host. A job in one process and one under MPI on one host get the same algorithm, and so the same bits. Members that
-/// share memory put or get (Via) the inputs of a direct or one-shot all-reduce.
+/// one host it is the direct schedule. It is one-shot for an all-reduce if a member then receives at most 16 KB,
+/// because sending so little costs less than a second round. For more members on one host, A and B below belong to the
+/// link on the host. A job in one process and one under MPI on one host get the same algorithm, and so the same bits.
+/// Members that share memory put or get (Via) the inputs of a direct or one-shot all-reduce.
 ///
 /// A message costs its link's latency plus its bytes over the link's bandwidth, which the members of a host share to
 /// the outside. For n members on h hosts, at most k on one, N bytes, a and b the latency and seconds per byte on a
@@ -48,7 +48,7 @@ struct CollectiveCall {
 ///     one-shot      C + (n-1) N/W
 ///     direct        2 C + 2 (n-1) N/n W
 ///
-/// C and W are those of the topology's link between GPUs, on one host or between hosts; both give the same bits.
+/// C and W belong to the topology's link between GPUs, on one host or between hosts. Both give the same bits.
 [[nodiscard]] Schedule choose_folded(const CollectiveCall& call, const Topology& topology);
 
 }  // namespace ferry

@@ -150,7 +150,7 @@ class Coalescer {
     return std::any_of(inputs.begin(), inputs.end(), [&](PValueId input) { return arrives(input, at); });
   }
 
-  /// Whether the value comes by a message whose first use is here.
+  /// True if the value comes by a message that is first used here.
   bool arrives(PValueId value, std::size_t at) const {
     const NodeId maker = program_.values[program_.stored(value)].producer;
     const NodeKind kind = program_.nodes[maker].kind;

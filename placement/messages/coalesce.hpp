@@ -1,8 +1,8 @@
 // coalesce: small messages between hosts that have one source and are sent at about the same time become one. Each
 // message costs a latency however small it is.
 //
-// Values may share a message if one task makes them, of one dtype, for the same tasks on other hosts, and all are made
-// before one of them is needed, in the order of the program, which all tasks keep to. A message is closed
+// Values may share a message if one task makes them, with one dtype, for the same tasks on other hosts. All of them
+// must be made before one of them is needed, in the program's order, which all tasks follow. A message is closed
 //   - once another value would make it longer than latency × bandwidth of the link: so its first value arrives at most
 //     one latency later than it would have alone, and larger values go alone;
 //   - before a value that is made only after a receiver needs one that is in it;
@@ -13,8 +13,8 @@
 //
 // A joined message is one vector in memory at both ends: kernels write their results to their places in it and read
 // them there, and it is sent once to each receiver. Nothing is copied. So only values that a kernel of the same region
-// computes in the step, or views of these, are joined: no feeds, variables or bounded values, and nothing that is
-// computed once or comes by another message.
+// computes in the step, or views of these, are joined. Feeds, variables, bounded values, values computed once, and
+// values that come by another message are not joined.
 #pragma once
 
 #include "placement/program/program.hpp"

@@ -51,9 +51,9 @@ class MessageFuser {
     regroup_.leave();
   }
 
-  /// Moves a collective to right after its value is made, or collects it for a bucket. Some stay where they are: if the
-  /// value exists from the start, the result would take memory all the time; and if the value comes by another message,
-  /// that would have to be waited for at once.
+  /// Moves a collective to right after its value is made, or collects it for a bucket. Some stay in place. If the value
+  /// exists from the start, the result would take memory all the time. If the value comes by another message, the class
+  /// would have to wait for that message at once.
   void start_early(NodeId id, std::vector<Sum>& sums) {
     const Node& node = program_.nodes[id];
     const PValueId given = program_.inputs(node)[0];
@@ -68,7 +68,7 @@ class MessageFuser {
       regroup_.put(id, made);
   }
 
-  /// Whether the collective is a sum whose value can be made at a place in a bucket.
+  /// True if the collective is a sum of a value that can be made at a place in a bucket.
   bool may_share(const Node& node) {
     const CollectiveKind kind = program_.collectives[node.detail].kind;
     if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) return false;

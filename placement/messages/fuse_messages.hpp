@@ -3,19 +3,19 @@
 // variable stays where its result is used, so that the whole value takes memory only there.
 //
 // Buckets fill in the order in which their values are made; for gradients that is the order of the backward pass. A
-// bucket is closed once it has kFull latencies' worth of bytes (kFull × latency × bandwidth of the links between its
-// members, or PlanOptions::bucket_bytes if that is given), or before a value that is made only after one of its results
-// is used. So the bytes that are held back are always less than kFull latencies' worth, and at most 1/kFull of the time
-// of a full bucket is latency. Only the program and the topology decide, so all tasks make the same buckets.
+// bucket is closed when it is full, or before a value that is made only after one of its results is used. It is full at
+// kFull × latency × bandwidth of the links between its members, or at PlanOptions::bucket_bytes if given. So the bytes
+// that are held back are always less than kFull latencies' worth, and at most 1/kFull of the time of a full bucket is
+// latency. Only the program and the topology decide, so all tasks make the same buckets.
 //
 // A bucket is one vector in memory. Kernels write their results to their places in it and read the sums there; nothing
 // is copied. So only sums of whole vectors (all_reduce, reduce) are fused, of values that a kernel of the same region
-// computes in the step, or views of these; not what is bounded, computed once, or comes from another message, a loop or
-// a branch.
+// computes in the step, or views of these. Values that are bounded, computed once, or come from another message, a loop
+// or a branch are not fused.
 //
-// Elements are folded by the schedule of the bucket, over the same members as before. Among up to 64 members of
-// one host sums are folded in the order of the members, so the bits are those of separate sums. Elsewhere the schedule
-// depends on the bytes of the bucket.
+// Elements are folded by the schedule of the bucket, over the same members as before. Among up to 64 members of one
+// host, sums are folded in the order of the members, so the bits equal the bits of separate sums. Elsewhere the
+// schedule depends on the bytes of the bucket.
 #pragma once
 
 #include "placement/program/program.hpp"

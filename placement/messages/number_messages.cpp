@@ -253,8 +253,8 @@ class Numberer {
                   [&](const auto& group) { return program_.topology->join_gpus(group); });
   }
 
-  /// Whether the library can do all of it: not sums in ferry's own order, in parts of different sizes, or whose root
-  /// gives nothing.
+  /// True if the library can do all of it. It cannot do sums in ferry's own order, in parts of different sizes, or with
+  /// a root that contributes nothing.
   bool by_library_alone(const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
     if (wanted.reduce == Reduce::none) return true;
     if (program_.options.one_host || !adds(wanted.reduce, dtype)) return false;
@@ -279,8 +279,8 @@ class Numberer {
                          *program_.topology);
   }
 
-  /// Whether libraries of GPUs fold such elements as ferry does: they have none of 16 bits or bool, and what they do
-  /// with NaN in max and min is not ferry's.
+  /// True if libraries of GPUs fold such elements like ferry. They lack elements of 16 bits and bool, and they treat
+  /// NaN in max and min differently.
   static bool adds(Reduce reduce, DType dtype) {
     if (dtype == DType::boolean || dtype == DType::int16 || dtype == DType::uint16) return false;
     return reduce == Reduce::sum || !is_float(dtype);
@@ -297,7 +297,7 @@ class Numberer {
                        [&](PValueId input) { return is_even(program_, program_.values[input]); });
   }
 
-  /// The value whose parts the collective moves.
+  /// The value with the parts that the collective moves.
   const PValue& cut_value(const Node& node, CollectiveKind kind) const {
     const bool into_parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
     return program_.values[into_parts ? node.outputs[0] : program_.inputs(node)[0]];

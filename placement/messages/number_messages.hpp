@@ -19,7 +19,7 @@ struct ChannelSpan {
 /// Which channel or collectives a node of the program became.
 struct MessageNumbers {
   std::unordered_map<NodeId, Range> channels;  ///< of a transfer: several if it goes in chunks
-  /// A collective whose groups have parts of different sizes becomes several.
+  /// A collective becomes several collectives if its groups have parts of different sizes.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
   std::vector<ChannelSpan> spans;  ///< of each channel
   std::vector<bool> sent_on;       ///< of each node: some transfer sends its value

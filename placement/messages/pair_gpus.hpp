@@ -1,5 +1,5 @@
-// pair_gpus: a value that goes from one task's GPU to another's, whose library lets them work together, goes there by a
-// collective of the two instead of by way of their hosts.
+// pair_gpus: a value that goes from one task's GPU to another's goes by a collective of the two GPUs instead of by way
+// of their hosts, if their library lets them work together.
 #pragma once
 
 #include "placement/program/program.hpp"

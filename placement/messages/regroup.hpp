@@ -29,12 +29,13 @@ class Regroup {
   /// Moves a node to right after that place.
   void put(NodeId node, std::size_t place);
   /// Replaces messages of one value each, between the same tasks, by one message right after that place, and returns
-  /// it. Its values are in that order, except that those of whole cache lines come first, so that more values begin at
-  /// one. Views of the messages' results move along.
+  /// it. Its values are in that order, except that values of whole cache lines come first, so that more values begin at
+  /// a cache line. Views of the messages' results move along.
   NodeId join(std::vector<NodeId> messages, std::size_t place);
   /// Ends with the region and sets its new order.
   void leave();
-  /// To be called after the last region: makes readers of the replaced messages' results read those of the joined ones.
+  /// Call it after the last region. It makes readers of the replaced messages' results read the joined messages'
+  /// results.
   void finish();
 
   /// Bytes of a message's first value on one task.
@@ -49,7 +50,7 @@ class Regroup {
   RegionId region_ = 0;
   std::unordered_map<NodeId, std::size_t> place_;
   std::vector<std::uint32_t> used_;                        // of each value, in its region
-  std::unordered_map<NodeId, std::vector<NodeId>> views_;  // by node: views of what it makes
+  std::unordered_map<NodeId, std::vector<NodeId>> views_;  // by node: views of its outputs
   std::map<std::size_t, std::vector<NodeId>> after_;
   std::unordered_set<NodeId> moved_;  // nodes that have been moved, or replaced by a joined message
   std::unordered_map<PValueId, PValueId> renamed_;

@@ -243,8 +243,8 @@ class HostsAllReduce {
 
 /// An all-reduce of a whole vector by recursive doubling. If there are `extra` members more than a power of two,
 /// members 1, 3, … 2 extra - 1 first send their input to the member before them, and get the result from it at the end.
-/// Slot 0 holds the sum so far, slot 1 what is received. If the number of members is a power of two, all do the same,
-/// and the steps are written once.
+/// Slot 0 holds the sum so far, slot 1 the received contribution. If the number of members is a power of two, all do
+/// the same, and the steps are written once.
 class Doubling {
  public:
   explicit Doubling(Script& script) : script_(script), members_(script.schedule().members) {

@@ -34,7 +34,7 @@ class Order {
 
 std::vector<FoldedWork> folded_order(std::int64_t p, std::int64_t d, std::int64_t m) {
   const std::int64_t after = p - d;  // devices from this one on
-  // The pattern has room for so many; of fewer, it is the part that there is.
+  // The pattern has room for this many; fewer use a part of it.
   const std::int64_t all = std::max(m, 2 * p - 1);
   Order order(m);
   for (std::int64_t k = 0; k < 2 * after - 1; ++k) order.add(Pass::forward, false);

@@ -16,9 +16,9 @@ struct FoldedWork {
 };
 
 /// What device d of p does, one after another, with m microbatches; where gradients of weights are not apart, without
-/// these. If each takes as long as any other, and messages none, all devices are done after the time of 6 m + p - 1 of
-/// them, which is as soon as can be, from 3 p / 2 microbatches on. If gradients of weights are not apart, and backward
-/// passes take twice as long as forward ones, after that of 6 m + 4 (p - 1) forward passes, from p microbatches on.
+/// these. If all passes take the same time and messages take none, all devices are done after the time of 6 m + p - 1
+/// passes. From 3 p / 2 microbatches on, this is optimal. If gradients of weights are not separate passes, and backward
+/// passes take twice as long as forward passes, the time is 6 m + 4 (p - 1) forward passes, from p microbatches on.
 /// Each device keeps the results of at most 2 p forward passes.
 [[nodiscard]] std::vector<FoldedWork> folded_order(std::int64_t p, std::int64_t d, std::int64_t m);
 

@@ -69,7 +69,7 @@ class RegionOrder {
   }
 
  private:
-  /// What is known of the node at a place of the region.
+  /// The facts about the node at a place of the region.
   struct NodeFacts {
     std::vector<std::size_t> needs, users;  // places
     MicrobatchWork label;
@@ -104,7 +104,7 @@ class RegionOrder {
   }
 
   void need(std::size_t at, std::size_t earlier) {
-    if (earlier >= at) return;  // what is not read need not be there
+    if (earlier >= at) return;  // a value without readers need not be there
     nodes_[at].needs.push_back(earlier);
     nodes_[earlier].users.push_back(at);
   }
@@ -138,7 +138,7 @@ class RegionOrder {
     return labelled_.work[node.op];
   }
 
-  /// Whether the node has a place of its own; messages belong to what they carry on.
+  /// True if the node has a place of its own; messages belong to the work that they continue.
   [[nodiscard]] bool computes(std::size_t at) const { return node(at).def != nullptr && node(at).where != kNone; }
 
   /// Finds the device and the stage of a node, those before it having theirs.
@@ -258,7 +258,7 @@ class RegionOrder {
     region_.order = std::move(order_);
   }
 
-  /// Puts the node next, after what it needs and is not there yet.
+  /// Puts the node next, after its inputs that are not there yet.
   void emit(std::size_t wanted) {
     std::vector<std::size_t> open{wanted};
     while (!open.empty()) {

@@ -82,11 +82,11 @@ class Scheduler {
 
   /// Of a pipeline on a device.
   struct Progress {
-    Ranked forward, backward;    ///< what is not begun
+    Ranked forward, backward;    ///< the work that has not begun
     Pass next = Pass::weights;   ///< what ends a forward pass's being in flight: a backward pass if there are any
     Pass last = Pass::backward;  ///< what ends its being kept: gradients of weights if they are apart
-    std::int64_t in_flight = 0;  ///< forward passes whose backward pass is not done
-    std::int64_t kept = 0;       ///< forward passes of which something is not done
+    std::int64_t in_flight = 0;  ///< forward passes with a backward pass that is not done
+    std::int64_t kept = 0;       ///< forward passes with unfinished work
     std::int64_t promised = 0;   ///< forward passes of later stages of microbatches that are in the first one
   };
 
@@ -176,7 +176,7 @@ class Scheduler {
     return pass == Pass::forward ? &progress.forward : pass == Pass::backward ? &progress.backward : nullptr;
   }
 
-  /// Lets each free device begin what it may.
+  /// Lets each free device begin the work that is allowed.
   void begin_all() {
     for (std::uint32_t device = 0; device < devices_; ++device) {
       if (busy_[device]) continue;
@@ -187,7 +187,7 @@ class Scheduler {
     }
   }
 
-  /// Lets one device begin what it may not; false if none can begin anything.
+  /// Lets one device begin work that is not allowed yet; false if no device can begin anything.
   bool begin_one_more() {
     for (const Ranked& ready : ready_)
       if (!ready.empty()) {
@@ -250,16 +250,15 @@ class Scheduler {
   std::span<const PipelineWork> work_;
   std::span<const PipelineSchedule> schedules_;
   std::vector<Stages> stages_;  // of each pipeline
-  /// Of each pipeline whose order is known: when a device has its turn at a pass, on the way back or not, of a
-  /// microbatch.
+  /// For each pipeline with a known order: when a device has its turn at a forward or backward pass of a microbatch.
   std::vector<std::map<std::tuple<std::uint32_t, Pass, bool, std::int64_t>, std::int64_t>> turns_;
   std::uint32_t devices_ = 0;
-  std::vector<std::size_t> missing_;  // of each work: how much of what it needs is not done
+  std::vector<std::size_t> missing_;  // for each work item: how many of its inputs are not done
   std::vector<std::vector<std::uint32_t>> users_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Progress> progress_;  // of pipelines and devices
   std::vector<Ranked> ready_;                                             // of each device
   std::vector<bool> busy_;                                                // of each device
-  using Event = std::pair<std::int64_t, std::uint32_t>;                   // when what is done
+  using Event = std::pair<std::int64_t, std::uint32_t>;                   // when each work item is done
   std::priority_queue<Event, std::vector<Event>, std::greater<>> running_;
   std::int64_t now_ = 0;
   std::vector<ScheduledWork> order_;

@@ -32,11 +32,11 @@ struct ScheduledWork {
 /// the pipeline wants of what could be begun:
 ///
 /// - gpipe: forward before backward.
-/// - 1f1b: backward before forward, and no more forward passes in flight than are needed. Of S stages on as many
-///   devices these are S - s in stage s; of p devices with v stages each, taken in turns, 2 (p - r - 1) + (v - 1) p + 1
-///   on device r (Narayanan et al., 2021); where stages go down the devices and back, p for each, in the order of
-///   folded_order() if that takes no longer; else, for each stage of a device, 1 + (S - s) / v, rounded up, for its
-///   first stage s and the most stages v of a device.
+/// - 1f1b: backward before forward, and no more forward passes in flight than are needed. With S stages on S devices
+///   that is S - s in stage s. With p devices and v stages each, taken in turns, it is
+///   2 (p - r - 1) + (v - 1) p + 1 on device r (Narayanan et al., 2021). If stages go down the devices and back, it is
+///   p for each device, in the order of folded_order() if that takes no longer. Otherwise it is, for each stage of a
+///   device, 1 + (S - s) / v, rounded up, with the device's first stage s and the most stages v of a device.
 /// - zero_bubble: the same, and gradients of weights when there is nothing else; a forward pass is in flight until they
 ///   are computed.
 ///

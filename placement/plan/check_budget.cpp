@@ -26,7 +26,7 @@ std::string messages_text(std::int64_t messages) {
   return plural(static_cast<std::uint64_t>(messages), "message");
 }
 
-/// One of the two limits on what is sent.
+/// One of the two limits on sending: messages or bytes.
 struct Limit {
   const char* name;
   std::int64_t most;

@@ -6,9 +6,10 @@
 
 namespace ferry {
 
-/// Error(plan) if a step sends more messages or bytes than the budget has, over all tasks, or a task needs more memory:
-/// at the line of the transfer that goes over, in the plan's order, or of the task's largest value. It names the whole
-/// cost, which is the smallest budget that would do, and the lines that cost the most. Counts as message_costs() does.
+/// Error(plan) if a step sends more messages or bytes, over all tasks, than the budget allows, or if a task needs more
+/// memory. The error has the line of the first transfer over the limit, in the plan's order, or the line of the task's
+/// largest value. It names the whole cost, which is the smallest budget that would do, and the lines that cost the
+/// most. Counts as message_costs() does.
 void check_budget(const Plan& plan, const Budget& budget);
 
 }  // namespace ferry

@@ -105,7 +105,8 @@ bool receives(const ScheduleStep& step) {
   return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
-/// Elements that a member gives to its GPUs' library: its input, or what it sends where the library only moves.
+/// The elements that a member gives to its GPUs' library: its input, or the elements it sends if the library only moves
+/// data.
 std::int64_t given_to_library(const Schedule& schedule, std::span<const std::int64_t> parts, int member) {
   return schedule.library_does_all() ? schedule.input_elements(parts, member) : schedule.sent_elements(parts, member);
 }

@@ -26,14 +26,14 @@ class PlanKernelFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// The type of values of these sizes, of which a bounded one has its bound in dim 0.
+/// The type of values of these sizes; a bounded value has its bound in dim 0.
 [[nodiscard]] inline Type type_of(DType dtype, std::span<const std::int64_t> sizes, bool bounded) {
   Shape shape{sizes};
   if (bounded) shape[0] = Dim::at_most(sizes[0]);
   return {dtype, std::move(shape)};
 }
 
-/// The type of the whole value of which the buffer has all or a part.
+/// The type of the whole value; the buffer has all of it or a part.
 [[nodiscard]] inline Type whole_type(const Plan& plan, const Buffer& b) {
   return type_of(b.dtype, b.window == kNone ? b.sizes.vector() : plan.windows[b.window].sizes, b.bounded);
 }

@@ -1,8 +1,8 @@
 // Plan: what each task does in a step. Pure data: made by planning, printed, saved, verified, executed.
 //
-// All tasks of a job hold the same plan. Tasks that do the same share a plan class; what differs between them (their
-// member index in a collective, where their part of a split value begins) follows from their number.
-// docs/plan_format.md describes the file; `ferry plan` prints it.
+// All tasks of a job hold the same plan. Tasks that do the same share a plan class. The differences between them (the
+// member index in a collective, the begin of the part of a split value) follow from their number. docs/plan_format.md
+// describes the file; `ferry plan` prints it.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +74,7 @@ struct SplitDim {
   bool operator==(const SplitDim&) const = default;
 };
 
-/// A split dim of which a task has not its part, but the rows of the whole that a part of another dim reads.
+/// A split dim for which a task does not have its part, but the rows that a part of another dim reads.
 struct RowsRead {
   std::uint32_t dim = 0;  ///< which is split once
   Reads reads;
@@ -93,7 +93,7 @@ struct Window {
   std::vector<SplitDim> splits;
   Has has = Has::part;
   std::uint32_t halo_dim = 0;       ///< of rows that are given or got: the dim, which is split once
-  std::vector<Reads> reads = {};    ///< and what is read of it
+  std::vector<Reads> reads = {};    ///< and the rows that are read of it
   std::vector<RowsRead> rows = {};  ///< also of given and got: dims along which the value has no parts
   bool operator==(const Window&) const = default;
 };
@@ -106,7 +106,7 @@ struct Buffer {
   enum class Space : std::uint8_t {
     step,   ///< in the step's arena: reused by others once its last reader is done
     state,  ///< kept from step to step: variables, values computed once
-    none,   ///< no bytes: an input of which a kernel uses the sizes alone, or a buffer that nothing touches
+    none,   ///< no bytes: an input that a kernel uses only for its sizes, or a buffer that nothing touches
     tile    ///< a slot: only one tile of the value exists at a time, at `offset` in the kSlotBytes of a thread
   };
   Space space = Space::step;
@@ -120,16 +120,16 @@ struct Buffer {
   std::uint64_t bytes = 0;       ///< of the value at its bounds, without the header of a bounded value
   Sizes sizes;                   ///< of what this task has; of a bounded dim the bound
   std::uint32_t window = kNone;  ///< index into Plan::windows, if this is a part of a split value
-  /// The buffer whose bytes this one shares: all of them under another shape, or some of them. The parts of a buffer
-  /// lie side by side and fill it.
+  /// The buffer that this one shares bytes with: all of them under another shape, or some of them. The parts of a
+  /// buffer lie side by side and fill it.
   std::uint32_t view_of = kNone;
   std::uint32_t name = kNone;  ///< string: the value's name in the graph
   bool operator==(const Buffer&) const = default;
 };
 inline constexpr std::uint64_t kBufferAlign = 64;
-/// kTileBytes: what one tile of all values that a tile region touches may take, so that they fit the first cache.
-/// kSlotBytes: what the slots may take at most, which is what each thread has for them; regions with rows, which lie
-/// whole in a tile, are limited by this alone.
+/// kTileBytes: the most bytes of one tile of all values that a tile region touches, so that they fit into the first
+/// cache. The constant kSlotBytes is the most bytes of the slots, for which each thread reserves this memory. Only
+/// kSlotBytes limits regions with rows, because rows are whole in a tile.
 inline constexpr std::uint64_t kTileBytes = 24576, kSlotBytes = 65536;
 /// The most kernels of a tile region, and the most inputs of each of them.
 inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
@@ -150,14 +150,14 @@ enum class Opcode : std::uint8_t {
   loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
   branch,           ///< region `target` when input 0 (bool) is true, else region `other`
   collective_wait,  ///< until collective `target` is done: same input, output and scratch
-  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. Values of fewer
-  /// elements have one for each row of the others: of these there are whole rows then. other == 0: its
-  /// first kernel, which need not be elementwise, makes output 0, and the others change each piece of that in place as
-  /// soon as it is there; `scratch` is the first one's.
+  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. Values with fewer
+  /// elements have one element for each row of the others; tiles then have whole rows. other == 0: its first kernel,
+  /// which need not be elementwise, makes output 0. The other kernels change each piece of output 0 in place as soon as
+  /// it is there; `scratch` is the first one's.
   tiles,
   join,  ///< does nothing but wait: the last of a region that gives work to queues, when that is all done
-  /// Begins stencil `target`: makes the elements of its outputs that need nothing but its inputs here, which are those
-  /// of the stencil without halos. Until the stencil, these are not written and outputs not touched.
+  /// Begins stencil `target`: makes the elements of its outputs that depend only on the inputs here, which are the
+  /// stencil's inputs without halos. Until the stencil, these are not written and outputs not touched.
   stencil_begin,
   /// Region `target`, for elements of all its values: its first kernels give windows of inputs, which take slots of
   /// `other` elements, the others work elementwise on values with as many elements, or one. If there is a
@@ -175,7 +175,7 @@ struct Wait {
   bool operator==(const Wait&) const = default;
 };
 
-/// A queue of a device, which runs what it is given in that order, and beside the host and other queues.
+/// A queue of a device (a stream). It runs its work in order, and concurrently with the host and other queues.
 struct PlanQueue {
   enum class Role : std::uint8_t {
     compute,    ///< kernels, and copies from the device to itself
@@ -197,8 +197,8 @@ enum Freedom : std::uint8_t {
 struct Instruction {
   Opcode what = Opcode::kernel;
   std::uint8_t may = 0;  ///< of passes that are to come; 0 in a finished plan
-  /// A thread of the task, or from PlanClass::threads on one of its queues. Thread 0 gives the queues their work, in
-  /// the order of the list: what it did before is done when that begins, and nothing but a wait says when that ends.
+  /// A thread of the task, or from PlanClass::threads on one of its queues. Thread 0 submits work to the queues in the
+  /// order of the list. Its earlier instructions are done when the work begins; only a wait tells when the work ends.
   std::uint16_t strand = 0;
   std::uint32_t op = kNone;         ///< string: the op's type, "MatMul"
   std::uint32_t name = kNone;       ///< string: the op's name in the graph; random numbers are keyed by it
@@ -267,8 +267,9 @@ struct PlanClass {
   std::vector<PlanVariable> variables;
   std::uint32_t threads = 1;
   Serving serving;
-  /// Work that a device may be given as one: consecutive instructions of one compute queue in one region, of which only
-  /// the first waits, and only the last is waited for. Disjoint, in the order of `instructions`.
+  /// Work that a device may be given as one (a CUDA graph): consecutive instructions of one compute queue in one
+  /// region. Only the first instruction waits for others, and others wait only for the last. Disjoint, in the order of
+  /// `instructions`.
   std::vector<Range> stretches;
 
   /// The buffers that the instruction reads, and those that it writes; the instructions of a region, or of a part of
@@ -298,7 +299,7 @@ struct PlanClass {
   return static_cast<std::int64_t>(buffer.bytes / size_of(buffer.dtype));
 }
 
-/// How many elements the kernels of a tile region go over: those of the largest value that they touch.
+/// The number of elements that the kernels of a tile region process: the elements of the largest value that they touch.
 [[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
 
 /// Whether output 0 of the kernel or collective may be written over its input k.
@@ -306,7 +307,8 @@ struct PlanClass {
   return k < 32 && (instruction.in_place >> k & 1U) != 0;
 }
 
-/// The buffer that holds the bytes of `buffer`: itself, or what it is a view or a part of. Views are never of views.
+/// The buffer that holds the bytes of `buffer`: itself, or the buffer that it is a view or a part of. Views are never
+/// of views.
 [[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
   const std::uint32_t viewed = plan.buffers[buffer].view_of;
   return viewed == kNone ? buffer : viewed;
@@ -397,8 +399,9 @@ struct Membership {
 /// first left.
 [[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);
 
-/// A hash of the plan, which tasks compare before the first step. Plans with equal files have equal hashes, others
-/// different ones (but for a chance of 2^-64). Error(resource) when the plan is too large for a file. Thread-safe.
+/// A hash of the plan, which tasks compare before the first step. Plans with equal files have equal hashes. Other plans
+/// have different hashes, with probability 1 - 2^-64. Error(resource) when the plan is too large for a file.
+/// Thread-safe.
 [[nodiscard]] std::uint64_t fingerprint(const Plan& plan);
 
 }  // namespace ferry

@@ -18,8 +18,8 @@ struct Change {
   [[nodiscard]] bool differs() const { return before != after; }
 };
 
-/// What changed. Numbers are those of a step, counted as message_costs() does; lists have only what differs, in the
-/// new plan's order, then what only the old one has.
+/// What changed. Numbers belong to one step, counted like message_costs(). Lists have only differences: first in the
+/// new plan's order, then the entries that only the old plan has.
 struct PlanDiff {
   struct Message {
     std::string name;  ///< of the value, or of the first of several with this line

@@ -1,8 +1,8 @@
 // Plan files: a plan as bytes, and back. The format is described in docs/plan_format.md.
 //
-// Equal plans give equal bytes, on every machine and from every compiler. What is read counts as hostile until these
-// checks have passed: length and hash of the whole (which refuse a file that is cut or has a flipped bit), the
-// flatbuffers verifier, then every index, number and size (the first part of verify(); whoever runs the plan calls the
+// Equal plans give equal bytes, on every machine and from every compiler. A file is not trusted until these checks have
+// passed. Length and hash of the whole refuse a file that is cut or has a flipped bit. Then follow the flatbuffers
+// verifier, and every index, number and size (the first part of verify(); the caller that runs the plan calls the
 // rest).
 #pragma once
 
@@ -21,9 +21,9 @@ namespace ferry {
 /// The bytes of a `.plan` file. Error(resource) when they would exceed kMaxPlanBytes. Thread-safe.
 [[nodiscard]] std::vector<std::byte> encode_plan(const Plan& plan);
 
-/// The plan in `bytes`; `source` names them in messages. It shares nothing with `bytes`. Error(file) says what is
-/// wrong: not a plan, made by a newer ferry (both versions), cut short, damaged, or not well-formed; Error(resource):
-/// no memory. Thread-safe.
+/// The plan in `bytes`; `source` names them in messages. It shares nothing with `bytes`. Error(file) names the fault:
+/// not a plan, made by a newer ferry (both versions), cut short, damaged, or not well-formed; Error(resource): no
+/// memory. Thread-safe.
 ///
 ///     Plan same = decode_plan(encode_plan(plan), "memory");
 [[nodiscard]] Plan decode_plan(std::span<const std::byte> bytes, std::string_view source);

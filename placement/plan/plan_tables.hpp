@@ -1,4 +1,4 @@
-// PlanTables: adds to the tables of a plan, whose entries instructions refer to by number.
+// PlanTables: adds to the tables of a plan. Instructions refer to their entries by number.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ constexpr MemberRef fixed(int member) {
   return {.by = MemberRef::By::number, .value = member};
 }
 
-/// The member whose number differs from the executing one's in the bits of `bits`.
+/// The member with a number that differs from the executing member's in the bits of `bits`.
 constexpr MemberRef flipped(int bits) {
   return {.by = MemberRef::By::flip, .value = bits};
 }

@@ -7,8 +7,8 @@
 namespace ferry {
 
 /// Messages, bytes and copies of one task in one step, predicted from the plan. Messages are the plan's point-to-point
-/// transfers, those of collectives included, but for collectives of GPUs' library; copies are its copy instructions
-/// (what feeds and fetches bring in and out is not counted).
+/// transfers, including the transfers of collectives, but without collectives of GPUs' library. Copies are its copy
+/// instructions; the copies of feeds and fetches are not counted.
 struct Traffic {
   std::int64_t sent_messages = 0, sent_bytes = 0;
   std::int64_t received_messages = 0, received_bytes = 0;

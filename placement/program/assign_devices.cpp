@@ -320,7 +320,7 @@ class Assigner {
                                                                              : DeviceKind::cpu;
   }
 
-  /// `why` returns the reason as text, if reasons are asked for; `from` is the node whose place led to this one: the
+  /// `why` returns the reason as text, if reasons are asked for; `from` is the node that determined this place: the
   /// node itself if it is annotated, kNone if there is none.
   template <class Why>
   void place(NodeId id, WhereId where, NodeId from, const Why& why) {

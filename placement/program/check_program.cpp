@@ -31,8 +31,8 @@ class Checker {
     require(!seen_[id], "stands in two places");
     seen_[id] = true;
     require(std::size_t{node.first_input} + node.inputs <= program_.operands.size(), "has operands that are not there");
-    // What is not read need not be there: a constant that each of its users has for itself, and whose size is asked
-    // for.
+    // A value without readers need not be there: a constant that each of its users has for itself, and that is only
+    // asked for its size.
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       require(made_[program_.inputs(node)[i]] || is_unread(program_, node, i), "is used before it is made");
     require(node.where == kNone || node.where < program_.wheres.size(), "is on devices that are not there");
@@ -51,8 +51,8 @@ class Checker {
     }
   }
 
-  /// Whether the node may have no devices: a constant, which is made where it is used, or a loop or branch, whose
-  /// bodies have them.
+  /// True if the node may have no devices: a constant, which is made where it is used, or a loop or branch, because its
+  /// bodies have devices.
   static bool may_float(const Node& node) {
     return (node.kind == NodeKind::compute && node.inputs == 0) || node.kind == NodeKind::loop ||
            node.kind == NodeKind::branch;

@@ -35,7 +35,7 @@ struct Where {
   std::vector<std::int64_t> axes;   ///< sizes; empty for one device
   DeviceKind kind = DeviceKind::cpu;
   std::int32_t index = 0;
-  WhereId whole = kNone;                 ///< the mesh that it is a part of (mesh_parts.hpp), whose groupings it shares
+  WhereId whole = kNone;  ///< the mesh that it is a part of (mesh_parts.hpp); it shares that mesh's groupings
   std::vector<std::uint32_t> groupings;  ///< of each axis: groups of the tasks that differ only along it
   std::vector<bool> between_hosts;       ///< of each axis: some group has tasks on different hosts
 
@@ -107,8 +107,8 @@ class LayoutRef {
   const Layout* layout_ = nullptr;
 };
 
-/// The rows of a split value that tasks read and others have: what a task gives to others, or gets from them, in blocks
-/// of rows, one for each of the others in their order (kCutHalo).
+/// The rows of a split value that tasks read and other tasks have. A task gives them to others, or gets them from
+/// others, in blocks of rows, one block for each other task in order (kCutHalo).
 struct ProgramHalo {
   std::size_t axis = 0;  ///< of the mesh
   std::size_t dim = 0;   ///< which that axis splits
@@ -173,14 +173,14 @@ struct ProgramTurn {
   bool take = false;
 };
 
-/// The nodes whose annotations decided placement, for `ferry explain`. Kept only if PlanOptions::reasons.
+/// The nodes with the annotations that decided placement, for `ferry explain`. Kept only if PlanOptions::reasons.
 struct Causes {
   std::vector<NodeId> of_place;                       ///< of each node's devices; kNone: no annotation
   std::map<PValueId, std::vector<NodeId>> of_layout;  ///< of each axis; kNone, or no entry: no annotation
 };
 
-/// A layout that all users of a value want though its op's inputs do not ask for it, and the nodes whose annotations
-/// asked, axis by axis.
+/// A layout that all users of a value want although its op's inputs do not ask for it, and the nodes with the
+/// annotations that asked, axis by axis.
 struct LayoutHint {
   Layout layout;
   std::vector<NodeId> causes;
@@ -235,7 +235,7 @@ struct Program {
   [[nodiscard]] bool runs_on_host(const Node& node) const;
   /// A copy that is none: it gives what one task has of the value of a mesh, on the same device.
   [[nodiscard]] bool is_member(const Node& node) const;
-  /// The value whose bytes a value has: itself, or what it is a view of.
+  /// The value that owns a value's bytes: itself, or the value that it is a view of.
   [[nodiscard]] PValueId stored(PValueId value) const;
   /// "mesh dp=* on /task:*", "/task:2".
   [[nodiscard]] std::string text(const Annotation& annotation) const;
@@ -279,8 +279,8 @@ class ProgramFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// For each value, where it or a view of it is used first: a position in the order of its region; the order's size if
-/// it is only a result of the region; kNone if it is not used.
+/// For each value, the first use of it or of a view of it, as a position in the order of its region. The order's size
+/// if it is only a result of the region; kNone if it is not used.
 [[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
 
 /// Whether the node is an op that uses only the sizes of this input: then the input may lie anywhere, and nothing is

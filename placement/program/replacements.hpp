@@ -1,4 +1,4 @@
-// Replacements: takes nodes out of a program whose values others have.
+// Replacements: removes nodes from a program if other nodes have their values.
 #pragma once
 
 #include <string>

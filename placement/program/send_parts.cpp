@@ -34,7 +34,7 @@ class PartSender {
   }
 
  private:
-  /// Finds out whether the node may move, and how much of what it gives would then come back.
+  /// Finds whether the node may move, and how many bytes of its output would then come back.
   void measure(NodeId id) {
     const Node& node = program_.nodes[id];
     selects_[id] = selects(node);
@@ -179,7 +179,7 @@ class PartSender {
     });
   }
 
-  /// Puts what was moved right after what it reads.
+  /// Puts the moved nodes right after their inputs.
   void reorder(ProgramRegion& region) {
     std::vector<NodeId> order;
     order.reserve(region.order.size());

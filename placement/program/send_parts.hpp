@@ -1,4 +1,4 @@
-// send_parts: of a value of which another device uses only parts, those parts are sent.
+// send_parts: if another device uses only parts of a value, only these parts are sent.
 #pragma once
 
 #include "placement/program/program.hpp"
@@ -6,14 +6,14 @@
 namespace ferry {
 
 /// Moves ops that only select or rearrange elements of a value, and chains of them, from the device that reads the
-/// value to the one that has it, where fewer bytes travel then: all that is read there of the value goes through such
-/// ops, and what they give is smaller together. A result still goes to every device that reads it, so an annotation
-/// holds for the value that is used there. A moved op comes right after the value, so that it is sent as early as the
-/// value was. Constants that only the op reads go with it.
+/// value to the device that has it, if fewer bytes travel then. That is so if all reads of the value on the reading
+/// device go through such ops, and their results together are smaller than the value. A result still goes to every
+/// device that reads it, so an annotation holds for the value that is used there. A moved op comes right after the
+/// value, so that it is sent as early as the value was. Constants that only the op reads go with it.
 ///
 /// Stays: an op with a layout annotation, a bounded value or several devices; a target, a region's result, what merge
-/// leaves alone, and an op without a kernel on the other device. No op changes its region. Linear, but for the sorting
-/// of each value's users.
+/// leaves alone, and an op without a kernel on the other device. No op changes its region. Linear time, except for the
+/// sorting of each value's users.
 void send_parts(Program& program);
 
 }  // namespace ferry

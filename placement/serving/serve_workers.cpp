@@ -22,20 +22,20 @@ struct Crossing {
   PValueId from = 0, to = 0;
 };
 
-/// A task with variables whose updates are asynchronous.
+/// A task with variables that are updated asynchronously.
 struct Server {
   std::int32_t task = 0;
   std::int64_t staleness = 0;
-  std::vector<std::int32_t> workers;   ///< ascending
-  std::vector<NodeId> marks;           ///< Asynchronous nodes
-  std::vector<NodeId> nodes;           ///< its nodes, in the region's order, but variables and what is there before
-  std::set<NodeId> own;                ///< the same
-  std::vector<Crossing> gives;         ///< to its workers
+  std::vector<std::int32_t> workers;  ///< ascending
+  std::vector<NodeId> marks;          ///< Asynchronous nodes
+  std::vector<NodeId> nodes;    ///< its nodes, in the region's order, without variables and nodes that are there before
+  std::set<NodeId> own;         ///< the same
+  std::vector<Crossing> gives;  ///< to its workers
   std::map<PValueId, Crossing> takes;  ///< from its workers, by the value that it gets
   /// Of those that are used after the turns: copies of what each worker gave last. The next may arrive meanwhile.
   std::map<PValueId, std::vector<PValueId>> parts;
   std::set<NodeId> rest;          ///< nodes that are of no turn
-  std::set<PValueId> rest_takes;  ///< what they read of `takes`
+  std::set<PValueId> rest_takes;  ///< the values of `takes` that they read
 };
 
 class Serve {
@@ -317,7 +317,7 @@ class Serve {
 
   // ---- Turns ----
 
-  /// For each worker: makes what it gets from the server, from the variables as they are then.
+  /// For each worker: makes the worker's inputs from the current values of the server's variables.
   void give(Server& server) {
     std::set<NodeId> made_by;
     for (const Crossing& c : server.gives)

@@ -11,7 +11,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// One task: its host, and what it has there.
+/// One task: its host, and its resources there.
 struct TaskInfo {
   std::string job = "worker";
   std::int32_t index_in_job = 0;
@@ -47,12 +47,13 @@ struct Topology {
   LinkCost between_hosts{20e-6, 1e9};
   /// Copies between a host and a GPU of it. docs/cluster_format.md has the source of these figures.
   LinkCost host_gpu{10e-6, 55e9};
-  /// Messages between GPUs that work together, on one host and on several; latencies are those of a library's call.
+  /// Messages between GPUs that work together, on one host and on several. Latencies include the library's call.
   LinkCost gpus_on_host{20e-6, 300e9};
   LinkCost gpus_between_hosts{30e-6, 45e9};
 
   [[nodiscard]] int size() const { return static_cast<int>(tasks.size()); }
-  /// The global task that `spec` names; Error(plan) when its job or task is not there, listing what is.
+  /// The global task that `spec` names; Error(plan) if its job or task does not exist; the message lists the existing
+  /// ones.
   [[nodiscard]] int resolve(const DeviceSpec& spec) const;
   /// All tasks that `spec` names (its job, or all).
   [[nodiscard]] std::vector<int> tasks_of(const DeviceSpec& spec) const;
@@ -65,7 +66,7 @@ struct Topology {
   /// not work together, it is two copies and the hosts' link, one after another.
   [[nodiscard]] LinkCost link(DeviceKind kind, bool one_host, bool gpus_join) const;
 
-  /// Whether plans have tile regions on GPUs: those of all tasks that have some can run them.
+  /// True if plans have tile regions on GPUs: the GPUs of all tasks that have some can run them.
   [[nodiscard]] bool gpu_regions() const;
 
   /// n tasks of one host.

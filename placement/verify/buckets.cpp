@@ -1,6 +1,6 @@
 // Buckets: buffers that are made up of parts, and the sums and transfers of several values at once that work on them. A
-// sum adds what lies at the same place on all members: so the same values must lie there, and their sums must be read
-// there. What is sent at a place is received at the same place.
+// sum adds the elements at the same place on all members. So the same values must be there, and their sums must be read
+// there. Elements sent from a place are received at the same place.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -184,7 +184,7 @@ class Buckets {
     });
   }
 
-  /// Pairs of classes whose tasks are next to each other in some group.
+  /// Pairs of classes with tasks next to each other in some group.
   const std::set<std::pair<std::uint32_t, std::uint32_t>>& neighbours(std::uint32_t grouping) {
     const auto [at, fresh] = neighbours_.try_emplace(grouping);
     if (!fresh) return at->second;

@@ -1,5 +1,5 @@
-// Chunks: parts of one value that go by messages of their own, between hosts and GPUs through copies. What is received
-// at a place of the value was sent from that place.
+// Chunks: parts of one value that go by messages of their own, between hosts and GPUs through copies. Elements received
+// at a place of the value were sent from that place.
 #include <map>
 #include <optional>
 #include <set>

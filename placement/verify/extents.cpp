@@ -27,7 +27,7 @@ class Extents {
     return std::any_of(first, first + range.count, [&](std::uint32_t b) { return class_.buffers[b].bounded; });
   }
 
-  /// A bounded view has the extent of what it is a view of: so both must have the same bound.
+  /// A bounded view has the extent of its base buffer, so both must have the same bound.
   void check_view(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (!b.bounded || b.view_of == kNone || class_.buffers[b.view_of].sizes[0] == b.sizes[0]) return;

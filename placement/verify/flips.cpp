@@ -1,11 +1,11 @@
 // Schedules in which all members find their peers by flipping the same bits of their own number (recursive doubling).
-// All members do the same, so one player stands for all: what it receives from a member is what it sends to that
-// member, with the same bits flipped. A wait succeeds if the message was started in an earlier step, since all others
-// are at the same step.
+// All members do the same, so one player represents all. Its message from a member equals its message to that member,
+// with the same bits flipped. A wait succeeds if the message was started in an earlier step, since all others are at
+// the same step.
 //
-// A place holds the sum of a block, which is 2^k members aligned to 2^k: the sum of the lower half plus that of the
-// upper half, and so on down. It is the player's own block, or the block that a flip of some bits leads to. Two blocks
-// that differ in bit k alone are added by all of their members, the lower block on the left; so all get the same bits.
+// A place holds the sum of a block of 2^k members aligned to 2^k: the sum of the lower half plus the sum of the upper
+// half, and so on down. It is the player's own block, or the block that a flip of some bits leads to. Two blocks that
+// differ in bit k alone are added by all of their members, the lower block on the left; so all get the same bits.
 #include <algorithm>
 #include <map>
 
@@ -17,13 +17,12 @@ namespace {
 using Kind = ScheduleStep::Kind;
 using By = MemberRef::By;
 
-/// The sum of 2^level members, among them the one whose number is the player's with the bits `flip` flipped. Level -1:
-/// nothing.
+/// The sum of 2^level members. One of them has the player's number with the bits `flip` flipped. Level -1: nothing.
 struct Block {
   int level = -1;
   int flip = 0;
 
-  /// The same block as seen from the member whose number differs in `bits`.
+  /// The same block as seen from the member with a number that differs in `bits`.
   [[nodiscard]] Block seen_from(int bits) const { return {level, (flip ^ bits) >> level << level}; }
   bool operator==(const Block&) const = default;
 };
@@ -36,13 +35,14 @@ struct BlockPlace {
   bool arriving = false;
 };
 
-/// The messages to the member whose number differs in some bits, which stand for those from that member, too.
+/// The messages to the member with a number that differs in some bits. They also represent the messages from that
+/// member.
 struct Wire {
   std::vector<Block> sent;
   std::uint32_t received = 0;
 };
 
-/// A message under way: `spot` is where it arrives, or what it is sent from (null: the input).
+/// A message under way: `spot` is the place of arrival, or the place it is sent from (null: the input).
 struct Message {
   int bits = 0;
   std::uint32_t number = 0;

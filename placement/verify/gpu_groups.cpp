@@ -1,6 +1,6 @@
-// Collectives that the library of GPUs carries out, or whose messages it carries. What it does inside is its own; but
-// it asks for three things, which are proved here and by check_progress(): that GPUs of one group can work together,
-// that each GPU is given its collectives one after another, on one queue, and that all are given them in one order.
+// Collectives that the library of GPUs carries out, or that use its messages. The library's internals are not checked.
+// Its three requirements are proved here and by check_progress(). GPUs of one group can work together. Each GPU gets
+// its collectives one after another, on one queue. All GPUs get them in the same order.
 #include <algorithm>
 #include <string>
 
@@ -78,7 +78,7 @@ class Chain {
     }
   }
 
-  /// Returns the collective that has started, and whose wait is to come next on its queue.
+  /// Returns the collective that has started; its wait must come next on its queue.
   const Instruction* next(const Instruction& i, const Instruction* open) const {
     const bool here =
         class_.on_queue(i) && class_.queues[i.strand - class_.threads].role == PlanQueue::Role::collective;

@@ -40,9 +40,9 @@ class Halos {
       reject("'" + escaped(plan_.string(buffer.name)) + "' on " + task() + " is a view, and its rows go to others");
   }
 
-  /// Rows that go to others are cut by a kernel, exchanged by a collective and read by a window, which may be of a
-  /// stencil, and rows that are read go to kernels, also in tiles (types.cpp checks what kernels may do with them).
-  /// They may be copied as they are.
+  /// A kernel cuts the rows that go to others, a collective exchanges them, and a window, maybe of a stencil, reads
+  /// them. Rows that are read go to kernels, also in tiles (types.cpp checks how kernels may use them). They may be
+  /// copied as they are.
   void check(const Instruction& i) {
     if (i.what == Opcode::collective) return exchange(i);
     if (i.what == Opcode::collective_wait || i.what == Opcode::kernel || i.what == Opcode::stencil) return;

@@ -26,7 +26,7 @@ struct Rows {
   return {begin, begin + whole / places + (place < whole % places ? 1 : 0)};
 }
 
-/// The numbers p with which p * step lies in [from, to).
+/// The numbers p with p * step in [from, to).
 [[nodiscard]] inline Rows multiples(std::int64_t from, std::int64_t to, std::int64_t step) {
   const auto up = [step](std::int64_t n) { return n > 0 ? (n - 1) / step + 1 : n / step; };
   return {up(from), up(to)};
@@ -51,7 +51,7 @@ struct Rows {
   return nullptr;
 }
 
-/// The rows of a halo's dim that the member reads, of which others have some.
+/// The rows of a halo's dim that the member reads; others have some of them.
 [[nodiscard]] inline Rows rows_read(const Window& halo, std::int64_t places, std::int64_t place) {
   Rows all;
   for (const Reads& reads : halo.reads) {

@@ -19,7 +19,7 @@ struct Span {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// By arena: the buffer whose bytes these are; nobody's where there is no range.
+/// By arena: the buffer that owns these bytes; no range: no owner.
 using Contents = std::vector<Ranges<std::uint32_t>>;
 
 /// What running a region does to some bytes: they become `owner`'s (kNone: nobody's). With `maybe` the region may not
@@ -88,7 +88,7 @@ void affect(Contents& memory, const Effects& effects) {
     });
 }
 
-/// Keeps what lies in the bytes that `effects` touches, to restore it later.
+/// Saves the state of the bytes that `effects` touches, to restore it later.
 class Saved {
  public:
   Saved(const Contents& memory, const Effects& effects) : pieces_(memory.size()) {
@@ -245,7 +245,7 @@ class ClassMemory {
     });
   }
 
-  /// Where a buffer lies. The last arena is that of slots, which is empty at the start of each tile region.
+  /// The place of a buffer. The last arena has the slots and is empty at the start of each tile region.
   [[nodiscard]] Span span(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (b.space == Buffer::Space::tile) return {arenas_ - 1, b.offset, b.offset + slot_bytes_[id]};
@@ -302,7 +302,7 @@ class ClassMemory {
         append(effects_[region], effects_of(i));
         return;
       }
-      if (i.what == Opcode::stencil_begin) return;  // what it writes is there when the stencil is done
+      if (i.what == Opcode::stencil_begin) return;  // its outputs are there when the stencil is done
       if (i.what == Opcode::tiles || i.what == Opcode::stencil) find_effects(i.target);
       each_written(i, [&](std::uint32_t id) {
         if (!has_bytes(id) || class_.buffers[id].space == Buffer::Space::tile) return;
@@ -383,7 +383,7 @@ class ClassMemory {
     return i.what == Opcode::send_wait || i.what == Opcode::receive_wait || i.what == Opcode::collective_wait;
   }
 
-  /// Frees the message's buffers; what it has brought must be there.
+  /// Frees the message's buffers; its contents must be there.
   void end_message(const Contents& memory, const Instruction& i) {
     each_in_use(i, [&](std::uint32_t id, bool written) {
       (written ? receiving_ : sending_).end({by(i), i.target, id}, span(id));
@@ -392,7 +392,7 @@ class ClassMemory {
     read(memory, i.outputs, i);
   }
 
-  /// Until its stencil, what it reads is not written, and nothing touches what it writes.
+  /// Until its stencil, nothing writes its inputs and nothing touches its outputs.
   void begin_stencil(const Contents& memory, const Instruction& i) {
     read(memory, i.inputs, i);
     check_under_way(i);

@@ -252,7 +252,7 @@ class Messages {
   struct Makers {
     std::unordered_map<std::uint32_t, Maker> of;  ///< by buffer
     std::vector<std::uint32_t> touches;           ///< of each buffer: how often instructions name it, plus its views
-    std::set<std::uint32_t> putting;              ///< owners of which a value is put
+    std::set<std::uint32_t> putting;              ///< owners of a value that is put
   };
 
   Makers& makers_of(std::uint32_t plan_class) const {
@@ -392,7 +392,7 @@ class Messages {
       reject(describe(plan_, i) + ": its staging slots need " + std::to_string(needs.staging) + " bytes");
   }
 
-  /// An input that others read (Via::get) lies in the step's arena, which they reach, or has room for a copy there.
+  /// An input that others read (Via::get) is in the step's arena, which they can read, or has room for a copy there.
   void check_reached(const PlanClass& c, const Instruction& i) const {
     if (i.inputs.count == 0) return;
     const Buffer& input = c.buffers[c.inputs(i)[0]];

@@ -1,8 +1,8 @@
 // Progress, with nothing buffered. Every site (setup, step, each side of a loop or branch) is walked on its own, by one
 // walker for each class that has it. A send ends when its receive has started, a receive when its send has started; a
 // loop or branch with messages inside is a meeting of all classes that have it. The start of a collective counts as a
-// meeting, too: in a run members do not wait for each other there, but a plan that ends though they do also ends
-// without, and this way collectives come in one order on all members.
+// meeting, too. In a run, members do not wait for each other there. But a plan that ends even if they wait also ends if
+// they do not. And this way collectives come in the same order on all members.
 //
 // One walk is enough. Messages start and end in one site (check_messages), so walks that end can be repeated and
 // nested: there is a run in which no class enters a site before all have left the one before. An instruction that can
@@ -52,7 +52,7 @@ class SiteWalk {
     std::uint32_t plan_class, next, end;
   };
 
-  /// The walkers that wait for one another, and those of them that have arrived.
+  /// The walkers that wait for one another, and the walkers among them that have arrived.
   struct Meeting {
     std::vector<std::uint32_t> all, arrived;
   };

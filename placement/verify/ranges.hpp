@@ -1,4 +1,4 @@
-// Ranges: a map from disjoint ranges of bytes to what is known of them.
+// Ranges: a map from disjoint ranges of bytes to facts about them.
 #pragma once
 
 #include <algorithm>

@@ -2,10 +2,10 @@
 // contribution of a member, or a fold of two terms. So two terms are equal exactly if their bits are. Nothing is
 // buffered: a receive arrives when its send has started, a send leaves when its receive has started.
 //
-// If the steps are the same for all members except for a shift of peers and parts, member 0 plays alone: what it
-// receives from distance n - d is what it sends to distance d, with the part shifted likewise. So the cost is that of
-// one member's steps, as it is for schedules in which all flip the same bits (flips.cpp). All other schedules are
-// played by all members.
+// If the steps are the same for all members except for a shift of peers and parts, member 0 plays alone. Its message
+// from distance n - d equals its message to distance d, with the part shifted likewise. So the cost is the cost of one
+// member's steps, as for schedules in which all members flip the same bits (flips.cpp). All other schedules are played
+// by all members.
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -76,8 +76,8 @@ int parts_of(const Schedule& s) {
   return one || s.whole ? 1 : s.members;
 }
 
-/// Stores each term once, under a number. A leaf is the contribution of a member to a part; its number is that of
-/// (member - part) mod members, so that terms of different parts can be compared. Where one player stands for all, the
+/// Stores each term once, under a number. A leaf is the contribution of a member to a part. Its number is (member -
+/// part) mod members, so that terms of different parts can be compared. Where one player stands for all, the
 /// contribution of a fixed member has a number of its own.
 class Terms {
  public:
@@ -185,8 +185,8 @@ class Play {
         terms_(schedule.members, schedule.members - (schedule.guest_root ? 1 : 0)),
         own_begin_(static_cast<std::size_t>(schedule.members) + 1, 0) {}
 
-  /// Returns which blocks of an all-to-all arrive: that of member i for member j at i * members + j. The others must be
-  /// empty.
+  /// Returns which blocks of an all-to-all arrive: member i's block for member j is at i * members + j. The others must
+  /// be empty.
   std::vector<bool> check() {
     share_steps();
     wires_.reserve(2 * static_cast<std::size_t>(s_.members));
@@ -210,7 +210,7 @@ class Play {
  private:
   // ---- Setting up ----
 
-  /// Puts the steps of all members into one list, and those of one member into a list of its own.
+  /// Puts the steps of all members into one list, and the steps of each member into a list of its own.
   void share_steps() {
     for (const ScheduleStep& step : s_.steps)
       if (step.only != ScheduleStep::kAll) ++own_begin_[static_cast<std::size_t>(step.only) + 1];
@@ -431,7 +431,7 @@ class Play {
     ready_.push_back(member);
   }
 
-  /// Ends receives whose sends have started; true if none is left.
+  /// Ends receives with sends that have started; true if none is left.
   bool arrive(Player& player) {
     while (!player.coming.empty()) {
       const Coming& coming = player.coming.back();
@@ -466,7 +466,7 @@ class Play {
     return static_cast<int>(coming.wire / static_cast<std::uint64_t>(s_.members));
   }
 
-  /// Ends sends whose receives have started; true if none is left.
+  /// Ends sends with receives that have started; true if none is left.
   bool leave(Player& player) {
     while (!player.leaving.empty()) {
       const Leaving& leaving = player.leaving.back();
@@ -556,7 +556,8 @@ class Play {
   int slots_full_of_ = -1;  // the part to which all slots hold their peers' contributions; or -1
 };
 
-/// Whether all members do the same except for a shift: steps name no member by number, but for contributions to fold.
+/// True if all members do the same except for a shift: steps name no member by number, except for contributions to
+/// fold.
 bool is_symmetric(const Schedule& s) {
   if (has_root(s.kind) || s.whole) return false;
   return std::all_of(s.steps.begin(), s.steps.end(), [](const ScheduleStep& step) {

@@ -1,6 +1,7 @@
 // Stencils: kernels on windows, which are read where they are, in a first part inside and a second along the edges.
-// That is right if no kernel of it writes what is read through a window, and otherwise elements depend on those at
-// their own place alone. The executor checks that its kernels really are windows, or work by elements.
+// That is right if no kernel of the stencil writes a value that is read through a window, and if otherwise elements
+// depend only on elements at their own place. The executor checks that its kernels really are windows, or work by
+// elements.
 #include <algorithm>
 #include <set>
 

@@ -1,6 +1,6 @@
-// Captured stretches. A device is given such work as one, where its first instruction stands. That is the same as
-// giving it one by one if no event lies inside: a wait there would be lost, and what others wait for would be recorded
-// too late. And it is the same each time: the addresses are the plan's, and so are the sizes.
+// Captured stretches. A device is given such work as one, where its first instruction stands. That equals submitting
+// the instructions one by one if there is no event inside. A wait inside would be lost, and an event for others would
+// be recorded too late. And it is the same each time: the addresses are the plan's, and so are the sizes.
 #include "placement/verify/class_view.hpp"
 #include "placement/verify/verifier.hpp"
 
@@ -49,8 +49,8 @@ class Stretches : private ClassView {
       });
   }
 
-  /// No stretch goes on into another region, or lies in one that runs once or is a part of an instruction; and what is
-  /// waited for is the last of its stretch.
+  /// No stretch continues into another region, or is in a region that runs once or is a part of an instruction. An
+  /// instruction that others wait for is the last of its stretch.
   void check_region(const Region& region) const {
     const std::uint32_t begin = region.instructions.first, end = begin + region.instructions.count;
     const bool runs_again = region.kind != Region::Kind::setup && region.kind != Region::Kind::tile;

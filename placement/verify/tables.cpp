@@ -30,7 +30,7 @@ class Sites {
       tables_.site_of.emplace_back(plan_.classes[c].regions.size(), kNone);
       for (std::uint32_t region : {0U, 1U}) enter(region, region);
     }
-    for (std::size_t s = tables_.sites.size(); s > 2; --s)  // parents come before what is inside them
+    for (std::size_t s = tables_.sites.size(); s > 2; --s)  // parents come before their children
       if (tables_.sites[s - 1].speaks) tables_.sites[tables_.sites[s - 1].parent].speaks = true;
   }
 

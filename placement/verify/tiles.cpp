@@ -1,6 +1,6 @@
-// Tile regions: a loop over tiles may replace kernels that run one after another only if an element of a result depends
-// on nothing but the elements at its own place, or in its own row if tiles are of whole rows, or values that the region
-// does not write. The executor checks that kernels really work by elements or rows.
+// Tile regions: a loop over tiles may replace kernels that run one after another only under one condition. An element
+// of a result depends only on the elements at its own place (or in its own row if tiles have whole rows), and on values
+// that the region does not write. The executor checks that kernels really work by elements or rows.
 #include <algorithm>
 #include <set>
 
@@ -33,7 +33,7 @@ class Tiles : ClassView {
   }
 
  private:
-  /// The buffer of which this one is another shape; else the buffer itself.
+  /// The buffer that this one shows in another shape; else the buffer itself.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = class_.buffers[b].view_of;
     return of != kNone && class_.buffers[of].bytes == class_.buffers[b].bytes ? of : b;
@@ -119,12 +119,12 @@ class Tiles : ClassView {
     return true;
   }
 
-  /// The strand of a region's kernels: the device's queue, or that of the thread which runs the region as one.
+  /// The strand of a region's kernels: the device's queue, or the thread that runs the region as one.
   [[nodiscard]] std::uint16_t strand_in(const Instruction& tiles) const {
     return class_.on_queue(tiles) ? tiles.strand : 0;
   }
 
-  /// An epilogue's first kernel, whose pieces the others change.
+  /// An epilogue's first kernel; the other kernels change its pieces.
   void check_head(const Instruction& i, const Instruction& tiles) {
     if (i.what != Opcode::kernel || i.strand != strand_in(tiles) || i.waits.count > 0 || i.scratch != tiles.scratch ||
         i.outputs.count != 1)
@@ -187,7 +187,7 @@ class Tiles : ClassView {
     return true;
   }
 
-  /// What is written shares no bytes with another buffer, unless all their elements coincide: then the order of the
+  /// A written buffer shares no bytes with another buffer, unless all their elements coincide. Then the order of the
   /// kernels, which check_memory checks, holds for each tile, too.
   void check_apart(const Instruction& tiles, std::uint32_t written, std::uint32_t other) const {
     const Buffer& a = class_.buffers[written];

@@ -1,8 +1,8 @@
 // Turns. A server's list has one turn of each worker to give and one to take, in an order in which the other checks
 // have proved it; it is run in another. That is the same to every turn if
 //
-// - what one turn leaves for another, or for later, lies in memory that is kept and that nothing else uses. Such are
-// the
+// - values that one turn leaves for another, or for later, are in memory that is kept and that nothing else uses. Such
+// are the
 //   worker's own values between its give and its take, which no other turn touches, and what turns do not change. What
 //   comes after the turns has copies of what workers gave, since the next may arrive meanwhile;
 // - variables are changed by whole turns, by their assignments alone: no message reads or writes one while other turns
@@ -47,7 +47,7 @@ class Turns {
   /// What touches a buffer that is no view.
   struct Touched {
     bool variable = false, outside = false, written = false, message = false, received = false;
-    std::set<std::int32_t> workers;  ///< in whose turns
+    std::set<std::int32_t> workers;  ///< with turns for
     bool give = false, take = false;
   };
 
@@ -98,7 +98,7 @@ class Turns {
     }
   }
 
-  /// In a turn only assignments set variables, and each says how old what it is made of may be.
+  /// In a turn only assignments set variables, and each gives the greatest age of its inputs.
   void check_sets(const Instruction& i) const {
     if (!in_turn()) return;
     const auto is_variable = [&](std::uint32_t buffer) { return kept_[storage(buffer)].variable; };
@@ -159,7 +159,7 @@ class Turns {
       reject(name + " is used outside of turns, and what a worker gives next may arrive in it");
   }
 
-  /// What is kept shares no bytes.
+  /// Kept buffers share no bytes.
   void check_apart() const {
     struct Extent {
       std::uint32_t device;

@@ -373,7 +373,7 @@ class Types {
     return std::ranges::all_of(grouping, same) ? static_cast<std::int64_t>(grouping[0].size()) : 0;
   }
 
-  /// The rows are those of the input's part that others read, as the attributes say.
+  /// The rows are the rows of the input's part that others read, by the attributes.
   void check_cut_halo(const Instruction& i, const Buffer& in, const Buffer& out) const {
     if (in.bounded) refuse(i, "it moves elements and not their extent");
     check_halo_attrs(i, in, *halo(out), Window::Has::given);
@@ -404,8 +404,8 @@ class Types {
     return *found;
   }
 
-  /// A window is split as its input is. A dim that it does not read as it is, is whole, but for one: of that, each
-  /// member has all rows that it reads, in its part or in its halo.
+  /// A window is split as its input is. A dim that it reads at shifted positions is whole, with one exception: each
+  /// member may have only the rows that it reads, in its part or in its halo.
   void check_window(const Instruction& i, const OpDef& def) const {
     if (i.inputs.count < 1 || i.inputs.count > 2 || i.outputs.count != 1) refuse(i, "it takes a value and its halo");
     const Buffer &in = operand(i.inputs, 0), &out = operand(i.outputs, 0);

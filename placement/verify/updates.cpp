@@ -23,7 +23,7 @@ class Updates {
   void check() {
     if (class_.variables.empty()) return;
     for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
-      if (r != 1 && class_.regions[r].kind != Region::Kind::tile)  // its `tiles` instruction lists what it writes
+      if (r != 1 && class_.regions[r].kind != Region::Kind::tile)  // its `tiles` instruction lists its outputs
         each(r, [&](const Instruction& i) {
           each_variable(i.outputs, [&](std::uint32_t v) { refuse(i, v, "outside of the step itself"); });
         });

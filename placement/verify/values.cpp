@@ -202,7 +202,7 @@ class Values {
     }
   }
 
-  /// What it works on lies where it runs: the host's on the host, a queue's on its device. A queue's copy may go to its
+  /// Its operands are where it runs: on the host for the host, on the device for a queue. A queue's copy may go to its
   /// device or come from there.
   void check_place(const Instruction& i) const {
     const bool queued = here().on_queue(i);
@@ -465,7 +465,7 @@ class Values {
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, bool> agree_, equal_;
   std::vector<std::uint32_t> cuts_;
-  std::uint32_t views_class_ = kNone;                          // whose views are in `views_`
+  std::uint32_t views_class_ = kNone;                          // the buffer with its views in `views_`
   std::map<std::uint32_t, std::vector<std::uint32_t>> views_;  // of a buffer
 };
 

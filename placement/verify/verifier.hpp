@@ -15,7 +15,7 @@
 
 namespace ferry::verifier {
 
-/// Bytes of a bounded value's extent, which lies in front of its elements.
+/// Bytes of a bounded value's extent, which is in front of its elements.
 inline constexpr std::uint64_t kExtentBytes = 8;
 
 /// Why a plan is refused.
@@ -82,35 +82,36 @@ struct TileExtent {
 };
 [[nodiscard]] TileExtent tile_extent(const PlanClass& plan_class, const Instruction& tiles);
 
-/// Tile regions can be run tile by tile: they have kernels of one output, on values of as many elements or rows or
-/// broadcast to them, which write no element that another kernel needs at another place or in another row; a slot is
-/// used in one region only. Returns the number of tile regions.
+/// Tile regions can be run tile by tile. Their kernels have one output, and values with the same number of elements or
+/// rows, or broadcast to them. No kernel writes an element that another kernel needs at another place or in another
+/// row. A slot is used in one region only. Returns the number of tile regions.
 std::size_t check_tiles(const Plan& plan);
-/// Kernels of stencils are windows and others that work elementwise on values of as many elements, or one; none writes
-/// what is read through a window, or other elements than its own of what is read. Each is begun once at most, before
-/// it, with its own operands but halos. Returns the number of stencils. After check_types().
+/// Kernels of stencils are windows, and elementwise kernels on values with the same number of elements or with one
+/// element. No kernel writes a value that is read through a window, or elements of a read value other than its own.
+/// Each is begun once at most, before it, with its own operands but halos. Returns the number of stencils. After
+/// check_types().
 std::size_t check_stencils(const Plan& plan);
-/// Operands fit what is done with them: copies, predicates, feeds and fetches, views; parts of split values have the
-/// sizes of their place; variables and memory are as the tasks have them.
+/// Operands fit their use: copies, predicates, feeds and fetches, views. Parts of split values have the sizes of their
+/// place. Variables and memory match the tasks.
 void check_values(const Plan& plan, const Tables& tables);
 /// Rows of split values that tasks read and others have go from those that have them to those that read them, and are
 /// used for nothing else.
 void check_halos(const Plan& plan, const Tables& tables);
-/// Kernels get and give what their ops say: attributes, dtypes and sizes of whole values are those of the op's own
-/// inference; dims with the same letter in its index notation are split alike; kernels write over inputs only where
-/// they may. Returns the ops that are not known, for which none of this was proved.
+/// Operands of kernels fit their ops. Attributes, dtypes and sizes of whole values equal the op's own inference. Dims
+/// with the same letter in its index notation are split alike. Kernels overwrite inputs only where they may. Returns
+/// the ops that are not known, for which none of this was proved.
 std::vector<std::string> check_types(const Plan& plan, const KnownOps& known);
-/// What each task has only its part of a sum (or maximum) of, because a kernel reduced a split dim, goes only through ops
-/// that are linear in it for its dtype, until collectives have combined it over all these tasks. Returns how many kernels reduce
-/// split dims. After check_types().
+/// What each task has only its part of a sum (or maximum) of, because a kernel reduced a split dim, goes only through
+/// ops that are linear in it for its dtype, until collectives have combined it over all these tasks. Returns how many
+/// kernels reduce split dims. After check_types().
 std::size_t check_partial_sums(const Plan& plan, const Tables& tables, const KnownOps& known);
 /// The extent of every bounded value is written by a kernel, or is moved together with the elements.
 void check_extents(const Plan& plan);
 /// Every channel has one send and one receive of equal size, in the same site; all members of a collective take part in
 /// it, with the buffers that its schedule needs.
 void check_messages(const Plan& plan, const Tables& tables);
-/// The parts of a buffer lie side by side and fill it; a sum of several values has the same ones in the same places on
-/// all members, a message of several values at both ends.
+/// The parts of a buffer are side by side and fill it. A sum of several values has the same values in the same places
+/// on all members, and a message of several values has them in the same places at both ends.
 void check_buckets(const Plan& plan, const Tables& tables);
 /// Pairs of a buffer that is no view and the name of a value that is all of it, under some shape. A part with such a
 /// name is a chunk of that value.
@@ -139,20 +140,20 @@ void check_progress(const Plan& plan, const Tables& tables);
 /// time, but to read; nor do they wait for one another for ever. Whatever a region gives to queues is done when it
 /// ends. False when every task uses one thread and no queue.
 bool check_threads(const Plan& plan);
-/// What is captured of a region's work can be given as one: it is work of one compute queue on its device's memory,
-/// with sizes that the plan knows, all of it together in a list that runs more than once; it waits for others before it
-/// begins, and others wait for all of it. Returns how many stretches of work there are.
+/// Captured work of a region can be submitted as one. It is work of one compute queue on its device's memory, with
+/// sizes that the plan knows, consecutive in a list that runs more than once. It waits for others only before it
+/// begins, and others wait only for all of it. Returns how many stretches of work there are.
 std::size_t check_stretches(const Plan& plan);
-/// The turns of a task that serves others may come in any order: each touches memory of its own, or what nothing but
-/// whole turns change, and messages are of its worker alone; so no worker waits for another, but as far as the plan
-/// says how many steps they may be apart. No variable is older than its assignment allows. Returns how many tasks
+/// The turns of a serving task may come in any order. Each turn touches only its own memory, or state that only whole
+/// turns change, and exchanges messages only with its own worker. So no worker waits for another, except for the plan's
+/// limit on how many steps they may be apart. No variable is older than its assignment allows. Returns how many tasks
 /// serve.
 std::size_t check_turns(const Plan& plan, const Tables& tables);
 /// A variable is written once in a step at most, in each turn of it where there are turns; what a copy has set there is
 /// read in the next step only.
 void check_updates(const Plan& plan);
-/// No buffer is read before it is written, after something else took its bytes, or while a message is being written
-/// into it; buffers lie within their arenas, which are no larger than needed; something in a loop changes its
+/// No buffer is read before it is written, after another buffer took its bytes, or while a message is being written
+/// into it. Buffers are within their arenas, which are no larger than needed. Some instruction in a loop changes its
 /// condition.
 void check_memory(const Plan& plan);
 /// Bytes of the host's memory of the task, and of the GPU, that need the most.

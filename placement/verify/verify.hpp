@@ -23,14 +23,15 @@ struct Verdict {
   bool pass = false;
   std::vector<std::string> proved;    ///< what holds, a line each
   std::vector<std::string> unproved;  ///< what could not be proved because an op is not known, a line each
-  std::string reason;                 ///< when it does not pass: what is wrong, with the user's lines
+  std::string reason;                 ///< the faults, with the user's lines, if it does not pass
 };
 
-/// Checks that every index is in range; every kernel gets and gives what its op's inference says; every send has its
-/// receive with equal bytes; no tasks wait for each other in a cycle even if nothing is buffered; all members come to
-/// collectives in the same order; no buffer is read while it is written, or before; buffers lie within their arenas,
-/// and these fit into the memory of tasks and hosts, as far as the topology knows it (docs/proof.md has all). Takes
-/// time and memory of at most the plan's instructions × tasks.
+/// Checks that every index is in range, that the operands of every kernel have the types of its op's inference, and
+/// that every send has its receive with equal bytes. Checks that no tasks wait for each other in a cycle even if
+/// nothing is buffered, and that all members come to collectives in the same order. Checks that no buffer is read while
+/// or before it is written, that buffers are within their arenas, and that arenas fit into the memory of tasks and
+/// hosts, if the topology knows it. docs/proof.md has the full list. Takes time and memory of at most the plan's
+/// instructions × tasks.
 [[nodiscard]] Verdict verify(const Plan& plan, const KnownOps& known = {});
 
 /// Throws Error(plan) with the reason unless the plan passes.

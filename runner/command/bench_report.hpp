@@ -27,8 +27,8 @@ struct BenchLine {
 [[nodiscard]] std::string text_line(const BenchLine& line);
 [[nodiscard]] std::string json_line(const BenchLine& line);
 
-/// A picture with a row for each figure: its name, its values, and if it has a peer a bar, on a logarithmic scale of
-/// how many times as fast ferry is, to the right where it is faster, to the left where it is slower.
+/// A picture with a row for each figure: its name, its values and, if it has a peer, a bar. The bar shows ferry's speed
+/// relative to the peer on a logarithmic scale: to the right if ferry is faster, to the left if it is slower.
 [[nodiscard]] std::string bench_svg(std::span<const BenchLine> lines);
 
 }  // namespace ferry

@@ -33,13 +33,13 @@ struct Tolerance {
 /// Why `result` is not as expected; empty if it is. NaN equals NaN.
 [[nodiscard]] std::string difference(const Tensor& result, const Tensor& expected, const Tolerance& tolerance);
 
-/// Runs the case of a folder on one task, where results must be as expected, then with each op on one of two tasks,
-/// drawn at random from `seed`, where they must be equal bit for bit to those of one task. A case without data, or
-/// whose inputs or outputs are no tensors of ferry's dtypes, is skipped.
+/// Runs the case of a folder on one task; results must be as expected. Then runs it with each op on one of two tasks,
+/// drawn at random from `seed`; results must equal the results of one task bit for bit. Skips a case without data, or
+/// with inputs or outputs that are not tensors of ferry's dtypes.
 [[nodiscard]] ConformanceCase run_conformance_case(const std::string& folder, std::uint64_t seed);
 
-/// Case folders: those of `given` that are cases, and for the others the cases directly inside, sorted by name.
-/// Error(usage) for a folder that neither is a case nor has any.
+/// Case folders: the folders of `given` that are cases, and for the other folders the cases directly inside, sorted by
+/// name. Error(usage) for a folder that neither is a case nor has any.
 [[nodiscard]] std::vector<std::string> conformance_folders(std::span<const std::string> given);
 
 }  // namespace ferry

@@ -35,7 +35,7 @@ std::string variable_of(const std::string& text) {
   return name + "=" + value;
 }
 
-/// Whether the word is an option of `command` whose value is the next word.
+/// True if the word is an option of `command` and the next word is its value.
 bool takes_next(const CLI::App& command, const std::string& word) {
   if (word.find('=') != std::string::npos) return false;
   const CLI::Option* option = command.get_option_no_throw(word);

@@ -83,7 +83,8 @@ int plan(PrintedPlanOptions options) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
   require_apart(read, {{"--svg", options.svg}, {"--save", options.save}});
-  require_apart({{"--diff", options.diff}}, {{"--svg", options.svg}});  // --save may renew what is compared with
+  require_apart({{"--diff", options.diff}},
+                {{"--svg", options.svg}});  // --save may overwrite the file of the comparison
   PassTimes times;
   std::string dumped;
   const bool of_passes = options.times || !options.dump_after.empty();

@@ -28,7 +28,7 @@ struct PlanCommandOptions : JobOptions {
   std::vector<const CLI::Option*> of_graphs = {};  ///< options that say how to plan; refused for a .plan file
 };
 
-/// Reads texts such as "x=64,784". Error(usage) for what is malformed or given twice.
+/// Reads texts such as "x=64,784". Error(usage) for malformed or repeated arguments.
 [[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
 /// Adds --shape.
 void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
@@ -38,7 +38,8 @@ CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options);
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 
 /// The plan in a .plan file (then without reasons), or one made for a graph file over virtual tasks. An input has the
-/// shape of its --feed, else that of --shape, else its own. Error(usage) names an input whose shape is then not known.
+/// shape of its --feed, else the shape of --shape, else its own. Error(usage) names an input with a shape that is still
+/// unknown.
 [[nodiscard]] PlanResult plan_of(const PlanCommandOptions& options);
 
 }  // namespace ferry

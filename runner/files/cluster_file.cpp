@@ -56,8 +56,8 @@ class Reader {
     throw Error(Code::file, escaped(path_) + ": " + what).hint(kHint);
   }
 
-  /// Names the line of the field `name` in the index-th of the messages `of` (-1: the only one), or that of the message
-  /// if it is not there.
+  /// Names the line of the field `name` in the index-th of the messages `of` (-1: the only one), or the line of the
+  /// message if the field is not there.
   [[noreturn]] void fail_at(const char* of, int index, const char* name, const std::string& what) const {
     const auto* outer = cluster_file::Cluster::descriptor()->FindFieldByName(of);
     const auto* inner = places_.GetTreeForNested(outer, index);

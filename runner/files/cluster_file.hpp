@@ -7,8 +7,8 @@
 
 namespace ferry {
 
-/// The topology that a file in protobuf's text form describes. Error(file) names the file and what is wrong, with the
-/// line if it cannot be parsed.
+/// The topology that a file in protobuf's text form describes. Error(file) names the file and the fault, with the line
+/// if the file cannot be parsed.
 [[nodiscard]] Topology read_cluster(const std::string& path);
 
 }  // namespace ferry

@@ -88,8 +88,8 @@ std::string scalars(std::int64_t step, const Metrics& metrics) {
   return event(step, text(5, values));
 }
 
-/// A name that no other process takes. TensorBoard reads the files of a folder in the order of their names: those of
-/// one second in that of the processes, unless their numbers begin anew.
+/// A name that no other process takes. TensorBoard reads the files of a folder in the order of their names. Files of
+/// the same second come in the order of process ids, unless the ids wrap around.
 std::string new_file_in(const std::string& folder, FileSystem& files) {
   const std::string seconds = std::to_string(static_cast<std::int64_t>(wall_seconds())), pid = std::to_string(getpid());
   const std::string padding(pid.size() < 7 ? 7 - pid.size() : 0, '0');

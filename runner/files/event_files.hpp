@@ -15,8 +15,8 @@
 namespace ferry {
 
 /// DIR/ENTRY/events.out.tfevents.SECONDS.HOST.PROCESS: a run of TensorBoard's for each entry, with a scalar for each
-/// fetch. The folder's name is file_name_of() the entry, so that none leads out of DIR. The format is that of TFRecord
-/// files with serialized tensorflow.Event messages (tensorflow/core/util/event.proto). What a folder already has stays;
+/// fetch. The folder's name is file_name_of() the entry, so that none leads out of DIR. The format is TFRecord, with
+/// serialized tensorflow.Event messages (tensorflow/core/util/event.proto). What a folder already has stays;
 /// TensorBoard drops those steps of it that the run does again. Used from one thread.
 class EventFiles final : public MetricsSink {
  public:
@@ -24,7 +24,8 @@ class EventFiles final : public MetricsSink {
   /// FileSystem::make_folders.
   EventFiles(std::string folder, std::int64_t before, FileSystem& files, Clock& clock);
 
-  /// If an entry's file cannot be made or added to, the run goes on: one warning says so, and its scalars are dropped.
+  /// If an entry's file cannot be created or extended, ferry prints one warning, the run continues, and the entry's
+  /// scalars are dropped.
   void add(std::int64_t step, std::string_view entry, const Metrics& metrics) override;
   void flush() override;
 

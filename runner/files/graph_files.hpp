@@ -15,7 +15,7 @@ namespace ferry {
 /// Sizes of inputs, by name.
 using InputSizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
-/// Reads "batch=4" and the like: the size of each dim, by name. Error(usage) for what is malformed or given twice.
+/// Reads "batch=4" and the like: the size of each dim, by name. Error(usage) for malformed or repeated arguments.
 [[nodiscard]] std::map<std::string, std::int64_t, std::less<>> parse_dims(const std::vector<std::string>& dims);
 
 /// A graph, and the --feed options that still have to be fed when it runs: the import of an ONNX model may have made

@@ -1,4 +1,4 @@
-// GrowingFile: a file that a run adds to while it goes on.
+// GrowingFile: a file that a run extends while it lasts.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// Bytes are buffered, and written about five times a second and by flush() and the destructor. If writing fails, the
-/// run goes on: one warning says so, and nothing more is written. Used from one thread.
+/// Bytes are buffered, and written about five times a second and by flush() and the destructor. If writing fails, ferry
+/// prints one warning, the run continues, and nothing more is written. Used from one thread.
 class GrowingFile {
  public:
   /// The file has `content` at first. `option`: what asked for it, for the warning. Errors as FileSystem::write.

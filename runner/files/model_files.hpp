@@ -10,8 +10,8 @@
 
 namespace ferry {
 
-/// Reads the variables, by name. Error(file) names the file in the folder and what is wrong with it: it is missing,
-/// damaged (its hash is not the manifest's) or written by a newer ferry. The folder may be one that a run saves into.
+/// Reads the variables, by name. Error(file) names the file in the folder and its fault: it is missing, damaged (its
+/// hash is not the manifest's) or written by a newer ferry. The folder may be one that a run saves into.
 [[nodiscard]] TensorMap read_model(const std::string& folder);
 
 /// The folder in which a run saves its model at the end. It is made and locked before the first step, so that what

@@ -11,7 +11,7 @@
 namespace ferry {
 
 /// Reads a tensor. `accept` gets the type in the header before anything else is read, and may throw to refuse it.
-/// Error(file) names the file and what is wrong with it.
+/// Error(file) names the file and its fault.
 [[nodiscard]] Tensor read_npy_file(const std::string& path, const std::function<void(const Type&)>& accept = {});
 
 /// Writes folder/NAME.npy for each tensor, and makes the folder. In file names, a leading '.' and all characters but

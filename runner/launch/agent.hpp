@@ -1,5 +1,5 @@
-// The launcher's agent on a host: starts tasks there, passes on what they write and what they are sent, and lets none
-// of them outlive itself or the launcher.
+// The launcher's agent on a host: it starts tasks there, forwards their output and input, and lets none of them outlive
+// itself or the launcher.
 #pragma once
 
 namespace ferry {

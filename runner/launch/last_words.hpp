@@ -12,9 +12,9 @@ class LastWords {
  public:
   void take(int task, std::string_view bytes);
 
-  /// What belongs behind "task 1 on h2 ended with exit code 5", in one line: the last error that the task itself has
-  /// written (": …"); else, if `others`, the first of any task ("; task 0 says: …"); else its last line ("; its last
-  /// line: …"); "" when there is none.
+  /// The text after "task 1 on h2 ended with exit code 5", in one line. It is the last error that the task itself has
+  /// written (": …"). Else, if `others`, it is the first error of any task ("; task 0 says: …"). Else it is the task's
+  /// last line ("; its last line: …"), or "" if there is none.
   [[nodiscard]] std::string of(int task, bool others);
 
  private:

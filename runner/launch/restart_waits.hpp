@@ -6,7 +6,8 @@
 namespace ferry {
 
 /// Waits that double from one restart to the next, up to a minute (or the first wait, if that is longer), since what
-/// made the job fail may last. After a job that ran for ten minutes they begin anew. As the back-off of Kubernetes.
+/// made the job fail may last. After a job that ran for ten minutes they start again from the shortest. As the back-off
+/// of Kubernetes.
 class RestartWaits {
  public:
   explicit RestartWaits(Duration first) : first_(first), next_(first) {}

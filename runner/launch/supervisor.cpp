@@ -14,13 +14,13 @@
 namespace ferry {
 namespace {
 
-// A job is over within 5 s of its first failure: the others get time to say what they have noticed, then to clean up.
+// A job is over within 5 s of its first failure: the other tasks get time to report their errors, then to clean up.
 constexpr auto kOwnWords = std::chrono::seconds(2);
 constexpr auto kToClean = std::chrono::milliseconds(1500);
 constexpr auto kToDie = std::chrono::milliseconds(700);
 /// More milliseconds than any job lasts; they fit into the number that agents read.
 constexpr auto kLongestGrace = std::chrono::milliseconds(1 << 30);
-/// What the tasks have written goes on for as long as somebody reads on before this has passed.
+/// The tasks' output is forwarded as long as the reader makes progress within this time.
 constexpr auto kSlowReader = std::chrono::seconds(2);
 
 std::string this_folder() {

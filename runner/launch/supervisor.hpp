@@ -21,7 +21,7 @@ namespace ferry {
 
 /// How a job ended.
 struct JobEnd {
-  std::optional<TaskFailure> failure;  ///< none: all tasks ended with exit code 0, but for those that were lost
+  std::optional<TaskFailure> failure;  ///< none: all tasks ended with exit code 0, except for lost ones
   std::vector<std::string> lost;       ///< LaunchOptions::go_on: tasks and hosts without which the job has ended well
   int asked_by = 0;                    ///< the signal by which the user asked it to stop; 0: none
 };

@@ -12,9 +12,9 @@ namespace ferry {
 class TaskInput {
  public:
   [[nodiscard]] DescriptorWatch watch() const;
-  /// Reads what is there, once, and sends it.
+  /// Reads the available input, once, and sends it.
   void pass_on(AgentWire& wire);
-  /// The task has taken so many bytes.
+  /// The task has taken `bytes` bytes.
   void taken(std::size_t bytes) { under_way_ -= bytes; }
 
  private:

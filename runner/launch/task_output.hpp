@@ -22,7 +22,7 @@ class TaskOutput {
   void take(int task, TaskStream stream, std::string_view bytes);
   /// Takes a line of the launcher's own for stderr, without its line feed.
   void say(std::string_view line);
-  /// The task writes no more: what is left becomes a line.
+  /// The task writes no more: the rest becomes a line.
   void end(int task);
 
   /// Writes as much as can be written to a descriptor that is `ready`. What nobody reads any more is dropped.

@@ -49,7 +49,7 @@ struct AgentHello {
   std::string launcher;  ///< the launcher's address as the host sees it; "" without ssh
 
   [[nodiscard]] std::string data() const;
-  /// Error(peer_lost) for what is no such data.
+  /// Error(peer_lost) for malformed data.
   [[nodiscard]] static AgentHello of(std::string_view data);
 };
 
@@ -62,26 +62,25 @@ struct StartTasks {
   std::vector<std::string> variables = {};  ///< "NAME=VALUE", the same for all
 
   [[nodiscard]] std::string data() const;
-  /// Error(peer_lost) for what is no such data.
+  /// Error(peer_lost) for malformed data.
   [[nodiscard]] static StartTasks of(std::string_view data);
 };
 
 /// One end of the connection. Neither reading nor writing ever waits.
 class AgentWire {
  public:
-  /// Both are set so that they never wait. What is read before `begin`, such as a greeting of a login shell, is
-  /// dropped.
+  /// Both are set so that they never wait. Text before `begin`, such as the greeting of a login shell, is dropped.
   AgentWire(Descriptor in, Descriptor out, std::string_view begin);
 
-  /// Puts a frame into the queue of what is to be written.
+  /// Puts a frame into the output queue.
   void say(LaunchFrameKind kind, int task, std::string_view data);
   /// Puts text into that queue which is no frame.
   void say_raw(std::string_view text) { unsent_ += text; }
-  /// Writes as much of the queue as goes. When nobody reads any more, it is dropped, as is what is said later.
+  /// Writes as much of the queue as goes. If nobody reads any more, this frame and all later frames are dropped.
   void send();
   /// Reads what there is; at its end, closed() becomes true.
   void receive();
-  /// The next frame that was read. Error(peer_lost) for what is none.
+  /// The next frame that was read. Error(peer_lost) for malformed data.
   [[nodiscard]] std::optional<LaunchFrame> next();
 
   [[nodiscard]] bool closed() const { return closed_; }
@@ -107,7 +106,7 @@ class AgentWire {
   bool deaf_ = false;  // the other side reads no more
 };
 
-/// What an agent says first of all, and what it reads first.
+/// The first frame that an agent sends, and the first that it reads.
 inline constexpr std::string_view kAgentBegins = "\nferry launch agent 1\n";
 
 }  // namespace ferry

@@ -12,7 +12,7 @@ class App;
 
 namespace ferry {
 
-/// Adds --budget, which fills `budget`. Error(usage) for what is malformed or given twice.
+/// Adds --budget, which fills `budget`. Error(usage) for malformed or repeated arguments.
 void add_budget_option(CLI::App& app, Budget& budget);
 /// Each limit that is given takes the place of the graph's own.
 void apply_budget(Graph& graph, const Budget& given);

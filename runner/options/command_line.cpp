@@ -44,7 +44,7 @@ CLI::App& chosen(CLI::App& app) {
   return given.empty() ? app : chosen(*given.front());
 }
 
-/// The names of the commands above: "ferry" for the app of `ferry run`, empty for that of `ferry`.
+/// The names of the commands above: "ferry" for the app of `ferry run`, empty for the app of `ferry`.
 std::string path_above(const CLI::App& app) {
   std::string path;
   for (const CLI::App* up = app.get_parent(); up != nullptr; up = up->get_parent())

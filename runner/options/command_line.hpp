@@ -21,11 +21,12 @@ using Action = std::function<int()>;
 /// option or word that is wrong, and the nearest one that exists.
 [[nodiscard]] bool parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
-/// Adds to the end of the help of `app`: examples (on each line a command and what it does), then the exit codes.
+/// Adds to the end of the help of `app`: examples (on each line a command and its effect), then the exit codes.
 void add_examples(CLI::App& app, std::string_view lines);
 
-/// Runs `body` and returns its exit code. What it throws is written to stderr, one screen at most, and decides the exit
-/// code: a ferry::Error has its own; Code::resource for exhausted memory and std::system_error, Code::bug for all else.
+/// Runs `body` and returns its exit code. An exception is printed on stderr, one screen at most, and determines the
+/// exit code: a ferry::Error has its own; Code::resource for exhausted memory and std::system_error, Code::bug for all
+/// else.
 [[nodiscard]] int guarded(const Action& body) noexcept;
 
 /// The exit code and the text (here uncut) that guarded() reports for `error`.

@@ -7,9 +7,9 @@
 
 namespace ferry {
 
-/// Places ops as the file says, whatever the graph's own annotations say. Each line has a pattern for names of ops (*
-/// and ? as in a shell, but both also match '/') and a device, or a layout on a mesh of tasks; the first line that
-/// matches an op counts.
+/// Places ops as the file says, whatever the graph's own annotations say. Each line has a pattern for names of ops and
+/// a device, or a layout on a mesh of tasks. Patterns have * and ? as in a shell, but both also match '/'. The first
+/// line that matches an op counts.
 ///
 ///     # comments and empty lines are skipped
 ///     encoder/*     /task:1/cpu:0

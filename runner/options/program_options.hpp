@@ -1,4 +1,4 @@
-// Options that a program adds to those of `ferry run`, to decide how its graph is built.
+// Options that a program adds to the options of `ferry run`, to control how its graph is built.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace ferry {
 ///     ferry::ProgramOptions own;
 ///     own.number("--batch", batch, "Images of a step");
 ///
-/// The variables must outlive run_main(). Names must differ from those of `ferry run`.
+/// The variables must outlive run_main(). Names must differ from the names of `ferry run`'s options.
 class ProgramOptions {
  public:
   /// Adds an option that takes a whole number from 1 to 1,000,000,000.

@@ -58,27 +58,27 @@ struct RunOptions : JobOptions {
   bool sync_gpu = false;
 };
 
-/// The options that Checkpoints takes, from those of the run. Error(usage) for a `checkpoint_every` that is neither
-/// steps nor a time.
+/// The options that Checkpoints takes, from the options of the run. Error(usage) for a `checkpoint_every` that is
+/// neither steps nor a time.
 [[nodiscard]] CheckpointOptions checkpoint_options(const RunOptions& options);
 
-/// The options that Session takes, from those of the job. They point to kernels and ops in `options.ops`, which must
-/// stay alive.
+/// The options that Session takes, from the options of the job. They point to kernels and ops in `options.ops`, which
+/// must stay alive.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options);
 
-/// The same, with those of a run.
+/// The same, with the options of a run.
 [[nodiscard]] SessionOptions run_session_options(const RunOptions& options);
 
 /// The files that a job with these options reads, besides the graph.
 [[nodiscard]] std::vector<GivenFile> files_read(const JobOptions& options);
-/// Error(usage) when a run would write over a file that it reads (`data` are those of the graph's data ops, below the
-/// folder --data), or one file twice. Before anything runs.
+/// Error(usage) if a run would overwrite a file that it reads, or write one file twice. `data` are the files of the
+/// graph's data ops, below the folder --data. Before anything runs.
 void require_apart(const RunOptions& options, const std::vector<std::string>& data);
 
 /// Whether --device only says where ops go, which a plan has decided: a simulated one also says what a task's GPUs are.
 [[nodiscard]] bool places_ops(const JobOptions& options);
 
-/// Whether the path is that of a plan file, by its name.
+/// True if the path names a plan file.
 [[nodiscard]] bool is_plan_file(const std::string& path);
 /// `option` takes the name of a plan file; Error(usage) for another, which no command would read as a plan.
 CLI::Option* takes_plan_file(CLI::Option* option);

@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// The curves of a run, and what it is called beside others.
+/// The curves of a run, and its name beside others.
 struct NamedCurves {
   std::string name;
   Curves curves;

@@ -19,7 +19,7 @@ std::string label(const std::vector<std::string>& lines) {
   return "\"" + safe + "\"";
 }
 
-/// The colour of a collective, by what it does with values: it reduces, gathers, distributes or exchanges them.
+/// The colour of a collective, by its kind: it reduces, gathers, distributes or exchanges values.
 std::string_view colour_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:

@@ -61,7 +61,7 @@ PlanDrawing::PlanDrawing(const Plan& plan, DrawnTasks which) : plan_(plan) {
     tasks_.push_back(task);
     draw(task);
   }
-  // Tasks that send or receive have classes of their own, so that both ends are drawn, but for what is left out.
+  // Tasks that send or receive have classes of their own, so that both ends are drawn, unless an end is left out.
   for (const auto& [channel, from] : sent_)
     if (const auto to = received_.find(channel); to != received_.end())
       arrows_.push_back({.from = from, .to = to->second, .message = true, .bytes = plan_.channels[channel].bytes});
@@ -143,7 +143,7 @@ PlanDrawing::Index PlanDrawing::instruction(const PlanClass& role, int task, std
   return box;
 }
 
-/// The box of a collective, of which each group of tasks has one.
+/// The box of a collective; each group of tasks has one.
 PlanDrawing::Index PlanDrawing::collective(int task, std::uint32_t number) {
   const Collective& collective = plan_.collectives[number];
   const Grouping& grouping = plan_.groupings[collective.grouping];
@@ -235,8 +235,8 @@ std::string PlanDrawing::sizes_text(const Buffer& buffer) const {
 
 // ---- Folds ----
 
-/// Things with the same key are folded into one box: those of one task, region, source line and scope of names. Only
-/// the outermost `depth` levels of the scope count.
+/// Things with the same key are folded into one box: the things of one task, region, source line and scope of names.
+/// Only the outermost `depth` levels of the scope count.
 std::string PlanDrawing::key_of(const DrawnBox& box, std::size_t depth) const {
   const bool ports = box.kind != DrawnBox::Kind::kernel;
   const bool backward = box.name.starts_with(kOfGradients);

@@ -37,7 +37,7 @@ struct DrawnArrow {
 
 /// Boxes that one may stand for.
 struct DrawnFold {
-  std::vector<std::string> lines;  ///< what is in it
+  std::vector<std::string> lines;  ///< its content
   std::vector<std::size_t> boxes;  ///< indices into boxes(), ascending
 };
 
@@ -57,8 +57,8 @@ class PlanDrawing {
   [[nodiscard]] const std::vector<DrawnBox>& boxes() const { return boxes_; }
   [[nodiscard]] const std::vector<DrawnArrow>& arrows() const { return arrows_; }
 
-  /// All boxes in folds, of which there are at most `most` where that can be: things of one task, region, line of the
-  /// user's program and scope of names are together, forward and backward apart.
+  /// All boxes in folds, at most `most` folds if possible. Things of one task, region, line of the user's program and
+  /// scope of names are together, forward and backward apart.
   [[nodiscard]] std::vector<DrawnFold> folds(std::size_t most) const;
 
  private:
@@ -96,7 +96,7 @@ class PlanDrawing {
   std::map<std::uint32_t, Index> kept_;  // by buffer: the variable that it is, or the loop that carries it
 };
 
-/// "before each iteration": what is said of the frame around a region's boxes.
+/// "before each iteration": the label of the frame around a region's boxes.
 [[nodiscard]] std::string_view words_for(Region::Kind kind);
 
 /// "2,880 B".

@@ -16,18 +16,18 @@ namespace ferry {
 /// The difference as one JSON object; each number is a list of the old and the new one.
 [[nodiscard]] std::string diff_json(const PlanDiff& diff);
 
-/// The plan as a graph in graphviz's language: a frame for each task, in it a box for each kernel or chain of kernels,
-/// cylinders for its variables, feeds and fetches; between the frames a hexagon for each collective of a group of
-/// tasks, with its kind and the bytes of the whole value. Arrows are values, red where they go from task to task,
-/// dashed where a variable gets a new value. Scalar constants are left out unless they are sent. Unless `whole` is set,
-/// a large plan is abridged: on each task, ops from one line of the user's program share a box, and of many tasks that
-/// do the same only some are drawn.
+/// The plan as a graph in graphviz's language. There is a frame for each task, with a box for each kernel or chain of
+/// kernels and cylinders for its variables, feeds and fetches. Between the frames there is a hexagon for each
+/// collective of a group of tasks, with its kind and the bytes of the whole value. Arrows are values, red where they go
+/// from task to task, dashed where a variable gets a new value. Scalar constants are left out unless they are sent.
+/// Unless `whole` is set, a large plan is abridged: on each task, ops from one line of the user's program share a box,
+/// and of many tasks that do the same only some are drawn.
 [[nodiscard]] std::string plan_dot(const Plan& plan, bool whole = false);
 
 /// `dot` drawn by graphviz as SVG. Error(usage) when graphviz is not installed, or fails.
 [[nodiscard]] std::string svg_of(const std::string& dot);
 
-/// The drawing beneath charts of the pipelines: for each device a row with what it does when, by the planned times.
+/// The drawing below charts of the pipelines: for each device a row with its work over time, by the planned times.
 [[nodiscard]] std::string with_charts(const std::string& svg, std::span<const PipelineChart> charts);
 
 }  // namespace ferry

@@ -33,7 +33,7 @@ struct Pipe {
   }
 };
 
-/// What graphviz makes of `dot` with straight arrows or its usual ones, whose complaints are not shown; nothing if it
+/// Graphviz's picture of `dot`, with straight arrows or its usual ones; its warnings are not shown. Nothing if it
 /// fails.
 std::optional<std::string> drawn(const std::string& dot, bool straight) {
   Pipe in, out;

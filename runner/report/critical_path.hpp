@@ -22,9 +22,9 @@ struct PathSegment {
   std::uint32_t event = 0;  ///< index into TracedRun::events
 };
 
-/// Followed from the end of the last step backwards: through what a thread did, and at a wait for something that was
-/// not yet sent (or that another thread had not yet done) over to the one waited for. In the order of time; the
-/// segments fill TracedRun::nanoseconds without gaps.
+/// The path is followed backwards from the end of the last step, through the work of a thread. At a wait for a message
+/// not yet sent (or for work that another thread had not yet done) it continues on the thread waited for. In the order
+/// of time; the segments fill TracedRun::nanoseconds without gaps.
 [[nodiscard]] std::vector<PathSegment> critical_path(const TracedRun& run);
 
 }  // namespace ferry

@@ -86,7 +86,7 @@ class Reckoning {
     try {
       const auto space = index_space(*def, facts, types_of(role_, instruction.outputs));
       return space ? std::optional(def->flops * space->points()) : std::nullopt;
-    } catch (const Error&) {  // what is packed or fused has other inputs than the op
+    } catch (const Error&) {  // packed or fused kernels have other inputs than the op
       return std::nullopt;
     }
   }

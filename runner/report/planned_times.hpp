@@ -10,7 +10,7 @@
 namespace ferry {
 
 /// Seconds of one run of each kernel, tile region and copy of the task, by the name that it has in a trace. Kernels of
-/// ops that `ops` lacks are reckoned as those whose work is not known.
+/// ops that `ops` lacks count as kernels of unknown work.
 [[nodiscard]] std::map<std::string, double> planned_times(const Plan& plan, int task, const OpSet& ops);
 
 }  // namespace ferry

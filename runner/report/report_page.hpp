@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-/// The page for one run, or for two side by side: what RunReport::json() gives for each, and what it is called.
+/// The page for one run, or for two side by side: the result of RunReport::json() for each run, and its name.
 struct ReportedRun {
   std::string name;  ///< "" of a single run
   std::string json;

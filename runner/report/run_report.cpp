@@ -24,7 +24,7 @@ double seconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-9;
 }
 
-/// The end of the time of which events are shown: that of the last step with which they are not too many.
+/// The end of the time with shown events: the end of the last step before there are too many events.
 std::int64_t shown_until(const TracedRun& run) {
   if (run.events.size() <= RunReport::kMostEvents) return run.nanoseconds;
   std::vector<std::int64_t> ends;

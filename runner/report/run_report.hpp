@@ -1,4 +1,4 @@
-// RunReport: what `ferry run --report` writes, put together while the run goes on.
+// RunReport: the output of `ferry run --report`, assembled during the run.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace ferry {
 ///     local_files().write(path, report_page({report.json()}));
 class RunReport {
  public:
-  /// Events that a page shows: those of so many whole steps as there is room for. Sums are over all that is traced.
+  /// The most events on a page; only events of whole steps are shown. Sums are over all that is traced.
   static constexpr std::size_t kMostEvents = 200'000;
 
   explicit RunReport(std::string command) : command_(std::move(command)) {}
@@ -33,7 +33,7 @@ class RunReport {
   /// A plan that the run uses, and what runs by it; last the one that ran last, which the statistics are of.
   void add_plan(std::string_view entry, const Plan& plan, const OpSet& ops);
   void set_stats(RunStats stats) { stats_ = std::move(stats); }
-  /// The trace of all tasks; `name` says whose it is in the error, Error(file), if it is none.
+  /// The trace of all tasks; `name` identifies the report in the Error(file) for text that is not a report.
   void set_trace(std::string_view trace, const std::string& name) { run_ = read_trace(trace, name); }
 
   /// One JSON object: docs/report.md has its keys.
@@ -45,7 +45,7 @@ class RunReport {
     std::uint64_t step_bytes = 0, state_bytes = 0;
   };
 
-  /// What is shown of the plan by which an entry ran last.
+  /// The page's view of the plan by which an entry ran last.
   struct EntryPlan {
     std::string fingerprint;
     std::string drawing;  ///< placed_plan_json()

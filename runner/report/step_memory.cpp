@@ -31,7 +31,7 @@ class Lives {
     for (auto& [storage, life] : lives_) life.handed_on = is_handed_on(storage, life);
   }
 
-  /// What lies on one device.
+  /// The values on one device.
   void add_to(StepMemory& memory, std::uint32_t device) const {
     const Range step = role_.regions[kStepRegion].instructions;
     for (std::uint32_t i = 0; i < step.count; ++i) {

@@ -30,9 +30,9 @@ struct StepMemory {
   std::vector<Value> values;
 };
 
-/// One for each device of each class of the plan that has values there, of at most PlanDrawing::kMostRoles classes.
-/// What a loop or branch alone needs is one value, of the most that it needs at a time; tiles and what is kept from
-/// step to step are not counted.
+/// One for each device of each class of the plan that has values there, of at most PlanDrawing::kMostRoles classes. The
+/// values inside a loop or branch count as one value, with the most bytes that they need at a time. Tiles and values
+/// kept from step to step are not counted.
 [[nodiscard]] std::vector<StepMemory> step_memories(const Plan& plan);
 
 /// Bytes that are in use from each of the times on, in nanoseconds from the step's begin.

@@ -13,11 +13,12 @@ namespace ferry {
 /// TracedRun::nanoseconds, in which all fields are.
 struct TimeUse {
   std::int64_t computing = 0;
-  std::int64_t moving = 0;                       ///< starting messages, and waiting for messages that are on their way
-  std::map<std::int32_t, std::int64_t> waiting;  ///< by task: for what it has not begun to send
-  std::int64_t threads = 0;                      ///< waiting for other threads and queues of the task
-  std::int64_t between = 0;                      ///< in a step, between instructions, and giving work to queues
-  std::int64_t outside = 0;                      ///< not in a step
+  std::int64_t moving = 0;  ///< starting messages, and waiting for messages that are on their way
+  std::map<std::int32_t, std::int64_t>
+      waiting;               ///< by task: waits for messages that the other task has not begun to send
+  std::int64_t threads = 0;  ///< waiting for other threads and queues of the task
+  std::int64_t between = 0;  ///< in a step, between instructions, and giving work to queues
+  std::int64_t outside = 0;  ///< not in a step
 
   [[nodiscard]] std::int64_t sum() const;
 };

@@ -25,16 +25,16 @@ auto before_job(const ClusterOptions& options, F f) {
   }
 }
 
-/// Joins the job, or starts it in this process, and calls `body`. Tells the other tasks what `body` throws, and throws
-/// it on; exit codes are those of the task that failed first, so that all processes end with the same one. Only
-/// Error(preempted), which every task throws by itself, is not told. Ctrl-C and SIGTERM end the run in good order;
-/// with `saves` (the run saves checkpoints), SIGTERM makes it save one first.
+/// Joins the job, or starts it in this process, and calls `body`. Tells the other tasks about an exception of `body`,
+/// and rethrows it. All processes end with the exit code of the task that failed first. Only Error(preempted), which
+/// every task throws by itself, is not told. Ctrl-C and SIGTERM end the run in good order; with `saves` (the run saves
+/// checkpoints), SIGTERM makes it save one first.
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
 /// The folder of --save, in the process of task 0.
 [[nodiscard]] std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster& cluster);
 
-/// The results of a run whose steps have all succeeded.
+/// The results of a run after all steps have succeeded.
 struct Results {
   std::vector<std::string> names;  ///< names of the fetches
   std::vector<Tensor> fetched;

@@ -112,8 +112,8 @@ class TimedLines {
  public:
   TimedLines(const RunLength& run, Clock& clock)
       : run_(run), clock_(&clock), begin_(clock.now()), printed_(run.before) {}
-  /// Whether a line is due after `done` steps: 5 seconds after the last one, but not after the last step, whose results
-  /// are printed anyway.
+  /// Whether a line is due after `done` steps: 5 seconds after the last line, but not after the last step, because its
+  /// results are printed anyway.
   [[nodiscard]] bool due(std::int64_t done) const { return done < run_.steps && clock_->now() - begin_ >= kBetween; }
   /// The line, with a line feed: the metrics of this step, and the speed since the line before.
   [[nodiscard]] std::string line(std::int64_t done, const Metrics& metrics);
@@ -132,7 +132,7 @@ class TimedLines {
 /// Notices the first step that fetches a scalar which is NaN or Inf. Used from one thread.
 class FiniteWatch {
  public:
-  /// `names` are those of the fetches.
+  /// `names` are the names of the fetches.
   explicit FiniteWatch(std::vector<std::string> names) : names_(std::move(names)) {}
   /// Looks at the results of step `done`; the first step is 1. Returns "step 7: loss is nan; …" once, else "".
   [[nodiscard]] std::string update(std::int64_t done, std::span<const Tensor> fetched);
@@ -142,8 +142,8 @@ class FiniteWatch {
   bool told_ = false;
 };
 
-/// Reports on the steps of a run: the bar or lines every few seconds on stderr, lines on stdout and in a file if they
-/// are asked for, and a warning about numbers that are not finite. Used from one thread.
+/// Reports on the steps of a run: the bar or lines every few seconds on stderr, and lines on stdout and in a file if
+/// requested. Warns about numbers that are not finite. Used from one thread.
 class StepReport {
  public:
   struct Options {
@@ -188,7 +188,7 @@ class StepReport {
 /// The scalars among the fetches that this process has.
 [[nodiscard]] Metrics metrics_of(const std::vector<std::string>& names, std::span<const Tensor> fetched);
 
-/// A sink that writes to stderr. Errors are ignored: text may be lost, but the run goes on.
+/// A sink that writes to stderr. Errors are ignored: text may be lost, but the run continues.
 void write_stderr(std::string_view text);
 
 /// Columns of the terminal on stderr; 0 if stderr is no terminal.

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-// Uses only what is async-signal-safe: isatty, poll, write, _exit and a lock-free atomic. A repeated SIGTERM changes
+// Uses only async-signal-safe operations: isatty, poll, write, _exit and a lock-free atomic. A repeated SIGTERM changes
 // nothing, as launchers and schedulers send it more than once.
 void on_signal(int signal) {
   const int kept = errno;

@@ -7,8 +7,8 @@
 
 namespace ferry {
 
-/// "--tune: a step takes 1.204 ms with buckets of 256 KiB; 1.31 ms with buckets as the links suggest, 2.31 ms with each
-/// value alone": the chosen bucket size first, then the others, the fastest first.
+/// The chosen bucket size first, then the others, the fastest first. Example: "--tune: a step takes 1.204 ms with
+/// buckets of 256 KiB; 1.31 ms with buckets as the links suggest, 2.31 ms with each value alone".
 [[nodiscard]] std::string tuning_text(const Tuned& tuned);
 
 }  // namespace ferry

@@ -16,7 +16,7 @@
 namespace ferry {
 namespace {
 
-/// What is written into the pipe until nobody has its other end.
+/// The text written into the pipe until its other end is closed.
 std::string all_written(const Descriptor& reader) {
   std::string text;
   std::array<char, 4096> buffer{};
@@ -25,7 +25,7 @@ std::string all_written(const Descriptor& reader) {
   return text;
 }
 
-/// Starts a shell with these words, whose stdout is the pipe.
+/// Starts a shell with these words and the pipe as its stdout.
 int start_shell(const std::string& script, Pipe& out, ProgramStart program = {}) {
   program.arguments = {"sh", "-c", script};
   program.out = out.writer.get();

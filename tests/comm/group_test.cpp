@@ -21,7 +21,7 @@ std::byte* bytes_of(std::vector<float>& values) {
   return reinterpret_cast<std::byte*>(values.data());
 }
 
-/// Values whose sum depends on the order: of mixed sign and size.
+/// Values of mixed sign and size, so that their sum depends on the order.
 std::vector<float> values_of(int member, std::int64_t count, int round) {
   std::vector<float> values(static_cast<std::size_t>(count));
   std::uint32_t state = static_cast<std::uint32_t>(member * 977 + round * 31 + 5);
@@ -33,7 +33,7 @@ std::vector<float> values_of(int member, std::int64_t count, int round) {
   return values;
 }
 
-/// A collective and everybody's inputs, so that each task can work out what it must get.
+/// A collective and everybody's inputs, so that each task can compute its expected result.
 class Case {
  public:
   Case(CollectiveKind kind, int n, int root, std::int64_t scale) : Case(direct_schedule(kind, n, root), scale) {}

@@ -8,7 +8,7 @@
 namespace ferry::test {
 namespace {
 
-/// Two processes, of which the second has tasks 2 and 3; `body` runs on all four.
+/// Two processes; the second has tasks 2 and 3; `body` runs on all four.
 void on_four(const std::function<void(Transport&)>& body) {
   auto between = inproc_transports(2);
   run_tasks(2, [&](int process) { run_hosted(std::move(between[static_cast<std::size_t>(process)]), 4, body, false); });

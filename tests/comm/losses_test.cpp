@@ -1,4 +1,4 @@
-// A job that goes on without tasks that are lost (Transport::spare).
+// A job that continues without lost tasks (Transport::spare).
 #include <array>
 #include <string>
 #include <utility>

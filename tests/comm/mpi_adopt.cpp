@@ -72,7 +72,7 @@ void adopt_halves() {
   end->close();
 }
 
-/// A session whose tasks are the ranks of the world, while messages of the program are under way.
+/// A session with the ranks of the world as tasks, while messages of the program are in flight.
 void run_session() {
   const Cluster cluster = adopt(MPI_COMM_WORLD, {.threads = 1, .jobs = ""});
   cluster.barrier();

@@ -78,8 +78,8 @@ void sent_late(Transport& end, std::size_t bytes) {
   require(all_are(in, kBefore), "a message was written after its receiver had failed", bytes);
 }
 
-/// The message is under way when the job fails, and its sender makes progress only after that: it must have arrived
-/// when the job begins anew.
+/// The message is in flight when the job fails, and its sender makes progress only after that. It must have arrived
+/// when the job starts again.
 void arrives_late(Transport& end, std::size_t bytes) {
   const auto processes = end.exchange(std::to_string(getpid()), {system_clock(), std::chrono::seconds(20)});
   Bytes in(bytes, kBefore);

@@ -1,5 +1,5 @@
-// Rendezvous by notice: what is at the place, what answers where an old one points, and a Redis that is written here,
-// byte for byte.
+// Rendezvous by notice: the content of the place, the server that an old notice points to, and a Redis that is written
+// here, byte for byte.
 #include <doctest/doctest.h>
 
 #include <poll.h>

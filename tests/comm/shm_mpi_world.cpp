@@ -6,7 +6,7 @@
 
 namespace ferry::test {
 
-/// Processes under mpirun, whose messages go through shared memory.
+/// Processes under mpirun. Their messages go through shared memory.
 void on_jobs(const std::function<void(Transport&)>& body, bool closes) {
   const auto end = shared_memory_transport(mpi_transport(), 1, std::chrono::seconds(20));
   MPI_Barrier(MPI_COMM_WORLD);  // a body may end its job at once, while other ranks still connect

@@ -4,7 +4,7 @@
 
 namespace ferry::test {
 
-/// Threads of one process, whose messages go through shared memory over the in-process transport.
+/// Threads of one process. Their messages go through shared memory over the in-process transport.
 void on_jobs(const std::function<void(Transport&)>& body, bool closes) {
   for (int tasks = 1; tasks <= 4; ++tasks) {
     auto ends = inproc_transports(tasks);

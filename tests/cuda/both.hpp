@@ -110,7 +110,7 @@ inline std::string refusal_of_both(const KernelCall& call) {
   return cpu == cuda ? cpu : cpu + " and " + cuda;
 }
 
-/// Numbers from -8 to 8, of which floats have fractions.
+/// Numbers from -8 to 8; floats have fractions.
 inline Tensor some_numbers(DType dtype, std::vector<std::int64_t> sizes, std::uint64_t seed = 1) {
   Tensor tensor(dtype, std::move(sizes));
   Dice dice(seed);

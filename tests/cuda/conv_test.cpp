@@ -1,5 +1,5 @@
-// Convolutions of CUDA devices and their gradients, of images of several blocks. The numbers are small integers, whose
-// products and sums floats hold exactly, so that the CPU's results in float64 must be the same.
+// Convolutions of CUDA devices and their gradients, of images of several blocks. The numbers are small integers. Floats
+// hold their products and sums exactly, so the CPU's results in float64 must be the same.
 #include <doctest/doctest.h>
 
 #include "ops/array/array.hpp"
@@ -124,13 +124,13 @@ TEST_CASE("a convolution on CUDA by large tiles") {
   CHECK(run_on_cuda({conv2d(cast(x, DType::float32), cast(w, DType::float32))}, Order::shuffled)[0].same_bits(wanted));
 }
 
-/// A part of an image, whose rows and columns begin there.
+/// A part of an image; its rows and columns begin there.
 struct ImagePart {
   Ints sizes, begin;
 };
 
-/// What a kernel of `table` makes of parts of split images, whose filter is whole, in the last of some runs.
-/// `operands`: inputs, then the output. In each run all arrays begin so many elements behind an address that is aligned
+/// The output of a kernel of `table` for parts of split images with a whole filter, in the last of some runs.
+/// `operands`: inputs, then the output. In each run all arrays begin a few elements behind an address that is aligned
 /// to 16.
 std::vector<float> part_of(const KernelTable& table, std::string_view op, std::vector<ImagePart> operands,
                            const Attrs& attrs, const std::vector<std::ptrdiff_t>& offsets = {0}) {

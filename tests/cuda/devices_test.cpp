@@ -122,7 +122,7 @@ TEST_CASE("sessions run on CUDA devices") {
 
 namespace {
 
-/// What four steps give, which count what they are fed and draw random numbers, in a loop, too.
+/// The results of four steps that count their feeds and draw random numbers, also in a loop.
 std::vector<Tensor> drawn(DeviceKind where) {
   Graph g;
   const Value x = g.input("x", DType::float32, {5});

@@ -30,13 +30,13 @@ struct OfferedBlas {
   OfferedBlas& operator=(const OfferedBlas&) = delete;
 };
 
-/// A product and what may follow it. Its factors are whole numbers, whose sums float32 holds exactly, and 16-bit floats
-/// do not: what is rounded once there has other bits than what is rounded after each op.
+/// A product and what may follow it. Its factors are whole numbers. float32 holds their sums exactly, and 16-bit floats
+/// do not: a value rounded once has other bits than a value rounded after each op.
 class Products {
  public:
   explicit Products(DType dtype, const Shape& a = {9, 40}, const Shape& b = {40, 12})
       : dtype_(dtype), a_(fed(a, 30, 1)), b_(fed(b, 30, 1)) {}
-  /// To be made after what is to be added to it, which is fed before it then.
+  /// Make it after its addend, which is then fed before it.
   Value product() { return matmul(a_, b_); }
   /// An input of numbers up to `most`, multiples of 1 / `parts`.
   Value fed(const Shape& shape, int most = 3, int parts = 7) {
@@ -252,7 +252,7 @@ TEST_CASE("the verifier refuses an epilogue on a GPU whose operands are written 
   CHECK(has(refused([](Found& f) { f.role.outputs(f.body[1])[0] = f.input(2, 1); }), "makes another value than"));
   CHECK(has(refused([](Found& f) { f.role.buffers[f.input(1, 1)].offset = f.made().offset; }), "over other elements"));
   CHECK(has(refused([](Found& f) { f.role.buffers[f.input(2, 1)].offset = f.made().offset; }), "while it reads"));
-  // The copy of `more` comes after that of the bias.
+  // The copy of `more` comes after the copy of the bias.
   const std::string overwritten =
       refused([](Found& f) { f.role.buffers[f.input(2, 1)].offset = f.role.buffers[f.input(1, 1)].offset; });
   CHECK(has(overwritten, "(bias), which is not written yet or has been overwritten"));

@@ -89,7 +89,7 @@ Values of_integers(const Values& v) {
   return {x + y, x - y, x * y, maximum(x, y), minimum(x, y), bit_and(x, y), bit_or(x, y), bit_xor(x, y), -x, abs(x)};
 }
 
-/// Chains on values that are broadcast, of which some are sums of others.
+/// Chains on values that are broadcast; some of the values are sums of others.
 Values chains(const Values& v) {
   const Value &x = v[0], &row = v[1], &column = v[2];
   const Value scaled = x * row + column;

@@ -91,7 +91,7 @@ TEST_CASE("one-hot rows are of any dtype, also where the depth is split") {
 TEST_CASE("rows are added in the order of their indices") {
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::int32, DType::uint8}) {
     CAPTURE(name_of(dtype));
-    // Many to a row, few to a row, none to most; in one tile that is sorted, in several, of which the last is short.
+    // Many to a row, few to a row, none to most; in one tile that is sorted, and in several with a short last tile.
     CHECK(same_on_both(scatter_add(dtype, {5'000, 3}, some_indices(DType::int32, {5'000}, 4), {4, 3}, 0)));
     CHECK(same_on_both(scatter_add(dtype, {2'049, 2}, some_indices(DType::int64, {2'049}, 700), {700, 2}, 0)));
     CHECK(same_on_both(scatter_add(dtype, {6, 2, 65}, some_indices(DType::int64, {6, 2}, 9'000), {9'000, 65}, 0)));

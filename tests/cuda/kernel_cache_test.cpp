@@ -61,7 +61,7 @@ std::vector<FusedKernels> three_regions() {
   return {region("Add"), region("Mul"), region("Add")};
 }
 
-/// Whether regions are right, and so many were compiled.
+/// Whether regions are right, and `compiled` regions were compiled.
 void check(const std::string& folder, int compiled, FileSystem& files = local_files()) {
   const Made result = made(three_regions(), folder, files);
   CHECK(result.last == kWanted);

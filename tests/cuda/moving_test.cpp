@@ -71,7 +71,7 @@ TEST_CASE("broadcasts, flips, slices and what undoes them") {
       back.in.emplace_back(dtype, sizes);
       check(back);
     }
-    // Parts: rows 3 to 6 of the result get elements 1 and 2 of the slice, of which elements 1 to 2 are here.
+    // Parts: rows 3 to 6 of the result get elements 1 and 2 of the slice, and these elements are here.
     Given part = unary("Unslice", steps, Operand(dtype, {2, 40, 7}, shift).part_of({3, 40, 7}, {1, 0, 0}),
                        Operand(dtype, {4, 40, 16}).part_of({9, 40, 16}, {3, 0, 0}));
     part.in.emplace_back(dtype, Ints{4, 40, 16});

@@ -69,7 +69,7 @@ struct Cut {
   }
 };
 
-/// The windows [begin, end) along one side, as a part of images, and what is under them.
+/// The windows [begin, end) along one side, as a part of images, and the elements under them.
 Cut under(const PoolCase& which, const Sizes& sizes, const Cut& windows) {
   Cut cut = windows;
   for (const std::size_t side : {0, 1}) {

@@ -1,6 +1,6 @@
 // Matrix products of CUDA devices in each way in which they are computed: by tiles of either size, by threads and by
-// blocks, with and without parts along k, and by the library. The numbers are small integers, whose products and sums
-// floats hold exactly, so that the CPU's product in int64 must be the same.
+// blocks, with and without parts along k, and by the library. The numbers are small integers. Floats hold their
+// products and sums exactly, so the CPU's product in int64 must be the same.
 #include <doctest/doctest.h>
 
 #include "ops/array/array.hpp"

@@ -1,5 +1,5 @@
 // region_texts FOLDER PLAN.plan…: writes the texts of the kernels that are generated for the tile regions on GPUs of
-// these plans, each once, and prints their number and that of the regions.
+// these plans, each once. Prints the number of texts and the number of regions.
 #include <cstdio>
 #include <cstdlib>
 #include <set>

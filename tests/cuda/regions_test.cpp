@@ -1,5 +1,5 @@
-// Tile regions on GPUs, whose kernels are generated, here compiled for the host: chains of all ops that may be part of
-// one give the bits that the CPU's kernels give op by op.
+// Tile regions on GPUs have generated kernels, which are compiled for the host here. Chains of all ops that may be part
+// of a region give the bits of the CPU's kernels op by op.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -16,7 +16,7 @@
 
 namespace ferry::test {
 
-/// Whether both have the same bits, but for NaN, whose bits a compiler may choose.
+/// Whether both have the same bits, except for NaN, where the compiler may choose the bits.
 inline bool same_numbers(const Tensor& a, const Tensor& b) {
   if (a.type() != b.type()) return false;
   return dispatch(a.dtype(), [&](auto zero) {

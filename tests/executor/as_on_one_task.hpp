@@ -12,7 +12,7 @@
 
 namespace ferry::test {
 
-/// A graph, and what is fetched of it.
+/// A graph and its fetches.
 struct Fetched {
   Graph graph;
   std::vector<Value> fetches;
@@ -31,8 +31,8 @@ struct SplitOver {
 };
 
 /// build(made, seed, rows) makes the program of a seed on the mesh y=rows, x=*, or x=*. Runs it on one task and on
-/// several, with `simulated` on simulated devices, there with kernels fused on values of `fuse_from` elements and more,
-/// op by op on one task if that is given; returns what differs, or where traffic is not as planned.
+/// several, with `simulated` on simulated devices. There, kernels are fused on values of `fuse_from` elements and more,
+/// and op by op on one task if that is given. Returns the differences, or the place where traffic is not as planned.
 template <class Build>
 std::string difference_from_one_task(const Build& build, std::uint64_t seed, bool simulated,
                                      std::optional<std::int64_t> fuse_from = {}) {

@@ -1,4 +1,4 @@
-// Checkpoints: a run that goes on from one ends as one that was never stopped.
+// Checkpoints: a run that continues from one ends like a run that was never stopped.
 #include "executor/session/checkpoints.hpp"
 
 #include <doctest/doctest.h>

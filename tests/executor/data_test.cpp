@@ -29,7 +29,7 @@ SessionOptions reading(const test::TempFolder& folder) {
   return options;
 }
 
-/// Images whose elements count up.
+/// Images with elements that count up.
 Tensor counting(std::vector<std::int64_t> sizes) {
   Tensor tensor(DType::float32, std::move(sizes));
   float next = 0;

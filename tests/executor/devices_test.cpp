@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::int64_t kElements = 64;
 constexpr std::uint64_t kSeeds = 20;
-constexpr std::int64_t kSteps = 4;  // what is captured is given one by one, captured, and replayed twice
+constexpr std::int64_t kSteps = 4;  // captured work is submitted one by one, captured, and replayed twice
 
 /// Feeds, a variable, a loop, fetches: all that moves between the host and a device of one task.
 struct Model {

@@ -1,7 +1,7 @@
-// epochs FIRST COUNT [sim]: for COUNT seeds from FIRST on, a random number of rows is gone through for some epochs in
-// batches that may not divide it, from memory or from a file, by 1 to 8 tasks. The session is dropped at random steps
-// and goes on from a checkpoint on another number of tasks. Every row must have been taken once in each epoch, and
-// losses, gradients and weights must be those of ops one after another without a plan. All numbers are small integers,
+// epochs FIRST COUNT [sim]: for COUNT seeds from FIRST on, 1 to 8 tasks read a random number of rows for some epochs,
+// from memory or from a file. The batches may not divide the number of rows. The session is dropped at random steps and
+// continues from a checkpoint on another number of tasks. Every row must have been taken once in each epoch. Losses,
+// gradients and weights must equal the results of ops one after another without a plan. All numbers are small integers,
 // so that sums over tasks are exact. With `sim` the tasks are of simulated devices. Prints each seed that fails.
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,8 @@ namespace {
 using namespace ferry;
 
 constexpr std::int64_t kColumns = 3;
-constexpr std::size_t kExact = 3;  // so many fetches; after them comes a mean, of which each task divides its part
+constexpr std::size_t kExact =
+    3;  // the number of fetches; after them comes a mean, and each task divides its part of it
 
 struct Epochs {
   Graph graph;
@@ -74,7 +75,7 @@ void build(Epochs& made, test::Dice& dice, const test::TempFolder& folder) {
   const Value weights = g.variable("weights", g.constant(small_integers(dice, {kColumns, 2})));
   const Value made_of_it = matmul(now[0], weights);
   const Value gradient = gradients(sum(made_of_it), Values{weights})[0];
-  Value beside = now[0];  // or rows of another number, whose epochs end at other steps
+  Value beside = now[0];  // or another number of rows, so that epochs end at other steps
   if (dice.one_in(3)) {
     const std::int64_t others = 1 + dice.below(20);
     beside = batch({g.constant(small_integers(dice, {others, 2}))}, 1 + dice.below(others))[0];
@@ -85,7 +86,7 @@ void build(Epochs& made, test::Dice& dice, const test::TempFolder& folder) {
                           assign(weights, minimum(maximum(weights - gradient, -3.0), 3.0))};
 }
 
-/// What is wrong with the variables at the end.
+/// The fault of the variables at the end.
 std::string difference(const Epochs& made, test::Evaluator& plainly, const TensorMap& variables) {
   for (const auto& [name, value] : variables)
     if (!value.same_bits(plainly.variables.at(name)))

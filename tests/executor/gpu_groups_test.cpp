@@ -1,6 +1,6 @@
-// Collectives that the library of GPUs carries out, on simulated devices: they give the bits that hosts give, what they
-// move is counted, and flaws put into a plan are refused by the verifier, and reported by the devices when the plan is
-// run all the same.
+// Collectives that the library of GPUs carries out, on simulated devices. They give the bits that hosts give, and their
+// traffic is counted. The verifier refuses flaws put into a plan, and the devices report them when the plan is run
+// anyway.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// halos FIRST COUNT [sim]: for COUNT seeds from FIRST on, chains of slices and pads of a value that is split over a
-// mesh, and their gradients, on several tasks, with `sim` on simulated devices. They must have the bits that they have
-// on one task, and what each task sends must be what its plan says. Prints each seed that fails.
+// halos FIRST COUNT [sim]: for COUNT seeds from FIRST on, runs chains of slices and pads of a value that is split over
+// a mesh, and their gradients. They run on several tasks, with `sim` on simulated devices. They must have the bits that
+// they have on one task, and what each task sends must be what its plan says. Prints each seed that fails.
 #include <algorithm>
 
 #include "ops/array/array.hpp"

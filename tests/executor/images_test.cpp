@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kRows = 22, kClasses = 2;
 
-/// 22 images, whose blue is their row.
+/// 22 images; the blue of each is its row.
 void write_images(const test::TempFolder& folder) {
   for (int row = 0; row < kRows; ++row) {
     const std::string name = "train/" + std::to_string(row * kClasses / kRows);

@@ -1,5 +1,5 @@
-// Many tasks: what they have in common is stored once, so that planning and running cost time and memory in proportion
-// to the number of tasks, not to its square.
+// Many tasks: their common data are stored once, so planning and running cost time and memory in proportion to the
+// number of tasks, not to its square.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 

@@ -185,7 +185,7 @@ constexpr Kernel kCountedKernels[] = {
      .run = [](KernelRun& run) { run.outputs[0].as<double>()[0] = run.inputs[0].as<double>()[0]; },
      .prepare = [](const KernelSetup&) -> std::unique_ptr<KernelState> { return std::make_unique<Counted>(); }}};
 
-/// Between hosts MPI may still use the buffers of a run that has failed: they must live until the job begins anew, and
+/// Between hosts MPI may still use the buffers of a run that has failed: they must live until the job starts again, and
 /// no longer.
 void buffers_of_failed_runs() {
   std::vector<std::unique_ptr<Transport>> end;

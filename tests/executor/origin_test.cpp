@@ -25,7 +25,7 @@
 namespace ferry {
 namespace {
 
-/// A graph with three rows and two fed indices, of which one is out of range; and the error that a run ends with.
+/// A graph with three rows and two fed indices (one is out of range), and the error that a run ends with.
 struct Picked {
   Graph g;
   Value fed = g.input("fed", DType::int64, {2});

@@ -13,7 +13,7 @@
 
 namespace ferry::test {
 
-/// Numbers whose sum depends on the order in which they are added.
+/// Numbers with a sum that depends on the order of additions.
 inline Tensor random_tensor(DType dtype, const std::vector<std::int64_t>& sizes, Dice& dice) {
   Tensor value(dtype, sizes);
   for (float& element : value.mutable_data<float>())
@@ -22,7 +22,7 @@ inline Tensor random_tensor(DType dtype, const std::vector<std::int64_t>& sizes,
 }
 
 struct Outcome {
-  /// Takes a session that has run and what it fetched; checks that traffic and memory were what the plan says.
+  /// Takes a session that has run and its fetches; checks that traffic and memory equal the plan's figures.
   template <class AnySession>
   Outcome(AnySession& session, std::vector<Tensor> given) : fetched(std::move(given)) {
     for (const TaskStats& task : session.stats().tasks) {

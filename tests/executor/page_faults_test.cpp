@@ -22,9 +22,9 @@ std::int64_t page_faults() {
   return usage.ru_minflt;
 }
 
-/// Trains a network whose values take more than a hundred pages, in rounds of `steps` steps, and gives the least page
-/// faults of a round after the first. The least, because a thread that happens to get more work may grow its stack
-/// late; pages that every step touches anew show in all rounds.
+/// Trains a network with values on more than a hundred pages, in rounds of `steps` steps. Returns the least page faults
+/// of a round after the first. The least, because a thread that happens to get more work may grow its stack late; pages
+/// that every step touches for the first time show in all rounds.
 std::int64_t faults_of_training(int tasks, int threads, std::int64_t steps) {
   constexpr std::int64_t kTimes = 6;
   Graph g;

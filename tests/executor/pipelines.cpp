@@ -1,7 +1,6 @@
-// pipelines FIRST COUNT [sim]: for COUNT seeds from FIRST on, a random network whose layers lie on several tasks is
-// trained for three steps in microbatches, with `sim` on simulated devices. Losses and weights must have the bits that
-// ops one after another give, without a plan, and what each task sends must be what its plan says. Prints each seed
-// that fails.
+// pipelines FIRST COUNT [sim]: for COUNT seeds from FIRST on, a random network with layers on several tasks is trained
+// for three steps in microbatches, with `sim` on simulated devices. Losses and weights must have the bits that ops one
+// after another give, without a plan, and what each task sends must be what its plan says. Prints each seed that fails.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -37,7 +36,7 @@ Tensor numbers(test::Dice& dice, const std::vector<std::int64_t>& sizes) {
   return made;
 }
 
-/// The tasks of so many stages: one each, in turn, down and back, or any.
+/// The tasks of `stages` stages: one each, in turn, down and back, or any.
 std::vector<int> places(test::Dice& dice, int stages) {
   std::vector<int> at;
   const int way = dice.below(4), tasks = 1 + dice.below(stages);

@@ -1,6 +1,6 @@
 // servers FIRST COUNT [sim]: for COUNT seeds from FIRST on, 1 to 3 servers have variables that 1 to 5 workers update
-// asynchronously, in several runs of random numbers of steps. Sums of integers must be those of ops one after another
-// without a plan, whatever the order was; no worker may have had values that are too old or too new; and a second
+// asynchronously, in several runs of random numbers of steps. Sums of integers must equal the sums of ops one after
+// another without a plan, whatever the order was. No worker may have had values that are too old or too new. A second
 // session that repeats the recorded turns must end with the same bits, also of numbers that are not integers. With
 // `sim` the workers' tasks are of simulated devices. Prints each seed that fails.
 #include <string>

@@ -1,4 +1,4 @@
-// A server and its workers: what a session refuses. What they compute: servers.cpp.
+// A server and its workers: what a session refuses. servers.cpp tests their results.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
 // Errors of a session: wrong feeds and fetches, sizes that do not fit in a step, jobs that do not fit, being closed or
-// destroyed during a run. The numbers are those of tests/faults/README.md. Also: plans that lay a variable differently.
+// destroyed during a run. The numbers come from tests/faults/README.md. Also: plans that lay a variable differently.
 #include <doctest/doctest.h>
 
 #include <algorithm>

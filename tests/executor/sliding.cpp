@@ -1,7 +1,7 @@
-// sliding FIRST COUNT [sim]: for COUNT seeds from FIRST on, convolutions and poolings of images that are split over a
-// mesh along rows, columns or depth, and their gradients, on several tasks, with `sim` on simulated devices. They must
-// have the bits that they have on one task, and what each task sends must be what its plan says. Prints each seed that
-// fails.
+// sliding FIRST COUNT [sim]: for COUNT seeds from FIRST on, runs convolutions and poolings of images that are split
+// over a mesh along rows, columns or depth, and their gradients. They run on several tasks, with `sim` on simulated
+// devices. They must have the bits that they have on one task, and what each task sends must be what its plan says.
+// Prints each seed that fails.
 //
 // Half of the programs have small integers, whose sums are exact in any order: those have filters of all kinds, and
 // filters' gradients, which are sums over tasks. The others have rounded numbers, and only ops that add in an order
@@ -67,7 +67,7 @@ class Builder {
     Ints sizes{1 + dice_.below(3), exact_ && dice_.one_in(2) ? 2 : 8};
     for (int d = 0; d < dims; ++d) sizes.push_back(1 + dice_.below(dims == 3 ? 7 : 14));
     Value x = variable("x", sizes);
-    if (!dice_.one_in(6)) x = x.laid(layout_);  // else each task has all, and cuts what it reads
+    if (!dice_.one_in(6)) x = x.laid(layout_);  // else each task has all rows, and cuts the rows that it reads
     std::vector<Value> wanted{x};
     std::vector<Value> values{x};
     const int ops = 1 + dice_.below(3);

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr double kMB = 1e6;
 
-/// Tasks whose links carry so many bytes a second while they send, which is for a share of the time.
+/// Tasks with links of a given rate in bytes per second while they send, which is for a share of the time.
 class Job {
  public:
   explicit Job(int tasks) : times_(static_cast<std::size_t>(tasks)), meters_(times_.size()) {

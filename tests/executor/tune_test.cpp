@@ -1,4 +1,4 @@
-// Session::tune: what it chooses by a clock that the test sets, and that it leaves nothing behind but its choice.
+// Session::tune: its choice by a clock that the test sets, and that the choice is its only lasting effect.
 #include "executor/session/tuner.hpp"
 
 #include <doctest/doctest.h>

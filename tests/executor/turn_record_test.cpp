@@ -1,4 +1,5 @@
-// Records of a server's turns: what is written comes back, and what is no record, or of another run, is said.
+// Records of a server's turns: a written record can be read, and damaged records or records of another run are
+// reported.
 #include "executor/observe/turn_record.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// async_job SERVERS KEEPS --save-graph FILE.pb: a graph of so many servers, each with a variable that workers update
+// async_job SERVERS KEEPS --save-graph FILE.pb: a graph of SERVERS servers, each with a variable that workers update
 // asynchronously, at most three steps apart; their steps may kill them (dying_op.hpp). The entry "train" does that;
 // "eval" is computed by all workers together. With KEEPS, 1, the first worker has a variable, too.
 #include "tests/faults/dying_op.hpp"

@@ -31,7 +31,7 @@ class Heads final : public test::FaultyFiles {
   }
 };
 
-/// A file that begins with `begin` and goes on with a hole.
+/// A file that begins with `begin` and continues with a hole.
 std::string huge(const test::TempFolder& folder, const std::string& name, std::string_view begin,
                  std::uint64_t size = kHuge) {
   const std::string path = folder / name;

@@ -19,7 +19,7 @@ class NoTanhOnGpu final : public KernelLookup {
   }
 };
 
-/// The error of planning tanh(x) on `device`, for two tasks of which the second has two GPUs.
+/// The error of planning tanh(x) on `device`, for two tasks; the second has two GPUs.
 Error refusal(std::string_view device) {
   Graph g;
   const Value x = g.constant({1.0, 2.0});
@@ -55,7 +55,8 @@ TEST_CASE("037 no kernel for the device") {
   CHECK(test::says(error, "--soft-placement"));
 }
 
-/// What is said of a plan on so many tasks, of which the first `gpus` have one, by --device gpu --soft-placement.
+/// The messages about a plan by --device gpu --soft-placement, on `tasks` tasks; each of the first `gpus` tasks has a
+/// GPU.
 std::vector<std::string> moves(int tasks, int gpus) {
   Graph g;
   const Value x = g.constant({1.0, 2.0});

@@ -1,7 +1,7 @@
-// task_ends MODE [--invariant=S]: a job of three processes of which the second leaves in the middle, in the way that
-// MODE says; the tests check mpirun's exit code and what the others print. With the mode `graph` all processes end
-// before there is a job; with `op` and `callback` code of the user's that ferry calls throws. With `request` no process
-// leaves: the first one reads a character before each call.
+// task_ends MODE [--invariant=S]: a job of three processes; the second leaves in the middle, in the way given by MODE.
+// The tests check mpirun's exit code and the others' output. With the mode `graph` all processes end before there is a
+// job; with `op` and `callback` code of the user's that ferry calls throws. With `request` no process leaves: the first
+// one reads a character before each call.
 #include <unistd.h>
 
 #include <cstdlib>

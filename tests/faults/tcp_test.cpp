@@ -1,5 +1,5 @@
-// Faults of jobs over TCP, by their numbers in README.md: strangers, floods, and tasks of which one end is written here
-// by hand, byte for byte, to send what no ferry sends.
+// Faults of jobs over TCP, by their numbers in README.md: strangers, floods, and connections with one end written here
+// by hand, byte for byte, to send data that no ferry sends.
 #include <doctest/doctest.h>
 
 #include <arpa/inet.h>
@@ -101,7 +101,7 @@ bool dropped(const net::Socket& socket) {
   return false;
 }
 
-/// The connector's part of a handshake. Returns what it sent.
+/// The connector's part of a handshake. Returns the sent bytes.
 std::string shake_hands(const net::Socket& socket, const std::string& key, const HelloBytes& hello) {
   send(socket, bytes_of(hello));
   const auto challenge = received<ChallengeBytes>(socket);

@@ -19,7 +19,7 @@ namespace {
 
 using ferry::test::has;
 
-/// Saves a graph with a constant so large that it lies beside the graph's file; gives the path of that file.
+/// Saves a graph with a constant so large that it is in a file beside the graph's file; returns the path of that file.
 std::string saved(const test::TempFolder& folder) {
   Graph graph;
   Tensor large(DType::float32, {600, 512});

@@ -15,9 +15,9 @@ namespace ferry::test {
 
 enum class Outcome { refused, taken, wrong };
 
-/// Calls `read`, which takes a file and returns whether what it took is right, or throws. An Error with one of the
-/// codes `refusals` and a text of at most one screen is `refused`. False and any other exception are `wrong`; the
-/// exception is printed.
+/// Calls `read`, which takes a file and returns whether its content is right, or throws. An Error with one of the codes
+/// `refusals` and a text of at most one screen is `refused`. False and any other exception are `wrong`; the exception
+/// is printed.
 [[nodiscard]] Outcome outcome_of(const std::function<bool()>& read, std::initializer_list<Code> refusals);
 
 /// For each of `count` seeds from `first` on (numbers as text), parses a random one of `files` into `message`, mutates

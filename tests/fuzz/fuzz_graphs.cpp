@@ -1,7 +1,7 @@
 // fuzz_graphs FIRST COUNT: changes graph files at random and reads them, so that all that a file can say reaches the
-// reader and the shape inference of each op. A file must be refused with a reason, or be taken; what is taken must be
-// written and read again as the same graph. It starts from the graphs of the op cases, loops and branches, and random
-// graphs.
+// reader and the shape inference of each op. A file must be refused with a reason, or be accepted. An accepted graph
+// must be written and read again as the same graph. It starts from the graphs of the op cases, loops and branches, and
+// random graphs.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -1,11 +1,11 @@
-// fuzz_plans FIRST COUNT: changes plans at random, as a forger would who also writes the hash that fits, and runs those
-// that the reader and the verifier accept, each in a child process: over tasks that share memory where the plan is for
-// such, and on simulated devices where it is for devices. A run must end by itself, with its results or with an Error
-// that is not ferry's fault. Wrong are: a death by a signal, Code::bug, tasks that wait for one another, a run without
-// an end, and other results than before where only facts were changed that say how these come about. Tasks that wait
-// for one another and a run without an end are allowed of plans with loops or branches: from a plan nobody can tell
-// whether a loop ends, or whether all tasks read equal conditions. It starts from plans of the op cases, of random
-// graphs on meshes with loops and branches, and of random graphs.
+// fuzz_plans FIRST COUNT: changes plans at random, like a forger who also writes the right hash, and runs the plans
+// that the reader and the verifier accept, each in a child process. Plans run over tasks that share memory, or on
+// simulated devices, if they are made for these. A run must end by itself, with its results or with an Error that is
+// not ferry's fault. Wrong are: a death by a signal, Code::bug, tasks that wait for one another, a run without an end,
+// and other results than before where only facts were changed that say how these come about. Tasks that wait for one
+// another and a run without an end are allowed of plans with loops or branches: from a plan nobody can tell whether a
+// loop ends, or whether all tasks read equal conditions. It starts from plans of the op cases, of random graphs on
+// meshes with loops and branches, and of random graphs.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -165,8 +165,8 @@ std::string code_text(Code code) {
   return "code " + std::to_string(static_cast<int>(code)) + ": ";
 }
 
-/// The exit code of the child: 0 when the plan ran, 1 for what is wrong, 2 for errors that may be, 3 when tasks waited
-/// for one another. Writes the reason to `out`.
+/// The exit code of the child: 0 if the plan ran, 1 for a fault, 2 for allowed errors, 3 if tasks waited for one
+/// another. Writes the reason to `out`.
 int judge(const Plan& plan, std::uint64_t seed, int out) {
   const auto say = [&](const std::string& text) {
     static_cast<void>(!write(out, text.data(), std::min<std::size_t>(text.size(), 2000)));
@@ -207,7 +207,7 @@ bool has_conditions(const Plan& plan) {
   _exit(1);
 }
 
-/// Runs the plan in a child process; `said` gets what it says.
+/// Runs the plan in a child process; `said` gets its output.
 Outcome outcome_of(const Plan& plan, std::uint64_t seed, std::string& said) {
   static const TempFolder folder;
   const std::string file = folder / "run.plan";

@@ -1,4 +1,4 @@
-// A library to preload into the tasks of an MPI job. It counts what they send by MPI's profiling interface, without any
+// A library to preload into the tasks of an MPI job. It counts their sends by MPI's profiling interface, without any
 // code of ferry's. When a task calls MPI_Finalize, it writes a file named by its rank into the folder that the
 // environment variable COUNT_SENDS names: a line "NAME,DESTINATION,MESSAGES,BYTES" for each communicator and
 // destination.

@@ -1,4 +1,4 @@
-// Folders of JPEG and PNG images: which rows they are, how they are scaled and augmented, what is refused.
+// Folders of JPEG and PNG images: their rows, scaling, augmentation, and refusals.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -201,8 +201,8 @@ TEST_CASE("of a large JPEG image fewer pixels are decoded, of which those in the
 
 namespace {
 
-/// A folder "train" with `classes` x `images` JPEG images, in each of which red grows along x and green along y. Blue
-/// is the image's row.
+/// A folder "train" with `classes` x `images` JPEG images; in each, red grows along x and green along y. Blue is the
+/// image's row.
 void write_slopes(const Folder& folder, int classes, int images) {
   for (int row = 0; row < classes * images; ++row) {
     const auto slope = [row](int x, int y) { return Rgb{x * 2, y * 2, row * 8}; };
@@ -248,7 +248,7 @@ TEST_CASE("augmented images are random parts, other ones in each epoch, the same
                 .second);
     }
   }
-  CHECK(seen.size() == kRows);  // four epochs, in each of which a row comes once
+  CHECK(seen.size() == kRows);  // four epochs; in each, a row comes once
   for (const auto& [row, views] : seen) CHECK(views.size() == 4);
   CHECK(mirrored.size() == 2);
   CHECK(least > 0.05);

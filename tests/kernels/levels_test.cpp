@@ -100,7 +100,7 @@ TEST_CASE("argmax finds the first of the largest, and the first NaN, of a long r
   }
 }
 
-/// Numbers of which many are equal, zeros of both signs, -inf, and two kinds of NaN.
+/// Numbers with many equal ones, zeros of both signs, -inf, and two kinds of NaN.
 std::vector<float> awkward_numbers(std::int64_t n, bool nan) {
   const float inf = std::numeric_limits<float>::infinity();
   const float some[] = {0.0F, -0.0F, -1.0F, -inf, 0.0F, -0.0F, 2.0F, inf, std::nanf("1"), std::nanf("2")};

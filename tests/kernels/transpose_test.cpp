@@ -34,7 +34,7 @@ void check_transpose(std::int64_t matrices, std::int64_t rows, std::int64_t colu
 TEST_CASE("large matrices are transposed") {
   check_transpose<std::int32_t>(3, 1040, 690);
   check_transpose<double>(1, 1032, 1030);
-  check_transpose<float>(1, 1501, 1400);  // rows whose ends are not those of cache lines
+  check_transpose<float>(1, 1501, 1400);  // rows that do not end at cache lines
 }
 
 }  // namespace

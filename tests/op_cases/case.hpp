@@ -1,4 +1,5 @@
-// A case: one line that says how to build an op, on which inputs, and what it must give. All tests here run every case.
+// A case: one line with the function that builds an op, its inputs, and its expected outputs. All tests here run every
+// case.
 #pragma once
 
 #include <functional>
@@ -34,12 +35,12 @@ struct Case {
 
 /// All cases: of ops, in the order of ops/, then of functions.
 [[nodiscard]] std::span<const Case> op_cases();
-/// Those of functions that are made of several ops, and of ops that order and rearrange.
+/// The cases of functions that are made of several ops, and of ops that order and rearrange.
 [[nodiscard]] std::vector<Case> function_cases();
-/// Those of functions of neural networks.
+/// The cases of functions of neural networks.
 [[nodiscard]] std::vector<Case> nn_cases();
 [[nodiscard]] std::vector<Case> moving_cases();
-/// Those of the steps of recurrent layers.
+/// The cases of the steps of recurrent layers.
 [[nodiscard]] std::vector<Case> cell_cases();
 
 /// Numbers for the inputs of `which.shapes[shape]`, of that dtype; the same in every run.
@@ -66,10 +67,10 @@ void for_each_smooth(const std::function<void(const Case&, std::size_t, const st
 [[nodiscard]] std::map<std::string, Tensor, std::less<>> feeds_of(const std::vector<Tensor>& inputs);
 
 /// "" when `got` is what the reference says, else what differs. Floats must be as near as the dtype's rounding allows
-/// (those of 16 bits after `roundings` roundings), all others equal.
+/// (16-bit floats after `roundings` roundings); all other dtypes must be equal.
 [[nodiscard]] std::string difference(const Tensor& got, const Nd& wanted, int roundings = 1);
 
-/// The dtypes that a case is tested with: its own, or those of its op's T, or of U where the op has no T.
+/// The dtypes that a case is tested with: its own, or its op's T, or U if the op has no T.
 [[nodiscard]] DTypeSet dtypes_of(const Case& which);
 
 }  // namespace ferry::test

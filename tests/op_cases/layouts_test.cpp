@@ -1,6 +1,6 @@
-// Every case with every way to split one of its values, on two to four tasks, compared with the unsplit result: ops
-// that can work on parts must give parts of the same, and ops that cannot must be given whole values. So must
-// gradients. The same for inputs that are partial sums, of every dtype: what is not linear needs the whole sum.
+// Every case with every way to split one of its values, on two to four tasks, compared with the unsplit result. Ops
+// that can work on parts must give parts of the same result, and other ops must get whole values. So must gradients.
+// The same for inputs that are partial sums, of every dtype: what is not linear needs the whole sum.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<Cut> cuts_of(const CaseGraph& made) {
   return cuts;
 }
 
-/// Makes what is fetched out of a case's inputs and outputs.
+/// Makes the fetches from a case's inputs and outputs.
 using Wanted = std::function<Values(Graph& graph, const Values& x, const Values& y)>;
 
 std::vector<Tensor> run_split(const Case& which, const std::vector<Tensor>& inputs, const Cut& cut, int tasks,
@@ -102,8 +102,8 @@ std::string apart(const Tensor& got, const Tensor& wanted) {
   return "";
 }
 
-/// Checks the gradients by the inputs `asked`, with every way to split one of the case's values, against those of whole
-/// values.
+/// Compares the gradients with respect to the inputs `asked`, with every way to split one of the case's values, with
+/// the gradients of whole values.
 void check_gradients(const Case& which, const std::vector<Tensor>& inputs, const std::vector<std::size_t>& asked) {
   const Wanted of_inputs = [&](Graph& graph, const Values& x, const Values& y) {
     Values in;

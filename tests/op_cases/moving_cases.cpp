@@ -143,14 +143,15 @@ Sizes block(const Nd& x, const Nd& indices, const Sizes& row, std::size_t batch,
   return place;
 }
 
-/// Sizes of GatherND's output, which are those of ScatterND's updates, too.
+/// Sizes of GatherND's output and of ScatterND's updates.
 Sizes blocks(const Nd& x, const Nd& indices, std::size_t batch) {
   Sizes sizes(indices.sizes.begin(), indices.sizes.end() - 1);
   sizes.insert(sizes.end(), x.sizes.begin() + static_cast<std::ptrdiff_t>(batch) + indices.sizes.back(), x.sizes.end());
   return sizes;
 }
 
-/// Splits an index of GatherND's output into that of the row of `indices` and that within the block the row names.
+/// Splits an index of GatherND's output into the index of the row of `indices` and the index within the block that the
+/// row names.
 std::pair<Sizes, Sizes> parts(const Nd& indices, const Sizes& index) {
   const auto rows = static_cast<std::ptrdiff_t>(indices.sizes.size()) - 1;
   return {Sizes(index.begin(), index.begin() + rows), Sizes(index.begin() + rows, index.end())};

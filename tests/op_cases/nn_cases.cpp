@@ -49,7 +49,7 @@ Sizes positions(const Sliding& s, const Sizes& image, const Sizes& window) {
   return sizes;
 }
 
-/// Calls each(position, tap, pixel) for all taps of all windows whose pixel lies in the image.
+/// Calls each(position, tap, pixel) for all taps of all windows with a pixel inside the image.
 template <class Each>
 void for_taps(const Sliding& s, const Sizes& image, const Sizes& window, const Each& each) {
   const std::size_t dims = image.size();

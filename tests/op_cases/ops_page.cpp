@@ -37,8 +37,8 @@ std::string dtypes(const OpDef& def) {
   return text;
 }
 
-/// The op's index notation: the definition's own, otherwise (it depends on attributes and ranks) that of its first
-/// case.
+/// The op's index notation: the definition's own, otherwise (it depends on attributes and ranks) the notation of its
+/// first case.
 std::string layouts(const OpDef& def) {
   if (!def.index.empty()) return "`" + std::string(def.index) + "`";
   for (const Case& which : op_cases()) {
@@ -107,7 +107,7 @@ std::string page() {
   return out.str();
 }
 
-/// Whether each op of ONNX has either converters, one for each version, or a reason why not; prints what is wrong.
+/// Whether each op of ONNX has either converters, one for each version, or a reason why not; prints the faults.
 bool check_converters() {
   std::map<std::string_view, std::string_view> reasons;
   for (const NotImported& one : kNotImported) reasons.emplace(one.op, one.why);

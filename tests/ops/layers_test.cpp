@@ -1,4 +1,4 @@
-// Layers of networks: their variables, what they compute beyond the ops that they are made of, and their gradients.
+// Layers of networks: their variables, their computation beyond the ops that they are made of, and their gradients.
 #include "ops/nn/layers.hpp"
 
 #include <doctest/doctest.h>

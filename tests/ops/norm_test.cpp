@@ -70,8 +70,8 @@ TEST_CASE("batch_norm: each channel over the batch and the image") {
         std::string::npos);
 }
 
-/// Checks that the elements place(0) … place(n - 1) of `got` are those of `numbers`, normalised by their mean and
-/// variance, times `scale` plus `offset`.
+/// Checks that the elements place(0) … place(n - 1) of `got` equal `numbers`, normalised by their mean and variance,
+/// times `scale` plus `offset`.
 template <class Place>
 void check_normal(const std::vector<double>& numbers, const Tensor& got, double epsilon, int n, const Place& place,
                   double scale, double offset) {

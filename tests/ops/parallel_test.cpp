@@ -141,8 +141,8 @@ TEST_CASE("a sum over two axes joins each axis once") {
   const Value whole = cut({replicated(), replicated()});
   const Value total = cut(rows) + whole + cut(columns) + cut({split(0), split(0)}) + cut(rows) + whole;
   const auto found = collectives(planned(g, {total.laid({replicated(), replicated()})}));
-  // The sum that is partial over both axes is reduced over tp, then with those of rows over dp; those of columns over
-  // tp.
+  // The sum that is partial over both axes is reduced over tp, then with the sums of rows over dp; the sums of columns
+  // are reduced over tp.
   CHECK(found.count("all_reduce") == 3);
 }
 

@@ -1,4 +1,4 @@
-// Microbatches: what they compute is what the batch gives, and what cannot be cut is said.
+// Microbatches: their results equal the batch's results, and values that cannot be cut are reported.
 #include "ops/train/pipeline.hpp"
 
 #include <doctest/doctest.h>

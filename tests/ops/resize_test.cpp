@@ -40,7 +40,7 @@ TEST_CASE("resize: where elements come from") {
   check(linear(Coordinates::half_pixel_floor, 6), {12.5, 17.5, 25, 35, 40, 40});
   check(linear(Coordinates::half_pixel, 1), {20});
   check(linear(Coordinates::pytorch_half_pixel, 1), {10});
-  // 3 * 0.8 = 2.4 elements become 2: by half_pixel_symmetric each lies 0.2 / 0.8 = 0.25 further from the edge.
+  // 3 * 0.8 = 2.4 elements become 2: by half_pixel_symmetric each is 0.2 / 0.8 = 0.25 further from the edge.
   check(row(x, {0, 2, 0.8}, {kLinear, Coordinates::half_pixel}), {11.25, 27.5});
   check(row(x, {0, 2, 0.8}, {kLinear, Coordinates::half_pixel_symmetric}), {13.75, 32.5});
 }

@@ -1,4 +1,4 @@
-// Stages of pipelines that are cut anew: what goes with them, and when they cannot be.
+// Stages of pipelines that are cut again: the values that move with them, and the refusals.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -17,7 +17,7 @@
 namespace ferry {
 namespace {
 
-/// Six equal layers, all of which but the last are on task 0, and their training by Adam.
+/// Six equal layers, all except the last on task 0, and their training by Adam.
 struct Uneven {
   Graph g;
   Value x, loss, eval;

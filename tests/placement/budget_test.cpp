@@ -1,4 +1,4 @@
-// Tests budgets: what is counted, and what the refusal says; and what changed from plan to plan.
+// Tests budgets: the counts, the refusals, and the changes from plan to plan.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -38,7 +38,7 @@ Plan plan_everywhere(const Graph& graph, const Signature& signature, const Topol
   return make_plan(graph, signature, topology, kEverywhere, options).plan;
 }
 
-/// A value that is made on the device `from` and read on `to`, and the sum of what is made of it there.
+/// A value that is made on the device `from` and read on `to`, and the sum of the values made of it there.
 struct Sent {
   Graph graph;
   Signature signature;
@@ -77,7 +77,7 @@ std::vector<std::uint64_t> messages(const std::string& from, const std::string& 
   return messages(plan);
 }
 
-/// What so many chunks take.
+/// The time of `chunks` chunks.
 double seconds(double bytes, double chunks, std::span<const LinkCost> hops) {
   double latencies = 0, all = 0, slowest = 0;
   for (const LinkCost& hop : hops) {

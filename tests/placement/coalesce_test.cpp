@@ -20,7 +20,7 @@
 namespace ferry {
 namespace {
 
-/// A graph on tasks, each of which has a host of its own.
+/// A graph on tasks; each task has a host of its own.
 struct Given {
   explicit Given(int tasks = 2) : topology(Topology::local(tasks)) {
     for (std::size_t t = 0; t < topology.tasks.size(); ++t) topology.tasks[t].host = static_cast<std::int32_t>(t);

@@ -335,7 +335,7 @@ TEST_CASE("explain has one reason for each op and each transfer") {
     CHECK(channels == plan.channels.size());
     for (const auto& message : messages) CHECK(message.second > 1);
     for (const Collective& collective : plan.collectives) {
-      const std::string_view name = plan.string(collective.name);  // that of a bucket is like "a and 2 more"
+      const std::string_view name = plan.string(collective.name);  // the name of a bucket is like "a and 2 more"
       CHECK_MESSAGE(moved.contains(std::string(name.substr(0, name.find(" and ")))), name);
     }
   }

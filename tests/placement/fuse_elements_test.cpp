@@ -1,5 +1,5 @@
-// The pass that joins elementwise ops, and ops that work by rows, into tile regions: what it joins, what it leaves, and
-// which values still take memory.
+// The pass that joins elementwise ops, and ops that work by rows, into tile regions: the joined ops, the ops left
+// alone, and the values that still take memory.
 #include "placement/fuse/fuse_elements.hpp"
 
 #include <doctest/doctest.h>
@@ -90,7 +90,7 @@ TEST_CASE("what is used outside is written once, in place where the kernels allo
   const Value a = x * 2.0, b = a + 1.0, c = b - a;
   const Plan plan = verified(g, {sum(b), sum(c)});
   CHECK(kernels_of(plan) == "Mul+Add+Sub, Sum, Sum");
-  CHECK(plan.classes[0].devices[0].step_bytes < 2 * 400000 + 1000);  // x's bytes become those of b or c
+  CHECK(plan.classes[0].devices[0].step_bytes < 2 * 400000 + 1000);  // b or c takes over x's bytes
 }
 
 TEST_CASE("ops with nothing in common stay apart, and so do those that share but a number") {

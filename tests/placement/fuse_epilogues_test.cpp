@@ -1,5 +1,5 @@
-// The pass that fuses elementwise ops into the product before them, to run on its pieces: what it fuses, what it
-// leaves, and where the inputs of a concat lie.
+// The pass that fuses elementwise ops into the product before them, to run on its pieces: the fused ops, the ops left
+// alone, and the places of a concat's inputs.
 #include "placement/fuse/fuse_epilogues.hpp"
 
 #include <doctest/doctest.h>

@@ -35,7 +35,7 @@ Signature signature_of(const Given& given) {
 }
 
 /// The nodes of the step in order after the pass, collectives with the names of their values: "Sum Mul
-/// all_reduce(sum,sum_1) …". Leaves out reads of variables and what is computed once.
+/// all_reduce(sum,sum_1) …". Leaves out reads of variables and values computed once.
 std::string fused(const Given& given) {
   PlanOptions options;
   options.bucket_bytes = given.bucket_bytes;

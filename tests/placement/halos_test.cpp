@@ -80,7 +80,7 @@ TEST_CASE("a window of several neighbours, of empty parts, or of few rows brings
   CHECK(halo(8, 4, {-3, 1, 8}).rows_between(2, 3).size == 1);
   CHECK(halo(2, 4, {-2, 1, 6}).rows_got(2) == 0);  // outside
   CHECK(halo(100, 4, {0, 1, 8}).rows_given(0) == 6);
-  CHECK(halo(100, 4, {0, 10, 10}).rows_read(3).size == 11);  // 80 and 90, and what lies between
+  CHECK(halo(100, 4, {0, 10, 10}).rows_read(3).size == 11);  // 80 and 90, and the rows between
 }
 
 /// A convolution of a variable, split along rows or into blocks, and what trains its filter.

@@ -64,7 +64,7 @@ Plan plan_of_halos(std::uint64_t seed) {
   return test::planned(g, {up + down + left}, 2 + 2 * static_cast<int>(seed / 20 % 2));
 }
 
-/// A plan with a stencil on a variable in rows or blocks, or on what is made of it.
+/// A plan with a stencil on a variable in rows or blocks, or on a value made of it.
 Plan plan_of_stencils(std::uint64_t seed) {
   Graph g;
   auto here = g.on(blocks(g));
@@ -108,7 +108,7 @@ Plan some_plan(std::uint64_t seed) {
   return test::planned(*made.graph, made.fetches, tasks, made.targets, test::feeds_of(made), options);
 }
 
-/// True when the cause says what is broken: a task, an op, a value, a channel or collective, or which table.
+/// True if the cause names the fault: a task, an op, a value, a channel or collective, or a table.
 bool says_where(const std::string& reason) {
   for (const char* word : {"task ", "'", "channel ", "collective ", "buffer ", "malformed plan: "})
     if (reason.find(word) != std::string::npos) return true;

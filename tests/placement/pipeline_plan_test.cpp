@@ -1,4 +1,4 @@
-// Plans of pipelines: each task's instructions are in the order that the schedule has for it, and keep what it says.
+// Plans of pipelines: each task's instructions are in the order of its schedule.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void add(Visits& visits, const Visit& visit) {
   if (visits.empty() || visits.back() != visit) visits.push_back(visit);
 }
 
-/// Equal stages, a layer each, of which stage s is on task at[s].
+/// Equal stages, a layer each; stage s is on task at[s].
 struct Network {
   Graph g;
   Values updates;

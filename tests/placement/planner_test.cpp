@@ -276,7 +276,7 @@ TEST_CASE("memory: a chain of adds runs in one buffer") {
   CHECK(plan.classes[0].devices[0].step_bytes == 4032);
 }
 
-/// For each collective of a task with inputs and outputs, whether its output lies where its input lies.
+/// For each collective of a task with inputs and outputs, whether its output is in the place of its input.
 std::vector<bool> in_place(const Plan& plan, int task) {
   const PlanClass& c = plan.class_for(task);
   std::vector<bool> all;

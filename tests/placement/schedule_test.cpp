@@ -21,7 +21,8 @@ namespace {
 using Kind = ScheduleStep::Kind;
 using Vector = std::vector<float>;
 
-/// Simulates all members of a collective: each runs its steps until it must wait, and goes on when messages have come.
+/// Simulates all members of a collective: each runs its steps until it must wait, and continues when messages have
+/// arrived.
 class Simulation {
  public:
   struct Member {

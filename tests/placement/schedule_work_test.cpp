@@ -1,5 +1,4 @@
-// Orders of pipelines: their length is that of the formulas in the papers that they are from, and no stage keeps more
-// than it may.
+// Orders of pipelines: their lengths equal the formulas in the papers, and no stage exceeds its limit of kept results.
 #include "placement/microbatches/schedule_work.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +22,7 @@ struct Played {
   std::map<std::uint32_t, std::int64_t> most_kept;  ///< forward passes of each device whose results are kept
 };
 
-/// Lets each device do its work in that order, as soon as what it needs is done.
+/// Lets each device do its work in that order, as soon as its inputs are done.
 Played play(const std::vector<PipelineWork>& work, const std::vector<ScheduledWork>& order) {
   Played played;
   std::vector<std::int64_t> done(work.size(), -1);

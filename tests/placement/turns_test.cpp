@@ -100,7 +100,7 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
   refused([](Plan&, List& turns) { turns.pop_back(); }, "turns do not lie side by side");
   refused([](Plan& p, List&) { server(p).threads = 2; }, "a server uses several threads or queues");
   refused(
-      [](Plan& p, List& turns) {  // what a worker gives would lie where something of a turn lies
+      [](Plan& p, List& turns) {  // a worker's results would overlap with a turn's values
         PlanClass& c = server(p);
         c.buffers[c.operands[first(p, turns[0].give, Opcode::receive).outputs.first]].space = Buffer::Space::step;
       },
@@ -132,14 +132,14 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
   refused([](Plan& p, List& turns) { assignment(p, turns[1].take).attrs = kNone; },
           "sets a variable in a turn, but is not asynchronous");
   refused(
-      [](Plan& p, List& turns) {  // a kernel writes into the variable, of which nothing says how stale it may be
+      [](Plan& p, List& turns) {  // a kernel writes into the variable, and nothing limits its staleness
         PlanClass& c = server(p);
         const std::uint32_t variable = c.operands[assignment(p, turns[1].take).outputs.first];
         c.operands[first(p, turns[1].take, Opcode::kernel).outputs.first] = variable;
       },
       "sets a variable in a turn, but is no assignment");
   refused(
-      [](Plan& p, List& turns) {  // what is fetched is made of what the next part of a worker may arrive in
+      [](Plan& p, List& turns) {  // the fetch reads memory in which a worker's next part may arrive
         PlanClass& c = server(p);
         const Range& last = turns.back().take;
         const std::uint32_t after = c.regions[1].instructions.first + last.begin + last.count;

@@ -76,7 +76,7 @@ TEST_CASE("the verifier takes sums that GPUs fold by the steps of direct and one
       CAPTURE(name_of(sum.kind));
       const Schedule good = folded_on_gpus(sum);
       CHECK(refusal(good) == "");
-      for (int member = 0; member < members; ++member)  // what the library brings lies in slots, as messages do
+      for (int member = 0; member < members; ++member)  // data from the library are in slots, like messages
         CHECK(good.slots_of(member) == sum.slots_of(member));
       for (std::size_t k = 0; k < good.steps.size(); ++k) {
         CAPTURE(k);

@@ -1,5 +1,5 @@
-// The verifier must refuse what a broken pass could make: a good plan is changed in one place, and the reason for the
-// refusal must name what is wrong.
+// The verifier must refuse the plans of a broken pass: a good plan is changed in one place, and the reason for the
+// refusal must name the fault.
 #include "placement/verify/verify.hpp"
 
 #include <doctest/doctest.h>
@@ -47,7 +47,8 @@ Plan good_plan() {
   return test::planned(g, {there, back}, 2);
 }
 
-/// Two tasks that share memory: what task 0 makes for task 1 alone is put, what it reads itself is not.
+/// Two tasks that share memory: a value that task 0 makes only for task 1 is put, and a value that task 0 also reads is
+/// not.
 Plan sharing_plan() {
   Graph g;
   Value alone, also, here, there;

@@ -1,5 +1,5 @@
-// The verifier refuses kernels whose inputs, outputs or attributes do not fit their ops, and those that write what they
-// must not.
+// The verifier refuses kernels with inputs, outputs or attributes that do not fit their ops, and kernels that write
+// where they must not.
 #include <doctest/doctest.h>
 
 #include <functional>

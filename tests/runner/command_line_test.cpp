@@ -38,7 +38,7 @@ std::string refused(std::vector<const char*> words) {
   return "";
 }
 
-/// The code that guarded() returns, and what it logs.
+/// The code that guarded() returns, and its log.
 std::pair<int, std::string> reported(const Action& body) {
   const test::LogText log;
   const int code = guarded(body);

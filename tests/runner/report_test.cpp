@@ -35,7 +35,7 @@ std::string arrow(int task, bool sends, int to, int bytes) {
   return arrow.dump() + ",\n";
 }
 
-/// Task 1 computes 60 µs and sends; task 0 computes 10, waits 70, of which 50 until the message is sent, and computes.
+/// Task 1 computes 60 µs and sends; task 0 computes 10, waits 70 (50 until the message is sent), and computes.
 std::string two_tasks(bool steps) {
   std::string trace = "[\n";
   if (steps) trace += step(0, 1000, 100) + step(1, 1000, 80, {{0, 1, 64}});

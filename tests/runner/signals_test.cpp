@@ -29,7 +29,7 @@ int end_after(int signal, bool saves) {
   return WEXITSTATUS(status);
 }
 
-/// What a process whose log has that task's number says on a signal.
+/// The output on a signal of a process with that task's number in its log.
 std::string said_on(int signal, bool saves, int task) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);

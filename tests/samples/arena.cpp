@@ -1,4 +1,4 @@
-// Prints how much larger the arenas of a plan are than what is alive in them at once:
+// Prints how much larger the arenas of a plan are than the values alive in them at once:
 //
 //     arena FILE.plan…
 //
@@ -14,8 +14,8 @@ using namespace ferry;
 
 namespace {
 
-/// The first and last position at which a buffer is alive. An instruction has two positions, its begin and its end;
-/// those of nested instructions lie between them.
+/// The first and last position at which a buffer is alive. An instruction has two positions, its begin and its end; the
+/// positions of nested instructions are between them.
 struct Life {
   std::uint32_t first = kNone, last = 0;
 };

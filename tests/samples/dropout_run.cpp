@@ -1,5 +1,5 @@
-// Trains a small network with dropout, batch normalisation and shuffled batches, which more than two tasks cannot share
-// evenly; prints the bits of each step's loss, and a hash of the weights: dropout_run [--tasks N] [--invariant].
+// dropout_run [--tasks N] [--invariant]: trains a small network with dropout, batch normalisation and shuffled batches,
+// which more than two tasks cannot share evenly. Prints the bits of each step's loss, and a hash of the weights.
 #include <cmath>
 #include <cstdio>
 #include <vector>

@@ -57,8 +57,8 @@ void await(const Devices& devices, void* event) {
   while (!devices.happened(event)) REQUIRE_MESSAGE(!deadline.expired(), "the event did not happen for a minute");
 }
 
-/// Moments of one device by its clock: what it orders is in order there, also between queues and when recorded again,
-/// and lies between the host's moments around it.
+/// Moments of one device by its clock: ordered work has ordered moments, also between queues and when recorded again.
+/// They are between the host's moments around them.
 void check_timed_events(const Devices& devices, int device) {
   Floats host{1, 2, 3, 4};
   const auto bytes = sizeof host;
@@ -77,7 +77,7 @@ void check_timed_events(const Devices& devices, int device) {
     devices.record(in.get(), moments[1].get());
     devices.record(in.get(), arrived.get());
     devices.wait(compute.get(), arrived.get());
-    devices.record(compute.get(), moments[2].get());  // when what it waits for is done
+    devices.record(compute.get(), moments[2].get());  // when the awaited work is done
     devices.copy(compute.get(), y.get(), x.get(), bytes, nullptr);
     devices.record(compute.get(), moments[3].get());
     for (const auto& moment : moments) await(devices, moment.get());
@@ -135,7 +135,7 @@ void check_device_library(const DeviceLibrary& library) {
     await(devices, made.get());
     CHECK(back == Floats{2, 2, 3, 4});
 
-    // What is captured is not done then, but as often as it is replayed, with what the memory has at that time.
+    // Captured work does not run at capture. It runs at each replay, with the memory's content at that time.
     const auto fetch_x = [&] {
       devices.copy(compute.get(), back_bytes, x.get(), bytes, nullptr);
       devices.record(compute.get(), made.get());
@@ -204,7 +204,7 @@ class GroupMember {
     }
   }
 
-  /// Element k of its input is 100 number + k. Returns what is in its output afterwards, which was -1.
+  /// Element k of its input is 100 number + k. Returns its output afterwards; the output was -1 before.
   std::vector<float> run(DeviceCollective what, const std::vector<DeviceMessage>& messages = {}) {
     std::vector<float> values;
     for (std::size_t k = 0; k < host_.size(); ++k)
@@ -225,7 +225,7 @@ class GroupMember {
     return host_;
   }
 
-  /// A message of element k of what is in input or output.
+  /// A message with element k of the input or output.
   [[nodiscard]] DeviceMessage sends(int peer, std::uint64_t k) const { return message(peer, 1, input_.get(), k); }
   [[nodiscard]] DeviceMessage receives(int peer, std::uint64_t k) const { return message(peer, 0, output_.get(), k); }
 

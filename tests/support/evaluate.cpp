@@ -82,7 +82,7 @@ class Operands {
 };
 
 /// Zeros aligned like an executor's buffer, since kernels treat values that share cache lines differently. It has no
-/// spare bytes, so that a sanitizer sees what is written behind its end.
+/// spare bytes, so that a sanitizer sees writes behind its end.
 Tensor aligned(const Type& type) {
   const auto owner = std::make_shared<FileBytes>(static_cast<std::uint64_t>(type.bytes()));
   std::ranges::fill(owner->span(), std::byte{0});

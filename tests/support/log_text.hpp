@@ -1,4 +1,4 @@
-// What is logged while a test looks.
+// The log while a test looks.
 #pragma once
 
 #include <string>

@@ -25,9 +25,9 @@ struct MeshGraph {
 };
 
 /// A graph of about `ops` ops that depends on the seed alone; with fewer ops it is the beginning of the same graph. It
-/// has values of four dtypes, some with sizes of 0 and 1 and some with a bounded first dim, without annotation, on one
-/// task, or on a mesh of one or two axes with a random layout; loops, branches and variables. All of its numbers are
-/// integers that its dtypes hold exactly, so that no order of summing changes a bit.
+/// has values of four dtypes, some with sizes of 0 and 1 and some with a bounded first dim, and loops, branches and
+/// variables. Values have no annotation, are on one task, or are on a mesh of one or two axes with a random layout. All
+/// of its numbers are integers that its dtypes hold exactly, so that no order of summing changes a bit.
 [[nodiscard]] MeshGraph mesh_graph(std::uint64_t seed, int ops);
 
 /// The integers that the seed gives to an input.

@@ -9,7 +9,7 @@
 
 namespace ferry::test {
 
-/// A network of stages one after another, of which stage s is on device at[s].
+/// A network of stages one after another; stage s is on device at[s].
 struct Pipeline {
   std::vector<std::uint32_t> at;
   std::int64_t microbatches = 1;
@@ -40,7 +40,7 @@ struct Pipeline {
   }
 };
 
-/// Stages 0, 1, … on so many devices, `rounds` times in turn.
+/// Stages 0, 1, … on `devices` devices, `rounds` times in turn.
 inline std::vector<std::uint32_t> in_turn(std::uint32_t devices, int rounds = 1) {
   std::vector<std::uint32_t> at;
   for (int round = 0; round < rounds; ++round)
@@ -48,7 +48,7 @@ inline std::vector<std::uint32_t> in_turn(std::uint32_t devices, int rounds = 1)
   return at;
 }
 
-/// Stages 0, 1, … on so many devices, the last of which is in the middle, and back to 0.
+/// Stages 0, 1, … on `devices` devices, with the last in the middle, and back to 0.
 inline std::vector<std::uint32_t> down_and_back(std::uint32_t devices) {
   std::vector<std::uint32_t> at = in_turn(devices);
   for (std::uint32_t d = devices - 1; d > 0; --d) at.push_back(d - 1);

@@ -17,9 +17,9 @@ struct RandomGraph {
 };
 
 /// A graph of about `ops` ops that depends on the seed alone: elementwise ops, matrix products, reductions, reshapes,
-/// slices and variables of several dtypes, some with sizes of 0 and 1, without annotation or on one of `tasks` tasks
-/// (at most four), and there, if tasks have `gpus`, on one of these, on the CPU or on whichever is usual. With tasks =
-/// 1 and gpus = 0 it is the same graph, all on task 0.
+/// slices and variables of several dtypes, some with sizes of 0 and 1. Ops have no annotation or are on one of `tasks`
+/// tasks (at most four). If tasks have `gpus`, ops are on a GPU, on the CPU or on the default device. With tasks = 1
+/// and gpus = 0 it is the same graph, all on task 0.
 [[nodiscard]] RandomGraph random_graph(std::uint64_t seed, int ops, int tasks, int gpus = 0);
 
 /// The tensor that the seed gives to an input.

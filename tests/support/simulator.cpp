@@ -15,7 +15,7 @@ namespace {
 using Kind = Action::Kind;
 
 /// The number of an arena for what the walkers of collectives remember.
-constexpr std::uint32_t kOfCollectives = ~std::uint32_t{1};  // even, as those of the step
+constexpr std::uint32_t kOfCollectives = ~std::uint32_t{1};  // even, like the numbers of the step
 
 bool is_wait(const Action& action) {
   return action.kind == Kind::wait_send || action.kind == Kind::wait_receive || action.kind == Kind::wait_walker;
@@ -375,8 +375,8 @@ class Explorer {
     }
   }
 
-  /// True when nothing else in the walker's task can happen before it goes on: no message is about to move, and the
-  /// task's other walkers wait for one another to end, directly or indirectly for this one.
+  /// True if nothing else in the walker's task can happen before it continues. No message is about to move, and the
+  /// task's other walkers wait, directly or indirectly, for this one.
   [[nodiscard]] bool is_alone(const State& state, std::size_t walker) const {
     const std::size_t task = script_.walkers[walker].task;
     for (std::size_t w = 0; w < script_.walkers.size(); ++w) {

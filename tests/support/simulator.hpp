@@ -46,7 +46,8 @@ struct Message {
   End send, receive;
 };
 
-/// What all tasks do in setup and steps, in order: first a walker for each task, then those of their collectives.
+/// The actions of all tasks in setup and steps, in order: first a walker for each task, then those of their
+/// collectives.
 struct Script {
   std::vector<Walker> walkers;
   std::vector<Message> messages;

@@ -45,8 +45,8 @@ class Copying {
   template <class T>
   static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block are in different cache sets
 
-  /// Transposes blocks of `dim` and the last dim, for each index of the other dims. Consecutive blocks have the same
-  /// source rows, whose pages are then in the TLB.
+  /// Transposes blocks of `dim` and the last dim, for each index of the other dims. Consecutive blocks read the same
+  /// source rows, so the pages of these rows stay in the TLB.
   template <class T>
   void run_transposed(std::size_t dim, const T* from, T* to) const {
     const auto last = static_cast<std::size_t>(nest_.dims - 1);
@@ -138,7 +138,7 @@ inline void run_copy(Parallel& parallel, StridedCopy& copy, DType dtype, const s
   });
 }
 
-/// Sets every element to the one whose bytes are at `value`.
+/// Sets every element to the element at `value`.
 inline void fill(Parallel& parallel, const Array& array, const void* value) {
   dispatch_sizes(array.dtype, [&](auto zero) {
     decltype(zero) element;

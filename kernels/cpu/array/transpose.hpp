@@ -22,8 +22,8 @@ struct BlockOf {
   using Row [[gnu::vector_size(kBlockBytes)]] = T;
 };
 
-/// One step of transposing: for rows a and b, seen as blocks of `half` elements, the row that gets the left (or right)
-/// block of each pair, those of a and b in turn.
+/// One step of transposing: for rows a and b, seen as blocks of `half` elements, returns the row that takes the left
+/// (or right) block of each pair, alternately from a and from b.
 template <int half, bool right, class Row, std::size_t... I>
 Row exchanged(Row a, Row b, std::index_sequence<I...>) {
   constexpr int kSize = sizeof...(I);
@@ -60,7 +60,7 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
   for (int i = 0; i < kSize; ++i) __builtin_memcpy(to + i * to_step, &rows[i], kBlockBytes);
 }
 
-/// The matrix along whose rows the caller continues afterwards, so that their next elements are prefetched.
+/// The matrix that the caller reads next, along its rows; the next elements of these rows are prefetched.
 enum class GoesOn { nowhere, in_source, in_target };
 
 /// Prefetches in rows that are at least a page apart, since the hardware prefetches only within a page.

@@ -1,4 +1,5 @@
-// CutHalo and Window of ops/control/comm.hpp: values that are read at other places, of which neighbours have a part.
+// CutHalo and Window of ops/control/comm.hpp: they read a value at shifted positions, and neighbours hold parts of that
+// value.
 #include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/shared/move_windows.hpp"

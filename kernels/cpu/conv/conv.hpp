@@ -1,7 +1,7 @@
 // The convolution of images, in one of three ways. Directly, for at least kWide channels: elements of the source are
-// read in place and multiplied by a packed panel of channels of the filter, with the sums in registers; taps outside of
-// the image are skipped. Plane by plane, for fewer channels made of one (depthwise): vectors lie along positions. By
-// columns (im2col): the elements under a tile of positions are copied into a matrix, which is multiplied by the filter.
+// read in place and multiplied by a packed panel of filter channels. The sums stay in registers. Taps outside the image
+// are skipped. Plane by plane, for fewer channels made of one (depthwise): vectors lie along positions. By columns
+// (im2col): the elements under a tile of positions are copied into a matrix, which is multiplied by the filter.
 //
 // How the work is divided depends on the sizes alone, never on the number of threads, and so the results are the same
 // to the bit.
@@ -46,7 +46,7 @@ struct Reach {
   }
   /// The taps of a target that lie in the source.
   [[nodiscard]] Span taps_of(std::int64_t target) const;
-  /// The targets of `among` whose tap lies in the source, counted from among.begin.
+  /// The targets of `among` for which `tap` falls inside the source, counted from among.begin.
   [[nodiscard]] Span targets_of(std::int64_t tap, Span among) const;
 };
 
@@ -65,7 +65,7 @@ struct Sweep {
   bool at_once = false;               ///< a unit has all images, so that the filter is packed as it is used
   std::vector<std::int64_t> targets;  ///< where an image's positions lie in the target; empty: consecutively
   std::vector<std::int64_t> filter;   ///< where the taps lie in the filter, channel by channel
-  std::int64_t run = 1;               ///< `filter` consists of runs of so many consecutive places
+  std::int64_t run = 1;               ///< `filter` consists of runs of `run` consecutive places
   std::int64_t parts = 1;             ///< into which the filter is divided in its gradient
   std::vector<RowFactor> factors;     ///< `parts` for each kind of unit: kinds differ in the taps outside of the image
   std::vector<std::int64_t> kinds;    ///< the kind of each unit
@@ -116,13 +116,13 @@ void pack_filter(KernelRun& run, std::int64_t groups);
 void convolve_directly(KernelRun& run, const DirectConv& conv);
 /// Output 0, the filter's gradient, from inputs 0, the gradient of the output of `conv`, and 1, its source.
 void filter_gradient_directly(KernelRun& run, const DirectConv& conv);
-/// `apart`: of an image's gradient on tasks whose parts begin at different positions, and so at different remainders.
+/// `apart`: the scratch is for an image's gradient, and the parts of different tasks begin at different remainders.
 [[nodiscard]] std::int64_t direct_scratch(const DirectConv& conv, DType dtype, bool apart = false);
 [[nodiscard]] std::int64_t filter_gradient_direct_scratch(const DirectConv& conv, DType dtype);
 
 // ---- Plane by plane (conv_planes.cpp) ----
 
-/// A convolution whose groups have one source channel.
+/// A convolution with one source channel in each group.
 struct PlaneConv {
   Convolution conv;
   Plane block = {};                   ///< output positions that are computed together
@@ -131,7 +131,7 @@ struct PlaneConv {
   std::vector<std::int64_t> offsets;  ///< where each tap is in the stage
 };
 
-/// Nullopt if so much lies under a few positions that staging them is of no use.
+/// Nullopt if even a few positions read too many elements for staging to help.
 [[nodiscard]] std::optional<PlaneConv> plane_convolution(const Convolution& conv);
 void convolve_planes(KernelRun& run, const PlaneConv& planes);
 

@@ -98,8 +98,8 @@ void image_gradient(KernelRun& run, const Convolution& conv) {
         T* image = dx + (plane * conv.in + first) * conv.image.area();
         std::fill_n(image, count * conv.image.area(), T(0));
         const Matrix<T> filter{w + group * conv.out * conv.depth() + first * conv.taps(), conv.depth(), true};
-        // From the last tile to the first: what is added to an element comes in the order of its taps, and so has the
-        // same bits wherever tiles end.
+        // Tiles are processed from the last to the first. The terms of an element are then added in the order of its
+        // taps, so its bits do not depend on the tiles' borders.
         for (std::int64_t begin = (area - 1) / tile * tile; begin >= 0; begin -= tile) {
           const std::int64_t end = std::min(area, begin + tile);
           multiply(static_cast<int>(count * conv.taps()), static_cast<int>(end - begin), static_cast<int>(conv.out),
@@ -116,8 +116,8 @@ void image_gradient(KernelRun& run, const Convolution& conv) {
 
 // ---- The filter's gradient: the output's gradient times the columns, transposed, added over tiles and images ----
 
-/// How the work of the filter's gradient is divided: by blocks of channels, or if these are few by images, into parts
-/// whose sums are added at the end.
+/// How the work of the filter's gradient is divided: by blocks of channels or, if there are few blocks, by images. The
+/// sums of the parts are added at the end.
 struct FilterCut {
   std::int64_t blocks = 1, parts = 1;
 };

@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t kFinished = 16;  // channels that are finished together, while the first-level cache has them
 constexpr std::int64_t kUnitsTogether = 32;  // units that a filter's gradient packs before it multiplies
 
-/// A lane of at most so many bytes is on the stack of the working thread, and so in its core's cache from one
-/// convolution to the next. Larger lanes are in the scratch.
+/// A lane of at most this many bytes is on the stack of the working thread, so it stays in the core's cache between
+/// convolutions. Larger lanes are in the scratch.
 constexpr std::int64_t kStackBytes = 1 << 18;
 
 // ---- The convolution and its image's gradient ----
@@ -103,7 +103,7 @@ class Sums {
   }
 
  private:
-  /// What is computed together: a unit's rows of some images, in one group.
+  /// Rows that are computed together: a unit's rows of some images, in one group.
   struct Part {
     std::int64_t first, images, group;
     Unit unit;

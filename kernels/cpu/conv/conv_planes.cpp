@@ -98,7 +98,7 @@ class Work {
     T elements[kStaged + kMostLanes] = {};
   };
 
-  /// Computes a block of all targets of one source channel. The stage may be that of the same block of another one.
+  /// Computes a block of all targets of one source channel. The stage may belong to the same block of another plane.
   void add(std::int64_t plane, std::int64_t row, std::int64_t column, const Plane& block, Stage& stage) const {
     alignas(64) T sums[kStaged + kMostLanes];
     fill(run_.inputs[0].as<const T>() + plane * conv_.image.area(), row, column, stage.elements);

@@ -73,7 +73,7 @@ std::int64_t run_of(const std::vector<std::int64_t>& places) {
   return all % run == 0 ? run : 1;
 }
 
-/// Cuts a sweep into units of whole rows, with at most so many positions unless a single row has more.
+/// Cuts a sweep into units of whole rows with at most `positions` positions each, unless a single row has more.
 void cut_into_units(Sweep& sweep, std::int64_t positions) {
   const std::int64_t most = std::max<std::int64_t>(1, positions / sweep.columns.targets);
   sweep.units = (sweep.rows.targets + most - 1) / most;
@@ -95,7 +95,7 @@ Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t c
   return sweep;
 }
 
-/// Cuts a sweep into units whose sums stay in the cache; a unit may have several small images.
+/// Cuts a sweep into units. The sums of a unit stay in the cache. A unit may have several small images.
 void cut_for_sums(Sweep& sweep, const DirectConv& conv) {
   cut_into_units(sweep, kUnitPositions);
   if (sweep.units == 1) {
@@ -157,7 +157,7 @@ class Groups {
   std::map<std::array<std::int64_t, 4>, std::size_t> numbers_;
 };
 
-/// The factor with a row for each position, whose steps are channels and taps.
+/// The factor with a row for each position; the steps along a row are channels and taps.
 RowFactor factor_of_positions(const DirectConv& conv, const Sweep& sweep, const Unit& unit) {
   const std::int64_t rows = std::ssize(sweep.rows.taps), columns = std::ssize(sweep.columns.taps),
                      taps = rows * columns;
@@ -186,8 +186,8 @@ RowFactor factor_of_positions(const DirectConv& conv, const Sweep& sweep, const 
   return factor;
 }
 
-/// The factor with a row for each channel and tap of a part of the filter, whose steps are positions. The rows of a tap
-/// are consecutive.
+/// The factor with a row for each channel and tap of a part of the filter; the steps along a row are positions. The
+/// rows of a tap are consecutive.
 RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit& unit, Span part) {
   const std::int64_t rows = std::ssize(sweep.rows.taps), columns = std::ssize(sweep.columns.taps);
   const std::int64_t depth = unit.rows * sweep.columns.targets;

@@ -37,7 +37,7 @@ struct Largest {
   }
 
  private:
-  /// Gives a place to windows whose elements are all -inf: that of their first element.
+  /// Sets the place of windows with only -inf elements to the place of their first element.
   void place_lowest(const PlanePooling& pooling, const PooledWindows& windows, std::int64_t count) {
     if (std::find(place, place + count, Place(-1)) == place + count) return;
     pooling.for_each_window(windows, [&](std::int64_t i, const Span& rows, const Span& columns) {
@@ -89,7 +89,7 @@ struct Largest {
     return maybe_nan;
   }
 
-  /// The elements under a tap of a vector of windows from `c` on; `taps` are from that of the first window on.
+  /// The elements under a tap of a vector of windows from `c` on; `taps` are counted from the tap of the first window.
   template <int stride, bool first_tap>
   static Vector under(const PlanePooling& pooling, const T* taps, std::int64_t c, std::int64_t columns) {
     if constexpr (stride == 1) return vector_at(taps + c);
@@ -186,7 +186,8 @@ void max_pool_pick(KernelRun& run) {
   });
 }
 
-/// Where the elements of a gradient lie among those of the image, of which other rows and columns are here.
+/// Maps elements of a gradient to elements of the image. This task may hold other rows and columns of the image than of
+/// the gradient.
 class OtherPart {
  public:
   OtherPart(const Array& image, const Array& gradient) : image_(plane_of(image)), gradient_(plane_of(gradient)) {
@@ -265,8 +266,8 @@ void avg_pool_grad(KernelRun& run) {
   with_pooling(run, dx, dy, [&](auto zero, const PlanePooling& pooling) {
     using T = decltype(zero);
     clear<T>(run, dx);
-    // From the last windows to the first: what is added to an element comes in the order of its taps, and so has the
-    // same bits wherever blocks of windows end.
+    // Windows are processed from the last to the first. The terms of an element are then added in the order of its
+    // taps, so its bits do not depend on the borders of blocks.
     pooling.for_windows(
         run,
         [&](const PooledWindows& windows, std::int64_t image, std::int64_t output) {

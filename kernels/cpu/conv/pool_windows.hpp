@@ -67,7 +67,7 @@ class PlanePooling {
   [[nodiscard]] const Plane& window() const { return pool_.window; }
   [[nodiscard]] std::int64_t image_columns() const { return image_.columns; }
 
-  /// Results of a row of windows take up so many elements: whole vectors if images are staged.
+  /// The number of elements for the results of a row of windows: whole vectors if images are staged.
   [[nodiscard]] std::int64_t pitch() const { return pitch_; }
   [[nodiscard]] bool staged() const { return part_ > 0; }
 
@@ -98,8 +98,8 @@ class PlanePooling {
     return (rows - 1) * slide_.rows.stride + pool_.window.rows;
   }
 
-  /// Calls body(row, over, begun) for each row of those under some windows: `over` are the rows of windows that have
-  /// it, of which the last begins with it unless `begun` is over.end.
+  /// Calls body(row, over, begun) for each row under some windows. `over` is the range of rows of windows that contain
+  /// `row`. The last of them begins with `row`, unless `begun` is over.end.
   template <class Body>
   void for_rows_under(const PooledWindows& windows, const Body& body) const {
     Span over{0, 0};
@@ -112,9 +112,8 @@ class PlanePooling {
     }
   }
 
-  /// Row `row` of those under some windows, from the first tap of the first window on: where it lies in the image, or a
-  /// copy in `room`, with -inf for padding. The row may be read as far as whole vectors of windows go in steps of at
-  /// most 2.
+  /// Row `row` under some windows, from the first tap of the first window on: a pointer into the image, or a copy in
+  /// `room` with -inf for padding. The row may be read as far as whole vectors of windows go in steps of at most 2.
   template <class T>
   const T* row_under(const T* image, const PooledWindows& windows, std::int64_t row, T* room) const {
     const std::int64_t at = slide_.rows.position(windows.row, 0) + row;
@@ -146,8 +145,8 @@ class PlanePooling {
   }
   [[nodiscard]] std::int64_t stride() const { return slide_.columns.stride; }
 
-  /// For tap (u,v), calls body(place in the image, first window, end, stride) for each row of windows that has it in
-  /// the image: the windows [first, end) do, one after another, their taps `stride` apart.
+  /// For tap (u,v), calls body(place in the image, first window, end, stride) for each row of windows that has the tap
+  /// inside the image. The windows [first, end) have it; consecutive windows' taps are `stride` apart.
   template <class Body>
   void for_rows(const PooledWindows& windows, std::int64_t u, std::int64_t v, const Body& body) const {
     const Span inside = v < kKept ? inside_[v] : find(v);
@@ -167,8 +166,8 @@ class PlanePooling {
     for_taps([&](std::int64_t u, std::int64_t v) { for_rows(windows, u, v, body); });
   }
 
-  /// Calls body(window, rows, columns) for each of some windows, with those of its rows and columns that are in the
-  /// whole image, of which this may be a part.
+  /// Calls body(window, rows, columns) for each of some windows, with the window's rows and columns that are inside the
+  /// whole image. The task may hold only a part of that image.
   template <class Body>
   void for_each_window(const PooledWindows& windows, const Body& body) const {
     for (std::int64_t r = 0; r < windows.rows; ++r) {
@@ -185,11 +184,11 @@ class PlanePooling {
   [[nodiscard]] Span columns_of(std::int64_t window) const { return dims_.columns.under(window); }
 
  private:
-  static constexpr std::int64_t kKept = 16;  // columns of taps of which inside_ is kept
+  static constexpr std::int64_t kKept = 16;  // the columns of taps for which inside_ is stored
 
   [[nodiscard]] Span find(std::int64_t v) const { return slide_.columns.inside(v, image_.columns, output_.columns); }
 
-  /// Elements of the stage from the columns of one remainder to those of the next.
+  /// The number of elements of the stage between the columns of one remainder and the columns of the next.
   [[nodiscard]] std::int64_t stage_step() const { return rows_under(rows_) * part_ + kVector; }
 
   /// Chooses how many rows of windows are pooled together so that the elements under them can be staged. If rows of the

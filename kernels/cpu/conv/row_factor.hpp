@@ -14,7 +14,7 @@ namespace ferry::cpu {
 /// The bytes of a panel that fit in the first-level cache.
 inline constexpr std::int64_t kCachedBytes = 25 << 10;
 
-/// Rows of the factor read in place of which the same elements are used.
+/// Rows of the factor that is read in place; the same elements of each row are used.
 struct RowGroup {
   std::vector<std::int64_t> rows;    ///< their numbers in the sums
   std::vector<std::int64_t> places;  ///< where each begins
@@ -54,9 +54,9 @@ void multiply(const T* x, const RowGroup& group, std::int64_t count, Span depth,
   }
 }
 
-/// sums[r, v] = sum over i of the row's elements times panel[i, v], for the rows r of the first `images`; if `add`, it
-/// is added to the sums. packed(i, n) gives rows [i, i + n) of the panel, at most kCachedBytes at a time; it is called
-/// once for each row, in order.
+/// sums[r, v] = sum over i of the row's elements times panel[i, v], for the rows r of the first `images`. If `add` is
+/// set, the products are added to the sums. packed(i, n) returns rows [i, i + n) of the panel, at most kCachedBytes at
+/// a time. Each row is requested once, in order.
 template <class T, class Packed>
 void multiply(const T* x, const RowFactor& factor, std::int64_t images, const Packed& packed, const Panel& panel,
               T* sums, bool add) {

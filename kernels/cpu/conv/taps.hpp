@@ -7,9 +7,9 @@
 
 namespace ferry::cpu {
 
-/// For tap (u,v), calls body(row, inside, from) for each row of the output positions [begin, end): `row` are its
-/// positions and `inside` those whose tap lies in the image, both counted from `begin`; `from` is the offset in the
-/// channel of the tap of the first of `inside`.
+/// For tap (u,v), calls body(row, inside, from) for each row of the output positions [begin, end): `row` is the range
+/// of its positions and `inside` the range of positions with the tap inside the image, both counted from `begin`;
+/// `from` is the offset in the channel of the tap of the first of `inside`.
 template <class Body>
 void for_rows(const Convolution& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const Body& body) {

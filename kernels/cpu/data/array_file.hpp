@@ -32,9 +32,10 @@ struct ArrayDeclared {
   std::int64_t skip = 0;  ///< lines before the rows of "csv"
   std::int64_t features = 0;  ///< of "libsvm": every index is below it
   std::int64_t classes = 0;   ///< of "images": how many folders of them there are
-  std::int64_t resize = 0;    ///< of "images": the shorter side that they are scaled to, of which the middle is taken
-  bool augment = false;       ///< of "images": random parts of them, which may be mirrored
-  std::uint64_t key = 0;      ///< of the random numbers for that
+  std::int64_t resize =
+      0;  ///< of "images": the length of the shorter side after scaling; the middle of the result is taken
+  bool augment = false;   ///< of "images": random parts of them, which may be mirrored
+  std::uint64_t key = 0;  ///< of the random numbers for that
 
   /// Error(file): the files hold something else.
   [[noreturn]] void refuse(const std::string& found) const;
@@ -51,8 +52,8 @@ class RowFile {
   /// Rows [first, first + count), as they are in an epoch: augmented images are other ones in each. Error(file), with
   /// the place in the file, when they are missing or damaged.
   virtual void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const = 0;
-  /// How many threads should read, for a task with so many threads that reads so many batches ahead; at least 1. A disk
-  /// wants several requests at once.
+  /// The number of threads that read, at least 1, for a task with `threads` threads that reads `ahead` batches ahead. A
+  /// disk wants several requests at once.
   [[nodiscard]] virtual int readers(int /*threads*/, int ahead) const { return std::min(2, ahead); }
 
  protected:
@@ -61,10 +62,10 @@ class RowFile {
 };
 
 /// Rows of an uncompressed binary file; a bool that is neither 0 nor 1 is an error. The constructor opens the file and
-/// checks it against what is declared, without reading elements.
+/// compares it with the declaration, without reading elements.
 class ArrayFile final : public RowFile {
  public:
-  /// Error(file) names the file and what it holds instead of what is declared.
+  /// Error(file) names the file, its content, and the declared content.
   ArrayFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
   void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
 

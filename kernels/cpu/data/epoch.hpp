@@ -20,7 +20,7 @@ class PlannedBatches {
   [[nodiscard]] bool smaller() const { return rows_ != all_.size; }
   /// Where the rows of a step are. Precondition: its batch has the size of the plan's.
   [[nodiscard]] Batches::Place at(std::int64_t step) const;
-  /// The number of the step among those of the plan, and the step of that number.
+  /// Conversion between a step and its number among the steps of the plan.
   [[nodiscard]] std::int64_t number_of(std::int64_t step) const {
     if (!all_.uneven()) return step;
     return smaller() ? step / all_.steps() : step - step / all_.steps();

@@ -80,7 +80,7 @@ void read_csv_file(KernelRun& run) {
   copy_part(run, run.outputs[0], numbers.bytes().data());
 }
 
-// ---- Files of which only the part is read ----
+// ---- Files that are read in part ----
 
 void read_array_file(KernelRun& run) {
   const auto& [files, folder, declared] = kept<DataFile>(run);

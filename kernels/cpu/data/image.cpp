@@ -51,7 +51,7 @@ struct Filter {
   std::vector<std::int16_t> weights;
 };
 
-constexpr std::int64_t kBlock = 32;  // bytes of a row whose sums stay in registers
+constexpr std::int64_t kBlock = 32;  // bytes of a row; the sums of these bytes stay in registers
 
 /// One row of sums over rows of pixels, times kOne.
 void sum_rows(const std::uint8_t* pixels, std::int64_t row_bytes, std::span<const std::int16_t> weights, float* sums) {

@@ -15,7 +15,7 @@ struct ImageSize {
   std::int64_t width = 0, height = 0;
 };
 
-/// A rectangle within an image, in pixels, whose edges may cut pixels.
+/// A rectangle within an image, in pixels. Its edges may cut pixels.
 struct ImageBox {
   double left = 0, top = 0, width = 0, height = 0;
 };
@@ -28,7 +28,7 @@ struct Pixels {
   ImageBox box = {};  ///< what was asked for, in these pixels
 };
 
-/// An image whose header has been read. Holds the file's bytes by reference.
+/// An image after its header has been read. Holds the file's bytes by reference.
 class Image {
  public:
   /// The most pixels that an image may have: a header of a few bytes can claim any size.

@@ -36,7 +36,7 @@ ImageBox middle(const ImageSize& image, double width, double height) {
           height};
 }
 
-/// The middle of an image whose shorter side is scaled to `resize`, or as much of the middle as there is.
+/// The middle of an image after its shorter side has been scaled to `resize`; less if the image is smaller.
 View middle_of(const ImageSize& image, const ImageSize& target, std::int64_t resize) {
   const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
   double scale = std::min(width / static_cast<double>(target.width), height / static_cast<double>(target.height));

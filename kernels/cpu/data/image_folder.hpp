@@ -13,9 +13,9 @@ namespace ferry::cpu {
 /// The key of the random numbers by which the images of an op are augmented: its seed and the session's.
 [[nodiscard]] std::uint64_t image_key(const KernelSetup& setup);
 
-/// The images in CLASS/*.jpg, .jpeg and .png of a folder, by classes and names; a row is an image, scaled to the
-/// declared size, or the number of its class in the order of their names. The constructor lists the folders. Memory:
-/// the names, and 8 bytes for each.
+/// The images in CLASS/*.jpg, .jpeg and .png of a folder, sorted by class and name. A row is an image, scaled to the
+/// declared size, or the number of its class; classes are numbered in the order of their names. The constructor lists
+/// the folders. Memory: the names, and 8 bytes for each.
 class ImageFolder final : public RowFile {
  public:
   /// Error(file) when there are other numbers of classes or images than declared, or a class without images.

@@ -7,7 +7,7 @@
 
 #include <jpeglib.h>
 
-#include <jerror.h>  // after jpeglib.h, which says of which version the errors are
+#include <jerror.h>  // after jpeglib.h, which defines the version of the error codes
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -40,7 +40,7 @@ class Jpeg final : public Image {
     std::jmp_buf back;
   };
   static void leave(j_common_ptr jpeg) { std::longjmp(static_cast<Errors*>(jpeg->err)->back, 1); }
-  /// Of libjpeg's warnings those of missing data count as errors: it would make some up.
+  /// libjpeg's warnings about missing data count as errors, because libjpeg would invent the missing pixels.
   static void warn(j_common_ptr jpeg, int level) {
     const int what = jpeg->err->msg_code;
     if (level < 0 && (what == JWRN_JPEG_EOF || what == JWRN_HIT_MARKER)) leave(jpeg);

@@ -55,8 +55,8 @@ class StreamedRows final : public KernelState {
         ahead_(static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
         orders_(epoch_key(setup), file_->rows()) {}
 
-  /// Rows [first, first + count) of the batch of a step. `first`, `count` and `threads`, those of the task, must be the
-  /// same in every call.
+  /// Rows [first, first + count) of the batch of a step. `first`, `count` and `threads` belong to the task and must be
+  /// the same in every call.
   [[nodiscard]] std::span<const std::byte> take(std::int64_t step, std::int64_t first, std::int64_t count,
                                                 int threads) {
     if (!blocks_) begin(first, count, threads);

@@ -59,7 +59,7 @@ void compare(KernelRun& run) {
   });
 }
 
-/// Integer divisors, or those of the piece, are first checked for zeros, so that the loop itself needs no check.
+/// All integer divisors of the array or piece are checked for zeros first, so that the loop needs no check.
 template <class F>
 void divide(KernelRun& run) {
   const Array& divisor = run.inputs[1];

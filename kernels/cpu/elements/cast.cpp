@@ -30,7 +30,7 @@ struct Between<double> {
   using type = double;
 };
 
-/// A function, whose arguments no byte that is written can change.
+/// A function, because the compiler then knows that stores cannot change its arguments.
 template <class To, class T>
 void write_as(const T* from, To* to, std::int64_t count) {
 #pragma omp simd

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kWork = 8;  // elements of a simple op that take as long as one of a cell
 
-/// Calls f(T(), in, out, hidden) for each row of the state, which input `state` is, in several threads: in(i, blocks)
-/// and out(i, blocks) give where input and output i have the row, of so many blocks of hidden units.
+/// Calls f(T(), in, out, hidden) for each row of the state (input `state`), in several threads. The callbacks in(i,
+/// blocks) and out(i, blocks) return the row in input and output i; the row has `blocks` blocks of hidden units.
 template <class F>
 void each_cell(const KernelRun& run, std::size_t state, const F& f) {
   const Array& c = run.inputs[state];

@@ -16,8 +16,8 @@ class Rows {
     for (std::size_t i = 0; i < N; ++i) input_bytes_[i] = bytes_of(run.inputs[i]);
   }
 
-  /// Computes elements [begin, begin + n) of output 0 from those of input i at offsets[i], of which if not moves[i]
-  /// only the first is used.
+  /// Computes elements [begin, begin + n) of output 0 from the elements of input i at offsets[i]. If moves[i] is false,
+  /// only the first of these elements is used.
   void row(std::int64_t begin, std::int64_t n, const bool* moves, const std::array<std::int64_t, N>& offsets) const {
     std::byte* const out = run_.outputs[0].data + begin * bytes_;
     std::array<const std::byte*, N> in;

@@ -11,7 +11,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// The elements along a pass are folded in chunks of so many; then the chunks' results are folded in their order.
+/// The elements along a pass are folded in chunks of this many; then the chunks' results are folded in order.
 std::int64_t chunk_of(const Pass& pass) {
   return pass.inner == 1 ? 4096 : 256;
 }
@@ -149,8 +149,8 @@ struct Arg {
   bool last;
 };
 
-/// The index of the best element of a row whose elements are `step` apart: the first of equal ones, or the `last`. NaN
-/// is better than numbers.
+/// The index of the best element of a row with elements `step` apart: the first of equal elements, or the last if
+/// `last`. NaN is better than numbers.
 template <class Better, class T>
 std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool last) {
   std::int64_t best = 0;

@@ -38,7 +38,7 @@ T sum_of_exp(const Row<T>& row, T top) {
       row.n, T(0), [&row, top](std::int64_t i) { return math::exp(row[i] - top); }, functors::Add());
 }
 
-/// Rows side by side, of which vectors have an element each.
+/// Rows side by side: a vector has one element of each row.
 constexpr std::int64_t kColumns = 16;
 template <class T>
 using Columns = std::array<T, kColumns>;
@@ -60,7 +60,8 @@ Columns<T> fold_columns(std::int64_t n, T start, const Get& get, const Join& joi
   return lanes[0];
 }
 
-/// The softmax of kColumns rows of `n` elements, whose first elements are consecutive; with the bits of each by itself.
+/// The softmax of kColumns rows of `n` elements. The first elements of the rows are consecutive. Each row gets the bits
+/// that it would get alone.
 template <class T>
 void softmax_columns(const T* in, std::int64_t n, std::int64_t step, T* out) {
   const Columns<T> top = fold_columns(

@@ -32,8 +32,8 @@ std::int64_t rows_bytes(const Sizes& sizes) {
   return (sizes.rows * packed_row(sizes.k) + kLine - 1) / kLine * kLine;
 }
 
-/// Calls f(panel) for each panel, from the first to the last and from the last to the first by turns: where a matrix
-/// that is larger than the cache is multiplied step after step, the cache still has what was read last.
+/// Calls f(panel) for each panel, alternately from the first to the last and from the last to the first. If a matrix
+/// larger than the cache is multiplied in every step, the cache still has the panels that were read last.
 template <class F>
 void each_panel(std::int64_t panels, const F& f) {
   static thread_local bool backwards = false;

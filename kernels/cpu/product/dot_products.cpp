@@ -63,7 +63,7 @@ void dot_rows(std::int64_t k, const T* a, const T* b, T* c) {
     }
   if (i < k)
 #pragma GCC unroll 4
-    for (int p = 0; p < L::kParts; ++p) {  // the last kSums terms, of which the first have been added
+    for (int p = 0; p < L::kParts; ++p) {  // the last kSums terms; the first of them have been added
       typename L::Mask left;
       for (int lane = 0; lane < L::kLanes; ++lane) left[lane] = k - L::kSums + p * L::kLanes + lane < i ? 0 : -1;
       const auto masked = [&](const T* from) {

@@ -9,9 +9,9 @@ namespace ferry::cpu {
 /// Terms that are added to sums of their own, on any processor: this many bytes of elements.
 inline constexpr int kDotBytes = 64;
 
-/// c[v] = sum over i < k of a[i] * b[v * k + i] for v < n. With S the elements of kDotBytes and k >= S, the term i is
-/// added to the sum of i modulo S; those that are left over at the end, fewer than S, are added to the last sums. Then
-/// the first half of the sums and the last are added, and so on. The bits of c[v] do not depend on n.
+/// c[v] = sum over i < k of a[i] * b[v * k + i] for v < n. Let S be the number of elements in kDotBytes, and k >= S.
+/// Term i is added to sum i modulo S. The fewer than S terms left at the end are added to the last sums. Then the first
+/// half of the sums and the last are added, and so on. The bits of c[v] do not depend on n.
 template <class T>
 using DotProducts = void (*)(std::int64_t k, std::int64_t n, const T* a, const T* b, T* c);
 

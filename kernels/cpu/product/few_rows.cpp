@@ -16,7 +16,7 @@ constexpr std::int64_t kLarge = 1 << 12;  // elements of a matrix that is worth 
 constexpr std::int64_t kColumns = 128;    // of the result that are computed together: its sums are in registers
 constexpr std::int64_t kWork = 1 << 17;   // multiplications that are worth handing to another thread
 
-/// Columns of the result, of which each needs `depth` elements of the matrix, that a thread takes at once.
+/// The number of columns of the result that a thread takes at once; each column reads `depth` elements of the matrix.
 std::int64_t columns_together(std::int64_t depth) {
   return (kWork / depth / kColumns + 1) * kColumns;
 }
@@ -47,7 +47,7 @@ void multiply_few_rows(const KernelRun& run, const ProductSizes& sizes, const Ma
         }
         tiles.overlapping(k, row, rows.data(), b.data + first, whole, to);
         if (whole == count) continue;
-        T last[kMostLanes];  // columns of the result, the first of which may be there already
+        T last[kMostLanes];  // columns of the result; the first of them may have been computed already
         tiles.overlapping(k, row, rows.data(), b.data + n - kMostLanes, kMostLanes, last);
         std::copy(last + kMostLanes - (count - whole), last + kMostLanes, to + whole);
       }

@@ -1,4 +1,4 @@
-// Products of few rows and a large matrix, which is read once, where it lies.
+// Products of few rows and a large matrix. The matrix is read once, in place.
 #pragma once
 
 #include "kernels/cpu/product/blas.hpp"

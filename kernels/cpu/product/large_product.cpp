@@ -1,5 +1,5 @@
 // As in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: a part of b is packed
-// into panels for all threads, each thread packs some rows of a, and one panel at a time is in the first-level cache.
+// into panels for all threads, and each thread packs some rows of a. One panel at a time is in the first-level cache.
 // If there are few panels, rows are read in place.
 #include "kernels/cpu/product/large_product.hpp"
 

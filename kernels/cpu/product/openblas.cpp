@@ -23,9 +23,9 @@ namespace {
 
 constexpr const char* kLibrary = "libopenblas.so.0";
 
-/// The functions of OpenBLAS that are used. It is loaded, not linked: if linked, it would start a thread for each core
-/// before main, each of which maps a buffer and retries for ever when it gets no memory. A call computes on one thread;
-/// the kernels divide the work.
+/// The functions of OpenBLAS that are used. It is loaded, not linked. If linked, it would start a thread for each core
+/// before main. Each of these threads maps a buffer, and retries for ever if it gets no memory. A call computes on one
+/// thread; the kernels divide the work.
 struct OpenBlas {
   decltype(&cblas_sgemm) sgemm;
   decltype(&cblas_dgemm) dgemm;

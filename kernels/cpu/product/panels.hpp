@@ -69,7 +69,7 @@ void pack_rows(const T* from, std::int64_t step, std::int64_t count, std::int64_
     transpose(from + r * step, step, std::min(rows, count - r), depth, to + r * depth, rows);
 }
 
-/// With at most so many columns, packing the rows that they are multiplied by takes longer than it saves.
+/// With at most this many columns, packing the other factor's rows takes longer than it saves.
 inline constexpr std::int64_t kColumnsPerPackedRow = 192;
 
 /// Element i of a row is at places[i], or at i if there are none.

@@ -59,8 +59,8 @@ template <class T, int rows, int vectors, class Element, class Fetch>
   }
 }
 
-/// A tile whose rows lie `step` elements apart; 0: anywhere. A function for each, or GCC gives all of them as few
-/// registers as the one that needs most.
+/// A tile with rows `step` elements apart; 0: the rows may be anywhere. A function for each, or GCC gives all of them
+/// as few registers as the one that needs most.
 template <class T, int rows, int vectors, int step>
 [[gnu::noinline]] void tile_of(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
                                const T* panel, T* c, const std::int64_t* c_places, bool add) {
@@ -80,7 +80,7 @@ template <class T, int rows, int vectors, int step>
         k, steps, panel, sums, [&](int r, std::int64_t offset) { return first[offset + r * step]; },
         [&](std::int64_t, std::int64_t offset) { fetch_to_read(first + offset + kFetched); });
   } else {
-    constexpr int kTurns = 16;  // what is ahead of each row is fetched in turn
+    constexpr int kTurns = 16;  // the elements ahead of each row are prefetched in turn
     const T *row[rows], *ahead[kTurns];
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) row[r] = x + places[r];

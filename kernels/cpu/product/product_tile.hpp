@@ -23,14 +23,14 @@ struct ProductStep {
 };
 
 /// c[c_places[r] + v] = sum over i < k of x[places[r] + steps[i].offset] * panel[steps[i].row, v], for the rows r of a
-/// tile and the columns v of a panel, which is contiguous. `add`: the sum begins with c. Terms are added in the order
-/// of i, whatever the tile's size, so that how a product is cut into tiles does not change its bits.
+/// tile and the columns v of a panel. The panel is contiguous. `add`: the sum begins with c. Terms are added in the
+/// order of i, whatever the tile's size, so that how a product is cut into tiles does not change its bits.
 template <class T>
 using ProductTile = void (*)(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
                              const T* panel, T* c, const std::int64_t* c_places, bool add);
 
-/// y[i] = sum over t < taps of weights[t] * x[offsets[t] + i] for i < n: a row times a matrix whose rows overlap. Terms
-/// are added in the order of t. Whole vectors are read and written: up to kMostLanes - 1 elements beyond n.
+/// y[i] = sum over t < taps of weights[t] * x[offsets[t] + i] for i < n: a row times a matrix with overlapping rows.
+/// Terms are added in the order of t. Whole vectors are read and written: up to kMostLanes - 1 elements beyond n.
 template <class T>
 using OverlappingProduct = void (*)(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x,
                                     std::int64_t n, T* y);

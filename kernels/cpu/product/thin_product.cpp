@@ -14,19 +14,20 @@ constexpr std::int64_t kWork = 1 << 21;          // multiplications that are wor
 constexpr std::int64_t kMany = 1 << 16;          // elements of a factor that is worth packing the other one
 constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of a large factor that are packed at a time
-constexpr std::int64_t kLies = 3 << 19;  // bytes of a factor that the second-level cache has: it is read where it lies
-constexpr std::int64_t kTogether = 32;   // rows whose sums are transposed together
-constexpr std::int64_t kPieces = 8;      // into which work is divided, for threads
+constexpr std::int64_t kLies =
+    3 << 19;  // bytes of a factor that fits into the second-level cache: such a factor is read in place
+constexpr std::int64_t kTogether = 32;  // rows; their sums are transposed together
+constexpr std::int64_t kPieces = 8;     // into which work is divided, for threads
 
-/// The factor that is read in place, or whose rows are packed: element [r,i], r being row `first` + `next` of a tile,
-/// is at first * row_step + next * next_step + i * depth_step.
+/// A factor that is read in place or by packed rows. Let r be row `first` + `next` of a tile: element [r,i] is at first
+/// * row_step + next * next_step + i * depth_step.
 template <class T>
 struct Rows {
   const T* data;
   std::int64_t count, row_step, depth_step, next_step = row_step;
 };
 
-/// The product of `rows` and a factor that is packed into panels of its columns, or read where it lies.
+/// The product of `rows` and a factor that is packed into panels of its columns, or read in place.
 template <class T>
 class ThinProduct {
  public:
@@ -67,7 +68,7 @@ class ThinProduct {
         });
   }
 
-  /// The same for a large factor, of which some rows are packed at a time. Columns are divided among threads.
+  /// The same for a large factor: some of its rows are packed at a time. Columns are divided among threads.
   void compute_by_columns(const T* factor, T* c) const {
     for (std::int64_t begin = 0; begin < depth_; begin += kPacked) {
       const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
@@ -149,7 +150,7 @@ class ThinProduct {
         [&](T* sums, std::int64_t step) { add(row, count, i, depth, columns, panel, sums, step); });
   }
 
-  /// Adds the products of elements [i, i + depth) to the sums, which begin with those of i = 0.
+  /// Adds the products of elements [i, i + depth) to the sums. The first call has i = 0.
   void add(std::int64_t row, std::int64_t count, std::int64_t i, std::int64_t depth, const T* columns,
            const Panel& panel, T* sums, std::int64_t step) const {
     const ProductTiles<T>& tiles = product_tiles_of<T>();

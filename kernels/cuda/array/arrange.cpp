@@ -77,7 +77,7 @@ struct CheckLengths {
   BadReport report;
 };
 
-/// A step is `width` elements, which are groups of those of x.
+/// A step is `width` elements; each of them is a group of elements of x.
 template <class T, class Index, class Int>
 struct ReverseSteps {
   FERRY_DEVICE void operator()(std::int64_t i) const {
@@ -93,7 +93,7 @@ struct ReverseSteps {
   const Index* lengths;
   std::int64_t steps, time_step;
   Int width;
-  Int inner_steps;  ///< of the sequences, or sequences: whichever lies closer
+  Int inner_steps;  ///< of the sequences, or the sequences: the dim with the smaller stride
   bool time_first;
 };
 

@@ -6,7 +6,7 @@
 
 namespace ferry::cuda {
 
-/// Calls f with an element of so many bytes, 1 to kGroupBytes.
+/// Calls f with an element type of the given size, 1 to kGroupBytes bytes.
 template <class F>
 void dispatch_joined(std::size_t bytes, const F& f) {
   if (bytes == kGroupBytes) return f(Group<std::uint64_t, 2>{});

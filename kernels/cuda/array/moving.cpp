@@ -1,4 +1,4 @@
-// Kernels that move elements, as on the CPU, but for how copies are run.
+// Kernels that move elements. They are the CPU's kernels, except that copies run on the device.
 #include "kernels/cuda/array/mover.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/launch.hpp"

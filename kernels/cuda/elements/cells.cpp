@@ -18,7 +18,7 @@ struct Blocks {
   T* data;
   std::int64_t blocks, hidden;
 
-  /// That of hidden unit i, counted over all rows, in `block`.
+  /// The element of hidden unit i, counted over all rows, in `block`.
   [[nodiscard]] FERRY_DEVICE T& at(std::int64_t i, std::int64_t block) const {
     const Quotient place = divided(i, hidden);
     return data[(place.whole * blocks + block) * hidden + place.rest];

@@ -7,7 +7,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// Elements of the output from those of all inputs, in the inputs' order, each fold rounded to T.
+/// Folds the elements of all inputs into the elements of the output, in the inputs' order; each fold is rounded to T.
 template <class F, class T, int n>
 struct FoldGroups {
   FERRY_DEVICE void operator()(std::int64_t group) const {

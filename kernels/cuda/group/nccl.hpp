@@ -24,7 +24,7 @@ int joined(void* member, bool& all);
 int state(void* member);
 /// Puts this member's part in a collective on the stream; `given` is false if it is to be called again.
 int give(void* member, void* stream, const DeviceCollective& what, bool& given);
-/// Ends what is under way, with an error on this member.
+/// Aborts the collectives in flight, with an error on this member.
 void abandon(void* member);
 void leave(void* member);
 

@@ -137,7 +137,7 @@ int fold_of(Reduce reduce) {
 
 struct Member {
   Comm comm = nullptr;
-  bool issued = false;  ///< what is to be called again has been called
+  bool issued = false;  ///< the pending call has been repeated
 };
 
 Member& of(void* member) {

@@ -15,8 +15,8 @@ DnnArray row_by_row(std::int64_t images, std::int64_t channels, const Plane& pla
   return {{images, channels, plane.rows, plane.columns}, {channels * plane.area(), plane.area(), plane.columns, 1}};
 }
 
-/// Padding behind the image's last row or column with which there are as many outputs as there are, if it is not
-/// negative: the same as in front where that is possible, for which the library has more plans.
+/// The padding behind the image's last row or column that gives the right number of outputs, if it is not negative. It
+/// equals the padding in front where possible, because the library has more plans for that case.
 std::optional<std::int64_t> padding_after(const WindowSteps& steps, std::int64_t image, std::int64_t taps,
                                           std::int64_t outputs) {
   const std::int64_t least = steps.position(outputs - 1, taps - 1) + 1 - image;

@@ -15,7 +15,7 @@ struct ConvByLibrary {
   std::unique_ptr<const DnnPlan> plan;
 };
 
-/// The arrays of a convolution, of which one is its result.
+/// The arrays of a convolution; one of them is its result.
 struct ConvArrays {
   const Array& image;
   const Array& filter;

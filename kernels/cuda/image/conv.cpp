@@ -28,7 +28,7 @@ std::int64_t divided_up(std::int64_t n, std::int64_t divisor) {
   return (n + divisor - 1) / divisor;
 }
 
-/// Of the taps over one position of the image, each is so many after the one before.
+/// The distance between consecutive taps over one position of the image.
 std::int64_t tap_step(const WindowSteps& steps) {
   return steps.stride / std::gcd(steps.stride, steps.dilation);
 }

@@ -1,5 +1,5 @@
-// Convolutions and their gradients as products of matrices: a filter times what lies under it, which is read where it
-// lies in the image.
+// Convolutions and their gradients as products of matrices: a filter times the image elements under it, which are read
+// in place.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ class ConvFactors {
         filter_columns(static_cast<std::int32_t>(conv.filter.columns)),
         here(of) {}
 
-  /// Part of the image, of one group, as far as it lies under the filter at a target.
+  /// The part of the image, of one group, that is under the filter at a target.
   struct Window {
     typename Pixels::Line from;
     std::int32_t row, column;  ///< of the first tap

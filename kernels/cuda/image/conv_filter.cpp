@@ -1,5 +1,5 @@
-// The gradient of a convolution's filter: the gradient of the output times what lies under each tap, summed over all
-// positions of all images.
+// The gradient of a convolution's filter: the gradient of the output times the image elements under each tap, summed
+// over all positions of all images.
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/image/conv.hpp"
 #include "kernels/cuda/kernels.hpp"
@@ -23,7 +23,7 @@ class FilterGradient {
         by_positions_(ConvReach::divider(conv.output.area())),
         by_columns_(ConvReach::divider(conv.output.columns)) {}
 
-  /// What lies under a tap of a channel's, in all images.
+  /// The elements under a tap of a channel, in all images.
   struct Tap {
     const T* channel;
     std::int64_t row, column;  ///< at the first position

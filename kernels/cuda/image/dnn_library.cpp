@@ -90,7 +90,7 @@ class Descriptor {
     set_all(name, CUDNN_TYPE_INT64, std::ssize(values), values.data());
   }
 
-  /// Returns how many values there are, of which at most `most` are written.
+  /// Returns the number of values; writes at most `most` of them.
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most,
                    void* values) const {
     std::int64_t count = 0;
@@ -148,7 +148,7 @@ Target described(const std::string& device) {
   return target;
 }
 
-// ---- What is to be computed ----
+// ---- Description of the computation ----
 
 cudnnDataType_t data_type(DType dtype) {
   switch (dtype) {
@@ -298,8 +298,8 @@ std::vector<Descriptor> advised(const Descriptor& graph, cudnnBackendHeurMode_t 
   return configs;
 }
 
-/// Whether an engine with these notes computes what ferry's own kernels do but for the order of sums. Sums of float32
-/// are exact to float32: on tensor cores they would be TF32.
+/// True if an engine with these notes computes the same as ferry's own kernels, except for the order of sums. Sums of
+/// float32 are exact to float32: on tensor cores they would be TF32.
 bool is_exact(std::span<const cudnnBackendNumericalNote_t> notes, DType dtype) {
   return std::ranges::none_of(notes, [&](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ? dtype == DType::float32
@@ -322,7 +322,8 @@ bool take(CudnnPlan& plan, Descriptor config, const Target& target, DType dtype,
   if (target.handle != nullptr) made.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
   if (target.properties) made.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties);
   made.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-  if (made.finalize_status() != CUDNN_STATUS_SUCCESS) return false;  // what is advised may not work for these sizes
+  if (made.finalize_status() != CUDNN_STATUS_SUCCESS)
+    return false;  // the library's advice may not work for these sizes
   plan.workspace_bytes = made.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
   if (static_cast<std::size_t>(plan.workspace_bytes) > workspace_bytes) return false;
   plan.engine = engine.number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);

@@ -1,5 +1,5 @@
-// The largest element and the mean of windows of images: a thread for each output, which takes the elements of its
-// window, or the windows that have its element, in the order in which the CPU's kernels do.
+// The largest element and the mean of windows of images: there is one thread for each output. It takes the elements of
+// its window, or the windows that have its element, in the order of the CPU's kernels.
 #include "kernels/cuda/dispatch.hpp"
 #include "kernels/cuda/divide.hpp"
 #include "kernels/cuda/elements/elements.hpp"
@@ -38,7 +38,7 @@ struct PooledImages {
   [[nodiscard]] FERRY_DEVICE Under here(const Pixel& window) const {
     return {dims.rows.here(window.row), dims.columns.here(window.column)};
   }
-  /// The elements of a window in the whole images, of which these may be a part.
+  /// The elements of a window in the whole images; the task may hold a part of these images.
   [[nodiscard]] FERRY_DEVICE std::int64_t area_under(std::int64_t row, std::int64_t column) const {
     return dims.rows.under(row).size() * dims.columns.under(column).size();
   }
@@ -101,8 +101,8 @@ struct FindLargest {
   std::int32_t* places;
 };
 
-/// Of the gradient, which may be another part than the images of which it is the gradient: where it begins, counted
-/// from where they do, and its sizes.
+/// The part of the gradient on this task: its offset from the part of the images, and its sizes. The two parts may
+/// differ.
 struct GradientPart {
   std::int64_t row, column, rows, columns;
 };
@@ -152,7 +152,7 @@ struct AvgPool {
   T* y;
 };
 
-/// The last window comes first: what is added to an element comes in the order of its place in the window.
+/// The last window comes first, so that the terms of an element are added in the order of its place in the window.
 template <class T>
 struct AvgPoolGrad {
   using Number = typename Computed<T>::type;

@@ -1,4 +1,4 @@
-// Rows that are joined to those of an array at places that are data: scatters. What several rows are joined to gets
+// Scatters: rows are combined with the rows of an array at indices that are data. What several rows are joined to gets
 // them in their order, so that sums of floats have the bits that the CPU's kernel gives.
 #pragma once
 

@@ -20,7 +20,7 @@ struct OneHot {
   std::int64_t depth, begin;
 };
 
-/// The bits of 1, first those of its first byte.
+/// The bits of 1; the bits of the first byte come first.
 std::uint64_t bits_of_one(DType dtype) {
   std::uint64_t bits = 0;
   dispatch(dtype, [&](auto zero) {

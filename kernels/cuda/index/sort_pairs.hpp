@@ -11,7 +11,7 @@
 
 namespace ferry::cuda {
 
-/// Sorts n keys, no two of which are equal. `room` has room for as many. Returns where they are then: one of the two.
+/// Sorts n keys. No two keys are equal. `room` has room for as many. Returns where they are then: one of the two.
 [[nodiscard]] std::uint64_t* sort_keys(const KernelRun& run, std::uint64_t* keys, std::uint64_t* room, std::int64_t n);
 
 /// Pairs (first(i), i) of i = 0, …, count - 1, sorted: equal ones of the first numbers come in their order.

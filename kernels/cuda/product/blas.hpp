@@ -14,7 +14,8 @@
 namespace ferry::cuda {
 
 /// A matrix as the library has it: column by column, each `step` elements after the one before. `rows` and `columns`
-/// are those in memory, before it is transposed. Those of a batch begin `next` elements apart; 0: all use one.
+/// are the sizes in memory, before transposing. The matrices of a batch begin `next` elements apart; 0: all products
+/// use the same matrix.
 struct BlasMatrix {
   std::int64_t rows = 0, columns = 0, step = 0, next = 0;
   bool transposed = false;
@@ -27,7 +28,7 @@ struct BlasProduct {
   BlasMatrix a, b, c;
 };
 
-/// What is added to each element of c when its sum is there, in the dtype of sums, before it is stored.
+/// The addend of each element of c. It is added to the finished sum in the dtype of sums, before the element is stored.
 struct BlasAddend {
   enum class Has : std::uint8_t { nothing, one_a_row, all };  ///< one element for each row of c; all that c has
   Has has = Has::nothing;
@@ -48,8 +49,8 @@ class BlasAlgorithm {
 [[nodiscard]] std::unique_ptr<BlasAlgorithm> choose_algorithm(const BlasProduct& product, std::uint32_t alignment,
                                                               std::size_t workspace_bytes);
 
-/// Whether the algorithm, which sums as it does without, can add that. What is of `all` elements is aligned as the
-/// arrays are.
+/// Whether the algorithm, which sums as it does without, can add that. An addend with `all` elements is aligned like
+/// the arrays.
 [[nodiscard]] bool can_add(BlasAlgorithm& algorithm, const BlasAddend& addend);
 
 /// Puts the product on the queue. `workspace` has as many bytes as choose_algorithm() was told, and is aligned

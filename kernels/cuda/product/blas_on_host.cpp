@@ -18,7 +18,7 @@ struct Chosen final : BlasAlgorithm {
   BlasProduct product;
   std::uint32_t alignment;
   std::size_t workspace_bytes;
-  const std::byte* asked = nullptr;  ///< what it was last asked to add, and can
+  const std::byte* asked = nullptr;  ///< the last requested addend that it supports
 };
 
 std::int64_t rows_of(const BlasMatrix& matrix) {

@@ -9,7 +9,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// The most blocks that work at once, each of which has scratch for a matrix.
+/// The most blocks that work at once; each block has scratch for one matrix.
 constexpr std::int64_t kLanes = 1024;
 
 struct Largest {
@@ -25,8 +25,8 @@ struct Least {
   }
 };
 
-/// Determinants of matrices with n rows, or of all that is left of them without one row and one column, with the signs
-/// of cofactors: elimination with the largest pivot of each column, as on the CPU. An item is a lane, which takes every
+/// Determinants of matrices with n rows, or their cofactors (determinants without one row and one column, with signs).
+/// The method is elimination with the largest pivot of each column, as on the CPU. An item is a lane, which takes every
 /// kLanes-th of them.
 template <class T, bool cofactors>
 struct Determinants {

@@ -20,7 +20,7 @@ struct ProductState final : KernelState {
   std::unique_ptr<BlasAlgorithm> algorithm;
   std::uint32_t alignment = 0;       ///< that the algorithm was chosen for; 0: none was
   const std::byte* tried = nullptr;  ///< what the algorithm was last asked to add
-  bool adds = false;                 ///< what it answered
+  bool adds = false;                 ///< the library's answer
 };
 
 template <class T>
@@ -75,8 +75,8 @@ std::uint32_t alignment_of(const KernelRun& run, const Products& products) {
   return 1U << std::countr_zero(all);
 }
 
-/// What the epilogue adds, if that is all that it does, and one rounding of the sum gives the same bits: that of
-/// products of 16-bit floats is float32, to be rounded to their dtype first (docs/decisions/gpu_epilogues.md).
+/// The addend of the epilogue, if the epilogue only adds and one rounding of the sum gives the same bits. Sums of
+/// products of 16-bit floats are float32 and would have to be rounded first (docs/decisions/gpu_epilogues.md).
 BlasAddend addend_of(const KernelRun& run, const Products& products) {
   const DType dtype = run.outputs[0].dtype;
   if (run.epilogue == nullptr || (dtype != DType::float32 && dtype != DType::float64)) return {};

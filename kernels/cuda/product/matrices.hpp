@@ -10,7 +10,7 @@ namespace ferry::cuda {
 template <class T>
 struct Numbers {
   using Value = typename Computed<T>::type;
-  /// Those of a row or a column.
+  /// The elements of a row or a column.
   struct Line {
     const T* from;
   };

@@ -3,7 +3,7 @@
 namespace ferry::cuda {
 namespace {
 
-// Of an H100: it has 132 processors, each of which can have two blocks of the products here.
+// The figure of an H100: it has 132 processors, and each can hold two blocks of these products.
 constexpr std::int64_t kProcessors = 132;
 constexpr std::int64_t kBlocks = 2 * kProcessors;
 

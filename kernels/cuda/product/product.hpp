@@ -1,6 +1,6 @@
-// Products of matrices on GPUs, of whatever a kernel gives as two factors: matrices as they lie in memory, or a filter
-// and what lies under it. In which way, and in how many parts along k, depends on the sizes alone, and each sum is
-// added up in the same order in every run.
+// Products of matrices on GPUs, with any two factors that a kernel describes: matrices as they are in memory, or a
+// filter and the image elements under it. In which way, and in how many parts along k, depends on the sizes alone, and
+// each sum is added up in the same order in every run.
 #pragma once
 
 #include <algorithm>
@@ -52,12 +52,12 @@ struct ProductPlan {
 
 // What multiply() takes as factors, F:
 //
-//   using Sum                                   what is added up
+//   using Sum                                   the type of terms
 //   auto one(std::int64_t number) const         one of the products:
 //     Index m, n, k                             its sizes
 //     bool left_along_k(), right_along_k()      neighbours in a row of the left factor, in a column of the right one,
 //                                               are neighbours in memory, so that neighbouring threads read them
-//     auto left(Index i), auto right(Index j)   where a row of the left factor lies, a column of the right one
+//     auto left(Index i), auto right(Index j)   offset of a row of the left factor, a column of the right one
 //     Sum left_at(row, Index p), right_at(column, Index p)
 //     auto column(Index j)                      of the result: store(Index i, Sum)
 
@@ -89,9 +89,9 @@ struct ProductParts {
   }
 };
 
-/// A block computes a tile, of which each thread has small ones in registers. What the tile needs of some steps along k
-/// is read into shared memory; while the sums of these steps are computed, the elements for the next ones are on their
-/// way.
+/// A block computes a tile. Each thread holds some small tiles of it in registers. What the tile needs of some steps
+/// along k is read into shared memory; while the sums of these steps are computed, the elements for the next ones are
+/// on their way.
 template <class F, int tile>
 struct MultiplyTiles {
   using Sum = typename F::Sum;
@@ -115,7 +115,8 @@ struct MultiplyTiles {
     if (row >= one.m || column >= one.n) return;
     const Index first = parts.first(part, one.k), last = parts.last(part, one.k);
 
-    // Where a thread reads. What is beyond the last row or column is not stored, so the last one will do.
+    // Where a thread reads. Elements beyond the last row or column are not stored, so reading the last one instead is
+    // correct.
     const int thread = block.thread();
     const bool left_along = one.left_along_k(), right_along = one.right_along_k();
     decltype(one.left(0)) left[kLoads];
@@ -214,7 +215,7 @@ struct MultiplyTiles {
   }
 };
 
-/// Which sum of which product.
+/// The index of a sum: its product, row and column.
 struct SumPlace {
   FERRY_DEVICE SumPlace(std::int64_t number, std::int64_t m, std::int64_t n) {
     if (number >> 32 == 0)  // several times as fast

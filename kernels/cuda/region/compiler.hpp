@@ -20,7 +20,8 @@ namespace ferry::cuda {
 class RegionCode {
  public:
   virtual ~RegionCode() = default;
-  /// Puts the kernel on the run's queue, for so many groups of elements. `arguments` are what the text calls Arguments.
+  /// Puts the kernel on the run's queue, for the given number of groups of elements. `arguments` are what the text
+  /// calls Arguments.
   virtual void launch(const KernelRun& run, std::int64_t groups, std::span<const std::int64_t> arguments) const = 0;
 };
 /// Error(resource) for code that cannot be loaded.

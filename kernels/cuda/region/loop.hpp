@@ -15,7 +15,7 @@ struct Arguments {
   std::int64_t number[numbers];
 };
 
-/// Some elements of the output, at most `n`, of which the first is a multiple of n.
+/// At most `n` elements of the output; the index of the first is a multiple of n.
 struct GroupPlace {
   std::int64_t first;
   int have;

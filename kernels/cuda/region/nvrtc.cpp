@@ -14,7 +14,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// The functions of the library that are used, and what they say of it.
+/// The functions of the library that ferry uses, and the version that they report.
 struct Nvrtc {
   std::string why;  ///< why it is not there; empty: it is
   int major = 0, minor = 0;

@@ -17,7 +17,7 @@
 namespace ferry::cuda {
 namespace {
 
-/// A generated kernel's code and its arguments, of which each run fills in where arrays lie.
+/// A generated kernel's code and its arguments. Each run fills in the addresses of arrays.
 class RegionState final : public KernelState {
  public:
   RegionState(RegionSource source, std::shared_ptr<const RegionCode> code)

@@ -26,7 +26,7 @@ struct Level {
 struct Part {
   FERRY_DEVICE Part(const Level& level, std::int64_t item, int thread)
       : chunks(level.chunks()), spot(level.tiling.spot(item / chunks, thread)), chunk(item % chunks) {}
-  /// Where element number i of the chunk lies; -1: nowhere.
+  /// The position of element i of the chunk; -1: there is none.
   [[nodiscard]] FERRY_DEVICE std::int64_t place(const Level& level, std::int64_t i) const {
     const Tiling& tiling = level.tiling;
     const std::int64_t at = chunk * level.chunk() + i;
@@ -116,7 +116,7 @@ struct RunChunks {
   T* out;
 
  private:
-  /// Where element i of the thread's line lies in the shared memory. The gaps keep threads that read elements kEach
+  /// The position of element i of the thread's line in shared memory. The gaps keep threads that read elements kEach
   /// apart out of each other's banks.
   [[nodiscard]] FERRY_DEVICE int slot(const Block& block, int lane, int i) const {
     const int bits = level.tiling.column_bits;

@@ -1,4 +1,4 @@
-// The largest and the smallest elements along dims. They take every dtype: what they begin with is the end of its
+// The largest and the smallest elements along dims. They take every dtype: the initial value is the end of the dtype's
 // range.
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/rows/fold.hpp"

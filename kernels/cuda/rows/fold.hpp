@@ -1,8 +1,8 @@
 // Reductions on a GPU, in stages: each folds the middle dim of [outer, along, inner]. Where that dim is long, blocks
 // fold chunks of it, and the next stage folds their results.
 //
-// What is folded is up to a struct `How`: the type Value of results, start(), value(element, its place in the dim),
-// join(a, b), and put(where, value).
+// A struct `How` defines the fold: the type Value of results, start(), value(element, its place in the dim), join(a,
+// b), and put(where, value).
 #pragma once
 
 #include <algorithm>

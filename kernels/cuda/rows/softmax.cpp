@@ -97,7 +97,7 @@ void along_axis(KernelRun& run) {
 struct Labels {
   static constexpr std::int64_t kBad = -1;
 
-  /// That of `row`, or kBad, which `reports` says if it is true.
+  /// The label of `row`, or kBad if it is out of range; then the kernel reports it if `reports`.
   [[nodiscard]] FERRY_DEVICE std::int64_t operator()(std::int64_t row, std::int64_t classes, bool reports) const {
     const std::int64_t label = at(row);
     if (label >= 0 && label < classes) return label;

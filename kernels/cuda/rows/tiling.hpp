@@ -1,4 +1,4 @@
-// How the threads of blocks divide an array among them, of which something is computed along one dim.
+// How the threads of blocks divide an array for a computation along one dim.
 #pragma once
 
 #include <bit>
@@ -17,9 +17,9 @@ struct Spot {
   bool inside;  ///< false: there is no such line
 };
 
-/// The tiles of [outer, along, inner], each for one block. A tile has so many lines, which are columns (of the inner
-/// dim) or rows (of the outer one), and so many threads, its lanes, share each line. Neighbours among the threads work
-/// on neighbouring columns, then on neighbouring elements of a line.
+/// The tiles of [outer, along, inner], each for one block. A tile has `lines` lines: columns (of the inner dim) or rows
+/// (of the outer dim). `lanes` threads share each line. Neighbours among the threads work on neighbouring columns, then
+/// on neighbouring elements of a line.
 struct Tiling {
   std::int64_t outer, along, inner;
   int column_bits, lane_bits;  ///< the numbers of columns and lanes are powers of two

@@ -1,6 +1,6 @@
 // TopK. A thread picks from a short line, a block from a longer one: it finds the value of the last element wanted bit
-// by bit, takes what comes before it, and sorts that. Blocks share a long line: each picks from a chunk of it, then the
-// same is done with what they have found.
+// by bit, takes what comes before it, and sorts that. Blocks share a long line: each block picks the best elements of a
+// chunk, and the next stage picks from these results in the same way.
 #include <bit>
 #include <type_traits>
 
@@ -32,7 +32,7 @@ FERRY_DEVICE auto key_of(C x, bool largest) {
   return largest ? key : ~key;
 }
 
-/// Lines of n elements along the middle dim of [outer, n, inner], each in so many chunks.
+/// Lines of n elements along the middle dim of [outer, n, inner], each in `chunks` chunks.
 struct TopLevel {
   std::int64_t n, chunks;
 };
@@ -173,8 +173,8 @@ struct PickInBlock {
       for (std::int64_t part = width / 2; part > 1; part /= 2) exchange(block, all, places, part, false);
     }
   }
-  /// In each group of `width` elements, exchanges those of the two halves; the second half is read backwards if
-  /// `folds`.
+  /// In each group of `width` elements, compares and exchanges elements of the two halves; the second half is read
+  /// backwards if `folds`.
   FERRY_DEVICE void exchange(const Block& block, T* all, std::int64_t* places, std::int64_t width, bool folds) const {
     const std::int64_t half = width / 2, pairs = (k + width - 1) / width * half;
     for (std::int64_t pair = block.thread(); pair < pairs; pair += block.threads()) {

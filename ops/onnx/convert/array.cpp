@@ -26,7 +26,7 @@ constexpr std::int64_t kMostPositions = 1 << 28;
 
 // ---- Known while importing ----
 
-/// The sizes of dims [first, last) of input 0, some of which are only known when a plan is made or a step runs.
+/// The sizes of dims [first, last) of input 0. Some sizes are known only when a plan is made or a step runs.
 Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int64_t last) {
   const Out given = c.out(0);
   Values sizes;
@@ -127,7 +127,7 @@ Tensor known_range(DType dtype, double from, double to, double step) {
   return range;
 }
 
-/// A range of integers whose begin or end the data decide.
+/// A range of integers with a begin or end that depends on data.
 Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64_t step) {
   Graph& graph = c.graph();
   const Number ahead = step > 0 ? difference_of(graph, to, from) : difference_of(graph, from, to);
@@ -186,7 +186,7 @@ Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   return reshape(c.in(0), sizes);
 }
 
-/// Reshape of a value whose number of rows the data decide. Dims of size 1 may precede the rows.
+/// Reshape of a value with a number of rows that depends on data. Dims of size 1 may precede the rows.
 Outs to_rows(Context& c, std::vector<Number> sizes) {
   const Shape from = c.type(0).shape;
   Ints added;
@@ -211,7 +211,7 @@ Outs to_reshape(Context& c) {
   const auto left_open = [](const Number& size) { return !size.known() || size.is(-1); };
   const auto of_step = [](const Number& size) { return size.of_step(); };
   if (std::count_if(sizes.begin(), sizes.end(), left_open) > 1 && std::any_of(sizes.begin(), sizes.end(), of_step))
-    return to_known_shape(c, c.ints(1), zeros_stay);  // ints() says what is missing
+    return to_known_shape(c, c.ints(1), zeros_stay);  // ints() reports the missing part
   const Value x = c.in(0);
   for (std::size_t d = 0; d < sizes.size() && !zeros_stay; ++d)
     if (sizes[d].is(0) && static_cast<int>(d) < x.rank()) sizes[d] = size_along(x, static_cast<int>(d));
@@ -237,7 +237,7 @@ Outs to_flatten(Context& c) {
   return reshape(c.in(0), sizes);
 }
 
-/// Squeeze of a value whose dims are in another order (Out::perm): `goes` says which dims of the model's value go.
+/// Squeeze of a value with its dims in another order (Out::perm): `goes` says which dims of the model's value go.
 Outs arranged_squeeze(const Out& x, const std::vector<bool>& goes) {
   Ints gone, left;
   for (std::size_t d = 0; d < goes.size(); ++d) (goes[d] ? gone : left).push_back(x.perm[d]);

@@ -153,8 +153,8 @@ Outs to_linear_attention(Context& c) {
   return {cast(heads_together(remembered.y), narrow), cast(remembered.state, c.has(3) ? c.type(3).dtype : narrow)};
 }
 
-/// CausalConvWithState: a convolution over the current and earlier steps. Steps before the first are those of the
-/// state, or zeros.
+/// CausalConvWithState: a convolution over the current and earlier steps. Steps before the first come from the state,
+/// or are zeros.
 Outs to_causal_conv(Context& c) {
   const Value given = c.in(0);
   const std::int64_t channels = c.size(0, 1), before = c.size(1, 2) - 1;

@@ -81,7 +81,7 @@ Tensor none_of(const Type& element, std::int64_t axis) {
 struct LoopForm {
   const GraphDef& body;
   std::size_t carried;
-  std::size_t collected;  ///< outputs of which each iteration gives an element
+  std::size_t collected;  ///< outputs: each iteration contributes one element
 };
 
 LoopForm loop_form(Context& c) {
@@ -259,7 +259,7 @@ Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, 
   return end;
 }
 
-/// Whether the body computes at run time if the loop goes on.
+/// True if the body computes at run time whether the loop continues.
 bool ends_by_itself(Context& c, const LoopForm& form) {
   return !first_iteration(c, form)[0].known.defined();
 }
@@ -310,7 +310,7 @@ std::int64_t at_or_zero(const Ints& list, std::size_t i) {
   return i < list.size() ? list[i] : 0;
 }
 
-/// An input of which each iteration takes one element along `axis`.
+/// An input: each iteration takes one element along `axis`.
 struct Scanned {
   Value x;
   std::int64_t axis;
@@ -322,7 +322,7 @@ struct ScanForm {
   int first;            ///< the first input that the body gets
   std::size_t scanned;  ///< inputs
   std::size_t states;
-  std::size_t collected;  ///< outputs of which each iteration gives an element
+  std::size_t collected;  ///< outputs: each iteration contributes one element
 };
 
 ScanForm scan_form(Context& c, int first) {
@@ -392,7 +392,7 @@ Outs to_scan(Context& c) {
 }
 
 /// Scan in operator set 8: runs for each element of the batch, with states [batch,…] and inputs [batch,length,…]. Input
-/// 0 may give lengths, all of which must be `length`.
+/// 0 may give lengths; all of them must equal `length`.
 Outs to_scan_8(Context& c) {
   const ScanForm form = scan_form(c, 1);
   const Ints backwards = c.integers("directions");

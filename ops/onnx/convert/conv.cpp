@@ -96,8 +96,8 @@ Outs to_conv(Context& c) {
   return with_bias(c, 2, conv(x, c.in(1), w.sliding(), c.integer("group", 1)));
 }
 
-/// ConvTranspose. Where the size of the output is given, the padding follows from it; if the padding would be negative,
-/// so many elements are added at the end instead.
+/// ConvTranspose. If the size of the output is given, the padding follows from it. If the padding would be negative,
+/// that many elements are added at the end instead.
 Outs to_conv_transpose(Context& c) {
   Windows w(c, c.window_of(1));
   const auto dims = static_cast<std::int64_t>(w.dims());
@@ -173,8 +173,8 @@ Outs to_col2im(Context& c) {
   return cast(col2im(cast(x, DType::float64), image, w.size, w.sliding()), x.dtype());  // sums are exact up to 2^53
 }
 
-/// `of_filters`, a number or one for each channel, in a shape that is broadcast to `x`, whose channels are dim
-/// `channels`.
+/// `of_filters`, one number or one for each channel, in a shape that is broadcast to `x`. Dim `channels` of x has the
+/// channels.
 Value by_channel(const Value& of_filters, const Value& x, int channels) {
   if (of_filters.rank() == 0) return of_filters;
   Ints axes;
@@ -182,7 +182,7 @@ Value by_channel(const Value& of_filters, const Value& x, int channels) {
   return expand_dims(of_filters, axes);
 }
 
-/// The convolution of inputs x and filter, whose zero points are the inputs `x_zero` and `filter_zero`.
+/// The convolution of inputs x and filter; the inputs `x_zero` and `filter_zero` are their zero points.
 Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
   const Windows w = over_input(c, c.window_of(filter));
   const Value x_point = c.scalar_if_one(x_zero);

@@ -1,4 +1,4 @@
-// Ops whose inputs or results are indices.
+// Ops with indices as inputs or results.
 #include "ops/array/indexing.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 // ---- Gather and scatter ----
 
-/// Gather along a dim of known size, of a value whose dims are in another order (Out::perm).
+/// Gather along a dim of known size, from a value with its dims in another order (Out::perm).
 Outs arranged_gather(const Out& x, const Value& indices, int axis) {
   const std::int64_t dim = x.perm[static_cast<std::size_t>(axis)], more = indices.rank();
   if (dim == 0) Context::fail("it takes elements along a dim whose size the data decide, which is not the first");

@@ -79,7 +79,7 @@ Value beside(const Is& is_one, std::string_view name, const Value& result) {
   return is_one(b) ? a : is_one(a) ? b : Value();
 }
 
-/// The x of which the value is x + 3, clipped to [0, 6]; undefined if it is not.
+/// The x for which the value is x + 3, clipped to [0, 6]; undefined if there is none.
 Value hard_swish_gate_of(const Value& value) {
   Value x = value;
   for (const auto& [name, number] : {std::pair("Minimum", 6), {"Maximum", 0}, {"Add", 3}})

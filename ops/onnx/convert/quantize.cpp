@@ -64,7 +64,7 @@ Outs to_dynamic_quantize(Context& c) {
   return {quantized.y, quantized.scale, quantized.zero};
 }
 
-/// The product of inputs a and b, whose zero points are the inputs `a_zero` and `b_zero`. A vector is a row on the
+/// The product of inputs a and b; the inputs `a_zero` and `b_zero` are their zero points. A vector is a row on the
 /// left, a column on the right, as in numpy.
 Value product(Context& c, int a, int a_zero, int b, int b_zero) {
   const Value a_point = c.scalar_if_one(a_zero), b_point = c.scalar_if_one(b_zero);

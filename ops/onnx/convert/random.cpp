@@ -1,4 +1,4 @@
-// Random numbers: those of ferry's generator, so equal to no other runtime's.
+// Random numbers. They come from ferry's generator, so they differ from other runtimes' numbers.
 #include "ops/math/random.hpp"
 
 #include <bit>
@@ -19,13 +19,13 @@ std::int64_t seed_of(Context& c) {
   return c.has_attr("seed") ? static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(c.real("seed"))) : 0;
 }
 
-/// The shape in the attribute, or that of input 0.
+/// The shape in the attribute, or the shape of input 0.
 Shape shape_of(Context& c) {
   const Ints sizes = c.inputs() == 0 ? c.integers("shape") : c.sizes(0);
   return Shape(std::span<const std::int64_t>(sizes));
 }
 
-/// The dtype in the attribute, or that of input 0, or float32.
+/// The dtype in the attribute, or the dtype of input 0, or float32.
 DType dtype_of_drawn(Context& c) {
   return c.dtype("dtype", c.inputs() == 0 ? DType::float32 : c.type(0).dtype);
 }
@@ -46,7 +46,7 @@ Outs to_bernoulli(Context& c) {
 }
 
 /// Multinomial: draws `sample_size` classes for each row of logarithms of weights [batch, classes]. The class is the
-/// number of those whose weights add up to no more than the number drawn.
+/// number of leading classes with a sum of weights not above the drawn number.
 Outs to_multinomial(Context& c) {
   const Ints sizes = c.sizes(0);
   if (sizes.size() != 2) Context::fail("its input is no matrix");

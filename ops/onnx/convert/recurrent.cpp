@@ -115,7 +115,7 @@ class Layers {
     return layer;
   }
 
-  /// The node's outputs from those of its directions.
+  /// The node's outputs from the outputs of its directions.
   [[nodiscard]] Outs outs(const std::vector<Sequence>& sequences) const {
     Values y, h, c;
     for (const Sequence& sequence : sequences) {
@@ -153,7 +153,7 @@ class Layers {
   [[nodiscard]] Value part(int input, int direction) {
     return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
   }
-  /// The product of numbers, quantized first, with weights [directions,from,to] of a direction, whose zero point is the
+  /// The product of numbers, quantized first, with weights [directions,from,to] of a direction. Their zero point is the
   /// input after the scale.
   [[nodiscard]] Activation quantized_product(int input, int scale, int direction) {
     const Value weights = part(input, direction), weights_scale = part(scale, direction);

@@ -1,4 +1,4 @@
-// Steps of optimizers, of ONNX's preview domain. The formulas are those of its specification.
+// Steps of optimizers, of ONNX's preview domain. The formulas come from its specification.
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/onnx/converters.hpp"
@@ -21,7 +21,7 @@ class Lists {
   int count_;
 };
 
-/// The gradient plus that of the L2 regularization, norm_coefficient / 2 * |x|^2.
+/// The gradient plus the gradient of the L2 regularization, norm_coefficient / 2 * |x|^2.
 Value regularized(Context& c, const Value& x, const Value& gradient) {
   const Value pull = x * c.real("norm_coefficient", 0);
   return pull + gradient;

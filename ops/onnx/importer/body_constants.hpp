@@ -10,8 +10,8 @@
 
 namespace ferry::onnx {
 
-/// Makes a Constant of a known tensor in the graph or body that is being built, once for each. A body has its own and
-/// does not capture it, so that what is computed from it there is known as well.
+/// Makes a Constant of a known tensor in the graph or body that is being built, once for each. A body has a constant of
+/// its own and does not capture it, so values computed from it in the body are known, too.
 class BodyConstants {
  public:
   /// The constant for `tensor`, which has this name in the model (empty: none); the op gets the name if it is free.

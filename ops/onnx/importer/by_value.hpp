@@ -15,8 +15,8 @@ struct NeedsValues {
   std::set<std::string> inputs;
 };
 
-/// The inputs whose values make `value`, of an import's graph, known. Error when that is not enough, or when the
-/// options lack the value of one of them: it says what to give.
+/// The inputs that determine `value`, a value of an import's graph. Error when that is not enough, or when the options
+/// lack the value of one of them: it says what to give.
 [[nodiscard]] NeedsValues inputs_behind(const Value& value, const ImportOptions& options);
 
 /// Throws NeedsValues if the values in the options are enough for `value` to be known; else returns.

@@ -12,8 +12,8 @@
 
 namespace ferry::onnx {
 
-/// A body sees the names of the graphs around it, a function those of its inputs alone. A frame refers to the frame
-/// that it was made from, and to the model, which must outlive it.
+/// A body sees the names of the graphs around it; a function sees only the names of its inputs. A frame refers to the
+/// frame that it was made from, and to the model, which must outlive it.
 class Frame {
  public:
   /// The frame of the model's own graph.
@@ -36,7 +36,7 @@ class Frame {
 
   /// The version of a node's operator set.
   [[nodiscard]] std::int64_t opset_of(const ModelNode& node) const { return opsets_->find(node.domain)->second; }
-  /// The attribute of a node. If it refers to an attribute of the function, that of the call, or the function's
+  /// The attribute of a node. If it refers to an attribute of the function, the call's attribute or the function's
   /// default. Null when there is none.
   [[nodiscard]] const Attribute* attribute(const ModelNode& node, std::string_view name) const;
 
@@ -48,7 +48,7 @@ class Frame {
   const GraphDef* graph_ = nullptr;  ///< null for a function
   const Frame* around_ = nullptr;
   const Opsets* opsets_;
-  // In a function's nodes, those of bodies included:
+  // In a function's nodes, including the nodes of bodies:
   const Function* function_ = nullptr;
   const ModelNode* call_ = nullptr;
   const Frame* caller_ = nullptr;

@@ -17,8 +17,8 @@ void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::str
   }
 }
 
-/// The names for which a number bounds the rows of a loop's output: those of the outputs, and the symbols of their
-/// first dims where they are outputs of the model.
+/// The names that may be given a bound for the rows of a loop's output: the names of the outputs and, for outputs of
+/// the model, the symbols of their first dims.
 std::set<std::string> loop_dims(const Model& model) {
   std::set<std::string> names;
   add_outputs_of_loops(model.graph.nodes, names);

@@ -17,7 +17,7 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMostAgain = 200'000;  // nodes of functions and bodies, whose numbers multiply when nested
+constexpr std::int64_t kMostAgain = 200'000;  // nodes of functions and bodies; their numbers multiply when nested
 
 /// The node's outputs, of the dtypes that ONNX's definition of the op says.
 Outs converted(const ConvertOp& converter, Context& context, const Frame& frame) {

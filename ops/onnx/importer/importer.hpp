@@ -17,9 +17,9 @@
 
 namespace ferry::onnx {
 
-/// Converts the nodes of a model in order. A node whose inputs are known is computed at once, in a graph of its own
-/// (fold.hpp); for all others converters make ops in the import's graph, or in the body that is being built. The nodes
-/// of functions are converted at each call, those of bodies by converters (Context::build).
+/// Converts the nodes of a model in order. A node with known inputs is computed at once, in a graph of its own
+/// (fold.hpp). For all other nodes, converters make ops in the import's graph, or in the body that is being built. The
+/// nodes of functions are converted at each call; converters convert the nodes of bodies (Context::build).
 class Importer {
  public:
   /// `by_value`: inputs that become constants, with the values in `options`. All three must outlive the importer.
@@ -34,11 +34,11 @@ class Importer {
 
   // ---- For NodeContext ----
 
-  /// Converts nodes of a body or function, whose values are in `frame`. Error(file) when these are too many in all.
+  /// Converts nodes of a body or function; their values are in `frame`. Error(file) when these are too many in all.
   void convert_again(const std::vector<ModelNode>& nodes, Frame& frame);
   /// The item as a value of `graph`, where ops are made now; `name` is its name in the model.
   [[nodiscard]] Value value_in(Graph& graph, const std::string& name, const Out& item);
-  /// Forgets what is known of a body that is dropped, and of bodies in it.
+  /// Forgets the facts about a body that is dropped, and about bodies in it.
   void forget(const Graph& body);
   /// The number that the user gave for the first dim of a value of that name.
   [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;

@@ -1,4 +1,4 @@
-// The Context of a node of a model, whose inputs are looked up in a frame, and everything else in the importer.
+// The Context of a node of a model. It looks up the node's inputs in a frame, and everything else in the importer.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,7 @@ std::int64_t sum_of_ends(std::int64_t a, std::int64_t b, std::int64_t none) {
   return is_end(a) || is_end(b) || __builtin_add_overflow(a, b, &sum) ? none : sum;
 }
 
-/// The product of two factors, one or both of which are products of symbolic sizes.
+/// The product of two factors; one or both are products of symbolic sizes.
 IntegerRange product_of_sizes(const IntegerRange& a, const IntegerRange& b) {
   const auto factor_of = [](const IntegerRange& range) { return range.symbols.empty() ? range.least : range.factor; };
   IntegerRange product{0, IntegerRange::kHighest};

@@ -1,4 +1,4 @@
-// Interval arithmetic: integers of which a lower and an upper bound are known.
+// Interval arithmetic: integers with a known lower and upper bound.
 #pragma once
 
 #include <cstdint>

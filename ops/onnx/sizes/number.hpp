@@ -20,7 +20,7 @@ struct Number {
   Value value;  ///< an int64 scalar; undefined where the number is known
 
   [[nodiscard]] bool known() const { return range.is_known(); }
-  /// The name of the symbolic dim whose size the number is; empty: it is not the size of one.
+  /// The name of the symbolic dim if the number is the dim's size; else empty.
   [[nodiscard]] std::string symbol() const {
     return range.symbols.size() == 1 && range.factor == 1 ? range.symbols[0] : std::string();
   }

@@ -27,7 +27,8 @@ std::size_t apart(const Shape& shape) {
   return count <= kMostApart ? static_cast<std::size_t>(count) : 0;
 }
 
-/// The range of element i of `n`. A list of another length is of a value that is broadcast: then it is that of any.
+/// The range of element i of `n`. A list of another length belongs to a value that is broadcast; then any element of
+/// the list applies.
 IntegerRange element(const RangeList& list, std::size_t i, std::size_t n) {
   return list.size() == n ? list[i] : all_of(list);
 }

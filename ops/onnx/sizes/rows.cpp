@@ -38,7 +38,7 @@ Value as_dim(const Value& vector, int dim, int rank) {
   return expand_dims(vector, axes);
 }
 
-/// x with `count` rows: a single row is repeated, otherwise each step checks that x has so many rows.
+/// x with `count` rows: a single row is repeated; otherwise each step checks that x has this number of rows.
 Value with_rows(Context& c, const Value& x, const Number& count) {
   return broadcast_as(x, as_dim(numbers_below(c, count), 0, x.rank()));
 }
@@ -57,7 +57,7 @@ Value of_size(Context& c, const Number& size) {
   return vector;
 }
 
-/// x broadcast along the dims whose `sizes` are known before a step runs.
+/// x broadcast along the dims with `sizes` that are known before a step runs.
 Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
   Value y = x;
   const int rank = x.rank();

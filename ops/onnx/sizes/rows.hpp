@@ -1,4 +1,4 @@
-// Slicing, broadcasting and reshaping of values that have a dim whose size is known only when a step runs. In the graph
+// Slicing, broadcasting and reshaping of values with a dim of a size that is known only when a step runs. In the graph
 // such a dim is always the first of its value, wherever it is in the model (Out::perm).
 #pragma once
 
@@ -57,9 +57,9 @@ class Slices {
 /// x reshaped to these sizes. Sizes may be symbolic, and one may be -1; or a single one is known only in the step.
 [[nodiscard]] Value reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
-/// x, the first dim of which is bounded, reshaped to `sizes`. The first size is 0 (as many rows as x has), -1 (as many
-/// as there are elements for), or known only in the step, which checks that there are so many rows. One of the others
-/// may be -1.
+/// x reshaped to `sizes`. The first dim of x is bounded. The first size is 0 (as many rows as x has), -1 (as many as
+/// there are elements for), or known only in the step, which then checks the number of rows. One of the others may be
+/// -1.
 [[nodiscard]] Value rows_reshaped(Context& c, const Value& x, const std::vector<Number>& sizes);
 
 }  // namespace ferry::onnx

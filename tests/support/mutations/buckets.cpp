@@ -68,7 +68,7 @@ bool exchanged_in_message(Plan& plan, Dice& dice) {
   return exchange_one(pairs, plan, dice);
 }
 
-/// At one end of a channel the message of several values gets a buffer of its own, in which none of them lies.
+/// At one end of a channel the message of several values gets a buffer of its own that contains none of them.
 bool unparted_message(Plan& plan, Dice& dice) {
   std::vector<std::pair<std::size_t, std::uint32_t>> wholes;
   const auto add = [&](const At& at, Range operands) {

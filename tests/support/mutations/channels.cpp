@@ -39,7 +39,7 @@ constexpr std::pair<Opcode, Opcode> kStartsAndWaits[] = {{Opcode::send, Opcode::
                                                          {Opcode::receive, Opcode::receive_wait},
                                                          {Opcode::collective, Opcode::collective_wait}};
 
-/// A wait comes before what it waits for was started.
+/// A wait comes before the start of its message.
 bool early_wait(Plan& plan, Dice& dice) {
   std::vector<std::pair<At, std::size_t>> moves;
   for (const auto& [starting, waiting] : kStartsAndWaits)

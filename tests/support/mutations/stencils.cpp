@@ -1,4 +1,4 @@
-// Mutations of stencils: of their windows and kernels, of what they read and write, and of what begins them.
+// Mutations of stencils: of their windows and kernels, of their operands, and of the instructions that begin them.
 #include <optional>
 
 #include "tests/support/mutations/families.hpp"
@@ -80,7 +80,7 @@ bool stencil_too_early(Plan& plan, Dice& dice) {
   if (awaits) move(c, one->stencil, one->begin.index + 1);
   return awaits;
 }
-/// The result lies over what is read through a window.
+/// The result overlaps with a value that is read through a window.
 bool stencil_over_its_windows(Plan& plan, Dice& dice) {
   At at;
   const Range members = members_of_one(plan, dice, at);

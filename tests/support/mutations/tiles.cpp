@@ -1,5 +1,5 @@
-// Mutations of tile regions: of what they read and write, of the slots of values that only they use, and of the order
-// of their kernels.
+// Mutations of tile regions: of their operands, of the slots of values that only they use, and of the order of their
+// kernels.
 #include <algorithm>
 
 #include "tests/support/mutations/families.hpp"
@@ -110,7 +110,7 @@ bool shared_slot(Plan& plan, Dice& dice) {
   c.buffers[operand(c, at->in(plan).inputs, 0)].offset = c.buffers[operand(c, at->in(plan).inputs, 1)].offset;
   return true;
 }
-/// An instruction outside of a tile region reads a value that lies in a slot.
+/// An instruction outside a tile region reads a value in a slot.
 bool slot_used_outside(Plan& plan, Dice& dice) {
   const std::vector<At> makers =
       members(plan, [](const PlanClass& c, const Instruction& i) { return in_slot(c, operand(c, i.outputs, 0)); });
