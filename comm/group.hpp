@@ -8,7 +8,7 @@
 #include <span>
 
 #include "comm/transport.hpp"
-#include "placement/schedule.hpp"
+#include "plan/schedule/schedule.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {

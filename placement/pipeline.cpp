@@ -7,6 +7,7 @@
 #include "base/system/clock.hpp"
 #include "graph/legality.hpp"
 #include "placement/class/capture_stretches.hpp"
+#include "placement/class/check_budget.hpp"
 #include "placement/class/class_plan.hpp"
 #include "placement/class/copy_between_devices.hpp"
 #include "placement/class/order_queues.hpp"
@@ -27,8 +28,6 @@
 #include "placement/messages/fuse_messages.hpp"
 #include "placement/messages/pair_gpus.hpp"
 #include "placement/microbatches/order_microbatches.hpp"
-#include "placement/plan/check_budget.hpp"
-#include "placement/plan/plan_text.hpp"
 #include "placement/planner.hpp"
 #include "placement/program/assign_devices.hpp"
 #include "placement/program/check_program.hpp"
@@ -39,6 +38,7 @@
 #include "placement/program/select.hpp"
 #include "placement/program/send_parts.hpp"
 #include "placement/serving/serve_workers.hpp"
+#include "plan/text/plan_text.hpp"
 
 namespace ferry {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "graph/graph.hpp"
 #include "kernels/traits.hpp"
-#include "placement/plan/fuse_from.hpp"
-#include "placement/plan/plan.hpp"
-#include "placement/topology/topology.hpp"
+#include "plan/fuse_from.hpp"
+#include "plan/plan.hpp"
+#include "plan/topology/topology.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {

@@ -17,13 +17,15 @@ from pathlib import Path, PurePath
 QUOTED = re.compile(r'^(\s*#\s*include\s*)"([^"]+)"', re.MULTILINE)
 # The exceptions: rooms that users do see.
 SHOWN = ["ops/onnx"]
+# Folders whose headers users see in another one, where they were before.
+SHOWN_IN = {"plan": "placement"}
 
 
 def installed(header):
     """Where a header, named from the root, lies in include/ferry."""
     parts = PurePath(header).parts
     folder = next((room for room in SHOWN if header.startswith(room + "/")), parts[0] if len(parts) > 1 else "")
-    return (PurePath(folder) / parts[-1]).as_posix()
+    return (PurePath(SHOWN_IN.get(folder, folder)) / parts[-1]).as_posix()
 
 
 def installed_paths(headers):

@@ -10,7 +10,7 @@
 #include "ops/math/math.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 
 namespace ferry::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 
 namespace ferry::bench {
 namespace {

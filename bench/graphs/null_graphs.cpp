@@ -5,8 +5,8 @@
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
 #include "bench/graphs/one_task.hpp"
-#include "placement/plan/plan.hpp"
 #include "placement/planner.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry::bench {
 namespace {

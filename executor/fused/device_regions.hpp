@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

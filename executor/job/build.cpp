@@ -2,7 +2,7 @@
 
 #include "base/hash.hpp"
 #include "ops/op_set.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 namespace {

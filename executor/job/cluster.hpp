@@ -16,7 +16,7 @@
 #include "base/milliseconds.hpp"
 #include "graph/types/dtype.hpp"
 #include "graph/types/layout.hpp"
-#include "placement/topology/topology.hpp"
+#include "plan/topology/topology.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {

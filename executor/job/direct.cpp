@@ -8,7 +8,7 @@
 #include "executor/job/cluster.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "kernels/kernel.hpp"
-#include "placement/schedule.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace ferry {
 namespace {

@@ -11,7 +11,7 @@
 #include "executor/job/affinity.hpp"
 #include "executor/job/cluster.hpp"
 #include "kernels/device.hpp"
-#include "placement/topology/topology.hpp"
+#include "plan/topology/topology.hpp"
 
 namespace ferry {
 

@@ -12,7 +12,7 @@
 
 #include "base/system/clock.hpp"
 #include "executor/watch/flight_record.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

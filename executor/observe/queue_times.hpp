@@ -10,7 +10,7 @@
 #include "base/system/clock.hpp"
 #include "executor/observe/trace.hpp"
 #include "kernels/device.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -8,7 +8,7 @@
 
 #include "base/blob.hpp"
 #include "base/text.hpp"
-#include "placement/plan/class_traffic.hpp"
+#include "plan/traffic/class_traffic.hpp"
 
 namespace ferry {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/system/clock.hpp"
 #include "comm/transport.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

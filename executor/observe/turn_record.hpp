@@ -1,4 +1,4 @@
-// TurnRecord: the order of a server's turns (Serving in placement/plan/plan.hpp), written to a file or read from one,
+// TurnRecord: the order of a server's turns (Serving in plan/plan.hpp), written to a file or read from one,
 // so that a run can be repeated to the bit.
 //
 //     ferry turns 1

@@ -9,7 +9,7 @@
 
 #include "base/system/clock.hpp"
 #include "executor/watch/work_times.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

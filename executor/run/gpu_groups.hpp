@@ -13,7 +13,7 @@
 #include "base/system/clock.hpp"
 #include "comm/transport.hpp"
 #include "kernels/device.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -6,7 +6,7 @@
 
 #include "comm/transport.hpp"
 #include "executor/run/resolved.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

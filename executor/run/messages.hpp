@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
 #include "kernels/kernel.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "kernels/kernel.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "placement/plan/class_traffic.hpp"
+#include "plan/traffic/class_traffic.hpp"
 
 namespace ferry {
 

@@ -13,8 +13,8 @@
 #include "executor/run/resolved.hpp"
 #include "executor/run/waiting.hpp"
 #include "kernels/device.hpp"
-#include "placement/plan/device_work.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/device_work.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

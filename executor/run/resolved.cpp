@@ -7,8 +7,8 @@
 #include "base/text.hpp"
 #include "executor/run/messages.hpp"
 #include "ops/op_set.hpp"
-#include "placement/plan/group_places.hpp"
-#include "placement/plan/largest_values.hpp"
+#include "plan/group_places.hpp"
+#include "plan/largest_values.hpp"
 
 namespace ferry {
 namespace {

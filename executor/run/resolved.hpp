@@ -22,7 +22,7 @@
 #include "executor/run/arena.hpp"
 #include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

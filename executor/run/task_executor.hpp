@@ -13,8 +13,8 @@
 #include "executor/run/workers.hpp"
 #include "executor/watch/position.hpp"
 #include "graph/types/tensor.hpp"
-#include "placement/plan/device_work.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/device_work.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -1,4 +1,4 @@
-// TurnOrder: the order of turns at a task that serves workers (Serving in placement/plan/plan.hpp).
+// TurnOrder: the order of turns at a task that serves workers (Serving in plan/plan.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "executor/observe/turn_record.hpp"
 #include "executor/run/ledger.hpp"
 #include "executor/run/resolved.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -12,7 +12,7 @@
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
 #include "ops/op_set.hpp"
-#include "placement/plan/kernel_facts.hpp"
+#include "plan/kernel_facts.hpp"
 
 namespace ferry {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "executor/job/cluster.hpp"
 #include "executor/session/session.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {

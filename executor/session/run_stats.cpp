@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "executor/watch/slow_link_judge.hpp"
 #include "executor/watch/straggler_judge.hpp"
-#include "placement/plan/class_traffic.hpp"
+#include "plan/traffic/class_traffic.hpp"
 
 namespace ferry {
 namespace {

@@ -18,9 +18,9 @@
 #include "graph/graph.hpp"
 #include "graph/types/device_spec.hpp"
 #include "graph/types/tensor.hpp"
-#include "placement/plan/device_work.hpp"
-#include "placement/plan/fuse_from.hpp"
-#include "placement/plan/traffic.hpp"
+#include "plan/device_work.hpp"
+#include "plan/fuse_from.hpp"
+#include "plan/traffic.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {

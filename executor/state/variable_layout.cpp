@@ -1,6 +1,6 @@
 #include "executor/state/variable_layout.hpp"
 
-#include "placement/plan/group_places.hpp"
+#include "plan/group_places.hpp"
 
 namespace ferry {
 

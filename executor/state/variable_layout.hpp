@@ -10,7 +10,7 @@
 
 #include "executor/state/variable_part.hpp"
 #include "graph/types/dtype.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -15,7 +15,7 @@
 #include "executor/state/variable_part.hpp"
 #include "graph/types/tensor.hpp"
 #include "kernels/device.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

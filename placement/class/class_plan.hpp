@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "placement/plan/plan.hpp"
-#include "placement/plan/plan_tables.hpp"
+#include "plan/plan.hpp"
+#include "plan/plan_tables.hpp"
 
 namespace ferry {
 

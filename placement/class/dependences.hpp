@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "placement/plan/plan_tables.hpp"
 #include "placement/program/program.hpp"
+#include "plan/plan_tables.hpp"
 
 namespace ferry {
 

@@ -16,9 +16,9 @@
 #include "placement/lower/turns.hpp"
 #include "placement/lower/under_way.hpp"
 #include "placement/messages/number_messages.hpp"
-#include "placement/plan/plan_tables.hpp"
 #include "placement/program/parts.hpp"
 #include "placement/program/program.hpp"
+#include "plan/plan_tables.hpp"
 
 namespace ferry {
 namespace {

@@ -13,8 +13,8 @@
 #include "placement/class/class_plan.hpp"
 #include "placement/lower/class_nodes.hpp"
 #include "placement/messages/number_messages.hpp"
-#include "placement/plan/plan_tables.hpp"
 #include "placement/program/program.hpp"
+#include "plan/plan_tables.hpp"
 
 namespace ferry {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "placement/schedule.hpp"
-#include "placement/topology/topology.hpp"
+#include "plan/schedule/schedule.hpp"
+#include "plan/topology/topology.hpp"
 
 namespace ferry {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "placement/messages/host_patterns.hpp"
-#include "placement/plan/plan_tables.hpp"
 #include "placement/program/program.hpp"
+#include "plan/plan_tables.hpp"
 
 namespace ferry {
 

@@ -1,12 +1,12 @@
 // The ring, doubling, tree and hierarchical algorithms of collectives (direct and one-shot ones are in
-// placement/schedule.cpp). Where peers can be named relative to the member, the steps are written once for all members,
-// else for one member after another.
+// plan/schedule/schedule.cpp). Where peers can be named relative to the member, the steps are written once for all
+// members, else for one member after another.
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include "base/error.hpp"
-#include "placement/plan/schedule_steps.hpp"
+#include "plan/schedule/schedule_steps.hpp"
 
 namespace ferry {
 namespace {

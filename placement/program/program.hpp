@@ -18,9 +18,9 @@
 #include "graph/graph.hpp"
 #include "graph/types/halo.hpp"
 #include "kernels/traits.hpp"
-#include "placement/plan/plan.hpp"
 #include "placement/planner.hpp"
-#include "placement/schedule.hpp"
+#include "plan/plan.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace ferry {
 

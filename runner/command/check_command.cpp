@@ -8,7 +8,7 @@
 #include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/user_ops.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/planned.hpp"
 

@@ -9,7 +9,7 @@
 #include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/train/pipeline.hpp"
-#include "placement/plan/plan_file.hpp"
+#include "plan/file/plan_file.hpp"
 #include "runner/command/op_libraries.hpp"
 #include "runner/files/cluster_file.hpp"
 #include "runner/options/budget_option.hpp"

@@ -12,7 +12,7 @@
 #include "executor/observe/flight_file.hpp"
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/plan_session.hpp"
-#include "placement/plan/plan_file.hpp"
+#include "plan/file/plan_file.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/op_libraries.hpp"
 #include "runner/command/planned.hpp"

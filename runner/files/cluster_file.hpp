@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "placement/topology/topology.hpp"
+#include "plan/topology/topology.hpp"
 
 namespace ferry {
 

@@ -11,7 +11,7 @@
 #include "executor/session/session.hpp"
 #include "graph/graph.hpp"
 #include "graph/types/batches.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "placement/plan/plan_text.hpp"
+#include "plan/text/plan_text.hpp"
 
 namespace ferry {
 namespace {

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "placement/plan/plan_text.hpp"
+#include "plan/text/plan_text.hpp"
 #include "runner/pictures/plan_pictures.hpp"
 
 namespace ferry {

@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
-#include "placement/plan/plan.hpp"
-#include "placement/plan/plan_diff.hpp"
 #include "placement/planner.hpp"
+#include "plan/plan.hpp"
+#include "plan/text/plan_diff.hpp"
 
 namespace ferry {
 

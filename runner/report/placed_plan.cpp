@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/ranges.hpp"
-#include "placement/plan/plan_text.hpp"
+#include "plan/text/plan_text.hpp"
 #include "runner/pictures/plan_drawing.hpp"
 
 namespace ferry {

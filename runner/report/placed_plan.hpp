@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "graph/op/op_def.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 

@@ -9,7 +9,7 @@
 
 #include "executor/session/session.hpp"
 #include "graph/op/op_def.hpp"
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 #include "runner/report/curves.hpp"
 #include "runner/report/step_memory.hpp"
 #include "runner/report/traced_run.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/ranges.hpp"
 #include "base/text.hpp"
-#include "placement/plan/plan_text.hpp"
+#include "plan/text/plan_text.hpp"
 #include "runner/pictures/plan_drawing.hpp"
 
 namespace ferry {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 #include "runner/report/traced_run.hpp"
 
 namespace ferry {

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "comm/backends.hpp"
-#include "placement/plan/class_traffic.hpp"
+#include "plan/traffic/class_traffic.hpp"
 
 namespace ferry {
 namespace {

@@ -13,7 +13,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/cuda/run_fused.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/evaluate.hpp"

@@ -10,7 +10,7 @@
 #include "base/files/files.hpp"
 #include "executor/fused/device_regions.hpp"
 #include "kernels/cuda_on_host.hpp"
-#include "placement/plan/plan_file.hpp"
+#include "plan/file/plan_file.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "ops/math/math.hpp"
 #include "ops/train/optim.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/cuda/cuda_kernels.hpp"
 #include "tests/cuda/run_fused.hpp"
 #include "tests/op_cases/case.hpp"

@@ -21,7 +21,7 @@
 #include "ops/math/math.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/has.hpp"
 
 namespace ferry {

@@ -25,7 +25,7 @@
 #include "ops/math/reduce.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/executor/outcome.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/has.hpp"

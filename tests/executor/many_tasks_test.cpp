@@ -17,9 +17,9 @@
 #include "ops/math/reduce.hpp"
 #include "ops/nn/nn.hpp"
 #include "ops/train/optim.hpp"
-#include "placement/plan/plan_file.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/file/plan_file.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/skip.hpp"
 

@@ -5,8 +5,8 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
-#include "placement/plan/plan_file.hpp"
 #include "placement/planner.hpp"
+#include "plan/file/plan_file.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {

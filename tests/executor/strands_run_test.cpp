@@ -11,7 +11,7 @@
 #include "ops/control/state.hpp"
 #include "ops/math/math.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 
 namespace ferry {
 namespace {

@@ -10,8 +10,8 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
-#include "placement/plan/class_traffic.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/traffic/class_traffic.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/allocations.hpp"
 #include "tests/support/plans.hpp"
 

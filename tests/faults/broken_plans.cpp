@@ -8,7 +8,7 @@
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
-#include "placement/plan/plan_file.hpp"
+#include "plan/file/plan_file.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

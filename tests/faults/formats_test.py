@@ -13,7 +13,7 @@ FILES = ROOT / "tests" / "faults" / "formats"
 # For each format, the file and the constant that have its newest version, and the names of its test files.
 VERSIONS = {
     "graph": ("graph/file/graph_file.hpp", "kGraphVersion", ["graph_{}.pb", "graph_{}.pbtxt"]),
-    "plan": ("placement/plan/plan.hpp", "kPlanVersion", ["plan_{}.plan"]),
+    "plan": ("plan/plan.hpp", "kPlanVersion", ["plan_{}.plan"]),
     "model": ("runner/files/model_files.cpp", "kModelVersion", ["model_{}"]),
     "checkpoint": ("executor/state/checkpoint_format.hpp", "kCheckpointVersion", ["checkpoint_{}"]),
 }

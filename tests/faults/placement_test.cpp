@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/math/math.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/throws.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
-#include "placement/plan/plan_file.hpp"
-#include "tests/placement/plans.hpp"
+#include "plan/file/plan_file.hpp"
+#include "tests/plan/plans.hpp"
 #include "tests/support/has.hpp"
 
 using namespace ferry;

@@ -2,7 +2,7 @@
 // would write.
 #pragma once
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry::test {

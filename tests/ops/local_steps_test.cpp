@@ -5,7 +5,7 @@
 
 #include "ops/math/math.hpp"
 #include "ops/train/optim.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
 #include "tests/support/plans.hpp"

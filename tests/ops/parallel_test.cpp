@@ -16,7 +16,7 @@
 #include "ops/train/mixed.hpp"
 #include "ops/train/optim.hpp"
 #include "ops/train/regularize.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

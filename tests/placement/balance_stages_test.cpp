@@ -10,7 +10,7 @@
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
 #include "ops/train/pipeline.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/throws.hpp"
 

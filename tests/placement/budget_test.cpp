@@ -6,8 +6,8 @@
 
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
-#include "placement/plan/costs.hpp"
-#include "placement/plan/plan_diff.hpp"
+#include "plan/text/plan_diff.hpp"
+#include "plan/traffic/costs.hpp"
 #include "tests/support/plans.hpp"
 #include "tests/support/throws.hpp"
 

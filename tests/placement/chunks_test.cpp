@@ -15,7 +15,7 @@
 #include "ops/math/reduce.hpp"
 #include "placement/messages/choose_chunks.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 

@@ -11,7 +11,7 @@
 #include "ops/image/conv.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 

@@ -14,8 +14,8 @@
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
 #include "ops/train/pipeline.hpp"
-#include "placement/plan/costs.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/traffic/costs.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/pipelines.hpp"
 #include "tests/support/plans.hpp"
 

@@ -16,7 +16,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

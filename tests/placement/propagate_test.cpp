@@ -8,7 +8,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/hash.hpp"
-#include "placement/plan/plan_file.hpp"
+#include "plan/file/plan_file.hpp"
 #include "tests/support/plans.hpp"
 
 int main(int, char** argv) {

@@ -13,7 +13,7 @@
 #include "ops/math/reduce.hpp"
 #include "ops/op_set.hpp"
 #include "placement/explain/explain.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

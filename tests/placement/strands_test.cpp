@@ -13,7 +13,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "placement/class/strand_clocks.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {

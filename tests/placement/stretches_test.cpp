@@ -9,7 +9,7 @@
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 

@@ -12,7 +12,7 @@
 #include "ops/math/reduce.hpp"
 #include "ops/train/asynchronous.hpp"
 #include "ops/train/optim.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 

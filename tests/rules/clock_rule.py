@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples"]
+FOLDERS = ["base", "graph", "ops", "kernels", "comm", "plan", "placement", "executor", "runner", "samples"]
 SUFFIXES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 # Forbidden everywhere, each with what to use instead.
 FORBIDDEN = [

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-CORE = ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner"]
+CORE = ["base", "graph", "ops", "kernels", "comm", "plan", "placement", "executor", "runner"]
 WITH_ROOMS = [*CORE, "samples", "bench"]
 MOST_FILES = 30
 KNOW_OPS = ["graph", "ops"]

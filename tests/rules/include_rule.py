@@ -24,39 +24,41 @@ MAY_INCLUDE = {
     "graph/op": ["base", "graph/types"],
     "ops": ["base", "graph"],
     "kernels": ["base", "graph", "ops"],
-    "comm": ["base", "graph/types/dtype", "graph/types/shape", "placement/schedule"],
-    "placement": ["base", "graph", "ops", "kernels/traits"],
-    "placement/topology": ["base", "graph"],
-    "placement/plan": ["base", "graph", "placement/schedule", "placement/topology", "placement/plan_generated",
-                       "placement/verify/verifier"],
-    "placement/verify": ["base", "graph", "ops", "placement/plan", "placement/schedule", "placement/topology",
-                         "kernels/traits"],
+    "plan": ["base", "graph", "plan/schedule", "plan/topology"],
+    "plan/topology": ["base", "graph"],
+    "plan/schedule": ["base", "graph"],
+    "plan/traffic": ["base", "graph", "plan/plan", "plan/traffic", "plan/device_work"],
+    "plan/text": ["base", "graph", "plan/plan", "plan/traffic"],
+    "plan/file": ["base", "graph", "plan/plan", "plan/plan_generated", "plan/verify/verifier"],
+    "plan/verify": ["base", "graph", "ops", "plan/plan", "plan/kernel_facts", "plan/largest_values", "plan/schedule",
+                    "plan/topology", "kernels/traits"],
+    "comm": ["base", "graph/types/dtype", "graph/types/shape", "plan/schedule"],
+    "placement": ["base", "graph", "ops", "kernels/traits", "plan"],
     "placement/explain": ["base", "placement/planner"],
-    "placement/class": ["base", "graph", "placement/plan"],
-    "placement/fuse": ["base", "graph", "placement/class", "placement/plan"],
-    "placement/program": ["base", "graph", "ops", "placement/plan", "placement/schedule", "placement/topology",
-                          "kernels/traits", "placement/planner"],
+    "placement/class": ["base", "graph", "plan"],
+    "placement/fuse": ["base", "graph", "placement/class", "plan"],
+    "placement/program": ["base", "graph", "ops", "plan", "kernels/traits", "placement/planner"],
     "placement/layout": ["base", "graph", "ops", "placement/program"],
     "placement/microbatches": ["base", "graph", "ops", "placement/program", "placement/layout"],
-    "placement/messages": ["base", "graph", "ops", "placement/program", "placement/layout", "placement/plan",
-                           "placement/schedule", "placement/topology"],
-    "placement/lower": ["base", "graph", "ops", "placement/program", "placement/layout", "placement/messages",
-                        "placement/class", "placement/plan"],
-    "executor": ["base", "graph", "ops",
-                 "placement/plan", "placement/planner", "placement/schedule", "placement/verify/verify", "placement/topology",
-                 "kernels/kernel", "kernels/device",
-                 "comm/transport", "comm/group", "comm/backends", "comm/host", "comm/failure"],
+    "placement/messages": ["base", "graph", "ops", "placement/program", "placement/layout", "plan"],
+    "placement/lower": ["base", "graph", "ops", "placement/program", "placement/layout", "placement/messages", "placement/class",
+                        "plan"],
+    "executor": ["base", "graph", "ops", "plan", "placement/planner", "kernels/kernel", "kernels/device", "comm/transport",
+                 "comm/group", "comm/backends", "comm/host", "comm/failure"],
     "executor/watch": ["base", "comm/transport", "comm/host", "comm/failure"],
-    "executor/job": ["base", "graph", "ops", "placement/plan", "placement/planner", "placement/schedule",
-                     "placement/topology", "kernels/kernel", "kernels/device",
-                     "comm/transport", "comm/group", "comm/backends", "comm/failure", "comm/host", "executor/watch"],
-    "executor/observe": ["base", "graph", "placement/plan", "kernels/device", "comm/transport", "executor/watch"],
-    "executor/fused": ["base", "placement/plan", "kernels/kernel"],
-    "executor/run": ["base", "graph", "ops", "placement/plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
+    "executor/job": ["base", "graph", "ops", "plan", "placement/planner", "kernels/kernel", "kernels/device", "comm/transport",
+                     "comm/group", "comm/backends", "comm/failure", "comm/host", "executor/watch"],
+    "executor/observe": ["base", "graph", "plan", "kernels/device", "comm/transport", "executor/watch"],
+    "executor/fused": ["base", "plan", "kernels/kernel"],
+    "executor/run": ["base", "graph", "ops", "plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
                      "executor/fused", "executor/observe", "executor/watch"],
-    "executor/state": ["base", "graph", "placement/plan", "kernels/device", "comm/failure", "comm/transport", "executor/run"],
-    "tests": ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner", "samples", "bench"],
+    "executor/state": ["base", "graph", "plan", "kernels/device", "comm/failure", "comm/transport", "executor/run"],
+    "tests": ["base", "graph", "ops", "kernels", "comm", "plan", "placement", "executor", "runner", "samples", "bench"],
 }
+# Folders whose own files may include of their subfolders only what their row has.
+LAYERED = ["plan"]
+# Headers that a folder may not include although its row has them: placement and the verifier share no code.
+MUST_NOT_INCLUDE = {"placement": ["plan/verify"]}
 # These folders may include installed headers and their own.
 USERS = ["runner", "samples", "bench"]
 USERS_EXCEPTIONS = {"runner": ["bench/benchmark.hpp"]}
@@ -110,12 +112,15 @@ def offence(source, header, public):
         return f"{lies_in} is a backend: its factory function is enough"
     if source in public and header not in public:
         return f"{source} is installed, {header} is not"
-    if row(header) == row(source) or (row(source) == own and folder(header) == own) or own == "":
+    in_own = row(source) == own and folder(header) == own and own not in LAYERED
+    if row(header) == row(source) or in_own or own == "":
         return None
     if own in USERS or folder(header) == "":
         if header in USERS_EXCEPTIONS.get(own, []):
             return None
         return None if header in public and own in USERS + ["tests"] else f"{own} may include installed headers only"
+    if listed(header, MUST_NOT_INCLUDE.get(own, [])):
+        return f"{own} may not include {', '.join(MUST_NOT_INCLUDE[own])}"
     if not listed(header, MAY_INCLUDE[row(source)]):
         return f"{row(source)} may include: {', '.join(MAY_INCLUDE[row(source)]) or 'nothing of ours'}"
     return None

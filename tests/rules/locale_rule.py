@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["base", "graph", "ops", "kernels", "comm", "placement", "executor", "runner"]
+FOLDERS = ["base", "graph", "ops", "kernels", "comm", "plan", "placement", "executor", "runner"]
 SUFFIXES = {".cpp", ".hpp", ".h", ".cu", ".cuh"}
 # Each with what to use instead.
 FORBIDDEN = [

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/files/files.hpp"
-#include "placement/plan/plan_file.hpp"
+#include "plan/file/plan_file.hpp"
 
 using namespace ferry;
 

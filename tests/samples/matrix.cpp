@@ -15,7 +15,7 @@
 #include "kernels/kernel.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/verify/verify.hpp"
 #include "runner/options/selection.hpp"
 
 using namespace ferry;

@@ -1,7 +1,7 @@
 // All kinds of collectives.
 #pragma once
 
-#include "placement/schedule.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace ferry::test {
 

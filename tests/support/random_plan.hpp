@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "placement/plan/plan.hpp"
 #include "placement/planner.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry::test {
 

@@ -8,8 +8,8 @@
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
-#include "placement/plan/plan_text.hpp"
-#include "placement/verify/verify.hpp"
+#include "plan/text/plan_text.hpp"
+#include "plan/verify/verify.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry::test {

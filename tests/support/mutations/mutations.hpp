@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry::test {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "placement/plan/plan.hpp"
+#include "plan/plan.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry::test {

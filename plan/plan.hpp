@@ -1,0 +1,408 @@
+// Plan: what each task does in a step. Pure data: made by planning, printed, saved, verified, executed.
+//
+// All tasks of a job hold the same plan. Tasks that do the same share a plan class. The differences between them (the
+// member index in a collective, the begin of the part of a split value) follow from their number. docs/plan_format.md
+// describes the file; `ferry plan` prints it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/op/attrs.hpp"
+#include "graph/types/halo.hpp"
+#include "graph/types/shape.hpp"
+#include "graph/types/shared_list.hpp"
+#include "graph/types/string_list.hpp"
+#include "plan/schedule/schedule.hpp"
+#include "plan/topology/topology.hpp"
+#include "plan/traffic.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+inline constexpr std::uint32_t kPlanVersion = 6;
+inline constexpr std::uint32_t kNone = 0xffffffffU;
+
+/// Consecutive entries of a table. Iterating over a range gives their indices:
+///
+///     for (const std::uint32_t i : region.instructions) print(role.instructions[i]);
+struct Range {
+  /// An index, as an iterator that goes from one index to the next.
+  struct Iterator {
+    using value_type = std::uint32_t;
+    using difference_type = std::ptrdiff_t;
+    std::uint32_t index = 0;
+    std::uint32_t operator*() const { return index; }
+    Iterator& operator++() {
+      ++index;
+      return *this;
+    }
+    Iterator operator++(int) { return {index++}; }
+    bool operator==(const Iterator&) const = default;
+  };
+
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+
+  [[nodiscard]] Iterator begin() const { return {first}; }
+  [[nodiscard]] Iterator end() const { return {first + count}; }
+  [[nodiscard]] bool empty() const { return count == 0; }
+  /// The k-th index, k < count.
+  [[nodiscard]] std::uint32_t operator[](std::uint32_t k) const { return first + k; }
+  [[nodiscard]] bool contains(std::uint32_t index) const { return index - first < count; }
+  bool operator==(const Range&) const = default;
+};
+
+/// The entries of a table that the range names.
+template <class T>
+[[nodiscard]] std::span<const T> entries(const std::vector<T>& table, Range range) {
+  return std::span(table).subspan(range.first, range.count);
+}
+
+/// Disjoint groups of tasks, for example the rows of a mesh. A task's position in its group is its member index.
+using Grouping = std::vector<std::vector<std::int32_t>>;
+
+/// A dim that is split over the members of a group of tasks: member i has part_of(size, members, i).
+struct SplitDim {
+  std::uint32_t dim = 0;
+  std::uint32_t grouping = 0;  ///< index into Plan::groupings
+  bool operator==(const SplitDim&) const = default;
+};
+
+/// A split dim for which a task does not have its part, but the rows that a part of another dim reads.
+struct RowsRead {
+  std::uint32_t dim = 0;  ///< which is split once
+  Reads reads;
+  bool operator==(const RowsRead&) const = default;
+};
+
+/// What a buffer has of a split value.
+struct Window {
+  enum class Has : std::uint8_t {
+    part,
+    given,  ///< rows of the task's part that others read, in blocks, one for each of the others (Halo)
+    got,    ///< rows of the others' parts that the task reads, in such blocks
+    read    ///< rows that the task reads, in their order, along each dim of `rows`; along the others its part
+  };
+  std::vector<std::int64_t> sizes;  ///< of the whole value
+  std::vector<SplitDim> splits;
+  Has has = Has::part;
+  std::uint32_t halo_dim = 0;       ///< of rows that are given or got: the dim, which is split once
+  std::vector<Reads> reads = {};    ///< and the rows that are read of it
+  std::vector<RowsRead> rows = {};  ///< also of given and got: dims along which the value has no parts
+  bool operator==(const Window&) const = default;
+};
+
+/// Sizes of dims; buffers of the same shape share them.
+using Sizes = SharedList<std::int64_t>;
+
+/// Bytes for one value on one task.
+struct Buffer {
+  enum class Space : std::uint8_t {
+    step,   ///< in the step's arena: reused by others once its last reader is done
+    state,  ///< kept from step to step: variables, values computed once
+    none,   ///< no bytes: an input that a kernel uses only for its sizes, or a buffer that nothing touches
+    tile    ///< a slot: only one tile of the value exists at a time, at `offset` in the kSlotBytes of a thread
+  };
+  Space space = Space::step;
+  DType dtype = DType::float32;
+  /// Dim 0 is a bound; the 8 bytes before `offset`, which the arena keeps free for it, have the extent.
+  bool bounded = false;
+  std::uint32_t device = 0;  ///< index into PlanClass::devices
+  /// In the arena of its space and device, in bytes: a multiple of kBufferAlign; for a view or a tile, a multiple of
+  /// its dtype's size.
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;       ///< of the value at its bounds, without the header of a bounded value
+  Sizes sizes;                   ///< of what this task has; of a bounded dim the bound
+  std::uint32_t window = kNone;  ///< index into Plan::windows, if this is a part of a split value
+  /// The buffer that this one shares bytes with: all of them under another shape, or some of them. The parts of a
+  /// buffer lie side by side and fill it.
+  std::uint32_t view_of = kNone;
+  std::uint32_t name = kNone;  ///< string: the value's name in the graph
+  bool operator==(const Buffer&) const = default;
+};
+inline constexpr std::uint64_t kBufferAlign = 64;
+/// kTileBytes: the most bytes of one tile of all values that a tile region touches, so that they fit into the first
+/// cache. The constant kSlotBytes is the most bytes of the slots, for which each thread reserves this memory. Only
+/// kSlotBytes limits regions with rows, because rows are whole in a tile.
+inline constexpr std::uint64_t kTileBytes = 24576, kSlotBytes = 65536;
+/// The most kernels of a tile region, and the most inputs of each of them.
+inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
+
+/// What an instruction does.
+enum class Opcode : std::uint8_t {
+  kernel,        ///< runs the kernel of `op` on its inputs and outputs
+  feed,          ///< copies feed `target` into output 0
+  fetch,         ///< copies input 0 out as fetch `target`
+  copy,          ///< output 0 = input 0
+  send,          ///< starts sending input 0 on channel `target`; input 0 must not be written before its send_wait
+  send_wait,     ///< waits until the last send on channel `target` has left input 0
+  receive,       ///< starts receiving from channel `target` into output 0, not to be touched before its receive_wait
+  receive_wait,  ///< waits until the value of channel `target` is in output 0
+  /// Starts collective `target` from input 0 (absent for a member that only receives) to output 0 (absent for one that
+  /// only sends). Before its collective_wait, input 0 must not be written, output 0 and scratch must not be touched.
+  collective,
+  loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
+  branch,           ///< region `target` when input 0 (bool) is true, else region `other`
+  collective_wait,  ///< until collective `target` is done: same input, output and scratch
+  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. Values with fewer
+  /// elements have one element for each row of the others; tiles then have whole rows. other == 0: its first kernel,
+  /// which need not be elementwise, makes output 0. The other kernels change each piece of output 0 in place as soon as
+  /// it is there; `scratch` is the first one's.
+  tiles,
+  join,  ///< does nothing but wait: the last of a region that gives work to queues, when that is all done
+  /// Begins stencil `target`: makes the elements of its outputs that depend only on the inputs here, which are the
+  /// stencil's inputs without halos. Until the stencil, these are not written and outputs not touched.
+  stencil_begin,
+  /// Region `target`, for elements of all its values: its first kernels give windows of inputs, which take slots of
+  /// `other` elements, the others work elementwise on values with as many elements, or one. If there is a
+  /// stencil_begin, it makes those elements that that has left.
+  stencil
+};
+
+[[nodiscard]] std::string_view name_of(Opcode what);
+
+/// Until strand `strand` has finished `count` of its instructions in this run of the region. Of a thread that is a
+/// flag, of a queue an event.
+struct Wait {
+  std::uint32_t strand = 0;
+  std::uint32_t count = 0;
+  bool operator==(const Wait&) const = default;
+};
+
+/// A queue of a device (a stream). It runs its work in order, and concurrently with the host and other queues.
+struct PlanQueue {
+  enum class Role : std::uint8_t {
+    compute,    ///< kernels, and copies from the device to itself
+    in,         ///< copies from other devices of the task
+    out,        ///< copies to the host
+    collective  ///< collectives that the device's library does, in the same order on all devices
+  };
+  std::uint32_t device = 0;  ///< index into PlanClass::devices
+  Role role = Role::compute;
+  bool operator==(const PlanQueue&) const = default;
+};
+
+/// What passes may do with an instruction: bits of Instruction::may.
+enum Freedom : std::uint8_t {
+  kMovable = 1,  ///< any thread may run it; place_strands gives it one
+  kFusable = 2   ///< it may become part of a tile region
+};
+
+struct Instruction {
+  Opcode what = Opcode::kernel;
+  std::uint8_t may = 0;  ///< of passes that are to come; 0 in a finished plan
+  /// A thread of the task, or from PlanClass::threads on one of its queues. Thread 0 submits work to the queues in the
+  /// order of the list. Its earlier instructions are done when the work begins; only a wait tells when the work ends.
+  std::uint16_t strand = 0;
+  std::uint32_t op = kNone;         ///< string: the op's type, "MatMul"
+  std::uint32_t name = kNone;       ///< string: the op's name in the graph; random numbers are keyed by it
+  std::uint32_t attrs = kNone;      ///< index into Plan::attrs
+  std::uint32_t line = kNone;       ///< index into Plan::lines: the user's line
+  std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
+  std::uint32_t other = kNone;      ///< second region; of `tiles` the elements of a tile
+  Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
+  std::uint32_t in_place = 0;  ///< mask of the inputs over which output 0 may be written, as kernel or schedule allow
+  /// Buffer for the instruction alone: a kernel's workspace, a collective's staging.
+  std::uint32_t scratch = kNone;
+  Range waits = {};  ///< into PlanClass::waits
+  bool operator==(const Instruction&) const = default;
+};
+
+/// Instructions with an order of their own.
+struct Region {
+  /// tile: kernels that run tile by tile, or a kernel and its epilogue (Opcode::tiles).
+  enum class Kind : std::uint8_t { setup, step, condition, body, branch, tile };
+  Kind kind = Kind::step;
+  Range instructions;  ///< into PlanClass::instructions
+  bool operator==(const Region&) const = default;
+};
+
+/// A variable of a task, or the task's part of one.
+struct PlanVariable {
+  std::uint32_t name = kNone;  ///< string
+  std::uint32_t buffer = kNone;
+  bool operator==(const PlanVariable&) const = default;
+};
+
+/// What a task does in its step for tasks that may be ahead of one another, its workers: it gives each values, and
+/// takes others when they have come. The list has one turn of each worker, in the workers' order, in which the plan is
+/// proved; it is run in the order in which workers are ready, a worker's turns in turn.
+struct Serving {
+  struct Turns {
+    std::int32_t worker = 0;  ///< its task
+    Range give, take;         ///< of the step's instructions, counted from its first; takes begin with receive_waits
+    bool operator==(const Turns&) const = default;
+  };
+  std::int64_t staleness = 0;  ///< how many steps a worker may be ahead of another
+  std::vector<Turns> turns;    ///< all gives, then all takes, lie side by side; empty: the task serves nobody
+  bool operator==(const Serving&) const = default;
+};
+
+[[nodiscard]] std::string_view name_of(PlanQueue::Role role);
+
+/// A device of a task and the bytes that its arenas need.
+struct PlanDevice {
+  DeviceKind kind = DeviceKind::cpu;
+  std::uint32_t index = 0;
+  std::uint64_t step_bytes = 0;
+  std::uint64_t state_bytes = 0;
+  bool operator==(const PlanDevice&) const = default;
+};
+
+/// What the tasks of one role do.
+struct PlanClass {
+  std::vector<PlanDevice> devices;
+  std::vector<PlanQueue> queues;  ///< of devices that are not the host
+  std::vector<Buffer> buffers;
+  std::vector<std::uint32_t> operands;
+  std::vector<Wait> waits;
+  std::vector<Instruction> instructions;
+  std::vector<Region> regions;  ///< region 0 is the setup (run once a session), region 1 the step
+  std::vector<PlanVariable> variables;
+  std::uint32_t threads = 1;
+  Serving serving;
+  /// Work that a device may be given as one (a CUDA graph): consecutive instructions of one compute queue in one
+  /// region. Only the first instruction waits for others, and others wait only for the last. Disjoint, in the order of
+  /// `instructions`.
+  std::vector<Range> stretches;
+
+  /// The buffers that the instruction reads, and those that it writes; the instructions of a region, or of a part of
+  /// one.
+  [[nodiscard]] std::span<const std::uint32_t> inputs(const Instruction& instruction) const {
+    return entries(operands, instruction.inputs);
+  }
+  [[nodiscard]] std::span<const std::uint32_t> outputs(const Instruction& instruction) const {
+    return entries(operands, instruction.outputs);
+  }
+  [[nodiscard]] std::span<const std::uint32_t> operands_of(Range range) const { return entries(operands, range); }
+  [[nodiscard]] std::span<const Wait> waits_of(const Instruction& instruction) const {
+    return entries(waits, instruction.waits);
+  }
+  [[nodiscard]] std::span<const Instruction> instructions_of(const Region& region) const {
+    return entries(instructions, region.instructions);
+  }
+  [[nodiscard]] std::span<const Instruction> instructions_of(Range part) const { return entries(instructions, part); }
+
+  [[nodiscard]] std::uint32_t strands() const { return threads + static_cast<std::uint32_t>(queues.size()); }
+  [[nodiscard]] bool on_queue(const Instruction& instruction) const { return instruction.strand >= threads; }
+  bool operator==(const PlanClass&) const = default;
+};
+
+/// Elements of a value at its bounds.
+[[nodiscard]] inline std::int64_t elements_of(const Buffer& buffer) {
+  return static_cast<std::int64_t>(buffer.bytes / size_of(buffer.dtype));
+}
+
+/// The number of elements that the kernels of a tile region process: the elements of the largest value that they touch.
+[[nodiscard]] std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles);
+
+/// Whether output 0 of the kernel or collective may be written over its input k.
+[[nodiscard]] inline bool may_take(const Instruction& instruction, std::uint32_t k) {
+  return k < 32 && (instruction.in_place >> k & 1U) != 0;
+}
+
+/// The buffer that holds the bytes of `buffer`: itself, or the buffer that it is a view or a part of. Views are never
+/// of views.
+[[nodiscard]] inline std::uint32_t storage_of(const PlanClass& plan, std::uint32_t buffer) {
+  const std::uint32_t viewed = plan.buffers[buffer].view_of;
+  return viewed == kNone ? buffer : viewed;
+}
+
+/// A matched send and receive, made once and used in every step.
+struct Channel {
+  std::int32_t from = 0, to = 0;  ///< tasks
+  DType dtype = DType::float32;
+  std::uint64_t bytes = 0;     ///< of a message, at the bound; a bounded value's 8-byte extent included
+  std::uint32_t slots = 1;     ///< how many steps the sender may be ahead
+  std::uint32_t name = kNone;  ///< string: the value
+  std::uint32_t line = kNone;
+  /// The tasks share memory, and nothing but the send reads the value, which a kernel makes. If the receive has
+  /// started, that kernel may write the value straight into the receiver's buffer instead of the sender's.
+  bool put = false;
+  bool operator==(const Channel&) const = default;
+};
+
+/// A collective over each of several groups of tasks.
+struct Collective {
+  std::uint32_t schedule = 0;  ///< index into Plan::schedules
+  std::uint32_t grouping = 0;  ///< index into Plan::groupings: each group does one collective
+  Reduce reduce = Reduce::none;
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> parts;  ///< sizes of the parts in elements, as Schedule defines them for its kind
+  std::uint32_t name = kNone;       ///< string: the value
+  std::uint32_t line = kNone;
+  std::uint32_t gpu = kNone;  ///< if the library of GPUs carries it out: the number of each member's GPU on its task
+  bool operator==(const Collective&) const = default;
+};
+
+/// A value that the caller gives or gets.
+struct PlanPort {
+  std::uint32_t name = kNone;  ///< string
+  std::int32_t task = 0;       ///< where the caller gives or gets it
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes;
+  bool bounded = false;
+  bool operator==(const PlanPort&) const = default;
+};
+
+/// A line of the user's program.
+struct PlanLine {
+  std::uint32_t file = kNone;  ///< string
+  std::int32_t line = 0;
+  bool operator==(const PlanLine&) const = default;
+};
+
+struct Plan {
+  std::uint32_t version = kPlanVersion;
+  Topology topology;
+  StringList strings;
+  std::vector<PlanLine> lines;
+  std::vector<Attrs> attrs;
+  std::vector<Grouping> groupings;
+  std::vector<Window> windows;
+  std::vector<PlanPort> feeds, fetches;
+  std::vector<Channel> channels;
+  std::vector<Schedule> schedules;
+  std::vector<Collective> collectives;
+  std::vector<PlanClass> classes;
+  std::vector<std::uint32_t> class_of;  ///< of each task
+  /// PlanOptions::bucket_bytes with which it was made, measured (`--tune`) or asked for. None: the links decided.
+  std::optional<std::int64_t> bucket_bytes;
+
+  [[nodiscard]] std::string_view string(std::uint32_t id) const {
+    return id == kNone ? std::string_view() : strings[id];
+  }
+  [[nodiscard]] SourceLine line(std::uint32_t id) const {
+    return id == kNone ? SourceLine() : SourceLine(string(lines[id].file), lines[id].line);
+  }
+  [[nodiscard]] const PlanClass& class_for(int task) const { return classes[class_of[static_cast<std::size_t>(task)]]; }
+  bool operator==(const Plan& other) const = delete;  // compare files (plan_file.hpp): attrs hold tensors
+};
+
+/// What one run of a region of the task's class moves, without the regions nested in it.
+[[nodiscard]] Traffic traffic_of(const Plan& plan, int task, std::uint32_t region);
+
+/// Where a task stands in a grouping; `group` is null when it is in none of the groups.
+struct Membership {
+  const std::vector<std::int32_t>* group = nullptr;
+  int member = -1;
+};
+[[nodiscard]] Membership membership(const Grouping& grouping, int task);
+
+/// First element of the task's part in each dim of the whole value. Splits of one dim nest: the second cuts what the
+/// first left.
+[[nodiscard]] std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task);
+
+/// A hash of the plan, which tasks compare before the first step. Plans with equal files have equal hashes. Other plans
+/// have different hashes, with probability 1 - 2^-64. Error(resource) when the plan is too large for a file.
+/// Thread-safe.
+[[nodiscard]] std::uint64_t fingerprint(const Plan& plan);
+
+}  // namespace ferry
+#pragma GCC visibility pop

@@ -1,0 +1,374 @@
+#include "plan/text/plan_text.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/ranges.hpp"
+#include "base/text.hpp"
+#include "plan/traffic/class_traffic.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
+constexpr std::string_view kRegions[] = {"setup", "step", "condition", "body", "branch", "tile"};
+
+std::string at(const Plan& plan, std::uint32_t line) {
+  const SourceLine where = plan.line(line);
+  return where.known() ? "  at " + escaped(where.str()) : std::string();
+}
+
+std::string type(DType dtype, const std::vector<std::int64_t>& sizes, bool bounded) {
+  std::string text(name_of(dtype));
+  text += '[';
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    text += (i == 0 ? "" : ",") + std::string(i == 0 && bounded ? "<=" : "") + std::to_string(sizes[i]);
+  return text + "]";
+}
+
+std::string name(const Plan& plan, std::uint32_t id) {
+  return escaped(plan.string(id));
+}
+
+std::string operands(const PlanClass& role, Range range) {
+  std::string text;
+  for (const std::uint32_t i : range) text += (i == range.first ? "%" : ", %") + std::to_string(role.operands[i]);
+  return text;
+}
+
+std::string device(const PlanDevice& device) {
+  return std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + " " +
+         plural(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
+}
+
+/// "t1" of a thread, "gpu:0.in" of a queue.
+std::string strand_text(const PlanClass& role, std::uint32_t strand) {
+  if (strand < role.threads) return "t" + std::to_string(strand);
+  const PlanQueue& queue = role.queues[strand - role.threads];
+  const PlanDevice& device = role.devices[queue.device];
+  return std::string(name_of(device.kind)) + ":" + std::to_string(device.index) + "." +
+         std::string(name_of(queue.role));
+}
+
+/// Of more, only the first ones and the last one are named.
+constexpr std::size_t kMostNamed = 16, kNamedOfMore = 4;
+
+/// "0-3", "0,2,4,6"; "0,2,4,6,..,4094" for many that are not consecutive, as in the columns of a large mesh.
+std::string group_text(const std::vector<std::int32_t>& group) {
+  std::vector<std::int32_t> first(group.begin(), group.begin() + std::min(group.size(), kMostNamed + 1));
+  const std::string text = ranges(first);
+  if (first.size() == group.size() || text.find('-') != std::string::npos) return ranges(group);
+  first.resize(kNamedOfMore);
+  return ranges(first) + ",.." + std::to_string(group.back());
+}
+
+std::string groups(const Grouping& grouping) {
+  const std::size_t named = grouping.size() <= kMostNamed ? grouping.size() : kNamedOfMore;
+  std::string text;
+  for (std::size_t g = 0; g < named; ++g) text += (text.empty() ? "{" : " {") + group_text(grouping[g]) + "}";
+  if (named == grouping.size()) return text;
+  return text + " .. {" + group_text(grouping.back()) + "}, " + plural(grouping.size(), "group");
+}
+
+/// What later passes may do with an instruction (Freedom).
+std::string freedom(std::uint8_t may) {
+  return std::string((may & kMovable) != 0 ? "movable" : "") + (may == (kMovable | kFusable) ? ", " : "") +
+         ((may & kFusable) != 0 ? "fusable" : "");
+}
+
+class Printer {
+ public:
+  explicit Printer(const Plan& plan) : plan_(plan) {}
+
+  std::string text() {
+    totals();
+    if (plan_.bucket_bytes)
+      line("sums in buckets of " + plural(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
+    tables();
+    for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) role(c, plan_.classes[c]);
+    return std::move(out_);
+  }
+
+  std::string tables_text() {
+    tables();
+    return std::move(out_);
+  }
+
+  std::string role_text(std::uint32_t index, const PlanClass& plan_class) {
+    role(index, plan_class);
+    return std::move(out_);
+  }
+
+ private:
+  void line(const std::string& text) { out_.append(text).append("\n"); }
+
+  void tables() {
+    ports("feeds", plan_.feeds, " from task ");
+    ports("fetches", plan_.fetches, " to task ");
+    channels();
+    collectives();
+  }
+
+  void totals() {
+    of_classes_.emplace(plan_);
+    count_of("a step");
+    for (const std::uint32_t plan_class : classes_by_first_task()) count_class(plan_class, 1, "a step");
+    std::string head = "plan of " + plural(plan_.topology.size(), "task") + " in " +
+                       (plan_.classes.size() == 1 ? "1 class" : std::to_string(plan_.classes.size()) + " classes") +
+                       "; ";
+    for (const auto& [what, traffic] : traffic_) {
+      line(head + what + " sends " + plural(static_cast<std::uint64_t>(traffic.sent_messages), "message") + " of " +
+           plural(static_cast<std::uint64_t>(traffic.sent_bytes), "byte") + ", copies " +
+           plural(static_cast<std::uint64_t>(traffic.copies), "value") +
+           (traffic.collective_bytes == 0
+                ? ""
+                : ", gives " + plural(static_cast<std::uint64_t>(traffic.collective_bytes), "byte") +
+                      " to collectives of GPUs"));
+      head = "  ";
+    }
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> classes_by_first_task() const {
+    std::vector<std::uint32_t> order;
+    std::vector<bool> seen(plan_.classes.size(), false);
+    for (const std::uint32_t plan_class : plan_.class_of) {
+      if (!seen[plan_class]) order.push_back(plan_class);
+      seen[plan_class] = true;
+    }
+    return order;
+  }
+
+  /// Counts what the tasks of a class move in the region. Each turn of a loop and each side of a branch in it is
+  /// counted under a title of its own, if it moves anything, because the plan does not say how often it runs.
+  void count_class(std::uint32_t plan_class, std::uint32_t region, const std::string& what) {
+    const PlanClass& role = plan_.classes[plan_class];
+    const Traffic here = of_classes_->of(plan_class, region);
+    if (here != Traffic{}) count_of(what) += here;
+    const Range range = role.regions[region].instructions;
+    for (const std::uint32_t i : range) {
+      const Instruction& owner = role.instructions[i];
+      if (owner.what != Opcode::loop && owner.what != Opcode::branch) continue;
+      const bool loops = owner.what == Opcode::loop;
+      const std::string in = region == 1 ? "" : " in " + what, named = " " + name(plan_, owner.name);
+      count_class(plan_class, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
+      count_class(plan_class, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
+    }
+  }
+
+  Traffic& count_of(const std::string& what) {
+    const auto at = std::ranges::find(traffic_, what, &std::pair<std::string, Traffic>::first);
+    return at != traffic_.end() ? at->second : traffic_.emplace_back(what, Traffic{}).second;
+  }
+
+  void ports(const std::string& title, const std::vector<PlanPort>& ports, const std::string& where) {
+    if (!ports.empty()) line(title);
+    for (const PlanPort& port : ports)
+      line("  " + name(plan_, port.name) + " " + type(port.dtype, port.sizes, port.bounded) + where +
+           std::to_string(port.task));
+  }
+
+  void channels() {
+    if (!plan_.channels.empty()) line("channels");
+    for (std::size_t i = 0; i < plan_.channels.size(); ++i) {
+      const Channel& channel = plan_.channels[i];
+      line("  " + std::to_string(i) + " " + name(plan_, channel.name) + " task " + std::to_string(channel.from) +
+           " -> task " + std::to_string(channel.to) + " " + std::string(name_of(channel.dtype)) + " " +
+           plural(channel.bytes, "byte") + " " + plural(channel.slots, "slot") + (channel.put ? " put" : "") +
+           at(plan_, channel.line));
+    }
+  }
+
+  static std::string by(const Schedule& schedule) {
+    const bool plain = schedule.via == Via::messages || schedule.library_does_all();
+    return plain ? "" : " by " + std::string(name_of(schedule.via));
+  }
+
+  void collectives() {
+    if (!plan_.collectives.empty()) line("collectives");
+    for (std::size_t i = 0; i < plan_.collectives.size(); ++i) {
+      const Collective& collective = plan_.collectives[i];
+      const Schedule& schedule = plan_.schedules[collective.schedule];
+      std::string text = "  " + std::to_string(i) + " " + std::string(name_of(schedule.kind));
+      if (collective.reduce != Reduce::none) text += " " + std::string(name_of(collective.reduce));
+      std::int64_t elements = 0;
+      for (std::int64_t part : collective.parts) elements += part;
+      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + by(schedule) +
+           (collective.gpu == kNone ? "" : " on gpu:" + std::to_string(collective.gpu)) + " " +
+           std::string(name_of(collective.dtype)) + " " + plural(static_cast<std::uint64_t>(elements), "element") +
+           " over " + groups(plan_.groupings[collective.grouping]) + at(plan_, collective.line));
+    }
+  }
+
+  void role(std::uint32_t index, const PlanClass& role) {
+    const auto tasks = tasks_of_class(plan_, index);
+    std::string head = "class " + std::to_string(index) + ": task" + (tasks.size() == 1 ? " " : "s ") + ranges(tasks) +
+                       ", " + plural(role.threads, "thread");
+    for (const PlanDevice& d : role.devices) head += ", " + device(d);
+    if (!role.serving.turns.empty())
+      head += ", serves workers that are at most " +
+              plural(static_cast<std::uint64_t>(role.serving.staleness), "step") + " apart";
+    line(head);
+    for (std::size_t b = 0; b < role.buffers.size(); ++b) buffer(role, b);
+    for (const PlanVariable& variable : role.variables)
+      line("  variable " + name(plan_, variable.name) + " in %" + std::to_string(variable.buffer));
+    for (std::size_t r = 0; r < role.regions.size(); ++r) region(role, r);
+  }
+
+  void buffer(const PlanClass& role, std::size_t index) {
+    const Buffer& b = role.buffers[index];
+    std::string text =
+        "  %" + std::to_string(index) + " " + name(plan_, b.name) + " " + type(b.dtype, b.sizes, b.bounded);
+    if (b.view_of != kNone)
+      text += view(b, role.buffers[b.view_of]);
+    else if (b.space == Buffer::Space::none)
+      text += " sizes only";
+    else
+      text += " " + std::string(kSpaces[static_cast<std::size_t>(b.space)]) + "+" + std::to_string(b.offset);
+    if (role.devices.size() > 1) text += " device " + std::to_string(b.device);
+    if (b.window != kNone) text += window(plan_.windows[b.window]);
+    line(text);
+  }
+
+  static std::string view(const Buffer& b, const Buffer& of) {
+    const std::string whole = "%" + std::to_string(b.view_of);
+    if (b.bytes == of.bytes) return " view of " + whole;
+    return " in " + whole + " from byte " + std::to_string(b.offset - of.offset);
+  }
+
+  static std::string dims(const std::vector<RowsRead>& rows) {
+    std::string text;
+    for (const RowsRead& one : rows) text += (text.empty() ? "" : ",") + std::to_string(one.dim);
+    return text;
+  }
+
+  std::string window(const Window& w) const {
+    std::string text = w.has == Window::Has::part   ? " part of ["
+                       : w.has == Window::Has::read ? " rows of dim " + dims(w.rows) + " that are read here of ["
+                       : w.has == Window::Has::given
+                           ? " rows of dim " + std::to_string(w.halo_dim) + " that others read of ["
+                           : " rows of dim " + std::to_string(w.halo_dim) + " that others have of [";
+    for (std::size_t i = 0; i < w.sizes.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(w.sizes[i]);
+    text += "]";
+    for (const SplitDim& split : w.splits)
+      text += " cut in dim " + std::to_string(split.dim) + " over " + groups(plan_.groupings[split.grouping]);
+    return text;
+  }
+
+  void region(const PlanClass& role, std::size_t index) {
+    const Region& region = role.regions[index];
+    if (index > 1 || region.instructions.count > 0)
+      line("  " + (index > 1 ? "region " + std::to_string(index) + " " : std::string()) +
+           std::string(kRegions[static_cast<std::size_t>(region.kind)]));
+    for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
+      if (index == 1) turn(role.serving, i);
+      stretch(role, region.instructions[i]);
+      const Instruction& instruction = role.instructions[region.instructions[i]];
+      std::string text = "    " + std::to_string(i) + " ";
+      if (role.strands() > 1) text += strand_text(role, instruction.strand) + " ";
+      text += text_of(plan_, role, instruction);
+      for (std::uint32_t w = 0; w < instruction.waits.count; ++w) {
+        const Wait& wait = role.waits_of(instruction)[w];
+        text += (w == 0 ? "  after " : ", ") + strand_text(role, wait.strand) + ":" + std::to_string(wait.count);
+      }
+      if (instruction.may != 0) text += "  (" + freedom(instruction.may) + ")";
+      line(text + at(plan_, instruction.line));
+    }
+  }
+
+  /// A line where a turn begins at this place of the step, or the last one has ended.
+  void turn(const Serving& serving, std::uint32_t at) {
+    for (const Serving::Turns& turns : serving.turns) {
+      const std::string worker = std::to_string(turns.worker);
+      if (turns.give.first == at && turns.give.count > 0) line("    give to task " + worker);
+      if (turns.take.first == at && turns.take.count > 0) line("    take from task " + worker);
+      if (&turns == &serving.turns.back() && turns.take.first + turns.take.count == at) line("    after all turns");
+    }
+  }
+
+  /// A line where a stretch begins.
+  void stretch(const PlanClass& role, std::uint32_t at) {
+    const auto begins = [at](const Range& one) { return one.first == at; };
+    if (const auto found = std::ranges::find_if(role.stretches, begins); found != role.stretches.end())
+      line("    captured: the next " + std::to_string(found->count) + " on " +
+           strand_text(role, role.instructions[at].strand));
+  }
+
+  const Plan& plan_;
+  std::optional<ClassTraffic> of_classes_;  // set by totals(), which needs a finished plan
+  std::string out_;
+  std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
+};
+
+}  // namespace
+
+std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
+  std::string text;
+  switch (instruction.what) {
+    case Opcode::kernel:
+      text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
+             operands(role, instruction.inputs) + ")";
+      break;
+    case Opcode::feed:
+      text = "feed " + name(plan, plan.feeds[instruction.target].name);
+      break;
+    case Opcode::fetch:
+      text = "fetch " + name(plan, plan.fetches[instruction.target].name) + " (" + operands(role, instruction.inputs) +
+             ")";
+      break;
+    case Opcode::loop:
+    case Opcode::branch:
+      text = std::string(name_of(instruction.what)) + " " + name(plan, instruction.name) + " (" +
+             operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
+             std::to_string(instruction.other);
+      break;
+    case Opcode::stencil_begin:
+    case Opcode::stencil:
+    case Opcode::tiles:
+      text = (instruction.what == Opcode::tiles ? "" : std::string(name_of(instruction.what)) + " ") +
+             name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
+             operands(role, instruction.inputs) + ") region " + std::to_string(instruction.target) + " by " +
+             (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));
+      break;
+    default:
+      text = std::string(name_of(instruction.what));
+      if (instruction.target != kNone) text += " " + std::to_string(instruction.target);
+      if (instruction.inputs.count > 0) text += " (" + operands(role, instruction.inputs) + ")";
+      if (instruction.what == Opcode::send && plan.channels[instruction.target].put) text += " put";
+  }
+  if (instruction.outputs.count > 0) text += " -> " + operands(role, instruction.outputs);
+  if (instruction.scratch != kNone) text += " with %" + std::to_string(instruction.scratch);
+  return text;
+}
+
+std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index) {
+  std::vector<int> tasks;
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task)
+    if (plan.class_of[task] == index) tasks.push_back(static_cast<int>(task));
+  return tasks;
+}
+
+std::string text_of(const Plan& plan) {
+  return Printer(plan).text();
+}
+
+std::string tables_text_of(const Plan& plan) {
+  const std::string text = Printer(plan).tables_text();
+  return text.empty() ? "no feeds, fetches or messages\n" : text;
+}
+
+std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index) {
+  return Printer(plan).role_text(index, role);
+}
+
+std::string roles_text(const std::vector<std::uint32_t>& class_of) {
+  std::map<std::uint32_t, std::vector<int>> tasks;
+  for (std::size_t task = 0; task < class_of.size(); ++task) tasks[class_of[task]].push_back(static_cast<int>(task));
+  std::string text;
+  for (const auto& [role, members] : tasks)
+    text += "class " + std::to_string(role) + ": task" + (members.size() == 1 ? " " : "s ") + ranges(members) + "\n";
+  return text;
+}
+
+}  // namespace ferry

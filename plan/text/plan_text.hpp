@@ -1,0 +1,40 @@
+// Plan text: what `ferry plan` prints, and what tests compare.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+/// The plan in lines: totals, tasks, feeds and fetches, channels, collectives, then each class with its arenas, buffers
+/// and instructions. Equal plans give equal text. Host names are left out. Linear in the plan's size; thread-safe.
+///
+///     class 2: task 2, 1 thread, cpu:0 192 bytes a step and 0 kept
+///       %0 a int32[3] step+0
+///       step
+///         0 receive 0 -> %0
+///         1 receive_wait 0 -> %0
+///         2 Add c (%0, %1) -> %2  at add.cpp:12
+[[nodiscard]] std::string text_of(const Plan& plan);
+
+/// Only the feeds, fetches, channels and collectives of that text; a line that says so if there are none.
+[[nodiscard]] std::string tables_text_of(const Plan& plan);
+
+/// The part of that text for class `index`, if `role` were that class.
+[[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index);
+
+/// "class 0: tasks 0-2", a line for each class; `class_of` has the class of each task.
+[[nodiscard]] std::string roles_text(const std::vector<std::uint32_t>& class_of);
+
+/// What an instruction does, without its number and the user's line: "Add c (%0, %1) -> %2".
+[[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction);
+
+/// The tasks of class `index`, in order.
+[[nodiscard]] std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index);
+
+}  // namespace ferry
+#pragma GCC visibility pop

@@ -1,0 +1,95 @@
+// Rows of a dim that is split over the members of a group, as the verifier counts them: which a member has and which it
+// reads. Written apart from graph/types/halo.hpp, so that a mistake there cannot hide itself here.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "plan/plan.hpp"
+
+namespace ferry::verifier {
+
+/// Rows [begin, end); none if end <= begin.
+struct Rows {
+  std::int64_t begin = 0, end = 0;
+  [[nodiscard]] std::int64_t count() const { return std::max<std::int64_t>(end - begin, 0); }
+  [[nodiscard]] Rows in(const Rows& other) const { return {std::max(begin, other.begin), std::min(end, other.end)}; }
+  [[nodiscard]] bool within(const Rows& other) const {
+    return count() == 0 || (begin >= other.begin && end <= other.end);
+  }
+};
+
+/// The rows of a dim of `whole` that member `place` of `places` has: the first ones may have one more.
+[[nodiscard]] inline Rows rows_had(std::int64_t whole, std::int64_t places, std::int64_t place) {
+  const std::int64_t longer = std::min(place, whole % places);
+  const std::int64_t begin = place * (whole / places) + longer;
+  return {begin, begin + whole / places + (place < whole % places ? 1 : 0)};
+}
+
+/// The numbers p with p * step in [from, to).
+[[nodiscard]] inline Rows multiples(std::int64_t from, std::int64_t to, std::int64_t step) {
+  const auto up = [step](std::int64_t n) { return n > 0 ? (n - 1) / step + 1 : n / step; };
+  return {up(from), up(to)};
+}
+
+/// The rows between the first and the last that are there and that the member's part of a value reads.
+[[nodiscard]] inline Rows rows_read(const Reads& reads, std::int64_t whole, std::int64_t places, std::int64_t place) {
+  Rows part = rows_had(reads.size, places, place);
+  if (part.count() == 0) return {};
+  const Covering& windows = reads.windows;
+  if (windows.extent > 0)
+    part = multiples(part.begin - windows.begin - windows.extent + 1, part.end - windows.begin, windows.step);
+  if (part.count() == 0) return {};
+  return Rows{reads.begin + part.begin * reads.step, reads.begin + (part.end - 1) * reads.step + reads.extent}.in(
+      {0, whole});
+}
+
+/// What the window says of the rows that are read of a dim; null if it has parts of the dim.
+[[nodiscard]] inline const Reads* rows_along(const Window& window, std::size_t dim) {
+  for (const RowsRead& rows : window.rows)
+    if (rows.dim == dim) return &rows.reads;
+  return nullptr;
+}
+
+/// The rows of a halo's dim that the member reads; others have some of them.
+[[nodiscard]] inline Rows rows_read(const Window& halo, std::int64_t places, std::int64_t place) {
+  Rows all;
+  for (const Reads& reads : halo.reads) {
+    const Rows one = rows_read(reads, halo.sizes[halo.halo_dim], places, place);
+    if (one.count() == 0) continue;
+    all = all.count() == 0 ? one : Rows{std::min(all.begin, one.begin), std::max(all.end, one.end)};
+  }
+  return all;
+}
+
+/// How many rows `owner` gives to `reader`.
+[[nodiscard]] inline std::int64_t rows_given(const Window& halo, std::int64_t places, std::int64_t owner,
+                                             std::int64_t reader) {
+  if (owner == reader) return 0;
+  return rows_had(halo.sizes[halo.halo_dim], places, owner).in(rows_read(halo, places, reader)).count();
+}
+
+/// The rows that the buffer of a member has.
+[[nodiscard]] inline std::int64_t rows_of(const Window& halo, std::int64_t places, std::int64_t place) {
+  std::int64_t rows = 0;
+  for (std::int64_t other = 0; other < places; ++other)
+    rows += halo.has == Window::Has::given ? rows_given(halo, places, place, other)
+                                           : rows_given(halo, places, other, place);
+  return rows;
+}
+
+/// Whether the reads of a dim are of steps above 0, and none of their places overflows.
+[[nodiscard]] inline bool reads_are_legal(const Reads& reads) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  const Covering& windows = reads.windows;
+  const auto small = [](std::int64_t n) { return n > -kMost && n < kMost; };
+  if (!small(reads.begin) || !small(windows.begin) || !small(reads.size) || !small(reads.extent) ||
+      !small(windows.extent) || reads.size < 0 || reads.extent < 1 || windows.extent < 0 || reads.step < 1 ||
+      windows.step < 1)
+    return false;
+  const std::int64_t windows_most = reads.size + std::max(windows.begin, -windows.begin) + windows.extent;
+  std::int64_t last = 0;
+  return !__builtin_mul_overflow(reads.step, windows_most, &last) && small(last);
+}
+
+}  // namespace ferry::verifier

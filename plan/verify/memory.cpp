@@ -1,0 +1,539 @@
+// Memory: walks each class's instructions once, with a map that says which buffer's bytes lie where. What a loop's body
+// or a whole step leaves behind is found before as its effects; the walk starts from these, so that it holds for every
+// iteration.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "plan/verify/ranges.hpp"
+#include "plan/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+/// Bytes [begin, end) of an arena: two arenas for each device.
+struct Span {
+  std::size_t arena = 0;
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// By arena: the buffer that owns these bytes; no range: no owner.
+using Contents = std::vector<Ranges<std::uint32_t>>;
+
+/// What running a region does to some bytes: they become `owner`'s (kNone: nobody's). With `maybe` the region may not
+/// run, or may not write them: then they stay `owner`'s if they were, and are nobody's otherwise.
+struct Effect {
+  std::uint32_t owner = kNone;
+  bool maybe = false;
+  bool operator==(const Effect&) const = default;
+};
+using Effects = std::vector<Ranges<Effect>>;
+
+constexpr Effect kLost{};
+
+/// The effect of `before` (null: none) followed by `after`.
+Effect after(const Effect* before, const Effect& after) {
+  if (!after.maybe || before == nullptr) return after;
+  return before->owner == after.owner ? *before : kLost;
+}
+
+/// The effect if one of two happens (null: none).
+Effect either(const Effect* a, const Effect* b) {
+  if (a == nullptr || b == nullptr) return {(a == nullptr ? b : a)->owner, true};
+  return a->owner == b->owner ? Effect{a->owner, a->maybe || b->maybe} : kLost;
+}
+
+void append(Effects& all, const Effects& next) {
+  for (std::size_t a = 0; a < all.size(); ++a)
+    next[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      all[a].change(begin, end, [&](const Effect* before) { return std::optional(after(before, effect)); });
+    });
+}
+
+Effects either(const Effects& one, const Effects& other) {
+  Effects both = one;
+  for (std::size_t a = 0; a < both.size(); ++a) {
+    other[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      both[a].change(begin, end, [&](const Effect* mine) { return std::optional(either(mine, &effect)); });
+    });
+    one[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      other[a].visit(begin, end, [&](std::uint64_t from, std::uint64_t to, const Effect* theirs) {
+        if (theirs == nullptr) both[a].assign(from, to, {effect.owner, true});
+      });
+    });
+  }
+  return both;
+}
+
+Effects perhaps(Effects effects) {
+  for (Ranges<Effect>& arena : effects) {
+    const Ranges<Effect> sure = arena;
+    sure.each([&](std::uint64_t begin, std::uint64_t end, const Effect& e) {
+      arena.assign(begin, end, {e.owner, true});
+    });
+  }
+  return effects;
+}
+
+void affect(Contents& memory, const Effects& effects) {
+  for (std::size_t a = 0; a < memory.size(); ++a)
+    effects[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect& effect) {
+      memory[a].change(begin, end, [&](const std::uint32_t* owner) -> std::optional<std::uint32_t> {
+        const bool lost = effect.owner == kNone || (effect.maybe && (owner == nullptr || *owner != effect.owner));
+        if (lost) return std::nullopt;
+        return effect.owner;
+      });
+    });
+}
+
+/// Saves the state of the bytes that `effects` touches, to restore it later.
+class Saved {
+ public:
+  Saved(const Contents& memory, const Effects& effects) : pieces_(memory.size()) {
+    for (std::size_t a = 0; a < memory.size(); ++a)
+      effects[a].each([&](std::uint64_t begin, std::uint64_t end, const Effect&) {
+        memory[a].visit(begin, end, [&](std::uint64_t from, std::uint64_t to, const std::uint32_t* owner) {
+          pieces_[a].push_back({from, to, owner == nullptr ? std::nullopt : std::optional(*owner)});
+        });
+      });
+  }
+  void restore(Contents& memory) const {
+    for (std::size_t a = 0; a < memory.size(); ++a)
+      for (const Piece& piece : pieces_[a])
+        if (piece.owner)
+          memory[a].assign(piece.begin, piece.end, *piece.owner);
+        else
+          memory[a].erase(piece.begin, piece.end);
+  }
+
+ private:
+  struct Piece {
+    std::uint64_t begin, end;
+    std::optional<std::uint32_t> owner;
+  };
+  std::vector<std::vector<Piece>> pieces_;
+};
+
+/// One buffer of a message that is under way, or of a stencil that has begun.
+struct InUse {
+  enum class By : std::uint8_t { channel, collective, stencil };
+  By by = By::channel;
+  std::uint32_t number = 0;  ///< of the channel, collective, or the stencil's region
+  std::uint32_t buffer = 0;
+  bool operator<(const InUse& other) const {
+    return std::tie(by, number, buffer) < std::tie(other.by, other.number, other.buffer);
+  }
+};
+
+/// Counts the messages under way that use each byte.
+class BytesInUse {
+ public:
+  explicit BytesInUse(std::size_t arenas) : counts_(arenas) {}
+  void start(const InUse& use, const Span& span) {
+    if (uses_.insert(use).second) add(span, 1);
+  }
+  void end(const InUse& use, const Span& span) {
+    if (uses_.erase(use) > 0) add(span, -1);
+  }
+  /// Whether any message uses a byte of the span.
+  [[nodiscard]] bool uses(const Span& span) const {
+    bool found = false;
+    counts_[span.arena].visit(span.begin, span.end,
+                              [&](std::uint64_t, std::uint64_t, const int* n) { found = found || n != nullptr; });
+    return found;
+  }
+  [[nodiscard]] const std::set<InUse>& all() const { return uses_; }
+
+ private:
+  void add(const Span& span, int by) {
+    counts_[span.arena].change(span.begin, span.end, [&](const int* n) -> std::optional<int> {
+      const int now = (n == nullptr ? 0 : *n) + by;
+      if (now == 0) return std::nullopt;
+      return now;
+    });
+  }
+
+  std::vector<Ranges<int>> counts_;
+  std::set<InUse> uses_;
+};
+
+class ClassMemory {
+ public:
+  ClassMemory(const Plan& plan, const PlanClass& plan_class)
+      : plan_(plan),
+        class_(plan_class),
+        arenas_(2 * plan_class.devices.size() + 1),
+        slot_bytes_(plan_class.buffers.size(), 0),
+        effects_(plan_class.regions.size()),
+        sending_(arenas_),
+        receiving_(arenas_) {}
+
+  void check() {
+    for (std::uint32_t b = 0; b < class_.buffers.size(); ++b) check_place(b);
+    for (const Instruction& i : class_.instructions)
+      if (i.what == Opcode::tiles || i.what == Opcode::stencil) measure_slots(i);
+    for (std::uint32_t region : {0U, 1U}) find_effects(region);
+    Contents memory(arenas_);
+    for (const PlanVariable& variable : class_.variables) write(memory, variable.buffer);
+    walk(memory, 0);
+    affect(memory, perhaps(effects_[1]));  // so that the walk stands for the first step and for any later one
+    walk(memory, 1);
+    for (const PlanVariable& variable : class_.variables)
+      if (!holds(memory, variable.buffer)) reject(name(variable.buffer) + ", a variable, is overwritten in a step");
+    check_arenas();
+  }
+
+ private:
+  // ---- Places ----
+
+  [[nodiscard]] std::string name(std::uint32_t b) const {
+    const std::string_view text = plan_.string(class_.buffers[b].name);
+    return "buffer " + std::to_string(b) + (text.empty() ? " (scratch)" : " (" + std::string(text) + ")");
+  }
+
+  void check_place(std::uint32_t id) const {
+    const Buffer& b = class_.buffers[id];
+    if (b.view_of != kNone) check_view(id);
+    if (b.space == Buffer::Space::none || b.space == Buffer::Space::tile) return;
+    const PlanDevice& device = class_.devices[b.device];
+    const std::uint64_t arena = b.space == Buffer::Space::step ? device.step_bytes : device.state_bytes;
+    if (b.bounded && b.offset < kExtentBytes) reject(name(id) + " has no room for its extent");
+    if (b.offset > arena || b.bytes > arena - b.offset)
+      reject(name(id) + " ends at " + std::to_string(b.offset + b.bytes) + ", its arena has " + std::to_string(arena) +
+             " bytes");
+  }
+
+  /// Arenas end where their last buffer does: so the plan asks for no more memory than it uses.
+  void check_arenas() const {
+    std::vector<std::array<std::uint64_t, 2>> ends(class_.devices.size());
+    for (const Buffer& b : class_.buffers) {
+      if (b.view_of != kNone || b.space == Buffer::Space::none || b.space == Buffer::Space::tile) continue;
+      std::uint64_t& end = ends[b.device][b.space == Buffer::Space::state ? 1 : 0];
+      end = std::max(end,
+                     (b.offset + std::max<std::uint64_t>(b.bytes, 1) + kBufferAlign - 1) / kBufferAlign * kBufferAlign);
+    }
+    for (std::size_t d = 0; d < ends.size(); ++d)
+      for (const auto& [bytes, end] :
+           {std::pair(class_.devices[d].step_bytes, ends[d][0]), std::pair(class_.devices[d].state_bytes, ends[d][1])})
+        if (bytes != end)
+          reject("an arena has " + std::to_string(bytes) + " bytes, what lies in it ends at " + std::to_string(end));
+  }
+
+  void check_view(std::uint32_t id) const {
+    const Buffer& b = class_.buffers[id];
+    const Buffer& viewed = class_.buffers[b.view_of];
+    const bool inside =
+        b.offset >= viewed.offset && b.bytes <= viewed.bytes && b.offset - viewed.offset <= viewed.bytes - b.bytes;
+    if (!inside || viewed.space != b.space || viewed.device != b.device)
+      reject(name(id) + " is a view of " + name(b.view_of) + " and lies elsewhere");
+  }
+
+  void measure_slots(const Instruction& tiles) {
+    if (tiles.other == 0) return;
+    const bool stencil = tiles.what == Opcode::stencil;
+    const TileExtent extent = stencil ? TileExtent() : tile_extent(class_, tiles);
+    each_instruction(tiles.target, [&](const Instruction& i) {
+      for (const Range range : {i.inputs, i.outputs})
+        each(range, [&](std::uint32_t id, std::uint32_t) {
+          const Buffer& b = class_.buffers[id];
+          const std::uint64_t bytes = size_of(b.dtype);
+          if (b.space == Buffer::Space::tile)
+            slot_bytes_[id] = (stencil ? tiles.other : extent.in_tile(b.bytes / bytes, tiles.other)) * bytes;
+        });
+    });
+  }
+
+  /// The place of a buffer. The last arena has the slots and is empty at the start of each tile region.
+  [[nodiscard]] Span span(std::uint32_t id) const {
+    const Buffer& b = class_.buffers[id];
+    if (b.space == Buffer::Space::tile) return {arenas_ - 1, b.offset, b.offset + slot_bytes_[id]};
+    return {2 * b.device + (b.space == Buffer::Space::state ? 1U : 0U), b.offset - (b.bounded ? kExtentBytes : 0),
+            b.offset + b.bytes};
+  }
+  [[nodiscard]] bool has_bytes(std::uint32_t id) const { return class_.buffers[id].space != Buffer::Space::none; }
+  [[nodiscard]] std::uint32_t storage(std::uint32_t id) const {
+    return class_.buffers[id].view_of == kNone ? id : class_.buffers[id].view_of;
+  }
+
+  [[nodiscard]] bool overlap(std::uint32_t a_id, std::uint32_t b_id) const {
+    if (!has_bytes(a_id) || !has_bytes(b_id)) return false;
+    const Span a = span(a_id), b = span(b_id);
+    return a.arena == b.arena && a.begin < b.end && b.begin < a.end;
+  }
+  [[nodiscard]] bool same_place(std::uint32_t a_id, std::uint32_t b_id) const {
+    const Span a = span(a_id), b = span(b_id);
+    return a.arena == b.arena && a.begin == b.begin && a.end == b.end;
+  }
+
+  // ---- Effects ----
+
+  template <class F>
+  void each(Range range, F f) const {
+    for (std::uint32_t k = 0; k < range.count; ++k) f(class_.operands[range[k]], k);
+  }
+  template <class F>
+  void each_instruction(std::uint32_t region, F f) const {
+    const Range range = class_.regions[region].instructions;
+    for (const std::uint32_t k : range) f(class_.instructions[k]);
+  }
+  /// Calls f for the buffers that an instruction writes when it runs; a wait writes none.
+  template <class F>
+  void each_written(const Instruction& i, F f) const {
+    if (is_wait(i)) return;
+    if (i.scratch != kNone) f(i.scratch);
+    each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id); });
+  }
+  /// Calls f(buffer, is written) for the buffers that a message uses while it is under way.
+  template <class F>
+  void each_in_use(const Instruction& i, F f) const {
+    each(i.inputs, [&](std::uint32_t id, std::uint32_t) { f(id, false); });
+    each(i.outputs, [&](std::uint32_t id, std::uint32_t) { f(id, true); });
+    if (i.scratch != kNone) f(i.scratch, true);
+  }
+
+  void find_effects(std::uint32_t region) {
+    effects_[region].resize(arenas_);
+    each_instruction(region, [&](const Instruction& i) {
+      if (i.what == Opcode::loop || i.what == Opcode::branch) {
+        find_effects(i.target);
+        find_effects(i.other);
+        append(effects_[region], effects_of(i));
+        return;
+      }
+      if (i.what == Opcode::stencil_begin) return;  // its outputs are there when the stencil is done
+      if (i.what == Opcode::tiles || i.what == Opcode::stencil) find_effects(i.target);
+      each_written(i, [&](std::uint32_t id) {
+        if (!has_bytes(id) || class_.buffers[id].space == Buffer::Space::tile) return;
+        const Span at = span(id);
+        effects_[region][at.arena].assign(at.begin, at.end, {storage(id), false});
+      });
+    });
+  }
+
+  [[nodiscard]] Effects effects_of(const Instruction& i) const {
+    if (i.what == Opcode::branch) return either(effects_[i.target], effects_[i.other]);
+    Effects all = effects_[i.target];
+    append(all, perhaps(round_of(i)));
+    return all;
+  }
+  /// The effects of one round of a loop: the body, then the condition. More rounds change nothing more.
+  [[nodiscard]] Effects round_of(const Instruction& i) const {
+    Effects round = effects_[i.other];
+    append(round, effects_[i.target]);
+    return round;
+  }
+
+  // ---- The walk ----
+
+  void write(Contents& memory, std::uint32_t id) const {
+    if (!has_bytes(id)) reject(name(id) + " has no bytes and is written");
+    const Span at = span(id);
+    memory[at.arena].assign(at.begin, at.end, storage(id));
+  }
+
+  [[nodiscard]] bool holds(const Contents& memory, std::uint32_t id) const {
+    bool all = true;
+    const Span at = span(id);
+    memory[at.arena].visit(at.begin, at.end, [&](std::uint64_t, std::uint64_t, const std::uint32_t* owner) {
+      all = all && owner != nullptr && *owner == storage(id);
+    });
+    return all;
+  }
+
+  void read(const Contents& memory, std::uint32_t id, const Instruction& i) const {
+    if (!has_bytes(id)) {
+      if (i.what != Opcode::kernel) reject(describe(plan_, i) + " uses " + name(id) + ", which has no bytes");
+      return;
+    }
+    if (!holds(memory, id))
+      reject(describe(plan_, i) + " reads " + name(id) + ", which is not written yet or has been overwritten");
+  }
+  void read(const Contents& memory, Range range, const Instruction& i) const {
+    each(range, [&](std::uint32_t id, std::uint32_t) { read(memory, id, i); });
+  }
+
+  void walk(Contents& memory, std::uint32_t region) {
+    each_instruction(region, [&](const Instruction& i) { execute(memory, i); });
+  }
+
+  void execute(Contents& memory, const Instruction& i) {
+    if (i.what == Opcode::loop) return loop(memory, i);
+    if (i.what == Opcode::branch) return branch(memory, i);
+    if (i.what == Opcode::stencil_begin) return begin_stencil(memory, i);
+    if (i.what == Opcode::stencil) end_stencil(i);
+    if (i.what == Opcode::tiles || i.what == Opcode::stencil) return tiles(memory, i);
+    if (!is_wait(i) || !is_taken(i)) read(memory, i.inputs, i);
+    check_sharing(i);
+    if (is_wait(i)) return end_message(memory, i);
+    check_under_way(i);
+    each_written(i, [&](std::uint32_t id) { write(memory, id); });
+    if (i.what != Opcode::send && i.what != Opcode::receive && i.what != Opcode::collective) return;
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).start({by(i), i.target, id}, span(id));
+    });
+  }
+
+  static InUse::By by(const Instruction& i) {
+    const bool collective = i.what == Opcode::collective || i.what == Opcode::collective_wait;
+    return collective ? InUse::By::collective : InUse::By::channel;
+  }
+  static bool is_wait(const Instruction& i) {
+    return i.what == Opcode::send_wait || i.what == Opcode::receive_wait || i.what == Opcode::collective_wait;
+  }
+
+  /// Frees the message's buffers; its contents must be there.
+  void end_message(const Contents& memory, const Instruction& i) {
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).end({by(i), i.target, id}, span(id));
+    });
+    check_under_way(i);
+    read(memory, i.outputs, i);
+  }
+
+  /// Until its stencil, nothing writes its inputs and nothing touches its outputs.
+  void begin_stencil(const Contents& memory, const Instruction& i) {
+    read(memory, i.inputs, i);
+    check_under_way(i);
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).start({InUse::By::stencil, i.target, id}, span(id));
+    });
+  }
+  void end_stencil(const Instruction& i) {
+    each_in_use(i, [&](std::uint32_t id, bool written) {
+      (written ? receiving_ : sending_).end({InUse::By::stencil, i.target, id}, span(id));
+    });
+  }
+
+  /// Walks the kernels one after another. Tile by tile they do the same, since elements depend only on those at the
+  /// same place or in the same row (check_tiles).
+  void tiles(Contents& memory, const Instruction& i) {
+    memory.back() = {};
+    read(memory, i.inputs, i);
+    check_under_way(i);
+    walk(memory, i.target);
+    read(memory, i.outputs, i);
+  }
+
+  /// Whether output o may be written over input k, as the kernel or the collective's schedule allows.
+  [[nodiscard]] bool may_lie_over(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
+    if (o != 0 || !may_take(i, k)) return false;
+    if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
+      return plan_.schedules[plan_.collectives[i.target].schedule].in_place;
+    return i.what == Opcode::kernel;
+  }
+  /// Whether the collective that is waited for writes its output over its input, which is then not there to be read.
+  [[nodiscard]] bool is_taken(const Instruction& wait) const {
+    return wait.inputs.count == 1 && wait.outputs.count == 1 && may_lie_over(wait, 0, 0) &&
+           overlap(class_.inputs(wait)[0], class_.outputs(wait)[0]);
+  }
+
+  /// Outputs lie over inputs only where that is allowed, and never over each other or the scratch buffer.
+  void check_sharing(const Instruction& i) const {
+    each(i.outputs, [&](std::uint32_t out, std::uint32_t o) {
+      each(i.inputs, [&](std::uint32_t in, std::uint32_t k) {
+        if (!overlap(out, in)) return;
+        if (!(may_lie_over(i, o, k) || i.what == Opcode::copy) || !same_place(out, in))
+          reject(describe(plan_, i) + " writes " + name(out) + " over its input " + name(in));
+      });
+      each(i.outputs, [&](std::uint32_t other, std::uint32_t k) {
+        if (k > o && overlap(out, other)) reject(describe(plan_, i) + ": its outputs overlap");
+      });
+      if (i.scratch != kNone && overlap(out, i.scratch))
+        reject(describe(plan_, i) + ": its scratch buffer overlaps an output");
+    });
+    each(i.inputs, [&](std::uint32_t in, std::uint32_t) {
+      if (i.scratch != kNone && overlap(in, i.scratch))
+        reject(describe(plan_, i) + ": its scratch buffer overlaps an input");
+    });
+  }
+
+  /// Nothing touches a buffer that a message is being received into; nothing writes one that is being sent.
+  void check_under_way(const Instruction& i) const {
+    check_arrived(i);
+    each_written(i, [&](std::uint32_t id) {
+      if (!has_bytes(id)) return;
+      if (receiving_.uses(span(id))) reject_use(i, id, receiving_, "touches", "received into it");
+      if (sending_.uses(span(id))) reject_use(i, id, sending_, "writes", "sent from it");
+    });
+  }
+
+  void check_arrived(const Instruction& i) const {
+    each(i.inputs, [&](std::uint32_t id, std::uint32_t) {
+      if (has_bytes(id) && receiving_.uses(span(id))) reject_use(i, id, receiving_, "touches", "received into it");
+    });
+  }
+
+  [[noreturn]] void reject_use(const Instruction& i, std::uint32_t id, const BytesInUse& messages,
+                               std::string_view verb, std::string_view how) const {
+    std::string text = describe(plan_, i) + " " + std::string(verb) + " " + name(id) + " while ";
+    for (const InUse& use : messages.all())
+      if (overlap(id, use.buffer)) reject(text + described(use) + " is " + std::string(how));
+    reject(text + "a message is " + std::string(how));
+  }
+
+  [[nodiscard]] std::string described(const InUse& use) const {
+    if (use.by == InUse::By::stencil) return "stencil " + std::to_string(use.number);
+    if (use.by == InUse::By::collective) return verifier::described(plan_, use.number);
+    const Channel& channel = plan_.channels[use.number];
+    return verifier::described(plan_, "channel", use.number, channel.name, channel.line);
+  }
+
+  /// Something in the loop must change its condition, else it would never end or never begin.
+  void check_changes(const Instruction& loop) const {
+    bool changes = false;
+    const Span at = span(class_.inputs(loop)[0]);
+    for (const std::uint32_t region : {loop.target, loop.other})
+      effects_[region][at.arena].visit(at.begin, at.end, [&](std::uint64_t, std::uint64_t, const Effect* effect) {
+        changes = changes || effect != nullptr;
+      });
+    if (!changes) reject(describe(plan_, loop) + ": nothing in it changes its condition");
+  }
+
+  void loop(Contents& memory, const Instruction& i) {
+    affect(memory, perhaps(entering(i)));
+    walk(memory, i.target);
+    read(memory, i.inputs, i);
+    check_arrived(i);
+    check_changes(i);
+    const Saved left(memory, round_of(i));
+    walk(memory, i.other);
+    left.restore(memory);
+    read(memory, i.outputs, i);
+  }
+  /// The effects of a round on the next one's condition: the condition, then the body.
+  [[nodiscard]] Effects entering(const Instruction& i) const {
+    Effects all = effects_[i.target];
+    append(all, effects_[i.other]);
+    return all;
+  }
+
+  void branch(Contents& memory, const Instruction& i) {
+    read(memory, i.inputs, i);
+    check_arrived(i);
+    const Effects both = either(effects_[i.target], effects_[i.other]);
+    const Saved before(memory, both);
+    walk(memory, i.target);
+    before.restore(memory);
+    walk(memory, i.other);
+    before.restore(memory);
+    affect(memory, both);
+    read(memory, i.outputs, i);
+  }
+
+  const Plan& plan_;
+  const PlanClass& class_;
+  std::size_t arenas_;
+  std::vector<std::uint64_t> slot_bytes_;  // of each buffer
+  std::vector<Effects> effects_;           // of each region
+  BytesInUse sending_, receiving_;
+};
+
+}  // namespace
+
+void check_memory(const Plan& plan) {
+  for (const PlanClass& plan_class : plan.classes) ClassMemory(plan, plan_class).check();
+}
+
+}  // namespace ferry::verifier

@@ -1,0 +1,309 @@
+// Partial sums: where a kernel reduces a dim that is split, each task has only its part's sum (or maximum). Until a
+// collective combines these, the value may go through such ops only as give a partial sum of the right result. The plan
+// does not record which values are partial: this check finds it out from the kernels and collectives.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "graph/op/index_notation.hpp"
+#include "graph/types/halo.hpp"
+#include "ops/control/comm.hpp"
+#include "ops/op_set.hpp"
+#include "plan/kernel_facts.hpp"
+#include "plan/verify/class_view.hpp"
+#include "plan/verify/ranges.hpp"
+#include "plan/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+/// A value must still be combined over the groups of this grouping.
+struct Owed {
+  std::uint32_t grouping = 0;
+  Reduce reduce = Reduce::none;
+  bool operator==(const Owed&) const = default;
+};
+using AllOwed = std::vector<Owed>;
+
+void add(AllOwed& all, const Owed& one) {
+  if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+}
+
+class PartialSums : ClassView {
+ public:
+  PartialSums(const Plan& plan, const Tables& tables, const OpSet& ops, std::uint32_t number)
+      : ClassView(plan, plan.classes[number]),
+        tables_(tables),
+        ops_(ops),
+        task_(tables.tasks_of[number][0]),
+        owed_(class_.buffers.size()) {}
+
+  /// Returns how many kernels give partial sums of what they have whole.
+  std::size_t check() {
+    for (const std::uint32_t region : {0U, 1U}) walk(region);
+    for (const PlanVariable& variable : class_.variables)
+      if (const AllOwed owed = of(variable.buffer); !owed.empty())
+        reject("variable '" + escaped(plan_.string(variable.name)) + "' on task " + std::to_string(task_) +
+               " would keep " + text(owed[0]));
+    return begun_;
+  }
+
+ private:
+  void walk(std::uint32_t region) {
+    each_instruction(region, [&](const Instruction& i) { visit(i); });
+  }
+
+  void visit(const Instruction& i) {
+    switch (i.what) {
+      case Opcode::kernel:
+        return run(i);
+      case Opcode::collective:
+        return move(i, [&](const AllOwed& owed) { return combined(owed, plan_.collectives[i.target]); });
+      case Opcode::copy:
+        return move(i, [](const AllOwed& owed) { return owed; });
+      case Opcode::feed:
+      case Opcode::receive:
+        return write_all(i, {});
+      case Opcode::fetch:
+        return require_whole(i, i.inputs);
+      case Opcode::tiles:
+      case Opcode::stencil:
+        return walk(i.target);
+      case Opcode::loop:
+      case Opcode::branch:
+        if (i.what == Opcode::loop) require_whole(i, i.outputs);  // what the loop begins with
+        for (const std::uint32_t region : {i.target, i.other}) {
+          walk(region);
+          require_whole(i, i.inputs);
+          require_whole(i, i.outputs);
+        }
+        return;
+      default:
+        return;  // what they read or write, another instruction begins or ends
+    }
+  }
+
+  // ---- Buffers ----
+
+  [[nodiscard]] std::uint32_t storage(std::uint32_t b) const { return storage_of(class_, b); }
+  /// The bytes of a buffer within what it is a part of: the values of a bucket may owe different things.
+  struct Bytes {
+    std::uint32_t storage = 0;
+    std::uint64_t begin = 0, end = 0;
+  };
+  [[nodiscard]] Bytes bytes_of(std::uint32_t b) const {
+    const std::uint32_t whole = storage(b);
+    const std::uint64_t begin = class_.buffers[b].offset - class_.buffers[whole].offset;
+    return {whole, begin, begin + class_.buffers[b].bytes};
+  }
+
+  [[nodiscard]] AllOwed of(std::uint32_t b) const {
+    AllOwed all;
+    const Bytes bytes = bytes_of(b);
+    owed_[bytes.storage].visit(bytes.begin, bytes.end, [&](std::uint64_t, std::uint64_t, const AllOwed* owed) {
+      for (std::size_t k = 0; owed != nullptr && k < owed->size(); ++k) add(all, (*owed)[k]);
+    });
+    return all;
+  }
+
+  void write(std::uint32_t b, const AllOwed& owed) { write(bytes_of(b), owed); }
+  void write(const Bytes& bytes, const AllOwed& owed) {
+    if (owed.empty())
+      owed_[bytes.storage].erase(bytes.begin, bytes.end);
+    else
+      owed_[bytes.storage].assign(bytes.begin, bytes.end, owed);
+  }
+  void write_all(const Instruction& i, const AllOwed& owed) {
+    each(i.outputs, [&](std::uint32_t b) { write(b, owed); });
+  }
+
+  /// Output 0 gets what change() leaves of what input 0 owes, value by value where they are buckets.
+  template <class Change>
+  void move(const Instruction& i, const Change& change) {
+    if (i.outputs.count == 0) return;
+    if (i.inputs.count == 0) return write_all(i, {});
+    const std::uint32_t in = operand(i.inputs, 0), out = operand(i.outputs, 0);
+    if (class_.buffers[in].bytes != class_.buffers[out].bytes) return write_all(i, change(of(in)));
+    const Bytes from = bytes_of(in), to = bytes_of(out);
+    std::vector<std::pair<Bytes, AllOwed>> pieces;
+    owed_[from.storage].visit(from.begin, from.end, [&](std::uint64_t begin, std::uint64_t end, const AllOwed* owed) {
+      pieces.push_back({{to.storage, begin - from.begin + to.begin, end - from.begin + to.begin},
+                        owed == nullptr ? AllOwed() : change(*owed)});
+    });
+    for (const auto& [bytes, owed] : pieces) write(bytes, owed);
+  }
+
+  // ---- Kernels ----
+
+  void run(const Instruction& i) {
+    const std::string_view name = plan_.string(i.op);
+    for (const OpDef* def : kCommOps)
+      if (def->name == name) return write_all(i, moved(i, *def));
+    const OpDef* const def = ops_.find(name);
+    const AllOwed through = def == nullptr ? AllOwed() : passed(i, *def);
+    const bool splits = def != nullptr && splits_any(i.inputs);
+    for (std::uint32_t o = 0; o < i.outputs.count; ++o) {
+      AllOwed owed = splits ? reduced(i, *def, static_cast<int>(o)) : AllOwed();
+      if (!owed.empty()) ++begun_;
+      for (const Owed& one : through) add(owed, one);
+      write(operand(i.outputs, o), owed);
+    }
+  }
+
+  [[nodiscard]] bool splits_any(Range operands) const {
+    bool any = false;
+    each(operands, [&](std::uint32_t b) { any = any || class_.buffers[b].window != kNone; });
+    return any;
+  }
+
+  [[nodiscard]] static bool unread(const OpDef& def, std::uint32_t k) { return k < 32 && (def.unread >> k & 1U) != 0; }
+
+  /// What placement adds moves elements, or adds up values that are alike, but for an extent, which is no element. A
+  /// window may also fill, with another number than 0.
+  [[nodiscard]] AllOwed moved(const Instruction& i, const OpDef& def) const {
+    AllOwed owed;
+    if (def.role == OpRole::extent_of) return owed;
+    each(i.inputs, [&](std::uint32_t b) {
+      for (const Owed& one : of(b)) add(owed, one);
+    });
+    if (def.role != OpRole::window || owed.empty()) return owed;
+    const auto* const fill = std::get_if<double>(attrs(i).find("value"));
+    if (fill == nullptr || *fill != 0) refuse(i, operand(i.inputs, 0), "it fills with another number than 0");
+    return owed;
+  }
+
+  [[nodiscard]] const Attrs& attrs(const Instruction& i) const {
+    static const Attrs kNoAttrs;
+    return i.attrs == kNone ? kNoAttrs : plan_.attrs[i.attrs];
+  }
+
+  /// What the inputs owe, the output owes, too: if the op is linear in just those inputs together.
+  [[nodiscard]] AllOwed passed(const Instruction& i, const OpDef& def) const {
+    AllOwed owed;
+    for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
+      if (unread(def, k)) continue;
+      for (const Owed& one : of(operand(i.inputs, k))) {
+        const DType dtype = class_.buffers[operand(i.inputs, k)].dtype;
+        if (one.reduce != Reduce::sum || !linear_in(def, dtype, k))
+          refuse(i, operand(i.inputs, k), "the op is not linear in it for " + std::string(name_of(dtype)));
+        add(owed, one);
+      }
+    }
+    for (std::uint32_t k = 0; k < i.inputs.count && !owed.empty(); ++k) {
+      const Buffer& b = class_.buffers[operand(i.inputs, k)];
+      if (!linear_in(def, b.dtype, k) || b.bytes == 0) continue;
+      const AllOwed here = of(operand(i.inputs, k));
+      for (const Owed& one : owed)
+        if (std::ranges::find(here, one) == here.end())
+          reject(describe(plan_, i) + " on task " + std::to_string(task_) + ": one of its inputs is " + text(one) +
+                 ", and input " + std::to_string(k) + ", which counts once for each of them, is not");
+    }
+    return owed;
+  }
+
+  /// An op of more than 32 inputs is linear in all or none.
+  [[nodiscard]] static bool linear_in(const OpDef& def, DType dtype, std::uint32_t k) {
+    return (def.linear_in(dtype) >> std::min(k, 31U) & 1U) != 0;
+  }
+
+  /// What an output owes because the op reduces dims that are split.
+  [[nodiscard]] AllOwed reduced(const Instruction& i, const OpDef& def, int output) const {
+    const std::uint32_t count = inputs_of(i, def);
+    std::vector<Type> types;
+    for (std::uint32_t k = 0; k < count; ++k) types.push_back(whole_type(plan_, class_.buffers[operand(i.inputs, k)]));
+    const PlanKernelFacts facts(std::move(types), attrs(i));
+    AllOwed owed;
+    if (const std::string notation = notation_of(def, facts); !notation.empty()) {
+      const IndexSpace space = bind_index(notation, facts);
+      for (std::uint32_t k = 0; k < count; ++k)
+        for (std::size_t d = 0; d < space.inputs[k].size() && !unread(def, k); ++d) {
+          const int letter = space.inputs[k][d];
+          if (!space.whole[static_cast<std::size_t>(letter)] && !space.in_output(letter, output))
+            add_splits(owed, i, def, k, d);
+        }
+    }
+    if (def.slides != nullptr)
+      for (const SlidingDim& one : def.slides(facts))
+        if (one.output < 0)
+          for (const SlidingDim::Input& input : one.inputs)
+            add_splits(owed, i, def, static_cast<std::uint32_t>(input.input), static_cast<std::size_t>(input.dim));
+    return owed;
+  }
+
+  /// The inputs without the packed form of one of them.
+  [[nodiscard]] static std::uint32_t inputs_of(const Instruction& i, const OpDef& def) {
+    const std::string_view types = def.types.substr(0, def.types.find("->"));
+    if (types.ends_with("...")) return i.inputs.count;
+    return types.empty() ? 0 : static_cast<std::uint32_t>(std::ranges::count(types, ',')) + 1;
+  }
+
+  void add_splits(AllOwed& owed, const Instruction& i, const OpDef& def, std::uint32_t k, std::size_t dim) const {
+    const Buffer& b = class_.buffers[operand(i.inputs, k)];
+    if (b.window == kNone) return;
+    for (const SplitDim& split : plan_.windows[b.window].splits) {
+      if (split.dim != dim) continue;
+      if (def.reduce == Reduce::none)
+        reject(describe(plan_, i) + " on task " + std::to_string(task_) + ": dim " + std::to_string(dim) + " of '" +
+               escaped(plan_.string(b.name)) + "' is split, and parts of what it gives cannot be combined");
+      add(owed, {split.grouping, def.reduce});
+    }
+  }
+
+  // ---- Collectives ----
+
+  [[nodiscard]] AllOwed combined(AllOwed owed, const Collective& collective) const {
+    std::erase_if(owed, [&](const Owed& one) {
+      return one.reduce == collective.reduce && within(one.grouping, collective.grouping);
+    });
+    return owed;
+  }
+
+  /// Whether all tasks of this task's group in one grouping are in its group in the other.
+  [[nodiscard]] bool within(std::uint32_t grouping, std::uint32_t other) const {
+    const auto task = static_cast<std::size_t>(task_);
+    const Place here = tables_.places[grouping][task], there = tables_.places[other][task];
+    if (here.group < 0 || there.group < 0) return false;
+    return std::ranges::all_of(plan_.groupings[grouping][static_cast<std::size_t>(here.group)],
+                               [&](std::int32_t member) {
+                                 return tables_.places[other][static_cast<std::size_t>(member)].group == there.group;
+                               });
+  }
+
+  // ---- Reasons ----
+
+  [[nodiscard]] std::string text(const Owed& owed) const {
+    return std::string("a partial ") + (owed.reduce == Reduce::sum ? "sum" : "result") +
+           " over the groups of grouping " + std::to_string(owed.grouping);
+  }
+
+  void require_whole(const Instruction& i, Range operands) const {
+    each(operands, [&](std::uint32_t b) {
+      if (!of(b).empty()) refuse(i, b, "nothing combines it before");
+    });
+  }
+
+  [[noreturn]] void refuse(const Instruction& i, std::uint32_t b, const std::string& why) const {
+    reject(describe(plan_, i) + " on task " + std::to_string(task_) + ": '" +
+           escaped(plan_.string(class_.buffers[b].name)) + "' is " + text(of(b)[0]) + ", and " + why);
+  }
+
+  const Tables& tables_;
+  const OpSet& ops_;
+  const std::int32_t task_;
+  std::vector<Ranges<AllOwed>> owed_;  // of each buffer that is no view
+  std::size_t begun_ = 0;
+};
+
+}  // namespace
+
+std::size_t check_partial_sums(const Plan& plan, const Tables& tables, const KnownOps& known) {
+  const OpSet& ops = known.ops != nullptr ? *known.ops : default_ops();
+  std::size_t kernels = 0;
+  for (std::uint32_t number = 0; number < plan.classes.size(); ++number)
+    kernels += PartialSums(plan, tables, ops, number).check();
+  return kernels;
+}
+
+}  // namespace ferry::verifier

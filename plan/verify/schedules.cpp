@@ -1,0 +1,600 @@
+// Schedules, played with symbols instead of numbers. A place (a part of the output, a staging slot) holds a term: a
+// contribution of a member, or a fold of two terms. So two terms are equal exactly if their bits are. Nothing is
+// buffered: a receive arrives when its send has started, a send leaves when its receive has started.
+//
+// If the steps are the same for all members except for a shift of peers and parts, member 0 plays alone. Its message
+// from distance n - d equals its message to distance d, with the part shifted likewise. So the cost is the cost of one
+// member's steps, as for schedules in which all members flip the same bits (flips.cpp). All other schedules are played
+// by all members.
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "plan/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+using Kind = ScheduleStep::Kind;
+
+bool folds(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::reduce;
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::reduce;
+}
+
+/// Which parts of the vector a member has.
+struct Holding {
+  enum class What : std::uint8_t { nothing, own, all } what = What::nothing;
+  [[nodiscard]] bool has(int member, int part) const {
+    return what == What::all || (what == What::own && part == member);
+  }
+};
+
+Holding input_of(const Schedule& s, int member) {
+  const bool at_root = member == s.root;
+  switch (s.kind) {
+    case CollectiveKind::reduce:
+      return {at_root && s.guest_root ? Holding::What::nothing : Holding::What::all};
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      return {Holding::What::own};
+    case CollectiveKind::broadcast:
+    case CollectiveKind::scatter:
+      return {at_root ? Holding::What::all : Holding::What::nothing};
+    default:
+      return {Holding::What::all};
+  }
+}
+
+Holding output_of(const Schedule& s, int member) {
+  const bool at_root = member == s.root;
+  switch (s.kind) {
+    case CollectiveKind::broadcast:
+      return {at_root && s.guest_root ? Holding::What::nothing : Holding::What::all};
+    case CollectiveKind::scatter:
+      return {at_root && s.guest_root ? Holding::What::nothing : Holding::What::own};
+    case CollectiveKind::reduce_scatter:
+      return {Holding::What::own};
+    case CollectiveKind::gather:
+    case CollectiveKind::reduce:
+      return {at_root ? Holding::What::all : Holding::What::nothing};
+    default:
+      return {Holding::What::all};
+  }
+}
+
+/// How many parts a member may name.
+int parts_of(const Schedule& s) {
+  const bool one = s.kind == CollectiveKind::broadcast || s.kind == CollectiveKind::reduce;
+  return one || s.whole ? 1 : s.members;
+}
+
+/// Stores each term once, under a number. A leaf is the contribution of a member to a part. Its number is (member -
+/// part) mod members, so that terms of different parts can be compared. Where one player stands for all, the
+/// contribution of a fixed member has a number of its own.
+class Terms {
+ public:
+  static constexpr std::uint32_t kNothing = 0;
+
+  Terms(int members, int contributors)
+      : members_(static_cast<std::uint32_t>(members)), contributors_(static_cast<std::uint32_t>(contributors)) {}
+
+  [[nodiscard]] std::uint32_t leaf(int member, int part) const {
+    return 1 + static_cast<std::uint32_t>(((member - part) % signed_members() + signed_members()) % signed_members());
+  }
+  [[nodiscard]] std::uint32_t fixed_leaf(int member) const { return 1 + members_ + static_cast<std::uint32_t>(member); }
+  std::uint32_t fold(std::uint32_t left, std::uint32_t right) {
+    const std::uint64_t key = std::uint64_t{left} << 32U | right;
+    const auto fresh_id = 1 + 2 * members_ + static_cast<std::uint32_t>(pairs_.size());
+    const auto [at, fresh] = numbers_.try_emplace(key, fresh_id);
+    if (fresh) pairs_.push_back(key);
+    return at->second;
+  }
+  /// Whether the term folds each contribution once.
+  [[nodiscard]] bool is_whole_fold(std::uint32_t term) {
+    const auto [at, fresh] = whole_.try_emplace(term, false);
+    if (!fresh) return at->second;
+    std::vector<std::uint32_t> leaves, open{term};
+    while (!open.empty() && leaves.size() <= contributors_) {
+      const std::uint32_t next = open.back();
+      open.pop_back();
+      if (next == kNothing) return false;
+      if (next <= 2 * members_) {
+        leaves.push_back(next);
+        continue;
+      }
+      const std::uint64_t pair = pairs_[next - 1 - 2 * members_];
+      open.push_back(static_cast<std::uint32_t>(pair));
+      open.push_back(static_cast<std::uint32_t>(pair >> 32U));
+    }
+    std::sort(leaves.begin(), leaves.end());
+    const bool distinct = std::adjacent_find(leaves.begin(), leaves.end()) == leaves.end();
+    const bool one_kind = leaves.empty() || leaves.back() <= members_ || leaves.front() > members_;
+    return whole_[term] = open.empty() && distinct && one_kind && leaves.size() == contributors_;
+  }
+
+ private:
+  [[nodiscard]] int signed_members() const { return static_cast<int>(members_); }
+
+  std::uint32_t members_, contributors_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+  std::vector<std::uint64_t> pairs_;
+  std::unordered_map<std::uint32_t, bool> whole_;
+};
+
+/// What a place holds or a message carries: a term for a part. In an all-to-all the term is always a leaf: one member's
+/// block.
+struct Piece {
+  std::uint32_t term = Terms::kNothing;
+  int part = 0;
+  bool operator==(const Piece&) const = default;
+};
+
+/// A place in memory: how many sends read it, and whether a receive writes it.
+struct PiecePlace {
+  Piece piece;
+  std::uint32_t sending = 0;
+  bool arriving = false;
+};
+
+/// The messages from one member to another, in order.
+struct Wire {
+  std::vector<Piece> sent;
+  std::uint32_t received = 0;  ///< receives that have started
+};
+
+/// A receive that has started and was not waited for.
+struct Coming {
+  std::uint64_t wire = 0;
+  std::uint32_t number = 0;  ///< of the wire's messages
+  PiecePlace* to = nullptr;
+  Piece wanted;  ///< the part that the receiver expects; in an all-to-all also its sender
+  std::size_t step = 0;
+  int shift = 0;
+};
+
+/// A send that has started and may still read its place.
+struct Leaving {
+  std::uint64_t wire = 0;
+  std::uint32_t number = 0;
+  PiecePlace* from = nullptr;  ///< null for a part of the input, which nothing writes
+};
+
+struct Player {
+  int self = 0;
+  std::size_t common = 0, own = 0;  ///< next step in common_, and in the member's own list
+  std::vector<PiecePlace> outputs, slots;
+  std::vector<Coming> coming;
+  std::vector<Leaving> leaving;
+  bool done = false, queued = false;
+};
+
+class Play {
+ public:
+  Play(const Schedule& schedule, std::string what, bool symmetric)
+      : s_(schedule),
+        what_(std::move(what)),
+        symmetric_(symmetric),
+        terms_(schedule.members, schedule.members - (schedule.guest_root ? 1 : 0)),
+        own_begin_(static_cast<std::size_t>(schedule.members) + 1, 0) {}
+
+  /// Returns which blocks of an all-to-all arrive: member i's block for member j is at i * members + j. The others must
+  /// be empty.
+  std::vector<bool> check() {
+    share_steps();
+    wires_.reserve(2 * static_cast<std::size_t>(s_.members));
+    players_.resize(symmetric_ ? 1 : static_cast<std::size_t>(s_.members));
+    for (std::size_t m = 0; m < players_.size(); ++m) set_up(players_[m], static_cast<int>(m));
+    for (std::size_t m = 0; m < players_.size(); ++m) wake(static_cast<int>(m));
+    while (!ready_.empty()) {
+      Player& player = players_[static_cast<std::size_t>(ready_.front())];
+      ready_.pop_front();
+      player.queued = false;
+      run(player);
+    }
+    for (const Player& player : players_)
+      if (!player.done) stalled(player);
+    for (const auto& [route, wire] : wires_)
+      if (wire.sent.size() != wire.received) reject(what_ + ": not as many messages are received as are sent");
+    for (const Player& player : players_) check_result(player);
+    return std::move(arrived_);
+  }
+
+ private:
+  // ---- Setting up ----
+
+  /// Puts the steps of all members into one list, and the steps of each member into a list of its own.
+  void share_steps() {
+    for (const ScheduleStep& step : s_.steps)
+      if (step.only != ScheduleStep::kAll) ++own_begin_[static_cast<std::size_t>(step.only) + 1];
+    std::partial_sum(own_begin_.begin(), own_begin_.end(), own_begin_.begin());
+    own_.resize(own_begin_.back());
+    std::vector<std::size_t> next = own_begin_;
+    for (std::size_t k = 0; k < s_.steps.size(); ++k) {
+      const ScheduleStep& step = s_.steps[k];
+      if (step.only == ScheduleStep::kAll)
+        common_.push_back(k);
+      else
+        own_[next[static_cast<std::size_t>(step.only)]++] = k;
+    }
+  }
+
+  void set_up(Player& player, int self) const {
+    player.self = self;
+    const Holding::What held = output_of(s_, self).what;
+    const int parts = held == Holding::What::all ? parts_of(s_) : (held == Holding::What::own ? 1 : 0);
+    player.outputs.resize(static_cast<std::size_t>(parts));
+  }
+
+  // ---- Playing ----
+
+  void run(Player& player) {
+    for (;;) {
+      const std::size_t k = next_step(player);
+      if (k == s_.steps.size()) break;
+      const ScheduleStep& step = s_.steps[k];
+      if (step.concerns(player.self)) {
+        if (step.kind == Kind::wait && !arrive(player)) return;
+        if (step.kind == Kind::wait_sends && !leave(player)) return;
+        execute(player, step, k);
+      }
+      pass(player, k);
+    }
+    player.done = arrive(player) && leave(player);
+  }
+
+  [[nodiscard]] std::size_t next_step(const Player& player) const {
+    const std::size_t common = player.common < common_.size() ? common_[player.common] : s_.steps.size();
+    if (symmetric_) return common;
+    const std::span<const std::size_t> own = own_steps(player.self);
+    return std::min(common, player.own < own.size() ? own[player.own] : s_.steps.size());
+  }
+  [[nodiscard]] std::span<const std::size_t> own_steps(int member) const {
+    const auto m = static_cast<std::size_t>(member);
+    return std::span(own_).subspan(own_begin_[m], own_begin_[m + 1] - own_begin_[m]);
+  }
+  static void pass_one(std::span<const std::size_t> list, std::size_t& at, std::size_t k) {
+    if (at < list.size() && list[at] == k) ++at;
+  }
+  void pass(Player& player, std::size_t k) const {
+    pass_one(common_, player.common, k);
+    if (!symmetric_) pass_one(own_steps(player.self), player.own, k);
+  }
+
+  void execute(Player& player, const ScheduleStep& step, std::size_t k) {
+    if (step.kind == Kind::wait || step.kind == Kind::wait_sends) return;
+    const int peer = step.peer.resolve(player.self, s_.members);
+    const int part = step.part.resolve(player.self, s_.members);
+    if (part >= parts_of(s_)) fail(player, k, "there is no part " + std::to_string(part));
+    switch (step.kind) {
+      case Kind::send_input:
+        if (!input_of(s_, player.self).has(player.self, part)) fail(player, k, "sends a part that it does not have");
+        return send(player, peer, {terms_.leaf(player.self, part), part}, nullptr, k);
+      case Kind::send_output: {
+        if (s_.kind == CollectiveKind::all_to_all) fail(player, k, "passes on what is not its own");
+        PiecePlace& spot = output(player, part, k);
+        if (spot.arriving || spot.piece.term == Terms::kNothing)
+          fail(player, k, "sends a part of its output that is not there yet");
+        ++spot.sending;
+        return send(player, peer, spot.piece, &spot, k);
+      }
+      case Kind::receive_output:
+        return receive(player, peer, part, output(player, part, k), k);
+      case Kind::receive_slot:
+        if (s_.kind == CollectiveKind::all_to_all || !input_of(s_, peer).has(peer, part))
+          fail(player, k, "receives a contribution that member " + std::to_string(peer) + " does not have");
+        return receive(player, peer, part, slot(player, peer, step.slot, k), k);
+      case Kind::send_slot: {
+        PiecePlace& spot = slot(player, peer, step.slot, k);
+        if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
+          fail(player, k, "sends a slot that does not hold part " + std::to_string(part));
+        ++spot.sending;
+        return send(player, peer, spot.piece, &spot, k);
+      }
+      case Kind::copy:
+      case Kind::fold:
+        return combine(player, step, part, k);
+      case Kind::join:
+        return join(player, step, peer, part, k);
+      case Kind::wait:
+      case Kind::wait_sends:
+        return;
+    }
+  }
+
+  void combine(Player& player, const ScheduleStep& step, int part, std::size_t k) {
+    const bool into_slot = step.slot != ScheduleStep::kOfPeer;
+    PiecePlace& to = into_slot ? slot(player, player.self, step.slot, k) : output(player, part, k);
+    must_be_free(player, to, k);
+    if (s_.kind == CollectiveKind::all_to_all && (part != player.self || into_slot))
+      fail(player, k, "copies a part of another size");
+    const std::uint32_t term = contribution(player, step, part, k);
+    if (into_slot) slots_full_of_ = -1;
+    if (step.kind == Kind::copy) {
+      to.piece = {term, part};
+      return;
+    }
+    if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
+    if (to.piece.term == Terms::kNothing || to.piece.part != part)
+      fail(player, k, "folds into a place that does not hold part " + std::to_string(part));
+    to.piece.term = terms_.fold(to.piece.term, term);
+  }
+
+  void join(Player& player, const ScheduleStep& step, int peer, int part, std::size_t k) {
+    if (!folds(s_.kind)) fail(player, k, "folds in a collective that adds nothing");
+    if (peer == player.self) fail(player, k, "joins with itself");
+    PiecePlace& own = slot(player, peer, step.slot, k);
+    PiecePlace& other = slot(player, peer, step.source, k);
+    must_be_free(player, own, k);
+    must_be_free(player, other, k);
+    const std::uint32_t mine = content(player, own, part, k), theirs = content(player, other, part, k);
+    own.piece.term = peer < player.self ? terms_.fold(theirs, mine) : terms_.fold(mine, theirs);
+    other.piece = {};
+    slots_full_of_ = -1;
+  }
+
+  PiecePlace& output(Player& player, int part, std::size_t k) {
+    if (!output_of(s_, player.self).has(player.self, part)) fail(player, k, "has no such part of the output");
+    return player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)];
+  }
+
+  /// The slot of that number, or of `peer`.
+  PiecePlace& slot(Player& player, int peer, std::int32_t number, std::size_t k) {
+    const bool of_peer = number == ScheduleStep::kOfPeer;
+    if (of_peer) number = peer - (peer > player.self ? 1 : 0);
+    if ((of_peer && peer == player.self) || number >= s_.slots)
+      fail(player, k, "has no slot for the contribution of member " + std::to_string(peer));
+    if (player.slots.empty()) player.slots.resize(static_cast<std::size_t>(s_.slots));
+    return player.slots[static_cast<std::size_t>(number)];
+  }
+
+  void must_be_free(const Player& player, const PiecePlace& spot, std::size_t k) const {
+    if (spot.arriving) fail(player, k, "touches a place that a message is being received into");
+    if (spot.sending > 0) fail(player, k, "writes a place that a message is being sent from");
+  }
+
+  // ---- Contributions ----
+
+  std::uint32_t contribution(Player& player, const ScheduleStep& step, int part, std::size_t k) {
+    if (step.source != ScheduleStep::kOfPeer)
+      return content(player, slot(player, player.self, step.source, k), part, k);
+    if (symmetric_ && step.peer.by == MemberRef::By::number)
+      return fixed_contribution(player, step.peer.value, part, k);
+    return contribution_of(player, step.peer.resolve(player.self, s_.members), part, k);
+  }
+
+  std::uint32_t content(const Player& player, const PiecePlace& spot, int part, std::size_t k) const {
+    if (spot.arriving || spot.piece.term == Terms::kNothing || spot.piece.part != part)
+      fail(player, k, "uses a contribution that is not there yet");
+    return spot.piece.term;
+  }
+
+  std::uint32_t contribution_of(Player& player, int peer, int part, std::size_t k) {
+    if (peer == player.self) {
+      if (!input_of(s_, player.self).has(player.self, part)) fail(player, k, "has no such part of the input");
+      return terms_.leaf(player.self, part);
+    }
+    return content(player, slot(player, peer, ScheduleStep::kOfPeer, k), part, k);
+  }
+
+  /// One player stands for all, and for each of these a fixed member is at another distance. So all slots must hold
+  /// what their peers contribute.
+  std::uint32_t fixed_contribution(Player& player, int member, int part, std::size_t k) {
+    if (slots_full_of_ != part) {
+      for (int peer = 0; peer < s_.members; ++peer)
+        if (contribution_of(player, peer, part, k) != terms_.leaf(peer, part))
+          fail(player, k, "uses a contribution of member " + std::to_string(member) + " that is not in its slot");
+      slots_full_of_ = part;
+    }
+    return terms_.fixed_leaf(member);
+  }
+
+  // ---- Messages ----
+
+  [[nodiscard]] std::uint64_t route(int from, int to) const {
+    return static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(s_.members) + static_cast<std::uint64_t>(to);
+  }
+
+  void send(Player& player, int peer, Piece piece, PiecePlace* from, std::size_t k) {
+    if (peer == player.self) fail(player, k, "sends to itself");
+    const std::uint64_t wire = route(player.self, peer);
+    std::vector<Piece>& sent = wires_[wire].sent;
+    player.leaving.push_back({wire, static_cast<std::uint32_t>(sent.size()), from});
+    sent.push_back(piece);
+    wake(symmetric_ ? 0 : peer);
+  }
+
+  void receive(Player& player, int peer, int part, PiecePlace& to, std::size_t k) {
+    if (peer == player.self) fail(player, k, "receives from itself");
+    must_be_free(player, to, k);
+    slots_full_of_ = -1;
+    to.arriving = true;
+    to.piece = {};
+    // One player stands for all: what comes from distance d was sent to distance n - d, by the member at distance d.
+    const std::uint64_t wire = symmetric_ ? route(0, s_.members - peer) : route(peer, player.self);
+    player.coming.push_back(
+        {wire, wires_[wire].received++, &to, {terms_.leaf(peer, part), part}, k, symmetric_ ? peer : 0});
+    wake(symmetric_ ? 0 : peer);
+  }
+
+  void wake(int member) {
+    Player& player = players_[static_cast<std::size_t>(member)];
+    if (player.queued || player.done) return;
+    player.queued = true;
+    ready_.push_back(member);
+  }
+
+  /// Ends receives with sends that have started; true if none is left.
+  bool arrive(Player& player) {
+    while (!player.coming.empty()) {
+      const Coming& coming = player.coming.back();
+      const Wire& wire = wires_[coming.wire];
+      if (wire.sent.size() <= coming.number) return false;
+      Piece piece = wire.sent[coming.number];
+      piece.part = (piece.part + coming.shift) % s_.members;
+      coming.to->arriving = false;
+      coming.to->piece = placed(player, coming, piece);
+      player.coming.pop_back();
+    }
+    return true;
+  }
+
+  /// The piece as the receiver stores it. Rejected unless it has the size that the receiver expects: it must be for the
+  /// same part, in an all-to-all the same block.
+  Piece placed(const Player& player, const Coming& coming, Piece piece) const {
+    if (s_.kind == CollectiveKind::all_to_all) {
+      const bool fits = piece.part == player.self && piece.term == terms_.leaf(from_of(coming), player.self);
+      if (!fits || coming.wanted.part != from_of(coming))
+        fail(player, coming.step, "receives a part of another size than is sent");
+      return {piece.term, coming.wanted.part};
+    }
+    if (piece.part != coming.wanted.part && parts_of(s_) > 1)
+      fail(player, coming.step,
+           "receives part " + std::to_string(coming.wanted.part) + ", part " + std::to_string(piece.part) +
+               " is sent: sizes differ");
+    return piece;
+  }
+  [[nodiscard]] int from_of(const Coming& coming) const {
+    if (symmetric_) return coming.shift;
+    return static_cast<int>(coming.wire / static_cast<std::uint64_t>(s_.members));
+  }
+
+  /// Ends sends with receives that have started; true if none is left.
+  bool leave(Player& player) {
+    while (!player.leaving.empty()) {
+      const Leaving& leaving = player.leaving.back();
+      if (wires_[leaving.wire].received <= leaving.number) return false;
+      if (leaving.from != nullptr) --leaving.from->sending;
+      player.leaving.pop_back();
+    }
+    return true;
+  }
+
+  // ---- Results ----
+
+  void check_result(const Player& player) {
+    const Holding held = output_of(s_, player.self);
+    for (int part = 0; part < parts_of(s_); ++part) {
+      if (!held.has(player.self, part)) continue;
+      const Piece& piece = player.outputs[player.outputs.size() == 1 ? 0 : static_cast<std::size_t>(part)].piece;
+      const std::string where = what_ + ": member " + std::to_string(player.self) + " ends with ";
+      if (s_.kind == CollectiveKind::all_to_all && !note_arrival(player.self, part, piece)) continue;
+      if (piece.term == Terms::kNothing) reject(where + "nothing in part " + std::to_string(part) + " of its output");
+      if (!folds(s_.kind)) {
+        if (piece.term != wanted(player.self, part)) reject(where + "another value in part " + std::to_string(part));
+        continue;
+      }
+      if (!terms_.is_whole_fold(piece.term))
+        reject(where + "part " + std::to_string(part) + " that is not the fold of each member's contribution once");
+      // One player stands for all members, so its parts must be folded alike, too.
+      const auto [at, fresh] = folded_.try_emplace(symmetric_ ? 0 : part, piece.term);
+      if (at->second != piece.term)
+        reject(where + "part " + std::to_string(part) + " folded in another order than on other members");
+    }
+  }
+
+  /// Notes the block that a member of an all-to-all has from another one; false if it has none.
+  bool note_arrival(int self, int from, const Piece& piece) {
+    const auto n = static_cast<std::size_t>(s_.members);
+    arrived_.resize(n * n);
+    if (piece.term == Terms::kNothing) return false;
+    for (int shift = 0; shift < (symmetric_ ? s_.members : 1); ++shift) {
+      const auto to = static_cast<std::size_t>((self + shift) % s_.members);
+      arrived_[static_cast<std::size_t>((from + shift) % s_.members) * n + to] = true;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::uint32_t wanted(int self, int part) const {
+    switch (s_.kind) {
+      case CollectiveKind::broadcast:
+      case CollectiveKind::scatter:
+        return terms_.leaf(s_.root, part);
+      case CollectiveKind::all_to_all:
+        return terms_.leaf(part, self);
+      default:
+        return terms_.leaf(part, part);
+    }
+  }
+
+  // ---- Refusals ----
+
+  [[noreturn]] void fail(const Player& player, std::size_t k, const std::string& why) const {
+    reject(what_ + ": step " + std::to_string(k) + ", member " + std::to_string(player.self) + " " + why);
+  }
+
+  [[noreturn]] void stalled(const Player& player) const {
+    const std::size_t k = next_step(player);
+    const std::string where = k == s_.steps.size() ? "at its end" : "in step " + std::to_string(k);
+    const bool receives = !player.coming.empty() && (k == s_.steps.size() || s_.steps[k].kind == Kind::wait);
+    const std::uint64_t wire = receives ? player.coming.back().wire : player.leaving.back().wire;
+    const auto members = static_cast<std::uint64_t>(s_.members);
+    reject(what_ + ": member " + std::to_string(player.self) + " waits for ever " + where + " for member " +
+           std::to_string(symmetric_ ? (receives ? members - wire % members : wire % members)
+                                     : (receives ? wire / members : wire % members)) +
+           (receives ? " to send" : " to receive"));
+  }
+
+  const Schedule& s_;
+  std::string what_;
+  bool symmetric_;
+  Terms terms_;
+  std::vector<std::size_t> common_;
+  std::vector<std::size_t> own_, own_begin_;  // steps of one member, member by member
+  std::vector<Player> players_;
+  std::deque<int> ready_;
+  std::unordered_map<std::uint64_t, Wire> wires_;
+  std::unordered_map<int, std::uint32_t> folded_;  // of each part
+  std::vector<bool> arrived_;
+  int slots_full_of_ = -1;  // the part to which all slots hold their peers' contributions; or -1
+};
+
+/// True if all members do the same except for a shift: steps name no member by number, except for contributions to
+/// fold.
+bool is_symmetric(const Schedule& s) {
+  if (has_root(s.kind) || s.whole) return false;
+  return std::all_of(s.steps.begin(), s.steps.end(), [](const ScheduleStep& step) {
+    if (step.only != ScheduleStep::kAll || step.except != ScheduleStep::kAll) return false;
+    using By = MemberRef::By;
+    const bool local = step.kind == Kind::copy || step.kind == Kind::fold;
+    const bool waits = step.kind == Kind::wait || step.kind == Kind::wait_sends;
+    const bool shifts = step.peer.by == By::shift || (local && step.peer.by == By::number);
+    return waits || (step.kind != Kind::join && step.part.by == By::shift && shifts);
+  });
+}
+
+}  // namespace
+
+void check_schedules(const Plan& plan) {
+  std::vector<bool> checked(plan.schedules.size(), false);
+  std::vector<std::vector<bool>> arriving(plan.schedules.size());  // of each all-to-all
+  for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
+    const std::uint32_t number = plan.collectives[c].schedule;
+    const Schedule& schedule = plan.schedules[number];
+    if (schedule.library_does_all()) continue;  // check_gpu_groups()
+    check_sharing(plan, c);
+    const std::string what = described(plan, c) + ", " + escaped(schedule.algorithm) + " " +
+                             std::string(name_of(schedule.kind)) + " of " + std::to_string(schedule.members) +
+                             " members";
+    if (!checked[number]) {
+      checked[number] = true;
+      if (!check_flips(schedule, what)) arriving[number] = Play(schedule, what, is_symmetric(schedule)).check();
+      check_reach(schedule, what);
+    }
+    const std::vector<bool>& arrived = arriving[number];
+    for (std::size_t block = 0; block < arrived.size(); ++block)
+      if (!arrived[block] && plan.collectives[c].parts[block] > 0)
+        reject(what + ": member " + std::to_string(block / static_cast<std::size_t>(schedule.members)) +
+               " does not give member " + std::to_string(block % static_cast<std::size_t>(schedule.members)) +
+               " its part");
+  }
+}
+
+}  // namespace ferry::verifier

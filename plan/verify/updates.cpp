@@ -1,0 +1,102 @@
+// Updates: within a step, or a turn of it, a variable has its old value until something writes it, and the new one from
+// then on. So it is written only once, by an instruction of the step itself. And the copy that sets a variable at the
+// end of a step, when the old value is not needed any more, sets it for the next step: nothing reads it after that.
+#include <algorithm>
+#include <vector>
+
+#include "base/text.hpp"
+#include "plan/verify/verifier.hpp"
+
+namespace ferry::verifier {
+namespace {
+
+class Updates {
+ public:
+  Updates(const Plan& plan, const PlanClass& plan_class)
+      : plan_(plan),
+        class_(plan_class),
+        variable_(plan_class.buffers.size(), false),
+        writer_(plan_class.buffers.size()) {
+    for (const PlanVariable& variable : class_.variables) variable_[variable.buffer] = true;
+  }
+
+  void check() {
+    if (class_.variables.empty()) return;
+    for (std::uint32_t r = 0; r < class_.regions.size(); ++r)
+      if (r != 1 && class_.regions[r].kind != Region::Kind::tile)  // its `tiles` instruction lists its outputs
+        each(r, [&](const Instruction& i) {
+          each_variable(i.outputs, [&](std::uint32_t v) { refuse(i, v, "outside of the step itself"); });
+        });
+    each(1, [&](const Instruction& i) {
+      if (begins_turn(i)) std::fill(writer_.begin(), writer_.end(), nullptr);
+      each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
+      if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);
+      if (i.what == Opcode::stencil_begin) return;  // the stencil has written when it is done
+      each_variable(i.outputs, [&](std::uint32_t v) {
+        if (writer_[v] != nullptr) refuse(i, v, "for the second time in a step");
+        writer_[v] = &i;
+      });
+    });
+  }
+
+ private:
+  template <class F>
+  void each(std::uint32_t region, F f) const {
+    const Range range = class_.regions[region].instructions;
+    for (const std::uint32_t k : range) f(class_.instructions[k]);
+  }
+  template <class F>
+  void each_variable(Range operands, F f) const {
+    for (const std::uint32_t k : operands) {
+      const std::uint32_t b = class_.operands[k];
+      const std::uint32_t storage = class_.buffers[b].view_of == kNone ? b : class_.buffers[b].view_of;
+      if (variable_[storage]) f(storage);
+    }
+  }
+
+  /// Whether a turn begins at this instruction of the step, or all turns have ended: variables have their new values
+  /// then.
+  [[nodiscard]] bool begins_turn(const Instruction& i) const {
+    const auto at = static_cast<std::uint32_t>(&i - class_.instructions.data()) - class_.regions[1].instructions.first;
+    const auto& turns = class_.serving.turns;
+    return std::any_of(turns.begin(), turns.end(), [at](const Serving::Turns& t) {
+      return at == t.give.first || at == t.take.first || at == t.take.first + t.take.count;
+    });
+  }
+
+  /// Checks what the regions of a loop or branch read.
+  void check_inside(const Instruction& control) const {
+    for (const std::uint32_t region : {control.target, control.other})
+      each(region, [&](const Instruction& i) {
+        each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
+        if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);
+      });
+  }
+
+  void check_read(const Instruction& i, std::uint32_t variable) const {
+    const Instruction* const writer = writer_[variable];
+    if (writer != nullptr && writer->what == Opcode::copy && writer != &i)
+      reject(describe(plan_, i) + " reads the variable " + name(variable) + " after " + describe(plan_, *writer) +
+             " has set it for the next step");
+  }
+
+  [[noreturn]] void refuse(const Instruction& i, std::uint32_t variable, std::string_view how) const {
+    reject(describe(plan_, i) + " writes the variable " + name(variable) + " " + std::string(how));
+  }
+  [[nodiscard]] std::string name(std::uint32_t variable) const {
+    return "'" + escaped(plan_.string(class_.buffers[variable].name)) + "'";
+  }
+
+  const Plan& plan_;
+  const PlanClass& class_;
+  std::vector<bool> variable_;              // of each buffer
+  std::vector<const Instruction*> writer_;  // of each buffer that is a variable, so far in the step
+};
+
+}  // namespace
+
+void check_updates(const Plan& plan) {
+  for (const PlanClass& plan_class : plan.classes) Updates(plan, plan_class).check();
+}
+
+}  // namespace ferry::verifier

@@ -1,0 +1,41 @@
+// The verifier: checks a finished plan without trusting the passes that made it, and without using their code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+class KernelLookup;
+class OpSet;
+
+/// What the verifier knows besides the plan. It proves nothing about an op that it does not know, such as the user's
+/// own.
+struct KnownOps {
+  const OpSet* ops = nullptr;             ///< null: default_ops()
+  const KernelLookup* kernels = nullptr;  ///< null: trusts the plan about which inputs kernels may write over
+};
+
+struct Verdict {
+  bool pass = false;
+  std::vector<std::string> proved;    ///< what holds, a line each
+  std::vector<std::string> unproved;  ///< what could not be proved because an op is not known, a line each
+  std::string reason;                 ///< the faults, with the user's lines, if it does not pass
+};
+
+/// Checks that every index is in range, that the operands of every kernel have the types of its op's inference, and
+/// that every send has its receive with equal bytes. Checks that no tasks wait for each other in a cycle even if
+/// nothing is buffered, and that all members come to collectives in the same order. Checks that no buffer is read while
+/// or before it is written, that buffers are within their arenas, and that arenas fit into the memory of tasks and
+/// hosts, if the topology knows it. docs/proof.md has the full list. Takes time and memory of at most the plan's
+/// instructions × tasks.
+[[nodiscard]] Verdict verify(const Plan& plan, const KnownOps& known = {});
+
+/// Throws Error(plan) with the reason unless the plan passes.
+void require_verified(const Plan& plan, const KnownOps& known = {});
+
+}  // namespace ferry
+#pragma GCC visibility pop
