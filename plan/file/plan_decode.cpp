@@ -1,23 +1,13 @@
+#include "plan/file/plan_decode.hpp"
+
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "base/error.hpp"
-#include "base/hash.hpp"
 #include "base/text.hpp"
-#include "plan/file/plan_file.hpp"
 #include "plan/plan_generated.h"
-#include "plan/verify/verifier.hpp"
 
 namespace ferry {
 namespace {
-
-template <class T>
-T number_at(std::span<const std::byte> bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
 
 [[noreturn]] void malformed(const std::string& why) {
   throw Error(Code::file, "not a well-formed plan: " + why);
@@ -293,39 +283,9 @@ class Decoder {
   const fbs::Plan& file_;
 };
 
-/// `head`: the first bytes of a file of `size` bytes, which may be too few for a head.
-void check_head(std::span<const std::byte> head, std::uint64_t size) {
-  if (size == 0) throw Error(Code::file, "the file is empty");
-  const std::size_t magic = std::min(head.size(), kPlanMagic.size());
-  if (std::memcmp(head.data(), kPlanMagic.data(), magic) != 0) throw Error(Code::file, "this is not a plan file");
-  if (head.size() < kPlanHeadBytes)
-    throw Error(Code::file, "the file is cut short, after " + std::to_string(size) + " bytes");
-  const auto version = number_at<std::uint32_t>(head, 8);
-  if (version != kPlanVersion)
-    throw Error(Code::file, "its format is version " + std::to_string(version) + "; this ferry reads version " +
-                                std::to_string(kPlanVersion))
-        .hint("make the plan anew from its graph, or use the ferry that made it");
-  const auto length = number_at<std::uint64_t>(head, 16);
-  if (length > kMaxPlanBytes)
-    throw Error(Code::file, "it claims " + std::to_string(length) + " bytes, more than the " +
-                                std::to_string(kMaxPlanBytes) + " that a plan may have");
-  const std::uint64_t there = size - kPlanHeadBytes;
-  if (there < length)
-    throw Error(Code::file,
-                "the file is cut short: " + std::to_string(there) + " of " + std::to_string(length) + " bytes");
-  if (there > length) throw Error(Code::file, std::to_string(there - length) + " bytes follow the end of the plan");
-}
+}  // namespace
 
-/// The bytes after the head. Throws unless length and hash fit.
-std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
-  check_head(bytes.first(std::min(bytes.size(), kPlanHeadBytes)), bytes.size());
-  const std::span<const std::byte> body = bytes.subspan(kPlanHeadBytes);
-  if (number_at<std::uint32_t>(bytes, 12) != 0 || number_at<std::uint64_t>(bytes, 24) != hash64(body, kPlanVersion))
-    throw Error(Code::file, "the file is damaged: its hash does not fit").hint("make the plan anew from its graph");
-  return body;
-}
-
-Plan decode_body(std::span<const std::byte> body) {
+Plan decode_unchecked(std::span<const std::byte> body) {
   // A copy, for the alignment that flatbuffers needs.
   const std::vector<std::uint64_t> aligned = [&] {
     std::vector<std::uint64_t> words((body.size() + 7) / 8);
@@ -336,39 +296,7 @@ Plan decode_body(std::span<const std::byte> body) {
   constexpr int kDepth = 16;
   flatbuffers::Verifier verifier(start, body.size(), kDepth, static_cast<flatbuffers::uoffset_t>(body.size() / 4 + 1));
   if (!verifier.VerifyBuffer<fbs::Plan>(nullptr)) malformed("an offset leads outside the file");
-  Plan plan = Decoder(*flatbuffers::GetRoot<fbs::Plan>(start)).decode();
-  try {
-    verifier::check_structure(plan);
-  } catch (const verifier::Rejected& rejected) {
-    throw Error(Code::file, rejected.reason);
-  }
-  return plan;
-}
-
-/// Returns what read() returns; its errors name the file.
-template <class F>
-auto named(std::string_view source, const F& read) {
-  try {
-    return read();
-  } catch (const Error& error) {
-    throw Error(error.code() == Code::resource ? Code::resource : Code::file,
-                escaped(source, 400) + ": " + error.text());
-  }
-}
-
-}  // namespace
-
-Plan decode_plan(std::span<const std::byte> bytes, std::string_view source) {
-  return named(source, [&] { return decode_body(body_of(bytes)); });
-}
-
-Plan read_plan(FileSystem& files, const std::string& path) {
-  const auto file = files.open(path);
-  std::array<std::byte, kPlanHeadBytes> head{};
-  const std::span<std::byte> there = std::span(head).first(std::min<std::uint64_t>(file->size(), head.size()));
-  file->read(0, there);
-  named(path, [&] { check_head(there, file->size()); });
-  return decode_plan(files.read(path, kMaxPlanBytes + kPlanHeadBytes).span(), path);
+  return Decoder(*flatbuffers::GetRoot<fbs::Plan>(start)).decode();
 }
 
 }  // namespace ferry

@@ -69,6 +69,14 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
   return verdict;
 }
 
+void require_well_formed(const Plan& plan) {
+  try {
+    verifier::check_structure(plan);
+  } catch (const verifier::Rejected& rejected) {
+    throw Error(Code::file, rejected.reason);
+  }
+}
+
 void require_verified(const Plan& plan, const KnownOps& known) {
   const Verdict verdict = verify(plan, known);
   if (!verdict.pass) throw Error(Code::plan, "the plan is refused: " + verdict.reason);

@@ -34,6 +34,10 @@ struct Verdict {
 /// instructions × tasks.
 [[nodiscard]] Verdict verify(const Plan& plan, const KnownOps& known = {});
 
+/// Throws Error(file) with the reason unless every index, number and size of a plan from a file is in range. It is the
+/// first part of verify(). Other functions may be called only with plans that pass it.
+void require_well_formed(const Plan& plan);
+
 /// Throws Error(plan) with the reason unless the plan passes.
 void require_verified(const Plan& plan, const KnownOps& known = {});
 

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "plan/schedule": ["base", "graph"],
     "plan/traffic": ["base", "graph", "plan/plan", "plan/traffic", "plan/device_work"],
     "plan/text": ["base", "graph", "plan/plan", "plan/traffic"],
-    "plan/file": ["base", "graph", "plan/plan", "plan/plan_generated", "plan/verify/verifier"],
+    "plan/file": ["base", "graph", "plan/plan", "plan/plan_generated", "plan/verify/verify"],
     "plan/verify": ["base", "graph", "ops", "plan/plan", "plan/kernel_facts", "plan/largest_values", "plan/schedule",
                     "plan/topology", "kernels/traits"],
     "comm": ["base", "graph/types/dtype", "graph/types/shape", "plan/schedule"],

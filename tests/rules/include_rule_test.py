@@ -50,6 +50,7 @@ class IncludeRule(unittest.TestCase):
         self.allowed("plan/verify/x.cpp", "plan/plan.hpp")
         self.refused("plan/verify/x.cpp", "plan/text/plan_text.hpp")
         self.refused("plan/verify/x.cpp", "placement/planner.hpp")
+        self.refused("plan/file/x.cpp", "plan/verify/verifier.hpp")
         self.refused("plan/x.cpp", "placement/lower/x.hpp")
         self.allowed("plan/x.cpp", "plan/schedule/schedule.hpp")
         self.refused("plan/x.cpp", "plan/verify/verify.hpp")
