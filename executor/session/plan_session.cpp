@@ -1,7 +1,5 @@
 #include "executor/session/plan_session.hpp"
 
-#include <algorithm>
-#include <array>
 #include <set>
 #include <span>
 
@@ -13,78 +11,17 @@
 #include "executor/session/task_session.hpp"
 #include "ops/op_set.hpp"
 #include "plan/kernel_facts.hpp"
+#include "plan/requirements.hpp"
 
 namespace ferry {
 namespace {
 
-void require_tasks(const Plan& plan, const Cluster& cluster) {
-  if (plan.topology.size() != cluster.size())
-    throw Error(Code::plan, "the plan is for " + plural(plan.topology.size(), "task") + ", this job has " +
-                                std::to_string(cluster.size()))
-        .hint("start " + std::to_string(plan.topology.size()) + ", or make the plan anew from its graph");
-  for (int task = 0; task < cluster.size(); ++task) {
-    const auto wanted = static_cast<int>(plan.class_for(task).threads);
-    const int there = cluster.topology().tasks[static_cast<std::size_t>(task)].threads;
-    if (wanted > there)
-      throw Error(Code::plan, "the plan is for " + std::to_string(wanted) + " threads on task " + std::to_string(task) +
-                                  ", which has " + std::to_string(there))
-          .hint("--threads " + std::to_string(wanted) +
-                ", where a task may run on so many cores, or make the plan anew from its graph");
-    const int gpus = cluster.topology().tasks[static_cast<std::size_t>(task)].gpus;
-    for (const PlanDevice& device : plan.class_for(task).devices)
-      if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)
-        throw Error(Code::plan, "the plan is for gpu:" + std::to_string(device.index) + " of task " +
-                                    std::to_string(task) + ", which has " + plural(gpus, "GPU"))
-            .hint("--device sim, if it was made with that, or make the plan anew from its graph");
-    const PlanClass& role = plan.class_for(task);
-    const bool has_regions = std::ranges::any_of(
-        role.instructions, [&](const Instruction& i) { return i.what == Opcode::tiles && role.on_queue(i); });
-    if (has_regions && !cluster.topology().gpu_regions())
-      throw Error(Code::plan, "the plan has tile regions on GPUs, and not all GPUs of this job can run them")
-          .hint("install NVRTC on all hosts (ferry doctor), or make the plan anew from its graph");
-  }
-}
-
-/// Error(plan) when the plan has puts or gets between tasks that do not share memory here.
-void require_memory(const Plan& plan, const Cluster& cluster) {
-  const auto require = [&](std::span<const std::int32_t> group) {
-    for (const std::int32_t other : group.subspan(1))
-      if (!cluster.topology().share_memory(std::array{group.front(), other}))
-        throw Error(Code::plan, "the plan is for tasks " + std::to_string(group.front()) + " and " +
-                                    std::to_string(other) + " that share memory, and here they do not")
-            .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
-  };
-  for (const Channel& channel : plan.channels)
-    if (channel.put) require(std::array{channel.from, channel.to});
-  for (const Collective& collective : plan.collectives)
-    if (const Via via = plan.schedules[collective.schedule].via; via == Via::put || via == Via::get)
-      for (const auto& group : plan.groupings[collective.grouping]) require(group);
-}
-
-/// Error(plan) when GPUs that the plan lets work together do not do so here.
-void require_gpu_groups(const Plan& plan, const Cluster& cluster) {
-  for (const Collective& collective : plan.collectives) {
-    if (plan.schedules[collective.schedule].via != Via::library) continue;
-    for (const auto& group : plan.groupings[collective.grouping]) {
-      if (cluster.topology().join_gpus(group)) continue;
-      const auto alone = std::ranges::find_if(group, [&](std::int32_t task) {
-        return cluster.topology().tasks[static_cast<std::size_t>(task)].gpu_group < 0;
-      });
-      const std::int32_t task = alone == group.end() ? group.front() : *alone;
-      const std::string& why = cluster.topology().tasks[static_cast<std::size_t>(task)].no_gpu_group;
-      throw Error(Code::plan, "the plan is for GPUs that work together, and that of task " + std::to_string(task) +
-                                  " does not here" + (why.empty() ? "" : ": " + why))
-          .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
-    }
-  }
-}
-
 /// The plan after all checks, with this job's topology in place of the one that it was made for. All tasks find the
 /// same fault.
 PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) try {
-  require_tasks(plan, cluster);
-  require_memory(plan, cluster);
-  require_gpu_groups(plan, cluster);
+  require_tasks(plan, cluster.topology());
+  require_memory(plan, cluster.topology());
+  require_gpu_groups(plan, cluster.topology());
   const std::uint64_t of_file = fingerprint(plan);
   plan.topology = cluster.topology();
   const KernelsOfDevices kernels = kernels_of(options, cluster);

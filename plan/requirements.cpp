@@ -1,0 +1,72 @@
+#include "plan/requirements.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+
+void require_tasks(const Plan& plan, const Topology& topology) {
+  if (plan.topology.size() != topology.size())
+    throw Error(Code::plan, "the plan is for " + plural(plan.topology.size(), "task") + ", this job has " +
+                                std::to_string(topology.size()))
+        .hint("start " + std::to_string(plan.topology.size()) + ", or make the plan anew from its graph");
+  for (int task = 0; task < topology.size(); ++task) {
+    const auto wanted = static_cast<int>(plan.class_for(task).threads);
+    const int there = topology.tasks[static_cast<std::size_t>(task)].threads;
+    if (wanted > there)
+      throw Error(Code::plan, "the plan is for " + std::to_string(wanted) + " threads on task " + std::to_string(task) +
+                                  ", which has " + std::to_string(there))
+          .hint("--threads " + std::to_string(wanted) +
+                ", where a task may run on so many cores, or make the plan anew from its graph");
+    const int gpus = topology.tasks[static_cast<std::size_t>(task)].gpus;
+    for (const PlanDevice& device : plan.class_for(task).devices)
+      if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)
+        throw Error(Code::plan, "the plan is for gpu:" + std::to_string(device.index) + " of task " +
+                                    std::to_string(task) + ", which has " + plural(gpus, "GPU"))
+            .hint("--device sim, if it was made with that, or make the plan anew from its graph");
+    const PlanClass& role = plan.class_for(task);
+    const bool has_regions = std::ranges::any_of(
+        role.instructions, [&](const Instruction& i) { return i.what == Opcode::tiles && role.on_queue(i); });
+    if (has_regions && !topology.gpu_regions())
+      throw Error(Code::plan, "the plan has tile regions on GPUs, and not all GPUs of this job can run them")
+          .hint("install NVRTC on all hosts (ferry doctor), or make the plan anew from its graph");
+  }
+}
+
+void require_memory(const Plan& plan, const Topology& topology) {
+  const auto require = [&](std::span<const std::int32_t> group) {
+    for (const std::int32_t other : group.subspan(1))
+      if (!topology.share_memory(std::array{group.front(), other}))
+        throw Error(Code::plan, "the plan is for tasks " + std::to_string(group.front()) + " and " +
+                                    std::to_string(other) + " that share memory, and here they do not")
+            .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
+  };
+  for (const Channel& channel : plan.channels)
+    if (channel.put) require(std::array{channel.from, channel.to});
+  for (const Collective& collective : plan.collectives)
+    if (const Via via = plan.schedules[collective.schedule].via; via == Via::put || via == Via::get)
+      for (const auto& group : plan.groupings[collective.grouping]) require(group);
+}
+
+void require_gpu_groups(const Plan& plan, const Topology& topology) {
+  for (const Collective& collective : plan.collectives) {
+    if (plan.schedules[collective.schedule].via != Via::library) continue;
+    for (const auto& group : plan.groupings[collective.grouping]) {
+      if (topology.join_gpus(group)) continue;
+      const auto alone = std::ranges::find_if(
+          group, [&](std::int32_t task) { return topology.tasks[static_cast<std::size_t>(task)].gpu_group < 0; });
+      const std::int32_t task = alone == group.end() ? group.front() : *alone;
+      const std::string& why = topology.tasks[static_cast<std::size_t>(task)].no_gpu_group;
+      throw Error(Code::plan, "the plan is for GPUs that work together, and that of task " + std::to_string(task) +
+                                  " does not here" + (why.empty() ? "" : ": " + why))
+          .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
+    }
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,18 @@
+// The requirements of a plan on the job that is to run it.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace ferry {
+
+/// Each throws Error(plan) with a hint when `topology`, which is that of the job, lacks something that the well-formed
+/// plan requires. Thread-safe.
+
+/// As many tasks as the plan has, and on each task the plan's threads, GPUs and tile regions on GPUs.
+void require_tasks(const Plan& plan, const Topology& topology);
+/// Shared memory between tasks that put into or get from each other's memory.
+void require_memory(const Plan& plan, const Topology& topology);
+/// A library that connects the GPUs of each group that has collectives of GPUs.
+void require_gpu_groups(const Plan& plan, const Topology& topology);
+
+}  // namespace ferry
