@@ -9,6 +9,7 @@
 #include "graph/op/op_def.hpp"
 #include "plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
 
 class PlanKernelFacts final : public OpFacts {
@@ -39,3 +40,4 @@ class PlanKernelFacts final : public OpFacts {
 }
 
 }  // namespace ferry
+#pragma GCC visibility pop

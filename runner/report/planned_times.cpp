@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "graph/op/index_notation.hpp"
 #include "graph/op/op_time.hpp"
+#include "plan/kernel_facts.hpp"
 
 namespace ferry {
 namespace {
@@ -16,26 +17,10 @@ std::vector<Type> types_of(const PlanClass& role, Range range) {
   std::vector<Type> types;
   for (const std::uint32_t i : range) {
     const Buffer& buffer = role.buffers[role.operands[i]];
-    types.push_back({buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes.vector()))});
+    types.push_back(type_of(buffer.dtype, buffer.sizes.vector(), false));
   }
   return types;
 }
-
-/// What index notation is bound to: the buffers of an instruction.
-class BufferFacts final : public OpFacts {
- public:
-  BufferFacts(const PlanClass& role, const Instruction& instruction, const Attrs& attrs)
-      : inputs_(types_of(role, instruction.inputs)), attrs_(attrs) {}
-  [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
-  [[nodiscard]] const Type& input(int i) const override { return inputs_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] const Attrs& attrs() const override { return attrs_; }
-  [[nodiscard]] const Tensor* constant(int) const override { return nullptr; }
-  [[nodiscard]] std::vector<Type> results(std::string_view) const override { return {}; }
-
- private:
-  std::vector<Type> inputs_;
-  const Attrs& attrs_;
-};
 
 bool is_stencil(const Instruction& instruction) {
   return instruction.what == Opcode::stencil_begin || instruction.what == Opcode::stencil;
@@ -82,7 +67,8 @@ class Reckoning {
     const OpDef* const def = ops_.find(plan_.string(instruction.op));
     if (def == nullptr) return std::nullopt;
     static const Attrs kNoAttrs;
-    const BufferFacts facts(role_, instruction, instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs]);
+    const PlanKernelFacts facts(types_of(role_, instruction.inputs),
+                                instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs]);
     try {
       const auto space = index_space(*def, facts, types_of(role_, instruction.outputs));
       return space ? std::optional(def->flops * space->points()) : std::nullopt;
