@@ -12,7 +12,7 @@
 #include "comm/transport.hpp"
 #include "executor/session/session.hpp"
 #include "graph/types/batches.hpp"
-#include "placement/planner.hpp"
+#include "plan/signature.hpp"
 
 namespace ferry {
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "graph/op/constant_op.hpp"
 #include "graph/types/tensor.hpp"
 #include "kernels/kernel.hpp"
-#include "placement/planner.hpp"
 
 namespace ferry {
 

@@ -9,6 +9,7 @@
 #include "executor/job/cluster_state.hpp"
 #include "executor/session/constant_ops.hpp"
 #include "kernels/kernel.hpp"
+#include "placement/planner.hpp"
 #include "plan/verify/verify.hpp"
 
 namespace ferry {

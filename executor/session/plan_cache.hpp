@@ -12,7 +12,8 @@
 #include "executor/session/session.hpp"
 #include "executor/state/variable_layout.hpp"
 #include "kernels/device.hpp"
-#include "placement/planner.hpp"
+#include "plan/plan_result.hpp"
+#include "plan/signature.hpp"
 
 namespace ferry {
 

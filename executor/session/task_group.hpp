@@ -8,7 +8,6 @@
 
 #include "executor/job/cluster.hpp"
 #include "executor/session/session.hpp"
-#include "placement/planner.hpp"
 
 namespace ferry {
 

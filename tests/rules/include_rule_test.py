@@ -35,7 +35,9 @@ class IncludeRule(unittest.TestCase):
         self.refused("placement/cut.cpp", "comm/transport.hpp")
 
     def test_partial_rows(self):
-        self.allowed("executor/session/session.cpp", "placement/planner.hpp")
+        self.allowed("executor/session/plan_cache.cpp", "placement/planner.hpp")
+        self.refused("executor/session/session.cpp", "placement/planner.hpp")
+        self.allowed("executor/session/session.cpp", "plan/plan.hpp")
         self.allowed("executor/session/session.cpp", "comm/group.hpp")
         self.refused("executor/session/session.cpp", "placement/cut.hpp")
         self.refused("executor/session/session.cpp", "comm/ledger.hpp")

@@ -1,0 +1,58 @@
+// PlanResult: a plan with what the planner reports about it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "plan/plan.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+/// Why an op is where it is, or why a transfer exists: for `ferry explain`.
+struct Reason {
+  std::string subject;  ///< name of the op or value
+  std::string text;
+  SourceLine line;
+  bool transfer = false;  ///< it is for a transfer or collective, else for an op
+  /// For a transfer: the op with the annotation that makes it necessary; empty if the place of a feed or fetch makes it
+  /// necessary. Without that annotation there would be no such transfer, or it would have another reason.
+  std::string constraint = {};
+  bool of_layout = false;  ///< the constraint is the op's layouts, else its device or mesh
+  /// For a transfer or sum that shares its message with others: a number that they all have. 0: it has a message of its
+  /// own.
+  std::uint32_t message = 0;
+};
+
+/// How the stages of a pipeline work on its microbatches, if everything takes the time that planning takes it for.
+struct PipelineChart {
+  struct Work {
+    char pass = 'F';  ///< F: forward; B: backward; W: gradients of weights
+    std::int64_t microbatch = 0;
+    std::int64_t stage = -1;           ///< from the beginning of the pass; -1: its device has one stage
+    std::int64_t begin = 0, time = 0;  ///< in any unit, the same for all
+    /// "F3", or with a stage "F3.2".
+    [[nodiscard]] std::string name() const;
+  };
+  struct Row {
+    std::string who;  ///< "task 0", "tasks 2, 3"
+    std::vector<Work> work;
+  };
+  std::string title;
+  std::vector<Row> rows;    ///< one for each device
+  std::int64_t length = 0;  ///< when the last work ends
+  /// The share of its time in which a device waits for others, in percent.
+  [[nodiscard]] std::int64_t waits(const Row& row) const;
+};
+
+struct PlanResult {
+  Plan plan;
+  std::vector<Reason> reasons;                ///< one for each op and transfer, in plan order, when asked for
+  std::vector<std::string> warnings;          ///< soft placement's moves
+  std::vector<PipelineChart> pipelines = {};  ///< of each pipeline of the entry, when reasons are asked for
+};
+
+}  // namespace ferry
+#pragma GCC visibility pop

@@ -1,0 +1,32 @@
+// Signature: the feeds, fetches and targets that a plan is made for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/value.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+/// The feeds, fetches and targets of a run, on which all tasks agree before planning.
+struct Signature {
+  struct Feed {
+    ValueId value = 0;      ///< of an Input op
+    std::int32_t task = 0;  ///< who gives it
+    std::vector<std::int64_t> sizes;
+  };
+  std::vector<Feed> feeds;       ///< sorted by value
+  std::vector<ValueId> fetches;  ///< in the caller's order
+  std::vector<OpId> targets;     ///< sorted
+  std::int32_t fetch_to = 0;
+  /// How many rows the step takes of batches that are smaller at the end of an epoch, by Batches::symbol(). A size that
+  /// is not here is the size of whole batches.
+  std::map<std::string, std::int64_t> rows = {};
+  bool initial = false;  ///< gives variables their first values: the graph's budget is not for that
+};
+
+}  // namespace ferry
+#pragma GCC visibility pop
