@@ -38,4 +38,8 @@ std::vector<std::int64_t> begin_at(const Window& window,
   return begin;
 }
 
+std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task) {
+  return begin_at(window, [&](std::uint32_t grouping) { return membership(plan.groupings[grouping], task); });
+}
+
 }  // namespace ferry

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "plan/group_places.hpp"
-
 namespace ferry {
 
 Traffic& Traffic::operator+=(const Traffic& other) {
@@ -34,10 +32,6 @@ Membership membership(const Grouping& grouping, int task) {
     if (found != group.end()) return {&group, static_cast<int>(found - group.begin())};
   }
   return {};
-}
-
-std::vector<std::int64_t> begin_of(const Plan& plan, const Window& window, int task) {
-  return begin_at(window, [&](std::uint32_t grouping) { return membership(plan.groupings[grouping], task); });
 }
 
 }  // namespace ferry

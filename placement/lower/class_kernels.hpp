@@ -5,8 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "placement/class/class_plan.hpp"
 #include "placement/lower/class_buffers.hpp"
-#include "placement/lower/lower.hpp"
+#include "placement/lower/lowering.hpp"
 
 namespace ferry {
 

@@ -442,38 +442,7 @@ class ClassBuilder {
   std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
 };
 
-/// For each op, whether the user wants others to run after it.
-std::vector<bool> followed(const Graph& graph) {
-  std::vector<bool> result(graph.size());
-  for (OpId id = 0; id < graph.size(); ++id)
-    for (OpId earlier : graph.op(id).after()) result[earlier] = true;
-  return result;
-}
-
-void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
-  const Signature& signature = *program.signature;
-  for (const Signature::Feed& feed : signature.feeds) {
-    const Type& type = program.graph->type(feed.value);
-    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), feed.task, type.dtype, feed.sizes, false});
-  }
-  plan.fetches.resize(signature.fetches.size());
-  for (const Node& node : program.nodes) {
-    if (node.kind != NodeKind::fetch) continue;
-    const Type& type = program.values[program.inputs(node)[0]].type;
-    plan.fetches[node.detail] = {tables.value_name(*program.graph, signature.fetches[node.detail]), signature.fetch_to,
-                                 type.dtype, type.shape.sizes(), type.shape.bounded()};
-  }
-}
-
 }  // namespace
-
-Lowering::Lowering(const Program& from, Plan& into)
-    : program(from), plan(into), tables(into), ordered(followed(*from.graph)) {
-  into.topology = *from.topology;
-  add_ports(from, into, tables);
-  HostPatterns hosts(from);
-  messages = number_messages(from, into, tables, hosts);
-}
 
 ClassPlan lower(Lowering& shared, const ClassNodes& nodes, std::int32_t task) {
   return ClassBuilder(shared, nodes, shared.plan.class_of[static_cast<std::size_t>(task)], task).build();

@@ -8,27 +8,12 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "placement/class/class_plan.hpp"
 #include "placement/lower/class_nodes.hpp"
-#include "placement/messages/number_messages.hpp"
-#include "placement/program/program.hpp"
-#include "plan/plan_tables.hpp"
+#include "placement/lower/lowering.hpp"
 
 namespace ferry {
-
-/// What the classes of a plan share while they are made. The constructor gives the plan its topology, feeds and
-/// fetches, and adds its channels and collectives. Program and plan must outlive it.
-struct Lowering {
-  Lowering(const Program& from, Plan& into);
-
-  const Program& program;
-  const Plan& plan;
-  PlanTables tables;
-  MessageNumbers messages;
-  std::vector<bool> ordered;  ///< of each op of the graph: the user wants others to run after it
-};
 
 /// The instructions and buffers of the class of `task`.
 [[nodiscard]] ClassPlan lower(Lowering& shared, const ClassNodes& nodes, std::int32_t task);

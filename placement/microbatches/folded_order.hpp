@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "placement/microbatches/schedule_work.hpp"
+#include "placement/microbatches/pipeline_work.hpp"
 
 namespace ferry {
 

@@ -13,6 +13,7 @@
 
 #include "graph/types/dtype.hpp"
 #include "graph/types/layout.hpp"
+#include "plan/schedule/member_ref.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -46,29 +47,6 @@ enum class Via : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view name_of(Via via);
-
-/// Names a member or a part.
-struct MemberRef {
-  enum class By : std::uint8_t {
-    number,  ///< `value`
-    shift,   ///< (own index + value) mod members
-    flip     ///< own index xor value; only if the number of members is a power of two
-  };
-  By by = By::number;
-  std::int32_t value = 0;
-
-  [[nodiscard]] constexpr int resolve(int self, int members) const {
-    switch (by) {
-      case By::shift:
-        return (self + value) % members;
-      case By::flip:
-        return self ^ value;
-      default:
-        return value;
-    }
-  }
-  bool operator==(const MemberRef&) const = default;
-};
 
 /// One step of a member. A part has the same number in inputs, outputs and slots, even on a member that holds only this
 /// one part.

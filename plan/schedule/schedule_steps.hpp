@@ -1,7 +1,7 @@
 // Short forms of MemberRef for the algorithms of collectives.
 #pragma once
 
-#include "plan/schedule/schedule.hpp"
+#include "plan/schedule/member_ref.hpp"
 
 namespace ferry::steps {
 

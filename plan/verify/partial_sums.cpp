@@ -15,6 +15,7 @@
 #include "plan/verify/class_view.hpp"
 #include "plan/verify/ranges.hpp"
 #include "plan/verify/verifier.hpp"
+#include "plan/verify/verify.hpp"
 
 namespace ferry::verifier {
 namespace {

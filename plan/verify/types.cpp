@@ -18,6 +18,7 @@
 #include "plan/kernel_facts.hpp"
 #include "plan/verify/halos.hpp"
 #include "plan/verify/verifier.hpp"
+#include "plan/verify/verify.hpp"
 
 namespace ferry::verifier {
 namespace {

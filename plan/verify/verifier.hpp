@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "plan/plan.hpp"
-#include "plan/verify/verify.hpp"
+
+namespace ferry {
+struct KnownOps;
+}
 
 namespace ferry::verifier {
 
