@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Checks that no files include each other in a cycle: prints each offence and ends with 1 if there is any.
+
+    cycle_rule.py ROOT [--list]
+
+A header and the source beside it are one file: b.cpp includes a.hpp and a.cpp includes b.hpp is a cycle, although the
+compiler accepts it. In a cycle no file can be understood or tested before the others. --list prints KNOWN as it should be.
+"""
+import os
+import re
+import sys
+from pathlib import Path
+
+FOLDERS = ["base", "graph", "ops", "kernels", "plan", "placement", "comm", "executor", "runner", "bench", "samples"]
+# Folders whose subfolders may need each other, so that only files side by side are compared: the gradient of an op is made of
+# ops of other families.
+ACROSS = ["ops"]
+SUFFIXES = {".cpp", ".hpp", ".h", ".cc", ".cu", ".cuh", ".inc"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+# Cycles that are not resolved yet. The list may only shrink: a cycle that gets other files, or none, is an offence.
+KNOWN = [
+    ["comm/group", "comm/group_ways"],
+    ["executor/job/cluster", "executor/job/cluster_state", "executor/job/introduction", "executor/job/launch"],
+    ["executor/session/agreement", "executor/session/checkpoints", "executor/session/executor_factory",
+     "executor/session/plan_cache", "executor/session/prepared_plans", "executor/session/run_stats", "executor/session/session",
+     "executor/session/task_group", "executor/session/task_session", "executor/session/tuner", "executor/session/variable_use"],
+    ["graph/graph", "graph/graph_facts"],
+    ["kernels/cuda/elements/elements", "kernels/cuda/group/fold", "kernels/cuda/kernels", "kernels/cuda/launch",
+     "kernels/cuda/on_host"],
+    ["ops/gradient/gradient", "ops/gradient/row_products"],
+    ["ops/math/broadcast", "ops/math/reduce"],
+    ["ops/onnx/context", "ops/onnx/out"],
+    ["ops/onnx/importer/importer", "ops/onnx/importer/node_context"],
+    ["ops/onnx/model", "ops/onnx/tensor"],
+    ["ops/train/beside", "ops/train/optim"],
+    ["runner/launch/host_agent", "runner/launch/launcher", "runner/launch/supervisor"],
+    ["runner/run/job", "runner/run/run"],
+]
+
+
+def stem(path):
+    return path.rsplit(".", 1)[0]
+
+
+def compared(file, target):
+    return file.split("/")[0] not in ACROSS or os.path.dirname(file) == os.path.dirname(target)
+
+
+def includes(root):
+    """{file without suffix: the files that it includes}"""
+    found = {}
+    for top in FOLDERS:
+        for where, _, names in os.walk(root / top):
+            for name in names:
+                path = Path(where) / name
+                if path.suffix not in SUFFIXES:
+                    continue
+                own = stem(path.relative_to(root).as_posix())
+                headers = INCLUDE.findall(path.read_text(encoding="utf-8"))
+                found.setdefault(own, set()).update(stem(header) for header in headers if stem(header) != own)
+    return {file: sorted(target for target in targets if target in found and compared(file, target))
+            for file, targets in found.items()}
+
+
+def cycles(graph):
+    """The sets of files that reach each other, by Tarjan's algorithm without recursion."""
+    number, lowest, stack, result = {}, {}, [], []
+    for start in sorted(graph):
+        if start in number:
+            continue
+        work = [(start, iter(graph[start]))]
+        number[start] = lowest[start] = len(number)
+        stack.append(start)
+        while work:
+            file, targets = work[-1]
+            target = next(targets, None)
+            if target is None:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[file])
+                if lowest[file] == number[file]:
+                    at = stack.index(file)
+                    if len(stack) - at > 1:
+                        result.append(sorted(stack[at:]))
+                    del stack[at:]
+            elif target not in number:
+                number[target] = lowest[target] = len(number)
+                stack.append(target)
+                work.append((target, iter(graph[target])))
+            elif target in stack:
+                lowest[file] = min(lowest[file], number[target])
+    return sorted(result)
+
+
+def listed(found):
+    lines = ["KNOWN = ["]
+    for cycle in found:
+        line, indent = "    [", "     "
+        for file in cycle:
+            piece = f'"{file}"' + (", " if file != cycle[-1] else "],")
+            if len(line) + len(piece.rstrip()) > 130:
+                lines.append(line.rstrip())
+                line = indent
+            line += piece
+        lines.append(line)
+    return "\n".join(lines + ["]"])
+
+
+def main(root, *arguments):
+    graph = includes(Path(root))
+    found = cycles(graph)
+    if arguments == ("--list",):
+        print(listed(found))
+        return 0
+    new = [cycle for cycle in found if cycle not in KNOWN]
+    gone = [cycle for cycle in KNOWN if cycle not in found]
+    for cycle in new:
+        print("a cycle of includes that is not in KNOWN:")
+        for file in cycle:
+            print(f"    {file} includes {', '.join(target for target in graph[file] if target in cycle)}")
+    for cycle in gone:
+        print(f"not a cycle now, remove it from KNOWN or write what is left of it: {', '.join(cycle)}")
+    if not new and not gone:
+        print(f"{len(graph)} files include each other in no cycle, except in {len(KNOWN)} that are known")
+    return 1 if new or gone or not graph else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
