@@ -4,7 +4,7 @@
     install_headers.py ROOT HEADER…                for `meson install`: copies
     install_headers.py --link FOLDER ROOT HEADER…  links in FOLDER, for programs of the tree that include as users do
 
-Users do not see rooms: ops/math/reduce.hpp is installed as <ferry/ops/reduce.hpp>. In the tree, headers include each other
+Users do not see components: ops/math/reduce.hpp is installed as <ferry/ops/reduce.hpp>. In the tree, headers include each other
 from the root ("graph/graph.hpp"). Installed they say <ferry/graph/graph.hpp>, so that ferry adds a single name to a user's
 include path, and a user's own folder `graph` is never taken for ferry's.
 """
@@ -15,7 +15,7 @@ import sys
 from pathlib import Path, PurePath
 
 QUOTED = re.compile(r'^(\s*#\s*include\s*)"([^"]+)"', re.MULTILINE)
-# The exceptions: rooms that users do see.
+# The exceptions: components that users do see.
 SHOWN = ["ops/onnx"]
 # Folders whose headers users see in another one, where they were before.
 SHOWN_IN = {"plan": "placement"}
@@ -24,7 +24,7 @@ SHOWN_IN = {"plan": "placement"}
 def installed(header):
     """Where a header, named from the root, lies in include/ferry."""
     parts = PurePath(header).parts
-    folder = next((room for room in SHOWN if header.startswith(room + "/")), parts[0] if len(parts) > 1 else "")
+    folder = next((part for part in SHOWN if header.startswith(part + "/")), parts[0] if len(parts) > 1 else "")
     return (PurePath(SHOWN_IN.get(folder, folder)) / parts[-1]).as_posix()
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import install_headers  # noqa: E402
 
-# What a folder may include besides itself. "graph" stands for the whole folder, "graph/types" for a room (a subfolder),
-# "kernels/kernel" for the header kernels/kernel.hpp. A room with a row of its own keeps to it, other rooms to their
+# What a folder may include besides itself. "graph" stands for the whole folder, "graph/types" for a component (a subfolder),
+# "kernels/kernel" for the header kernels/kernel.hpp. A component with a row of its own keeps to it, other components to their
 # folder's row.
 MAY_INCLUDE = {
     "base": [],
@@ -90,7 +90,7 @@ def backend(path):
 
 
 def row(path):
-    """The key of MAY_INCLUDE that holds for a path: its room or, if that has no row, its folder."""
+    """The key of MAY_INCLUDE that holds for a path: its component or, if that has no row, its folder."""
     parts = path.split("/")
     rows = ["/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
     return next((name for name in rows if name in MAY_INCLUDE), folder(path))

@@ -48,7 +48,7 @@ class IncludeRule(unittest.TestCase):
         self.refused("comm/group.hpp", "graph/graph.hpp")
         self.refused("comm/group.hpp", "kernels/kernel.hpp")
 
-    def test_rooms(self):
+    def test_components(self):
         self.allowed("plan/verify/x.cpp", "plan/plan.hpp")
         self.refused("plan/verify/x.cpp", "plan/text/plan_text.hpp")
         self.refused("plan/verify/x.cpp", "placement/planner.hpp")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks rules that make it easy to find one's way in the source tree: prints each offence and ends with 1 if there is any.
 
-    house_rule.py ROOT
+    tree_rule.py ROOT
 
 No folder has more than 30 files, not counting subfolders; no two headers define a type of the same name at namespace
 scope, whatever their namespaces; and only graph/ and ops/ may compare an op's address (`== &kConcat`): what other code
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 CORE = ["base", "graph", "ops", "kernels", "comm", "plan", "placement", "executor", "runner"]
-WITH_ROOMS = [*CORE, "samples", "bench"]
+WITH_COMPONENTS = [*CORE, "samples", "bench"]
 MOST_FILES = 30
 KNOW_OPS = ["graph", "ops"]
 TYPE = re.compile(r"^(?:struct|class|enum class|enum)\s+(?:\[\[\w+\]\]\s+)?([A-Z]\w*)\s*(?:final)?\s*(?::(?!:)[^;{]*)?\{|"
@@ -22,11 +22,11 @@ BY_ADDRESS = re.compile(r"[=!]= ?&k[A-Z]\w*")
 
 
 def crowded(root):
-    for top in WITH_ROOMS:
+    for top in WITH_COMPONENTS:
         for folder in [root / top, *sorted(path for path in (root / top).rglob("*") if path.is_dir())]:
             files = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
             if len(files) > MOST_FILES:
-                yield f"{folder.relative_to(root)}: {len(files)} files, {MOST_FILES} may be: give it rooms"
+                yield f"{folder.relative_to(root)}: {len(files)} files, {MOST_FILES} may be: divide it into components"
 
 
 def sources(root, suffixes):

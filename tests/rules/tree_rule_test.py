@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""house_rule.py finds planted offences, and nothing in a tree without any."""
+"""tree_rule.py finds planted offences, and nothing in a tree without any."""
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import house_rule  # noqa: E402
+import tree_rule  # noqa: E402
 import planted  # noqa: E402
 
 
 def run(files):
-    return planted.run(house_rule, files)
+    return planted.run(tree_rule, files)
 
 
-class HouseRule(unittest.TestCase):
+class TreeRule(unittest.TestCase):
     def test_folders(self):
         self.assertEqual(run({f"graph/f{i}.cpp": "" for i in range(30)})[0], 0)
-        code, out = run({f"graph/room/f{i}.cpp": "" for i in range(31)})
+        code, out = run({f"graph/part/f{i}.cpp": "" for i in range(31)})
         self.assertEqual(code, 1)
-        self.assertIn("graph/room: 31 files", out)
+        self.assertIn("graph/part: 31 files", out)
 
     def test_types(self):
         once = {"graph/a.hpp": "struct Part {\n};\nclass Whole;\n", "ops/b.hpp": "class Whole {\n};\n struct Part {\n };\n"}
