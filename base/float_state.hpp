@@ -30,7 +30,7 @@ class DefaultFloats {
   const DefaultFloats* outer_ = nullptr;  ///< of those only
 };
 
-/// While one lives, the settings of this thread are those of before its innermost DefaultFloats.
+/// During its lifetime, this thread has the settings from before its innermost DefaultFloats.
 class ProgramFloats {
  public:
   ProgramFloats() noexcept;

@@ -5,8 +5,8 @@
 
 namespace ferry {
 
-/// Each throws Error(plan) with a hint when `topology`, which is that of the job, lacks something that the well-formed
-/// plan requires. Thread-safe.
+/// Each throws Error(plan) with a hint if `topology`, the job's topology, lacks something that the well-formed plan
+/// requires. Thread-safe.
 
 /// As many tasks as the plan has, and on each task the plan's threads, GPUs and tile regions on GPUs.
 void require_tasks(const Plan& plan, const Topology& topology);

@@ -40,11 +40,11 @@ struct SafeTensors {
 /// Bytes of one element of a dtype above; 0 for any other.
 [[nodiscard]] int safetensors_item_size(std::string_view dtype);
 
-/// Parses a file's content. `file_name` is for messages. Throws Code::file for anything but exactly one whole file: a
-/// header above 100 MB, damaged JSON, names unlike those above or given twice, sizes that overflow, bytes ≠ shape ×
-/// dtype, offsets that overlap, leave holes, or do not end with the file, bools that are neither 0 nor 1. Like the
-/// format's own reader it takes misaligned tensors, fields of tensors that the format does not have, and null as
-/// metadata. A tensor of another dtype is taken as bytes.
+/// Parses a file's content. `file_name` is for messages. Throws Code::file for anything but exactly one whole file.
+/// Refused are: a header above 100 MB; damaged JSON; invalid or duplicate names; sizes that overflow; bytes ≠ shape ×
+/// dtype. Also refused are offsets that overlap, leave holes, or do not end with the file, and bools that are neither 0
+/// nor 1. Like the format's own reader it takes misaligned tensors, fields of tensors that the format does not have,
+/// and null as metadata. A tensor of another dtype is taken as bytes.
 [[nodiscard]] SafeTensors parse_safetensors(FileBytes file, std::string_view file_name);
 
 /// Reads a file of at most `limit` bytes.

@@ -127,7 +127,7 @@ std::optional<std::uint64_t> thousandths(std::optional<std::uint64_t> quota, std
   return std::max<std::uint64_t>(1, *quota * kThousand / *period);
 }
 
-/// The files of both versions have different names, so those of the other one are not there.
+/// The files of the two versions have different names, so the other version's files are not there.
 void read_group(const std::string& folder, GroupLimits& limits) {
   const auto text_of = [&](const char* name) { return system_text((folder + name).c_str()); };
   for (const char* name : {"/memory.max", "/memory.limit_in_bytes"})
@@ -202,7 +202,7 @@ GroupLimits group_limits(const std::string& root, std::string_view groups, std::
       read_groups(folder, top, limits);
       found = true;
     }
-    // The groups' names are those of another namespace: what is mounted is this container's.
+    // The groups' names belong to another namespace: the mounted hierarchy is this container's.
     for (const GroupMount& mount : all)
       if (!found && holds(mount)) read_groups(root + mount.point, root + mount.point, limits);
   }

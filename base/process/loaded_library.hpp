@@ -3,9 +3,9 @@
 
 namespace ferry {
 
-/// Loads the library at its first call, for the whole process. Its functions are found in it by name; within it, its
-/// own functions come before those of the program that have the same names, such as another version of it that the
-/// program is made with. Error(resource), with `hint`, if it cannot be loaded.
+/// Loads the library at its first call, for the whole process. Its functions are found in it by name. Within the
+/// library, its own functions come before functions of the program with the same names, for example from another
+/// version of the library that the program is linked with. Error(resource), with `hint`, if it cannot be loaded.
 [[nodiscard]] void* load_library(const char* name, const char* hint);
 
 /// Error(resource) when there is none.

@@ -129,8 +129,8 @@ struct PlanSession::State {
     return feed_problem(plan(), feeds, task.member().task());
   }
 
-  /// Error(usage), the same on all tasks, if something is wrong with the variables or with the feeds of a task, or if a
-  /// feed differs between tasks, also where the plan takes it from another task.
+  /// Error(usage), the same on all tasks, if the variables or the feeds of a task have a fault, or if a feed differs
+  /// between tasks. The latter includes feeds that the plan takes from another task.
   void agree_on(TaskSession& task, const TensorMap& feeds) const {
     JobMember& member = task.member();
     BlobWriter given;

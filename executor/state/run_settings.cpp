@@ -44,7 +44,7 @@ void add_samples(const FileReader& file, Hasher& hash) {
   }
 }
 
-/// Of a folder: its files, and the names of the files in its folders, which are those of images.
+/// For a folder: its files, and the names of the files in its subfolders, which are images.
 void add_folder(FileSystem& files, const std::string& root, const std::string& path, Hasher& hash) {
   for (const std::string& name : files.list(root + "/" + path)) {
     hash.add(name);

@@ -39,9 +39,9 @@ struct Continuation {
   std::vector<std::string> changes;  ///< settings that differ and do not hinder, for the log
 };
 
-/// Compares the settings of this run with those of a checkpoint after `step` steps. A run with another batch size
-/// continues at the same row if one of its batches begins there. Error(usage), which begins with `checkpoint`, lists
-/// the settings that would leave out rows or take them twice.
+/// Compares the settings of this run with the settings of a checkpoint after `step` steps. A run with another batch
+/// size continues at the same row if one of its batches begins there. Error(usage), which begins with `checkpoint`,
+/// lists the settings that would leave out rows or take them twice.
 [[nodiscard]] Continuation compare_settings(const RunSettings& saved, const RunSettings& now, std::int64_t step,
                                             const Graph& graph, const std::string& checkpoint);
 

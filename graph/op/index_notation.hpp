@@ -21,8 +21,8 @@ struct IndexSpace {
   std::vector<std::vector<int>> outputs;
   std::vector<Dim> sizes;   ///< of each letter; unknown for output-only letters
   std::vector<bool> whole;  ///< for each letter: marked as [n] or (n), may not be split
-  /// For each letter: marked as (n). Its position follows from those of the other letters, as the row of an image
-  /// follows from a window's and the row in the window, or as an index says. So it adds no points.
+  /// For each letter: marked as (n). Its position follows from the positions of the other letters, as the row of an
+  /// image follows from a window's and the row in the window, or from an index. So it adds no points.
   std::vector<bool> implied;
   /// Whether a dim of an input is broadcast (its size is 1, but its letter's size is not): broadcast[input][dim].
   std::vector<std::vector<bool>> broadcast;
@@ -61,7 +61,7 @@ class Letters {
 [[nodiscard]] inline std::string whole(const std::string& letter) {
   return "[" + letter + "]";
 }
-/// "(x)" for "x": the same, and its position follows from those of the other letters.
+/// "(x)" for "x": the same, and its position follows from the positions of the other letters.
 [[nodiscard]] inline std::string implied(const std::string& letter) {
   return "(" + letter + ")";
 }

@@ -131,10 +131,10 @@ struct OpDef {
   std::span<const AttrDef> attrs = {};
 
   /// Index notation (docs/add_an_op.md): "...mk,...kn->...mn". Each letter binds to one size. "..." are the leading
-  /// dims, broadcast as numpy does. "[n]" marks a letter that may not be split; "(n)" one whose position also follows
-  /// from those of the other letters, so that it adds no work. Give `index_of` instead when it depends
-  /// on attributes or ranks. From it come the shape check, the output shapes (unless `infer` is given), the cost and
-  /// the legal layouts.
+  /// dims, broadcast as numpy does. "[n]" marks a letter that may not be split; "(n)" also says that the letter's
+  /// position follows from the other letters' positions, so that it adds no work. Give `index_of` instead when it
+  /// depends on attributes or ranks. From it come the shape check, the output shapes (unless `infer` is given), the
+  /// cost and the legal layouts.
   std::string_view index = {};
   IndexFn index_of = nullptr;
   /// How partial results over a contracted letter are combined.

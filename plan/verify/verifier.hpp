@@ -104,9 +104,9 @@ void check_halos(const Plan& plan, const Tables& tables);
 /// with the same letter in its index notation are split alike. Kernels overwrite inputs only where they may. Returns
 /// the ops that are not known, for which none of this was proved.
 std::vector<std::string> check_types(const Plan& plan, const KnownOps& known);
-/// What each task has only its part of a sum (or maximum) of, because a kernel reduced a split dim, goes only through
-/// ops that are linear in it for its dtype, until collectives have combined it over all these tasks. Returns how many
-/// kernels reduce split dims. After check_types().
+/// A value is partial if each task has only its part of a sum (or maximum), because a kernel reduced a split dim. A
+/// partial value goes only through ops that are linear in it for its dtype, until collectives have combined it over all
+/// these tasks. Returns how many kernels reduce split dims. After check_types().
 std::size_t check_partial_sums(const Plan& plan, const Tables& tables, const KnownOps& known);
 /// The extent of every bounded value is written by a kernel, or is moved together with the elements.
 void check_extents(const Plan& plan);

@@ -72,7 +72,7 @@ std::string parent_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
-/// Removes those of the folders that hold nothing.
+/// Removes the empty folders among these.
 void remove_empty(const std::vector<std::string>& folders) noexcept {
   for (const std::string& folder : folders) ::rmdir(folder.c_str());
 }

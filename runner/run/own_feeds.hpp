@@ -8,10 +8,10 @@
 
 namespace ferry {
 
-/// Returns those of `feeds`, as typed after --feed, that this process gives: the first process that has a feed gives
-/// it. A process other than task 0's has a feed only if it is a number or its file exists, since one file on task 0's
-/// host is enough. Error(usage) in task 0's process when a feed has other bytes in another process, which would be
-/// lost. Files are only compared where they are not the same file. All processes call it.
+/// Returns the feeds, as typed after --feed, that this process gives: the first process that has a feed gives it. A
+/// process other than task 0's has a feed only if it is a number or its file exists, since one file on task 0's host is
+/// enough. Error(usage) in task 0's process when a feed has other bytes in another process, which would be lost. Files
+/// are only compared where they are not the same file. All processes call it.
 [[nodiscard]] std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std::string>& feeds);
 
 }  // namespace ferry

@@ -69,7 +69,7 @@ class MeanMetrics {
   double weights_ = 0;
 };
 
-/// Means of numbers over the steps of the last epoch, or over those of them that were run. Used from one thread.
+/// Means of numbers over the steps of the last epoch, or over the steps of it that were run. Used from one thread.
 class EpochMeans {
  public:
   explicit EpochMeans(const RunLength& run) : run_(run), first_(run.before + 1), done_(run.before) {}

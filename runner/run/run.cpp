@@ -126,7 +126,7 @@ class Run {
     if (is_main()) log_info(tuning_text(tuned));
   }
 
-  /// The file with the plan of the steps, not with that of the eval entry; empty unless task 0 is here.
+  /// The file for the plan of the steps, not of the eval entry; empty unless task 0 is here.
   std::vector<std::byte> plan_file(Session& session) {
     Plan plan = session.plan(selection_.request).plan;
     if (!is_main()) return {};

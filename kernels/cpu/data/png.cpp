@@ -12,8 +12,8 @@
 namespace ferry::cpu {
 namespace {
 
-/// A copy of the file without the chunks that say how its numbers should look on a screen. By these libpng would change
-/// the numbers to those of sRGB; Pillow and torchvision, with which models are trained, do not.
+/// A copy of the file without the chunks about the look of its numbers on a screen. libpng would use these chunks to
+/// convert the numbers to sRGB. Pillow and torchvision, which models are trained with, do not.
 std::vector<std::byte> without_colors(std::span<const std::byte> file) {
   constexpr std::size_t kSignature = 8, kAround = 12;  // bytes; of a chunk: its length, its type, its checksum
   std::vector<std::byte> rest(file.begin(), file.begin() + std::min(file.size(), kSignature));
