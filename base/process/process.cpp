@@ -1,6 +1,7 @@
 #include "base/process/process.hpp"
 
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "base/system/clock.hpp"
@@ -136,8 +138,13 @@ void signal_group(int process, int signal) noexcept {
 std::string this_program_path() {
   std::array<char, PATH_MAX> path{};
   const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
-  if (size <= 0) throw no_process("the path of this program is not known, as there is no /proc");
-  return {path.data(), static_cast<std::size_t>(size)};
+  if (size > 0) return {path.data(), static_cast<std::size_t>(size)};
+  // Without /proc: as it was started, from a folder that ferry does not leave.
+  const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  std::error_code none;
+  if (started != nullptr)
+    if (const auto found = std::filesystem::absolute(started, none); !none) return found;
+  throw Error(Code::resource, "the path of this program is not known, as there is no /proc").hint("mount /proc");
 }
 
 }  // namespace ferry

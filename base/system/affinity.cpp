@@ -34,7 +34,8 @@ std::vector<int> affinity_mask() {
 }
 
 int usable_cores() {
-  const std::size_t allowed = std::max<std::size_t>(1, affinity_mask().size());
+  const std::size_t mask = affinity_mask().size();
+  const std::size_t allowed = mask != 0 ? mask : std::max(1U, std::thread::hardware_concurrency());
   return std::min(static_cast<int>(allowed), group_limits().cores());
 }
 

@@ -97,10 +97,26 @@ Segment::~Segment() {
   if (file_ >= 0) close(file_);
 }
 
+namespace {
+
+/// Reserves pages where a sandbox forbids fallocate: writes a byte into each of them. Returns 0 or an errno.
+int reserve_by_writing(int file, std::uint64_t begin, std::uint64_t bytes) {
+  for (std::uint64_t at = begin; at < begin + bytes; at += kPage) {
+    ssize_t written = 0;
+    do written = pwrite(file, "", 1, static_cast<off_t>(at));
+    while (written < 0 && errno == EINTR);
+    if (written < 0) return errno;
+  }
+  return 0;
+}
+
+}  // namespace
+
 void Segment::reserve(std::uint64_t begin, std::uint64_t bytes, std::string_view what) {
   int failed = bytes > memory_and_swap_bytes() ? ENOMEM : EINTR;
   while (failed == EINTR)
     failed = posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(whole_pages(bytes)));
+  if (failed == ENOSYS || failed == EPERM) failed = reserve_by_writing(file_, begin, whole_pages(bytes));
   if (failed == 0) return;
   throw Error(Code::resource, std::string(what) + ": no shared memory for " + std::to_string(bytes) + " bytes (" +
                                   human_bytes(bytes) + "): " + std::strerror(failed))

@@ -1,12 +1,13 @@
 #include "comm/tcp/handshake.hpp"
 
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <type_traits>
+
+#include "base/random_bytes.hpp"
 
 namespace ferry::tcp {
 namespace {
@@ -35,8 +36,7 @@ Sha256 connector_proof(std::string_view key, const Hello& hello, const Nonce& no
 
 Nonce new_nonce() {
   Nonce nonce{};
-  if (getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
-    throw net::system_error(Code::resource, "tcp: random bytes", errno);
+  fill_at_random(std::as_writable_bytes(std::span(nonce)));
   return nonce;
 }
 

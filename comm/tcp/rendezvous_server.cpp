@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/system/make_threads.hpp"
 #include "comm/failure.hpp"
 #include "comm/rendezvous.hpp"
 #include "comm/tcp/join.hpp"
@@ -206,7 +207,7 @@ RendezvousServer::RendezvousServer(const RendezvousOptions& options) : state_(st
   try {
     state_->thread = std::thread([state = state_.get()] { state->serve(); });
   } catch (const std::exception& error) {
-    throw Error(Code::resource, std::string("rendezvous: a thread: ") + error.what());
+    throw Error(Code::resource, "rendezvous: a thread: " + thread_refusal(error));
   }
 }
 

@@ -3,10 +3,13 @@
 #include <hwloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <thread>
 
 #include "base/process/control_group.hpp"
 #include "base/ranges.hpp"
@@ -23,6 +26,7 @@ using Machine = std::unique_ptr<hwloc_topology, TopologyDelete>;
 
 /// Discovers only cores and hardware threads, since caches and devices take time.
 Machine discover() {
+  if (access("/sys/devices/system/cpu", R_OK | X_OK) != 0) return nullptr;  // of which hwloc would complain on stderr
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return nullptr;
   Machine machine(raw);
@@ -50,9 +54,14 @@ std::string Cores::str() const {
 
 Cores allowed_cores() {
   std::vector<int> mask = affinity_mask();
-  if (mask.empty()) mask = {0};
+  hwloc_topology_t here = nullptr;
+  if (!mask.empty()) {
+    here = machine();
+  } else {  // hwloc would ask for the mask for ever, so each hardware thread counts as a core
+    mask.resize(std::max(1U, std::thread::hardware_concurrency()));
+    std::iota(mask.begin(), mask.end(), 0);
+  }
   std::map<int, std::vector<int>> by_core;
-  hwloc_topology_t here = machine();
   for (int cpu : mask) {
     hwloc_obj_t unit = here != nullptr ? hwloc_get_pu_obj_by_os_index(here, static_cast<unsigned>(cpu)) : nullptr;
     hwloc_obj_t core = unit != nullptr ? hwloc_get_ancestor_obj_by_type(here, HWLOC_OBJ_CORE, unit) : nullptr;

@@ -394,8 +394,9 @@ void Watch::look_for_unheard(std::span<const Sighting> tasks) {
   if (job_.self != job_.processes[0] || unheard.empty()) return;
   log_warn(tasks_text(unheard) +
            " cannot be heard over UDP: if one is lost or stopped, the job may say so only at its "
-           "deadline, and not why\n  try: let UDP between the hosts through the firewall; --interface chooses another "
-           "network");
+           "deadline, and not why\n  try: " +
+           (sockets_.size() > 1 ? "let UDP between the hosts through the firewall; --interface chooses another network"
+                                : "give this host an IPv4 address, which the watch needs"));
 }
 
 /// Sends what the own tasks have measured.

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -35,11 +36,16 @@ Machine this_machine() {
   Machine machine;
   machine.host = this_host_name();
   machine.cpu = field_of("/proc/cpuinfo", "model name");
+  if (machine.cpu.empty()) machine.cpu = "unknown processor";
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.mask = affinity_mask();
   machine.limits = group_limits();
   machine.memory_bytes = kibibytes_of("MemTotal");
   machine.free_bytes = kibibytes_of("MemAvailable");
+  if (struct sysinfo info{}; machine.memory_bytes == 0 && sysinfo(&info) == 0) {  // there is no /proc
+    machine.memory_bytes = std::uint64_t{info.totalram} * info.mem_unit;
+    machine.free_bytes = std::uint64_t{info.freeram} * info.mem_unit;
+  }
   if (struct statvfs shm{}; statvfs("/dev/shm", &shm) == 0) {
     machine.shm_bytes = static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize;
     machine.shm_free_bytes = static_cast<std::uint64_t>(shm.f_bavail) * shm.f_frsize;

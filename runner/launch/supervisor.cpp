@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/numbers.hpp"
+#include "base/random_bytes.hpp"
 #include "base/text.hpp"
 #include "runner/launch/job_table.hpp"
 
@@ -31,7 +32,7 @@ std::string this_folder() {
 
 std::string fresh_secret() {
   std::array<unsigned char, 16> bytes{};
-  if (getentropy(bytes.data(), bytes.size()) != 0) throw Error(Code::resource, "the system gives no random bytes");
+  fill_at_random(std::as_writable_bytes(std::span(bytes)));
   std::string hex;
   for (const unsigned char byte : bytes)
     hex.append(1, "0123456789abcdef"[byte >> 4]).append(1, "0123456789abcdef"[byte & 15]);

@@ -140,8 +140,11 @@ Report report_of(const std::exception_ptr& error) {
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(Code::resource), "out of memory"};
   } catch (const std::system_error& e) {
-    const Error error = Error(Code::resource, std::string("the system refuses what ferry asks for: ") + e.what())
-                            .hint("fewer --tasks or --threads, or higher limits (ulimit -v, ulimit -u, ulimit -n)");
+    const Error error =
+        Error(Code::resource, std::string("the system refuses what ferry asks for: ") + e.what())
+            .hint(e.code() == std::errc::operation_not_permitted
+                      ? "a sandbox must allow clone3, or refuse it by ENOSYS"
+                      : "fewer --tasks or --threads, or higher limits (ulimit -v, ulimit -u, ulimit -n)");
     return {static_cast<int>(Code::resource), error.text()};
   } catch (const std::exception& e) {
     return {static_cast<int>(Code::bug), std::string("a bug in ferry: ") + e.what()};
