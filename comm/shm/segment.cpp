@@ -113,8 +113,9 @@ int reserve_by_writing(int file, std::uint64_t begin, std::uint64_t bytes) {
 }  // namespace
 
 void Segment::reserve(std::uint64_t begin, std::uint64_t bytes, std::string_view what) {
+  constexpr int kMostTries = 10'000;  // in case that the system always reports a signal
   int failed = bytes > memory_and_swap_bytes() ? ENOMEM : EINTR;
-  while (failed == EINTR)
+  for (int i = 0; failed == EINTR && i < kMostTries; ++i)
     failed = posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(whole_pages(bytes)));
   if (failed == ENOSYS || failed == EPERM) failed = reserve_by_writing(file_, begin, whole_pages(bytes));
   if (failed == 0) return;

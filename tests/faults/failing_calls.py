@@ -27,7 +27,7 @@ FILE_CALLS = ["openat", "openat2", "mkdir", "rename", "unlink", "unlinkat", "rmd
               "flock", "fcntl", "ftruncate", "newfstatat", "getdents64", "readlink"]
 JOB_CALLS = ["socket", "bind", "listen", "connect", "accept4", "setsockopt", "getsockname", "getrandom", "memfd_create", "fallocate", "ftruncate",
              "signalfd4", "pipe2", "dup2", "clone", "clone3", "prctl", "setpgid", "sched_setaffinity", "membarrier", "eventfd2",
-             "uname", "process_vm_readv", "readlink", "execve"]
+             "uname", "process_vm_readv", "readlink"]
 NAMED = {0, 2, 3, 5, 6, 7}
 
 
@@ -180,7 +180,8 @@ def cases(scenario):
         for call in calls:
             matched = 0
             for error in ERRORS:
-                matched = max(matched, (yield call, error, 0, part) or 0)
+                if (call, error) != ("getrandom", "EINTR"):  # getentropy() of the C library would call it for ever
+                    matched = max(matched, (yield call, error, 0, part) or 0)
                 yield call, error, 1, part
                 yield call, error, max(matched, 2), part
             for nth in range(2, min(matched, 60)):
