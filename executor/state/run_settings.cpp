@@ -19,6 +19,8 @@ constexpr std::size_t kMostOps = 4096;
 /// A file of up to so many bytes is hashed whole, a larger one in so many samples, of so many bytes each.
 constexpr std::uint64_t kWholeBytes = 1 << 20;
 constexpr std::uint64_t kSamples = 64, kSampleBytes = 4096;
+/// Of a folder, so many files are hashed; a data set may have a million.
+constexpr int kMostFiles = 64;
 /// A value whose text is longer is recorded as a hash.
 constexpr std::size_t kMostText = 120;
 constexpr std::size_t kMostChanges = 5;
@@ -44,14 +46,19 @@ void add_samples(const FileReader& file, Hasher& hash) {
   }
 }
 
-/// For a folder: its files, and the names of the files in its subfolders, which are images.
+/// For a folder: all names in it and in its subfolders, and the content of its first files. Images are in subfolders, so
+/// only their names count.
 void add_folder(FileSystem& files, const std::string& root, const std::string& path, Hasher& hash) {
+  int opened = 0;
   for (const std::string& name : files.list(root + "/" + path)) {
     hash.add(name);
-    if (const std::string inside = path + "/" + name; files.is_folder(root + "/" + inside))
+    if (opened >= kMostFiles) continue;
+    if (const std::string inside = path + "/" + name; files.is_folder(root + "/" + inside)) {
       for (const std::string& file : files.list(root + "/" + inside)) hash.add(file);
-    else
+    } else {
       add_samples(*files.open_beneath(root, inside), hash);
+      ++opened;
+    }
   }
 }
 

@@ -263,7 +263,8 @@ void write_rows(const std::string& path, std::int64_t count, float first) {
 /// Runs `steps` steps from the newest checkpoint in `folder`/saved, and saves at the end.
 Resumed resume(const TempFolder& folder, const Settings& settings, std::int64_t steps) {
   Graph graph;
-  const Value table = read_npy(graph, settings.file, DType::float32, {settings.rows});
+  const Value table = settings.file.ends_with("/") ? read_raw(graph, settings.file, DType::float32, {settings.rows})
+                                                   : read_npy(graph, settings.file, DType::float32, {settings.rows});
   const Value rows = batch({table}, settings.batch, settings.order)[0];
   const Value sums = graph.variable("sums", graph.constant(0.0));
   RunRequest request;
@@ -333,6 +334,23 @@ TEST_CASE("checkpoints: other data, another order and batches that begin at othe
   std::filesystem::rename(folder / "other.npy", folder / "rows.npy");
   refused({}, "ReadNpy \"readnpy\"");
   CHECK(resume(folder, {.file = "moved.npy"}, 1).rows.front() == 12);  // data may be moved
+}
+
+TEST_CASE("checkpoints: a folder of files is known by their names and by what they contain") {
+  const TempFolder folder;
+  const auto write = [&](const std::string& name, float first) {
+    std::vector<float> rows(12, first);
+    local_files().write(folder / ("shards/" + name), std::as_bytes(std::span(rows)));
+  };
+  local_files().make_folders(folder / "shards");
+  write("a", 1);
+  write("b", 2);
+  resume(folder, {.file = "shards/"}, 3);
+  CHECK(resume(folder, {.file = "shards/"}, 1).step == 3);
+  write("b", 3);
+  const Error error = error_of([&] { resume(folder, {.file = "shards/"}, 1); });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error, "content = files with the hash"));
 }
 
 TEST_CASE("checkpoints: another constant is named, and the run continues") {
