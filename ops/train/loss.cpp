@@ -31,6 +31,12 @@ Value at_label(const Value& is_label, const Value& values) {
   return sum(select(is_label, values, 0), {1});
 }
 
+/// Ones of the shape of the labels. They depend on nothing but the labels, so that pipeline() takes their sum of the
+/// whole batch.
+Value one_for_each(const Value& labels, DType dtype) {
+  return broadcast_as(number_constant(labels.graph(), 1, dtype, labels.op().line()), labels);
+}
+
 }  // namespace
 
 Value nll_loss(const Value& scores, const Value& labels, const Counted& counted, source_location at) {
@@ -61,7 +67,7 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted,
   if (counted.ignored) {
     const Value ignored = equal(labels, *counted.ignored);
     losses = select(ignored, 0, losses);
-    weights = select(ignored, 0, weights.defined() ? weights : ones_like(losses));
+    weights = select(ignored, 0, weights.defined() ? weights : one_for_each(labels, losses.dtype()));
   }
   if (counted.reduction == Reduction::none) return losses;
   if (counted.reduction == Reduction::sum) return sum(losses);

@@ -16,6 +16,7 @@
 #include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/train/row_sums.hpp"
 #include "ops/train/stages.hpp"
 
 namespace ferry {
@@ -63,9 +64,37 @@ class Repeater {
       copies_[whole.id()] = enter_microbatch(parts.back(), whole, which, line_);
     }
     repeat(name);
+    if (sums_.ends.empty()) find_ends();
     Values results;
-    for (const Value& value : values_) results.push_back(weighed(left(value, which), value, parts[0]));
+    for (const auto& [value, mean] : sums_.ends) {
+      const Value result = left(value, which);
+      results.push_back(mean ? weighed(result, value, parts[0]) : result);
+    }
     return results;
+  }
+
+  /// The values, made of what microbatch() has given for all microbatches, in their order.
+  Values of_batch(const std::vector<Values>& results) {
+    copies_.clear();
+    for (std::size_t i = 0; i < sums_.ends.size(); ++i) {
+      const auto& [value, mean] = sums_.ends[i];
+      const Scope place = graph_.annotated(place_of(value.op()));
+      Value total = results[0][i];
+      for (std::size_t k = 1; k < results.size(); ++k) total = total + results[k][i];
+      copies_[value.id()] = mean ? total / options_.microbatches : total;
+    }
+    for (const OpId id : sums_.after) {
+      const Op op = graph_.op(id);
+      Values inputs;
+      for (const ValueId input : op.inputs()) {
+        const auto made = copies_.find(input);
+        inputs.push_back(made == copies_.end() ? graph_.value(input) : made->second);
+      }
+      add_copy(op, inputs, {});
+    }
+    Values made;
+    for (const Value& value : values_) made.push_back(copies_.at(value.id()));
+    return made;
   }
 
  private:
@@ -185,14 +214,28 @@ class Repeater {
       const std::vector<ValueId> given(op.inputs().begin(), op.inputs().end());
       Values inputs;
       for (const ValueId input : given) inputs.push_back(input_of(op, input));
-      if (op.def().is(kEffect)) {
-        copies_[op.output(0)] = inputs[0];
-        continue;
-      }
-      const Values outputs = copied(op, inputs, draws);
-      if (chosen_.contains(id)) graph_.annotate(outputs[0].op().id(), chosen_.at(id));
-      for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
+      add_copy(op, inputs, draws);
     }
+  }
+
+  void add_copy(const Op& op, const Values& inputs, const std::string& draws) {
+    if (op.def().is(kEffect)) {
+      copies_[op.output(0)] = inputs[0];
+      return;
+    }
+    const Values outputs = copied(op, inputs, draws);
+    if (chosen_.contains(op.id())) graph_.annotate(outputs[0].op().id(), chosen_.at(op.id()));
+    for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
+  }
+
+  /// Finds the sums and means at which microbatches end, from the copies of one of them.
+  void find_ends() {
+    if (options_.microbatches > 1) {
+      sums_ = find_row_sums(
+          graph_, batch_, repeated_, values_, [&](ValueId id) { return copies_.at(id); }, "pipeline");
+      return;
+    }
+    for (const Value& value : values_) sums_.ends.push_back({value, true});
   }
 
   Values copied(const Op& op, const Values& inputs, const std::string& draws) {
@@ -228,12 +271,7 @@ class Repeater {
 
   Value left(const Value& value, const Microbatch& which) {
     const Scope place = graph_.annotated(place_of(value.op()));
-    const Value& copy = copies_.at(value.id());
-    if (copy.type() != value.type())
-      fail(value.op().str() + " is " + value.type().str() + " of a batch and " + copy.type().str() +
-               " of a microbatch, so there is no mean",
-           line_);
-    return leave_microbatch(copy, which, line_);
+    return leave_microbatch(copies_.at(value.id()), which, line_);
   }
 
   /// A microbatch's result, times the rows of its part of the batch, by those that it would have if all had as many.
@@ -255,6 +293,7 @@ class Repeater {
   Values batch_;
   bool uneven_ = false;  ///< whether microbatches may have different numbers of rows
   std::vector<OpId> repeated_;
+  RowSums sums_;                                 ///< at whose ends microbatches end
   std::unordered_map<OpId, Annotation> chosen_;  // where stages that were chosen put repeated ops
   std::unordered_set<OpId> settled_;
   std::unordered_map<ValueId, Value> copies_;  // those that the present microbatch has
@@ -281,14 +320,7 @@ Values pipeline(const Values& values, const PipelineOptions& options, source_loc
   std::vector<Values> results(static_cast<std::size_t>(options.microbatches));
   for (std::int64_t k = options.microbatches; k > 0; --k)
     results[static_cast<std::size_t>(k - 1)] = repeater.microbatch(k - 1);
-  Values means;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Scope place = graph.annotated(repeater.place_of(values[i].op()));
-    Value total = results[0][i];
-    for (std::size_t k = 1; k < results.size(); ++k) total = total + results[k][i];
-    means.push_back(total / options.microbatches);
-  }
-  return means;
+  return repeater.of_batch(results);
 }
 
 Value pipeline(const Value& loss, const PipelineOptions& options, source_location at) {

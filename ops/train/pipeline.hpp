@@ -35,10 +35,10 @@ struct PipelineOptions {
   std::int64_t stages = 0;
 };
 
-/// The means of the values over the microbatches: what depends on the batch is computed for each microbatch by itself.
-/// Microbatch k of m has the rows k, k + m, k + 2 m, … of the batch. For a mean over the batch, such as a loss, this is
-/// the same mean (with another order of additions). The gradients of the results are the gradients of the whole batch.
-/// What the original ops give stays, and is not computed where only the results are used. Random numbers for each row
+/// The same values, computed from microbatches. Ops that depend on the batch run for each microbatch by itself, up to
+/// sums and means over the rows. These are added up, and the ops after them run once. Microbatch k of m has the rows k,
+/// k + m, k + 2 m, … of the batch. The results and their gradients equal those for the whole batch, with another order
+/// of additions. The original ops stay, and are not computed if only the results are used. Random numbers for each row
 /// of the batch (dropout) are drawn as without microbatches and cut like the batch; random ops that depend on it draw
 /// other numbers in each microbatch. Ops with an effect (print) are not repeated.
 ///
@@ -49,7 +49,8 @@ struct PipelineOptions {
 /// Error(plan) with the caller's line if there are no values or no microbatches, if nothing of the batch is used, or if
 /// there are fewer rows than microbatches. Also if `stages` is negative, above the number of ops, or given although ops
 /// are annotated. Also if a value's shape depends on the number of rows, if its dtype is not floating-point, or if an
-/// op on the way has state or requires another batch size.
+/// op on the way has state or requires another batch size. If a value is made of the rows other than by sums and means,
+/// the error has the line of that op.
 [[nodiscard]] Values pipeline(const Values& values, const PipelineOptions& options,
                               source_location at = source_location::current());
 [[nodiscard]] Value pipeline(const Value& loss, const PipelineOptions& options,

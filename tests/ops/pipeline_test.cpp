@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
+#include "ops/control/label_ops.hpp"
 #include "ops/control/state.hpp"
 #include "ops/data/data.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -14,6 +16,8 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/nn/layers.hpp"
+#include "ops/nn/nn.hpp"
+#include "ops/train/loss.hpp"
 #include "ops/train/stages.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
@@ -86,6 +90,73 @@ TEST_CASE("microbatches of different numbers of rows count by their rows") {
   const Value thirds = pipeline(loss, {.microbatches = 3});
   const std::vector<Tensor> results = Evaluator(g).run({loss, thirds}, {{"x", some({7, 2})}});
   CHECK(results[1].number(0) == doctest::Approx(results[0].number(0)));
+}
+
+/// Losses of rows x [n,5] with labels [n], by a layer that is trained; some labels do not count.
+struct Losses {
+  Graph g;
+  Value x = g.input("x", DType::float64, {"n", 5}), labels = g.input("labels", DType::int32, {"n"});
+  Value w = g.variable("w", g.constant(some({5, 3})));
+  Value logits = matmul(x, w);
+  Value masked = nll_loss(log_softmax(logits, 1), labels, {.ignored = -1});
+
+  /// Checks that microbatches give the value and its gradient that the batch gives.
+  void check(const Value& whole) {
+    for (const std::int64_t rows : {6, 7, 3}) {
+      CAPTURE(rows);
+      std::vector<std::int32_t> given(static_cast<std::size_t>(rows), -1);
+      for (std::size_t i = 0; i < given.size(); i += 1 + i % 3) given[i] = static_cast<std::int32_t>(i % 3);
+      const Evaluator::Feeds feeds{{"x", some({rows, 5}, 0.1)}, {"labels", Tensor::of<std::int32_t>({rows}, given)}};
+      const Value parts = pipeline(whole, {.microbatches = 3});
+      const std::vector<Tensor> got =
+          Evaluator(g).run({whole, parts, gradients(whole, {w})[0], gradients(parts, {w})[0]}, feeds);
+      CHECK(got[1].number(0) == doctest::Approx(got[0].number(0)));
+      for (std::int64_t i = 0; i < got[2].count(); ++i) CHECK(got[3].number(i) == doctest::Approx(got[2].number(i)));
+    }
+  }
+  std::string refusal(const Value& whole) {
+    return error_of([&] { static_cast<void>(pipeline(whole, {.microbatches = 3})); });
+  }
+};
+
+TEST_CASE_FIXTURE(Losses, "losses that are no plain means are those of the batch, and so are their gradients") {
+  check(masked);
+  check(nll_loss(log_softmax(logits, 1), labels, {Reduction::sum, {}, -1}));
+  check(sum(square(logits)));
+  check(sqrt(mean(square(logits))));
+  check(mean(mean(square(logits), {0})));
+  check(0.5 * masked + mean(square(logits)) + 0.01 * sum(square(w)));
+  check(sum(matmul(logits, logits, true, false)));
+  const Value mask = cast(not_equal(labels, -1), DType::float64);
+  check(sum(mean(square(logits), {1}) * mask) / maximum(sum(mask), 1));
+  check(square(mean(logits)) - sum(logits) / sum(exp(logits)));
+}
+
+TEST_CASE_FIXTURE(Losses, "what does not follow from parts of the batch is refused at its line") {
+  const std::string largest = refusal(max(logits) * 2);
+  CHECK_MESSAGE(largest.starts_with("pipeline: max (Max)"), largest);
+  CHECK_MESSAGE(largest.find("is made of all rows of the batch, and is no sum or mean over them") != std::string::npos,
+                largest);
+  CHECK_MESSAGE(largest.find("\n  at pipeline_test.cpp:") != std::string::npos, largest);
+  CHECK_MESSAGE(largest.find("end in sums or means over the rows") != std::string::npos, largest);
+  const Value rows = matmul(g.input("rows", DType::float64, {6, 5}), w);
+  CHECK(refusal(sum(slice(rows, 0, 0, 1))).find("Slice") != std::string::npos);
+  CHECK(refusal(mean(log_sum_exp(logits, {0}))).find("Max") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Losses,
+                  "a divisor that depends on no variable is that of the whole batch: no gradient waits for it") {
+  const Value loss = pipeline(masked, {.microbatches = 3});
+  static_cast<void>(gradients(loss, {w}));
+  const LabelledOps labelled = label_ops(g);
+  int divided = 0;
+  for (OpId id = 0; id < g.size(); ++id) {
+    const Op op = g.op(id);
+    if (op.def().name != "Div" || !op.name().starts_with("pipeline/div")) continue;
+    ++divided;
+    CHECK(labelled.work[g.producer(op.inputs()[1])].of == MicrobatchWork::Of::none);
+  }
+  CHECK(divided == 1);
 }
 
 TEST_CASE("a loop that carries rows of the batch is repeated with fewer rows") {
@@ -177,7 +248,7 @@ TEST_CASE("what cannot be cut is said") {
   CHECK(said(loss, {.batch = {Value()}}).find("a value of the batch is undefined") != std::string::npos);
   const Value twice = pipeline(loss, {.microbatches = 3});
   CHECK(said(twice, {.microbatches = 3}).find("write -1") == std::string::npos);
-  CHECK(said(sum(x, {1}), {.microbatches = 2}).find("is float32[6] of a batch and float32[3] of a microbatch") !=
+  CHECK(said(sum(x, {1}), {.microbatches = 2}).find("it is float32[6] of the batch and float32[3] of a part") !=
         std::string::npos);
   CHECK(said(cast(loss, DType::int32), {}).find("is int32[], which has no mean") != std::string::npos);
   CHECK(said(mean(g.constant({1.0})), {}).starts_with("pipeline: the values depend on no batch() and no input"));

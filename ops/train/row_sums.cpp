@@ -1,0 +1,167 @@
+#include "ops/train/row_sums.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace ferry {
+namespace {
+
+/// How a value comes from the rows of a batch.
+enum class FromRows : std::uint8_t {
+  nothing,  ///< it does not
+  same,     ///< it is the same for any rows: a size of a value that they make
+  rows,     ///< it has elements for each row
+  count,    ///< the number of rows, times a constant
+  sum,      ///< a sum over the rows
+  mean,     ///< a mean over the rows, each of which counts as much as the others
+  other     ///< anything else
+};
+
+class Finder {
+ public:
+  Finder(Graph& graph, const Values& batch, std::span<const OpId> ops, const std::function<Value(ValueId)>& part_of,
+         const std::string& what)
+      : graph_(graph), part_of_(part_of), what_(what), trained_(graph.size()) {
+    for (OpId id = 0; id < graph.size(); ++id) trained_[id] = is_trained(graph.op(id));
+    for (const Value& value : batch) kinds_[value.id()] = FromRows::rows;
+    for (const OpId id : ops) classify(graph.op(id));
+  }
+
+  RowSums find(const Values& values) {
+    for (const Value& value : values) pending_.push_back(value.id());
+    while (!pending_.empty()) {
+      const ValueId id = pending_.back();
+      pending_.pop_back();
+      cut(id);
+    }
+    found_.after.assign(after_.begin(), after_.end());
+    return std::move(found_);
+  }
+
+ private:
+  // ---- Kinds ----
+
+  /// Whether the op reads a variable, or what is made of one.
+  bool is_trained(const Op& op) const {
+    return op.def().role == OpRole::variable ||
+           std::ranges::any_of(op.inputs(), [&](ValueId input) { return trained_[graph_.producer(input)]; });
+  }
+
+  FromRows kind(ValueId id) const {
+    const auto found = kinds_.find(id);
+    return found == kinds_.end() ? FromRows::nothing : found->second;
+  }
+
+  void classify(const Op& op) {
+    if (kind(op.output(0)) == FromRows::rows) return;  // of the batch
+    const FromRows made = kind_of(op);
+    for (int o = 0; o < op.outputs(); ++o) kinds_[op.output(o)] = has_rows(op.output(o)) ? FromRows::rows : made;
+  }
+
+  bool has_rows(ValueId id) const {
+    const Type whole = graph_.type(id), part = part_of_(id).type();
+    const auto is_open = [](const Dim& dim) { return !dim.known() && dim.symbol().empty(); };
+    return whole != part || std::ranges::any_of(whole.shape.dims(), is_open);
+  }
+
+  static bool reads(const Op& op, std::size_t i) { return i >= 32 || (op.def().unread >> i & 1U) == 0; }
+
+  /// How a result of the op that has no elements for each row comes from the rows.
+  FromRows kind_of(const Op& op) const {
+    const auto inputs = op.inputs();
+    std::set<FromRows> read, linear, others;  // kinds of the inputs
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!reads(op, i)) continue;
+      read.insert(kind(inputs[i]));
+      const std::uint32_t mask = op.def().linear_in(graph_.type(inputs[i]).dtype);
+      ((mask >> std::min<std::size_t>(i, 31) & 1U) != 0 ? linear : others).insert(kind(inputs[i]));
+    }
+    if (std::ranges::all_of(read, is_fixed)) return counts_rows(op) ? FromRows::count : FromRows::same;
+    if (read.contains(FromRows::rows)) return op.def().reduce == Reduce::sum ? FromRows::sum : FromRows::other;
+    if (op.def().name == "Div" && kind(inputs[0]) == FromRows::sum && kind(inputs[1]) == FromRows::count)
+      return FromRows::mean;
+    if (!std::ranges::all_of(others, is_fixed)) return FromRows::other;
+    const auto are = [&](auto... kinds) {
+      return std::ranges::all_of(linear, [&](FromRows one) { return ((one == kinds) || ...); });
+    };
+    if (are(FromRows::sum, FromRows::count)) return FromRows::sum;
+    return are(FromRows::mean, FromRows::nothing, FromRows::same) ? FromRows::mean : FromRows::other;
+  }
+  static bool is_fixed(FromRows kind) { return kind == FromRows::nothing || kind == FromRows::same; }
+
+  /// Whether the op, which uses nothing but sizes, multiplies some that are numbers of rows.
+  bool counts_rows(const Op& op) const {
+    const auto* const axes = std::get_if<std::vector<std::int64_t>>(op.attrs().find("axes"));
+    for (const ValueId input : op.inputs()) {
+      const Shape &whole = graph_.type(input).shape, part = part_shape(input);
+      for (int d = 0; d < whole.rank(); ++d)
+        if ((axes == nullptr || std::ranges::find(*axes, d) != axes->end()) &&
+            (!whole[d].known() || whole[d] != part[d]))
+          return true;
+    }
+    return false;
+  }
+
+  Shape part_shape(ValueId id) const {
+    return kind(id) == FromRows::nothing ? graph_.type(id).shape : part_of_(id).type().shape;
+  }
+
+  // ---- Cutting ----
+
+  /// Ends at the value if it is a sum or mean, or goes on with what it is made of.
+  void cut(ValueId id) {
+    const FromRows made = kind(id);
+    const Op op = graph_.op(graph_.producer(id));
+    if (made == FromRows::rows)
+      refuse(op, "has elements for each row: it is " + graph_.type(id).str() + " of the batch and " +
+                     part_of_(id).type().str() + " of a part");
+    if (made != FromRows::other) {
+      if (seen_.insert(id).second)
+        found_.ends.push_back({graph_.value(id), made == FromRows::mean || made == FromRows::same});
+      return;
+    }
+    if (!after_.insert(op.id()).second) return;
+    const auto inputs = op.inputs();
+    if (std::ranges::any_of(inputs, [&](ValueId input) { return kind(input) == FromRows::rows; }))
+      refuse(op, "is made of all rows of the batch, and is no sum or mean over them");
+    const bool any_trained = std::ranges::any_of(
+        inputs, [&](ValueId input) { return kind(input) != FromRows::nothing && trained_[graph_.producer(input)]; });
+    for (const ValueId input : inputs) {
+      // What depends on no variable, such as the sum of a mask, is taken of the whole batch: so gradients need not wait
+      // for all of its parts.
+      const bool of_whole = kind(input) == FromRows::nothing || (any_trained && !trained_[graph_.producer(input)]);
+      if (!of_whole) pending_.push_back(input);
+    }
+  }
+
+  [[noreturn]] void refuse(const Op& op, const std::string& why) const {
+    throw Error(Code::plan, what_ + ": " + op.str() + " " + why + ", so it does not follow from parts of the batch")
+        .at(op.line())
+        .hint(
+            "end in sums or means over the rows; for rows that count differently, divide a weighted sum by the sum of "
+            "the weights");
+  }
+
+  Graph& graph_;
+  const std::function<Value(ValueId)>& part_of_;
+  const std::string& what_;
+  std::vector<bool> trained_;  // of each op: it depends on a variable
+  std::map<ValueId, FromRows> kinds_;
+  std::vector<ValueId> pending_;
+  std::set<ValueId> seen_;
+  std::set<OpId> after_;
+  RowSums found_;
+};
+
+}  // namespace
+
+RowSums find_row_sums(Graph& graph, const Values& batch, std::span<const OpId> ops, const Values& values,
+                      const std::function<Value(ValueId)>& part_of, const std::string& what) {
+  return Finder(graph, batch, ops, part_of, what).find(values);
+}
+
+}  // namespace ferry
