@@ -12,6 +12,7 @@
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/train/beside.hpp"
+#include "ops/train/step_weight.hpp"
 
 namespace ferry {
 namespace {
@@ -50,16 +51,49 @@ Value written(const Values& updates, const Value& variable, const SourceLine& li
   return variable.graph().value(found->op().inputs()[1]);
 }
 
+/// What a copy counts in the mean: float32 scalars, or none if all count alike.
+Values weights_of(const std::vector<Values>& copies, const std::vector<Values>& made, const Value& full,
+                  Values& updates, const SourceLine& line) {
+  std::vector<StepWeight> weights;
+  for (const Values& values : made) weights.push_back(step_weight(values, "averaged_every", line));
+  const auto differs = [&](const StepWeight& one) { return one.value.defined() || one.fixed != weights[0].fixed; };
+  if (std::none_of(weights.begin(), weights.end(), differs)) return {};
+  Graph& graph = copies[0][0].graph();
+  Values totals;
+  for (std::size_t copy = 0; copy < copies.size(); ++copy) {
+    const Value& first = copies[copy][0];
+    const Scope place = graph.annotated(place_of(first));
+    const Value now = weights[copy].value.defined()
+                          ? weights[copy].value
+                          : number_constant(graph, static_cast<double>(weights[copy].fixed), DType::float32, line);
+    const Value before = graph.variable(std::string(first.op().name()) + "/averaged_weight",
+                                        number_constant(graph, 0, DType::float32, line));
+    totals.push_back(before + now);
+    updates.push_back(assign(before, select(full, 0, totals.back())));
+  }
+  return totals;
+}
+
 /// For each copy of each variable, in the order of `copies`: the mean of all copies of the variable, placed with the
 /// copy.
-Values means_of(const std::vector<Values>& copies, const std::vector<Values>& made) {
+Values means_of(const std::vector<Values>& copies, const std::vector<Values>& made, const Values& weights) {
   Graph& graph = copies[0][0].graph();
+  Values shares;
+  if (!weights.empty()) {
+    const Scope place = graph.annotated(place_of(copies[0][0]));
+    Value all = weights[0];
+    for (std::size_t copy = 1; copy < copies.size(); ++copy) all = all + weights[copy];
+    for (const Value& weight : weights) shares.push_back(weight / all);
+  }
   Values means;
   for (std::size_t i = 0; i < copies[0].size(); ++i) {
     const Scope place = graph.annotated(place_of(copies[0][i]));
-    Value total = made[0][i];
-    for (std::size_t copy = 1; copy < copies.size(); ++copy) total = total + made[copy][i];
-    means.push_back(total / copies.size());
+    const auto part = [&](std::size_t copy) {
+      return shares.empty() ? made[copy][i] : made[copy][i] * cast(shares[copy], made[copy][i].dtype());
+    };
+    Value total = part(0);
+    for (std::size_t copy = 1; copy < copies.size(); ++copy) total = total + part(copy);
+    means.push_back(shares.empty() ? total / copies.size() : total);
   }
   Values result;
   for (const Values& copy : copies)
@@ -114,8 +148,9 @@ Values averaged_every(std::int64_t every, const std::vector<Values>& copies, con
     full = greater_equal(next, every);
     result.push_back(assign(steps, select(full, 0, next)));
   }
+  const Values weights = weights_of(copies, made, full, result, graph.line_for(at));
   const Values chosen = cond(
-      full, [&] { return means_of(copies, made); }, [&] { return each_own(copies, made); }, at);
+      full, [&] { return means_of(copies, made, weights); }, [&] { return each_own(copies, made); }, at);
   for (std::size_t copy = 0; copy < copies.size(); ++copy)
     for (std::size_t i = 0; i < copies[copy].size(); ++i)
       result.push_back(assign(copies[copy][i], chosen[copy * copies[copy].size() + i]));

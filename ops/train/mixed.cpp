@@ -12,6 +12,7 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/beside.hpp"
+#include "ops/train/step_weight.hpp"
 
 namespace ferry {
 namespace {
@@ -47,6 +48,14 @@ auto beside(const Value& variable, const SourceLine& line, Make&& make) {
   const Scope here = derived(variable.graph(), line);
   const Scope place = variable.graph().annotated(place_of(variable));
   return make();
+}
+
+/// The mean with a further value, which has that share in it. Without a share the value need not be a number.
+Value moved_towards(const Value& mean, const Value& value, const Value& share) {
+  const Value counts = greater(share, 0);
+  const Value apart = value - mean;
+  const Value counted = select(counts, apart, 0);
+  return mean + counted * cast(share, mean.dtype());
 }
 
 /// Whether all elements are finite: bool scalar.
@@ -116,6 +125,9 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
   if (count < 1)
     throw Error(Code::plan, "accumulated: over " + std::to_string(count) + " steps").at(at).hint("give 1 or more");
   const Value& first = gradients[0].variable;
+  Values of_loss;
+  for (const Gradient& g : gradients) of_loss.push_back(g.gradient);
+  const StepWeight weight = step_weight(of_loss, "accumulated", first.graph().line_for(at));
   Values updates;
   const Value last = beside(first, at, [&] {
     Graph& graph = first.graph();
@@ -126,13 +138,26 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
     updates.push_back(assign(steps, select(full, 0, next)));
     return full;
   });
+  Value share;  // of this step in the mean of the steps so far, where steps weigh differently
+  if (weight.value.defined())
+    share = beside(first, at, [&] {
+      Graph& graph = first.graph();
+      const Value before = graph.variable(std::string(first.op().name()) + "/accumulated_weight",
+                                          number_constant(graph, 0, DType::float32, at));
+      const Value total = before + weight.value;
+      updates.push_back(assign(before, select(last, 0, total)));
+      const Value counts = greater(weight.value, 0);
+      const Value part = weight.value / total;
+      return select(counts, part, 0);
+    });
   Gradients means;
   for (const Gradient& g : gradients)
     beside(g.variable, at, [&] {
       const Value before = zeros_beside(g.variable, "accumulated");
-      const Value total = before + gathered(g);
+      const Value now = gathered(g);
+      const Value total = share.defined() ? moved_towards(before, now, share) : before + now;
       updates.push_back(assign(before, select(last, 0, total)));
-      means.push_back({g.variable, total / count});
+      means.push_back({g.variable, share.defined() ? total : total / count});
     });
   for (const Value& update : only_when(last, optimizer(means), at)) updates.push_back(update);
   return updates;

@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
 #include "plan/verify/verify.hpp"
 #include "tests/ops/support.hpp"
@@ -65,6 +69,41 @@ TEST_CASE_FIXTURE(TwoTasks, "weights are sent in the branch alone that takes the
         ++sends;
       }
   CHECK(sends == 2);  // one task's weights go to the other, their mean comes back
+}
+
+/// Checks that copies that are averaged in each step change as one network that has the rows of both, by mean losses of
+/// the rows of two tasks, 2 and 6 in one step, and fed ones of 3 and 1.
+void check_as_whole(const Dim& first_rows, const Dim& second_rows, std::int64_t first, std::int64_t second) {
+  Graph g;
+  std::vector<Values> copies;
+  Values local;
+  const Tensor initial = test::some({4});
+  const auto loss = [](const Value& rows, const Value& w) { return mean(square(matmul(rows, expand_dims(w, {1})))); };
+  for (int task = 0; task < 2; ++task) {
+    const Scope here = g.device("/task:" + std::to_string(task));
+    const Value rows = g.input("x" + std::to_string(task), DType::float64, {task == 0 ? first_rows : second_rows, 4});
+    const Value w = g.variable("w" + std::to_string(task), g.constant(initial));
+    copies.push_back({w});
+    for (const Value& update : sgd(gradients_of(loss(rows, w), Values{w}), 0.1)) local.push_back(update);
+  }
+  const Value w = g.variable("w", g.constant(initial));
+  const Value all = concat({g.input("a", DType::float64, {"a", 4}), g.input("b", DType::float64, {"b", 4})}, 0);
+  Values updates = averaged_every(1, copies, local);
+  for (const Value& update : sgd(gradients_of(loss(all, w), Values{w}), 0.1)) updates.push_back(update);
+  Evaluator evaluator(g);
+  const Tensor a = test::some({first, 4}, 0.3), b = test::some({second, 4}, 0.7);
+  for (int step = 0; step < 2; ++step) {
+    evaluator.run({}, {{"x0", a}, {"x1", b}, {"a", a}, {"b", b}}, updates);
+    for (const char* name : {"w0", "w1"})
+      for (std::int64_t i = 0; i < 4; ++i)
+        CHECK(evaluator.variables.at(name).number(i) ==
+              doctest::Approx(evaluator.variables.at("w").number(i)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("copies that have different numbers of rows count by them in the mean") {
+  check_as_whole(2, 6, 2, 6);
+  check_as_whole("n", "m", 3, 1);
 }
 
 TEST_CASE_FIXTURE(TwoTasks, "what does not fit is said") {

@@ -24,6 +24,7 @@ namespace {
 
 using test::error_of;
 using test::Evaluator;
+using test::some;
 using Sizes = std::vector<std::int64_t>;
 
 constexpr double kRate = 0.05;
@@ -258,6 +259,57 @@ TEST_CASE("gradients that are added up over steps are applied as one") {
     CHECK((evaluator.variables.at("w0/accumulated").number(0) == 0) == (step % 2 == 1));
   }
   CHECK(w != first);
+}
+
+/// The updates of a step by the gradient of all rows, and of steps with parts of them whose gradients are accumulated.
+template <class Loss>
+void check_accumulated(const Loss& loss) {
+  Graph g;
+  const Tensor initial = some({4}, 0.4);
+  const auto rows = [&](const char* x, const char* counts) {
+    return std::pair(g.input(x, DType::float64, {"n", 4}), g.input(counts, DType::float64, {"n"}));
+  };
+  const Value w = g.variable("w", g.constant(initial)), whole = g.variable("whole", g.constant(initial));
+  const auto [x, counts] = rows("x", "counts");
+  const auto [all, all_counts] = rows("all", "all_counts");
+  const Optimizer optimizer = [](const Gradients& gradients) { return sgd(gradients, 0.1); };
+  const Values updates = accumulated(gradients_of(loss(x, counts, w), Values{w}), 3, optimizer);
+  const Values at_once = optimizer(gradients_of(loss(all, all_counts, whole), Values{whole}));
+  Evaluator evaluator(g);
+  const std::vector<double> mask{1, 0, 0, 1, 1, 0, 1, 0, 1};
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> elements;
+    const Tensor from = some({9, 4}, 0.9);
+    for (std::int64_t i = 4 * begin; i < 4 * end; ++i) elements.push_back(from.number(i));
+    return std::pair(Tensor::of<double>({end - begin, 4}, elements),
+                     Tensor::of<double>({end - begin}, {mask.begin() + begin, mask.begin() + end}));
+  };
+  for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 4}, {4, 8}, {8, 9}}) {
+    const auto [elements, weights] = part(begin, end);
+    evaluator.run({}, {{"x", elements}, {"counts", weights}}, updates);
+  }
+  const auto [elements, weights] = part(0, 9);
+  evaluator.run({}, {{"all", elements}, {"all_counts", weights}}, at_once);
+  for (std::int64_t i = 0; i < 4; ++i)
+    CHECK(evaluator.variables.at("w").number(i) ==
+          doctest::Approx(evaluator.variables.at("whole").number(i)).epsilon(1e-6));
+}
+
+TEST_CASE("accumulated gradients of steps with different rows, or weights, are those of all rows") {
+  const auto losses = [](const Value& x, const Value& w) { return sum(square(x * w), {1}); };
+  check_accumulated([&](const Value& x, const Value&, const Value& w) { return mean(losses(x, w)); });
+  check_accumulated(
+      [&](const Value& x, const Value& counts, const Value& w) { return sum(losses(x, w) * counts) / sum(counts); });
+  Graph g;
+  const Value x = g.input("x", DType::float64, {"n", 4}), counts = g.input("counts", DType::float64, {"n"});
+  const Value w = g.variable("w", g.constant(some({4})));
+  const Value both = sum(losses(x, w) * counts) / sum(counts) + mean(losses(x, w));
+  const std::string why = error_of([&] {
+    static_cast<void>(
+        accumulated(gradients_of(both, Values{w}), 2, [](const Gradients& means) { return sgd(means, 0.1); }));
+  });
+  CHECK_MESSAGE(why.starts_with("accumulated: the loss is a sum of means that are divided by different numbers"), why);
+  CHECK_MESSAGE(why.find("\n  at optim_test.cpp:") != std::string::npos, why);
 }
 
 /// A weight w with the float16 loss w * factor, where the factor is fed; the loss scale grows after two good steps.
