@@ -210,6 +210,54 @@ TEST_CASE("ops of ONNX-ML that are others of ONNX") {
   CHECK(extractor.text({floats({1, 3}, {1, 2, 3}), longs({2, 2}, {1, 0, 2, 0})}) == "[[2 1 3 1]]");
 }
 
+TEST_CASE("ensembles of trees") {
+  const auto bytes = [](const std::vector<std::uint8_t>& values) {
+    return Tensor::of<std::uint8_t>({std::ssize(values)}, std::span<const std::uint8_t>(values));
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = floats({3, 2}, {1.2F, 3.4F, -0.12F, 1.66F, 4.14F, 1.77F});
+  // ONNX's case test_ai_onnx_ml_tree_ensemble_single_tree.
+  std::vector<Attribute> one{integer("n_targets", 2),
+                             {"tree_roots", Ints{0}},
+                             {"nodes_featureids", Ints{0, 0, 0}},
+                             {"nodes_splits", floats({3}, {3.14F, 1.2F, 4.2F})},
+                             {"nodes_modes", bytes({0, 0, 0})},
+                             {"nodes_truenodeids", Ints{1, 0, 1}},
+                             {"nodes_trueleafs", Ints{0, 1, 1}},
+                             {"nodes_falsenodeids", Ints{2, 2, 3}},
+                             {"nodes_falseleafs", Ints{0, 1, 1}},
+                             {"leaf_targetids", Ints{0, 1, 0, 1}},
+                             {"leaf_weights", floats({4}, {5.23F, 12.12F, -12.23F, 7.21F})}};
+  CHECK(OneNode{"TreeEnsemble", 5, one, 1, "ai.onnx.ml"}.text({x}) == "[[5.23 0] [5.23 0] [0 12.12]]");
+  one.push_back({"membership_values", floats({4}, {1.2F, -0.12F, nan, nan})});
+  one[4] = {"nodes_modes", bytes({0, 6, 0})};  // node 1 asks whether the feature is 1.2 or -0.12
+  CHECK(OneNode{"TreeEnsemble", 5, one, 1, "ai.onnx.ml"}.text({floats({3, 1}, {1.2F, -0.12F, 1})}) ==
+        "[[5.23 0] [5.23 0] [-12.23 0]]");
+  one[5] = {"nodes_truenodeids", Ints{0, 0, 1}};
+  CHECK(has(error_of({"TreeEnsemble", 5, one, 1, "ai.onnx.ml"}, {x}), "leads to itself"));
+
+  const OneNode regressor{"TreeEnsembleRegressor",
+                          1,
+                          {integer("n_targets", 1),
+                           text("aggregate_function", "AVERAGE"),
+                           {"base_values", Floats{1}},
+                           {"nodes_treeids", Ints{0, 0, 0, 1}},
+                           {"nodes_nodeids", Ints{0, 1, 2, 0}},
+                           {"nodes_featureids", Ints{1, 0, 0, 0}},
+                           {"nodes_values", Floats{2, 0, 0, 0}},
+                           {"nodes_modes", onnx::Strings{"BRANCH_LT", "LEAF", "LEAF", "LEAF"}},
+                           {"nodes_truenodeids", Ints{1, 0, 0, 0}},
+                           {"nodes_falsenodeids", Ints{2, 0, 0, 0}},
+                           {"nodes_missing_value_tracks_true", Ints{1, 0, 0, 0}},
+                           {"target_treeids", Ints{0, 0, 1}},
+                           {"target_nodeids", Ints{1, 2, 0}},
+                           {"target_ids", Ints{0, 0, 0}},
+                           {"target_weights", Floats{4, 8, 10}}},
+                          1,
+                          "ai.onnx.ml"};
+  CHECK(regressor.text({floats({3, 2}, {0, 1, 0, 2, 0, nan})}) == "[[8] [10] [8]]");
+}
+
 TEST_CASE("ops as they were in older operator sets") {
   CHECK(OneNode{"TopK", 1, {integer("k", 2), integer("axis", 0)}, 2}.text({floats({3}, {1, 3, 2})}) == "[3 2]");
   CHECK(OneNode{"Hardmax", 11}.text({floats({1, 2, 2}, {1, 4, 4, 2})}) == "[[[0 1] [0 0]]]");
