@@ -142,7 +142,7 @@ FileBytes ExternalData::read(const std::string& location) const {
   const bool goes_up = ("/" + location + "/").find("/../") != std::string::npos;
   const std::string real = goes_up ? "" : real_path(folder_ + "/" + location);
   const bool follows_link = real != normal_path(real_path(folder_) + "/" + location);
-  if (follows_link && real.starts_with(real_folder_ + "/"))
+  if (follows_link && !real_folder_.empty() && real.starts_with(real_folder_ + "/"))
     return files_.read_beneath(real_folder_, std::string_view(real).substr(real_folder_.size() + 1));
   return files_.read_beneath(folder_, location);
 }
