@@ -25,9 +25,9 @@ inline constexpr int kMostSlots = 1 << 16;
 /// for what is malformed.
 [[nodiscard]] std::vector<LaunchHost> parse_hosts(std::string_view text);
 
-/// The hosts in the text of a hostfile, one a line, in Open MPI's form ("h1 slots=2 max_slots=4"), MPICH's and Intel's
-/// ("h1:2"), or in the form of PBS and LSF, which name a host once for each of its slots; # begins a comment.
-/// Error(file), with file and line, for what is malformed. `file`: its path, for messages.
+/// The hosts in the text of a hostfile, one a line. The forms are Open MPI's ("h1 slots=2 max_slots=4"), MPICH's and
+/// Intel's ("h1:2"), and the form of PBS and LSF, which name a host once for each of its slots. A # begins a comment.
+/// Error(file), with file and line, for malformed lines. `file`: its path, for messages.
 [[nodiscard]] std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view text);
 /// The same for a file, of at most 16 MiB.
 [[nodiscard]] std::vector<LaunchHost> read_hostfile(const std::string& file);

@@ -71,8 +71,8 @@ TEST_CASE_FIXTURE(TwoTasks, "weights are sent in the branch alone that takes the
   CHECK(sends == 2);  // one task's weights go to the other, their mean comes back
 }
 
-/// Checks that copies that are averaged in each step change as one network that has the rows of both, by mean losses of
-/// the rows of two tasks, 2 and 6 in one step, and fed ones of 3 and 1.
+/// Checks that copies that are averaged in each step change like one network that has the rows of both. The losses are
+/// means over the rows of two tasks: 2 and 6 in one step, and fed rows of 3 and 1.
 void check_as_whole(const Dim& first_rows, const Dim& second_rows, std::int64_t first, std::int64_t second) {
   Graph g;
   std::vector<Values> copies;
