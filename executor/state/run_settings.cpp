@@ -46,8 +46,8 @@ void add_samples(const FileReader& file, Hasher& hash) {
   }
 }
 
-/// For a folder: all names in it and in its subfolders, and the content of its first files. Images are in subfolders, so
-/// only their names count.
+/// For a folder: all names in it and in its subfolders, and the content of its first files. Images are in subfolders,
+/// so only their names count.
 void add_folder(FileSystem& files, const std::string& root, const std::string& path, Hasher& hash) {
   int opened = 0;
   for (const std::string& name : files.list(root + "/" + path)) {

@@ -62,10 +62,10 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
 /// The updates of an optimizer in every `count`-th step, by the mean of the gradients of `count` steps; in the others
 /// the variables stay as they are. If the loss is a mean and the steps may have different numbers of rows, a step is
 /// weighted by its rows. If the loss is a weighted mean, such as nll_loss() with ignored labels, a step is weighted by
-/// its weights. So the mean is the gradient of all rows. State: the sums ("w/accumulated"), and a count of steps and the
-/// sum of their weights, named after the first variable. A batch can then be larger than memory. It saves no messages:
-/// the sums are variables with the same value on all tasks, so gradients are summed over the tasks in every step
-/// (docs/decisions/accumulated.md).
+/// its weights. So the mean is the gradient of all rows. State: the sums ("w/accumulated"), and a count of steps and
+/// the sum of their weights, named after the first variable. A batch can then be larger than memory. It saves no
+/// messages: the sums are variables with the same value on all tasks, so gradients are summed over the tasks in every
+/// step (docs/decisions/accumulated.md).
 ///
 /// Error(plan) also if the loss is a sum of means that are divided by different numbers.
 ///
