@@ -30,16 +30,17 @@ std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& s
   const Schedule& schedule = spec.schedule;
   FERRY_ASSERT(static_cast<std::int32_t>(spec.parts.size()) == schedule.part_count(), "parts do not fit the schedule");
   FERRY_ASSERT(static_cast<std::int32_t>(spec.tasks.size()) == schedule.members, "tasks do not fit the schedule");
-  FERRY_ASSERT(
-      static_cast<std::int64_t>(spec.staging.size()) >= staging_bytes(schedule, spec.parts, spec.dtype, spec.member),
-      "staging is too small");
+  const bool one_shot = schedule.in_place && schedule.whole && schedule.members > 1;
+  const bool has_own_staging = one_shot && spec.stamped;
+  FERRY_ASSERT(has_own_staging || static_cast<std::int64_t>(spec.staging.size()) >=
+                                      staging_bytes(schedule, spec.parts, spec.dtype, spec.member),
+               "staging is too small");
   // What has no bytes may lie anywhere.
   FERRY_ASSERT(spec.input == nullptr || spec.input != spec.output || schedule.in_place ||
                    schedule.input_elements(spec.parts, spec.member) == 0 ||
                    schedule.output_elements(spec.parts, spec.member) == 0,
                "a collective cannot write over its input");
   if (schedule.via != Via::messages) require_lending(transport, spec);
-  const bool one_shot = schedule.in_place && schedule.whole && schedule.members > 1;
   return one_shot ? one_shot_call(transport, spec) : stepwise_call(transport, spec);
 }
 

@@ -6,12 +6,28 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "comm/transport.hpp"
 #include "plan/schedule/schedule.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
+
+/// The tickets of transfers in flight.
+class Tickets {
+ public:
+  void reserve(std::size_t count) { tickets_.reserve(count); }
+  void add(Ticket ticket) {
+    if (ticket != kComplete) tickets_.push_back(ticket);
+  }
+  [[nodiscard]] bool empty() const { return tickets_.empty(); }
+  /// Drops those that are done; true when none is left.
+  [[nodiscard]] bool done(Transport& transport);
+
+ private:
+  std::vector<Ticket> tickets_;
+};
 
 /// output[i] = left[i] (+|max|min) right[i] for `count` elements of the collective's dtype; output may be left or
 /// right.
@@ -34,11 +50,22 @@ struct GroupSpec {
   /// schedule.output_elements(parts, member) elements; they do not overlap the input, or are it where
   /// schedule.in_place.
   std::byte* output = nullptr;
-  /// At least staging_bytes(schedule, parts, dtype, member). With Via::get, an input outside Transport::memory() is
-  /// copied here first; then staging is in Transport::memory() and has room for the input.
+  /// At least staging_bytes(schedule, parts, dtype, member), except for a one-shot all-reduce that is stamped. With
+  /// Via::get, what others read of an input that does not lie in Transport::memory() is copied here first, and what
+  /// they write of such an output comes here first; then staging lies there, and has room for the input.
   std::span<std::byte> staging;
   Fold fold;             ///< unused by kinds that fold nothing; called by several threads where `split` is set
   SplitWork split = {};  ///< spreads large folds over threads; if empty, the calling thread folds alone
+  /// Each run has a stamp, which members send along with their first message to each other. A run in which two members
+  /// that exchange messages have different stamps never completes.
+  bool stamped = false;
+};
+
+/// What a run may change of the spec.
+struct GroupRun {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;  ///< the input's memory exactly if it was so in the spec
+  std::uint64_t stamp = 0;
 };
 
 /// Messages and bytes that a call has moved since it was made.
@@ -66,7 +93,10 @@ class GroupCall {
   GroupCall& operator=(const GroupCall&) = delete;
   virtual ~GroupCall() = default;
 
+  /// Starts a run on the memory of the spec.
   virtual void start() = 0;
+  /// Starts a run on other memory.
+  virtual void start(const GroupRun& run) = 0;
   /// Goes as far as it can; true when this member's part is done.
   [[nodiscard]] virtual bool progress() = 0;
   /// The messages and bytes that the schedule names, also where members read or write each other's memory instead.

@@ -15,21 +15,6 @@ namespace ferry {
 /// A one-shot all-reduce: each member gives its whole input to every other.
 [[nodiscard]] std::unique_ptr<GroupCall> one_shot_call(Transport& transport, const GroupSpec& spec);
 
-/// The tickets of transfers in flight.
-class Tickets {
- public:
-  void reserve(std::size_t count) { tickets_.reserve(count); }
-  void add(Ticket ticket) {
-    if (ticket != kComplete) tickets_.push_back(ticket);
-  }
-  [[nodiscard]] bool empty() const { return tickets_.empty(); }
-  /// Drops those that are done; true when none is left.
-  [[nodiscard]] bool done(Transport& transport);
-
- private:
-  std::vector<Ticket> tickets_;
-};
-
 /// Folds the contributions of all members, one tile after another, and writes the result to all targets.
 struct TiledFold {
   /// Where the result is written.

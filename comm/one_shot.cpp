@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -13,6 +14,7 @@ class OneShot : public GroupCall {
   OneShot(Transport& transport, const GroupSpec& spec);
 
   void start() override;
+  void start(const GroupRun& run) override;
   bool progress() override;
 
  private:
@@ -22,25 +24,32 @@ class OneShot : public GroupCall {
   struct Other {
     std::int32_t task = 0;
     std::size_t contribution = 0;   ///< index of its contribution in fold_
-    std::byte* received = nullptr;  ///< where its contribution arrives
+    std::byte* received = nullptr;  ///< where its contribution arrives; its stamp, if it comes along, lies before that
     // With writes_: lend() numbers of the two slots here that it writes, and of its two slots that this member writes.
     std::uint64_t here = 0, there = 0;
     std::byte* window = nullptr;  ///< address of the slots `there`
+    std::uint64_t stamp = 0;      ///< its message when stamped
   };
 
   [[nodiscard]] static bool takes(const Transport& transport, const GroupSpec& spec);
   [[nodiscard]] std::byte* slots(std::size_t bytes);
   [[nodiscard]] bool meet();
+  [[nodiscard]] bool alike();
   void send();
+  [[nodiscard]] std::span<const std::byte> message();
   void write_to_others();
 
   Transport& transport_;
   std::uint32_t channel_;
   TiledFold fold_;
   std::span<const std::byte> mine_;
-  bool in_place_;     ///< the output is the input's memory
-  bool writes_;       ///< members write into each other's slots (two for each peer), and their messages are empty
-  std::size_t slot_;  ///< bytes for one contribution
+  bool in_place_;    ///< the output is the input's memory
+  std::size_t own_;  ///< index of the own contribution in fold_
+  bool writes_;  ///< members write into each other's slots (two for each peer), and their messages are empty or stamps
+  std::size_t stamp_bytes_;  ///< of a message: 0 without stamps
+  std::size_t slot_;         ///< bytes for one contribution
+  std::uint64_t stamp_ = 0;
+  std::vector<std::byte> message_;  ///< stamp and contribution
   std::vector<Other> others_;
   std::shared_ptr<std::byte> shared_;  ///< slots in the transport's memory
   std::vector<std::byte> plain_;       ///< slots where the transport has no memory of its own
@@ -58,14 +67,23 @@ OneShot::OneShot(Transport& transport, const GroupSpec& spec)
       mine_(spec.input,
             static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * size_of(spec.dtype)),
       in_place_(spec.input == spec.output),
+      own_(static_cast<std::size_t>(spec.member)),
       writes_(spec.schedule.via == Via::put && !takes(transport, spec)),
+      stamp_bytes_(spec.stamped ? sizeof stamp_ : 0),
       slot_((mine_.size() + kSlotAlign - 1) / kSlotAlign * kSlotAlign) {
-  const std::size_t of_each = writes_ ? 2 * slot_ : slot_;
-  std::byte* at = spec.schedule.via == Via::put ? slots(of_each * (spec.tasks.size() - 1)) : spec.staging.data();
+  const bool stamps_lead = spec.stamped && !writes_;
+  const std::size_t of_each = writes_ ? 2 * slot_ : slot_ + (stamps_lead ? kSlotAlign : 0);
+  const bool own_slots = stamps_lead || spec.schedule.via == Via::put;
+  std::byte* at = own_slots ? slots(of_each * (spec.tasks.size() - 1)) : spec.staging.data();
+  if (stamps_lead) message_.resize(stamp_bytes_ + mine_.size());
   for (const std::int32_t task : spec.tasks) {
-    fold_.contributions.push_back(task == transport_.task() ? mine_.data() : at);
-    if (task == transport_.task()) continue;
-    others_.push_back({.task = task, .contribution = fold_.contributions.size() - 1, .received = at});
+    if (task == transport_.task()) {
+      fold_.contributions.push_back(mine_.data());
+      continue;
+    }
+    std::byte* const received = stamps_lead ? at + kSlotAlign : at;
+    fold_.contributions.push_back(received);
+    others_.push_back({.task = task, .contribution = fold_.contributions.size() - 1, .received = received});
     if (writes_) others_.back().here = transport_.lend({at, of_each}).value();
     at += of_each;
   }
@@ -82,7 +100,8 @@ OneShot::OneShot(Transport& transport, const GroupSpec& spec)
 /// slots.
 bool OneShot::takes(const Transport& transport, const GroupSpec& spec) {
   const auto size = static_cast<std::uint64_t>(spec.schedule.input_elements(spec.parts, spec.member));
-  return transport.takes(spec.tasks[spec.member == 0 ? 1 : 0], size * size_of(spec.dtype));
+  return transport.takes(spec.tasks[spec.member == 0 ? 1 : 0],
+                         size * size_of(spec.dtype) + (spec.stamped ? sizeof stamp_ : 0));
 }
 
 /// Slots that belong to this call alone, because a member that is ahead writes into them before this one has started.
@@ -97,6 +116,14 @@ void OneShot::start() {
   phase_ = Phase::started;
 }
 
+void OneShot::start(const GroupRun& run) {
+  mine_ = {run.input, mine_.size()};
+  fold_.contributions[own_] = run.input;
+  fold_.targets[0].at = run.output;
+  stamp_ = run.stamp;
+  start();
+}
+
 bool OneShot::progress() {
   if (phase_ == Phase::started) {
     if (writes_ && !meet()) return false;
@@ -104,7 +131,7 @@ bool OneShot::progress() {
     phase_ = Phase::sent;
   }
   if (phase_ == Phase::sent) {
-    if (!receives_.done(transport_)) return false;
+    if (!receives_.done(transport_) || !alike()) return false;
     if (in_place_ && !sends_.done(transport_)) return false;
     fold_.run(0, mine_.size());
     moved_ += each_;
@@ -128,12 +155,33 @@ bool OneShot::meet() {
   return met_ = true;
 }
 
+/// Whether all members have sent this run's stamp.
+bool OneShot::alike() {
+  if (stamp_bytes_ == 0) return true;
+  for (Other& other : others_) {
+    if (!writes_) std::memcpy(&other.stamp, other.received - stamp_bytes_, stamp_bytes_);
+    if (other.stamp != stamp_) return false;
+  }
+  return true;
+}
+
 void OneShot::send() {
   if (writes_) write_to_others();
-  const auto bytes = writes_ ? std::span<const std::byte>() : mine_;
-  for (const Other& other : others_)
-    receives_.add(transport_.receive(other.task, channel_, {other.received, bytes.size()}));
+  const std::span<const std::byte> bytes = message();
+  for (Other& other : others_) {
+    auto* const at = writes_ ? reinterpret_cast<std::byte*>(&other.stamp) : other.received - stamp_bytes_;
+    receives_.add(transport_.receive(other.task, channel_, {at, bytes.size()}));
+  }
   for (const Other& other : others_) sends_.add(transport_.send(other.task, channel_, bytes));
+}
+
+/// What the others are sent: what there is of the stamp and of the contribution.
+std::span<const std::byte> OneShot::message() {
+  if (writes_) return std::as_bytes(std::span(&stamp_, 1)).first(stamp_bytes_);
+  if (stamp_bytes_ == 0) return mine_;
+  std::memcpy(message_.data(), &stamp_, stamp_bytes_);
+  if (!mine_.empty()) std::memcpy(message_.data() + stamp_bytes_, mine_.data(), mine_.size());
+  return message_;
 }
 
 /// Uses two slots in turn. No acknowledgement is needed: a peer sent in the last run only after it had folded what was

@@ -19,18 +19,25 @@ constexpr std::size_t kBeyondCaches = 1 << 20;  // bytes; a result this large ha
 
 /// A step of this member with all addresses. `bytes` is the size of its `count` elements.
 struct Step {
+  enum class In : std::uint8_t { elsewhere, input, output };
+
   Kind kind = Kind::wait;
   int peer = 0;
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
+  /// The memory that `source` and `target` lie in, and how far from its beginning.
+  In source_in = In::elsewhere, target_in = In::elsewhere;
+  std::int64_t source_at = 0, target_at = 0;
   std::int64_t count = 0;
   std::size_t bytes = 0;
   bool started = false;  ///< a receive that receive_ahead() has started, as `ticket`
   Ticket ticket = 0;
   std::byte* window = nullptr;  ///< of a send: the receiver's memory, where its bytes have been written already
-  // Where members lend: the lend() number that is sent or received in place of the input; and of a copy or fold, the
-  // step that receives the number of its source.
-  std::uint64_t lent = 0;
+  // Where members lend: what is sent or received in place of the input, its lend() number and the run's stamp; and of
+  // a copy or fold, the step that receives the number of its source.
+  struct Lent {
+    std::uint64_t number = 0, stamp = 0;
+  } lent = {};
   const Step* lender = nullptr;
 };
 
@@ -75,13 +82,19 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
   switch (step.kind) {
     case Kind::send_input:
       ready.source = spec.input + in.begin * size;
+      ready.source_in = Step::In::input;
+      ready.source_at = in.begin * size;
       ready.count = in.count;
       break;
     case Kind::send_output:
       ready.source = spec.output + out.begin * size;
+      ready.source_in = Step::In::output;
+      ready.source_at = out.begin * size;
       break;
     case Kind::receive_output:
       ready.target = spec.output + out.begin * size;
+      ready.target_in = Step::In::output;
+      ready.target_at = out.begin * size;
       break;
     case Kind::receive_slot:
       ready.target = slots.of(peer, step.slot);
@@ -94,8 +107,13 @@ Step prepare(const GroupSpec& spec, const ScheduleStep& step, Slots& slots) {
     case Kind::copy:
     case Kind::fold:
       ready.source = own_input ? spec.input + in.begin * size : slots.of(peer, step.source);
+      if (own_input) ready.source_in = Step::In::input;
+      ready.source_at = in.begin * size;
       ready.target = spec.output + out.begin * size;
+      ready.target_in = Step::In::output;
+      ready.target_at = out.begin * size;
       if (step.slot == ScheduleStep::kOfPeer) break;
+      ready.target_in = Step::In::elsewhere;
       ready.target = slots.of(peer, step.slot);
       ready.count = spec.parts[static_cast<std::size_t>(part)];
       break;
@@ -119,10 +137,24 @@ class Stepwise : public GroupCall {
   Stepwise(Transport& transport, const GroupSpec& spec);
 
   void start() override;
+  void start(const GroupRun& run) override;
   bool progress() override;
 
  private:
+  /// Another member that this one exchanges messages with, where stamps are messages of their own.
+  struct Stamp {
+    int task = 0;
+    std::uint64_t theirs = 0;
+  };
+
   void prepare_lending(const GroupSpec& spec);
+  void prepare_stamps(const GroupSpec& spec);
+  void move_to(const std::byte* input, std::byte* output);
+  void lend();
+  void exchange_stamps();
+  [[nodiscard]] bool alike() const;
+  void copy_in();
+  void copy_out();
   void find_lent();
   void receive_ahead();
   void fold_for_others();
@@ -143,14 +175,30 @@ class Stepwise : public GroupCall {
   bool folds_for_others_ = false;    ///< a direct all-reduce: each member folds one part and sends it to the others
   bool lends_ = false;               ///< members read each other's inputs where they lie
   bool in_place_ = false;            ///< the output is the input's memory
-  std::byte* staged_ = nullptr;      ///< a copy of `mine_` to lend, where that is not in the transport's memory
+  std::byte* output_ = nullptr;
+  std::int64_t output_bytes_ = 0;
+
+  /// Memory that others can read and write in place of the input and of the output; null where there is none, and its
+  /// lend() number.
+  std::byte* stand_in_ = nullptr;
+  std::uint64_t stand_in_number_ = 0;
+  bool copies_in_ = false, copies_out_ = false;  ///< whether it stands for the input, and for the output
+
+  bool stamped_ = false;
+  std::uint64_t stamp_ = 0;
+  std::vector<Stamp> stamps_;
 };
 
 Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
     : transport_(transport),
       channel_(spec.channel),
       split_(spec.split),
-      fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {}} {
+      fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {}},
+      mine_(spec.input,
+            static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * fold_.element),
+      output_(spec.output),
+      output_bytes_(spec.schedule.output_elements(spec.parts, spec.member) * static_cast<std::int64_t>(fold_.element)),
+      stamped_(spec.stamped) {
   Slots slots(spec);
   for (const ScheduleStep& step : spec.schedule.steps) {
     if (step.concerns(spec.member)) steps_.push_back(prepare(spec, step, slots));
@@ -158,44 +206,123 @@ Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
   next_ = steps_.size();
   sends_.reserve(steps_.size());
   receives_.reserve(steps_.size());
-  if (!spec.schedule.in_place || spec.tasks.size() == 1) return;
-  folds_for_others_ = true;
-  in_place_ = spec.input == spec.output;
-  mine_ = {spec.input, static_cast<std::size_t>(spec.schedule.input_elements(spec.parts, spec.member)) * fold_.element};
-  fold_.contributions.reserve(spec.tasks.size());
-  fold_.targets.reserve(spec.tasks.size());
-  if (spec.schedule.via == Via::get) prepare_lending(spec);
+  if (spec.schedule.in_place && spec.tasks.size() > 1) {
+    folds_for_others_ = true;
+    in_place_ = spec.input == spec.output;
+    fold_.contributions.reserve(spec.tasks.size());
+    fold_.targets.reserve(spec.tasks.size());
+    if (spec.schedule.via == Via::get) prepare_lending(spec);
+  }
+  if (stamped_ && !lends_) prepare_stamps(spec);
 }
 
-/// Lends the input in place, or else its copy in staging, which start() makes.
 void Stepwise::prepare_lending(const GroupSpec& spec) {
   lends_ = true;
-  std::optional<std::uint64_t> number = mine_.empty() ? std::optional<std::uint64_t>(0) : transport_.lend(mine_);
-  if (!number) {
-    FERRY_ASSERT(spec.staging.size() >= mine_.size(), "no room to lend the input of a collective");
-    staged_ = spec.staging.data();
-    number = transport_.lend({staged_, mine_.size()});
+  if (!spec.staging.empty() && spec.staging.size() >= mine_.size()) {
+    const auto number = transport_.lend(spec.staging);
+    stand_in_ = number ? spec.staging.data() : nullptr;
+    stand_in_number_ = number.value_or(0);
   }
-  FERRY_ASSERT(number.has_value(), "the input of a collective lies where nobody else reads it");
   for (Step& step : steps_) {
-    if (step.kind == Kind::send_input) step.lent = *number + static_cast<std::uint64_t>(step.source - spec.input);
     const bool folds = (step.kind == Kind::copy || step.kind == Kind::fold) && step.peer != transport_.task();
     for (const Step& other : steps_)
       if (folds && other.kind == Kind::receive_slot && other.peer == step.peer) step.lender = &other;
   }
+  lend();
+}
+
+/// Both ends of a message know of it, so each member names the others that name it.
+void Stepwise::prepare_stamps(const GroupSpec& spec) {
+  for (const Step& step : steps_) {
+    const bool moves =
+        step.kind != Kind::wait && step.kind != Kind::wait_sends && step.kind != Kind::copy && step.kind != Kind::fold;
+    const auto known = [&](const Stamp& stamp) { return stamp.task == step.peer; };
+    if (moves && step.peer != spec.tasks[static_cast<std::size_t>(spec.member)] && std::ranges::none_of(stamps_, known))
+      stamps_.push_back({.task = step.peer});
+  }
+  sends_.reserve(steps_.size() + stamps_.size());
+  receives_.reserve(steps_.size() + stamps_.size());
+}
+
+void Stepwise::move_to(const std::byte* input, std::byte* output) {
+  if (input == mine_.data() && output == output_) return;
+  mine_ = {input, mine_.size()};
+  output_ = output;
+  for (Step& step : steps_) {
+    if (step.source_in == Step::In::input) step.source = input + step.source_at;
+    if (step.source_in == Step::In::output) step.source = output + step.source_at;
+    if (step.target_in == Step::In::output) step.target = output + step.target_at;
+  }
+  if (lends_) lend();
+}
+
+/// Lends the input and the output where they lie, or else what stands for them.
+void Stepwise::lend() {
+  const auto input = mine_.empty() ? std::optional<std::uint64_t>(0) : transport_.lend(mine_);
+  copies_in_ = !input;
+  FERRY_ASSERT(input || stand_in_ != nullptr, "the input of a collective lies where nobody else reads it");
+  copies_out_ =
+      stand_in_ != nullptr && output_bytes_ > 0 && !transport_.lend({output_, static_cast<std::size_t>(output_bytes_)});
+  for (Step& step : steps_) {
+    if (step.kind == Kind::send_input)
+      step.lent.number = (copies_in_ ? stand_in_number_ : *input) + static_cast<std::uint64_t>(step.source_at);
+    if (step.kind == Kind::receive_output) step.target = (copies_out_ ? stand_in_ : output_) + step.target_at;
+  }
+}
+
+/// Stamps are the first messages of a run.
+void Stepwise::exchange_stamps() {
+  for (Stamp& other : stamps_)
+    receives_.add(transport_.receive(other.task, channel_, std::as_writable_bytes(std::span(&other.theirs, 1))));
+  for (const Stamp& other : stamps_)
+    sends_.add(transport_.send(other.task, channel_, std::as_bytes(std::span(&stamp_, 1))));
+}
+
+/// Whether all members have sent this run's stamp; asked once their first messages have arrived.
+bool Stepwise::alike() const {
+  if (!stamped_) return true;
+  return std::ranges::all_of(stamps_, [&](const Stamp& other) { return other.theirs == stamp_; }) &&
+         std::ranges::all_of(steps_, [&](const Step& step) {
+           return !lends_ || step.kind != Kind::receive_slot || step.lent.stamp == stamp_;
+         });
+}
+
+/// What others read of the input.
+void Stepwise::copy_in() {
+  for (const Step& step : steps_)
+    if (step.kind == Kind::send_input && step.bytes > 0)
+      copy_for_reader(stand_in_ + step.source_at, step.source, step.bytes,
+                      mine_.size() >= transport_.stream_from(step.peer));
+  stream_fence();
+}
+
+/// What others have written of the output.
+void Stepwise::copy_out() {
+  for (const Step& step : steps_)
+    if (step.kind == Kind::receive_output && step.bytes > 0)
+      std::memcpy(output_ + step.target_at, step.target, step.bytes);
 }
 
 /// Sets the sources of folds, now that the others have said where their inputs lie.
 void Stepwise::find_lent() {
   for (Step& step : steps_)
     if (step.lender != nullptr)
-      step.source = transport_.borrowed(step.lender->peer, step.lender->lent, step.bytes).data();
+      step.source = transport_.borrowed(step.lender->peer, step.lender->lent.number, step.bytes).data();
 }
 
 void Stepwise::start() {
   FERRY_ASSERT(next_ == steps_.size() && sends_.empty() && receives_.empty(), "a collective was started twice");
   next_ = 0;
-  if (staged_ != nullptr && !mine_.empty()) std::memcpy(staged_, mine_.data(), mine_.size());
+  if (copies_in_) copy_in();
+  if (!stamps_.empty()) exchange_stamps();
+}
+
+void Stepwise::start(const GroupRun& run) {
+  move_to(run.input, run.output);
+  stamp_ = run.stamp;
+  for (Step& step : steps_)
+    if (step.kind == Kind::send_input) step.lent.stamp = stamp_;
+  start();
 }
 
 bool Stepwise::progress() {
@@ -204,7 +331,7 @@ bool Stepwise::progress() {
     if (step.kind == Kind::wait) {
       if (in_place_ && !lends_ && !sends_.done(transport_)) return false;
       if (folds_for_others_) receive_ahead();
-      if (!receives_.done(transport_)) return false;
+      if (!receives_.done(transport_) || !alike()) return false;
       find_lent();
     }
     if (step.kind == Kind::wait_sends && !sends_.done(transport_)) return false;
@@ -215,7 +342,9 @@ bool Stepwise::progress() {
     execute(step);
     ++next_;
   }
-  return receives_.done(transport_) && sends_.done(transport_);
+  if (!receives_.done(transport_) || !sends_.done(transport_) || !alike()) return false;
+  if (copies_out_) copy_out();
+  return true;
 }
 
 /// Starts the receives of what others fold before its turn: the sooner they know where to write, the better.

@@ -23,6 +23,9 @@ using Ticket = std::uint64_t;
 /// The ticket of a transfer that completed at once. done() returns true for it, but need not be called.
 inline constexpr Ticket kComplete = 0;
 
+/// The first channel of calls without a plan. Plans number their channels from 0, so the two never meet.
+inline constexpr std::uint32_t kFirstDirectChannel = 1 << 20;
+
 /// Why the job stops: the task that failed first, and its error.
 struct Failure {
   int task = -1;

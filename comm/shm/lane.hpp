@@ -17,6 +17,7 @@
 #include "base/system/stream_copy.hpp"
 #include "comm/distance.hpp"
 #include "comm/shm/segment.hpp"
+#include "comm/transport.hpp"
 
 namespace ferry::shm {
 
@@ -55,19 +56,25 @@ struct ShmLane {
   alignas(64) std::atomic<std::uint32_t> posts_taken;  // written by the sender
 };
 
-/// A T for each channel. The channels of plans have small numbers, so these are found by index.
+/// A T for each channel. The lowest channels of plans and those of direct calls are found by index.
 template <class T>
 class PerChannel {
  public:
   T& operator[](std::uint32_t channel) {
-    if (channel >= kDense) return sparse_[channel];
-    if (channel >= dense_.size()) dense_.resize(channel + channel / 2 + 16);
-    return dense_[channel];
+    if (channel < kDense) return in(plans_, channel);
+    if (channel - kFirstDirectChannel < kDense) return in(direct_, channel - kFirstDirectChannel);
+    return sparse_[channel];
   }
 
  private:
   static constexpr std::uint32_t kDense = 1 << 16;
-  std::vector<T> dense_;
+
+  static T& in(std::vector<T>& dense, std::uint32_t at) {
+    if (at >= dense.size()) dense.resize(at + at / 2 + 16);
+    return dense[at];
+  }
+
+  std::vector<T> plans_, direct_;
   std::unordered_map<std::uint32_t, T> sparse_;
 };
 
