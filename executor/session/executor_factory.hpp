@@ -10,7 +10,7 @@
 #include "executor/run/gpu_groups.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/run/workers.hpp"
-#include "executor/session/job_member.hpp"
+#include "executor/job/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 #include "executor/state/variables.hpp"
 

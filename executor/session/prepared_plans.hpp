@@ -12,7 +12,7 @@
 #include "executor/observe/work_timer.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/agreement.hpp"
-#include "executor/session/job_member.hpp"
+#include "executor/job/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 
 namespace ferry {

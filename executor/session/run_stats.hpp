@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "comm/transport.hpp"
-#include "executor/session/job_member.hpp"
+#include "executor/job/job_member.hpp"
 #include "executor/session/prepared_plans.hpp"
 #include "executor/session/session.hpp"
 #include "executor/session/step_times.hpp"

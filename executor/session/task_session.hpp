@@ -18,7 +18,7 @@
 #include "executor/run/workers.hpp"
 #include "executor/session/agreement.hpp"
 #include "executor/session/executor_factory.hpp"
-#include "executor/session/job_member.hpp"
+#include "executor/job/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 #include "executor/session/prepared_plans.hpp"
 #include "executor/session/run_stats.hpp"

@@ -1,4 +1,4 @@
-#include "executor/session/job_member.hpp"
+#include "executor/job/job_member.hpp"
 
 #include "base/blob.hpp"
 
