@@ -16,6 +16,13 @@ std::int64_t thread_number() {
   return number;
 }
 
+void tell(const Awaited& awaited, Pulse& pulse) {
+  pulse.where = awaited.where;
+  pulse.awaited = awaited.tasks;
+  pulse.text = awaited.text;
+  pulse.place = awaited.place;
+}
+
 }  // namespace
 
 Position::Position(int task) : thread_(thread_number()) {
@@ -89,6 +96,7 @@ Pulse Position::pulse(TimePoint now, bool busy) {
   pulse.busy = busy;
   pulse.steps = steps_.load(std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
+  if (awaited_ && awaited_->until && now >= *awaited_->until) awaited_.reset();
   if (left_) {
     pulse.doing = Pulse::Doing::left;
     pulse.busy = false;
@@ -100,10 +108,12 @@ Pulse Position::pulse(TimePoint now, bool busy) {
     if (pulse.busy) {
       pulse.text = computed.value_or("between two instructions");
     } else {
-      pulse.where = awaited_->where;
-      pulse.awaited = awaited_->tasks;
-      pulse.text = awaited_->text;
+      tell(*awaited_, pulse);
     }
+  } else if (awaited_) {
+    pulse.doing = Pulse::Doing::waiting;
+    pulse.busy = false;
+    tell(*awaited_, pulse);
   } else if (call_) {
     pulse.doing = Pulse::Doing::inside;
     pulse.text = *call_;

@@ -23,11 +23,14 @@ class RunningPlan {
   [[nodiscard]] virtual std::optional<std::string> computes(bool first_waits) const = 0;
 };
 
-/// What a task waits for within a plan.
+/// What a task waits for within a plan or in a direct call.
 struct Awaited {
   std::string text;                 ///< "receive of 'w' from task 1 at train.cpp:40"
   std::uint64_t where = 0;          ///< as Pulse::where
   std::vector<std::int64_t> tasks;  ///< that it needs something from
+  std::uint64_t place = 0;          ///< as Pulse::place
+  /// Not given: until goes_on(). Of a task that tests now and then: until then, unless it tests again.
+  std::optional<TimePoint> until = {};
 };
 
 /// One per task. The task's thread reports; the watch's thread calls pulse(). Frequent reports cost one store each.

@@ -10,6 +10,7 @@ void add(const Pulse& pulse, BlobWriter& to) {
       .add(pulse.spot)
       .add(pulse.age.count())
       .add(pulse.where)
+      .add(pulse.place)
       .add(pulse.awaited)
       .add(pulse.text);
 }
@@ -23,6 +24,7 @@ Pulse read_pulse(BlobReader& from) {
   pulse.spot = static_cast<std::uint64_t>(from.number());
   pulse.age = Duration(from.number());
   pulse.where = static_cast<std::uint64_t>(from.number());
+  pulse.place = static_cast<std::uint64_t>(from.number());
   pulse.awaited = from.numbers();
   pulse.text = from.text();
   return pulse;

@@ -25,6 +25,7 @@ struct Pulse {
   std::uint64_t spot = 0;   ///< changes when it continues with another instruction
   Duration age{};           ///< how long nothing of the above has changed
   std::uint64_t where = 0;  ///< waiting: equal on tasks that wait in the same collective; else 0
+  std::uint64_t place = 0;  ///< waiting: equal on tasks at the same direct call of a group; else 0
   /// Waiting: the tasks that it needs something from. Inside, as long as not all tasks have made the call: the tasks
   /// whose next request it waits for, however long that takes.
   std::vector<std::int64_t> awaited{};

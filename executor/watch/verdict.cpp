@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "comm/failure.hpp"
@@ -11,6 +12,8 @@ namespace {
 
 using Doing = Pulse::Doing;
 constexpr std::size_t kLines = 12;
+/// From so long on a task waits in vain for one of this machine that has left: what it said last has arrived.
+constexpr std::chrono::seconds kLeaves{1};
 /// From this age on a call of the session may be an exchange, which needs all tasks.
 constexpr std::chrono::milliseconds kMayExchange{500};
 
@@ -195,6 +198,32 @@ bool awaits_request(std::span<const Sighting> tasks) {
     awaits = awaits || std::ranges::any_of(task.pulse.awaited, may_request);
   }
   return awaits;
+}
+
+std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks) {
+  std::unordered_map<std::uint64_t, const Sighting*> first_at;
+  for (const Sighting& task : tasks) {
+    if (task.pulse.doing != Doing::waiting || task.pulse.place == 0) continue;
+    const Sighting& first = *first_at.try_emplace(task.pulse.place, &task).first->second;
+    if (first.pulse.where != task.pulse.where) {
+      const int culprit = task.pulse.task;
+      Error error(Code::plan, "tasks " + std::to_string(first.pulse.task) + " and " + std::to_string(culprit) +
+                                  " make different direct calls");
+      error.note(who(first) + " " + doing_text(first)).note(who(task) + " " + doing_text(task));
+      error.hint("all tasks of a group make the same calls in the same order, with the same sizes and dtypes");
+      return JobVerdict{culprit, first.pulse.task, error.code(), error.text()};
+    }
+    const auto left = [&](std::int64_t other) {
+      return at(tasks, other).pulse.doing == Doing::left && at(tasks, other).here;
+    };
+    const auto gone = std::ranges::find_if(task.pulse.awaited, left);
+    if (gone == task.pulse.awaited.end() || task.pulse.age < kLeaves) continue;
+    Error error(Code::peer_lost, who(at(tasks, *gone)) + " has left the job, and others wait for it");
+    add_waiting(error, tasks, *gone, kLeaves);
+    error.hint("all tasks of a group make the same direct calls, as often as each other");
+    return JobVerdict{static_cast<int>(*gone), task.pulse.task, error.code(), error.text()};
+  }
+  return std::nullopt;
 }
 
 JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure) {

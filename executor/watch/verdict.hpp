@@ -48,7 +48,11 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// themselves less often.
 [[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience);
 
-/// For a job without progress for `idle`: the task that keeps the others waiting (stalled). Nothing when no task waits
+/// Direct calls that can never be done: two tasks wait for each other in different ones at the same place (plan), or a
+/// task waits for one of this machine that has left the job (peer_lost).
+[[nodiscard]] std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks);
+
+/// For a job of which nothing has moved for `idle`: who keeps the others waiting (stalled). Nothing when no task waits
 /// within a plan, or one that the others wait for is busy.
 [[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
 

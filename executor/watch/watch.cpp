@@ -273,6 +273,7 @@ void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
   std::optional<JobVerdict> verdict;
   if (interrupt_requested() == 0) verdict = judge_lost(tasks, own_[0], patience_);  // else their ends are no news
   const Duration idle = clock_.now() - idle_since_;
+  if (!verdict) verdict = judge_direct(tasks);
   if (!verdict) verdict = found();
   if (!verdict && idle >= job_.deadline) verdict = judge_stalled(tasks, idle);
   if (!verdict) {
