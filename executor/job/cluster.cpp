@@ -6,6 +6,7 @@
 #include <exception>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,7 @@
 #include "executor/job/affinity.hpp"
 #include "executor/job/build.hpp"
 #include "executor/job/cluster_state.hpp"
+#include "executor/job/direct.hpp"
 #include "executor/job/introduction.hpp"
 #include "executor/job/launch.hpp"
 #include "executor/job/uncaught.hpp"
@@ -241,7 +243,7 @@ void Cluster::State::replace_by(std::vector<std::unique_ptr<Transport>> fresh) {
   kept.clear();
 }
 
-Cluster::State::State() : process(getpid()) {}
+Cluster::State::State() : process(getpid()), thread(std::this_thread::get_id()) {}
 
 bool Cluster::State::in_own_process() const {
   return process == getpid();
@@ -259,6 +261,8 @@ Cluster::State::~State() {
     for (auto* ends : {&transports, &failed})
       for (auto& end : *ends) static_cast<void>(end.release());
     static_cast<void>(relay.release());
+    static_cast<void>(all.release());
+    static_cast<void>(direct.release());
     static_cast<void>(watch.release());
     return;
   }
@@ -270,6 +274,23 @@ Cluster::State::~State() {
   }
   kept.clear();  // before the transports, which its tasks refer to
 }
+
+namespace {
+
+/// The group of all tasks, which the job makes with its first Cluster.
+std::shared_ptr<DirectGroup> all_tasks_of(const std::shared_ptr<Cluster::State>& state) {
+  if (!state->all) {
+    std::vector<std::int32_t> tasks(state->topology.tasks.size());
+    std::iota(tasks.begin(), tasks.end(), 0);
+    state->direct = std::make_unique<DirectJob>(*state);
+    state->all = std::make_unique<DirectGroup>(*state->direct, 0, std::move(tasks), state->local_tasks[0]);
+  }
+  return {state, state->all.get()};
+}
+
+}  // namespace
+
+Cluster::Cluster(std::shared_ptr<State> state) : Collectives(all_tasks_of(state)), state_(std::move(state)) {}
 
 Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
   end_with_uncaught();
@@ -368,8 +389,11 @@ Transport& Cluster::transport(int local_task) const {
   return *state_->transports[static_cast<std::size_t>(at - state_->local_tasks.begin())];
 }
 
-void Cluster::barrier() const {
-  static_cast<void>(exchange(""));
+void Cluster::barrier(source_location at) const {
+  if (state_->transports.size() == 1 && !state_->relay)
+    wait_for_all(at);
+  else
+    static_cast<void>(exchange(""));
 }
 
 std::vector<std::string> Cluster::exchange(std::string_view mine) const {

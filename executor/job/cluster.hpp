@@ -2,21 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/milliseconds.hpp"
-#include "graph/types/dtype.hpp"
-#include "graph/types/layout.hpp"
-#include "plan/topology/topology.hpp"
+#include "executor/job/collectives.hpp"
+#include "placement/topology/topology.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -66,11 +62,11 @@ struct ClusterOptions {
 
 /// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (started by a launcher), or a
 /// block of them (the same with ClusterOptions::invariant). Made by connect or adopt; used from the thread that made
-/// it. A handle: copies refer to the same job.
+/// it. A handle: copies refer to the same job. Its direct calls (Collectives) are those of all tasks.
 ///
 ///     auto cluster = Cluster::connect(argc, argv);
 ///     cluster.rank();   // 0 … size() - 1
-class Cluster {
+class Cluster : public Collectives {
  public:
   /// Joins the job that was started by mpirun or srun, or by whatever sets RANK, WORLD_SIZE, and
   /// MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS; else makes `options.tasks` virtual tasks. Options given on
@@ -102,57 +98,16 @@ class Cluster {
   [[nodiscard]] int process_of(int task) const;
   [[nodiscard]] Transport& transport(int local_task) const;
 
-  /// Returns when all processes of the job have called it.
-  void barrier() const;
+  /// Returns when all processes of the job have called it. Errors as Collectives.
+  void barrier(source_location at = source_location::current()) const;
   /// The texts `mine` of all processes, in their order. All processes call it, not while a session runs.
   [[nodiscard]] std::vector<std::string> exchange(std::string_view mine) const;
 
-  // Direct collectives, without a graph. All tasks call them in the same order, not while a session runs. T: an element
-  // type of graph/types/dtype.hpp. Error(usage) if this process has several tasks, since one call cannot speak for all
-  // of them. Error(stalled) after the deadline. After a failed run they fail, too, until the first call of a new
-  // session has started the job again.
-
-  /// values[i] = the fold of all tasks' values[i], in task order: the same bits on every task and over every transport.
-  /// All spans have the same size.
-  template <class T>
-  void all_reduce(std::span<T> values, Reduce reduce = Reduce::sum) const {
-    all_reduce_bytes(dtype_of<T>(), std::as_writable_bytes(values), reduce);
-  }
-  /// values[i] = the mean of all tasks' values[i]: their sum by all_reduce(), divided by size(). T: float, double,
-  /// Float16 or BFloat16; the sum of 16-bit values is rounded to 16 bits, too.
-  template <class T>
-  void all_reduce_mean(std::span<T> values) const {
-    static_assert(is_float(dtype_of<T>()), "a mean is of floating-point numbers");
-    all_reduce(values);
-    using Wide = std::conditional_t<sizeof(T) == 8, double, float>;
-    for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(size()));
-  }
-  /// Sets `values` to the values of task `root`. All spans have the same size.
-  template <class T>
-  void broadcast(std::span<T> values, int root = 0) const {
-    broadcast_bytes(std::as_writable_bytes(values), root);
-  }
-  /// The values of all tasks, in task order; their number may differ between tasks.
-  template <class T>
-  [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine) const {
-    std::vector<T> all;
-    all_gather_bytes(std::as_bytes(mine), [&](std::size_t bytes) {
-      all.resize(bytes / sizeof(T));
-      return std::as_writable_bytes(std::span<T>(all));
-    });
-    return all;
-  }
-
   struct State;
-  explicit Cluster(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit Cluster(std::shared_ptr<State> state);
   [[nodiscard]] State& state() const { return *state_; }
 
  private:
-  using Room = std::function<std::span<std::byte>(std::size_t bytes)>;
-  void all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce reduce) const;
-  void broadcast_bytes(std::span<std::byte> values, int root) const;
-  void all_gather_bytes(std::span<const std::byte> mine, const Room& room) const;
-
   std::shared_ptr<State> state_;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "comm/backends.hpp"
@@ -13,6 +14,9 @@
 #include "kernels/device.hpp"
 
 namespace ferry {
+
+class DirectGroup;
+class DirectJob;
 
 struct Cluster::State {
   State();
@@ -46,6 +50,7 @@ struct Cluster::State {
   std::vector<std::unique_ptr<Transport>> failed;      ///< of earlier, failed jobs: their sessions still refer to them
   bool renewable = false;                              ///< the transports come from inproc_transports(), unwrapped
   const std::int64_t process;                          ///< id of the process that made this
+  const std::thread::id thread;                        ///< that made this
   std::optional<DeviceLibrary> devices;                ///< the tasks' devices besides their hosts
   std::unique_ptr<HostRelay> relay;                    ///< between processes that run several tasks each; else null
   std::unique_ptr<Watch> watch;                        ///< null: one task, or none has run yet of those all here
@@ -54,6 +59,8 @@ struct Cluster::State {
   /// The TaskSessions of failed sessions: messages of the failed job may use their buffers until the job has started
   /// again (Transport::abort).
   std::vector<std::shared_ptr<void>> kept;
+  std::unique_ptr<DirectJob> direct;  ///< direct calls; made with the first Cluster
+  std::unique_ptr<DirectGroup> all;   ///< the group of all tasks
 
  private:
   void meet(std::span<const std::int32_t> requesters);

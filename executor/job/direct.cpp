@@ -1,127 +1,508 @@
-// Collectives without a graph: they run the same schedules as plans do, on the caller's spans.
-#include <algorithm>
-#include <cstring>
-#include <numeric>
+#include "executor/job/direct.hpp"
 
-#include "base/float_state.hpp"
-#include "comm/group.hpp"
-#include "executor/job/cluster.hpp"
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+#include "comm/failure.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "kernels/kernel.hpp"
-#include "plan/schedule/schedule.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr std::uint32_t kChannel = 0;  // plans use it, too, but no session may run meanwhile
-constexpr std::chrono::milliseconds kIdle{1};
+using DirectOp = DirectCall::Op;
 
-Transport& only_transport(const Cluster::State& state, std::string_view call) {
-  if (state.transports.size() == 1 && !state.relay) return *state.transports[0];
-  throw Error(Code::usage, std::string(call) + ": this process has " + std::to_string(state.transports.size()) +
-                               " of the job's " + std::to_string(state.topology.size()) +
-                               " tasks, and one call cannot speak for all of them")
-      .hint("start one process for each task, or use a graph");
+// The channels of a group: the first four have a use of their own, the others are those of prepared calls.
+constexpr std::uint32_t kChannels = 1024, kCompareChannel = 0, kFirstPreparedChannel = 4;
+constexpr std::int64_t kKeptAtLeast = 16 << 10;  // bytes that a prepared call counts for, however small
+constexpr std::size_t kNamedTasks = 8;
+constexpr std::int64_t kCarried = 48;  // bytes that a message has room for, so that they may arrive anywhere
+
+/// SplitMix64's finalizer (Steele, Lea, Flood 2014).
+constexpr std::uint64_t mixed(std::uint64_t z) {
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31U);
 }
 
-Schedule all_reduce_schedule(const Cluster::State& state, std::size_t bytes) {
-  std::vector<std::int32_t> tasks(state.topology.tasks.size());
-  std::iota(tasks.begin(), tasks.end(), 0);
-  const bool share_memory = tasks.size() > 1 && state.topology.share_memory(tasks);
-  return ordered_all_reduce(state.topology.size(), static_cast<std::int64_t>(bytes), share_memory);
+std::string_view name_of(DirectOp op) {
+  constexpr std::array<std::string_view, 8> kNames = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+                                                      "broadcast",  "barrier",        "all_gather", "split"};
+  return kNames[static_cast<std::size_t>(op)];
 }
 
-/// One collective of all tasks.
-struct DirectCall {
-  Schedule schedule;
-  std::vector<std::int64_t> parts;
-  DType dtype = DType::uint8;
-  const std::byte* input = nullptr;
-  std::byte* output = nullptr;
-  Fold fold = {};
-};
-
-void run(const Cluster::State& state, const DirectCall& direct, std::string_view call) {
-  const DefaultFloats floats;
-  Transport& transport = *state.transports[0];
-  std::vector<std::int32_t> tasks(static_cast<std::size_t>(transport.tasks()));
-  std::iota(tasks.begin(), tasks.end(), 0);
-  const auto elements = direct.schedule.input_elements(direct.parts, transport.task());
-  const bool lends = direct.schedule.via == Via::get;
-  const auto room =
-      static_cast<std::size_t>(lends ? elements * static_cast<std::int64_t>(size_of(direct.dtype))
-                                     : staging_bytes(direct.schedule, direct.parts, direct.dtype, transport.task()));
-  const std::shared_ptr<std::byte> shared = lends && room > 0 ? transport.memory(room, std::string(call)) : nullptr;
-  std::vector<std::byte> own(shared ? 0 : room);
-  const auto group = prepare_call(transport, {.schedule = direct.schedule,
-                                              .parts = direct.parts,
-                                              .tasks = tasks,
-                                              .member = transport.task(),
-                                              .channel = kChannel,
-                                              .dtype = direct.dtype,
-                                              .input = direct.input,
-                                              .output = direct.output,
-                                              .staging = {shared ? shared.get() : own.data(), room},
-                                              .fold = direct.fold});
-  const Deadline deadline(system_clock(), state.options.deadline);
-  group->start();
-  while (!group->progress()) {
-    if (deadline.expired()) {
-      Error error(Code::stalled, std::string(call) + ": task " + std::to_string(transport.task()) +
-                                     " waits for others, which did not come before the deadline");
-      transport.abort({transport.task(), error.code(), error.text()});
-      throw std::move(error);
-    }
-    transport.idle(kIdle);
+CollectiveKind kind_of(DirectOp op) {
+  switch (op) {
+    case DirectOp::all_reduce:
+    case DirectOp::barrier:
+      return CollectiveKind::all_reduce;
+    case DirectOp::reduce_scatter:
+      return CollectiveKind::reduce_scatter;
+    case DirectOp::all_to_all:
+      return CollectiveKind::all_to_all;
+    case DirectOp::broadcast:
+      return CollectiveKind::broadcast;
+    case DirectOp::all_gather:
+    case DirectOp::sizes:
+    case DirectOp::split:
+      return CollectiveKind::all_gather;
   }
+  return CollectiveKind::all_reduce;
 }
+
+bool folds(DirectOp op) {
+  return op == DirectOp::all_reduce || op == DirectOp::reduce_scatter;
+}
+
+Error wrong(const DirectCall& call, const std::string& what) {
+  return Error(Code::usage, std::string(name_of(call.op)) + ": " + what);
+}
+
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  const std::less<> before;
+  return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
+}
+
+std::vector<std::int64_t> even_parts(std::int64_t elements, std::int64_t members) {
+  std::vector<std::int64_t> parts;
+  for (std::int64_t i = 0; i < members; ++i) parts.push_back(part_of(elements, members, i).size);
+  return parts;
+}
+
+std::string text_of(const DirectKey& key, const DirectGroup& group, std::uint64_t number) {
+  std::string text(name_of(key.op));
+  if (key.op != DirectOp::barrier && key.op != DirectOp::split)
+    text += " of " + std::string(name_of(key.dtype)) + "[" + std::to_string(key.elements) + "]";
+  if (key.op == DirectOp::sizes) text = "all_gather of any number of values";
+  if (folds(key.op)) text += " (" + std::string(name_of(key.reduce)) + ")";
+  if (key.op == DirectOp::broadcast) text += " from task " + std::to_string(key.root);
+  if (group.id() != 0 && group.tasks().size() <= kNamedTasks) text += " of " + tasks_text(group.tasks());
+  return text + ", call " + std::to_string(number + 1);
+}
+
+/// A collective call.
+class CollectiveRun final : public DirectRun {
+ public:
+  CollectiveRun(const DirectGroup& group, const source_location& at, PreparedCall& call, const DirectKey& key,
+                std::uint64_t number)
+      : DirectRun(group, at), call_(call), key_(key), number_(number), stamp_(mixed(call.hash ^ group.place(number))) {}
+
+  /// Sets the caller's memory.
+  void use(const std::byte* input, std::byte* output) {
+    input_ = input;
+    output_ = output;
+  }
+  /// Instead of it: spans that are one after another in `memory` meanwhile.
+  void use(std::vector<std::span<std::byte>> pieces, std::shared_ptr<std::byte> memory) {
+    use(memory.get(), memory.get());
+    pieces_ = std::move(pieces);
+    memory_ = std::move(memory);
+  }
+  /// For a run that may outlast its group's interest in the prepared call.
+  void keep(std::shared_ptr<PreparedCall> call) { kept_ = std::move(call); }
+
+  bool progress() override {
+    if (!begun_ && !begin()) return false;
+    if (!call_.call->progress()) return false;
+    finish();
+    return true;
+  }
+
+  Awaited awaited() const override {
+    const auto& tasks = group().tasks();
+    Awaited awaited{.text = text_of(key_, group(), number_) + ", at " + line(),
+                    .where = stamp_,
+                    .tasks = {},
+                    .place = group().place(number_)};
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const auto member = static_cast<int>(i);
+      const bool needed = key_.op != DirectOp::broadcast || group().member() == key_.root || member == key_.root;
+      if (member != group().member() && needed) awaited.tasks.push_back(tasks[i]);
+    }
+    return awaited;
+  }
+
+  std::uint32_t channel() const override { return call_.channel; }
+
+ private:
+  [[nodiscard]] bool begin() {
+    if (!call_.met && !meet()) return false;
+    std::byte* at = memory_.get();
+    for (const std::span<std::byte>& piece : pieces_) {
+      if (!piece.empty()) std::memcpy(at, piece.data(), piece.size());
+      at += piece.size();
+    }
+    GroupRun run{.input = input_, .output = output_, .stamp = stamp_};
+    if (!call_.bounce.empty() && call_.output > 0 && !transport().lend({output_, call_.output})) {
+      run.output = call_.bounce.data();
+      if (call_.schedule.in_place) {
+        std::memcpy(run.output, input_, call_.input);
+        run.input = run.output;
+      }
+      bounces_ = true;
+    }
+    call_.call->start(run);
+    return begun_ = true;
+  }
+
+  /// Whether all tasks have prepared the same call.
+  [[nodiscard]] bool meet() {
+    if (!call_.tickets.done(transport())) return false;
+    return call_.met = std::ranges::all_of(call_.theirs, [this](std::uint64_t hash) { return hash == call_.hash; });
+  }
+
+  void finish() {
+    if (bounces_) std::memcpy(output_, call_.bounce.data(), call_.output);
+    const std::byte* at = memory_.get();
+    for (const std::span<std::byte>& piece : pieces_) {
+      if (!piece.empty()) std::memcpy(piece.data(), at, piece.size());
+      at += piece.size();
+    }
+  }
+
+  [[nodiscard]] Transport& transport() const { return group().job().transport(); }
+
+  PreparedCall& call_;
+  std::shared_ptr<PreparedCall> kept_;
+  const DirectKey key_;
+  const std::uint64_t number_;  // of the group's calls
+  const std::uint64_t stamp_;
+  const std::byte* input_ = nullptr;
+  std::byte* output_ = nullptr;
+  std::vector<std::span<std::byte>> pieces_;
+  std::shared_ptr<std::byte> memory_;
+  bool begun_ = false, bounces_ = false;
+};
 
 }  // namespace
 
-void Cluster::all_reduce_bytes(DType dtype, std::span<std::byte> values, Reduce reduce) const {
-  const Transport& transport = only_transport(*state_, "all_reduce");
-  const auto count = static_cast<std::int64_t>(values.size() / size_of(dtype));
-  DirectCall direct{.schedule = all_reduce_schedule(*state_, values.size()), .parts = {}, .dtype = dtype};
-  if (direct.schedule.whole)
-    direct.parts.push_back(count);
-  else
-    for (int task = 0; task < transport.tasks(); ++task)
-      direct.parts.push_back(part_of(count, transport.tasks(), task).size);
-  direct.input = values.data();
-  direct.output = values.data();
-  direct.fold = [&](std::byte* output, const std::byte* left, const std::byte* right, std::int64_t elements) {
-    cpu_kernels().fold()(reduce, dtype, output, left, right, elements);
+std::uint64_t DirectKey::hash() const {
+  const auto small = static_cast<std::uint64_t>(op) | static_cast<std::uint64_t>(dtype) << 8U |
+                     static_cast<std::uint64_t>(reduce) << 16U | static_cast<std::uint64_t>(root) << 24U;
+  return mixed(mixed(small + 1) ^ static_cast<std::uint64_t>(elements) ^ sizes);
+}
+
+std::shared_ptr<std::byte> CopyMemory::take(std::size_t bytes, Transport& transport) {
+  constexpr std::size_t kBlocks = 16;
+  const auto found = std::ranges::find_if(*free_, [&](const Block& block) { return block.bytes == bytes; });
+  Block block;
+  if (found != free_->end()) {
+    block = std::move(*found);
+    free_->erase(found);
+  } else {
+    block = {bytes, transport.memory(bytes, "a direct call")};
+    if (!block.memory)
+      block.memory = std::shared_ptr<std::byte>(new std::byte[bytes], std::default_delete<std::byte[]>());
+  }
+  std::byte* const at = block.memory.get();
+  return {at, [free = free_, block = std::move(block)](std::byte*) {
+            if (free->size() >= kBlocks) free->erase(free->begin());
+            free->push_back(block);
+          }};
+}
+
+DirectGroup::DirectGroup(DirectJob& job, int id, std::vector<std::int32_t> tasks, int member)
+    : job_(job), id_(id), tasks_(std::move(tasks)), member_(member) {}
+
+/// A child of fork() must not give back memory that its parent still uses.
+DirectGroup::~DirectGroup() {
+  if (job_.state().in_own_process()) return;
+  for (auto& [key, call] : prepared_) static_cast<void>(new std::shared_ptr<PreparedCall>(std::move(call)));
+}
+
+std::uint32_t DirectGroup::channel(std::uint32_t number) const {
+  return kFirstDirectChannel + static_cast<std::uint32_t>(id_) * kChannels + number;
+}
+
+std::uint64_t DirectGroup::place(std::uint64_t call) const {
+  return mixed((static_cast<std::uint64_t>(id_) << 32U) + static_cast<std::uint64_t>(tasks_[0]) + 1) +
+         call * 0x9e3779b97f4a7c15U;
+}
+
+void DirectGroup::begin() {
+  job_.require_usable();
+  if (generation_ == job_.generation()) return;
+  generation_ = job_.generation();
+  calls_ = 0;
+  prepared_.clear();
+  order_.clear();
+  kept_ = 0;
+  free_channels_.clear();
+  channels_ = kFirstPreparedChannel;
+  copies_.clear();
+  pairs_.assign(tasks_.size(), {});
+}
+
+DirectKey DirectGroup::key_of(const DirectCall& call) const {
+  const auto size = static_cast<std::int64_t>(size_of(call.dtype));
+  const auto members = static_cast<std::int64_t>(tasks_.size());
+  DirectKey key{.op = call.op, .dtype = call.dtype, .reduce = call.reduce, .root = call.root};
+  key.elements = static_cast<std::int64_t>(call.input.size()) / size;
+  const auto outputs = static_cast<std::int64_t>(call.output.size()) / size;
+  const auto require_outputs = [&](std::int64_t wanted) {
+    if (outputs != wanted)
+      throw wrong(call, "the output has " + std::to_string(outputs) + " elements, where " + std::to_string(wanted) +
+                            " fit " + std::to_string(key.elements) + " elements of input on " +
+                            std::to_string(members) + " tasks");
+    if (overlap(call.input, call.output)) throw wrong(call, "the output overlaps the input");
   };
-  run(*state_, direct, "all_reduce");
+  if (folds(call.op) && call.reduce == Reduce::none)
+    throw wrong(call, "Reduce::none folds nothing").hint("Reduce::sum, max or min");
+  if (call.op == DirectOp::reduce_scatter) require_outputs(part_of(key.elements, members, member_).size);
+  if (kind_of(call.op) == CollectiveKind::all_gather && call.op != DirectOp::all_gather) return key;
+  if (call.op == DirectOp::all_gather) require_outputs(key.elements * members);
+  if (call.op == DirectOp::all_to_all) {
+    require_outputs(key.elements);
+    if (key.elements % members != 0)
+      throw wrong(call, std::to_string(key.elements) + " elements are no equal blocks for " + std::to_string(members) +
+                            " tasks");
+  }
+  if (call.op == DirectOp::broadcast && (call.root < 0 || call.root >= members))
+    throw wrong(call, "root " + std::to_string(call.root) + " is not one of the " + std::to_string(members) + " tasks");
+  return key;
 }
 
-void Cluster::broadcast_bytes(std::span<std::byte> values, int root) const {
-  const Transport& transport = only_transport(*state_, "broadcast");
-  if (root < 0 || root >= transport.tasks()) {
-    throw Error(Code::usage, "broadcast: root " + std::to_string(root) + " is not one of the " +
-                                 std::to_string(transport.tasks()) + " tasks");
+/// The schedule and its parts.
+std::shared_ptr<PreparedCall> DirectGroup::prepare(const DirectKey& key, const DirectCall& call,
+                                                   std::span<const std::int64_t> sizes) {
+  const auto members = static_cast<int>(tasks_.size());
+  const auto size = static_cast<std::int64_t>(size_of(key.dtype));
+  auto made = std::make_shared<PreparedCall>();
+  const CollectiveKind kind = kind_of(key.op);
+  std::int64_t total = key.elements * size;
+  if (kind == CollectiveKind::all_reduce) {
+    made->schedule = ordered_all_reduce(members, total, job_.state().topology.share_memory(tasks_));
+    made->parts = made->schedule.whole ? std::vector{key.elements} : even_parts(key.elements, members);
+  } else {
+    made->schedule = direct_schedule(kind, members, key.root, kind == CollectiveKind::broadcast);
+    if (kind == CollectiveKind::reduce_scatter) made->parts = even_parts(key.elements, members);
+    if (kind == CollectiveKind::broadcast) made->parts = {key.elements};
+    if (kind == CollectiveKind::all_to_all)
+      made->parts.assign(static_cast<std::size_t>(members) * tasks_.size(), key.elements / members);
+    if (kind == CollectiveKind::all_gather) {
+      made->parts.assign(sizes.begin(), sizes.end());
+      if (sizes.empty()) made->parts.assign(tasks_.size(), key.elements);
+      total = std::accumulate(made->parts.begin(), made->parts.end(), std::int64_t{0}) * size;
+    }
   }
-  const std::vector<std::byte> mine(values.begin(), values.end());
-  run(*state_,
-      {.schedule = direct_schedule(CollectiveKind::broadcast, transport.tasks(), root),
-       .parts = {static_cast<std::int64_t>(values.size())},
-       .input = mine.data(),
-       .output = values.data()},
-      "broadcast");
+  made->bytes = 2 * total + kKeptAtLeast;
+  while (!order_.empty() && (kept_ + made->bytes > kKept || (free_channels_.empty() && channels_ == kChannels)))
+    give_up(order_.begin());
+  kept_ += made->bytes;
+  if (free_channels_.empty()) free_channels_.push_back(channels_++);
+  made->channel = channel(free_channels_.back());
+  free_channels_.pop_back();
+  made->hash = mixed(key.hash() + made->channel);
+  made->input = call.input.size();
+  made->output = call.output.size();
+  made->call = prepare_call(job_.transport(),
+                            {.schedule = made->schedule,
+                             .parts = made->parts,
+                             .tasks = tasks_,
+                             .member = member_,
+                             .channel = made->channel,
+                             .dtype = key.dtype,
+                             .input = call.input.data(),
+                             .output = call.output.data(),
+                             .staging = memory_of(*made, key.dtype),
+                             .fold = [fold = cpu_kernels().fold(), reduce = key.reduce, dtype = key.dtype](
+                                         std::byte* output, const std::byte* left, const std::byte* right,
+                                         std::int64_t count) { fold(reduce, dtype, output, left, right, count); },
+                             .stamped = true});
+  compare(*made);
+  return made;
 }
 
-void Cluster::all_gather_bytes(std::span<const std::byte> mine, const Room& room) const {
-  Transport& transport = only_transport(*state_, "all_gather");
-  DirectCall direct{.schedule = direct_schedule(CollectiveKind::all_gather, transport.tasks()), .parts = {}};
-  const Deadline deadline(system_clock(), state_->options.deadline);
-  for (const std::string& size : transport.exchange(std::to_string(mine.size()), deadline)) {
-    direct.parts.push_back(std::stoll(size));
+/// Allocates the memory of a prepared call; returns its staging.
+std::span<std::byte> DirectGroup::memory_of(PreparedCall& made, DType dtype) const {
+  const Schedule& schedule = made.schedule;
+  const bool one_shot = schedule.whole, gets = schedule.via == Via::get;
+  const std::int64_t staging = one_shot ? 0
+                               : gets   ? static_cast<std::int64_t>(made.input)
+                                        : staging_bytes(schedule, made.parts, dtype, member_);
+  const bool receives = !one_shot && !gets && schedule.kind != CollectiveKind::reduce_scatter;
+  const std::int64_t output =
+      receives ? schedule.output_elements(made.parts, member_) * static_cast<std::int64_t>(size_of(dtype)) : 0;
+  const auto whole_lines = (static_cast<std::size_t>(staging) + kSlotAlign - 1) / kSlotAlign * kSlotAlign;
+  const std::size_t bounce = output > kCarried ? static_cast<std::size_t>(output) : 0;
+  if (whole_lines + bounce > 0) made.shared = job_.transport().memory(whole_lines + bounce, "a direct call");
+  if (made.shared) {
+    made.bounce = {made.shared.get() + whole_lines, bounce};
+    return {made.shared.get(), static_cast<std::size_t>(staging)};
   }
-  const std::span<std::byte> all =
-      room(static_cast<std::size_t>(std::accumulate(direct.parts.begin(), direct.parts.end(), std::int64_t{0})));
-  direct.input = mine.data();
-  direct.output = all.data();
-  run(*state_, direct, "all_gather");
+  made.own.resize(static_cast<std::size_t>(staging));
+  return made.own;
+}
+
+void DirectGroup::give_up(std::list<DirectKey>::iterator oldest) {
+  const auto found = prepared_.find(*oldest);
+  kept_ -= found->second->bytes;
+  free_channels_.push_back(found->second->channel - channel(0));
+  prepared_.erase(found);
+  order_.erase(oldest);
+}
+
+/// Starts to tell the other tasks what has been prepared. As all prepare the same calls in the same order, no message
+/// can meet one of another call.
+void DirectGroup::compare(PreparedCall& made) const {
+  made.theirs.resize(tasks_.size() - 1);
+  auto* theirs = made.theirs.data();
+  for (const std::int32_t task : tasks_) {
+    if (task == tasks_[static_cast<std::size_t>(member_)]) continue;
+    made.tickets.add(
+        job_.transport().receive(task, channel(kCompareChannel), std::as_writable_bytes(std::span(theirs++, 1))));
+    made.tickets.add(job_.transport().send(task, channel(kCompareChannel), std::as_bytes(std::span(&made.hash, 1))));
+  }
+}
+
+const std::shared_ptr<PreparedCall>& DirectGroup::prepared(const DirectKey& key, const DirectCall& call,
+                                                           std::span<const std::int64_t> sizes) {
+  if (const auto found = prepared_.find(key); found != prepared_.end()) {
+    order_.splice(order_.end(), order_, found->second->used);
+    return found->second;
+  }
+  auto made = prepare(key, call, sizes);
+  made->used = order_.insert(order_.end(), key);
+  return prepared_[key] = std::move(made);
+}
+
+void DirectGroup::run(const DirectKey& key, const DirectCall& call, std::span<const std::int64_t> sizes,
+                      const source_location& at) {
+  job_.guarded([&] {
+    const std::shared_ptr<PreparedCall>& known = prepared(key, call, sizes);
+    if (!job_.idle()) {
+      const auto run = std::make_shared<CollectiveRun>(*this, at, *known, key, calls_++);
+      run->use(call.input.data(), call.output.data());
+      run->keep(known);
+      job_.add(run);
+      return job_.wait(*run);
+    }
+    CollectiveRun run(*this, at, *known, key, calls_++);
+    run.use(call.input.data(), call.output.data());
+    job_.wait_alone(run);
+  });
+}
+
+void DirectGroup::run(const DirectCall& call, const source_location& at) {
+  begin();
+  const DirectKey key = key_of(call);
+  if (tasks_.size() > 1) return run(key, call, {}, at);
+  if (!call.input.empty() && call.input.data() != call.output.data())
+    std::memcpy(call.output.data(), call.input.data(), call.input.size());
+}
+
+std::shared_ptr<DirectRun> DirectGroup::start(const DirectCall& call, const source_location& at) {
+  begin();
+  const DirectKey key = key_of(call);
+  if (tasks_.size() == 1) {
+    run(call, at);
+    return nullptr;
+  }
+  return job_.guarded([&] {
+    const std::shared_ptr<PreparedCall>& known = prepared(key, call, {});
+    auto run = std::make_shared<CollectiveRun>(*this, at, *known, key, calls_++);
+    run->use(call.input.data(), call.output.data());
+    run->keep(known);
+    job_.add(run);
+    static_cast<void>(job_.progress());
+    return run;
+  });
+}
+
+std::shared_ptr<DirectRun> DirectGroup::start_each(DType dtype, Reduce reduce, std::vector<std::span<std::byte>> pieces,
+                                                   const source_location& at) {
+  begin();
+  std::size_t bytes = 0;
+  for (const auto& piece : pieces) bytes += piece.size();
+  DirectCall call{.op = DirectOp::all_reduce, .dtype = dtype, .reduce = reduce};
+  if (tasks_.size() == 1) return nullptr;
+  return job_.guarded([&] {
+    auto memory = copies_.take(bytes, job_.transport());
+    call.output = {memory.get(), bytes};
+    call.input = call.output;
+    const DirectKey key = key_of(call);
+    const std::shared_ptr<PreparedCall>& known = prepared(key, call, {});
+    auto run = std::make_shared<CollectiveRun>(*this, at, *known, key, calls_++);
+    run->use(std::move(pieces), std::move(memory));
+    run->keep(known);
+    job_.add(run);
+    static_cast<void>(job_.progress());
+    return run;
+  });
+}
+
+/// The sizes first, and then the values.
+void DirectGroup::gather_uneven(DType dtype, std::span<const std::byte> mine,
+                                const std::function<std::span<std::byte>(std::size_t)>& room,
+                                const source_location& at) {
+  const auto size = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t elements = static_cast<std::int64_t>(mine.size()) / size;
+  std::vector<std::int64_t> sizes(tasks_.size(), elements);
+  run({.op = DirectOp::sizes,
+       .dtype = DType::int64,
+       .input = std::as_bytes(std::span(&elements, 1)),
+       .output = std::as_writable_bytes(std::span(sizes))},
+      at);
+  DirectKey key{.op = DirectOp::all_gather, .dtype = dtype};
+  key.elements = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  key.sizes = hash64(std::as_bytes(std::span(sizes))) | 1;  // not 0, which is for equal sizes
+  const std::span<std::byte> all = room(static_cast<std::size_t>(key.elements * size));
+  if (tasks_.size() > 1)
+    return run(key, {.op = DirectOp::all_gather, .dtype = dtype, .input = mine, .output = all}, sizes, at);
+  if (!mine.empty()) std::memcpy(all.data(), mine.data(), mine.size());
+}
+
+std::shared_ptr<std::byte> DirectGroup::memory(std::size_t bytes) {
+  begin();
+  std::shared_ptr<std::byte> made = job_.transport().memory(bytes, "a buffer of a direct call");
+  if (made) return made;
+  constexpr std::align_val_t kAligned{4096};
+  auto* const plain = static_cast<std::byte*>(::operator new[](bytes, kAligned));
+  std::memset(plain, 0, bytes);
+  return {plain, [](std::byte* at) { ::operator delete[](at, std::align_val_t{4096}); }};
+}
+
+DirectGroup& DirectGroup::split(int color, int key, const source_location& at) {
+  struct Card {
+    std::int64_t color = 0, key = 0;
+    std::array<std::uint64_t, kMostGroups / 64> used{};  // ids, as bits
+  };
+  Card mine{.color = color, .key = key};
+  mine.used[0] = 1;  // all tasks
+  for (const auto& group : job_.groups) {
+    const auto other = static_cast<std::size_t>(group->id());
+    mine.used[other / 64] |= std::uint64_t{1} << (other % 64);
+  }
+  std::vector<Card> cards(tasks_.size());
+  run({.op = DirectOp::split,
+       .input = std::as_bytes(std::span(&mine, 1)),
+       .output = std::as_writable_bytes(std::span(cards))},
+      at);
+  std::vector<std::size_t> members;
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    if (cards[i].color == color) members.push_back(i);
+    for (std::size_t word = 0; word < mine.used.size(); ++word) mine.used[word] |= cards[i].used[word];
+  }
+  std::ranges::stable_sort(members, {}, [&](std::size_t i) { return cards[i].key; });
+  int id = 1;
+  while (id < kMostGroups && (mine.used[static_cast<std::size_t>(id) / 64] >> (id % 64) & 1) != 0) ++id;
+  if (id == kMostGroups)
+    throw Error(Code::resource, "split: a task is in " + std::to_string(kMostGroups) + " groups already")
+        .hint("let go of groups that are not needed");
+  std::vector<std::int32_t> tasks;
+  int member = 0;
+  for (const std::size_t i : members) {
+    if (static_cast<int>(i) == member_) member = static_cast<int>(tasks.size());
+    tasks.push_back(tasks_[i]);
+  }
+  return *job_.groups.emplace_back(std::make_unique<DirectGroup>(job_, id, std::move(tasks), member));
 }
 
 }  // namespace ferry

@@ -1,6 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "executor/job/cluster.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
@@ -15,6 +20,39 @@ TEST_CASE("direct calls of one task give its own values") {
   CHECK(cluster.all_gather<float>(values) == values);
   CHECK(cluster.all_gather<float>({}).empty());
   CHECK_THROWS_WITH_AS(cluster.broadcast<float>(values, 1), "broadcast: root 1 is not one of the 1 tasks", Error);
+}
+
+TEST_CASE("direct calls refuse sizes that do not fit, overlaps and other threads") {
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""});
+  std::vector<float> three = {1, 2, 3}, two = {4, 5};
+  CHECK(test::error_of([&] { cluster.all_gather<float>(three, two); }).text() ==
+        "all_gather: the output has 2 elements, where 3 fit 3 elements of input on 1 tasks");
+  CHECK(test::error_of([&] { cluster.all_to_all<float>(three, three); }).text() ==
+        "all_to_all: the output overlaps the input");
+  CHECK(test::says(test::error_of([&] { cluster.all_reduce<float>(three, Reduce::none); }), "Reduce::none"));
+  CHECK(test::error_of([&] { cluster.send<float>(three, 0); }).text() == "send: task 0 is this task itself");
+  CHECK(test::error_of([&] { cluster.receive<float>(three, 7); }).text() ==
+        "receive: task 7 is not one of the 1 tasks");
+  std::string said;
+  std::thread([&] { said = test::error_of([&] { cluster.all_reduce<float>(three); }).text(); }).join();
+  CHECK(said.starts_with("a direct call from another thread than the one that made the Cluster"));
+  CHECK(three == std::vector<float>{1, 2, 3});
+}
+
+TEST_CASE("groups, requests and lent memory of one task") {
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""});
+  const Group group = cluster.split(3);
+  CHECK(group.size() == 1);
+  CHECK(group.rank() == 0);
+  LentBuffer<float> lent = group.buffer<float>(2);
+  lent[0] = 1.5F;
+  Request request = group.start_all_reduce(lent.span());
+  CHECK(request.test());
+  request.wait();
+  std::vector<float> part(2);
+  group.reduce_scatter<float>(lent.span(), part);
+  CHECK(part == std::vector<float>{1.5F, 0});
+  group.barrier();
 }
 
 TEST_CASE("a task's number on its host counts the tasks before it there") {
@@ -35,7 +73,7 @@ TEST_CASE("direct calls need one task in each process") {
   } catch (const Error& error) {
     CHECK(error.code() == Code::usage);
     CHECK(error.text().starts_with(
-        "all_reduce: this process has 3 of the job's 3 tasks, and one call cannot speak for all of them"));
+        "this process runs 3 of the job's 3 tasks; direct calls need one process for each task"));
   }
 }
 

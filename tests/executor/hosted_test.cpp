@@ -128,7 +128,7 @@ TEST_CASE("calls that speak for one task are refused where there are several") {
     std::vector<float> values = {1};
     const Error error = test::error_of([&] { cluster.all_reduce<float>(values); });
     CHECK(error.code() == Code::usage);
-    CHECK(test::says(error, process == 0 ? "2 of the job's 3 tasks" : "1 of the job's 3 tasks"));
+    CHECK(test::says(error, process == 0 ? "runs 2 of the job's 3 tasks" : "runs 1 of the job's 3 tasks"));
   });
 }
 

@@ -291,7 +291,7 @@ def three_lines_over_mpi(folder):
     for ranks in (2, 3):
         output = run(ranks=ranks, program=SAMPLES / "three_lines")
         assert output == alone, output
-    assert "one call cannot speak for all of them" in run("--tasks", 2, program=SAMPLES / "three_lines", code=2)
+    assert "direct calls need one process for each task" in run("--tasks", 2, program=SAMPLES / "three_lines", code=2)
 
 
 def train_fashion_cnn(folder, *options, ranks=0):

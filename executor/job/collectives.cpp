@@ -1,0 +1,84 @@
+#include "executor/job/collectives.hpp"
+
+#include <exception>
+
+#include "executor/job/direct.hpp"
+#include "executor/job/direct_pair.hpp"
+
+namespace ferry {
+
+Request::~Request() {
+  if (!run_ || std::uncaught_exceptions() > 0) return;
+  try {
+    wait();
+  } catch (const std::exception&) {  // the next call of this job throws it, too
+  }
+}
+
+Request& Request::operator=(Request&& other) noexcept {
+  Request before(std::move(*this));  // waits
+  run_ = std::move(other.run_);
+  return *this;
+}
+
+void Request::wait() {
+  if (const std::shared_ptr<DirectRun> run = std::exchange(run_, nullptr)) run->group().job().wait(*run);
+}
+
+bool Request::test() {
+  if (!run_) return true;
+  if (!run_->group().job().test(*run_)) return false;
+  run_.reset();
+  return true;
+}
+
+int Collectives::members() const {
+  return static_cast<int>(group_->tasks().size());
+}
+
+void Collectives::run(const DirectCall& call, const source_location& at) const {
+  group_->run(call, at);
+}
+
+Request Collectives::start(const DirectCall& call, const source_location& at) const {
+  return Request(group_->start(call, at));
+}
+
+Request Collectives::start_each(DType dtype, Reduce reduce, std::vector<std::span<std::byte>> pieces,
+                                const source_location& at) const {
+  return Request(group_->start_each(dtype, reduce, std::move(pieces), at));
+}
+
+void Collectives::gather_uneven(DType dtype, std::span<const std::byte> mine, const Room& room,
+                                const source_location& at) const {
+  group_->gather_uneven(dtype, mine, room, at);
+}
+
+Request Collectives::start_sending(DType dtype, std::span<const std::byte> values, int to,
+                                   const source_location& at) const {
+  return Request(ferry::start_sending(*group_, dtype, values, to, at));
+}
+
+Request Collectives::start_receiving(DType dtype, std::span<std::byte> values, int from,
+                                     const source_location& at) const {
+  return Request(ferry::start_receiving(*group_, dtype, values, from, at));
+}
+
+std::shared_ptr<std::byte> Collectives::memory(std::size_t bytes) const {
+  return group_->memory(bytes);
+}
+
+Group Collectives::split(int color, int key, source_location at) const {
+  DirectGroup& made = group_->split(color, key, at);
+  return Group({&made, [parent = group_](DirectGroup* group) { group->job().drop(*group); }});
+}
+
+int Group::rank() const {
+  return group().member();
+}
+
+std::span<const int> Group::tasks() const {
+  return group().tasks();
+}
+
+}  // namespace ferry

@@ -1,0 +1,290 @@
+// Collectives: direct calls on the caller's memory, without a graph. Cluster has them for all tasks, Group for some.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/source_location.hpp"
+#include "graph/types/dtype.hpp"
+#include "graph/types/layout.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+class DirectGroup;
+class DirectRun;
+class Group;
+
+/// A direct call in flight: what Collectives::start_all_reduce() and the like return. The call moves on while this task
+/// is in wait(), test() or another direct call. Wait for it before a session runs. Until then the caller neither
+/// changes the call's input nor reads its output. Used from the thread of its Cluster; moved, not copied.
+///
+///     ferry::Request sum = cluster.start_all_reduce(std::span<float>(gradients));
+///     prepare_next_batch();
+///     sum.wait();
+class Request {
+ public:
+  /// A call that is done.
+  Request() = default;
+  explicit Request(std::shared_ptr<DirectRun> run) : run_(std::move(run)) {}
+  /// Waits for the call, except while an exception unwinds the stack. Errors are lost: call wait().
+  ~Request();
+  Request(Request&&) noexcept = default;
+  Request& operator=(Request&& other) noexcept;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  /// Returns when the call is done. Errors as Collectives.
+  void wait();
+  /// Moves the call on; true when it is done. Errors as Collectives.
+  [[nodiscard]] bool test();
+
+ private:
+  std::shared_ptr<DirectRun> run_;  ///< null: done
+};
+
+/// Memory that the tasks of this host can read and write, from Collectives::buffer(). Direct calls use it in place,
+/// without copies. Movable. Valid as long as it exists, also after its Cluster is gone.
+template <class T>
+class LentBuffer {
+ public:
+  LentBuffer() = default;
+  LentBuffer(std::shared_ptr<std::byte> memory, std::size_t size)
+      : memory_(std::move(memory)), values_(reinterpret_cast<T*>(memory_.get()), size) {}
+
+  [[nodiscard]] std::span<T> span() const { return values_; }
+  operator std::span<T>() const { return values_; }  // NOLINT: it is one
+  [[nodiscard]] T* data() const { return values_.data(); }
+  [[nodiscard]] std::size_t size() const { return values_.size(); }
+  [[nodiscard]] T& operator[](std::size_t i) const { return values_[i]; }
+  [[nodiscard]] auto begin() const { return values_.begin(); }
+  [[nodiscard]] auto end() const { return values_.end(); }
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  std::span<T> values_;
+};
+
+/// A direct call without its element type.
+struct DirectCall {
+  enum class Op : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, barrier, sizes, split };
+  Op op = Op::barrier;
+  DType dtype = DType::uint8;
+  Reduce reduce = Reduce::none;
+  int root = 0;
+  std::span<const std::byte> input = {};
+  std::span<std::byte> output = {};  ///< the input's memory in all_reduce and broadcast
+};
+
+/// The direct calls of a group of tasks. All tasks of the group make the same calls in the same order, as in MPI, with
+/// the same sizes and dtypes; only send() and receive() are calls of two tasks. A call is prepared at its first use and
+/// kept for the next one of the same operation, dtype and size; what was used least recently is given up beyond 256 MB.
+///
+/// T is an element type of graph/types/dtype.hpp. Input and output do not overlap, unless they are one argument. Memory
+/// may be any; in a LentBuffer it is used in place. Sums are folded in the order of tasks, so they have the same bits
+/// on every task, in every run and over every transport.
+///
+/// Thread safety: the thread that made the Cluster makes all calls. They can be made while a session exists, also in
+/// its callbacks. Errors:
+/// - usage: another thread calls; sizes do not fit the group; this process has several tasks of the job, since one call
+///   cannot speak for all of them. Nothing has been sent then.
+/// - plan: two tasks make different calls. The error has both calls with their lines. It ends the job.
+/// - peer_lost, stalled: a task has left, or does not come before the deadline. It ends the job.
+/// After a failed run they throw the failure until the first call of a new session has begun the job again.
+///
+///     ferry::LentBuffer<float> sums = cluster.buffer<float>(1 << 20);
+///     cluster.all_reduce(sums.span());
+class Collectives {
+ public:
+  /// values[i] = the fold of all tasks' values[i], in task order. All spans have the same size.
+  template <class T>
+  void all_reduce(std::span<T> values, Reduce reduce = Reduce::sum,
+                  source_location at = source_location::current()) const {
+    run(sum_of(values, reduce), at);
+  }
+  template <class T>
+  [[nodiscard]] Request start_all_reduce(std::span<T> values, Reduce reduce = Reduce::sum,
+                                         source_location at = source_location::current()) const {
+    return start(sum_of(values, reduce), at);
+  }
+  /// values[i] = the mean of all tasks' values[i]: their sum by all_reduce(), divided by the number of tasks. T: float,
+  /// double, Float16 or BFloat16; the sum of 16-bit values is rounded to 16 bits, too.
+  template <class T>
+  void all_reduce_mean(std::span<T> values, source_location at = source_location::current()) const {
+    static_assert(is_float(dtype_of<T>()), "a mean is of floating-point numbers");
+    all_reduce(values, Reduce::sum, at);
+    using Wide = std::conditional_t<sizeof(T) == 8, double, float>;
+    for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(members()));
+  }
+  /// all_reduce() of several spans as one call. All tasks have as many spans, of the same sizes. The bits are those of
+  /// a call for each.
+  template <class T>
+  void all_reduce_each(std::span<const std::span<T>> spans, Reduce reduce = Reduce::sum,
+                       source_location at = source_location::current()) const {
+    start_all_reduce_each(spans, reduce, at).wait();
+  }
+  template <class T>
+  [[nodiscard]] Request start_all_reduce_each(std::span<const std::span<T>> spans, Reduce reduce = Reduce::sum,
+                                              source_location at = source_location::current()) const {
+    std::vector<std::span<std::byte>> pieces;
+    pieces.reserve(spans.size());
+    for (const std::span<T>& span : spans) pieces.push_back(std::as_writable_bytes(span));
+    return start_each(dtype_of<T>(), reduce, std::move(pieces), at);
+  }
+  /// part = this task's part of the fold of all tasks' `values`. All `values` have the same size n. The part of task i
+  /// of t has n / t elements, rounded down, and one more where i < n % t (part_of() in graph/types/layout.hpp).
+  template <class T>
+  void reduce_scatter(std::span<const T> values, std::span<T> part, Reduce reduce = Reduce::sum,
+                      source_location at = source_location::current()) const {
+    run(parts_of(values, part, reduce), at);
+  }
+  template <class T>
+  [[nodiscard]] Request start_reduce_scatter(std::span<const T> values, std::span<T> part, Reduce reduce = Reduce::sum,
+                                             source_location at = source_location::current()) const {
+    return start(parts_of(values, part, reduce), at);
+  }
+  /// all = the values of all tasks, in task order. All `mine` have the same size, `all` that times the number of tasks.
+  template <class T>
+  void all_gather(std::span<const T> mine, std::span<T> all, source_location at = source_location::current()) const {
+    run(moved(DirectCall::Op::all_gather, mine, all), at);
+  }
+  template <class T>
+  [[nodiscard]] Request start_all_gather(std::span<const T> mine, std::span<T> all,
+                                         source_location at = source_location::current()) const {
+    return start(moved(DirectCall::Op::all_gather, mine, all), at);
+  }
+  /// The values of all tasks, in task order; their number may differ between tasks.
+  template <class T>
+  [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine,
+                                          source_location at = source_location::current()) const {
+    std::vector<T> all;
+    gather_uneven(
+        dtype_of<T>(), std::as_bytes(mine),
+        [&](std::size_t bytes) {
+          all.resize(bytes / sizeof(T));
+          return std::as_writable_bytes(std::span<T>(all));
+        },
+        at);
+    return all;
+  }
+  /// Block i of `mine` goes to task i, and block i of `theirs` comes from task i. Both have the same size on all tasks,
+  /// a multiple of their number.
+  template <class T>
+  void all_to_all(std::span<const T> mine, std::span<T> theirs, source_location at = source_location::current()) const {
+    run(moved(DirectCall::Op::all_to_all, mine, theirs), at);
+  }
+  template <class T>
+  [[nodiscard]] Request start_all_to_all(std::span<const T> mine, std::span<T> theirs,
+                                         source_location at = source_location::current()) const {
+    return start(moved(DirectCall::Op::all_to_all, mine, theirs), at);
+  }
+  /// values = those of task `root`. All spans have the same size.
+  template <class T>
+  void broadcast(std::span<T> values, int root = 0, source_location at = source_location::current()) const {
+    run(of_root(values, root), at);
+  }
+  template <class T>
+  [[nodiscard]] Request start_broadcast(std::span<T> values, int root = 0,
+                                        source_location at = source_location::current()) const {
+    return start(of_root(values, root), at);
+  }
+  /// Sends to task `to`, which receives as many values of the same type. The k-th send to a task matches its k-th
+  /// receive from this one. Returns once the receive has begun there: two tasks that send to each other first wait for
+  /// ever, and are reported; start one of the two calls instead.
+  template <class T>
+  void send(std::span<const T> values, int to, source_location at = source_location::current()) const {
+    start_send(values, to, at).wait();
+  }
+  template <class T>
+  [[nodiscard]] Request start_send(std::span<const T> values, int to,
+                                   source_location at = source_location::current()) const {
+    return start_sending(dtype_of<T>(), std::as_bytes(values), to, at);
+  }
+  template <class T>
+  void receive(std::span<T> values, int from, source_location at = source_location::current()) const {
+    start_receive(values, from, at).wait();
+  }
+  template <class T>
+  [[nodiscard]] Request start_receive(std::span<T> values, int from,
+                                      source_location at = source_location::current()) const {
+    return start_receiving(dtype_of<T>(), std::as_writable_bytes(values), from, at);
+  }
+
+  /// Zeroed memory for `size` values, which direct calls use in place. Error(resource) when there is not enough.
+  template <class T>
+  [[nodiscard]] LentBuffer<T> buffer(std::size_t size) const {
+    return {memory(size * sizeof(T)), size};
+  }
+  /// The group of the tasks that give the same `color`, numbered by `key`, then by their number here. A direct call of
+  /// all tasks of this group. Error(resource) when a task is in more than 1,000 groups.
+  [[nodiscard]] Group split(int color, int key = 0, source_location at = source_location::current()) const;
+
+ protected:
+  explicit Collectives(std::shared_ptr<DirectGroup> group) : group_(std::move(group)) {}
+  void wait_for_all(source_location at) const { run({.op = DirectCall::Op::barrier}, at); }
+  [[nodiscard]] int members() const;
+  [[nodiscard]] const DirectGroup& group() const { return *group_; }
+
+ private:
+  using Room = std::function<std::span<std::byte>(std::size_t bytes)>;
+
+  template <class T>
+  [[nodiscard]] static DirectCall sum_of(std::span<T> values, Reduce reduce) {
+    const std::span<std::byte> bytes = std::as_writable_bytes(values);
+    return {
+        .op = DirectCall::Op::all_reduce, .dtype = dtype_of<T>(), .reduce = reduce, .input = bytes, .output = bytes};
+  }
+  template <class T>
+  [[nodiscard]] static DirectCall parts_of(std::span<const T> values, std::span<T> part, Reduce reduce) {
+    DirectCall call = moved(DirectCall::Op::reduce_scatter, values, part);
+    call.reduce = reduce;
+    return call;
+  }
+  template <class T>
+  [[nodiscard]] static DirectCall moved(DirectCall::Op op, std::span<const T> input, std::span<T> output) {
+    return {.op = op, .dtype = dtype_of<T>(), .input = std::as_bytes(input), .output = std::as_writable_bytes(output)};
+  }
+  template <class T>
+  [[nodiscard]] static DirectCall of_root(std::span<T> values, int root) {
+    const std::span<std::byte> bytes = std::as_writable_bytes(values);
+    return {.op = DirectCall::Op::broadcast, .dtype = dtype_of<T>(), .root = root, .input = bytes, .output = bytes};
+  }
+  void run(const DirectCall& call, const source_location& at) const;
+  [[nodiscard]] Request start(const DirectCall& call, const source_location& at) const;
+  [[nodiscard]] Request start_each(DType dtype, Reduce reduce, std::vector<std::span<std::byte>> pieces,
+                                   const source_location& at) const;
+  void gather_uneven(DType dtype, std::span<const std::byte> mine, const Room& room, const source_location& at) const;
+  [[nodiscard]] Request start_sending(DType dtype, std::span<const std::byte> values, int to,
+                                      const source_location& at) const;
+  [[nodiscard]] Request start_receiving(DType dtype, std::span<std::byte> values, int from,
+                                        const source_location& at) const;
+  [[nodiscard]] std::shared_ptr<std::byte> memory(std::size_t bytes) const;
+
+  std::shared_ptr<DirectGroup> group_;
+};
+
+/// Some tasks of a job: what Collectives::split() returns. Their numbers in roots, sends and receives are those of
+/// rank(). A handle: copies refer to the same group.
+///
+///     const ferry::Group column = cluster.split(cluster.rank() % 4);
+///     column.all_reduce(std::span<float>(sums));
+class Group : public Collectives {
+ public:
+  explicit Group(std::shared_ptr<DirectGroup> group) : Collectives(std::move(group)) {}
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const { return members(); }
+  /// Their numbers in the job, in the order of rank().
+  [[nodiscard]] std::span<const int> tasks() const;
+  /// Returns when all tasks of the group have called it.
+  void barrier(source_location at = source_location::current()) const { wait_for_all(at); }
+};
+
+}  // namespace ferry
+#pragma GCC visibility pop

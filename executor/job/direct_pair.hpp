@@ -1,0 +1,19 @@
+// Direct messages between two tasks of a group.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "executor/job/direct.hpp"
+
+namespace ferry {
+
+/// Both ends tell each other what they send or expect; the values follow once it is the same. Errors as Collectives.
+[[nodiscard]] std::shared_ptr<DirectRun> start_sending(DirectGroup& group, DType dtype,
+                                                       std::span<const std::byte> values, int to,
+                                                       const source_location& at);
+[[nodiscard]] std::shared_ptr<DirectRun> start_receiving(DirectGroup& group, DType dtype, std::span<std::byte> values,
+                                                         int from, const source_location& at);
+
+}  // namespace ferry

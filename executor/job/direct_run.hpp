@@ -1,0 +1,132 @@
+// DirectRun: one direct call of this task, from its start until it is done; and DirectJob, which waits for them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/float_state.hpp"
+#include "base/source_location.hpp"
+#include "base/system/event_count.hpp"
+#include "comm/transport.hpp"
+#include "executor/job/cluster_state.hpp"
+#include "executor/watch/position.hpp"
+
+namespace ferry {
+
+class DirectGroup;
+
+/// One call. DirectJob begins it and moves it on.
+class DirectRun {
+ public:
+  DirectRun(const DirectGroup& group, const source_location& at) : group_(group), at_(at) {}
+  virtual ~DirectRun() = default;
+  DirectRun(const DirectRun&) = delete;
+  DirectRun& operator=(const DirectRun&) = delete;
+
+  /// Goes as far as it can; true when this task's part is done. A run whose `channel` an earlier one still uses is not
+  /// asked.
+  [[nodiscard]] virtual bool progress() = 0;
+  /// What it is and what it waits for, for people and for the watch.
+  [[nodiscard]] virtual Awaited awaited() const = 0;
+  /// Runs of the same channel and group go one after another. 0: not this one.
+  [[nodiscard]] virtual std::uint32_t channel() const { return 0; }
+
+  [[nodiscard]] const DirectGroup& group() const { return group_; }
+  /// The caller's line, its file shortened to what a message has room for.
+  [[nodiscard]] std::string line() const;
+  [[nodiscard]] bool done() const { return done_; }
+  void set_done() { done_ = true; }
+
+ private:
+  friend class DirectJob;
+  const DirectGroup& group_;
+  const source_location at_;
+  bool done_ = false;
+  // Of a run that is tested: when it was first, by the job's clock and by the system's, and last reported.
+  std::optional<TimePoint> tested_;
+  TimePoint tested_at_, reported_at_;
+};
+
+/// The direct calls of a process, which has one task. Used from the thread that made the Cluster.
+class DirectJob {
+ public:
+  explicit DirectJob(Cluster::State& state) : state_(state) {}
+
+  /// Error(usage) on another thread, or in a process with several tasks; what the job failed with, if it has failed.
+  void require_usable();
+  /// The number of the transport: a call prepared with an earlier one is void.
+  [[nodiscard]] std::int64_t generation() const { return generation_; }
+  [[nodiscard]] Transport& transport() const { return *state_.transports[0]; }
+  [[nodiscard]] Cluster::State& state() const { return state_; }
+
+  /// Adds a call in flight.
+  void add(std::shared_ptr<DirectRun> run) { flying_.push_back(std::move(run)); }
+  [[nodiscard]] bool idle() const { return flying_.empty(); }
+  [[nodiscard]] bool has(const DirectGroup& group) const {
+    return std::ranges::any_of(flying_, [&](const auto& run) { return &run->group() == &group; });
+  }
+  /// Moves all calls in flight on, in the order in which they were started; true when one of them is done.
+  bool progress();
+  /// Returns when `run`, which is in flight, is done. Errors as Collectives; they end the job.
+  void wait(DirectRun& run);
+  /// Moves all calls on; whether `run` is done. Errors as wait(): tests in vain are a wait.
+  [[nodiscard]] bool test(DirectRun& run);
+  /// Moves `run` on as long as nothing else is in flight; returns when it is done. Errors as wait().
+  template <class Run>
+  void wait_alone(Run& run) {
+    guarded([&] {
+      const int spins = state_.crowded ? kFewSpins : kSpins;
+      for (int turn = 1; turn <= spins; ++turn) {
+        if (run.progress()) return;
+        if (turn % kPauseEvery == 0) spin_pause();
+      }
+      wait_longer([&] { return run.progress(); }, [&]() -> const DirectRun& { return run; });
+    });
+  }
+  /// Returns f(). An error in it ends the job.
+  template <class F>
+  auto guarded(F f);
+
+  /// Ends a group that nobody refers to any more, except while its calls are in flight.
+  void drop(const DirectGroup& group);
+
+  /// All groups of the job but that of all tasks, also those that nobody uses any more but whose calls are in flight.
+  std::vector<std::unique_ptr<DirectGroup>> groups;
+
+ private:
+  /// Turns of waiting without sleep: some 50 µs; few where threads outnumber cores.
+  static constexpr int kSpins = 1000, kFewSpins = 16, kPauseEvery = 8;
+
+  void require_in_flight(const DirectRun& run);
+  [[nodiscard]] Duration patience() const;
+  [[nodiscard]] Position* position() const;
+  [[nodiscard]] Error stalled(const DirectRun& oldest) const;
+  void wait_longer(const std::function<bool()>& ready, const std::function<const DirectRun&()>& oldest);
+  [[nodiscard]] const DirectRun& oldest_of(const DirectGroup& group) const;
+  [[noreturn]] void fail(const Error& error);
+
+  Cluster::State& state_;
+  std::vector<std::shared_ptr<DirectRun>> flying_;  // in the order of their starts
+  const Transport* used_ = nullptr;                 // the transport of this generation
+  std::int64_t generation_ = 0;
+};
+
+template <class F>
+auto DirectJob::guarded(F f) {
+  const DefaultFloats floats;  // for folds
+  try {
+    return f();
+  } catch (const Error& error) {
+    fail(error);
+  } catch (const std::bad_alloc&) {
+    fail(Error(Code::resource, "out of memory in a direct call"));
+  }
+}
+
+}  // namespace ferry
