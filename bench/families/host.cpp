@@ -115,6 +115,8 @@ std::vector<Benchmark> host_benchmarks() {
   add("allreduce",
       {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}, {"64MB", 64 << 20}},
       against_mpi_and_gloo);
+  add("direct", {{"4B", 4}, {"4KB", 4 << 10}, {"64KB", 64 << 10}, {"1MB", 1 << 20}, {"10MB", 10 << 20}}, against_mpi);
+  add("direct.lent", {{"1MB", 1 << 20}, {"10MB", 10 << 20}}, against_mpi);
   add("allreduce.8", {{"4KB", 4 << 10}, {"1MB", 1 << 20}}, eight_tasks);
   add("stencil", {{"64KB", 64 << 10}, {"1MB", 1 << 20}, {"16MB", 16 << 20}}, against_mpi);
   for (Benchmark& metg : metg_benchmarks()) all.push_back(std::move(metg));

@@ -50,7 +50,12 @@ std::vector<Benchmark> hosts_benchmarks() {
           benchmark("hop.tcp.16MB", "hop", 16 << 20),
           benchmark("hop.coalesced", "coalesced", 64),
           benchmark("allreduce.tcp.4KB", "allreduce", 4096),
-          benchmark("allreduce.tcp.1MB", "allreduce", 1 << 20)};
+          benchmark("allreduce.tcp.1MB", "allreduce", 1 << 20),
+          benchmark("direct.tcp.4B", "direct", 4),
+          benchmark("direct.tcp.4KB", "direct", 4 << 10),
+          benchmark("direct.tcp.64KB", "direct", 64 << 10),
+          benchmark("direct.tcp.1MB", "direct", 1 << 20),
+          benchmark("direct.tcp.10MB", "direct", 10 << 20)};
 }
 
 }  // namespace ferry::bench

@@ -22,20 +22,26 @@ namespace {
 using namespace ferry::bench;
 
 int usage() {
-  std::fprintf(
-      stderr,
-      "usage: mpirun -np 2 ferry-bench-tasks hop|coalesced|handover|stencil|wait.latency|wait.kept BYTES PAIRS\n"
-      "       mpirun -np 2-64 ferry-bench-tasks allreduce BYTES PAIRS\n"
-      "       mpirun -np 1|2 ferry-bench-tasks metg.PATTERN THREADS PAIRS\n");
+  std::fprintf(stderr,
+               "usage: mpirun -np 2 ferry-bench-tasks "
+               "hop|coalesced|handover|direct|direct.lent|stencil|wait.latency|wait.kept BYTES PAIRS\n"
+               "       mpirun -np 2-64 ferry-bench-tasks allreduce BYTES PAIRS\n"
+               "       mpirun -np 1|2 ferry-bench-tasks metg.PATTERN THREADS PAIRS\n");
   return 2;
 }
 
 using Make = std::function<Sides(const ferry::Cluster&, std::int64_t)>;
 
 std::map<std::string, Make, std::less<>> all_by_name() {
-  std::map<std::string, Make, std::less<>> all = {
-      {"hop", hop},         {"coalesced", coalesced},       {"handover", handover},  {"allreduce", all_reduce},
-      {"stencil", stencil}, {"wait.latency", wait_latency}, {"wait.kept", wait_kept}};
+  std::map<std::string, Make, std::less<>> all = {{"hop", hop},
+                                                  {"coalesced", coalesced},
+                                                  {"handover", handover},
+                                                  {"allreduce", all_reduce},
+                                                  {"direct", direct},
+                                                  {"direct.lent", direct_lent},
+                                                  {"stencil", stencil},
+                                                  {"wait.latency", wait_latency},
+                                                  {"wait.kept", wait_kept}};
   for (const std::string_view pattern : patterns())
     all["metg." + std::string(pattern)] = [name = std::string(pattern)](const auto& cluster, std::int64_t threads) {
       return metg_of(name, cluster, threads);

@@ -32,6 +32,11 @@ struct Sides {
 /// round.
 [[nodiscard]] Sides all_reduce(const Cluster& cluster, std::int64_t bytes);
 
+/// Sums of floats by a direct call, without a graph, of memory that any program has, and of a LentBuffer. Gives the time
+/// of one sum.
+[[nodiscard]] Sides direct(const Cluster& cluster, std::int64_t bytes);
+[[nodiscard]] Sides direct_lent(const Cluster& cluster, std::int64_t bytes);
+
 /// A five-point stencil on rows of 1,024 floats, `bytes` bytes of them on each task, that get a row from each
 /// neighbour. Gives the time of one round.
 [[nodiscard]] Sides stencil(const Cluster& cluster, std::int64_t bytes);
