@@ -32,8 +32,8 @@ struct Sides {
 /// round.
 [[nodiscard]] Sides all_reduce(const Cluster& cluster, std::int64_t bytes);
 
-/// Sums of floats by a direct call, without a graph, of memory that any program has, and of a LentBuffer. Gives the time
-/// of one sum.
+/// Sums of floats by a direct call, without a graph, of memory that any program has, and of a LentBuffer. Gives the
+/// time of one sum.
 [[nodiscard]] Sides direct(const Cluster& cluster, std::int64_t bytes);
 [[nodiscard]] Sides direct_lent(const Cluster& cluster, std::int64_t bytes);
 

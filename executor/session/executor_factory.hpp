@@ -4,13 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "executor/job/job_member.hpp"
 #include "executor/observe/flight_recorder.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/observe/turn_record.hpp"
 #include "executor/run/gpu_groups.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/run/workers.hpp"
-#include "executor/job/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 #include "executor/state/variables.hpp"
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "executor/job/job_member.hpp"
 #include "executor/observe/work_timer.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/agreement.hpp"
-#include "executor/job/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 
 namespace ferry {

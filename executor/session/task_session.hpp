@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "executor/job/job_member.hpp"
 #include "executor/observe/trace.hpp"
 #include "executor/observe/turn_record.hpp"
 #include "executor/run/workers.hpp"
 #include "executor/session/agreement.hpp"
 #include "executor/session/executor_factory.hpp"
-#include "executor/job/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 #include "executor/session/prepared_plans.hpp"
 #include "executor/session/run_stats.hpp"

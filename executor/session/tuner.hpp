@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "executor/job/job_member.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/agreement.hpp"
 #include "executor/session/executor_factory.hpp"
-#include "executor/job/job_member.hpp"
 #include "executor/session/plan_cache.hpp"
 #include "executor/state/variables.hpp"
 
