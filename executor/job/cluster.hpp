@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/milliseconds.hpp"
 #include "executor/job/collectives.hpp"
-#include "placement/topology/topology.hpp"
+#include "plan/topology/topology.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {

@@ -14,7 +14,7 @@
 #include "comm/group.hpp"
 #include "executor/job/collectives.hpp"
 #include "executor/job/direct_run.hpp"
-#include "placement/schedule.hpp"
+#include "plan/schedule/schedule.hpp"
 
 namespace ferry {
 

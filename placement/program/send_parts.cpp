@@ -205,7 +205,7 @@ class PartSender {
     for (const PValueId output : node.outputs)
       for (const NodeId user : users_[output]) {
         const auto inputs = program_.inputs(program_.nodes[user]);
-        if (before_[user] == kNone || inputs[0] != node.outputs[k]) continue;
+        if (before_[user] == kNone || inputs[0] != output) continue;
         for (const PValueId input : inputs.subspan(1))
           if (const NodeId maker = program_.values[input].producer; program_.nodes[maker].role() == OpRole::constant)
             next_.push_back(maker);

@@ -358,9 +358,8 @@ class Messages {
   }
 
   [[nodiscard]] bool same_buffers(std::uint32_t plan_class, Range a, Range b) const {
-    const std::vector<std::uint32_t>& operands = plan_.classes[plan_class].operands;
-    return std::equal(operands.begin() + a.begin, operands.begin() + a.begin + a.count, operands.begin() + b.begin,
-                      operands.begin() + b.begin + b.count);
+    const PlanClass& role = plan_.classes[plan_class];
+    return std::ranges::equal(role.operands_of(a), role.operands_of(b));
   }
 
   void check_members(const Arrival& arrival, const Collective& collective, const Sizes& sizes,
