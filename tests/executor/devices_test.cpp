@@ -164,7 +164,7 @@ Range region_of(Plan& plan, Region::Kind kind) {
   return std::ranges::find_if(role(plan).regions, is)->instructions;
 }
 Instruction& in_region(Plan& plan, Region::Kind kind, std::uint32_t i) {
-  return role(plan).instructions[region_of(plan, kind).begin + i];
+  return role(plan).instructions[region_of(plan, kind)[i]];
 }
 Instruction& last_of(Plan& plan, Region::Kind kind) {
   return in_region(plan, kind, region_of(plan, kind).count - 1);

@@ -171,7 +171,7 @@ class PlanMutator {
       r = other;
       return note(what);
     }
-    dice_.one_in(2) ? number(r.begin, other.begin, what) : number(r.count, other.count, what);
+    dice_.one_in(2) ? number(r.first, other.first, what) : number(r.count, other.count, what);
   }
 
   void change_instruction() {

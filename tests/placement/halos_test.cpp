@@ -213,7 +213,7 @@ TEST_CASE("plans whose windows slide over other rows are refused") {
             if (i.what != Opcode::kernel || p.string(i.op) != "Conv2D") continue;
             for (const Buffer& b : c.buffers)
               if (b.window == part && b.space == Buffer::Space::state)
-                c.inputs(i)[0] = static_cast<std::uint32_t>(&b - c.buffers.data());
+                c.operands[i.inputs[0]] = static_cast<std::uint32_t>(&b - c.buffers.data());
           }
       },
       "reads rows of dim 2 of 'x' that it does not have");

@@ -44,7 +44,7 @@ PlanClass& server(Plan& plan) {
 Instruction& first(Plan& plan, const Range& turn, Opcode what) {
   PlanClass& c = server(plan);
   for (std::uint32_t k = 0; k < turn.count; ++k) {
-    Instruction& i = c.instructions[c.regions[1].instructions.first + turn.begin + k];
+    Instruction& i = c.instructions[c.regions[1].instructions.first + turn.first + k];
     if (i.what == what) return i;
   }
   FAIL("there is no such instruction");
@@ -54,7 +54,7 @@ Instruction& first(Plan& plan, const Range& turn, Opcode what) {
 /// The instruction of the turn that sets the variable: the last.
 Instruction& assignment(Plan& plan, const Range& turn) {
   PlanClass& c = server(plan);
-  return c.instructions[c.regions[1].instructions.first + turn.begin + turn.count - 1];
+  return c.instructions[c.regions[1].instructions.first + turn.first + turn.count - 1];
 }
 
 TEST_CASE("a server has a turn of each worker to give and to take, and nobody else waits") {
@@ -142,8 +142,8 @@ TEST_CASE("plans whose turns may not come in any order are refused") {
       [](Plan& p, List& turns) {  // the fetch reads memory in which a worker's next part may arrive
         PlanClass& c = server(p);
         const Range& last = turns.back().take;
-        const std::uint32_t after = c.regions[1].instructions.first + last.begin + last.count;
-        std::uint32_t& read = c.inputs(c.instructions[after])[0];
+        const std::uint32_t after = c.regions[1].instructions.first + last.first + last.count;
+        std::uint32_t& read = c.operands[c.instructions[after].inputs[0]];
         const auto kept = std::ranges::find_if(
             c.instructions, [&](const Instruction& i) { return i.what == Opcode::copy && c.outputs(i)[0] == read; });
         REQUIRE(kept != c.instructions.end());

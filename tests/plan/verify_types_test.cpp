@@ -217,11 +217,11 @@ TEST_CASE("a variable that is written twice in a step, or read behind its copy, 
   }
   REQUIRE(copies.size() == 2);
   SUBCASE("written twice") {
-    c.outputs(c.instructions[copies[1]])[0] = c.outputs(c.instructions[copies[0]])[0];
+    c.operands[c.instructions[copies[1]].outputs[0]] = c.outputs(c.instructions[copies[0]])[0];
     CHECK(has(verify(plan).reason, "for the second time in a step"));
   }
   SUBCASE("read behind") {
-    c.inputs(c.instructions[copies[1]])[0] = c.outputs(c.instructions[copies[0]])[0];
+    c.operands[c.instructions[copies[1]].inputs[0]] = c.outputs(c.instructions[copies[0]])[0];
     CHECK(has(verify(plan).reason, "has set it for the next step"));
   }
 }

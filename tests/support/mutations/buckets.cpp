@@ -87,10 +87,8 @@ bool unparted_message(Plan& plan, Dice& dice) {
   c.buffers.push_back(std::move(copy));
   for (const Instruction& i : c.instructions)
     for (const Range range : {i.inputs, i.outputs})
-      for (const std::uint32_t b : c.operands_of(range)) {
-        std::uint32_t& used = b;
-        if (used == chosen->second) used = fresh;
-      }
+      for (const std::uint32_t k : range)
+        if (c.operands[k] == chosen->second) c.operands[k] = fresh;
   return true;
 }
 

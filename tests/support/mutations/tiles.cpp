@@ -122,7 +122,7 @@ bool slot_used_outside(Plan& plan, Dice& dice) {
   for (std::size_t k = 0; k < c.instructions.size(); ++k) {
     const Instruction& i = c.instructions[k];
     if (i.inputs.count == 0 || region_of(c, k) == region) continue;
-    c.inputs(i)[0] = slot;
+    c.operands[i.inputs[0]] = slot;
     return true;
   }
   return false;
