@@ -38,7 +38,7 @@ bool swap_two(Plan& plan, test::Dice& dice) {
   const Range range = c.regions[dice.below(c.regions.size())].instructions;
   if (range.count < 2) return false;
   const std::size_t a = dice.below(range.count), b = (a + 1 + dice.below(range.count - 1)) % range.count;
-  std::swap(c.instructions[range[a]], c.instructions[range[b]]);
+  std::swap(c.instructions[range.first + a], c.instructions[range.first + b]);
   return true;
 }
 
