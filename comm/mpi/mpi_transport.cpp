@@ -351,8 +351,8 @@ void require_one_group(MPI_Comm comm) {
   MPI_Comm_size(comm, &local);
   MPI_Comm_remote_size(comm, &remote);
   MPI_Comm_get_name(comm, name, &length);
-  throw Error(Code::usage, "adopt: the communicator " + in_quotes(name) +
-                               " is an intercommunicator, between groups of " +
+  const std::string named = length > 0 ? " " + in_quotes(name) : "";
+  throw Error(Code::usage, "adopt: the communicator" + named + " is an intercommunicator, between groups of " +
                                plural(static_cast<std::uint64_t>(local), "rank") + " and " +
                                plural(static_cast<std::uint64_t>(remote), "rank"))
       .hint("MPI_Intercomm_merge makes a communicator of all of them; adopt that");
