@@ -75,6 +75,14 @@ class Exports(unittest.TestCase):
                  if outermost(name) not in self.words and not name.startswith(DESCRIPTORS)]
         self.assertEqual(wrong, [], "exported, but of nothing that an installed header names")
 
+    def test_no_other_library_can_take_the_place_of_what_is_compiled_in(self):
+        """In a static link, the linker takes one function for all of the same name: those of libraries that are headers alone have
+        names of ferry's own."""
+        names = readable(symbols(STATIC))
+        self.assertTrue(any("ferry_cli::" in name for name in names))
+        wrong = [name for name in names if re.search(r"\b(CLI|nlohmann|flatbuffers|spdlog|fmt)::|^(XXH|ZSTD)", name)]
+        self.assertEqual(wrong, [], "in libferry.a, and not renamed (base/meson.build)")
+
     def test_it_is_small(self):
         self.assertLess(self.bytes, MOST_BYTES, "bytes of libferry.so, stripped")
 
