@@ -219,7 +219,7 @@ constexpr Flaw kFlaws[] = {
        for (Collective& collective : plan.collectives)
          if (collective.reduce == Reduce::sum) collective.reduce = Reduce::max;
      },
-     "does not fold such elements", ""},
+     "is a partial sum", ""},
     {"a library that adds, and has slots", 0,
      [](Plan& plan) {
        for (Schedule& schedule : plan.schedules)

@@ -218,4 +218,5 @@ entry { name: "run" fetch { name: "y" value: "y" } }
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     unittest.main(argv=sys.argv[:1])
