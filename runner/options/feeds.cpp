@@ -1,6 +1,7 @@
 #include "runner/options/feeds.hpp"
 
 #include <optional>
+#include <set>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
@@ -66,16 +67,25 @@ TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds)
   return parse_feeds(inputs_of(graph), feeds);
 }
 
-TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
-  TensorMap tensors;
+void require_inputs(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
+  std::set<std::string> names;
   for (const std::string& feed : feeds) {
     const std::size_t equals = feed.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == feed.size())
       throw Error(Code::usage, "--feed " + escaped(feed) + ": expected NAME=FILE.npy or NAME=NUMBER");
+    const FeedInput& input = input_named(inputs, feed.substr(0, equals), "--feed");
+    if (!names.insert(input.name).second) throw Error(Code::usage, "--feed " + escaped(input.name) + ": given twice");
+  }
+}
+
+TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
+  require_inputs(inputs, feeds);
+  TensorMap tensors;
+  for (const std::string& feed : feeds) {
+    const std::size_t equals = feed.find('=');
     const std::string name = feed.substr(0, equals);
     const std::string text = feed.substr(equals + 1);
     const FeedInput& input = input_named(inputs, name, "--feed");
-    if (tensors.contains(name)) throw Error(Code::usage, "--feed " + escaped(name) + ": given twice");
     const std::optional<Tensor> number = scalar(input, text);
     tensors[name] = number ? *number : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
   }

@@ -25,6 +25,9 @@ struct FeedInput {
 [[nodiscard]] const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name,
                                            std::string_view option);
 
+/// Error(usage) for a feed that is not NAME=VALUE, names no input (names the nearest), or is given twice.
+void require_inputs(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds);
+
 /// NAME=NUMBER gives a scalar of the input's dtype, NAME=FILE.npy the file's array. Error(usage): no such input (names
 /// the nearest), one given twice, a number that the dtype cannot hold, a file of another dtype or shape (its
 /// header is checked before the rest is read); Error(file): a file that cannot be read.

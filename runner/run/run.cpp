@@ -39,6 +39,7 @@ class Run {
         data_(data_of(graph, selection_)),
         total_(total_steps()) {
     if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
+    require_inputs(inputs_of(graph_), options_.feeds);  // all tasks find the same, so one of them says it
     require_turns();
     selection_.request.fetch_to = options_.fetch_to;
     if (eval_) eval_->request.fetch_to = options_.fetch_to;

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import launched  # noqa: E402
 from npy import npy  # noqa: E402
 
-FERRY, TASK_ENDS, CHECKPOINT_JOB = sys.argv[1:4]
+FERRY, TASK_ENDS, CHECKPOINT_JOB = (os.path.abspath(path) for path in sys.argv[1:4])
 STEPS = ("--steps", 1000000000)
 # A task that does not end by itself, and has a child in its group and one in a session of its own.
 STUBBORN = 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000 & echo up; while :; do wait; done'
