@@ -65,7 +65,10 @@ FRAMES = {
     "budgets.md": [USING + "void f(Graph& g) {PAGE}"],
     "checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::RunRequest& request) {PAGE}"],
     "coming_from_horovod.md": ["#include <ferry/ferry.hpp>\n#include <vector>\n"
-                               "void f(int argc, char** argv, std::vector<float>& weights, std::vector<float>& gradients) {PAGE}"],
+                               "void f(int argc, char** argv, std::vector<float>& weights, std::vector<float>& gradients) {PAGE}",
+                               "#include <ferry/ferry.hpp>\n#include <vector>\nvoid load_next_batch();\n"
+                               "void f(const ferry::Cluster& cluster, std::vector<float>& gradients) {PAGE}",
+                               "#include <ferry/ferry.hpp>\nvoid f(const ferry::Cluster& cluster, std::size_t parameters) {PAGE}"],
     "coming_from_mpi.md": ["#include <mpi.h>\n#include <algorithm>\n#include <vector>\nusing Floats = std::vector<float>;\n"
                            "void multiply(const Floats&, const Floats&, Floats&);\n"
                            "void f(int size, int rows, int inner, int columns, Floats a, Floats b, Floats c) {PAGE}"],
