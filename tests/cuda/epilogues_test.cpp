@@ -249,7 +249,8 @@ TEST_CASE("the verifier refuses an epilogue on a GPU whose operands are written 
     spoil(found);
     return verify(plan, {nullptr, &kernels()}).reason;
   };
-  CHECK(has(refused([](Found& f) { f.role.operands[f.body[1].outputs[0]] = f.input(2, 1); }), "makes another value than"));
+  CHECK(has(refused([](Found& f) { f.role.operands[f.body[1].outputs[0]] = f.input(2, 1); }),
+            "makes another value than"));
   CHECK(has(refused([](Found& f) { f.role.buffers[f.input(1, 1)].offset = f.made().offset; }), "over other elements"));
   CHECK(has(refused([](Found& f) { f.role.buffers[f.input(2, 1)].offset = f.made().offset; }), "while it reads"));
   // The copy of `more` comes after the copy of the bias.
