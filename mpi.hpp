@@ -23,7 +23,7 @@ namespace ferry {
 ///     MPI_Init(&argc, &argv);
 ///     auto cluster = ferry::adopt(MPI_COMM_WORLD);
 ///
-/// Errors: those of Cluster::connect(), and Error(usage) for MPI_COMM_NULL and for an intercommunicator.
+/// Errors: the errors of Cluster::connect(), and Error(usage) for MPI_COMM_NULL and for an intercommunicator.
 [[nodiscard]] inline Cluster adopt(MPI_Comm comm, ClusterOptions options = {}) {
   std::vector<std::unique_ptr<Transport>> local;
   auto over_mpi = mpi_transport_over(comm, {.threads = options.threads, .deadline = options.deadline});

@@ -54,7 +54,7 @@ std::string unescaped_path(std::string_view text) {
 
 /// The hierarchies that are mounted. Of two mounts at one place the later one hides the other.
 std::vector<GroupMount> group_mounts(std::string_view mounts) {
-  constexpr std::string_view kBetween = " - ";  // after optional fields, of which there may be any number
+  constexpr std::string_view kBetween = " - ";  // after any number of optional fields
   std::map<std::string, GroupMount> by_point;
   for (const std::string_view line : split(mounts, '\n')) {
     const std::size_t between = line.find(kBetween);

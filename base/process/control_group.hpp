@@ -26,7 +26,7 @@ struct GroupLimits {
   [[nodiscard]] std::int32_t cores() const;
 };
 
-/// Reads the limits of this process from /proc and /sys, anew on each call: of control groups of version 1, version 2,
+/// Reads the limits of this process from /proc and /sys, on each call: of control groups of version 1, version 2,
 /// or both, nested as deep as they are, in containers also. What cannot be read limits nothing. Thread-safe.
 [[nodiscard]] GroupLimits group_limits();
 

@@ -11,7 +11,7 @@ namespace ferry {
 [[nodiscard]] std::vector<int> affinity_mask();
 
 /// How many threads of this process can run at a time: the hardware threads of the calling thread's mask, or what the
-/// control group's quota of processor time keeps busy, if that is less. At least 1; read anew on each call.
+/// control group's quota of processor time keeps busy, if that is less. At least 1; read on each call.
 /// Thread-safe.
 [[nodiscard]] int usable_cores();
 

@@ -26,7 +26,7 @@ double micros_of_sum(std::span<float> values, const Work& work, const Sum& sum) 
   return micros(all) / static_cast<double>(times);
 }
 
-/// Each side has memory of its own; that of ferry is `lent` where it is given.
+/// Each side has memory of its own; ferry uses `lent` if it is given.
 Sides sums(const Cluster& cluster, std::int64_t bytes, const std::shared_ptr<LentBuffer<float>>& lent) {
   const auto count = static_cast<std::size_t>(bytes) / sizeof(float);
   auto theirs = std::make_shared<std::vector<float>>(count), plain = std::make_shared<std::vector<float>>(count);

@@ -56,7 +56,7 @@ struct ShmLane {
   alignas(64) std::atomic<std::uint32_t> posts_taken;  // written by the sender
 };
 
-/// A T for each channel. The lowest channels of plans and those of direct calls are found by index.
+/// A T for each channel. The lowest channels of plans, and the channels of direct calls, are found by index.
 template <class T>
 class PerChannel {
  public:

@@ -62,7 +62,7 @@ struct ClusterOptions {
 
 /// A job, seen from one process: all its tasks (virtual tasks, in-process), one of them (started by a launcher), or a
 /// block of them (the same with ClusterOptions::invariant). Made by connect or adopt; used from the thread that made
-/// it. A handle: copies refer to the same job. Its direct calls (Collectives) are those of all tasks.
+/// it. A handle: copies refer to the same job. Its direct calls (Collectives) are for all tasks.
 ///
 ///     auto cluster = Cluster::connect(argc, argv);
 ///     cluster.rank();   // 0 … size() - 1

@@ -185,7 +185,7 @@ class Collectives {
                                          source_location at = source_location::current()) const {
     return start(moved(DirectCall::Op::all_to_all, mine, theirs), at);
   }
-  /// values = those of task `root`. All spans have the same size.
+  /// Sets `values` to the values of task `root`. All spans have the same size.
   template <class T>
   void broadcast(std::span<T> values, int root = 0, source_location at = source_location::current()) const {
     run(of_root(values, root), at);

@@ -19,7 +19,7 @@ namespace {
 
 using DirectOp = DirectCall::Op;
 
-// The channels of a group: the first four have a use of their own, the others are those of prepared calls.
+// The channels of a group: the first four have a use of their own, the others belong to prepared calls.
 constexpr std::uint32_t kChannels = 1024, kCompareChannel = 0, kFirstPreparedChannel = 4;
 constexpr std::int64_t kKeptAtLeast = 16 << 10;  // bytes that a prepared call counts for, however small
 constexpr std::size_t kNamedTasks = 8;

@@ -43,7 +43,7 @@ struct PreparedCall {
   std::span<std::byte> bounce;        ///< stands for an output that others cannot write; may be empty
   std::size_t input = 0, output = 0;  ///< bytes of this member
   std::unique_ptr<GroupCall> call;
-  // The first time that the tasks prepare a call they compare what it is.
+  // The first time that the tasks prepare a call they compare its description.
   std::vector<std::uint64_t> theirs;
   Tickets tickets;
   bool met = false;
@@ -78,7 +78,7 @@ class DirectGroup {
   static constexpr std::int64_t kKept = 256 << 20;
   static constexpr int kMostGroups = 1024;
 
-  /// `id` tells its channels from those of other groups that have two of its tasks.
+  /// `id` distinguishes its channels from the channels of other groups that share two of its tasks.
   DirectGroup(DirectJob& job, int id, std::vector<std::int32_t> tasks, int member);
   ~DirectGroup();
   DirectGroup(const DirectGroup&) = delete;
@@ -103,7 +103,7 @@ class DirectGroup {
   [[nodiscard]] DirectPair& pair(int member) { return pairs_[static_cast<std::size_t>(member)]; }
   /// Before each call: Error(usage) as Collectives; forgets what was prepared for a job that has failed.
   void begin();
-  /// The channel with that number, below kChannels, among those of the group.
+  /// The channel of the group with that number, below kChannels.
   [[nodiscard]] std::uint32_t channel(std::uint32_t number) const;
   /// Equal on tasks at the same call.
   [[nodiscard]] std::uint64_t place(std::uint64_t call) const;

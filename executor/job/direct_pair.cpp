@@ -74,7 +74,7 @@ class PairRun : public DirectRun {
   [[nodiscard]] int peer() const { return sends_ ? message_.to : message_.from; }
   [[nodiscard]] std::int32_t task(int member) const { return group_.tasks()[static_cast<std::size_t>(member)]; }
   [[nodiscard]] const PairMessage& message() const { return message_; }
-  /// Sends and receives what is said of the message.
+  /// Sends and receives the description of the message.
   void tell(std::uint32_t channel, std::span<const std::byte> bytes) {
     talk_.add(transport().send(task(peer()), group_.channel(channel), bytes));
   }

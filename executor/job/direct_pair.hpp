@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-/// Both ends tell each other what they send or expect; the values follow once it is the same. Errors as Collectives.
+/// Both ends exchange a description of the message; the values follow if the two are equal. Errors as Collectives.
 [[nodiscard]] std::shared_ptr<DirectRun> start_sending(DirectGroup& group, DType dtype,
                                                        std::span<const std::byte> values, int to,
                                                        const source_location& at);

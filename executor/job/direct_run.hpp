@@ -32,7 +32,7 @@ class DirectRun {
   /// Goes as far as it can; true when this task's part is done. A run whose `channel` an earlier one still uses is not
   /// asked.
   [[nodiscard]] virtual bool progress() = 0;
-  /// What it is and what it waits for, for people and for the watch.
+  /// The call and its wait in words, for people and for the watch.
   [[nodiscard]] virtual Awaited awaited() const = 0;
   /// Runs of the same channel and group go one after another. 0: not this one.
   [[nodiscard]] virtual std::uint32_t channel() const { return 0; }
@@ -96,7 +96,7 @@ class DirectJob {
   /// Ends a group that nobody refers to any more, except while its calls are in flight.
   void drop(const DirectGroup& group);
 
-  /// All groups of the job but that of all tasks, also those that nobody uses any more but whose calls are in flight.
+  /// All groups of the job except the group of all tasks, including unused groups with calls in flight.
   std::vector<std::unique_ptr<DirectGroup>> groups;
 
  private:

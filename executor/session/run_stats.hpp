@@ -26,7 +26,7 @@ struct LastRun {
     times.clear();
     in_a_row = 0;
   }
-  /// Records `steps` finished steps of a plan. Of several plans that with the most steps in a row is told of.
+  /// Records `steps` finished steps of a plan. The report describes the plan with the most steps in a row.
   void ran(const std::shared_ptr<const Prepared>& plan, const WireCount& sent, std::int64_t steps) {
     if (steps < in_a_row) return;
     what = plan;

@@ -33,7 +33,7 @@ std::string difference_text(const std::string& name, ByBytes groups, std::int64_
          ", though they have the same part of it";
 }
 
-/// The first variable of which tasks have other bytes than others. `hashes`: of each task, in the order of `layouts`.
+/// The first variable with different bytes on different tasks. `hashes`: of each task, in the order of `layouts`.
 std::optional<Error> difference(const VariableLayouts& layouts, const std::vector<std::string>& hashes,
                                 std::int64_t step, const std::function<SourceLine(const std::string& name)>& line_of) {
   std::vector<BlobReader> readers(hashes.begin(), hashes.end());

@@ -19,7 +19,7 @@ constexpr std::size_t kMostOps = 4096;
 /// A file of up to so many bytes is hashed whole, a larger one in so many samples, of so many bytes each.
 constexpr std::uint64_t kWholeBytes = 1 << 20;
 constexpr std::uint64_t kSamples = 64, kSampleBytes = 4096;
-/// Of a folder, so many files are hashed; a data set may have a million.
+/// The most files of a folder that are hashed; a data set may have a million.
 constexpr int kMostFiles = 64;
 /// A value whose text is longer is recorded as a hash.
 constexpr std::size_t kMostText = 120;

@@ -12,7 +12,7 @@ namespace {
 
 using Doing = Pulse::Doing;
 constexpr std::size_t kLines = 12;
-/// From so long on a task waits in vain for one of this machine that has left: what it said last has arrived.
+/// From so long on a task waits in vain for one of this machine that has left: its last message has arrived.
 constexpr std::chrono::seconds kLeaves{1};
 /// From this age on a call of the session may be an exchange, which needs all tasks.
 constexpr std::chrono::milliseconds kMayExchange{500};

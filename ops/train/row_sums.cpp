@@ -17,7 +17,7 @@ enum class FromRows : std::uint8_t {
   rows,     ///< it has elements for each row
   count,    ///< the number of rows, times a constant
   sum,      ///< a sum over the rows
-  mean,     ///< a mean over the rows, each of which counts as much as the others
+  mean,     ///< a mean over the rows with equal weights
   other     ///< anything else
 };
 
@@ -112,7 +112,7 @@ class Finder {
 
   // ---- Cutting ----
 
-  /// Ends at the value if it is a sum or mean, or goes on with what it is made of.
+  /// Ends at the value if it is a sum or mean, or continues with its inputs.
   void cut(ValueId id) {
     const FromRows made = kind(id);
     const Op op = graph_.op(graph_.producer(id));

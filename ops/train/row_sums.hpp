@@ -15,7 +15,7 @@ namespace ferry {
 struct RowSums {
   struct End {
     Value value;
-    bool mean = false;  ///< a mean over the rows, each of which counts as much as the others; else a sum
+    bool mean = false;  ///< a mean over the rows with equal weights; else a sum
   };
   std::vector<End> ends;    ///< sums and means over the rows, each once
   std::vector<OpId> after;  ///< ops that make the values of these; ascending

@@ -41,7 +41,7 @@ class PartialSums : ClassView {
         task_(tables.tasks_of[number][0]),
         owed_(class_.buffers.size()) {}
 
-  /// Returns how many kernels give partial sums of what they have whole.
+  /// Returns how many kernels make partial sums of whole values.
   std::size_t check() {
     for (const std::uint32_t region : {0U, 1U}) walk(region);
     for (const PlanVariable& variable : class_.variables)
@@ -82,7 +82,7 @@ class PartialSums : ClassView {
         }
         return;
       default:
-        return;  // what they read or write, another instruction begins or ends
+        return;  // another instruction begins or ends their reads and writes
     }
   }
 

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// A system in a folder of its own, of which the files have these texts.
+/// A system in a folder of its own, with files of these texts.
 struct FakeSystem {
   explicit FakeSystem(const std::map<std::string, std::string>& files) {
     for (const auto& [name, text] : files) {

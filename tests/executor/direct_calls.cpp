@@ -67,7 +67,7 @@ std::vector<T> folded(std::uint64_t seed, const Team& team, std::size_t count, R
   return all;
 }
 
-/// A call under way, what it should give, and the memory that it uses.
+/// A call in flight, its expected result, and the memory that it uses.
 struct Pending {
   Request request;
   std::function<void()> check;
@@ -109,7 +109,7 @@ enum class Call : int {
   last
 };
 
-/// One call, the same on all tasks but for their values.
+/// One call, the same on all tasks except for their values.
 struct Step {
   Call call = Call::barrier;
   int dtype = 0;

@@ -154,7 +154,7 @@ Tensor terms_of(const Tensor& whole) {
   return terms;
 }
 
-/// Values of a graph for two tasks, each of which has a term of every element.
+/// Values of a graph for two tasks; each task has a term of every element.
 class PartialValues {
  public:
   /// A value whose terms are added up, first by each task, so that it is a partial sum.
