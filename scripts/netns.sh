@@ -38,8 +38,11 @@ on() {
     'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec "$@"' "h$host" "$@"
 }
 
+# Reno sends as soon as the window allows, like cubic, the default of Linux, which a namespace may not choose. BBR would pace
+# what it sends by a rate that it estimates, and benchmarks would compare estimates.
 make_host() {
   ip netns add "h$1"
+  ip netns exec "h$1" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'
   ip link add "ve$1" type veth peer name eth0 netns "h$1"
   ip link set "ve$1" master hosts up
   ip -n "h$1" link set lo up

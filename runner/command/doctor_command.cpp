@@ -77,6 +77,15 @@ Finding shm_finding(const Machine& machine) {
           true};
 }
 
+Finding tcp_finding(const Machine& machine) {
+  if (machine.tcp_congestion.empty()) return {"tcp", "congestion control unknown", nullptr};
+  const std::string paces = machine.tcp_congestion == "bbr"
+                                ? ", which paces: messages of 1 MB take up to 3 times as long as "
+                                  "with cubic (docs/launching.md)"
+                                : "";
+  return {"tcp", "congestion control by " + escaped(machine.tcp_congestion) + paces, machine.tcp_congestion};
+}
+
 bool differs_between_tasks(std::string_view variable) {
   const auto* const found = std::ranges::find(kLaunchVariables, variable, &LaunchVariable::name);
   return found->says == LaunchVariable::Says::rank || found->says == LaunchVariable::Says::number;
@@ -121,6 +130,7 @@ std::vector<Finding> examine(const Cluster& cluster) {
       cpu_finding(machine),
       memory_finding(machine),
       shm_finding(machine),
+      tcp_finding(machine),
       {"descriptors", std::to_string(machine.descriptors), machine.descriptors},
       gpus_finding(cluster),
       kernels_finding(),

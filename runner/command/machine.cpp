@@ -50,6 +50,7 @@ Machine this_machine() {
     machine.shm_bytes = static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize;
     machine.shm_free_bytes = static_cast<std::uint64_t>(shm.f_bavail) * shm.f_frsize;
   }
+  machine.tcp_congestion = trimmed(system_text("/proc/sys/net/ipv4/tcp_congestion_control"));
   if (rlimit limit{}; getrlimit(RLIMIT_NOFILE, &limit) == 0) machine.descriptors = limit.rlim_cur;
   return machine;
 }

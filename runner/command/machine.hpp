@@ -20,6 +20,7 @@ struct Machine {
   std::uint64_t free_bytes = 0;    ///< available without swapping
   std::uint64_t shm_bytes = 0;     ///< size of /dev/shm; 0: there is none
   std::uint64_t shm_free_bytes = 0;
+  std::string tcp_congestion;     ///< the algorithm that new TCP connections use, such as "cubic"
   std::uint64_t descriptors = 0;  ///< how many files this process may have open
 };
 

@@ -115,6 +115,8 @@ class Ends(unittest.TestCase):
         found = json.loads(re.sub(r"(?m)^\[0\] ", "", out))
         self.assertEqual([task["descriptors"] for task in found["tasks"]], [200, 200, 201])
         self.assertEqual(found["differ"], ["descriptors"])
+        congestion = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+        self.assertEqual({task["tcp"] for task in found["tasks"]}, {congestion})
 
     def test_words_are_the_commands_own(self):
         self.assertEqual(launch("-n", 1, "--", "sh", "-c", "[ -d / ]")[0], 0)
