@@ -67,10 +67,11 @@ std::vector<T> folded(std::uint64_t seed, const Team& team, std::size_t count, R
   return all;
 }
 
-/// A call in flight, its expected result, and the memory that it uses.
+/// A call in flight, and the check of its result, which owns the memory of the call. The request comes last, because
+/// its destructor waits for the call, and the memory must outlive it.
 struct Pending {
-  Request request;
   std::function<void()> check;
+  Request request;
 };
 
 /// Values in memory of one of two kinds.
@@ -143,7 +144,7 @@ std::optional<Pending> make(const Step& step, const Team& team, bool lent) {
   const int own = team.tasks[static_cast<std::size_t>(team.self)];
   const auto mine = [&](std::size_t count) { return values_of<T>(step.seed, own, count); };
   const auto finish = [&](Request request, std::function<void()> check) -> std::optional<Pending> {
-    if (step.starts) return Pending{std::move(request), std::move(check)};
+    if (step.starts) return Pending{std::move(check), std::move(request)};
     request.wait();
     check();
     return std::nullopt;
