@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/error.hpp"
 
@@ -112,6 +113,7 @@ class Binder {
     space_.sizes.push_back(Dim::unknown());
     space_.whole.push_back(whole);
     space_.implied.push_back(false);
+    space_.divisor.push_back(0);
     return static_cast<int>(space_.sizes.size()) - 1;
   }
 
@@ -194,8 +196,13 @@ std::optional<IndexSpace> index_space(const OpDef& def, const OpFacts& facts, st
   IndexSpace space = bind_index(notation_of(def, facts), facts);
   for (std::size_t o = 0; o < space.outputs.size() && o < outputs.size(); ++o)
     for (std::size_t d = 0; d < space.outputs[o].size(); ++d) {
-      Dim& size = space.sizes[static_cast<std::size_t>(space.outputs[o][d])];
-      if (!size.known()) size = outputs[o].shape[static_cast<int>(d)];
+      const auto letter = static_cast<std::size_t>(space.outputs[o][d]);
+      Dim& size = space.sizes[letter];
+      const Dim& made = outputs[o].shape[static_cast<int>(d)];
+      if (!size.known())
+        size = made;
+      else if (size.fixed() && made.fixed() && size != made)
+        space.divisor[letter] = std::gcd(size.size(), made.size());
     }
   return space;
 }

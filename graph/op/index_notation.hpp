@@ -21,6 +21,11 @@ struct IndexSpace {
   std::vector<std::vector<int>> outputs;
   std::vector<Dim> sizes;   ///< of each letter; unknown for output-only letters
   std::vector<bool> whole;  ///< for each letter: marked as [n] or (n), may not be split
+  /// For each letter with another size in an output than in the inputs, such as a dim that a reshape merges with the
+  /// dims after it: the greatest common divisor of the sizes. The letter may be split only into as many parts as divide
+  /// it, and along one axis only, because then equal parts of the dims correspond to each other. 0: the sizes are
+  /// equal.
+  std::vector<std::int64_t> divisor;
   /// For each letter: marked as (n). Its position follows from the positions of the other letters, as the row of an
   /// image follows from a window's and the row in the window, or from an index. So it adds no points.
   std::vector<bool> implied;

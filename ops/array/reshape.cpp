@@ -1,6 +1,8 @@
 #include "ops/array/reshape.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "base/error.hpp"
 #include "ops/build.hpp"
@@ -10,8 +12,10 @@ namespace ferry {
 namespace {
 
 /// The index notation of a reshape. From the left, the dims of both sides are divided into groups of equal product. A
-/// dim that is alone in its group on both sides survives and keeps its letter. All others must be whole, since a part
-/// of such a dim does not correspond to a part of any dim on the other side.
+/// dim that is alone in its group on both sides survives and keeps its letter. The outermost dims of the two sides of a
+/// group share a letter if some number of equal parts divides both (IndexSpace::divisor): the k-th part of one has the
+/// elements of the k-th part of the other. All other dims must be whole, since a part of such a dim does not correspond
+/// to a part of any dim on the other side. Reshape of [6,10,64] to [60,8,8]: "a[b]c->ac[d]".
 class ReshapeLetters {
  public:
   ReshapeLetters(const Shape& in, const Shape& out) : in_(in), out_(out) {
@@ -28,6 +32,14 @@ class ReshapeLetters {
   }
   [[nodiscard]] std::string in() const { return term(in_text_); }
   [[nodiscard]] std::string out() const { return term(out_text_); }
+  /// The letters of an input with the shape of the output. A letter that the two sides share has the size of the
+  /// input's dim, so this input has another one there.
+  [[nodiscard]] std::string like() {
+    std::string text;
+    for (std::size_t i = 0; i < out_text_.size(); ++i)
+      text += shared_.contains(i) ? whole(letters_.next()) : std::string(1, out_text_[i]);
+    return term(text);
+  }
 
  private:
   void survive() {
@@ -36,6 +48,10 @@ class ReshapeLetters {
     out_text_ += letter;
     ++i_;
     ++o_;
+  }
+  void share() {
+    shared_.insert(out_text_.size());
+    survive();
   }
   void take_in() {
     in_text_ += whole(letters_.next());
@@ -61,6 +77,7 @@ class ReshapeLetters {
       if (__builtin_mul_overflow(from_in ? in : out, shape[at].size(), from_in ? &in : &out)) return false;
       ++at;
     } while (in != out || o == o_);
+    if (std::gcd(in_[i_].size(), out_[o_].size()) > 1) share();
     while (i_ < i) take_in();
     while (o_ < o) take_out();
     return true;
@@ -71,6 +88,7 @@ class ReshapeLetters {
   Letters letters_;
   int i_ = 0, o_ = 0;
   std::string in_text_, out_text_;
+  std::set<std::size_t> shared_;  ///< positions in out_text_ of letters that share() gave
 };
 
 /// The product of the fixed dims, and the dims that are not fixed.
@@ -153,8 +171,8 @@ std::vector<Shape> reshape_like_shape(const OpFacts& facts) {
 }
 
 std::string reshape_like_index(const OpFacts& facts) {
-  const ReshapeLetters letters(facts.shape(0), facts.shape(1));
-  return letters.in() + "," + letters.out() + "->" + letters.out();
+  ReshapeLetters letters(facts.shape(0), facts.shape(1));
+  return letters.in() + "," + letters.like() + "->" + letters.out();
 }
 
 // ---- ReshapeRows: joins or divides the rows of a bounded value ----

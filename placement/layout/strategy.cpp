@@ -17,7 +17,8 @@ using Kind = AxisLayout::Kind;
 /// One way to lay out the op along one axis.
 struct Choice {
   std::vector<AxisLayout> inputs, outputs;
-  bool parallel = false;        ///< a letter is split: each task computes its part
+  bool parallel = false;        ///< each task computes its part
+  int letter = -1;              ///< that is split; -1: none
   std::uint32_t asked = kNone;  ///< as in Strategy
   std::uint32_t slides = kNone;
 };
@@ -46,7 +47,8 @@ class Chooser {
                std::vector<Layout>(node.outputs.count, Layout(where_.axes.size())),
                std::vector<std::uint32_t>(where_.axes.size(), kNone),
                std::vector<std::uint32_t>(where_.axes.size(), kNone)},
-        parallel_(where_.axes.size(), false) {}
+        parallel_(where_.axes.size(), false),
+        letters_(where_.axes.size(), -1) {}
 
   Strategy best() {
     for (std::size_t axis = 0; axis < where_.axes.size(); ++axis) choices_.push_back(choices(axis));
@@ -81,6 +83,7 @@ class Chooser {
   std::optional<Choice> split_choice(std::size_t axis, int letter) const {
     const auto l = static_cast<std::size_t>(letter);
     if (space_->whole[l] || space_->sizes[l].bounded()) return std::nullopt;
+    if (space_->divisor[l] % where_.axes[axis] != 0) return std::nullopt;
     Choice choice = replicated_choice();
     for (std::uint32_t i = 0; i < node_.inputs; ++i)
       for (std::size_t d = 0; d < space_->inputs[i].size(); ++d) {
@@ -97,6 +100,7 @@ class Chooser {
     }
     if (choice.asked == kNone) return std::nullopt;
     choice.parallel = true;
+    choice.letter = letter;
     return choice;
   }
 
@@ -217,15 +221,25 @@ class Chooser {
       for (std::size_t i = 0; i < node_.inputs; ++i) tried_.inputs[i][axis] = choice.inputs[i];
       for (std::size_t o = 0; o < node_.outputs.count; ++o) tried_.outputs[o][axis] = choice.outputs[o];
       parallel_[axis] = choice.parallel;
+      letters_[axis] = choice.letter;
       tried_.asked[axis] = choice.asked;
       tried_.slides[axis] = choice.slides;
       try_from(axis + 1);
     }
   }
 
+  /// Whether two axes split a letter whose sizes differ (IndexSpace::divisor).
+  bool splits_regrouped_twice() const {
+    for (std::size_t axis = 0; axis < letters_.size(); ++axis)
+      if (letters_[axis] >= 0 && space_->divisor[static_cast<std::size_t>(letters_[axis])] != 0 &&
+          std::ranges::count(letters_, letters_[axis]) > 1)
+        return true;
+    return false;
+  }
+
   void consider() {
     const std::optional<std::int64_t> of_halos = halos();
-    if (!of_halos) return;
+    if (!of_halos || splits_regrouped_twice()) return;
     std::int64_t cost = computing() + *of_halos;
     for (std::size_t i = 0; i < node_.inputs; ++i) {
       if (is_unread(program_, node_, i)) continue;
@@ -290,6 +304,7 @@ class Chooser {
   std::vector<std::vector<Choice>> choices_;
   Strategy tried_;
   std::vector<bool> parallel_;  // by axis: Choice::parallel of the choice in tried_
+  std::vector<int> letters_;    // by axis: Choice::letter of it
 
   std::optional<Strategy> best_;
   std::int64_t cost_ = 0;

@@ -195,6 +195,7 @@ class Types {
     std::vector<const Splits*> of(space.sizes.size(), nullptr);
     std::vector<Splits> kept;
     kept.reserve(space.sizes.size());
+    std::vector<std::int64_t> sizes(space.sizes.size(), 0);
     const auto meet = [&](const Buffer& b, const std::vector<int>& letters, const std::vector<bool>* spread, int k) {
       for (std::size_t d = 0; d < letters.size(); ++d) {
         if (slid.contains({k, static_cast<int>(d)})) continue;
@@ -210,12 +211,24 @@ class Types {
           of[letter] = &kept.emplace_back(std::move(splits));
         else if (*of[letter] != splits)
           refuse(i, "dim " + std::to_string(d) + " of " + named(b) + " is split otherwise than those it goes with");
+        check_regrouped(i, b, d, sizes[letter]);
       }
     };
     for (std::uint32_t k = 0; k < space.inputs.size(); ++k)
       if (!is_unread(def, k)) meet(operand(i.inputs, k), space.inputs[k], &space.broadcast[k], static_cast<int>(k));
     for (std::uint32_t k = 0; k < space.outputs.size(); ++k)
       meet(operand(i.outputs, k), space.outputs[k], nullptr, k == 0 ? kOutput : kOutput - static_cast<int>(k));
+  }
+
+  /// A letter may stand for dims of other sizes (of a reshape, say). Their parts correspond to each other only if they
+  /// are equal, and made along one axis. `size`: of the first split dim with this letter, 0 before.
+  void check_regrouped(const Instruction& i, const Buffer& b, std::size_t d, std::int64_t& size) const {
+    if (splits_of(b, d).empty()) return;
+    const std::int64_t mine = plan_.windows[b.window].sizes[d], members = members_along(b, d);
+    if (size == 0) size = mine;
+    if (size != mine && (members == 0 || size % members != 0 || mine % members != 0))
+      refuse(i, "the parts of dim " + std::to_string(d) + " of " + named(b) + ", of size " + std::to_string(mine) +
+                    ", are not those of the dim of size " + std::to_string(size) + " that it goes with");
   }
 
   /// Dims along which windows slide and which are split: of an input (its number, the dim), or of output 0.

@@ -432,8 +432,8 @@ const std::vector<Case>& all() {
       {"EnterMicrobatch", [](X x) -> Values { return {enter_microbatch(x[0], x[1], {0, 1}, SourceLine())}; }, elements([](D a, D) { return a; }), {{{3}, {6}}, {{2, 3}, {4, 3}}, {{0}, {0}}}, {}, 0b01},
       {"LeaveMicrobatch", [](X x) -> Values { return {leave_microbatch(x[0], {1, 2}, SourceLine())}; }, elements([](D a) { return a; }), kOne},
       {"StopGradient", [](X x) -> Values { return {stop_gradient(x[0])}; }, elements([](D a) { return a; }), kOne, {}, 0},
-      {"Reshape", [](X x) -> Values { return {reshape(x[0], {2, 6})}; }, indexed([](auto&) { return Sizes{2, 6}; }, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 6 + i[1])]; }), {{{3, 4}}, {{12}}, {{2, 3, 2}}}},
-      {"ReshapeLike", [](X x) { return op("ReshapeLike", x); }, indexed(as_second, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 3 + i[1])]; }), {{{3, 4}, {4, 3}}, {{12}, {4, 3}}, {{0}, {0, 3}}}, {}, 0b01},
+      {"Reshape", [](X x) -> Values { return {reshape(x[0], {2, 6})}; }, indexed([](auto&) { return Sizes{2, 6}; }, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 6 + i[1])]; }), {{{3, 4}}, {{12}}, {{4, 3}}, {{6, 2}}, {{2, 3, 2}}}},
+      {"ReshapeLike", [](X x) { return op("ReshapeLike", x); }, indexed(as_second, [](auto& in, auto& i) { return in[0].data[static_cast<std::size_t>(i[0] * 3 + i[1])]; }), {{{3, 4}, {4, 3}}, {{12}, {4, 3}}, {{2, 6}, {4, 3}}, {{0}, {0, 3}}}, {}, 0b01},
       {"ExpandDims", [](X x) -> Values { return {expand_dims(x[0], {0, -1})}; }, indexed([](auto& in) { return Sizes{1, in[0].sizes[0], in[0].sizes[1], 1}; }, [](auto& in, auto& i) { return in[0].at({i[1], i[2]}); }), {{{2, 3}}, {{0, 3}}}},
       {"Squeeze", [](X x) -> Values { return {squeeze(x[0], {1, 3})}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0], in[0].sizes[2]}; }, [](auto& in, auto& i) { return in[0].at({i[0], 0, i[1], 0}); }), {{{2, 1, 3, 1}}, {{0, 1, 3, 1}}}},
 

@@ -124,6 +124,25 @@ TEST_CASE("values that are split otherwise than the op's index notation wants ar
             "is split otherwise"));
 }
 
+TEST_CASE("parts of a reshaped dim that are not the parts of the dim that it is made of are refused") {
+  for (const std::int64_t rows : {3, 12}) {  // of 6 rows in two parts, only 12 rows have the same two parts
+    CAPTURE(rows);
+    const std::string why = refusal("Transpose", [&](Plan& plan, PlanClass& c, Instruction& i) {
+      i.op = static_cast<std::uint32_t>(plan.strings.size());
+      plan.strings.push_back("Reshape");
+      plan.attrs[i.attrs] = Attrs();
+      plan.attrs[i.attrs].set("shape", Ints{rows, 24 / rows});
+      Window of_rows{{rows, 24 / rows}, {{0, plan.windows[input(c, i).window].splits[0].grouping}}};
+      output(c, i).window = static_cast<std::uint32_t>(plan.windows.size());
+      output(c, i).sizes = {(rows + 1) / 2, 24 / rows};
+      output(c, i).bytes = static_cast<std::uint64_t>((rows + 1) / 2 * (24 / rows)) * sizeof(float);
+      plan.windows.push_back(of_rows);
+    });
+    const bool named = why.find("are not those of the dim of size 6 that it goes with") != std::string::npos;
+    CHECK_MESSAGE(named == (rows == 3), why);
+  }
+}
+
 /// Why the plan of a count over two tasks, times 4, is refused if its product is that op; "" if it is not.
 std::string refusal_of_partial_sum(DType dtype, std::string_view op, Reduce reduce = Reduce::sum) {
   Graph g;
