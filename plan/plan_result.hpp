@@ -50,7 +50,7 @@ struct PipelineChart {
 struct PlanResult {
   Plan plan;
   std::vector<Reason> reasons;                ///< one for each op and transfer, in plan order, when asked for
-  std::vector<std::string> warnings;          ///< soft placement's moves
+  std::vector<std::string> warnings;          ///< soft placement's moves, large gathers for reshapes
   std::vector<PipelineChart> pipelines = {};  ///< of each pipeline of the entry, when reasons are asked for
 };
 

@@ -39,6 +39,7 @@ Reasons::Why Reasons::along(std::span<const std::uint32_t> axes) const {
 }
 
 void Reasons::added(NodeId id, std::size_t axis) {
+  warn_of_gather(id);
   if (!program_.options.reasons) return;
   const Node& message = program_.nodes[id];
   const Node& user = program_.nodes[why_.user];
@@ -55,6 +56,21 @@ void Reasons::added(NodeId id, std::size_t axis) {
   }
   program_.reason_of[id] = program_.reasons.size();
   program_.reasons.push_back(std::move(reason));
+}
+
+/// After a gather each task has the whole value, and computes all that is made of it.
+void Reasons::warn_of_gather(NodeId id) {
+  constexpr std::int64_t kMuch = 1 << 20;  // bytes: less takes no time that a user would look for
+  const Node& message = program_.nodes[id];
+  const Node& user = program_.nodes[why_.user];
+  if (message.kind != NodeKind::collective || user.kind != NodeKind::compute || !user.def->is(kView) ||
+      program_.collectives[message.detail].kind != CollectiveKind::all_gather || bytes_of(message) <= kMuch)
+    return;
+  const SourceLine line = program_.line(user);
+  program_.warnings.push_back(program_.name(user) + (line.known() ? " at " + escaped(line.str()) : "") + " gathers " +
+                              human_bytes(static_cast<std::uint64_t>(bytes_of(message))) +
+                              " in each step, because a part of " + program_.name(program_.inputs(message)[0]) +
+                              " is no part of its result (docs/layouts.md, Reshapes)");
 }
 
 void Reasons::brought(PValueId result) {

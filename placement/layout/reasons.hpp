@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-/// Makes Program::reasons and Causes::of_layout from what reshard reports. Keeps and knows nothing unless
-/// PlanOptions::reasons.
+/// Makes Program::reasons and Causes::of_layout from what reshard reports. Except for its warnings, it keeps and knows
+/// nothing unless PlanOptions::reasons.
 class Reasons {
  public:
   explicit Reasons(Program& program) : program_(program) {}
@@ -83,6 +83,8 @@ class Reasons {
   };
 
   [[nodiscard]] Why along(std::span<const std::uint32_t> axes) const;
+  /// Warns, with and without PlanOptions::reasons, if the message gathers more than 1 MiB for a reshape.
+  void warn_of_gather(NodeId message);
   /// The annotation that makes the message necessary.
   [[nodiscard]] Cited cited(const Node& message, std::size_t axis) const;
   /// The annotation that placed the user; if none did, the one that placed the value's producer.

@@ -10,10 +10,13 @@
 #include "ops/math/reduce.hpp"
 #include "ops/nn/nn.hpp"
 #include "plan/verify/verify.hpp"
+#include "tests/support/has.hpp"
 #include "tests/support/plans.hpp"
 
 namespace ferry {
 namespace {
+
+using test::has;
 
 /// The messages that task 0 sends and receives in a step in which a variable, laid out like that over `tasks` tasks,
 /// gets what `next` makes of it.
@@ -49,6 +52,24 @@ TEST_CASE("a reshape gathers where parts of the two sides are not the same eleme
   CHECK(messages(4, {6, 10, 32}, {split(0)}, merged) > 0);  // parts of 2, 2, 1 and 1 rows
   CHECK(messages(2, {6, 10, 32}, {split(1)}, merged) > 0);  // an inner dim
   CHECK(messages(16, {6, 10, 32}, {split(2)}, cut) > 0);    // more parts than heads
+}
+
+TEST_CASE("a large gather for a reshape is reported with its line") {
+  const auto warnings = [](std::int64_t width) {
+    Graph g;
+    auto here = g.on(g.mesh("m"));
+    const Value u = g.variable("u", g.constant(Tensor(DType::float32, {6, 10, width}))).laid({split(1)});
+    const Value rows = assign(u, reshape(reshape(u, {60, width}) * 2.0, {6, 10, width}));
+    Signature signature;
+    signature.targets.push_back(rows.op().id());
+    return make_plan(g, signature, Topology::local(2), test::AllKernels(), {}).warnings;
+  };
+  CHECK(warnings(4096).empty());
+  const std::vector<std::string> large = warnings(8192);
+  REQUIRE(large.size() == 1);
+  CHECK(has(large[0], "reshape"));
+  CHECK(has(large[0], "reshapes_test.cpp:"));
+  CHECK(has(large[0], "gathers 1.9 MiB in each step, because a part of u is no part of its result"));
 }
 
 TEST_CASE("attention whose heads are cut and joined by reshapes is computed head by head") {
