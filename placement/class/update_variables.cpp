@@ -21,9 +21,11 @@ class Updater {
       push(update.instruction, update.value, kept);
       update.value = kept;
     }
-    for (const VariableUpdate& update : updates_)
+    for (VariableUpdate& update : updates_) {
+      update.value = named(update.value);
       if (update.value != update.variable && !write_in_place(update))
         push(update.instruction, update.value, update.variable);
+    }
     if (renamed_.empty()) return;
     for (std::uint32_t& operand : plan_.operands) operand = named(operand);
   }
@@ -69,14 +71,8 @@ class Updater {
     if (variable.last != kNone && variable.last > value.maker) return false;
     variable.maker = value.maker;
     variable.last = value.last;
-    rename(update.value, update.variable);
+    renamed_.emplace(update.value, update.variable);
     return true;
-  }
-
-  void rename(std::uint32_t from, std::uint32_t to) {
-    renamed_.emplace(from, to);
-    for (VariableUpdate& update : updates_)
-      if (update.value == from) update.value = to;
   }
 
   [[nodiscard]] std::uint32_t named(std::uint32_t buffer) const {
@@ -114,7 +110,7 @@ class Updater {
   std::vector<VariableUpdate> updates_;
   std::vector<Uses> uses_;  // of each buffer
   std::uint32_t last_control_ = kNone;
-  std::unordered_map<std::uint32_t, std::uint32_t> renamed_;
+  std::unordered_map<std::uint32_t, std::uint32_t> renamed_;  // to variables, which are not renamed
 };
 
 }  // namespace
