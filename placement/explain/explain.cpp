@@ -57,17 +57,18 @@ std::string text_of(const PipelineChart& chart) {
 
 }  // namespace
 
-std::string explain(const PlanResult& result, std::string_view name) {
+std::string explain(const PlanResult& result, std::string_view name, bool all) {
   std::size_t width = 0;
   std::vector<const Reason*> chosen;
   for (const Reason& reason : result.reasons) {
-    if (!name.empty() && !concerns(reason, name)) continue;
+    if (name.empty() ? !all && !reason.transfer : !concerns(reason, name)) continue;
     chosen.push_back(&reason);
     width = std::max(width, std::min<std::size_t>(escaped(reason.subject).size(), 40));
   }
   if (chosen.empty() && !name.empty()) throw unknown(result, name);
+  std::ranges::stable_partition(chosen, [](const Reason* reason) { return reason->transfer; });
   const Messages messages = messages_of(result.reasons);
-  std::string text;
+  std::string text = chosen.empty() ? "no value is moved between devices or tasks\n" : "";
   for (const PipelineChart& pipeline : result.pipelines) text += name.empty() ? text_of(pipeline) : "";
   for (const Reason* reason : chosen) {
     const std::string subject = escaped(reason->subject);

@@ -84,10 +84,13 @@ class Printer {
 
   std::string text() {
     totals();
-    if (plan_.bucket_bytes)
-      line("sums in buckets of " + plural(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
     tables();
     for (std::uint32_t c = 0; c < plan_.classes.size(); ++c) role(c, plan_.classes[c]);
+    return std::move(out_);
+  }
+
+  std::string totals_text() {
+    totals();
     return std::move(out_);
   }
 
@@ -99,6 +102,17 @@ class Printer {
   std::string role_text(std::uint32_t index, const PlanClass& plan_class) {
     role(index, plan_class);
     return std::move(out_);
+  }
+
+  [[nodiscard]] std::string heading(std::uint32_t index, const PlanClass& role) const {
+    const auto tasks = tasks_of_class(plan_, index);
+    std::string head = "class " + std::to_string(index) + ": task" + (tasks.size() == 1 ? " " : "s ") + ranges(tasks) +
+                       ", " + plural(role.threads, "thread");
+    for (const PlanDevice& d : role.devices) head += ", " + device(d);
+    if (!role.serving.turns.empty())
+      head += ", serves workers that are at most " +
+              plural(static_cast<std::uint64_t>(role.serving.staleness), "step") + " apart";
+    return head;
   }
 
  private:
@@ -128,6 +142,8 @@ class Printer {
                       " to collectives of GPUs"));
       head = "  ";
     }
+    if (plan_.bucket_bytes)
+      line("sums in buckets of " + plural(static_cast<std::uint64_t>(*plan_.bucket_bytes), "byte"));
   }
 
   [[nodiscard]] std::vector<std::uint32_t> classes_by_first_task() const {
@@ -202,14 +218,7 @@ class Printer {
   }
 
   void role(std::uint32_t index, const PlanClass& role) {
-    const auto tasks = tasks_of_class(plan_, index);
-    std::string head = "class " + std::to_string(index) + ": task" + (tasks.size() == 1 ? " " : "s ") + ranges(tasks) +
-                       ", " + plural(role.threads, "thread");
-    for (const PlanDevice& d : role.devices) head += ", " + device(d);
-    if (!role.serving.turns.empty())
-      head += ", serves workers that are at most " +
-              plural(static_cast<std::uint64_t>(role.serving.staleness), "step") + " apart";
-    line(head);
+    line(heading(index, role));
     for (std::size_t b = 0; b < role.buffers.size(); ++b) buffer(role, b);
     for (const PlanVariable& variable : role.variables)
       line("  variable " + name(plan_, variable.name) + " in %" + std::to_string(variable.buffer));
@@ -351,6 +360,14 @@ std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index) {
 
 std::string text_of(const Plan& plan) {
   return Printer(plan).text();
+}
+
+std::string totals_text_of(const Plan& plan) {
+  return Printer(plan).totals_text();
+}
+
+std::string heading_of(const Plan& plan, std::uint32_t index) {
+  return Printer(plan).heading(index, plan.classes[index]);
 }
 
 std::string tables_text_of(const Plan& plan) {

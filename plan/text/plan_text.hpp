@@ -21,6 +21,13 @@ namespace ferry {
 ///         2 Add c (%0, %1) -> %2  at add.cpp:12
 [[nodiscard]] std::string text_of(const Plan& plan);
 
+/// Only the totals of that text: what a step sends and copies, and each turn of a loop and side of a branch in it; and
+/// the size of its buckets.
+[[nodiscard]] std::string totals_text_of(const Plan& plan);
+
+/// The line of that text with which class `index` begins.
+[[nodiscard]] std::string heading_of(const Plan& plan, std::uint32_t index);
+
 /// Only the feeds, fetches, channels and collectives of that text; a line that says so if there are none.
 [[nodiscard]] std::string tables_text_of(const Plan& plan);
 

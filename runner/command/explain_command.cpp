@@ -13,7 +13,7 @@ namespace {
 
 struct ExplainOptions : PlanCommandOptions {
   std::string op;
-  bool as_json = false;
+  bool as_json = false, all = false;
 };
 
 std::string reasons_json(const PlanResult& result) {
@@ -61,7 +61,7 @@ int explain_file(ExplainOptions options) {
       require_needed(graph, selection, options.op);
     };
   const PlanResult result = plan_of(options);
-  print(options.as_json ? reasons_json(result) : explain(result, options.op));
+  print(options.as_json ? reasons_json(result) : explain(result, options.op, options.all));
   return 0;
 }
 
@@ -72,10 +72,12 @@ void add_explain_command(CLI::App& app, Action& action) {
   auto options = std::make_shared<ExplainOptions>();
   add_plan_options(*command, *options);
   command->add_option("OP", options->op, "Only this op and its values; also by the name under which it is fetched");
+  command->add_flag("--all", options->all, "Also why each op is where it is; else only the transfers and collectives");
   command->add_flag("--json", options->as_json, "All reasons, as JSON");
   add_examples(*command, R"(
-    ferry explain add.pb --tasks 3      every op and transfer
-    ferry explain add.pb c --tasks 3    the op c)");
+    ferry explain add.pb --tasks 3          every transfer
+    ferry explain add.pb --tasks 3 --all    and every op
+    ferry explain add.pb c --tasks 3        the op c)");
   command->callback([&action, options] { action = [options] { return explain_file(*options); }; });
 }
 

@@ -16,6 +16,7 @@
 #include "plan/text/plan_text.hpp"
 #include "plan/verify/verify.hpp"
 #include "runner/command/commands.hpp"
+#include "runner/command/plan_summary.hpp"
 #include "runner/command/planned.hpp"
 #include "runner/pictures/plan_pictures.hpp"
 
@@ -23,7 +24,7 @@ namespace ferry {
 namespace {
 
 struct PrintedPlanOptions : PlanCommandOptions {
-  bool as_json = false, as_dot = false, whole = false, times = false;
+  bool as_json = false, as_dot = false, all = false, whole = false, times = false;
   std::string svg, save, dump_after, diff;
 };
 
@@ -120,7 +121,7 @@ int plan(PrintedPlanOptions options) {
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
   else if (options.svg.empty() && options.save.empty() && !of_passes)
-    print(text_of(result.plan));
+    print(options.all ? text_of(result.plan) : plan_summary(result));
   print_passes();
   return 0;
 }
@@ -131,6 +132,8 @@ void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("plan", "Prints the placed program: who does what, and every message");
   auto options = std::make_shared<PrintedPlanOptions>();
   add_plan_options(*command, *options);
+  command->add_flag("--all", options->all,
+                    "Prints every buffer, message and instruction; else a summary of one screen");
   auto* json = command->add_flag("--json", options->as_json, "As JSON");
   auto* dot = command->add_flag("--dot", options->as_dot, "In graphviz's language")->excludes(json);
   command->add_option("--svg", options->svg, "Draws it, with graphviz")->type_name("FILE.svg");
@@ -156,7 +159,8 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag("--times", options->times, "Prints what each pass of planning took")->excludes(json)->excludes(dot);
   command->add_flag("--check-passes", options->check_passes, "Looks after each pass whether its form is legal");
   add_examples(*command, R"(
-    ferry plan add.pb --tasks 3                  as text
+    ferry plan add.pb --tasks 3                  a summary
+    ferry plan add.pb --tasks 3 --all            every buffer, message and instruction
     ferry plan add.pb --tasks 4 --hosts 2        as on two hosts with two tasks each
     ferry plan add.pb --tasks 3 --svg add.svg    as a picture
     ferry plan add.pb --tasks 3 --dump-after reshard

@@ -49,7 +49,7 @@ def sample(name):
                     continue
                 passes = checked.returncode == 0 and checked.stdout.startswith("PASS\n")
                 assert passes, f"{said}: {checked.stdout}{checked.stderr}"
-                on_gpu = "gpu:0.compute" in made("plan", *words).stdout
+                on_gpu = "gpu:0.compute" in made("plan", "--all", *words).stdout
                 expected = (name, entry) not in ON_HOSTS
                 assert on_gpu == expected, f"{said}: {'some' if on_gpu else 'no'} ops run on gpu:0"
                 planned.add(entry)

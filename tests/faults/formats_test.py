@@ -40,7 +40,7 @@ class Formats(unittest.TestCase):
         self.assertIn("next = [3 6]", ferry("run", FILES / "graph_1.pbtxt", "--steps", 3))
         for name in ("graph_2.pb", "graph_2.pbtxt"):
             self.assertIn("y = [2 2]", ferry("run", FILES / name))
-            self.assertEqual(ferry("plan", FILES / name).count(" Exp "), 2)
+            self.assertEqual(ferry("plan", FILES / name, "--all").count(" Exp "), 2)
             self.assertIn("its budget is 10 bytes", ferry("plan", FILES / name, "--budget", "memory=10", code=4))
 
     def test_plans(self):

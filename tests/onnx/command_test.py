@@ -109,7 +109,7 @@ class Commands(unittest.TestCase):
     def test_plan_check_and_show_take_models(self):
         model = ["--dim", "unk__214=2"]
         self.assertIn("PASS", ferry("check", MODEL / "model.onnx", *model, "--tasks", "2").stdout)
-        self.assertIn("MagikaV2/Conv_0", ferry("plan", MODEL / "model.onnx", *model).stdout)
+        self.assertIn("MagikaV2/Conv_0", ferry("plan", MODEL / "model.onnx", "--all", *model).stdout)
         shown = ferry("show", MODEL / "model.onnx", *model).stdout
         self.assertIn("entry predict: feeds bytes; fetches target_label", shown)
 

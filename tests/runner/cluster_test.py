@@ -25,10 +25,10 @@ class Clusters(unittest.TestCase):
         return path
 
     def plan(self, sample, text, *words):
-        return ferry("plan", SAMPLES / sample, "--cluster", self.described(text), *words)
+        return ferry("plan", SAMPLES / sample, "--cluster", self.described(text), "--all", *words)
 
     def test_hosts_that_are_alike(self):
-        here = ferry("plan", SAMPLES / "add.pb", "--tasks", 4, "--hosts", 2, "--threads", 1)
+        here = ferry("plan", SAMPLES / "add.pb", "--tasks", 4, "--hosts", 2, "--threads", 1, "--all")
         self.assertEqual(here[0], 0, here[2])
         self.assertEqual(self.plan("add.pb", 'host { name: "h" count: 2 tasks: 2 }'), here)
 

@@ -1,0 +1,107 @@
+#include "runner/command/plan_summary.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/number_text.hpp"
+#include "base/text.hpp"
+#include "graph/op/op_def.hpp"
+#include "ops/op_set.hpp"
+#include "plan/text/plan_text.hpp"
+#include "runner/report/planned_times.hpp"
+
+namespace ferry {
+namespace {
+
+constexpr std::size_t kMostTotals = 4, kMostRoles = 8, kMostMessages = 10;  // lines; with titles and the last line 30
+
+struct Message {
+  std::uint64_t bytes = 0;
+  std::string name;
+  std::string what;
+  std::uint32_t line = kNone;
+};
+
+std::vector<Message> messages_of(const Plan& plan) {
+  std::vector<Message> all;
+  for (const Channel& channel : plan.channels)
+    all.push_back({channel.bytes, std::string(plan.string(channel.name)),
+                   "transfer from task " + std::to_string(channel.from) + " to task " + std::to_string(channel.to),
+                   channel.line});
+  for (const Collective& collective : plan.collectives) {
+    std::uint64_t elements = 0;
+    for (const std::int64_t part : collective.parts) elements += static_cast<std::uint64_t>(part);
+    const auto members = static_cast<std::uint64_t>(plan.groupings[collective.grouping][0].size());
+    all.push_back({elements * size_of(collective.dtype), std::string(plan.string(collective.name)),
+                   std::string(name_of(plan.schedules[collective.schedule].kind)) + " over " + plural(members, "task"),
+                   collective.line});
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(), &Message::bytes);
+  return all;
+}
+
+std::string line_text(const Plan& plan, const Message& message,
+                      const std::map<std::string_view, const Reason*>& reasons) {
+  const auto reason = reasons.find(message.name);
+  const SourceLine line = reason != reasons.end() ? reason->second->line : plan.line(message.line);
+  return right_aligned(human_bytes(message.bytes), 10) + "  " + escaped(message.name) + "  " +
+         (reason != reasons.end() ? reason->second->text : message.what) +
+         (line.known() ? "  at " + escaped(line.str()) : "") + "\n";
+}
+
+std::string messages_text(const PlanResult& result) {
+  const std::vector<Message> all = messages_of(result.plan);
+  if (all.empty()) return {};
+  std::map<std::string_view, const Reason*> reasons;  // of values that are moved
+  for (const Reason& reason : result.reasons)
+    if (reason.transfer) reasons.emplace(reason.subject, &reason);
+  std::string text = "messages, the largest first\n";
+  for (std::size_t i = 0; i < std::min(all.size(), kMostMessages); ++i) text += line_text(result.plan, all[i], reasons);
+  if (all.size() > kMostMessages) text += "  and " + std::to_string(all.size() - kMostMessages) + " more\n";
+  return text;
+}
+
+/// Who is in the class, and what each of them does in a step.
+std::string role_text(const Plan& plan, std::uint32_t index, int task) {
+  double seconds = 0;
+  for (const auto& [kernel, of_kernel] : planned_times(plan, task, default_ops())) seconds += of_kernel;
+  return heading_of(plan, index) + "; " + plural(plan.classes[index].regions[1].instructions.count, "instruction") +
+         (seconds < 1e-6 ? ", less than 0.001"
+                         : ", estimated " + decimals_text(seconds * 1e3, seconds < 1e-3 ? 3 : 1)) +
+         " ms of computing\n";
+}
+
+std::string roles_text(const Plan& plan) {
+  std::string text;
+  std::vector<bool> seen(plan.classes.size(), false);
+  std::size_t roles = 0;
+  for (std::size_t task = 0; task < plan.class_of.size(); ++task) {
+    const std::uint32_t index = plan.class_of[task];
+    if (seen[index]) continue;
+    seen[index] = true;
+    if (++roles <= kMostRoles) text += role_text(plan, index, static_cast<int>(task));
+  }
+  if (roles > kMostRoles) text += "and " + std::to_string(roles - kMostRoles) + " classes more\n";
+  return text;
+}
+
+std::string totals_text(const Plan& plan) {
+  const std::string all = totals_text_of(plan);
+  const std::vector<std::string_view> lines = split(trimmed(all), '\n');
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostTotals); ++i) text += std::string(lines[i]) + "\n";
+  if (lines.size() > kMostTotals) text += "  and " + std::to_string(lines.size() - kMostTotals) + " lines more\n";
+  return text;
+}
+
+}  // namespace
+
+std::string plan_summary(const PlanResult& result) {
+  return totals_text(result.plan) + roles_text(result.plan) + messages_text(result) +
+         "--all prints every buffer and instruction; ferry explain FILE why each message exists\n";
+}
+
+}  // namespace ferry
