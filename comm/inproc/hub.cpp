@@ -6,10 +6,8 @@
 
 namespace ferry::inproc {
 
-Hub::Hub(int tasks, Tasks here)
-    : here_(here), tasks_(static_cast<std::size_t>(tasks)), closed_(static_cast<std::size_t>(tasks), false) {
-  open_ = new_round();
-}
+Hub::Hub(int tasks, TaskRange here)
+    : here_(here), tasks_(static_cast<std::size_t>(tasks)), control_(*this, system_clock(), tasks, here) {}
 
 Lane& Hub::make_lane(int from, int to) {
   const std::lock_guard lock(making_);
@@ -37,25 +35,16 @@ Lane& Hub::make_lane(int from, int to) {
   return lane;
 }
 
-std::shared_ptr<ControlRound> Hub::new_round() const {
-  auto round = std::make_shared<ControlRound>();
-  round->texts.resize(tasks_.size());
-  return round;
-}
-
 std::optional<Failure> Hub::failure() {
   if (!failed()) return std::nullopt;
-  const std::lock_guard lock(mutex_);
-  return failure_;
+  return with_control([](ControlPlane& control) { return control.failure(); });
 }
 
 void Hub::fail(const Failure& failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (failure_) return;
-    failure_ = failure;
+  with_control([&](ControlPlane& control) {
+    control.fail(failure);
     failed_.store(true);
-  }
+  });
   wake_all();
 }
 
@@ -70,83 +59,24 @@ void Hub::settle(int task) {
   while (copies(task).load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
-std::shared_ptr<ControlRound> Hub::enter(int task, std::string mine, const Deadline& deadline) {
-  std::shared_ptr<ControlRound> round;
-  {
-    const std::lock_guard lock(mutex_);
-    round = open_;
-    round->texts[static_cast<std::size_t>(task)] = std::move(mine);
-    if (++round->came < here_.count) return round;
-    round->deadline = deadline;
-    open_ = new_round();
-    round->complete = here_.count == tasks();
-    if (!round->complete) full_ = round;
-  }
-  wake_all();
-  return round;
-}
-
-std::optional<std::vector<std::string>> Hub::texts(const ControlRound& round) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!round.complete) return std::nullopt;
-  }
-  if (round.error) throw *round.error;  // no lock: a complete round does not change any more
-  std::vector<std::string> all;
-  for (const auto& text : round.texts) all.push_back(*text);
-  return all;
-}
-
-std::vector<int> Hub::missing(const ControlRound& round, bool closed_only) {
-  const std::lock_guard lock(mutex_);
-  std::vector<int> tasks;
-  for (int task = here_.first; task < here_.first + here_.count; ++task) {
-    const auto at = static_cast<std::size_t>(task);
-    if (!round.texts[at] && (!closed_only || closed_[at])) tasks.push_back(task);
-  }
-  return tasks;
-}
-
-std::shared_ptr<ControlRound> Hub::take_full() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(full_, nullptr);
-}
-
-void Hub::complete(ControlRound& round, const std::vector<std::string>& texts) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (std::size_t task = 0; task < texts.size(); ++task) round.texts[task] = texts[task];
-    round.complete = true;
-  }
-  wake_all();
-}
-
-void Hub::complete(ControlRound& round, const Error& error) {
-  {
-    const std::lock_guard lock(mutex_);
-    round.error = error;
-    round.complete = true;
-  }
-  wake_all();
+ControlPlane::TextExchange Hub::start_exchange(int task, std::string_view mine, const Deadline& deadline) {
+  std::unique_lock lock(mutex_);
+  const ControlPlane::TextExchange exchange = control_.start_exchange(task, mine, deadline);
+  const bool all_came = !control_.texts_here(exchange.round).empty();
+  lock.unlock();
+  if (all_came) wake_all();
+  return exchange;
 }
 
 void Hub::close(int task) {
-  bool awaited = false;
-  {
-    const std::lock_guard lock(mutex_);
-    closed_[static_cast<std::size_t>(task)] = true;
-    awaited = open_->came > 0;
-  }
+  const bool awaited = with_control([&](ControlPlane& control) {
+    control.close(task);
+    return control.is_awaited(task);
+  });
   if (awaited)
     wake_all();
   else
     outbox_.events().notify();
-}
-
-bool Hub::closed() {
-  const std::lock_guard lock(mutex_);
-  const auto first = closed_.begin() + here_.first;
-  return std::all_of(first, first + here_.count, [](bool closed) { return closed; });
 }
 
 void Hub::wake_all() {

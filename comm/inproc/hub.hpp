@@ -12,35 +12,21 @@
 #include <vector>
 
 #include "base/system/event_count.hpp"
+#include "comm/control.hpp"
 #include "comm/inproc/lane.hpp"
-#include "comm/transport.hpp"
 
 namespace ferry::inproc {
 
-/// One exchange: full when all tasks of this process have come, complete when the texts of the others are there, too.
-struct ControlRound {
-  std::vector<std::optional<std::string>> texts;
-  int came = 0;
-  std::optional<Deadline> deadline;  ///< of the task that came last
-  bool complete = false;
-  std::optional<Error> error;  ///< why it could not be completed
-};
-
-/// Consecutive tasks.
-struct Tasks {
-  int first = 0, count = 0;
-};
-
-/// Has the lanes between all tasks, the exchange, and the job's first failure. If some tasks are in other processes, a
-/// relay talks to these: it takes transfers from the outbox and completes the rounds. Thread-safe.
-class Hub {
+/// Has the lanes between all tasks, and the control plane that the tasks of this process share. If some tasks are in
+/// other processes, a relay talks to these: it takes transfers from the outbox, and texts. Thread-safe.
+class Hub final : public Mailbox {
  public:
   /// For a job of `tasks` tasks; `here` of them are in this process.
-  Hub(int tasks, Tasks here);
+  Hub(int tasks, TaskRange here);
 
   [[nodiscard]] int tasks() const { return static_cast<int>(tasks_.size()); }
-  [[nodiscard]] Tasks here() const { return here_; }
-  [[nodiscard]] bool is_here(int task) const { return task >= here_.first && task < here_.first + here_.count; }
+  [[nodiscard]] TaskRange here() const { return here_; }
+  [[nodiscard]] bool is_here(int task) const { return here_.contains(task); }
   /// For the relay.
   [[nodiscard]] Outbox& outbox() { return outbox_; }
   /// Made when it is first asked for: in large jobs few pairs of tasks exchange messages.
@@ -60,20 +46,20 @@ class Hub {
   /// Once the job has failed: returns when nobody touches the buffers of `task` any more.
   void settle(int task);
 
-  /// Adds `mine` to the exchange that is open, and returns that.
-  [[nodiscard]] std::shared_ptr<ControlRound> enter(int task, std::string mine, const Deadline& deadline);
-  /// The texts of a complete round; nothing before. Throws its error.
-  [[nodiscard]] std::optional<std::vector<std::string>> texts(const ControlRound& round);
-  /// Tasks of this process that have not come to `round`; with `closed_only`, only the closed tasks among them.
-  [[nodiscard]] std::vector<int> missing(const ControlRound& round, bool closed_only);
-  /// For the relay: a round that is full but not complete, handed out once; else null.
-  [[nodiscard]] std::shared_ptr<ControlRound> take_full();
-  /// Completes a full round with the texts of all tasks, or with an error.
-  void complete(ControlRound& round, const std::vector<std::string>& texts);
-  void complete(ControlRound& round, const Error& error);
+  /// ControlPlane::start_exchange; wakes everybody when all tasks of this process have come.
+  [[nodiscard]] ControlPlane::TextExchange start_exchange(int task, std::string_view mine, const Deadline& deadline);
   void close(int task);
-  /// Whether all tasks of this process have closed.
-  [[nodiscard]] bool closed();
+  /// Calls f(control plane) under its lock.
+  template <class F>
+  auto with_control(const F& f) {
+    const std::lock_guard lock(mutex_);
+    return f(control_);
+  }
+  void wake_all();
+
+  // Nothing is sent within a process: its tasks share the control plane.
+  void post(std::span<const int>, Word, std::string_view) override {}
+  [[nodiscard]] bool awaits(int task) const override { return is_here(task); }
 
   /// Makes the transport end of a task of this process.
   [[nodiscard]] static std::unique_ptr<Transport> end(std::shared_ptr<Hub> hub, int task);
@@ -97,10 +83,8 @@ class Hub {
     return block == nullptr ? nullptr : (*block)[at % kBlock].load(std::memory_order_acquire);
   }
   Lane& make_lane(int from, int to);
-  void wake_all();
-  [[nodiscard]] std::shared_ptr<ControlRound> new_round() const;
 
-  const Tasks here_;
+  const TaskRange here_;
   Outbox outbox_;
   std::deque<Task> tasks_;
   std::mutex making_;  // guards the next four
@@ -109,11 +93,8 @@ class Hub {
   std::deque<LaneBlock> blocks_;                          // what rows_ point to
   std::unordered_map<int, std::vector<Lane*>> lanes_of_;  // by task, lanes to and from it
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards all below, and the rounds
-  std::optional<Failure> failure_;
-  std::vector<bool> closed_;
-  std::shared_ptr<ControlRound> open_;
-  std::shared_ptr<ControlRound> full_;
+  std::mutex mutex_;  // guards the next
+  ControlPlane control_;
 };
 
 }  // namespace ferry::inproc

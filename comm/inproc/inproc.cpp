@@ -132,22 +132,21 @@ void InprocTransport::idle(std::chrono::microseconds at_most) {
   check();
 }
 
-std::vector<std::string> InprocTransport::exchange(std::string_view mine, const Deadline& deadline) {
+std::vector<std::string> InprocTransport::exchange(std::string_view mine, const Deadline& deadline) try {
   check();
-  const auto round = hub_->enter(task_, std::string(mine), deadline);
+  auto exchange = hub_->start_exchange(task_, mine, deadline);
   count(mine.size());
   for (;;) {
     const auto seen = hub_->events(task_).now();
-    if (auto all = hub_->texts(*round)) return *std::move(all);
-    check();
-    if (const auto gone = hub_->missing(*round, true); !gone.empty()) throw closed_error(gone);
-    if (deadline.expired()) {  // missing tasks of other processes are reported by the relay
-      if (const auto missing = hub_->missing(*round, false); !missing.empty()) throw missing_error(missing, tasks());
-    }
+    const auto finish = [&](ControlPlane& control) { return control.finish_exchange(exchange); };
+    if (const auto texts = hub_->with_control(finish)) return *texts;
     const auto left =
         deadline.expired() ? kLookAgain : std::chrono::ceil<std::chrono::microseconds>(deadline.remaining());
     hub_->events(task_).wait(seen, std::min(left, kLookAgain));
   }
+} catch (const Error&) {
+  check();
+  throw;
 }
 
 void InprocTransport::close() {
@@ -162,7 +161,7 @@ std::unique_ptr<Transport> inproc::Hub::end(std::shared_ptr<Hub> hub, int task) 
 }
 
 std::vector<std::unique_ptr<Transport>> inproc_transports(int tasks) {
-  auto hub = std::make_shared<Hub>(tasks, inproc::Tasks{0, tasks});
+  auto hub = std::make_shared<Hub>(tasks, TaskRange{0, tasks});
   std::vector<std::unique_ptr<Transport>> ends;
   ends.reserve(static_cast<std::size_t>(tasks));
   for (int task = 0; task < tasks; ++task) ends.push_back(Hub::end(hub, task));

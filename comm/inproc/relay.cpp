@@ -1,10 +1,10 @@
 // Relay: carries messages, exchanges and failures between tasks of this process and tasks of other processes, over one
 // transport between the processes.
-#include <cstring>
 #include <deque>
 #include <thread>
 #include <utility>
 
+#include "base/blob.hpp"
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"
 #include "comm/inproc/hub.hpp"
@@ -18,27 +18,6 @@ using std::chrono::microseconds;
 
 constexpr microseconds kWhileActive{50};    // longest sleep while transfers are under way: new ones must wait for it
 constexpr microseconds kLookBetween{2000};  // longest sleep otherwise: then it looks for failures of other processes
-
-std::string packed(const std::vector<std::string_view>& texts) {
-  std::string bytes;
-  for (const std::string_view text : texts) {
-    const std::uint64_t size = text.size();
-    bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(text);
-  }
-  return bytes;
-}
-
-void unpack(std::string_view bytes, std::vector<std::string>& texts) {
-  while (!bytes.empty()) {
-    std::uint64_t size = 0;
-    FERRY_ASSERT(bytes.size() >= sizeof size, "an exchanged text without its size");
-    std::memcpy(&size, bytes.data(), sizeof size);
-    bytes.remove_prefix(sizeof size);
-    FERRY_ASSERT(bytes.size() >= size, "an exchanged text is cut");
-    texts.emplace_back(bytes.substr(0, size));
-    bytes.remove_prefix(size);
-  }
-}
 
 class Relay final : public HostRelay {
  public:
@@ -69,7 +48,7 @@ class Relay final : public HostRelay {
   [[nodiscard]] std::uint32_t channel_of(const Transfer& transfer) const;
   bool finish();
   void let_go(Transfer& transfer, bool complete);
-  void exchange(inproc::ControlRound& round);
+  bool exchange_texts();
   void hear();
   void fail(const Error& error);
   void withdraw();
@@ -79,12 +58,14 @@ class Relay final : public HostRelay {
   const std::thread::id owner_ = std::this_thread::get_id();
   std::deque<Transfer*> waiting_;
   std::vector<Active> active_;
+  std::uint64_t exchanges_ = 0;        // of the tasks here, that went to the other processes
   const Transfer* current_ = nullptr;  ///< the one being started or tested; an error thrown meanwhile is about it
   bool told_ = false;                  ///< the other processes have been told of the failure
 };
 
 Relay::~Relay() {
-  if (!hub_->failed() && (!hub_->closed() || !active_.empty()))
+  if (!hub_->failed() &&
+      (!hub_->with_control([](ControlPlane& control) { return control.closed(); }) || !active_.empty()))
     hub_->fail({hub_->here().first, Code::peer_lost, "the task ended before the job was done (without close)"});
   if (hub_->failed()) {
     withdraw();
@@ -125,10 +106,7 @@ bool Relay::pump() {
   try {
     bool any = start();
     any = finish() || any;
-    if (const auto round = hub_->take_full()) {
-      exchange(*round);
-      any = true;
-    }
+    any = exchange_texts() || any;
     hear();
     return any;
   } catch (const Error& error) {
@@ -205,18 +183,32 @@ void Relay::let_go(Transfer& transfer, bool complete) {
   hub_->events(task).notify();
 }
 
-void Relay::exchange(inproc::ControlRound& round) {
-  std::vector<std::string_view> mine;
-  const auto [first, count] = hub_->here();
-  for (int task = first; task < first + count; ++task) mine.push_back(*round.texts[static_cast<std::size_t>(task)]);
+/// Exchanges the texts of all tasks here, once all have come, for those of the other processes.
+bool Relay::exchange_texts() {
+  BlobWriter mine;
+  const auto deadline = hub_->with_control([&](ControlPlane& control) -> std::optional<Deadline> {
+    const auto texts = control.texts_here(exchanges_);
+    if (texts.empty()) return std::nullopt;
+    for (const std::string& text : texts) mine.add(text);
+    return control.deadline_here(exchanges_++);
+  });
+  if (!deadline) return false;
   try {
     std::vector<std::string> texts;
-    for (const std::string& process : exchange(packed(mine), *round.deadline)) unpack(process, texts);
+    for (const std::string& process : exchange(mine.take(), *deadline))
+      for (BlobReader reader(process); !reader.empty();) texts.emplace_back(reader.text());
     FERRY_ASSERT(static_cast<int>(texts.size()) == tasks(), "the processes have other numbers of tasks");
-    hub_->complete(round, texts);
+    hub_->with_control([&](ControlPlane& control) {
+      for (const int task : control.others()) control.heard(task, Word::text, texts[static_cast<std::size_t>(task)]);
+    });
   } catch (const AbsentError& error) {
-    hub_->complete(round, error);
+    hub_->with_control([&](ControlPlane& control) {
+      if (error.code() == Code::stalled) return control.set_absent(error.tasks());
+      for (const int task : error.tasks()) control.heard(task, Word::goodbye, {});
+    });
   }
+  hub_->wake_all();
+  return true;
 }
 
 /// The transport's exchange; its errors then name tasks instead of processes.
@@ -293,7 +285,7 @@ HostedTasks host_tasks(std::unique_ptr<Transport> between, int tasks) {
   FERRY_ASSERT(tasks >= processes, "a process without a task");
   const int first = first_task_of(between->task(), tasks, processes);
   const int end = first_task_of(between->task() + 1, tasks, processes);
-  auto hub = std::make_shared<Hub>(tasks, inproc::Tasks{first, end - first});
+  auto hub = std::make_shared<Hub>(tasks, TaskRange{first, end - first});
   HostedTasks hosted;
   for (int task = first; task < end; ++task) hosted.ends.push_back(Hub::end(hub, task));
   hosted.relay = std::make_unique<Relay>(std::move(between), std::move(hub));

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"
-#include "comm/mpi/control.hpp"
+#include "comm/mpi/job.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/process.hpp"
 #include "comm/mpi_comm.hpp"
@@ -20,7 +20,7 @@ namespace {
 using mpi::check;
 using std::chrono::microseconds;
 
-constexpr int kControlEvery = 32;      // tests of data between looks at the control stream
+constexpr int kControlEvery = 32;      // tests of data between looks at the words of others
 constexpr microseconds kShortSpin{5};  // of idle(), on a host with more threads than cores
 constexpr microseconds kLongSpin{200};
 constexpr std::int64_t kBytesPerMicrosecond = 1000;  // assumed for messages under way, which move only while tested
@@ -45,7 +45,7 @@ struct Transfer {
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(std::shared_ptr<mpi::Control> job, std::int64_t chunk_bytes, microseconds spin);
+  MpiTransport(std::shared_ptr<mpi::MpiJob> job, std::int64_t chunk_bytes, microseconds spin);
   ~MpiTransport() override;
 
   std::string_view name() const override { return "mpi"; }
@@ -61,11 +61,12 @@ class MpiTransport final : public Transport {
 
   void abort(const Failure& failure) noexcept override;
   std::optional<Failure> failure() override;
-  void close() override { job_->say_goodbye(); }
+  void close() override { control().close(task()); }
   std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
   WireCount sent() const override;
 
  private:
+  [[nodiscard]] ControlPlane& control() const { return job_->control(); }
   Ticket new_ticket(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
   template <class Start>
   void start_chunks(Transfer& transfer, std::size_t bytes, Start start);
@@ -75,7 +76,7 @@ class MpiTransport final : public Transport {
   void withdraw();
   [[nodiscard]] bool all_arrived();
 
-  std::shared_ptr<mpi::Control> job_;
+  std::shared_ptr<mpi::MpiJob> job_;
   std::thread::id owner_ = std::this_thread::get_id();
   std::size_t chunk_;
   std::uint32_t largest_tag_ = 0;
@@ -89,7 +90,7 @@ class MpiTransport final : public Transport {
   WireCount data_sent_;
 };
 
-MpiTransport::MpiTransport(std::shared_ptr<mpi::Control> job, std::int64_t chunk_bytes, microseconds spin)
+MpiTransport::MpiTransport(std::shared_ptr<mpi::MpiJob> job, std::int64_t chunk_bytes, microseconds spin)
     : job_(std::move(job)), chunk_(static_cast<std::size_t>(chunk_bytes)), spin_(spin) {
   void* bound = nullptr;
   int found = 0;
@@ -99,7 +100,7 @@ MpiTransport::MpiTransport(std::shared_ptr<mpi::Control> job, std::int64_t chunk
 
 MpiTransport::~MpiTransport() {
   if (!mpi::running()) return;
-  if (!job_->closed()) abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
+  if (!control().closed()) abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
 }
 
 /// Throws once the job has failed, or on a thread that may not call MPI.
@@ -108,9 +109,9 @@ void MpiTransport::check_job() {
     throw Error(Code::usage, "transport mpi: used from another thread than the one that made it")
         .hint("call run() on the thread that called connect()");
   }
-  if (!job_->failure()) return;
+  if (!control().failure()) return;
   withdraw();
-  throw error_of(*job_->failure());
+  throw error_of(*control().failure());
 }
 
 /// Once the job has failed: cancels the receives, so that no message that comes later is written into their buffers.
@@ -253,21 +254,19 @@ void MpiTransport::idle(microseconds at_most) {
 std::vector<std::string> MpiTransport::exchange(std::string_view mine, const Deadline& deadline) {
   check_job();
   idle_since_.reset();
-  job_->send_text(mine);
+  auto exchange = control().start_exchange(task(), mine, deadline);
   for (;;) {
     idle(kLongestSleep);
-    if (auto all = job_->take_texts(mine)) {
+    if (const auto texts = control().finish_exchange(exchange)) {
       idle_since_.reset();
-      return *std::move(all);
+      return std::move(*texts);
     }
-    if (const auto gone = job_->missing(true); !gone.empty()) throw closed_error(gone);
-    if (deadline.expired()) throw missing_error(job_->missing(false), tasks());
   }
 }
 
 void MpiTransport::abort(const Failure& failure) noexcept {
   try {
-    job_->fail(failure);
+    control().fail(failure);
     const Deadline deadline(system_clock(), kCancelTime);
     while (!job_->drained() && !deadline.expired()) job_->poll();
     withdraw();
@@ -277,22 +276,23 @@ void MpiTransport::abort(const Failure& failure) noexcept {
 
 std::optional<Failure> MpiTransport::failure() {
   job_->poll();
-  return job_->failure();
+  return control().failure();
 }
 
 WireCount MpiTransport::sent() const {
-  const WireCount control = job_->sent();
-  return {data_sent_.messages + control.messages, data_sent_.bytes + control.bytes};
+  const WireCount words = job_->sent();
+  return {data_sent_.messages + words.messages, data_sent_.bytes + words.bytes};
 }
 
 /// Returns once `ready()` is true. Error(stalled) at the deadline. `before`, or null, is the failed job that these
 /// tasks start again: Error(peer_lost) when one of them has left it.
 template <class Ready>
-void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::Control* before) {
+void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::MpiJob* before) {
   while (!ready()) {
     if (before != nullptr) {
       before->poll();
-      if (const auto gone = before->gone(); !gone.empty()) throw closed_error(gone);
+      if (const auto gone = before->control().left_among(before->control().others()); !gone.empty())
+        throw closed_error(gone);
     }
     if (!deadline.expired()) continue;
     if (before != nullptr)
@@ -304,7 +304,7 @@ void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::Control* 
 }
 
 /// A duplicate of `comm` that is called `name` and returns errors instead of aborting. Errors as wait_for_tasks().
-MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mpi::Control* before) {
+MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mpi::MpiJob* before) {
   MPI_Comm copy = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Comm_idup(comm, &copy, &request), "MPI_Comm_idup");
@@ -330,10 +330,10 @@ microseconds spin_for(MPI_Comm comm, int threads) {
   return is_crowded(threads, threads * tasks) ? kShortSpin : kLongSpin;
 }
 
-std::shared_ptr<mpi::Control> job_over(MPI_Comm comm, const Deadline& deadline, mpi::Control* before = nullptr) {
+std::shared_ptr<mpi::MpiJob> job_over(MPI_Comm comm, const Deadline& deadline, mpi::MpiJob* before = nullptr) {
   const MPI_Comm data = duplicate(comm, "ferry data", deadline, before);
-  const MPI_Comm control = duplicate(comm, "ferry control", deadline, before);
-  auto job = std::make_shared<mpi::Control>(data, control);
+  const MPI_Comm words = duplicate(comm, "ferry control", deadline, before);
+  auto job = std::make_shared<mpi::MpiJob>(data, words);
   mpi::watch(job);
   return job;
 }
@@ -369,7 +369,7 @@ std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& optio
 /// its receives. Each task has withdrawn its receives before it duplicates, and what was arriving has arrived; so MPI
 /// writes into no buffer of the failed job any more.
 std::unique_ptr<Transport> MpiTransport::renewed(std::chrono::milliseconds deadline) {
-  FERRY_ASSERT(job_->failure().has_value(), "a job that goes on does not begin anew");
+  FERRY_ASSERT(control().failure().has_value(), "a job that goes on does not begin anew");
   const Deadline all_come(system_clock(), deadline);
   withdraw();
   wait_for_tasks([this] { return all_arrived(); }, all_come, job_.get());

@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kGrace{2};
 constexpr std::chrono::milliseconds kPoll{1};
 
 struct Process {
-  std::vector<std::shared_ptr<Control>> jobs;
+  std::vector<std::shared_ptr<MpiJob>> jobs;
   std::thread::id thread;
   pid_t pid = 0;
   bool ours = false;  // ferry has started MPI
@@ -35,16 +35,16 @@ Process& process() {
   return process;
 }
 
-void part(Control& job, Code code, std::string_view why, bool said) {
-  if (!job.closed()) job.fail({job.task(), code, std::string(why), said});
-  job.say_goodbye();
+void part(MpiJob& job, Code code, std::string_view why, bool said) {
+  if (!job.control().closed()) job.control().fail({job.task(), code, std::string(why), said});
+  job.control().close(job.task());
 }
 
 /// Waits until all peers have said goodbye. False if that takes too long after a failure: first for the failed task,
 /// because mpirun may crash if several tasks call MPI_Abort.
-bool await_peers(Control& job, TimePoint begin) {
+bool await_peers(MpiJob& job, TimePoint begin) {
   while (!job.all_gone() || !job.drained()) {
-    if (const auto& failure = job.failure()) {
+    if (const auto& failure = job.control().failure()) {
       const Duration grace = failure->task == job.task() ? kGrace : 2 * kGrace;
       if (system_clock().now() - begin >= grace) return false;
     }
@@ -70,7 +70,7 @@ bool part_from_all(Code code, std::string_view why, bool said) {
 /// All tasks of a job end with the code of the one that failed first.
 int exit_code() {
   for (const auto& job : process().jobs)
-    if (job->failure()) return static_cast<int>(job->failure()->code);
+    if (job->control().failure()) return static_cast<int>(job->control().failure()->code);
   return static_cast<int>(Code::peer_lost);
 }
 
@@ -159,10 +159,10 @@ void start() {
   process().started = true;
 }
 
-void watch(std::shared_ptr<Control> job) {
+void watch(std::shared_ptr<MpiJob> job) {
   auto& jobs = process().jobs;
   std::erase_if(jobs, [](const auto& old) {
-    if (old.use_count() > 1 || !old->closed() || old->failure()) return false;
+    if (old.use_count() > 1 || !old->control().closed() || old->control().failure()) return false;
     old->poll();
     return old->all_gone() && old->drained();
   });

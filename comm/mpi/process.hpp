@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "comm/mpi/control.hpp"
+#include "comm/mpi/job.hpp"
 
 namespace ferry::mpi {
 
@@ -24,6 +24,6 @@ void start();
 /// task says goodbye and waits for the goodbyes of the others: without a failure for as long as it takes (as
 /// MPI_Finalize would, but sleeping), else for a few seconds. If all have come, MPI is finalized. If a peer does not
 /// answer, MPI_Abort ends all processes, since MPI_Finalize would wait for that peer for ever.
-void watch(std::shared_ptr<Control> job);
+void watch(std::shared_ptr<MpiJob> job);
 
 }  // namespace ferry::mpi

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "comm/control.hpp"
+
 namespace ferry::tcp {
 
 enum class Kind : std::uint32_t { eager = 1, want, grant, data, credit, text, failure, goodbye, renewed, lost };
@@ -32,6 +34,17 @@ inline constexpr std::uint64_t kRoom = 4 << 20, kCost = 128;
 /// The most bytes in a frame of `data`.
 inline constexpr std::size_t kPiece = 128 << 10;
 inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
+
+/// Words are frames whose kind is kWordKinds more than the word's number.
+inline constexpr std::uint32_t kWordKinds = 5;
+static_assert(static_cast<std::uint32_t>(Word::text) + kWordKinds == static_cast<std::uint32_t>(Kind::text));
+static_assert(static_cast<std::uint32_t>(Word::lost) + kWordKinds == static_cast<std::uint32_t>(Kind::lost));
+[[nodiscard]] inline Kind kind_of(Word word) {
+  return static_cast<Kind>(static_cast<std::uint32_t>(word) + kWordKinds);
+}
+[[nodiscard]] inline Word word_of(Kind kind) {
+  return static_cast<Word>(static_cast<std::uint32_t>(kind) - kWordKinds);
+}
 
 /// Whether the bytes follow the head.
 [[nodiscard]] inline bool has_body(Kind kind) {

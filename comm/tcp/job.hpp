@@ -1,4 +1,4 @@
-// Job: a task's connections to all others, and what the tasks tell one another beside their messages.
+// Job: a task's connections to all others, which also carry the words of its control plane.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/backends.hpp"
+#include "comm/control.hpp"
 #include "comm/tcp/peer.hpp"
 
 namespace ferry::tcp {
@@ -22,7 +23,7 @@ struct Ends {
 };
 
 /// Used from the thread that made it.
-class Job final : public PeerUser {
+class Job final : public PeerUser, public Mailbox {
  public:
   /// Over a connection to each task, in task order; none to this one. `tasks_here`: of the job, on this host.
   Job(int task, std::vector<net::Socket> connections, int tasks_here, std::chrono::milliseconds deadline);
@@ -47,40 +48,19 @@ class Job final : public PeerUser {
   /// After something was given to a peer to send: waits for room for the rest when it next polls.
   void watch_room(int task);
 
-  void send_text(std::string_view text);
-  /// The next text of every task, in task order (this task's is `mine`); nothing while some are missing.
-  [[nodiscard]] std::optional<std::vector<std::string>> take_texts(std::string_view mine);
-  /// Tasks with a missing next text; with `closed_only`, only the tasks among them that have left.
-  [[nodiscard]] std::vector<int> missing(bool closed_only);
-
-  /// Records a failure and tells the others, unless one is known already. Messages touch the caller's memory no more.
+  [[nodiscard]] ControlPlane& control() { return control_; }
+  /// ControlPlane::fail(), unless this task is done with the job.
   void fail(const Failure& failure);
-  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
-  /// What a spared task says of others is no news: it may be the one that is lost.
-  void heard_failure(int from, const Failure& failure) override;
-  void heard_lost(int from, const std::string& word) override;
+  void heard(int from, Word word, std::string body) override;
+  void post(std::span<const int> tasks, Word word, std::string_view body) override;
+  void drop_messages() override;
+  void drop_task(int task) override;
+  [[nodiscard]] bool passes_failures_on() const override { return true; }
 
-  /// Transport::spare, before the tasks meet; false: nothing changes, and they need not. From the first call on texts
-  /// go by way of task 0, so that all tasks get the same of a task that is lost meanwhile.
-  [[nodiscard]] bool begin_sparing(std::span<const int> tasks, Losses& losses);
-  /// The same, once they have met.
-  void end_sparing();
-  [[nodiscard]] bool is_lost(int task) const { return lost_[static_cast<std::size_t>(task)]; }
-  /// Whether this task gets all texts from task 0.
-  [[nodiscard]] bool follows() const { return by_first_ && task_ != 0; }
-  /// Asks for the tasks that are lost although their connections stand.
-  void look_for_losses();
-
-  void say_goodbye();
-  [[nodiscard]] bool closed() const { return closed_; }
   /// Sends what waits to be sent, until the others' systems have it or the deadline; after a failure, for a moment.
   void deliver();
-
-  [[nodiscard]] std::uint32_t generation() const { return generation_; }
   /// Starts again after a failure, and tells the others.
   void begin_anew();
-  /// Tasks that have not begun this generation; with `gone_only`, only the tasks among them that have left.
-  [[nodiscard]] std::vector<int> not_renewed(bool gone_only);
 
   [[nodiscard]] WireCount sent();
   /// Counts of the connections to other hosts that stand.
@@ -88,14 +68,8 @@ class Job final : public PeerUser {
 
  private:
   void read(int task);
-  void lost(int task, int why);
-  void lose(const Losses::Loss& loss);
-  void forget(const Losses::Loss& loss);
-  void spare_none();
-  [[nodiscard]] bool is_spared(int task) const { return spared_[static_cast<std::size_t>(task)]; }
+  void ended(int task, int why);
   [[nodiscard]] Failure lost_connection(int task, int why) const;
-  void say(Kind kind, const std::string& body);
-  void say_to(int task, Kind kind, const std::string& body);
 
   int task_, tasks_here_;
   std::chrono::milliseconds deadline_;
@@ -106,15 +80,9 @@ class Job final : public PeerUser {
   net::Socket events_;              // epoll
   std::vector<bool> watches_room_;  // by task
   std::vector<Ends> ends_;          // by task
-  std::optional<Failure> failure_;
+  ControlPlane control_;
   Deadline tell_until_ = Deadline::never(system_clock());  // once there is a failure
-  bool closed_ = false;
   std::uint32_t generation_ = 0;
-  std::vector<int> to_spare_;        // Transport::spare
-  std::vector<bool> spared_, lost_;  // by task
-  Losses* losses_ = nullptr;         // null once the job has failed, or this task is done with it
-  bool by_first_ = false;            // texts go by way of task 0
-  bool all_spare_ = false;           // all tasks have come to spare some, or will
 };
 
 /// Joins a job: meets all tasks at the rendezvous and connects to each. Errors as tcp_transport().

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/failure.hpp"
-
 namespace ferry::tcp {
 namespace {
 
@@ -71,9 +69,9 @@ void Peer::tell(Kind kind, std::uint32_t channel, std::uint64_t number, std::uin
   connection_->send(head(kind, channel, number, bytes), {}, Connection::kNobody);
 }
 
-void Peer::say(Kind kind, std::string body) {
+void Peer::say(Word word, std::string body) {
   const std::uint64_t bytes = body.size();
-  connection_->send_word(head(kind, 0, words_said_++, bytes), std::move(body));
+  connection_->send_word(head(kind_of(word), 0, words_said_++, bytes), std::move(body));
 }
 
 std::uint32_t Peer::send(std::uint32_t channel, std::span<const std::byte> bytes) {
@@ -239,20 +237,14 @@ void Peer::ended(const FrameHead& frame, std::string word) {
       room_taken_ -= frame.bytes;
       return;
     case Kind::text:
-      texts.push_back(std::move(word));
-      return transfers_.moved();
-    case Kind::failure:
-      if (frame.generation != generation_) return;
-      if (const auto failure = unpack_failure(word)) user_.heard_failure(task_, *failure);
-      return;
     case Kind::goodbye:
-      gone_ = true;
-      return transfers_.moved();
-    case Kind::renewed:
-      return heard_renewed(frame, word);
+      return user_.heard(task_, word_of(frame.kind), std::move(word));
+    case Kind::failure:
     case Kind::lost:
-      if (frame.generation == generation_) user_.heard_lost(task_, word);
+      if (frame.generation == generation_) user_.heard(task_, word_of(frame.kind), std::move(word));
       return;
+    case Kind::renewed:
+      return heard_renewed(frame, std::move(word));
   }
 }
 
@@ -352,18 +344,16 @@ void Peer::granted(const FrameHead& frame) {
 }
 
 /// What comes after this belongs to the new job. A task that has not heard of the failure hears of it here.
-void Peer::heard_renewed(const FrameHead& frame, const std::string& word) {
-  if (const auto failure = unpack_failure(word); failure && generation_ < frame.generation)
-    user_.heard_failure(task_, *failure);
+void Peer::heard_renewed(const FrameHead& frame, std::string body) {
+  if (generation_ < frame.generation) user_.heard(task_, Word::failure, std::move(body));
   their_generation_ = frame.generation;
-  texts.clear();
   room_given_ = to_give_back_ = 0;
   for (auto& [number, channel] : channels_) {
     channel.early.clear();
     channel.grants.clear();
     channel.wants.clear();
   }
-  transfers_.moved();
+  user_.heard(task_, Word::renewed, {});
 }
 
 }  // namespace ferry::tcp

@@ -51,8 +51,7 @@ class Transfers {
 class PeerUser {
  public:
   virtual ~PeerUser() = default;
-  virtual void heard_failure(int from, const Failure& failure) = 0;
-  virtual void heard_lost(int from, const std::string& word) = 0;
+  virtual void heard(int from, Word word, std::string body) = 0;
 };
 
 /// Not thread-safe.
@@ -66,12 +65,8 @@ class Peer final : public ConnectionUser {
   [[nodiscard]] std::uint32_t send(std::uint32_t channel, std::span<const std::byte> bytes);
   [[nodiscard]] std::uint32_t receive(std::uint32_t channel, std::span<std::byte> bytes);
 
-  void say(Kind kind, std::string body);
+  void say(Word word, std::string body);
   [[nodiscard]] WireCount count() const { return connection_ ? connection_->count() : to_self_; }
-  std::deque<std::string> texts;
-  [[nodiscard]] bool gone() const { return gone_; }
-  void left() { gone_ = true; }
-  [[nodiscard]] std::uint32_t generation() const { return their_generation_; }
 
   /// Touches the caller's memory no more.
   void forget_messages();
@@ -126,7 +121,7 @@ class Peer final : public ConnectionUser {
   void data_ended(const FrameHead& frame);
   void wanted(const FrameHead& frame);
   void granted(const FrameHead& frame);
-  void heard_renewed(const FrameHead& frame, const std::string& word);
+  void heard_renewed(const FrameHead& frame, std::string body);
   [[nodiscard]] bool forgotten(const FrameHead& frame) const;
 
   int task_;
@@ -140,7 +135,6 @@ class Peer final : public ConnectionUser {
   std::uint64_t room_given_ = 0;  // here, to messages of the peer's
   std::uint64_t to_give_back_ = 0;
   bool failed_ = false;  // messages of this generation are dropped
-  bool gone_ = false;
   WireCount to_self_;
 };
 

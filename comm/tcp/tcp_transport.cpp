@@ -14,10 +14,9 @@ namespace ferry {
 namespace {
 
 using std::chrono::microseconds;
-using tcp::Job, tcp::Kind;
+using tcp::Job;
 
 constexpr int kAllEvery = 32;                          // tests of one message between looks at all connections
-constexpr std::chrono::seconds kFirstSays{1};          // for task 0 to say which task did not come to an exchange
 constexpr microseconds kLongestWait{1000};             // of exchange(), between looks at the deadline
 constexpr microseconds kSpin{2000}, kShortestSpin{5};  // of idle(); the second where threads outnumber cores
 
@@ -41,8 +40,7 @@ Jobs& jobs_here() {
 
 class TcpTransport final : public Transport {
  public:
-  TcpTransport(std::shared_ptr<Job> job, microseconds spin)
-      : job_(std::move(job)), generation_(job_->generation()), spin_(spin) {}
+  TcpTransport(std::shared_ptr<Job> job, microseconds spin) : job_(std::move(job)), spin_(spin) {}
   ~TcpTransport() override;
 
   std::string_view name() const override { return "tcp"; }
@@ -57,7 +55,7 @@ class TcpTransport final : public Transport {
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
 
   bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) override;
-  bool is_lost(int task) const override { return job_->is_lost(task); }
+  bool is_lost(int task) const override { return control().is_lost(task); }
 
   void abort(const Failure& failure) noexcept override;
   std::optional<Failure> failure() override;
@@ -73,15 +71,16 @@ class TcpTransport final : public Transport {
   /// True if the job has been restarted since, with another transport.
   [[nodiscard]] bool over() const { return over_.has_value(); }
 
+  [[nodiscard]] ControlPlane& control() const { return job_->control(); }
+
   std::shared_ptr<Job> job_;
-  std::uint32_t generation_;
   microseconds spin_;
   int tests_ = 0;
   std::optional<Failure> over_;
 };
 
 TcpTransport::~TcpTransport() {
-  if (!over() && !job_->closed())
+  if (!over() && !control().closed())
     abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
 }
 
@@ -89,7 +88,7 @@ TcpTransport::~TcpTransport() {
 void TcpTransport::check() {
   job_->check_thread();
   if (over()) throw error_of(*over_);
-  if (job_->failure()) throw error_of(*job_->failure());
+  if (control().failure()) throw error_of(*control().failure());
 }
 
 Ticket TcpTransport::started(std::uint32_t number, int peer) {
@@ -102,14 +101,14 @@ Ticket TcpTransport::started(std::uint32_t number, int peer) {
 Ticket TcpTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
   check();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
-  if (job_->is_lost(peer)) return kComplete;
+  if (control().is_lost(peer)) return kComplete;
   return started(job_->peer(peer).send(channel, bytes), peer);
 }
 
 Ticket TcpTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
   check();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
-  if (job_->is_lost(peer)) return kComplete;
+  if (control().is_lost(peer)) return kComplete;
   return started(job_->peer(peer).receive(channel, bytes), peer);
 }
 
@@ -144,7 +143,7 @@ bool TcpTransport::done(Ticket ticket) {
 /// Tests again for a while where a core is free, since to sleep and wake costs more than most messages take.
 void TcpTransport::idle(microseconds at_most) {
   check();
-  job_->look_for_losses();
+  control().look_for_losses();
   job_->poll();
   const Deadline spinning(system_clock(), std::min(spin_, at_most));
   while (!job_->transfers().take_moved()) {
@@ -160,26 +159,18 @@ void TcpTransport::idle(microseconds at_most) {
 
 std::vector<std::string> TcpTransport::exchange(std::string_view mine, const Deadline& deadline) {
   check();
-  job_->send_text(mine);
-  std::optional<Deadline> late;  // task 0 knows which one did not come, and may say so first
+  auto exchange = control().start_exchange(task(), mine, deadline);
   for (;;) {
-    if (auto all = job_->take_texts(mine)) return *std::move(all);
-    check();
-    job_->look_for_losses();
-    if (const auto gone = job_->missing(true); !gone.empty()) throw closed_error(gone);
-    if (deadline.expired()) {
-      if (!late) late.emplace(system_clock(), job_->follows() ? kFirstSays : Duration::zero());
-      if (late->expired()) throw missing_error(job_->missing(false), tasks());
-    }
+    if (const auto texts = control().finish_exchange(exchange)) return std::move(*texts);
     job_->poll(kLongestWait);
   }
 }
 
 bool TcpTransport::spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) {
   check();
-  if (job_->begin_sparing(tasks, losses)) {
+  if (control().begin_sparing(tasks, losses)) {
     static_cast<void>(exchange("", deadline));
-    job_->end_sparing();
+    control().end_sparing();
   }
   return true;
 }
@@ -195,30 +186,31 @@ void TcpTransport::abort(const Failure& failure) noexcept {
 
 std::optional<Failure> TcpTransport::failure() {
   if (over()) return over_;
-  job_->look_for_losses();
+  control().look_for_losses();
   job_->poll();
-  return job_->failure();
+  return control().failure();
 }
 
 void TcpTransport::close() {
-  if (!over()) job_->say_goodbye();
+  if (!over()) control().close(task());
 }
 
 std::unique_ptr<Transport> TcpTransport::renewed(std::chrono::milliseconds deadline) {
-  FERRY_ASSERT(!over() && job_->failure().has_value(), "a job that goes on does not begin anew");
+  FERRY_ASSERT(!over() && control().failure().has_value(), "a job that goes on does not begin anew");
   const Deadline all_come(system_clock(), deadline);
-  over_ = job_->failure();
+  over_ = control().failure();
   job_->begin_anew();
-  while (!job_->not_renewed(false).empty()) {
-    if (job_->failure()) throw error_of(*job_->failure());
-    if (const auto gone = job_->not_renewed(true); !gone.empty()) throw closed_error(gone);
+  for (;;) {
+    const std::vector<int> behind = control().not_renewed();
+    if (behind.empty()) return std::make_unique<TcpTransport>(job_, spin_);
+    if (control().failure()) throw error_of(*control().failure());
+    if (const auto gone = control().left_among(behind); !gone.empty()) throw closed_error(gone);
     if (all_come.expired())
-      throw Error(Code::stalled, "tcp: " + tasks_text(job_->not_renewed(false)) +
-                                     " did not begin the failed job anew before the deadline")
+      throw Error(Code::stalled,
+                  "tcp: " + tasks_text(behind) + " did not begin the failed job anew before the deadline")
           .hint("every task must make a new session and run it; see whether one waits elsewhere");
     job_->poll(kLongestWait);
   }
-  return std::make_unique<TcpTransport>(job_, spin_);
 }
 
 }  // namespace
