@@ -40,11 +40,6 @@ def entries(lines):
     return result
 
 
-def shown(what):
-    """Removes what the option parser writes and a reader does not need, such as TEXT and REQUIRED."""
-    return re.sub(r"\{\d+\}|\bTEXT:?| REQUIRED", "", what).replace("  ", " ").strip()
-
-
 def roff(text):
     text = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq").replace("…", "...")
     return "\\&" + text if text.startswith((".", "'")) else text
@@ -53,12 +48,12 @@ def roff(text):
 def man_page(name, about, found, others):
     lines = [f'.TH {name.upper()} 1 "" "ferry {VERSION}" "ferry"', ".SH NAME", f"{roff(name)} \\- {roff(about.rstrip('.'))}",
              ".SH SYNOPSIS", ".nf", *(roff(line.strip()) for line in found["Usage"]), ".fi"]
-    for heading in ("Positionals", "Options", "Subcommands"):
-        if heading not in found:
+    for heading in found:
+        if heading in ("Usage", "Examples", "Exit codes"):
             continue
         lines.append(f".SH {'COMMANDS' if heading == 'Subcommands' else heading.upper()}")
         for what, text in entries(found[heading]):
-            lines += [".TP", f"\\fB{roff(shown(what))}\\fR", roff(text)]
+            lines += [".TP", f"\\fB{roff(what)}\\fR", roff(text)]
     if "Examples" in found:
         lines += [".SH EXAMPLES", ".nf", *(roff(line.strip()) for line in found["Examples"]), ".fi"]
     if "Exit codes" in found:
@@ -72,21 +67,22 @@ def man_page(name, about, found, others):
 
 
 def options_of(found):
-    return [(re.findall(r"--[a-z][a-z-]*", what.split(" Needs:")[0].split(" Excludes:")[0])[0], what) for what, _ in entries(found["Options"])]
+    groups = [lines for heading, lines in found.items() if heading not in ("Usage", "Positionals", "Subcommands", "Examples", "Exit codes")]
+    return [(re.findall(r"--[a-z][a-z-]*", what)[0], what) for lines in groups for what, _ in entries(lines)]
 
 
 def completion(commands):
     """A bash script that completes the options of each command, and after an option a set's members, files or folders."""
     text = ["# Completion of ferry for bash; made of its help by scripts/make_pages.py.", "_ferry() {",
             '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"',
-            f'  local commands="{" ".join(commands)}" options=""', "  compopt -o default", "  COMPREPLY=()",
+            f'  local commands="help {" ".join(commands)}" options=""', "  compopt -o default", "  COMPREPLY=()",
             '  if [ "$COMP_CWORD" = 1 ]; then',
             '    COMPREPLY=($(compgen -W "$commands --help --version" -- "$word"))', "    return", "  fi",
             '  case "$command $before" in']
     for command, found in commands.items():
         for option, what in options_of(found):
-            if members := re.search(r"\{([a-z][\w,]*)\}", what):
-                text.append(f'    "{command} {option}") COMPREPLY=($(compgen -W "{members[1].replace(",", " ")}" -- "$word")); return ;;')
+            if members := re.search(r" ([a-z]+(?:\|[a-z]+)+)$", what):
+                text.append(f'    "{command} {option}") COMPREPLY=($(compgen -W "{members[1].replace("|", " ")}" -- "$word")); return ;;')
             elif re.search(r" DIR\b", what):
                 text.append(f'    "{command} {option}") COMPREPLY=($(compgen -d -- "$word")); return ;;')
             elif re.search(FILES, what):

@@ -1,5 +1,8 @@
 // The `ferry` command.
 #include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/process/descriptor.hpp"
 #include "base/system/output.hpp"
@@ -9,9 +12,22 @@
 
 namespace {
 
+/// The words of `ferry`, of which "ferry" alone and "ferry help [COMMAND]" ask for help.
+std::vector<char*> words_of(int argc, char** argv) {
+  static char help[] = "--help";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc == 1) words.push_back(help);
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(help);
+  }
+  words.push_back(nullptr);
+  return words;
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app("ferry runs dataflow graphs over tasks and finds the messages by itself.", "ferry");
-  app.set_version_flag("--version", "ferry " FERRY_VERSION);
+  app.set_version_flag("-v,--version", "ferry " FERRY_VERSION);
   app.require_subcommand(1);
   ferry::Action action;
   ferry::add_run_command(app, action);
@@ -23,6 +39,7 @@ int run_command_line(int argc, char** argv) {
   ferry::add_conformance_command(app, action);
   ferry::add_doctor_command(app, action);
   ferry::add_report_command(app, action);
+  ferry::add_new_command(app, action);
   ferry::add_bench_command(app, action);
   std::vector<std::string> launched;
   ferry::add_launch_command(app, launched, action);
@@ -31,7 +48,7 @@ int run_command_line(int argc, char** argv) {
     mpirun -np 3 ferry run add.pb    the same on three processes
     ferry launch -n 3 ferry run add.pb    the same without MPI
     ferry plan add.pb --tasks 3    prints who does what, and every message
-    ferry COMMAND --help  the options of a command, with examples)");
+    ferry help COMMAND    the options of a command, with examples)");
   launched = ferry::take_launched(app, argc, argv);
   const auto parse = [&] { return ferry::parse_command_line(app, argc, argv); };
   const bool joins_job = argc > 1 && (std::string_view(argv[1]) == "run" || std::string_view(argv[1]) == "doctor");
@@ -43,5 +60,6 @@ int run_command_line(int argc, char** argv) {
 int main(int argc, char** argv) {
   ferry::open_standard();
   const ferry::WithoutWriteSignals no_signals;
-  return ferry::guarded([&] { return run_command_line(argc, argv); });
+  std::vector<char*> words = words_of(argc, argv);
+  return ferry::guarded([&] { return run_command_line(static_cast<int>(words.size()) - 1, words.data()); });
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -15,11 +16,13 @@
 #include "base/system/log.hpp"
 #include "base/system/output.hpp"
 #include "base/text.hpp"
+#include "runner/options/help_text.hpp"
 
 namespace ferry {
 namespace {
 
 constexpr std::size_t kScreenLines = 40;
+constexpr std::size_t kAlignedExample = 48;  // columns of a command beside which others are aligned
 
 /// The meaning of each exit code in a few words; docs/exit_codes.md has more.
 constexpr std::pair<Code, const char*> kMeanings[] = {
@@ -114,6 +117,7 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
     print(std::string(version.what()) + "\n");
     return false;
   } catch (const CLI::Success&) {
+    set_help_text(app);
     print(chosen(app).help(path_above(chosen(app)), CLI::AppFormatMode::Normal));
     return false;
   } catch (const CLI::ParseError& error) {
@@ -123,12 +127,23 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv) {
 }
 
 void add_examples(CLI::App& app, std::string_view lines) {
+  std::vector<std::pair<std::string_view, std::string_view>> examples;
+  std::size_t width = 0;
+  for (const std::string_view line : split(trimmed(lines), '\n')) {
+    const std::string_view whole = trimmed(line), command = whole.substr(0, whole.find("  "));
+    examples.emplace_back(command, trimmed(whole.substr(command.size())));
+    if (command.size() <= kAlignedExample && command.size() < whole.size()) width = std::max(width, command.size());
+  }
   std::string text = "Examples:";
-  for (const std::string_view line : split(lines, '\n'))
-    if (!trimmed(line).empty()) text.append("\n  ").append(trimmed(line));
-  text += "\n\nExit codes:";
-  for (const auto& [code, meaning] : kMeanings)
-    text += "\n  " + std::to_string(static_cast<int>(code)) + "  " + meaning;
+  for (const auto& [command, effect] : examples) {
+    text.append("\n  ").append(command);
+    if (!effect.empty()) text.append(command.size() < width ? width - command.size() + 2 : 2, ' ').append(effect);
+  }
+  if (app.get_parent() == nullptr) {  // the same for all commands
+    text += "\n\nExit codes:";
+    for (const auto& [code, meaning] : kMeanings)
+      text += "\n  " + std::to_string(static_cast<int>(code)) + "  " + meaning;
+  }
   app.footer(text);
 }
 

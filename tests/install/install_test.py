@@ -174,6 +174,15 @@ int main() {
         return str(build / name)
 
     @unittest.skipUnless(shutil.which("cmake"), "no cmake here")
+    def test_a_new_project_runs(self):
+        said = output(self.prefix / "bin" / "ferry", "new", "line", cwd=self.folder, env=self.env)
+        made, _, commands = said.partition("next:\n")
+        self.assertEqual(made, "made line/CMakeLists.txt and line/main.cpp\n")
+        found = dict(self.env, CMAKE_PREFIX_PATH=str(self.prefix), CXX=CXX)
+        out = output("sh", "-ec", commands, cwd=self.folder, env=found)
+        self.assertLess(float(re.search(r"loss = (\S+) ", out)[1]), 0.01, out)
+
+    @unittest.skipUnless(shutil.which("cmake"), "no cmake here")
     def test_cmake_finds_it(self):
         self.assertIn("11 22 33", output(self.cmake_build("shared_too", "ferry::ferry"), "--tasks", "3", env=self.env))
         self.assertIn("11 22 33", output(self.cmake_build("static_too", "ferry::ferry_static"), "--tasks", "3"))
