@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/system/fetch.hpp"
-#include "base/system/stream_copy.hpp"
+#include "base/system/cache_lines.hpp"
 
 namespace ferry {
 

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "base/hash.hpp"
-#include "base/system/host_name.hpp"
-#include "base/system/system_file.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 
 namespace ferry {

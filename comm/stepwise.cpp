@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "base/system/stream_copy.hpp"
+#include "base/system/cache_lines.hpp"
 #include "comm/group_ways.hpp"
 
 namespace ferry {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/system/fetch.hpp"
+#include "base/system/cache_lines.hpp"
 #include "base/text.hpp"
 
 namespace ferry {

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/process/process_state.hpp"
-#include "base/system/host_name.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 
 namespace ferry {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/system/affinity.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/make_threads.hpp"
 
 namespace ferry {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/system/system_file.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 
 namespace ferry {

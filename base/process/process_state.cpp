@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/ascii.hpp"
-#include "base/system/system_file.hpp"
+#include "base/system/machine.hpp"
 
 namespace ferry {
 namespace {

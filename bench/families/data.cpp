@@ -9,8 +9,8 @@
 
 #include <jpeglib.h>
 
-#include "base/system/affinity.hpp"
 #include "base/system/clock.hpp"
+#include "base/system/limits.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/processes/process.hpp"
 #include "bench/processes/scratch_folder.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/process/descriptor.hpp"
-#include "base/system/affinity.hpp"
+#include "base/system/limits.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/failure.hpp"

@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/system/futex.hpp"
+#include "base/system/event_count.hpp"
 
 namespace ferry::shm {
 

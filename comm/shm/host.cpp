@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/system/affinity.hpp"
+#include "base/system/limits.hpp"
 
 namespace ferry::shm {
 namespace {

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/system/stream_copy.hpp"
+#include "base/system/cache_lines.hpp"
 #include "comm/distance.hpp"
 #include "comm/shm/segment.hpp"
 #include "comm/transport.hpp"

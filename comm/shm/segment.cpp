@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "base/system/limits.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 
 namespace ferry::shm {

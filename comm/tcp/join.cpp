@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/system/host_name.hpp"
 #include "base/system/interrupt.hpp"
 #include "base/system/log.hpp"
+#include "base/system/machine.hpp"
 #include "comm/rendezvous.hpp"
 
 namespace ferry::tcp {

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "base/system/fetch.hpp"
+#include "base/system/cache_lines.hpp"
 
 namespace ferry {
 namespace {

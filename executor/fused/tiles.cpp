@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "base/system/fetch.hpp"
+#include "base/system/cache_lines.hpp"
 
 namespace ferry {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/process/control_group.hpp"
 #include "base/ranges.hpp"
-#include "base/system/affinity.hpp"
+#include "base/system/limits.hpp"
 #include "base/text.hpp"
 
 namespace ferry {

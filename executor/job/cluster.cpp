@@ -14,7 +14,7 @@
 #include "base/float_state.hpp"
 #include "base/net/socket.hpp"
 #include "base/process/descriptor.hpp"
-#include "base/system/affinity.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"

@@ -9,7 +9,7 @@
 #include "base/blob.hpp"
 #include "base/net/socket.hpp"
 #include "base/process/control_group.hpp"
-#include "base/system/limits.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 #include "comm/host.hpp"
 #include "executor/job/affinity.hpp"

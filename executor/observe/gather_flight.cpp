@@ -1,7 +1,7 @@
 #include "executor/observe/gather_flight.hpp"
 
 #include "base/system/log.hpp"
-#include "base/system/wall_time.hpp"
+#include "base/system/machine.hpp"
 #include "executor/observe/flight_file.hpp"
 #include "executor/watch/watch.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/system/limits.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 
 namespace ferry {

@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/system/asymmetric_fence.hpp"
 #include "base/system/event_count.hpp"
 #include "kernels/kernel.hpp"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/system/host_name.hpp"
+#include "base/system/machine.hpp"
 #include "kernels/cpu/kernels.hpp"
 
 namespace ferry::cpu {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/system/limits.hpp"
+#include "base/system/machine.hpp"
 #include "kernels/device.hpp"
 #include "kernels/sim/context.hpp"
 #include "kernels/sim/folds.hpp"

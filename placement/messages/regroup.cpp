@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/system/fetch.hpp"
+#include "base/system/cache_lines.hpp"
 #include "placement/layout/conversion.hpp"
 
 namespace ferry {

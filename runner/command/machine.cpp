@@ -7,9 +7,8 @@
 
 #include <cstdlib>
 
-#include "base/system/affinity.hpp"
-#include "base/system/host_name.hpp"
-#include "base/system/system_file.hpp"
+#include "base/system/limits.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 #include "comm/launch_variables.hpp"
 

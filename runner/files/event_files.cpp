@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/system/host_name.hpp"
 #include "base/system/log.hpp"
-#include "base/system/wall_time.hpp"
+#include "base/system/machine.hpp"
 #include "runner/files/tensor_files.hpp"
 
 namespace ferry {

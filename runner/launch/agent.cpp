@@ -15,7 +15,7 @@
 #include "base/process/poll.hpp"
 #include "base/process/process.hpp"
 #include "base/ranges.hpp"
-#include "base/system/host_name.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 #include "comm/launch_variables.hpp"
 #include "runner/command/machine.hpp"

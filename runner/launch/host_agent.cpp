@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
-#include "base/system/host_name.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 #include "runner/launch/slurm.hpp"
 

@@ -5,9 +5,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "base/system/affinity.hpp"
-#include "base/system/host_name.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/log.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "runner/launch/hosts.hpp"

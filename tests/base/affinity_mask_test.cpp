@@ -1,4 +1,4 @@
-#include "base/system/affinity.hpp"
+#include "base/system/limits.hpp"
 
 #include <doctest/doctest.h>
 #include <sched.h>

@@ -1,10 +1,8 @@
-#include "base/system/asymmetric_fence.hpp"
+#include "base/system/event_count.hpp"
 
 #include <doctest/doctest.h>
 
 #include <thread>
-
-#include "base/system/event_count.hpp"
 
 namespace ferry {
 namespace {

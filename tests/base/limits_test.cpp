@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
+#include "base/system/machine.hpp"
 #include "tests/support/skip.hpp"
 
 namespace ferry {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/system/clock.hpp"
-#include "base/system/system_file.hpp"
+#include "base/system/machine.hpp"
 
 using namespace ferry;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "base/system/stream_copy.hpp"
+#include "base/system/cache_lines.hpp"
 
 #include <doctest/doctest.h>
 

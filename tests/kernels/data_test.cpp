@@ -8,7 +8,7 @@
 #include "base/files/compress.hpp"
 #include "base/files/files.hpp"
 #include "base/files/npy.hpp"
-#include "base/system/host_name.hpp"
+#include "base/system/machine.hpp"
 #include "graph/file/tensor_file.hpp"
 #include "ops/control/control.hpp"
 #include "ops/data/data.hpp"

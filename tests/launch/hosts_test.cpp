@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/net/socket.hpp"
-#include "base/system/host_name.hpp"
+#include "base/system/machine.hpp"
 
 namespace ferry {
 namespace {

@@ -22,14 +22,14 @@ FORBIDDEN = [
 # Forbidden outside of base/ and samples/, each with what to use instead.
 OF_BASE = [
     (r"\bstd::condition_variable|\bpthread_cond_", "base/system/monitor.hpp or event_count.hpp"),
-    (r"\bSYS_futex\b|\bFUTEX_\w+", "base/system/futex.hpp"),
+    (r"\bSYS_futex\b|\bFUTEX_\w+", "base/system/event_count.hpp"),
     (r"\bsleep_(for|until)\b|\b(usleep|nanosleep|clock_nanosleep)\s*\(", "Clock::sleep() of base/system/clock.hpp"),
     (r"\bstd::(basic_)?[io]?fstream\b|\bfopen\s*\(|\bstd::filesystem\b", "base/files/files.hpp"),
     (r"(?<![\w.>])::(open|openat|creat|socket|connect|bind|listen|accept|poll|select)\s*\(", "base/files or base/system"),
 ]
 # Exceptions by file: the transport over shared memory opens its segments, files in /dev/shm, to map them; the time of day is asked for
 # in one place, for people to read.
-ALLOWED = {"comm/shm/segment.cpp": "::open", "base/system/wall_time.cpp": "system_clock::now()"}
+ALLOWED = {"comm/shm/segment.cpp": "::open", "base/system/machine.cpp": "system_clock::now()"}
 
 
 def offences(root):

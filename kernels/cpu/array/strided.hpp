@@ -5,8 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/system/fetch.hpp"
-#include "base/system/stream_copy.hpp"
+#include "base/system/cache_lines.hpp"
 #include "kernels/cpu/array/transpose.hpp"
 #include "kernels/cpu/elements/elements.hpp"
 #include "kernels/kernel.hpp"

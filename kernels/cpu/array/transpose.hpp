@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/system/fetch.hpp"
+#include "base/system/cache_lines.hpp"
 
 namespace ferry::cpu {
 

@@ -1,6 +1,6 @@
 #include "kernels/cpu/elements/elements.hpp"
 
-#include "base/system/stream_copy.hpp"
+#include "base/system/cache_lines.hpp"
 
 namespace ferry::cpu {
 namespace {

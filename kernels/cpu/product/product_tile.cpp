@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/system/fetch.hpp"
+#include "base/system/cache_lines.hpp"
 #include "kernels/cpu/vector_bytes.hpp"
 
 namespace ferry::cpu {

@@ -1,9 +1,27 @@
-// Copies to memory that another core reads next.
+// Cache lines: hints that fetch them ahead of use, and copies to memory that another core reads next.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ferry {
+
+inline constexpr std::int64_t kCacheLine = 64;  // bytes
+
+/// Fetches a line into this core's first-level cache ahead of use. Any address may be given.
+inline void fetch_to_read(const void* at) noexcept {
+  __builtin_prefetch(at, 0, 3);
+}
+
+/// By assembly on x86-64, where __builtin_prefetch would fetch for reading because not every processor has prefetchw;
+/// processors without it ignore the instruction.
+inline void fetch_to_write(const void* at) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(at)));
+#else
+  __builtin_prefetch(at, 1, 3);
+#endif
+}
 
 /// From how many bytes on a value that another core reads next is best written past the caches (with non-temporal
 /// stores). Few if the processor is AMD's and that core is `far`, that is, shares no cache with this one. There a line

@@ -1,14 +1,26 @@
-#include "base/system/host_name.hpp"
+#include "base/system/machine.hpp"
 
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/net/socket.hpp"
 
 namespace ferry {
+
+std::string system_text(const char* path) try {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+} catch (const std::exception&) {  // a file that opens may still refuse to be read
+  return {};
+}
 
 std::string this_host_name() {
   std::array<char, 256> name{};
@@ -28,6 +40,21 @@ bool is_this_host(const std::string& name) {
   } catch (const Error&) {  // nobody knows the name, but ssh may
     return false;
   }
+}
+
+std::uint64_t installed_memory_bytes() {
+  struct sysinfo info {};
+  return sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : 0;
+}
+
+std::uint64_t memory_and_swap_bytes() {
+  struct sysinfo info {};
+  if (sysinfo(&info) != 0) return UINT64_MAX;
+  return (std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit;
+}
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace ferry

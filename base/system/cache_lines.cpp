@@ -1,10 +1,7 @@
-#include "base/system/stream_copy.hpp"
+#include "base/system/cache_lines.hpp"
 
-#include <cstdint>
 #include <cstring>
 #include <limits>
-
-#include "base/system/fetch.hpp"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
