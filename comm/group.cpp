@@ -18,14 +18,6 @@ void require_lending(const Transport& transport, const GroupSpec& spec) {
 
 }  // namespace
 
-GroupCount& GroupCount::operator+=(const GroupCount& other) {
-  sent_messages += other.sent_messages;
-  sent_bytes += other.sent_bytes;
-  received_messages += other.received_messages;
-  received_bytes += other.received_bytes;
-  return *this;
-}
-
 std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& spec) {
   const Schedule& schedule = spec.schedule;
   FERRY_ASSERT(static_cast<std::int32_t>(spec.parts.size()) == schedule.part_count(), "parts do not fit the schedule");

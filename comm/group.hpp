@@ -10,6 +10,7 @@
 
 #include "comm/transport.hpp"
 #include "plan/schedule/schedule.hpp"
+#include "plan/traffic.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -68,13 +69,7 @@ struct GroupRun {
   std::uint64_t stamp = 0;
 };
 
-/// Messages and bytes that a call has moved since it was made.
-struct GroupCount {
-  std::int64_t sent_messages = 0, sent_bytes = 0;
-  std::int64_t received_messages = 0, received_bytes = 0;
-  bool operator==(const GroupCount&) const = default;
-  GroupCount& operator+=(const GroupCount& other);
-};
+using GroupCount [[deprecated("Traffic has the same fields")]] = Traffic;
 
 /// One member's part in a collective, prepared once with all its addresses and run again and again without allocating.
 /// It never blocks, so several calls (on different channels) may be under way, and the caller checks its own deadlines:
@@ -99,13 +94,14 @@ class GroupCall {
   virtual void start(const GroupRun& run) = 0;
   /// Goes as far as it can; true when this member's part is done.
   [[nodiscard]] virtual bool progress() = 0;
-  /// The messages and bytes that the schedule names, also where members read or write each other's memory instead.
-  [[nodiscard]] const GroupCount& moved() const { return moved_; }
+  /// The messages and bytes that the call has moved since it was made, as the schedule names them, also where members
+  /// read or write each other's memory instead.
+  [[nodiscard]] const Traffic& moved() const { return moved_; }
 
  protected:
   GroupCall() = default;
 
-  GroupCount moved_;
+  Traffic moved_;
 };
 
 /// Prepares a call that carries out the schedule as it stands. With Via::messages it sends exactly the schedule's

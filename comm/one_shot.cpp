@@ -57,7 +57,7 @@ class OneShot : public GroupCall {
   bool asked_ = false, met_ = false;  ///< the exchange of slot numbers has been started, is complete
   bool odd_ = false;                  ///< which of the two slots is next
   Tickets sends_, receives_;
-  GroupCount each_;  ///< what the schedule moves in one run
+  Traffic each_;  ///< what the schedule moves in one run
 };
 
 OneShot::OneShot(Transport& transport, const GroupSpec& spec)

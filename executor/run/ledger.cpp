@@ -74,8 +74,8 @@ void Ledger::poll_quietly() noexcept {
 }
 
 void Ledger::count_collective(const Link& link, Traffic& moved) {
-  const GroupCount& before = link.before;
-  const GroupCount& after = link.call->moved();
+  const Traffic& before = link.before;
+  const Traffic& after = link.call->moved();
   moved.sent_messages += after.sent_messages - before.sent_messages;
   moved.sent_bytes += after.sent_bytes - before.sent_bytes;
   moved.received_messages += after.received_messages - before.received_messages;

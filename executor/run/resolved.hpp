@@ -35,7 +35,7 @@ struct Link {
   std::uint32_t channel = 0;
   Ticket ticket = 0;
   GroupCall* call = nullptr;  ///< set for a collective, which uses it instead of peer, channel and ticket
-  GroupCount before;          ///< the call's counters when it was last started
+  Traffic before;             ///< the call's counters when it was last started
   bool pending = false;
   const Instruction* since = nullptr;  ///< the instruction that started the pending transfer
   std::byte* written = nullptr;  ///< where in the receiver's memory the next send's bytes lie already; null: nowhere

@@ -179,11 +179,10 @@ TEST_CASE("collectives give the bits of a fold in the order of the members, run 
         }
         const Schedule& schedule = collective.schedule();
         const auto size = static_cast<std::int64_t>(sizeof(float));
-        CHECK(member.call->moved() ==
-              GroupCount{3 * schedule.sends_of(member.index),
-                         3 * size * schedule.sent_elements(collective.parts(), member.index),
-                         3 * schedule.receives_of(member.index),
-                         3 * size * schedule.received_elements(collective.parts(), member.index)});
+        CHECK(member.call->moved() == Traffic{3 * schedule.sends_of(member.index),
+                                              3 * size * schedule.sent_elements(collective.parts(), member.index),
+                                              3 * schedule.receives_of(member.index),
+                                              3 * size * schedule.received_elements(collective.parts(), member.index)});
       }
     }
   });
@@ -245,11 +244,10 @@ TEST_CASE("other schedules give the same values, run after run, with the traffic
       for (std::size_t i = 0; i < expected.size(); ++i)  // folded in another order, so with other roundings
         CHECK_MESSAGE(std::abs(member.out[i] - expected[i]) <= 1.0F, member.out[i] << " is not " << expected[i]);
       const auto size = static_cast<std::int64_t>(sizeof(float));
-      CHECK(member.call->moved() ==
-            GroupCount{3 * schedule.sends_of(member.index),
-                       3 * size * schedule.sent_elements(collective.parts(), member.index),
-                       3 * schedule.receives_of(member.index),
-                       3 * size * schedule.received_elements(collective.parts(), member.index)});
+      CHECK(member.call->moved() == Traffic{3 * schedule.sends_of(member.index),
+                                            3 * size * schedule.sent_elements(collective.parts(), member.index),
+                                            3 * schedule.receives_of(member.index),
+                                            3 * size * schedule.received_elements(collective.parts(), member.index)});
     }
   });
 }
