@@ -9,13 +9,13 @@
 
 #include "executor/run/cancellation.hpp"
 #include "executor/run/ledger.hpp"
+#include "executor/run/loop_watch.hpp"
 #include "executor/run/number_checks.hpp"
 #include "executor/run/queues.hpp"
 #include "executor/run/resolved.hpp"
 #include "executor/run/turn_order.hpp"
 #include "executor/run/waiting.hpp"
 #include "executor/run/workers.hpp"
-#include "executor/watch/loop_watch.hpp"
 #include "graph/types/tensor.hpp"
 
 namespace ferry {

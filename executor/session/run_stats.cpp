@@ -6,8 +6,7 @@
 
 #include "base/blob.hpp"
 #include "base/error.hpp"
-#include "executor/watch/slow_link_judge.hpp"
-#include "executor/watch/straggler_judge.hpp"
+#include "executor/watch/slowness.hpp"
 #include "plan/traffic/class_traffic.hpp"
 
 namespace ferry {

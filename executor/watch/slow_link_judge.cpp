@@ -1,4 +1,4 @@
-#include "executor/watch/slow_link_judge.hpp"
+#include "executor/watch/slowness.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "executor/watch/straggler_judge.hpp"
+#include "executor/watch/slowness.hpp"
 
 #include <algorithm>
 #include <optional>

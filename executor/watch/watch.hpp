@@ -3,48 +3,25 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/blob.hpp"
 #include "base/error.hpp"
-#include "base/net/datagram.hpp"
-#include "base/process/process_state.hpp"
 #include "base/system/clock.hpp"
-#include "base/system/monitor.hpp"
 #include "comm/transport.hpp"
 #include "executor/watch/flight_exchange.hpp"
+#include "executor/watch/peer_sockets.hpp"
 #include "executor/watch/position.hpp"
-#include "executor/watch/slow_link_watch.hpp"
-#include "executor/watch/straggler_watch.hpp"
-#include "executor/watch/verdict.hpp"
-#include "executor/watch/work_times.hpp"
+#include "executor/watch/slowness.hpp"
+#include "executor/watch/stall_detector.hpp"
+#include "executor/watch/watch_board.hpp"
 
 namespace ferry {
-
-/// Time that counts against the job: it stops while some task computes or makes progress, and runs out at once when
-/// there is a verdict. Deadlines of the job are measured with it. Thread-safe.
-class JobClock final : public Clock {
- public:
-  [[nodiscard]] TimePoint now() override {
-    return system_clock().now() - Duration(excused_.load(std::memory_order_relaxed)) +
-           (over_.load(std::memory_order_relaxed) ? kForever : Duration::zero());
-  }
-  /// The time for which it has stood still.
-  [[nodiscard]] Duration excused() const { return Duration(excused_.load(std::memory_order_relaxed)); }
-  void excuse(Duration time) { excused_.fetch_add(time.count(), std::memory_order_relaxed); }
-  void set_over(bool over) { over_.store(over, std::memory_order_relaxed); }
-
- private:
-  static constexpr std::chrono::hours kForever{24 * 365 * 10};
-  std::atomic<std::int64_t> excused_{0};
-  std::atomic<bool> over_{false};
-};
 
 /// One per process of a job of several tasks. Its messages go beside the transport, as datagrams: a Unix socket within
 /// a host, UDP between hosts, each with a tag that needs the job's secret. They are sent ten times a second, less often
@@ -76,13 +53,12 @@ class Watch final : public Losses {
   Watch& operator=(const Watch&) = delete;
 
   [[nodiscard]] Position& position(int task);
-  [[nodiscard]] JobClock& clock() { return clock_; }
+  [[nodiscard]] JobClock& clock() { return board_.clock(); }
   /// What a task of this process has measured in its last steps.
   void tell_times(int task, WorkTimes times);
-  /// Whether there is a verdict. Costs a load.
-  [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
-  /// Waits until there is a verdict, for no longer than `at_most`; returns whether there is one.
-  [[nodiscard]] bool over_within(Duration at_most) const;
+  /// As WatchBoard.
+  [[nodiscard]] bool over() const { return board_.over(); }
+  [[nodiscard]] bool over_within(Duration at_most) const { return board_.over_within(at_most); }
   /// The error of the verdict, for a task of this process; told elsewhere unless that task is to print it. Only when
   /// over().
   [[nodiscard]] Error verdict(int task) const;
@@ -99,91 +75,54 @@ class Watch final : public Losses {
   /// The tasks of other processes that can answer.
   [[nodiscard]] std::vector<int> answering() const;
   /// How all tasks stand, in order, as of the last beat.
-  [[nodiscard]] std::vector<Sighting> seen() const;
+  [[nodiscard]] std::vector<Sighting> seen() const { return board_.seen(); }
   /// The tasks without which the job can go on, in place of earlier ones.
-  void spare(std::span<const int> tasks);
-  [[nodiscard]] std::vector<Loss> found_lost() override;
+  void spare(std::span<const int> tasks) { board_.spare(tasks); }
+  [[nodiscard]] std::vector<Loss> found_lost() override { return board_.take_losses(); }
   void lost(const Loss& loss) override;
   /// Forgets the verdict, for a job that starts again.
   void begin_anew();
 
  private:
-  /// Another process.
-  struct Peer {
-    int process = 0;
-    std::string name;        ///< of its socket
-    std::size_t socket = 0;  ///< which of sockets_ reaches it
-    bool here = false;
-    ProcessId id;
-    ProcessState state = ProcessState::running;
-    TimePoint state_since, heard;
-    std::int64_t beat = 0;  ///< the number of its last datagram
-    std::vector<std::int64_t> unheard;
-  };
+  Watch(Job job, Transport* between, const Deadline& deadline);
 
-  void find_peers(Transport& between, const Deadline& deadline);
-  void prepare();
   void greet(Transport& between, const Deadline& deadline);
   void begin();
   void serve();
   void receive(TimePoint now);
   void take(std::string_view datagram, TimePoint now);
-  void take_pulses(BlobReader& reader, TimePoint now);
-  void take_times(BlobReader& reader);
+  void take_heartbeat(const Heartbeat& beat, TimePoint now);
   void beat(TimePoint now);
   void look_at_own(TimePoint now);
   void look_at_peers(TimePoint now);
-  void count_time(std::span<const Sighting> tasks, TimePoint now);
   void judge(std::span<const Sighting> tasks, TimePoint now);
-  [[nodiscard]] std::optional<JobVerdict> found() const;
-  [[nodiscard]] std::optional<JobVerdict> found_by(int task, const Error& error,
-                                                   const std::optional<Failure>& failure) const;
-  void tell() const;
+  void tell();
   void look_at_times(std::span<const Sighting> tasks, TimePoint now);
   void look_for_unheard(std::span<const Sighting> tasks);
-  void send_times(const Peer& peer) const;
-  void send(const std::string& bytes, const Peer& peer) const;
-  void send_flight(int process, std::string bytes) const;
-  void adopt(const JobVerdict& verdict);
-  [[nodiscard]] bool goes_on_without(const JobVerdict& verdict);
-  [[nodiscard]] bool is_spared(std::int64_t process) const;
-  [[nodiscard]] std::vector<Sighting> sightings(TimePoint now) const;
+  void send_times() const;
+  /// What an error of a task, with its transport's failure, says of the reason why the job ends.
+  [[nodiscard]] std::optional<JobVerdict> find(int task, const Error& error,
+                                               const std::optional<Failure>& failure) const;
+  [[nodiscard]] int process_of(int task) const { return job_.processes[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] bool is_first() const { return job_.self == job_.processes[0]; }
 
   const Job job_;
+  PeerSockets sockets_;
   FlightExchange flights_;
-  JobClock clock_;
-  std::string secret_;
+  WatchBoard board_;
+  SlownessWatch slowness_;
+  const std::vector<int> own_;      // the own tasks, ascending
   std::deque<Position> positions_;  // of the own tasks
-  std::vector<int> own_;            // their numbers, ascending
-  std::vector<std::string> hosts_;  // by process
-  std::vector<std::int64_t> pids_;  // by process
-  std::vector<DatagramSocket> sockets_;
-  Duration every_{}, patience_{};
+  const std::int64_t rarity_;       // how many times fewer beats there are than in a small job
 
   // Used by the watch's thread alone, once it runs.
-  std::vector<Peer> peers_;
-  std::vector<std::size_t> peer_of_;  // by process: its index in peers_; none for this one
-  std::vector<char> room_;
+  StallDetector detector_;
   std::int64_t beats_ = 0;
-  TimePoint begun_, last_beat_, last_look_, last_look_at_links_, idle_since_, suspect_since_, cpu_since_;
-  StragglerWatch stragglers_;
-  SlowLinkWatch slow_links_;
+  TimePoint begun_, last_beat_, cpu_since_;
   double cpu_before_ = 0;
-  bool busy_ = false, moved_ = false, looked_for_unheard_ = false;
+  bool busy_ = false, looked_for_unheard_ = false;
 
-  mutable Monitor monitor_;                  // guards what follows; wakes those that wait for the verdict
-  std::vector<Pulse> pulses_;                // by task
-  std::vector<Sighting> seen_;               // by task, as of the last beat
-  std::optional<TimePoint> measured_since_;  // when the first of times_ came
-  std::vector<WorkTimes> times_;             // by task: of the own ones; in the process of task 0 of all
-  std::optional<JobVerdict> found_;          // by a task of this process; others may find the like at once
-  std::optional<JobVerdict> verdict_;
-  std::int64_t generation_ = 0;
-  std::vector<bool> spared_, lost_;  // by task
-  std::vector<Loss> losses_;         // found here, not told yet
-
-  std::atomic<bool> over_{false}, ending_{false}, any_losses_{false};
-  SocketWait wait_;
+  std::atomic<bool> ending_{false};
   std::thread thread_;
 };
 

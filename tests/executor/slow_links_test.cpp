@@ -9,8 +9,7 @@
 #include "base/system/clock.hpp"
 #include "comm/transport.hpp"
 #include "executor/watch/link_meter.hpp"
-#include "executor/watch/slow_link_judge.hpp"
-#include "executor/watch/slow_link_watch.hpp"
+#include "executor/watch/slowness.hpp"
 #include "executor/watch/work_times.hpp"
 
 namespace ferry {
@@ -56,6 +55,8 @@ class Job {
     }
     return times_;
   }
+  [[nodiscard]] const std::vector<WorkTimes>& times() const { return times_; }
+  [[nodiscard]] TimePoint now() const { return now_; }
   /// The slow links, after two looks.
   std::vector<SlowLink> judge() {
     static_cast<void>(pass());
@@ -76,6 +77,17 @@ Job slow_ring() {
   for (int task = 0; task < 4; ++task) job.flow(task, (task + 1) % 4) = {};
   job.flow(1, 2) = {1.2 * kMB, 0.9};
   return job;
+}
+
+/// What is warned of after the next half second.
+std::vector<std::string> warnings(SlownessWatch& watch, Job& job) {
+  const std::vector<WorkTimes>& times = job.pass();
+  std::vector<Sighting> tasks(times.size());
+  for (std::size_t task = 0; task < times.size(); ++task) {
+    tasks[task].pulse.task = static_cast<int>(task);
+    watch.set(static_cast<int>(task), times[task], job.now());
+  }
+  return watch.warnings(tasks, job.now());
 }
 
 TEST_CASE("a link that carries far less than the others while it is waited for is slow") {
@@ -145,24 +157,28 @@ TEST_CASE("all links to a host whose network is slow are found, and one is warne
   job.flow(0, 2) = {2 * kMB, 0.9};
   job.flow(1, 2) = {1 * kMB, 0.95};
   CHECK(job.judge().size() == 2);
-  SlowLinkWatch watch(3);
-  for (int i = 1; i < SlowLinkWatch::kLooks; ++i) {
-    const std::vector<WorkTimes>& times = job.pass();
-    CHECK(!watch.look(times));
-    CHECK(!watch.look(times));
+  SlownessWatch watch(3);
+  CHECK(!watch.due(job.now()));
+  for (int i = 1; i < PersistentFindings<SlowLink>::kLooks; ++i) {
+    CHECK(warnings(watch, job).empty());
+    CHECK(watch.due(job.now()));
+    CHECK(!watch.due(job.now()));
   }
-  const auto told = watch.look(job.pass());
-  REQUIRE(told);
-  CHECK(told->from == 1);
-  for (int i = 0; i < 2 * SlowLinkWatch::kLooks; ++i) CHECK(!watch.look(job.pass()));
+  const auto told = warnings(watch, job);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].starts_with("the link from task 1 to task 2 is slow"));
+  for (int i = 0; i < 2 * PersistentFindings<SlowLink>::kLooks; ++i) CHECK(warnings(watch, job).empty());
 }
 
-TEST_CASE("a link that is slow only for a short time is not warned of") {
+TEST_CASE("a link that is slow only for a short time does not persist, nor one that is looked at again and again") {
   Job job = slow_ring();
-  SlowLinkWatch watch(4);
-  for (int i = 0; i < 10 * SlowLinkWatch::kLooks; ++i) {
-    job.flow(1, 2).rate = i % SlowLinkWatch::kLooks == 0 ? 95 * kMB : 1.2 * kMB;
-    CHECK(!watch.look(job.pass()));
+  PersistentFindings<SlowLink> findings(4);
+  for (int i = 0; i < 10 * findings.kLooks; ++i) {
+    job.flow(1, 2).rate = i % findings.kLooks == 0 ? 95 * kMB : 1.2 * kMB;
+    for (int look = 0; look < 2; ++look) {
+      const std::vector<WorkTimes>& times = look == 0 ? job.pass() : job.times();
+      CHECK(findings.look(times, judge_links(times)).empty());
+    }
   }
 }
 

@@ -11,8 +11,7 @@
 #include "base/system/clock.hpp"
 #include "base/system/log.hpp"
 #include "executor/session/session.hpp"
-#include "executor/watch/straggler_judge.hpp"
-#include "executor/watch/straggler_watch.hpp"
+#include "executor/watch/slowness.hpp"
 #include "executor/watch/work_times.hpp"
 #include "graph/graph.hpp"
 #include "kernels/kernel.hpp"
@@ -167,26 +166,26 @@ TEST_CASE("who is slow from the beginning is looked at often, later ones seldom"
 TEST_CASE("a task is warned of once, when it has been found in several looks with new samples") {
   std::vector<WorkTimes> tasks = four_alike();
   tasks[2] = task_of(8.97, 8.95);
-  StragglerWatch watch(4);
+  PersistentFindings<Straggler> findings(4);
   const auto look = [&](std::int64_t more) {
     for (WorkTimes& task : tasks) task.samples += more;
-    return watch.look(tasks).size();
+    return findings.look(tasks, judge_stragglers(tasks)).size();
   };
-  for (int i = 1; i < StragglerWatch::kLooks; ++i) {
+  for (int i = 1; i < findings.kLooks; ++i) {
     CHECK(look(1) == 0);
     CHECK(look(0) == 0);
   }
   CHECK(look(1) == 1);
-  for (int i = 0; i < 2 * StragglerWatch::kLooks; ++i) CHECK(look(1) == 0);
+  for (int i = 0; i < 2 * findings.kLooks; ++i) CHECK(look(1) == 0);
 }
 
 TEST_CASE("a task that is slow only for a short time is not warned of") {
   std::vector<WorkTimes> tasks = four_alike();
-  StragglerWatch watch(4);
-  for (int i = 0; i < 10 * StragglerWatch::kLooks; ++i) {
-    tasks[2] = i % StragglerWatch::kLooks == 0 ? task_of(8, 8) : task_of(8.97, 8.95);
+  PersistentFindings<Straggler> findings(4);
+  for (int i = 0; i < 10 * findings.kLooks; ++i) {
+    tasks[2] = i % findings.kLooks == 0 ? task_of(8, 8) : task_of(8.97, 8.95);
     tasks[2].samples = 64 + i;
-    CHECK(watch.look(tasks).empty());
+    CHECK(findings.look(tasks, judge_stragglers(tasks)).empty());
   }
 }
 

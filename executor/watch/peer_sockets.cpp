@@ -1,11 +1,16 @@
 // How the processes of a job find each other: who is on which host, by which sockets each is reached, and the secret by
 // which they know each other.
+#include "executor/watch/peer_sockets.hpp"
+
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "base/blob.hpp"
+#include "base/sha256.hpp"
 #include "comm/host.hpp"
-#include "executor/watch/watch.hpp"
 
 namespace ferry {
 namespace {
@@ -72,9 +77,9 @@ std::optional<std::uint32_t> shared_address(const std::vector<InterfaceAddress>&
 
 }  // namespace
 
-void Watch::find_peers(Transport& between, const Deadline& deadline) {
+PeerSockets::PeerSockets(Transport& between, int self, const std::string& interface, const Deadline& deadline) {
   const HostId host = host_id();
-  const std::vector<InterfaceAddress> addresses = own_addresses(job_.interface);
+  const std::vector<InterfaceAddress> addresses = own_addresses(interface);
   sockets_.push_back(DatagramSocket::local());
   Card mine{.host = host.name,
             .proof = host.proof,
@@ -94,24 +99,45 @@ void Watch::find_peers(Transport& between, const Deadline& deadline) {
     for (const Card& card : cards)
       if (!card.on_host_of(mine)) others.push_back(card.addresses);
     if (const auto address = shared_address(addresses, others)) sockets_.push_back(DatagramSocket::udp(*address));
-    const auto names = between.exchange(sockets_.size() > 1 ? sockets_[1].name() : "", deadline);
+    const auto names = between.exchange(has_udp() ? sockets_[1].name() : "", deadline);
     for (std::size_t p = 0; p < cards.size(); ++p) cards[p].udp_name = names[p];
   }
-  const TimePoint now = system_clock().now();
-  for (std::size_t p = 0; p < cards.size(); ++p) {
-    const Card& card = cards[p];
-    hosts_.push_back(card.host);
-    pids_.push_back(card.id.pid);
-    peer_of_.push_back(peers_.size());
-    if (static_cast<int>(p) == job_.self) continue;
-    Peer& peer = peers_.emplace_back();
-    peer.process = static_cast<int>(p);
-    peer.here = card.on_host_of(mine);
-    peer.socket = peer.here ? 0 : sockets_.size() - 1;
-    peer.name = peer.here ? card.local_name : card.udp_name;
-    peer.id = card.id;
-    peer.heard = peer.state_since = now;
+  for (const Card& card : cards) {
+    const bool here = card.on_host_of(mine);
+    processes_.push_back(
+        {card.host, card.id, here, here ? card.local_name : card.udp_name, here ? 0 : sockets_.size() - 1});
   }
+  processes_[static_cast<std::size_t>(self)].name.clear();
+}
+
+std::string PeerSockets::sign(std::string bytes) const {
+  const Sha256 proof = hmac_sha256(secret_, bytes);
+  return bytes.append(reinterpret_cast<const char*>(proof.data()), proof.size());
+}
+
+void PeerSockets::send_signed(const Process& process, std::string_view bytes) const {
+  if (!process.name.empty()) static_cast<void>(sockets_[process.socket].send(process.name, bytes));
+}
+
+void PeerSockets::send(int process, std::string bytes) const {
+  if (static_cast<std::size_t>(process) < processes_.size())
+    send_signed(processes_[static_cast<std::size_t>(process)], sign(std::move(bytes)));
+}
+
+void PeerSockets::send_to_all(std::string bytes) const {
+  bytes = sign(std::move(bytes));
+  for (const Process& process : processes_) send_signed(process, bytes);
+}
+
+void PeerSockets::receive(const std::function<void(std::string_view)>& take) {
+  for (const DatagramSocket& socket : sockets_)
+    while (auto datagram = socket.receive(room_)) {
+      Sha256 proof;
+      if (datagram->size() < proof.size()) continue;
+      std::memcpy(proof.data(), datagram->data() + datagram->size() - proof.size(), proof.size());
+      datagram->remove_suffix(proof.size());
+      if (same_proof(hmac_sha256(secret_, *datagram), proof)) take(*datagram);
+    }
 }
 
 }  // namespace ferry

@@ -1,0 +1,94 @@
+// StallDetector: what a process knows of all tasks of its job, and when that is a verdict.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/blob.hpp"
+#include "base/system/clock.hpp"
+#include "executor/watch/peer_sockets.hpp"
+#include "executor/watch/pulse.hpp"
+#include "executor/watch/verdict.hpp"
+
+namespace ferry {
+
+/// What a process tells the others, several times a second.
+struct Heartbeat {
+  std::int64_t generation = 0;  ///< WatchBoard::generation
+  std::int64_t process = 0, number = 0;
+  std::vector<std::int64_t> unheard{};  ///< the tasks that it does not hear from
+  std::optional<JobVerdict> verdict{};
+  std::vector<Pulse> pulses{};  ///< of its tasks
+};
+/// As datagrams: several where the pulses do not fit into one.
+[[nodiscard]] std::vector<std::string> packed(const Heartbeat& beat);
+/// What a datagram has, which begins with `kHeartbeat`; `reader` is behind that. Errors as BlobReader.
+inline constexpr std::int64_t kHeartbeat = 0x3168637461777266;  // "frwatch1"
+[[nodiscard]] Heartbeat read_heartbeat(BlobReader& reader);
+
+/// Has no thread, socket or clock: it is told what happens and when, and says what follows. Used by one thread.
+///
+///     detector.hear(beat, now);                                    // from another process
+///     detector.set_pulse(position.pulse(now, busy));               // of an own task
+///     const auto tasks = detector.sightings(now, lost);
+///     clock.excuse(detector.count_time(tasks, now));
+///     if (const auto verdict = detector.judge(tasks, found, now)) …
+class StallDetector {
+ public:
+  struct Job {
+    std::vector<int> processes;  ///< by task: the process that runs it
+    int self = 0;                ///< this process
+    Duration deadline{};
+    Duration patience = kPatience;
+  };
+  /// `processes`: PeerSockets::processes().
+  StallDetector(Job job, std::vector<PeerSockets::Process> processes, TimePoint now);
+
+  /// How a task of this process stands.
+  void set_pulse(Pulse pulse);
+  [[nodiscard]] const Pulse& pulse(int task) const { return pulses_[static_cast<std::size_t>(task)]; }
+  /// Returns whether the heartbeat counts: it comes from another process and is not older than the last one.
+  bool hear(const Heartbeat& beat, TimePoint now);
+  void set_state(int process, ProcessState state, TimePoint now);
+  /// This process itself stood still, so what it has heard is old.
+  void pardon(TimePoint now);
+
+  /// The tasks of other hosts that this process does not hear from.
+  [[nodiscard]] std::vector<std::int64_t> unheard(TimePoint now) const;
+  /// How all tasks stand, in order. `lost`, by task: the job goes on without it.
+  [[nodiscard]] std::vector<Sighting> sightings(TimePoint now, const std::vector<bool>& lost) const;
+  /// The time since the last call if it does not count against the job: something has moved or computes, or the job
+  /// waits for its next request. Else 0.
+  [[nodiscard]] Duration count_time(std::span<const Sighting> tasks, TimePoint now);
+  /// A verdict, unless a process with a lower number is likely to reach it first. `found`: by a task of this process.
+  [[nodiscard]] std::optional<JobVerdict> judge(std::span<const Sighting> tasks, const std::optional<JobVerdict>& found,
+                                                TimePoint now);
+
+ private:
+  struct Process {
+    ProcessState state = ProcessState::running;
+    TimePoint state_since, heard;
+    std::int64_t beat = 0;  ///< the number of its last heartbeat
+    std::vector<std::int64_t> unheard{};
+  };
+  void note(Pulse pulse);
+  [[nodiscard]] std::size_t process_of(int task) const {
+    return static_cast<std::size_t>(job_.processes[static_cast<std::size_t>(task)]);
+  }
+
+  const Job job_;
+  const int own_task_;  // the first task of this process
+  const std::vector<PeerSockets::Process> names_;
+  std::vector<Process> processes_;  // by number, this one too
+  std::vector<Pulse> pulses_;       // by task
+  bool moved_ = false;
+  Duration idle_{};  // how long nothing has moved
+  TimePoint counted_, suspect_since_;
+};
+
+}  // namespace ferry
