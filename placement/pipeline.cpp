@@ -8,7 +8,6 @@
 #include "graph/legality.hpp"
 #include "placement/class/capture_stretches.hpp"
 #include "placement/class/check_budget.hpp"
-#include "placement/class/class_plan.hpp"
 #include "placement/class/copy_between_devices.hpp"
 #include "placement/class/order_queues.hpp"
 #include "placement/class/pack_inputs.hpp"
@@ -28,16 +27,17 @@
 #include "placement/messages/fuse_messages.hpp"
 #include "placement/messages/pair_gpus.hpp"
 #include "placement/microbatches/order_microbatches.hpp"
+#include "placement/pipeline.hpp"
 #include "placement/planner.hpp"
 #include "placement/program/assign_devices.hpp"
 #include "placement/program/check_program.hpp"
 #include "placement/program/drop_identities.hpp"
 #include "placement/program/fold.hpp"
 #include "placement/program/merge.hpp"
-#include "placement/program/program.hpp"
 #include "placement/program/select.hpp"
 #include "placement/program/send_parts.hpp"
 #include "placement/serving/serve_workers.hpp"
+#include "plan/text/exact_text.hpp"
 #include "plan/text/plan_text.hpp"
 
 namespace ferry {
@@ -46,15 +46,9 @@ namespace {
 constexpr std::string_view kSelect = "select", kNumberMessages = "number_messages", kFindRoles = "find_roles",
                            kLower = "lower";
 
-template <class Form>
-struct Pass {
-  std::string_view name;
-  void (*run)(Form&);
-};
-
 // One pass a line.
 // clang-format off
-constexpr Pass<Program> kProgramPasses[] = {
+constexpr FormPass<Program> kProgramPasses[] = {
     {"assign_devices", assign_devices},
     {"fold", fold},
     {"drop_identities", drop_identities},
@@ -70,7 +64,7 @@ constexpr Pass<Program> kProgramPasses[] = {
     {"coalesce", coalesce},
 };
 
-constexpr Pass<ClassPlan> kClassPasses[] = {
+constexpr FormPass<ClassPlan> kClassPasses[] = {
     {"update_variables", update_variables},
     {"copy_between_devices", copy_between_devices},
     {"pack_inputs", pack_inputs},
@@ -107,12 +101,9 @@ class Pipeline {
     return run(name, pass, check_program, [](const Program& made) { return made.str(); });
   }
 
-  /// Runs a pass over the class that will be appended to the plan next.
   template <class F>
-  ClassPlan role(std::string_view name, const Plan& plan, F pass) const {
-    return run(name, pass, check_class, [&](const ClassPlan& made) {
-      return text_of(plan, made.snapshot(), static_cast<std::uint32_t>(plan.classes.size()));
-    });
+  ClassPlan role(std::string_view name, F pass) const {
+    return run(name, pass, check_class, [](const ClassPlan& made) { return made.str(); });
   }
 
  private:
@@ -131,7 +122,7 @@ class Pipeline {
 Program placed(const Pipeline& pipeline, const Graph& graph, const Signature& signature, const Topology& topology,
                const KernelLookup& kernels, const PlanOptions& options) {
   Program program = pipeline.program(kSelect, [&] { return select(graph, signature, topology, kernels, options); });
-  for (const Pass<Program>& pass : kProgramPasses)
+  for (const FormPass<Program>& pass : kProgramPasses)
     program = pipeline.program(pass.name, [&] {
       pass.run(program);
       return std::move(program);
@@ -143,7 +134,7 @@ Program placed(const Pipeline& pipeline, const Graph& graph, const Signature& si
 void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   Lowering shared = pipeline.run(
       kNumberMessages, [&] { return Lowering(program, plan); }, [](const auto&) {},
-      [&](const Lowering&) { return tables_text_of(plan); });
+      [&](const Lowering&) { return exact_tables_of(plan); });
   ClassNodes nodes = pipeline.run(
       kFindRoles,
       [&] {
@@ -154,10 +145,10 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   for (std::size_t task = 0; task < plan.class_of.size(); ++task) {
     const std::uint32_t plan_class = plan.class_of[task];
     if (plan_class < plan.classes.size()) continue;
-    ClassPlan role = pipeline.role(kLower, plan, [&] { return lower(shared, nodes, static_cast<std::int32_t>(task)); });
+    ClassPlan role = pipeline.role(kLower, [&] { return lower(shared, nodes, static_cast<std::int32_t>(task)); });
     nodes.forget(plan_class);
-    for (const Pass<ClassPlan>& pass : kClassPasses)
-      role = pipeline.role(pass.name, plan, [&] {
+    for (const FormPass<ClassPlan>& pass : kClassPasses)
+      role = pipeline.role(pass.name, [&] {
         pass.run(role);
         return std::move(role);
       });
@@ -167,11 +158,19 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
 
 }  // namespace
 
+std::span<const FormPass<Program>> program_passes() {
+  return kProgramPasses;
+}
+
+std::span<const FormPass<ClassPlan>> class_passes() {
+  return kClassPasses;
+}
+
 std::vector<std::string_view> pass_names() {
   std::vector<std::string_view> names{kSelect};
-  for (const Pass<Program>& pass : kProgramPasses) names.push_back(pass.name);
+  for (const FormPass<Program>& pass : kProgramPasses) names.push_back(pass.name);
   names.insert(names.end(), {kNumberMessages, kFindRoles, kLower});
-  for (const Pass<ClassPlan>& pass : kClassPasses) names.push_back(pass.name);
+  for (const FormPass<ClassPlan>& pass : kClassPasses) names.push_back(pass.name);
   return names;
 }
 

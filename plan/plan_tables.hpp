@@ -23,6 +23,7 @@ class PlanTables {
   explicit PlanTables(Plan& plan) : plan_(plan) {}
 
   [[nodiscard]] Plan& plan() { return plan_; }
+  [[nodiscard]] const Plan& plan() const { return plan_; }
 
   std::uint32_t string(std::string_view text);
   [[nodiscard]] std::string_view text(std::uint32_t string) const { return plan_.strings[string]; }

@@ -90,6 +90,10 @@ class ClassPlan {
   /// The role with its regions one after another, whether they are joined yet or not: for text and checks.
   [[nodiscard]] PlanClass snapshot() const;
 
+  /// The plan as text: the class that the tables' plan gets next, and what earlier passes leave for later ones. It says
+  /// all that passes read; tests/plans reads it.
+  [[nodiscard]] std::string str() const;
+
   /// Puts the lists one after another into the role: the setup, the step, then the others. No instruction may be added
   /// after it.
   void join();

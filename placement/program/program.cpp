@@ -8,12 +8,6 @@
 namespace ferry {
 namespace {
 
-std::string_view name_of(NodeKind kind) {
-  static constexpr std::string_view kNames[] = {"compute", "feed",     "variable", "assign",     "parameter", "loop",
-                                                "branch",  "transfer", "copy",     "collective", "fetch"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 std::uint64_t hash_of(const Where& where) {
   const auto bytes_of = [](const auto& list) { return std::as_bytes(std::span(list)); };
   const std::uint64_t what = static_cast<std::uint64_t>(where.kind) << 32 | static_cast<std::uint32_t>(where.index);
@@ -167,36 +161,6 @@ const Tensor* ProgramFacts::constant(int i) const {
 
 std::vector<Type> ProgramFacts::results(std::string_view name) const {
   assertion_failed("ProgramFacts::results", "the types of " + std::string(name) + " are read from its region");
-}
-
-std::string Program::str() const {
-  std::string text;
-  for (std::size_t r = 0; r < regions.size(); ++r) {
-    text += "region " + std::to_string(r) + "\n";
-    for (NodeId id : regions[r].order) {
-      const Node& node = nodes[id];
-      text += "  ";
-      for (std::uint32_t i = 0; i < node.outputs.count; ++i)
-        text.append(i == 0 ? "%" : ", %") += std::to_string(node.outputs[i]);
-      text.append(node.outputs.count > 0 ? " = " : "")
-          .append(node.def != nullptr ? node.def->name : name_of(node.kind));
-      if (node.kind == NodeKind::collective) text.append(".").append(ferry::name_of(collectives[node.detail].kind));
-      text += "(";
-      for (std::uint32_t i = 0; i < node.inputs; ++i)
-        text.append(i == 0 ? "%" : ", %") += std::to_string(inputs(node)[i]);
-      text += ")";
-      if (node.outputs.count > 0) {
-        const PValue& value = values[node.outputs[0]];
-        text += " " + value.type.str();
-        if (!value.layout.empty()) text += ferry::str(value.layout);
-        if (const auto hint = hints.find(node.outputs[0]); hint != hints.end())
-          text += " wanted" + ferry::str(hint->second.layout);
-      }
-      if (node.where != kNone) text += " @" + where(node).str();
-      text += (node.once ? " once" : "") + std::string("  # ") + name(node) + "\n";
-    }
-  }
-  return text;
 }
 
 std::vector<std::uint32_t> first_uses(const Program& program) {

@@ -73,6 +73,8 @@ enum class NodeKind : std::uint8_t {
   fetch        ///< a value that the caller gets
 };
 
+[[nodiscard]] std::string_view name_of(NodeKind kind);
+
 struct Node {
   NodeKind kind = NodeKind::compute;
   bool once = false;  ///< computed in the setup region
@@ -249,7 +251,8 @@ struct Program {
   LayoutRef intern(Layout layout);
   /// Whether members of one group are on different hosts.
   [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
-  /// The program as text, a line for each node in order: what pass tests compare.
+  /// The program as text, a line for each node in order. With the graph it says all that passes read, apart from
+  /// reasons; tests/plans reads it.
   [[nodiscard]] std::string str() const;
 
  private:

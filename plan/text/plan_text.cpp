@@ -7,6 +7,7 @@
 
 #include "base/ranges.hpp"
 #include "base/text.hpp"
+#include "plan/text/exact_text.hpp"
 #include "plan/traffic/class_traffic.hpp"
 
 namespace ferry {
@@ -30,6 +31,11 @@ std::string type(DType dtype, const std::vector<std::int64_t>& sizes, bool bound
 
 std::string name(const Plan& plan, std::uint32_t id) {
   return escaped(plan.string(id));
+}
+
+/// The names of a text: escaped for people, or exact.
+std::string name(const Plan& plan, std::uint32_t id, bool exact) {
+  return exact ? exact_name(plan.string(id)) : name(plan, id);
 }
 
 std::string operands(const PlanClass& role, Range range) {
@@ -64,10 +70,11 @@ std::string group_text(const std::vector<std::int32_t>& group) {
   return ranges(first) + ",.." + std::to_string(group.back());
 }
 
-std::string groups(const Grouping& grouping) {
-  const std::size_t named = grouping.size() <= kMostNamed ? grouping.size() : kNamedOfMore;
+std::string groups(const Grouping& grouping, bool exact) {
+  const std::size_t named = exact || grouping.size() <= kMostNamed ? grouping.size() : kNamedOfMore;
   std::string text;
-  for (std::size_t g = 0; g < named; ++g) text += (text.empty() ? "{" : " {") + group_text(grouping[g]) + "}";
+  for (std::size_t g = 0; g < named; ++g)
+    text += (text.empty() ? "{" : " {") + (exact ? ranges(grouping[g]) : group_text(grouping[g])) + "}";
   if (named == grouping.size()) return text;
   return text + " .. {" + group_text(grouping.back()) + "}, " + plural(grouping.size(), "group");
 }
@@ -78,9 +85,66 @@ std::string freedom(std::uint8_t may) {
          ((may & kFusable) != 0 ? "fusable" : "");
 }
 
+/// What an instruction does, without its number and the user's line.
+std::string action(const Plan& plan, const PlanClass& role, const Instruction& instruction, bool exact) {
+  const auto name = [&](std::uint32_t id) { return ferry::name(plan, id, exact); };
+  std::string text;
+  switch (instruction.what) {
+    case Opcode::kernel:
+      text = name(instruction.op) + " " + name(instruction.name) + " (" + operands(role, instruction.inputs) + ")";
+      break;
+    case Opcode::feed:
+      text = "feed " + name(plan.feeds[instruction.target].name);
+      break;
+    case Opcode::fetch:
+      text = "fetch " + name(plan.fetches[instruction.target].name) + " (" + operands(role, instruction.inputs) + ")";
+      break;
+    case Opcode::loop:
+    case Opcode::branch:
+      text = std::string(name_of(instruction.what)) + " " + name(instruction.name) + " (" +
+             operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
+             std::to_string(instruction.other);
+      break;
+    case Opcode::stencil_begin:
+    case Opcode::stencil:
+    case Opcode::tiles:
+      text = (instruction.what == Opcode::tiles ? "" : std::string(name_of(instruction.what)) + " ") +
+             name(instruction.op) + " " + name(instruction.name) + " (" + operands(role, instruction.inputs) +
+             ") region " + std::to_string(instruction.target) + " by " +
+             (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));
+      break;
+    default:
+      text = std::string(name_of(instruction.what));
+      if (instruction.target != kNone) text += " " + std::to_string(instruction.target);
+      if (instruction.inputs.count > 0) text += " (" + operands(role, instruction.inputs) + ")";
+      if (instruction.what == Opcode::send && plan.channels[instruction.target].put) text += " put";
+  }
+  if (instruction.outputs.count > 0) text += " -> " + operands(role, instruction.outputs);
+  if (instruction.scratch != kNone) text += " with %" + std::to_string(instruction.scratch);
+  return text;
+}
+
+/// The facts of an instruction that the text for people leaves out.
+std::string other_facts(const Plan& plan, const Instruction& i) {
+  const auto number = [](const char* what, std::uint32_t value) {
+    return value == kNone ? std::string() : " " + std::string(what) + " " + std::to_string(value);
+  };
+  const bool tiled = i.what == Opcode::tiles || i.what == Opcode::stencil || i.what == Opcode::stencil_begin;
+  const bool shows_op = tiled || i.what == Opcode::kernel, nests = i.what == Opcode::loop || i.what == Opcode::branch;
+  std::string text;
+  if (!shows_op && !nests && i.name != kNone) text += " of " + name(plan, i.name, true);
+  if (!shows_op && i.op != kNone) text += " op " + name(plan, i.op, true);
+  if (i.what == Opcode::feed || i.what == Opcode::fetch) text += number("port", i.target);
+  if (!tiled && !nests) text += number("other", i.other);
+  text += number("attrs", i.attrs);
+  if (i.in_place != 0) text += number("over", i.in_place);
+  return text;
+}
+
+/// Prints for people, or every fact that passes read.
 class Printer {
  public:
-  explicit Printer(const Plan& plan) : plan_(plan) {}
+  explicit Printer(const Plan& plan, bool exact = false) : plan_(plan), exact_(exact) {}
 
   std::string text() {
     totals();
@@ -99,7 +163,7 @@ class Printer {
     return std::move(out_);
   }
 
-  std::string role_text(std::uint32_t index, const PlanClass& plan_class) {
+  std::string class_text(std::uint32_t index, const PlanClass& plan_class) {
     role(index, plan_class);
     return std::move(out_);
   }
@@ -117,6 +181,7 @@ class Printer {
 
  private:
   void line(const std::string& text) { out_.append(text).append("\n"); }
+  [[nodiscard]] std::string name(std::uint32_t id) const { return ferry::name(plan_, id, exact_); }
 
   void tables() {
     ports("feeds", plan_.feeds, " from task ");
@@ -167,7 +232,7 @@ class Printer {
       const Instruction& owner = role.instructions[i];
       if (owner.what != Opcode::loop && owner.what != Opcode::branch) continue;
       const bool loops = owner.what == Opcode::loop;
-      const std::string in = region == 1 ? "" : " in " + what, named = " " + name(plan_, owner.name);
+      const std::string in = region == 1 ? "" : " in " + what, named = " " + name(owner.name);
       count_class(plan_class, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
       count_class(plan_class, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
     }
@@ -181,7 +246,7 @@ class Printer {
   void ports(const std::string& title, const std::vector<PlanPort>& ports, const std::string& where) {
     if (!ports.empty()) line(title);
     for (const PlanPort& port : ports)
-      line("  " + name(plan_, port.name) + " " + type(port.dtype, port.sizes, port.bounded) + where +
+      line("  " + name(port.name) + " " + type(port.dtype, port.sizes, port.bounded) + where +
            std::to_string(port.task));
   }
 
@@ -189,8 +254,8 @@ class Printer {
     if (!plan_.channels.empty()) line("channels");
     for (std::size_t i = 0; i < plan_.channels.size(); ++i) {
       const Channel& channel = plan_.channels[i];
-      line("  " + std::to_string(i) + " " + name(plan_, channel.name) + " task " + std::to_string(channel.from) +
-           " -> task " + std::to_string(channel.to) + " " + std::string(name_of(channel.dtype)) + " " +
+      line("  " + std::to_string(i) + " " + name(channel.name) + " task " + std::to_string(channel.from) + " -> task " +
+           std::to_string(channel.to) + " " + std::string(name_of(channel.dtype)) + " " +
            plural(channel.bytes, "byte") + " " + plural(channel.slots, "slot") + (channel.put ? " put" : "") +
            at(plan_, channel.line));
     }
@@ -210,34 +275,62 @@ class Printer {
       if (collective.reduce != Reduce::none) text += " " + std::string(name_of(collective.reduce));
       std::int64_t elements = 0;
       for (std::int64_t part : collective.parts) elements += part;
-      line(text + " " + name(plan_, collective.name) + " " + schedule.algorithm + by(schedule) +
+      line(text + " " + name(collective.name) + " " + schedule.algorithm + by(schedule) +
            (collective.gpu == kNone ? "" : " on gpu:" + std::to_string(collective.gpu)) + " " +
            std::string(name_of(collective.dtype)) + " " + plural(static_cast<std::uint64_t>(elements), "element") +
-           " over " + groups(plan_.groupings[collective.grouping]) + at(plan_, collective.line));
+           (exact_ ? parts(collective.parts) + of_schedule(schedule) : "") + " over " +
+           groups(plan_.groupings[collective.grouping], exact_) + at(plan_, collective.line));
     }
+  }
+
+  static std::string parts(const std::vector<std::int64_t>& sizes) {
+    std::string text;
+    for (const std::int64_t size : sizes) text.append(text.empty() ? " in " : ",") += std::to_string(size);
+    return text;
+  }
+
+  static std::string of_schedule(const Schedule& schedule) {
+    return (schedule.root == 0 ? "" : " root " + std::to_string(schedule.root)) + (schedule.guest_root ? " guest" : "");
   }
 
   void role(std::uint32_t index, const PlanClass& role) {
     line(heading(index, role));
+    if (exact_) queues_and_turns(role);
     for (std::size_t b = 0; b < role.buffers.size(); ++b) buffer(role, b);
     for (const PlanVariable& variable : role.variables)
-      line("  variable " + name(plan_, variable.name) + " in %" + std::to_string(variable.buffer));
+      line("  variable " + name(variable.name) + " in %" + std::to_string(variable.buffer));
     for (std::size_t r = 0; r < role.regions.size(); ++r) region(role, r);
   }
 
+  void queues_and_turns(const PlanClass& role) {
+    for (std::uint32_t q = 0; q < role.queues.size(); ++q) line("  queue " + strand_text(role, role.threads + q));
+    for (const Serving::Turns& turns : role.serving.turns)
+      line("  turn of task " + std::to_string(turns.worker) + " give " + range(turns.give) + " take " +
+           range(turns.take));
+  }
+
+  static std::string range(Range range) { return std::to_string(range.first) + "+" + std::to_string(range.count); }
+
   void buffer(const PlanClass& role, std::size_t index) {
     const Buffer& b = role.buffers[index];
-    std::string text =
-        "  %" + std::to_string(index) + " " + name(plan_, b.name) + " " + type(b.dtype, b.sizes, b.bounded);
-    if (b.view_of != kNone)
+    std::string text = "  %" + std::to_string(index) + " " + name(b.name) + " " + type(b.dtype, b.sizes, b.bounded);
+    if (b.view_of != kNone && !exact_)
       text += view(b, role.buffers[b.view_of]);
-    else if (b.space == Buffer::Space::none)
+    else if (b.space == Buffer::Space::none && !exact_)
       text += " sizes only";
     else
       text += " " + std::string(kSpaces[static_cast<std::size_t>(b.space)]) + "+" + std::to_string(b.offset);
+    if (b.view_of != kNone && exact_) text += " view of %" + std::to_string(b.view_of);
+    if (exact_ && b.bytes != plain_bytes(b)) text += " " + plural(b.bytes, "byte");
     if (role.devices.size() > 1) text += " device " + std::to_string(b.device);
     if (b.window != kNone) text += window(plan_.windows[b.window]);
     line(text);
+  }
+
+  static std::uint64_t plain_bytes(const Buffer& b) {
+    std::uint64_t bytes = size_of(b.dtype);
+    for (const std::int64_t size : b.sizes.vector()) bytes *= static_cast<std::uint64_t>(size);
+    return bytes;
   }
 
   static std::string view(const Buffer& b, const Buffer& of) {
@@ -261,7 +354,14 @@ class Printer {
     for (std::size_t i = 0; i < w.sizes.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(w.sizes[i]);
     text += "]";
     for (const SplitDim& split : w.splits)
-      text += " cut in dim " + std::to_string(split.dim) + " over " + groups(plan_.groupings[split.grouping]);
+      text += " cut in dim " + std::to_string(split.dim) + " over " + groups(plan_.groupings[split.grouping], exact_);
+    return exact_ ? text + rows_of(w) : text;
+  }
+
+  static std::string rows_of(const Window& w) {
+    std::string text;
+    for (const Reads& reads : w.reads) text += " reads " + exact_text_of(reads);
+    for (const RowsRead& rows : w.rows) text += " along " + std::to_string(rows.dim) + " " + exact_text_of(rows.reads);
     return text;
   }
 
@@ -271,12 +371,13 @@ class Printer {
       line("  " + (index > 1 ? "region " + std::to_string(index) + " " : std::string()) +
            std::string(kRegions[static_cast<std::size_t>(region.kind)]));
     for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
-      if (index == 1) turn(role.serving, i);
+      if (index == 1 && !exact_) turn(role.serving, i);
       stretch(role, region.instructions[i]);
       const Instruction& instruction = role.instructions[region.instructions[i]];
       std::string text = "    " + std::to_string(i) + " ";
       if (role.strands() > 1) text += strand_text(role, instruction.strand) + " ";
-      text += text_of(plan_, role, instruction);
+      text += action(plan_, role, instruction, exact_);
+      if (exact_) text += other_facts(plan_, instruction);
       for (std::uint32_t w = 0; w < instruction.waits.count; ++w) {
         const Wait& wait = role.waits_of(instruction)[w];
         text += (w == 0 ? "  after " : ", ") + strand_text(role, wait.strand) + ":" + std::to_string(wait.count);
@@ -305,6 +406,7 @@ class Printer {
   }
 
   const Plan& plan_;
+  const bool exact_;
   std::optional<ClassTraffic> of_classes_;  // set by totals(), which needs a finished plan
   std::string out_;
   std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
@@ -312,43 +414,26 @@ class Printer {
 
 }  // namespace
 
-std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
+std::string exact_name(std::string_view name) {
+  const auto plain = [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; };
+  if (!name.empty() && std::ranges::all_of(name, plain)) return std::string(name);
+  return "\"" + escaped(name, std::string_view::npos) + "\"";
+}
+
+std::string exact_text_of(const Reads& reads) {
   std::string text;
-  switch (instruction.what) {
-    case Opcode::kernel:
-      text = name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
-             operands(role, instruction.inputs) + ")";
-      break;
-    case Opcode::feed:
-      text = "feed " + name(plan, plan.feeds[instruction.target].name);
-      break;
-    case Opcode::fetch:
-      text = "fetch " + name(plan, plan.fetches[instruction.target].name) + " (" + operands(role, instruction.inputs) +
-             ")";
-      break;
-    case Opcode::loop:
-    case Opcode::branch:
-      text = std::string(name_of(instruction.what)) + " " + name(plan, instruction.name) + " (" +
-             operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
-             std::to_string(instruction.other);
-      break;
-    case Opcode::stencil_begin:
-    case Opcode::stencil:
-    case Opcode::tiles:
-      text = (instruction.what == Opcode::tiles ? "" : std::string(name_of(instruction.what)) + " ") +
-             name(plan, instruction.op) + " " + name(plan, instruction.name) + " (" +
-             operands(role, instruction.inputs) + ") region " + std::to_string(instruction.target) + " by " +
-             (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));
-      break;
-    default:
-      text = std::string(name_of(instruction.what));
-      if (instruction.target != kNone) text += " " + std::to_string(instruction.target);
-      if (instruction.inputs.count > 0) text += " (" + operands(role, instruction.inputs) + ")";
-      if (instruction.what == Opcode::send && plan.channels[instruction.target].put) text += " put";
-  }
-  if (instruction.outputs.count > 0) text += " -> " + operands(role, instruction.outputs);
-  if (instruction.scratch != kNone) text += " with %" + std::to_string(instruction.scratch);
-  return text;
+  for (const std::int64_t number : {reads.begin, reads.step, reads.size, reads.extent, reads.windows.begin,
+                                    reads.windows.step, reads.windows.extent})
+    text.append(text.empty() ? "(" : ",") += std::to_string(number);
+  return text + ")";
+}
+
+std::string text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
+  return action(plan, role, instruction, false);
+}
+
+std::string exact_text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction) {
+  return action(plan, role, instruction, true) + other_facts(plan, instruction) + at(plan, instruction.line);
 }
 
 std::vector<int> tasks_of_class(const Plan& plan, std::uint32_t index) {
@@ -370,13 +455,13 @@ std::string heading_of(const Plan& plan, std::uint32_t index) {
   return Printer(plan).heading(index, plan.classes[index]);
 }
 
-std::string tables_text_of(const Plan& plan) {
-  const std::string text = Printer(plan).tables_text();
+std::string exact_tables_of(const Plan& plan) {
+  const std::string text = Printer(plan, true).tables_text();
   return text.empty() ? "no feeds, fetches or messages\n" : text;
 }
 
-std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index) {
-  return Printer(plan).role_text(index, role);
+std::string exact_text_of(const Plan& plan, const PlanClass& role, std::uint32_t index) {
+  return Printer(plan, true).class_text(index, role);
 }
 
 std::string roles_text(const std::vector<std::uint32_t>& class_of) {

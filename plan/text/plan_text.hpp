@@ -28,12 +28,6 @@ namespace ferry {
 /// The line of that text with which class `index` begins.
 [[nodiscard]] std::string heading_of(const Plan& plan, std::uint32_t index);
 
-/// Only the feeds, fetches, channels and collectives of that text; a line that says so if there are none.
-[[nodiscard]] std::string tables_text_of(const Plan& plan);
-
-/// The part of that text for class `index`, if `role` were that class.
-[[nodiscard]] std::string text_of(const Plan& plan, const PlanClass& role, std::uint32_t index);
-
 /// "class 0: tasks 0-2", a line for each class; `class_of` has the class of each task.
 [[nodiscard]] std::string roles_text(const std::vector<std::uint32_t>& class_of);
 
