@@ -65,7 +65,12 @@ int run_benchmarks(const BenchOptions& options) {
     if (!run) continue;
     std::ranges::move(run_benchmark(benchmark, options.as_json), std::back_inserter(lines));
   }
-  if (!options.svg.empty()) local_files().write(options.svg, bench_svg(lines));
+  if (options.svg.empty()) return 0;
+  std::vector<SpeedBar> bars;
+  for (const BenchLine& line : lines) bars.push_back(bar_of(line));
+  local_files().write(
+      options.svg,
+      speed_bars_svg("How many times as fast as its peer ferry is: right of 1x faster, left of it slower", bars));
   return 0;
 }
 

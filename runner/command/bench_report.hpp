@@ -1,11 +1,11 @@
-// The figures of benchmarks as text, as JSON and as a picture.
+// The figures of benchmarks as text, as JSON and as rows of a picture.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 
 #include "bench/benchmark.hpp"
+#include "runner/pictures/speed_bars.hpp"
 
 namespace ferry {
 
@@ -27,8 +27,7 @@ struct BenchLine {
 [[nodiscard]] std::string text_line(const BenchLine& line);
 [[nodiscard]] std::string json_line(const BenchLine& line);
 
-/// A picture with a row for each figure: its name, its values and, if it has a peer, a bar. The bar shows ferry's speed
-/// relative to the peer on a logarithmic scale: to the right if ferry is faster, to the left if it is slower.
-[[nodiscard]] std::string bench_svg(std::span<const BenchLine> lines);
+/// The figure as a row of the picture.
+[[nodiscard]] SpeedBar bar_of(const BenchLine& line);
 
 }  // namespace ferry

@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "graph/types/tensor.hpp"
-
 namespace ferry {
 
 struct ConformanceCase {
@@ -21,17 +19,6 @@ struct ConformanceCase {
   Result result = Result::passed;
   std::string reason;  ///< one line that says why it has not passed
 };
-
-/// How far a floating-point result may be from the expected one: |result - expected| <= atol + rtol * |expected|. For
-/// float16 and bfloat16, rtol is at least two units in the last place, because the reference implementations that made
-/// the cases round intermediate results differently. Other dtypes must be equal.
-struct Tolerance {
-  double rtol = 1e-3;
-  double atol = 1e-6;
-};
-
-/// Why `result` is not as expected; empty if it is. NaN equals NaN.
-[[nodiscard]] std::string difference(const Tensor& result, const Tensor& expected, const Tolerance& tolerance);
 
 /// Runs the case of a folder on one task; results must be as expected. Then runs it with each op on one of two tasks,
 /// drawn at random from `seed`; results must equal the results of one task bit for bit. Skips a case without data, or

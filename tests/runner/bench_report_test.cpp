@@ -36,14 +36,16 @@ TEST_CASE("speed is how many times as fast ferry is, whichever way is better") {
 }
 
 TEST_CASE("the picture has a bar to the right for what is faster and to the left for what is slower") {
-  const std::vector<BenchLine> lines{{kHop, Figure{.ferry = 1, .peer_value = 4}},
-                                     {kHop, Figure{.part = "<far>", .ferry = 2, .peer_value = 1}},
-                                     {kTrain, Figure{.ferry = 300}}};
-  const std::string svg = bench_svg(lines);
+  const std::vector<SpeedBar> bars{bar_of({kHop, Figure{.ferry = 1, .peer_value = 4}}),
+                                   bar_of({kHop, Figure{.part = "<far>", .ferry = 2, .peer_value = 1}}),
+                                   bar_of({kTrain, Figure{.ferry = 300}})};
+  const std::string svg = speed_bars_svg("right of 1x faster", bars);
   CHECK(svg.find("x=\"400\" y=\"56\" width=\"210\" height=\"14\" fill=\"#3b7dd8\"") != std::string::npos);
   CHECK(svg.find("x=\"295\" y=\"76\" width=\"105\" height=\"14\" fill=\"#d8843b\"") != std::string::npos);
   CHECK(svg.find("hop.4B.&lt;far>") != std::string::npos);
+  CHECK(svg.find("2 us, raw MPI 1</text>") != std::string::npos);
   CHECK(svg.find("300 steps/s</text>") != std::string::npos);
+  CHECK(svg.find(">right of 1x faster</text>") != std::string::npos);
   CHECK(svg.ends_with("</svg>\n"));
 }
 
