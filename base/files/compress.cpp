@@ -19,24 +19,16 @@ namespace {
 
 /// What is used of libzstd.
 struct Zstd {
-  decltype(&ZSTD_createDCtx) create;
-  decltype(&ZSTD_freeDCtx) free;
-  decltype(&ZSTD_decompressStream) decompress;
-  decltype(&ZSTD_isError) is_error;
-  decltype(&ZSTD_getErrorName) error_name;
+  void* library = load_library("libzstd.so.1", "install zstd (libzstd1), or unpack the file");
+  decltype(&ZSTD_createDCtx) create = function_of(library, "ZSTD_createDCtx");
+  decltype(&ZSTD_freeDCtx) free = function_of(library, "ZSTD_freeDCtx");
+  decltype(&ZSTD_decompressStream) decompress = function_of(library, "ZSTD_decompressStream");
+  decltype(&ZSTD_isError) is_error = function_of(library, "ZSTD_isError");
+  decltype(&ZSTD_getErrorName) error_name = function_of(library, "ZSTD_getErrorName");
 };
 
 const Zstd& zstd() {
-  static const Zstd functions = [] {
-    void* const library = load_library("libzstd.so.1", "install zstd (libzstd1), or unpack the file");
-    Zstd found;
-    find_function(library, "ZSTD_createDCtx", found.create);
-    find_function(library, "ZSTD_freeDCtx", found.free);
-    find_function(library, "ZSTD_decompressStream", found.decompress);
-    find_function(library, "ZSTD_isError", found.is_error);
-    find_function(library, "ZSTD_getErrorName", found.error_name);
-    return found;
-  }();
+  static const Zstd functions;
   return functions;
 }
 

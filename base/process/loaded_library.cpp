@@ -15,8 +15,8 @@ void* load_library(const char* name, const char* hint) {
       .hint(hint);
 }
 
-void* function_of(void* library, const char* name) {
-  if (void* const function = dlsym(library, name)) return function;
+LoadedFunction function_of(void* library, const char* name) {
+  if (void* const function = dlsym(library, name)) return {function};
   const char* const why = dlerror();
   throw Error(Code::resource, std::string("a library has no function ") + name + ": " + (why ? why : "?"));
 }

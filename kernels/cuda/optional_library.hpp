@@ -7,8 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "base/process/loaded_library.hpp"
+
 namespace ferry::cuda {
 
+///     struct Nccl {
+///       OptionalLibrary library{"NCCL", {"libnccl.so.2"}};
+///       int (*group_start)() = library.find("ncclGroupStart");
+///     };
 class OptionalLibrary {
  public:
   /// Opens the first of `names` that there is. `called`: "NCCL", for people.
@@ -21,12 +27,12 @@ class OptionalLibrary {
     if (handle_ != nullptr) why_.clear();
   }
 
-  /// Sets a pointer to the function of that name.
-  template <class Function>
-  void find(const char* name, Function& function) {
-    if (handle_ == nullptr) return;
-    function = reinterpret_cast<Function>(dlsym(handle_, name));
-    if (function == nullptr) why_ = called_ + " has no function " + name;
+  /// The function of that name; null if it is not there.
+  [[nodiscard]] LoadedFunction find(const char* name) {
+    if (handle_ == nullptr) return {};
+    const LoadedFunction function{dlsym(handle_, name)};
+    if (function.address == nullptr) why_ = called_ + " has no function " + name;
+    return function;
   }
 
   /// Why the library, or a function that was looked for, is not there; empty: all is there.

@@ -30,14 +30,6 @@ cudaEvent_t event_at(void* event) {
 /// lack its header.
 class Management {
  public:
-  Management() {
-    OptionalLibrary library("NVML", {"libnvidia-ml.so.1"});
-    int (*begin)() = nullptr;
-    library.find("nvmlInit_v2", begin);
-    library.find("nvmlDeviceGetHandleByPciBusId_v2", device_at_);
-    library.find("nvmlDeviceGetMemoryInfo", memory_of_);
-    works_ = library.why().empty() && begin() == 0;
-  }
   /// 0: it does not say.
   [[nodiscard]] std::uint64_t free_bytes(const char* bus_id) const {
     void* device = nullptr;
@@ -51,9 +43,11 @@ class Management {
   struct Memory {
     unsigned long long total, free, used;
   };
-  int (*device_at_)(const char* bus_id, void** device) = nullptr;
-  int (*memory_of_)(void* device, Memory* memory) = nullptr;
-  bool works_ = false;
+  OptionalLibrary library_{"NVML", {"libnvidia-ml.so.1"}};
+  int (*begin_)() = library_.find("nvmlInit_v2");
+  int (*device_at_)(const char* bus_id, void** device) = library_.find("nvmlDeviceGetHandleByPciBusId_v2");
+  int (*memory_of_)(void* device, Memory* memory) = library_.find("nvmlDeviceGetMemoryInfo");
+  const bool works_ = library_.why().empty() && begin_() == 0;
 };
 
 }  // namespace

@@ -23,21 +23,6 @@ namespace {
 
 constexpr const char* kLibrary = "libopenblas.so.0";
 
-/// The functions of OpenBLAS that are used. It is loaded, not linked. If linked, it would start a thread for each core
-/// before main. Each of these threads maps a buffer, and retries for ever if it gets no memory. A call computes on one
-/// thread; the kernels divide the work.
-struct OpenBlas {
-  decltype(&cblas_sgemm) sgemm;
-  decltype(&cblas_dgemm) dgemm;
-  decltype(&openblas_get_corename) corename;
-  decltype(&openblas_get_num_threads) threads;
-  decltype(&openblas_set_num_threads) set_threads;
-  // Functions for its working memory, which its headers do not declare. take_buffer() gives a free one or maps a new
-  // one.
-  void* (*take_buffer)(int position);
-  void (*give_buffer)(void* buffer);
-};
-
 void* open_library() {
   const EnvironmentSetting threads("OPENBLAS_NUM_THREADS", "1");
   return load_library(kLibrary, "install OpenBLAS (libopenblas0), and see whether there is memory for it");
@@ -51,29 +36,31 @@ void* open_for_processor() {
   void* const library = open_library();
   const int level = processor_level();
   if (level < 3 || std::getenv(kCore) != nullptr) return library;
-  decltype(&openblas_get_corename) corename = nullptr;
-  find_function(library, "openblas_get_corename", corename);
+  const decltype(&openblas_get_corename) corename = function_of(library, "openblas_get_corename");
   if (std::string_view(corename()) != "Prescott") return library;
   dlclose(library);
   const EnvironmentSetting core(kCore, level == 4 ? "SkylakeX" : "Haswell");
   return open_library();
 }
 
-OpenBlas load() {
-  void* const library = open_for_processor();
-  OpenBlas functions;
-  find_function(library, "cblas_sgemm", functions.sgemm);
-  find_function(library, "cblas_dgemm", functions.dgemm);
-  find_function(library, "openblas_get_corename", functions.corename);
-  find_function(library, "blas_memory_alloc", functions.take_buffer);
-  find_function(library, "blas_memory_free", functions.give_buffer);
-  find_function(library, "openblas_get_num_threads", functions.threads);
-  find_function(library, "openblas_set_num_threads", functions.set_threads);
-  return functions;
-}
+/// The functions of OpenBLAS that are used. It is loaded, not linked. If linked, it would start a thread for each core
+/// before main. Each of these threads maps a buffer, and retries for ever if it gets no memory. A call computes on one
+/// thread; the kernels divide the work.
+struct OpenBlas {
+  void* library = open_for_processor();
+  decltype(&cblas_sgemm) sgemm = function_of(library, "cblas_sgemm");
+  decltype(&cblas_dgemm) dgemm = function_of(library, "cblas_dgemm");
+  decltype(&openblas_get_corename) corename = function_of(library, "openblas_get_corename");
+  decltype(&openblas_get_num_threads) threads = function_of(library, "openblas_get_num_threads");
+  decltype(&openblas_set_num_threads) set_threads = function_of(library, "openblas_set_num_threads");
+  // Functions for its working memory, which its headers do not declare. take_buffer() gives a free one or maps a new
+  // one.
+  void* (*take_buffer)(int position) = function_of(library, "blas_memory_alloc");
+  void (*give_buffer)(void* buffer) = function_of(library, "blas_memory_free");
+};
 
 const OpenBlas& openblas() {
-  static const OpenBlas functions = load();
+  static const OpenBlas functions;
   return functions;
 }
 

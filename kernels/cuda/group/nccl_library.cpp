@@ -35,56 +35,35 @@ constexpr int kInProgress = 7;
 constexpr int kBytes = 0;  // ncclInt8
 
 struct Nccl {
-  std::string why;  ///< why it is not there; empty: it is
+  Nccl() {
+    if (!why.empty()) return;
+    if (get_version(&version) != 0 || version < static_cast<int>(kOldest))
+      why = "NCCL " + std::to_string(version) + " is too old: ferry needs 2.18";
+  }
+  OptionalLibrary library{"NCCL", {"libnccl.so.2"}};
+  const char* (*error_string)(int) = library.find("ncclGetErrorString");
+  int (*get_version)(int*) = library.find("ncclGetVersion");
+  int (*get_unique_id)(UniqueId*) = library.find("ncclGetUniqueId");
+  int (*init_rank)(Comm*, int, UniqueId, int, Config*) = library.find("ncclCommInitRankConfig");
+  int (*async_error)(Comm, int*) = library.find("ncclCommGetAsyncError");
+  int (*finalize)(Comm) = library.find("ncclCommFinalize");
+  int (*destroy)(Comm) = library.find("ncclCommDestroy");
+  int (*abort)(Comm) = library.find("ncclCommAbort");
+  int (*group_start)() = library.find("ncclGroupStart");
+  int (*group_end)() = library.find("ncclGroupEnd");
+  int (*all_reduce)(const void*, void*, std::size_t, int, int, Comm, void*) = library.find("ncclAllReduce");
+  int (*reduce)(const void*, void*, std::size_t, int, int, int, Comm, void*) = library.find("ncclReduce");
+  int (*reduce_scatter)(const void*, void*, std::size_t, int, int, Comm, void*) = library.find("ncclReduceScatter");
+  int (*all_gather)(const void*, void*, std::size_t, int, Comm, void*) = library.find("ncclAllGather");
+  int (*broadcast)(const void*, void*, std::size_t, int, int, Comm, void*) = library.find("ncclBroadcast");
+  int (*send)(const void*, std::size_t, int, int, Comm, void*) = library.find("ncclSend");
+  int (*receive)(void*, std::size_t, int, int, Comm, void*) = library.find("ncclRecv");
+  std::string why = library.why();  ///< why it is not there; empty: it is
   int version = 0;
-  const char* (*error_string)(int);
-  int (*get_version)(int*);
-  int (*get_unique_id)(UniqueId*);
-  int (*init_rank)(Comm*, int, UniqueId, int, Config*);
-  int (*async_error)(Comm, int*);
-  int (*finalize)(Comm);
-  int (*destroy)(Comm);
-  int (*abort)(Comm);
-  int (*group_start)();
-  int (*group_end)();
-  int (*all_reduce)(const void*, void*, std::size_t, int, int, Comm, void*);
-  int (*reduce)(const void*, void*, std::size_t, int, int, int, Comm, void*);
-  int (*reduce_scatter)(const void*, void*, std::size_t, int, int, Comm, void*);
-  int (*all_gather)(const void*, void*, std::size_t, int, Comm, void*);
-  int (*broadcast)(const void*, void*, std::size_t, int, int, Comm, void*);
-  int (*send)(const void*, std::size_t, int, int, Comm, void*);
-  int (*receive)(void*, std::size_t, int, int, Comm, void*);
 };
 
-Nccl load() {
-  Nccl nccl{};
-  OptionalLibrary library("NCCL", {"libnccl.so.2"});
-  library.find("ncclGetErrorString", nccl.error_string);
-  library.find("ncclGetVersion", nccl.get_version);
-  library.find("ncclGetUniqueId", nccl.get_unique_id);
-  library.find("ncclCommInitRankConfig", nccl.init_rank);
-  library.find("ncclCommGetAsyncError", nccl.async_error);
-  library.find("ncclCommFinalize", nccl.finalize);
-  library.find("ncclCommDestroy", nccl.destroy);
-  library.find("ncclCommAbort", nccl.abort);
-  library.find("ncclGroupStart", nccl.group_start);
-  library.find("ncclGroupEnd", nccl.group_end);
-  library.find("ncclAllReduce", nccl.all_reduce);
-  library.find("ncclReduce", nccl.reduce);
-  library.find("ncclReduceScatter", nccl.reduce_scatter);
-  library.find("ncclAllGather", nccl.all_gather);
-  library.find("ncclBroadcast", nccl.broadcast);
-  library.find("ncclSend", nccl.send);
-  library.find("ncclRecv", nccl.receive);
-  nccl.why = library.why();
-  if (!nccl.why.empty()) return nccl;
-  if (nccl.get_version(&nccl.version) != 0 || nccl.version < static_cast<int>(kOldest))
-    nccl.why = "NCCL " + std::to_string(nccl.version) + " is too old: ferry needs 2.18";
-  return nccl;
-}
-
 const Nccl& library() {
-  static const Nccl nccl = load();
+  static const Nccl nccl;
   return nccl;
 }
 

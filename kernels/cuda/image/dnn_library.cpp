@@ -20,38 +20,22 @@ namespace {
 
 /// The functions of the library that are used.
 struct Cudnn {
-  std::string why;  ///< why it is not there; empty: it is
-  decltype(&cudnnGetErrorString) error_string;
-  decltype(&cudnnGetLastErrorString) last_error;
-  decltype(&cudnnCreate) create;
-  decltype(&cudnnSetStream) set_stream;
-  decltype(&cudnnBackendCreateDescriptor) create_descriptor;
-  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor;
-  decltype(&cudnnBackendFinalize) finalize;
-  decltype(&cudnnBackendSetAttribute) set_attribute;
-  decltype(&cudnnBackendGetAttribute) get_attribute;
-  decltype(&cudnnBackendExecute) execute;
+  OptionalLibrary library{"cuDNN", {"libcudnn.so.9"}};
+  decltype(&cudnnGetErrorString) error_string = library.find("cudnnGetErrorString");
+  decltype(&cudnnGetLastErrorString) last_error = library.find("cudnnGetLastErrorString");
+  decltype(&cudnnCreate) create = library.find("cudnnCreate");
+  decltype(&cudnnSetStream) set_stream = library.find("cudnnSetStream");
+  decltype(&cudnnBackendCreateDescriptor) create_descriptor = library.find("cudnnBackendCreateDescriptor");
+  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor = library.find("cudnnBackendDestroyDescriptor");
+  decltype(&cudnnBackendFinalize) finalize = library.find("cudnnBackendFinalize");
+  decltype(&cudnnBackendSetAttribute) set_attribute = library.find("cudnnBackendSetAttribute");
+  decltype(&cudnnBackendGetAttribute) get_attribute = library.find("cudnnBackendGetAttribute");
+  decltype(&cudnnBackendExecute) execute = library.find("cudnnBackendExecute");
+  std::string why = library.why();  ///< why it is not there; empty: it is
 };
 
-Cudnn load_cudnn() {
-  Cudnn dnn{};
-  OptionalLibrary library("cuDNN", {"libcudnn.so.9"});
-  library.find("cudnnGetErrorString", dnn.error_string);
-  library.find("cudnnGetLastErrorString", dnn.last_error);
-  library.find("cudnnCreate", dnn.create);
-  library.find("cudnnSetStream", dnn.set_stream);
-  library.find("cudnnBackendCreateDescriptor", dnn.create_descriptor);
-  library.find("cudnnBackendDestroyDescriptor", dnn.destroy_descriptor);
-  library.find("cudnnBackendFinalize", dnn.finalize);
-  library.find("cudnnBackendSetAttribute", dnn.set_attribute);
-  library.find("cudnnBackendGetAttribute", dnn.get_attribute);
-  library.find("cudnnBackendExecute", dnn.execute);
-  dnn.why = library.why();
-  return dnn;
-}
-
 const Cudnn& cudnn() {
-  static const Cudnn dnn = load_cudnn();
+  static const Cudnn dnn;
   return dnn;
 }
 

@@ -15,48 +15,27 @@ namespace {
 
 /// The functions of the library that are used.
 struct CublasLt {
-  std::string why;  ///< why it is not there; empty: it is
-  decltype(&cublasLtGetStatusName) status_name;
-  decltype(&cublasLtCreate) create;
-  decltype(&cublasLtMatmulDescCreate) desc_create;
-  decltype(&cublasLtMatmulDescDestroy) desc_destroy;
-  decltype(&cublasLtMatmulDescSetAttribute) desc_set;
-  decltype(&cublasLtMatrixLayoutCreate) layout_create;
-  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
-  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
-  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
-  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
-  decltype(&cublasLtMatmulAlgoCheck) check;
-  decltype(&cublasLtMatmulAlgoCapGetAttribute) capability;
-  decltype(&cublasLtMatmul) matmul;
+  OptionalLibrary library{"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"}};
+  decltype(&cublasLtGetStatusName) status_name = library.find("cublasLtGetStatusName");
+  decltype(&cublasLtCreate) create = library.find("cublasLtCreate");
+  decltype(&cublasLtMatmulDescCreate) desc_create = library.find("cublasLtMatmulDescCreate");
+  decltype(&cublasLtMatmulDescDestroy) desc_destroy = library.find("cublasLtMatmulDescDestroy");
+  decltype(&cublasLtMatmulDescSetAttribute) desc_set = library.find("cublasLtMatmulDescSetAttribute");
+  decltype(&cublasLtMatrixLayoutCreate) layout_create = library.find("cublasLtMatrixLayoutCreate");
+  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy = library.find("cublasLtMatrixLayoutDestroy");
+  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set = library.find("cublasLtMatrixLayoutSetAttribute");
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create = library.find("cublasLtMatmulPreferenceCreate");
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = library.find("cublasLtMatmulPreferenceDestroy");
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = library.find("cublasLtMatmulPreferenceSetAttribute");
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = library.find("cublasLtMatmulAlgoGetHeuristic");
+  decltype(&cublasLtMatmulAlgoCheck) check = library.find("cublasLtMatmulAlgoCheck");
+  decltype(&cublasLtMatmulAlgoCapGetAttribute) capability = library.find("cublasLtMatmulAlgoCapGetAttribute");
+  decltype(&cublasLtMatmul) matmul = library.find("cublasLtMatmul");
+  std::string why = library.why();  ///< why it is not there; empty: it is
 };
 
-CublasLt load() {
-  CublasLt lt{};
-  OptionalLibrary library("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
-  library.find("cublasLtGetStatusName", lt.status_name);
-  library.find("cublasLtCreate", lt.create);
-  library.find("cublasLtMatmulDescCreate", lt.desc_create);
-  library.find("cublasLtMatmulDescDestroy", lt.desc_destroy);
-  library.find("cublasLtMatmulDescSetAttribute", lt.desc_set);
-  library.find("cublasLtMatrixLayoutCreate", lt.layout_create);
-  library.find("cublasLtMatrixLayoutDestroy", lt.layout_destroy);
-  library.find("cublasLtMatrixLayoutSetAttribute", lt.layout_set);
-  library.find("cublasLtMatmulPreferenceCreate", lt.preference_create);
-  library.find("cublasLtMatmulPreferenceDestroy", lt.preference_destroy);
-  library.find("cublasLtMatmulPreferenceSetAttribute", lt.preference_set);
-  library.find("cublasLtMatmulAlgoGetHeuristic", lt.heuristic);
-  library.find("cublasLtMatmulAlgoCheck", lt.check);
-  library.find("cublasLtMatmulAlgoCapGetAttribute", lt.capability);
-  library.find("cublasLtMatmul", lt.matmul);
-  lt.why = library.why();
-  return lt;
-}
-
 const CublasLt& library() {
-  static const CublasLt lt = load();
+  static const CublasLt lt;
   return lt;
 }
 

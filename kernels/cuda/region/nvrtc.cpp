@@ -16,54 +16,36 @@ namespace {
 
 /// The functions of the library that ferry uses, and the version that they report.
 struct Nvrtc {
-  std::string why;  ///< why it is not there; empty: it is
+  Nvrtc() {
+    if (!why.empty()) return;
+    int count = 0;
+    if (version(&major, &minor) == NVRTC_SUCCESS && count_architectures(&count) == NVRTC_SUCCESS) {
+      architectures.resize(static_cast<std::size_t>(count));
+      if (list_architectures(architectures.data()) != NVRTC_SUCCESS) architectures.clear();
+    }
+    if (architectures.empty()) why = "NVRTC does not say for which GPUs it makes code";
+  }
+  OptionalLibrary library{"NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"}};
+  decltype(&nvrtcVersion) version = library.find("nvrtcVersion");
+  decltype(&nvrtcGetErrorString) error_string = library.find("nvrtcGetErrorString");
+  decltype(&nvrtcGetNumSupportedArchs) count_architectures = library.find("nvrtcGetNumSupportedArchs");
+  decltype(&nvrtcGetSupportedArchs) list_architectures = library.find("nvrtcGetSupportedArchs");
+  decltype(&nvrtcCreateProgram) create = library.find("nvrtcCreateProgram");
+  decltype(&nvrtcDestroyProgram) destroy = library.find("nvrtcDestroyProgram");
+  decltype(&nvrtcCompileProgram) compile = library.find("nvrtcCompileProgram");
+  decltype(&nvrtcGetProgramLogSize) log_size = library.find("nvrtcGetProgramLogSize");
+  decltype(&nvrtcGetProgramLog) log = library.find("nvrtcGetProgramLog");
+  decltype(&nvrtcGetCUBINSize) cubin_size = library.find("nvrtcGetCUBINSize");
+  decltype(&nvrtcGetCUBIN) cubin = library.find("nvrtcGetCUBIN");
+  decltype(&nvrtcGetPTXSize) ptx_size = library.find("nvrtcGetPTXSize");
+  decltype(&nvrtcGetPTX) ptx = library.find("nvrtcGetPTX");
+  std::string why = library.why();  ///< why it is not there; empty: it is
   int major = 0, minor = 0;
   std::vector<int> architectures;  ///< for which it makes code, ascending
-  decltype(&nvrtcVersion) version;
-  decltype(&nvrtcGetErrorString) error_string;
-  decltype(&nvrtcGetNumSupportedArchs) count_architectures;
-  decltype(&nvrtcGetSupportedArchs) list_architectures;
-  decltype(&nvrtcCreateProgram) create;
-  decltype(&nvrtcDestroyProgram) destroy;
-  decltype(&nvrtcCompileProgram) compile;
-  decltype(&nvrtcGetProgramLogSize) log_size;
-  decltype(&nvrtcGetProgramLog) log;
-  decltype(&nvrtcGetCUBINSize) cubin_size;
-  decltype(&nvrtcGetCUBIN) cubin;
-  decltype(&nvrtcGetPTXSize) ptx_size;
-  decltype(&nvrtcGetPTX) ptx;
 };
 
-Nvrtc load() {
-  Nvrtc nvrtc{};
-  OptionalLibrary library("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"});
-  library.find("nvrtcVersion", nvrtc.version);
-  library.find("nvrtcGetErrorString", nvrtc.error_string);
-  library.find("nvrtcGetNumSupportedArchs", nvrtc.count_architectures);
-  library.find("nvrtcGetSupportedArchs", nvrtc.list_architectures);
-  library.find("nvrtcCreateProgram", nvrtc.create);
-  library.find("nvrtcDestroyProgram", nvrtc.destroy);
-  library.find("nvrtcCompileProgram", nvrtc.compile);
-  library.find("nvrtcGetProgramLogSize", nvrtc.log_size);
-  library.find("nvrtcGetProgramLog", nvrtc.log);
-  library.find("nvrtcGetCUBINSize", nvrtc.cubin_size);
-  library.find("nvrtcGetCUBIN", nvrtc.cubin);
-  library.find("nvrtcGetPTXSize", nvrtc.ptx_size);
-  library.find("nvrtcGetPTX", nvrtc.ptx);
-  nvrtc.why = library.why();
-  if (!nvrtc.why.empty()) return nvrtc;
-  int count = 0;
-  if (nvrtc.version(&nvrtc.major, &nvrtc.minor) == NVRTC_SUCCESS &&
-      nvrtc.count_architectures(&count) == NVRTC_SUCCESS) {
-    nvrtc.architectures.resize(static_cast<std::size_t>(count));
-    if (nvrtc.list_architectures(nvrtc.architectures.data()) != NVRTC_SUCCESS) nvrtc.architectures.clear();
-  }
-  if (nvrtc.architectures.empty()) nvrtc.why = "NVRTC does not say for which GPUs it makes code";
-  return nvrtc;
-}
-
 const Nvrtc& library() {
-  static const Nvrtc nvrtc = load();
+  static const Nvrtc nvrtc;
   return nvrtc;
 }
 
