@@ -1,5 +1,21 @@
-// pack_inputs: values that kernels of the step read in a packed form, and that are the same in every step, are packed
-// once, in the setup.
+// pack_inputs: packs values in the setup, once, if kernels of the step read them in a packed form and they are the same
+// in every step.
+//
+// Example (abridged):
+//
+//     setup
+//       1 BroadcastTo f (%1) -> %2
+//     step
+//       1 Conv2D y (%0, %2, %4) -> %3
+//     pack %2: PackedFilter y (%2) -> %4
+//
+// becomes
+//
+//     setup
+//       1 BroadcastTo f (%1) -> %2
+//       2 PackedFilter y (%2) -> %4
+//     step
+//       1 Conv2D y (%0, %2, %4) -> %3
 #pragma once
 
 #include "placement/class/class_plan.hpp"

@@ -1,4 +1,18 @@
-// place_strands: which thread of a task runs which instruction of the step.
+// place_strands: assigns the step's instructions to the threads of a task.
+//
+// Example (abridged):
+//
+//     1 t0 Exp a0 (%0) -> %1  (movable)
+//     3 t0 Tanh a2 (%0) -> %3  (movable)
+//     7 t0 Tanh b2 (%3) -> %7  (movable)
+//     19 t0 fetch d2 (%15)
+//
+// becomes
+//
+//     1 t0 Exp a0 (%0) -> %1
+//     3 t1 Tanh a2 (%0) -> %3  after t0:1
+//     7 t1 Tanh b2 (%3) -> %7
+//     19 t0 fetch d2 (%15)  after t1:7
 #pragma once
 
 #include "placement/class/class_plan.hpp"

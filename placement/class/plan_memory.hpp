@@ -1,4 +1,18 @@
-// plan_memory: every buffer of a plan class gets its place in an arena.
+// plan_memory: assigns a place in an arena to every buffer of a plan class.
+//
+// Example (abridged):
+//
+//     %0 x float32[100] step+0
+//     %1 a float32[100] step+0
+//     %3 s float32[] step+0
+//     1 Exp a (%0) -> %1
+//     3 Sum s (%2) -> %3
+//
+// becomes
+//
+//     %0 x float32[100] step+0
+//     %1 a float32[100] step+0
+//     %3 s float32[] step+448
 #pragma once
 
 #include "placement/class/class_plan.hpp"

@@ -1,4 +1,15 @@
 // share_memory: prepares tasks that share memory for writing into and reading from each other's memory.
+//
+// Example (abridged):
+//
+//     0 all_reduce sum w direct by get float32 8192 elements over {0-1}
+//     %0 w float32[8192] state+0
+//     0 collective 0 (%0) -> %1
+//
+// becomes
+//
+//     %3 "" uint8[32768] step+0
+//     0 collective 0 (%0) -> %1 with %3
 #pragma once
 
 #include "placement/class/class_plan.hpp"

@@ -1,4 +1,15 @@
-// update_variables: how variables take their new values at the end of a step.
+// update_variables: gives variables their new values at the end of a step.
+//
+// Example (abridged):
+//
+//     %0 w float32[4] state+0
+//     %2 next float32[4] step+0
+//     1 Sub next (%0, %1) -> %2
+//     update %0 to %2: copy of set
+//
+// becomes
+//
+//     1 Sub next (%0, %1) -> %0
 #pragma once
 
 #include "placement/class/class_plan.hpp"

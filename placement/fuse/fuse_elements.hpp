@@ -1,5 +1,19 @@
 // fuse_elements: elementwise instructions, and those that work by rows, are fused where they share values, and run tile
 // by tile.
+//
+// Example (abridged):
+//
+//     1 Neg a (%0) -> %1
+//     2 Exp b (%1) -> %2
+//     3 Mul c (%2, %0) -> %3
+//
+// becomes
+//
+//     1 Neg+Exp+Mul c (%0) region 2 by 2048 -> %3
+//     region 2 tile
+//       0 Neg a (%0) -> %1
+//       1 Exp b (%1) -> %2
+//       2 Mul c (%2, %0) -> %3
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,19 @@
 // fuse_epilogues: elementwise instructions on the result of a product or convolution run on each piece of it while that
 // is in the cache.
+//
+// Example (abridged):
+//
+//     3 MatMul p (%0, %1) -> %3
+//     4 Add s (%3, %2) -> %4
+//     5 Tanh y (%4) -> %5
+//
+// becomes
+//
+//     3 MatMul+Add+Tanh y (%0, %1, %2) region 2 by pieces -> %5
+//     region 2 tile
+//       0 MatMul p (%0, %1) -> %5
+//       1 Add s (%5, %2) -> %5
+//       2 Tanh y (%5) -> %5
 #pragma once
 
 #include "placement/class/class_plan.hpp"

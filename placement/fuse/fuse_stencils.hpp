@@ -1,5 +1,21 @@
 // fuse_stencils: elementwise instructions that read windows become stencils, which make no windows, and begin before
 // the halos have come.
+//
+// Example (abridged):
+//
+//     2 collective 0 (%1) -> %2
+//     3 collective_wait 0 (%1) -> %2
+//     4 Window up (%0, %2) -> %3
+//     5 Window down (%0, %2) -> %4
+//     8 Add a (%3, %4) -> %7
+//     10 Add c (%7, %8) -> %9
+//
+// becomes
+//
+//     2 collective 0 (%1) -> %2
+//     3 stencil_begin Stencil c (%0) region 2 by 1024 -> %9
+//     4 collective_wait 0 (%1) -> %2
+//     5 stencil Stencil c (%0, %2) region 2 by 1024 -> %9
 #pragma once
 
 #include "placement/class/class_plan.hpp"

@@ -1,4 +1,15 @@
 // find_roles: finds the tasks that do the same and share a plan class.
+//
+// Example (abridged):
+//
+//     %0 = Input() float32[12,3] @/task:0/cpu:0  # x
+//     %5 = collective.scatter(%0) over {0-5} float32[12,3][S(0)] @mesh[6]/cpu:0{0-5}  # x: task 0 is the root
+//     %1 = Exp(%5) float32[12,3][S(0)] @mesh[6]/cpu:0{0-5}  # y
+//
+// becomes
+//
+//     class 0: task 0
+//     class 1: tasks 1-5
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,21 @@
 // comes where its value is first used, so that the message overlaps with the instructions between. A class that
 // receives nothing waits a few messages later, or at the region's end. So the first unfinished instruction in the
 // global order can always run, even when no message is buffered.
+//
+// Example (abridged):
+//
+//     %1 = Neg(%0) float32[4] @/task:0/cpu:0  # a
+//     %5 = transfer(%1) float32[4] @/task:1/cpu:0  # a
+//     %3 = Add(%5, %2) float32[4] @/task:1/cpu:0  # c
+//
+// becomes
+//
+//     2 Neg a (%0) -> %1        for task 0
+//     3 send 1 (%1) of a
+//     8 send_wait 1 (%1) of a
+//     1 receive 1 -> %1 of a    for task 1
+//     4 receive_wait 1 -> %1 of a
+//     5 Add c (%1, %2) -> %3
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,17 @@
 // them there, and it is sent once to each receiver. Nothing is copied. So only values that a kernel of the same region
 // computes in the step, or views of these, are joined. Feeds, variables, bounded values, values computed once, and
 // values that come by another message are not joined.
+//
+// Example (abridged):
+//
+//     %4 = transfer(%1) float32[4] @/task:1/cpu:0  # a, to another host
+//     %5 = transfer(%2) float32[4] @/task:1/cpu:0  # b
+//     %3 = Add(%4, %5) float32[4] @/task:1/cpu:0  # c
+//
+// becomes
+//
+//     %7, %8 = transfer(%1, %2) float32[4], float32[4] @/task:1/cpu:0  # a and 1 more
+//     %3 = Add(%7, %8) float32[4] @/task:1/cpu:0  # c
 #pragma once
 
 #include "placement/program/program.hpp"

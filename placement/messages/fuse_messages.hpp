@@ -16,6 +16,19 @@
 // Elements are folded by the schedule of the bucket, over the same members as before. Among up to 64 members of one
 // host, sums are folded in the order of the members, so the bits equal the bits of separate sums. Elsewhere the
 // schedule depends on the bytes of the bucket.
+//
+// Example (abridged):
+//
+//     %7 = collective.all_reduce(%2) sum over {0-1} float32[3][R] @mesh[2]/cpu:0{0-1}  # s
+//     %4 = Neg(%7) float32[3][R] @mesh[2]/cpu:0{0-1}  # r
+//     %8 = collective.all_reduce(%3) sum over {0-1} float32[3][R] @mesh[2]/cpu:0{0-1}  # t
+//     %5 = Neg(%8) float32[3][R] @mesh[2]/cpu:0{0-1}  # q
+//
+// becomes
+//
+//     %9, %10 = collective.all_reduce(%2, %3) sum over {0-1} float32[3][R], float32[3][R] @mesh[2]/cpu:0{0-1}
+//     %4 = Neg(%9) float32[3][R] @mesh[2]/cpu:0{0-1}  # r
+//     %5 = Neg(%10) float32[3][R] @mesh[2]/cpu:0{0-1}  # q
 #pragma once
 
 #include "placement/program/program.hpp"

@@ -1,4 +1,17 @@
 // number_messages: makes the channels and collectives of a plan; all tasks number them alike.
+//
+// Example (abridged):
+//
+//     %3 = transfer(%0) float32[3] @/task:2/cpu:0  # a
+//     %4 = transfer(%1) float32[3] @/task:2/cpu:0  # b
+//     %5 = transfer(%2) float32[3] @/task:0/cpu:0  # c
+//
+// becomes
+//
+//     channels
+//       0 a task 0 -> task 2 float32 12 bytes 1 slot  at model.cpp:1
+//       1 b task 1 -> task 2 float32 12 bytes 1 slot  at model.cpp:2
+//       2 c task 2 -> task 0 float32 12 bytes 1 slot  at model.cpp:3
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,15 @@
-// fold: what follows from constants alone is computed when planning.
+// fold: computes ops that read only constants while planning.
+//
+// Example (abridged):
+//
+//     %4 = Sub(%3, %2) float32[4] @/task:0/cpu:0 once  # c, of two constants
+//     %5 = Neg(%4) float32[4] @/task:0/cpu:0 once  # d
+//     %7 = Mul(%1, %5) float32[4] @/task:1/cpu:0  # here
+//
+// becomes
+//
+//     %5 = Constant() {value tensor float32[4](-9,-18,-27,-36)} float32[4] once  # d
+//     %7 = Mul(%1, %5) float32[4] @/task:1/cpu:0  # here
 #pragma once
 
 #include "placement/program/program.hpp"
@@ -11,7 +22,7 @@ namespace ferry {
 /// the inputs, and the inputs have at most 1 MiB. A result is finite, so that --check-numerics still finds the op that
 /// makes the first number that is not finite. A constant that the user has placed is where the user wants it: only ops
 /// on its devices are folded with it. Where no annotation places op or inputs, the value is then made wherever it is
-/// used. Not folded are the ops that merge leaves alone. Linear, without the time of the kernels.
+/// used. It does not fold ops that merge leaves alone. Linear, without the time of the kernels.
 void fold(Program& program);
 
 }  // namespace ferry

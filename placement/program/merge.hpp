@@ -1,14 +1,28 @@
-// merge: equal ops on the same devices are computed once.
+// merge: computes equal ops on the same devices once.
+//
+// Example (abridged):
+//
+//     %3 = Mul(%0, %1) float32[4] @/task:0/cpu:0  # a
+//     %4 = Mul(%0, %2) float32[4] @/task:0/cpu:0  # b, where %2 is a constant equal to %1
+//     %5 = Exp(%3) float32[4] @/task:0/cpu:0  # c
+//     %6 = Exp(%4) float32[4] @/task:0/cpu:0  # d
+//     %7 = Add(%5, %6) float32[4] @/task:0/cpu:0  # y
+//
+// becomes
+//
+//     %3 = Mul(%0, %1) float32[4] @/task:0/cpu:0  # a
+//     %5 = Exp(%3) float32[4] @/task:0/cpu:0  # c
+//     %7 = Add(%5, %5) float32[4] @/task:0/cpu:0  # y
 #pragma once
 
 #include "placement/program/program.hpp"
 
 namespace ferry {
 
-/// Takes out each op that has the definition, attributes, inputs, devices and annotation of an earlier one of its
-/// region; what read it reads the earlier one. So no value is computed elsewhere than before, and none is sent that was
-/// not. Never merged are ops with state, an effect, random numbers or bodies, those that run after others, copies that
-/// the backward pass computes again to save memory (Graph::remade), and constants of more than 64 KiB. Linear.
+/// Removes each op that has the definition, attributes, inputs, devices and annotation of an earlier op of its region;
+/// readers of the op read the earlier op instead. So no value is computed on other devices than before, and no further
+/// value is sent. It never merges ops with state, an effect, random numbers or bodies, ops that run after others, copies
+/// that the backward pass computes again to save memory (Graph::remade), and constants of more than 64 KiB. Linear.
 void merge(Program& program);
 
 }  // namespace ferry

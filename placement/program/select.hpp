@@ -1,4 +1,18 @@
 // select: from a graph and a signature to the program that one run needs.
+//
+// Example (abridged):
+//
+//     x = input, k = constant, unused = exp(x), y = x * (k + k), and y is fetched
+//
+// becomes
+//
+//     program of 4 values
+//     region 0 step
+//       %0 = Input() float32[4]  # x
+//       %1 = Constant() float32[4]  # k
+//       %2 = Add(%1, %1) float32[4]  # twice
+//       %3 = Mul(%0, %2) float32[4]  # y
+//       fetch.0(%3) @/task:0/cpu:0  # y
 #pragma once
 
 #include "placement/program/program.hpp"

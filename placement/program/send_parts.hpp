@@ -1,4 +1,16 @@
-// send_parts: if another device uses only parts of a value, only these parts are sent.
+// send_parts: sends only the parts of a value that another device uses.
+//
+// Example (abridged):
+//
+//     %1 = Exp(%0) float32[16,96] @/task:0/cpu:0  # a
+//     %3 = Slice(%1) float32[1,96] @/task:1/cpu:0  # row: all 16 rows would travel
+//     %4 = Exp(%3) float32[1,96] @/task:1/cpu:0  # y
+//
+// becomes
+//
+//     %1 = Exp(%0) float32[16,96] @/task:0/cpu:0  # a
+//     %3 = Slice(%1) float32[1,96] @/task:0/cpu:0  # row
+//     %4 = Exp(%3) float32[1,96] @/task:1/cpu:0  # y
 #pragma once
 
 #include "placement/program/program.hpp"

@@ -6,6 +6,20 @@
 // Sums that are wanted for something else, such as a loss that is fetched, are added up on the server from what each
 // worker gave last. All other work of the server comes after the turns. Where all is on one task, or the server has no
 // workers, nothing is changed.
+//
+// Example (abridged):
+//
+//     %8 = collective.broadcast(%1) over {1,0} root 1 guest float32[3][R] @mesh[1]/cpu:0{1}  # h
+//     %9 = transfer(%4) float32[3] @/task:0/cpu:0  # s
+//     %5 = Sub(%0, %9) float32[3] @/task:0/cpu:0  # n
+//
+// becomes
+//
+//     task 0 serves tasks 1 at most 4 apart
+//     %10 = Neg(%0) float32[3] @/task:0/cpu:0 turn 0.0 give  # h
+//     %11 = transfer(%10) float32[3] @/task:1/cpu:0 turn 0.0 give  # h
+//     %13 = transfer(%12) float32[3] @/task:0/cpu:0 turn 0.0 take  # s
+//     %14 = Sub(%0, %13) float32[3] @/task:0/cpu:0 turn 0.0 take  # n
 #pragma once
 
 #include "placement/program/program.hpp"
