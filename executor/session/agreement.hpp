@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "comm/transport.hpp"
-#include "executor/session/session.hpp"
+#include "executor/session/session_types.hpp"
 #include "graph/types/batches.hpp"
 #include "plan/signature.hpp"
+#include "plan/topology/topology.hpp"
 
 namespace ferry {
 

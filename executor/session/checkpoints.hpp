@@ -12,7 +12,6 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-class CheckpointSaver;
 class FileSystem;
 
 struct CheckpointOptions {
@@ -46,7 +45,7 @@ struct CheckpointOptions {
 /// at a boundary on which all tasks agree, with Error(preempted).
 ///
 /// Used from the session's thread. All processes make the same calls.
-class Checkpoints {
+class Checkpoints final : public RunCheckpoints {
  public:
   /// Error(usage) if the folder cannot be written, is not the same for all tasks, or is used by another job. Also if
   /// the folder has checkpoints and `resume` is false, or if the session's seed is not the checkpoint's. Error(file):
@@ -66,9 +65,8 @@ class Checkpoints {
   /// these checkpoints; Error(resource) for a full disk; Error(usage) if the folder can no longer be written.
   void save();
 
-  /// For Session.
-  [[nodiscard]] CheckpointSaver& saver() const;
-  void require_not_stopped() const;
+  [[nodiscard]] CheckpointSaver& saver() const override;
+  void require_not_stopped() const override;
 
  private:
   struct State;

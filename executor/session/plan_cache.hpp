@@ -9,7 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "executor/session/session.hpp"
+#include "executor/job/cluster.hpp"
+#include "executor/session/session_types.hpp"
 #include "executor/state/variable_layout.hpp"
 #include "kernels/device.hpp"
 #include "plan/plan_result.hpp"

@@ -6,7 +6,7 @@
 #include "comm/transport.hpp"
 #include "executor/job/job_member.hpp"
 #include "executor/session/prepared_plans.hpp"
-#include "executor/session/session.hpp"
+#include "executor/session/session_types.hpp"
 #include "executor/session/step_times.hpp"
 #include "executor/watch/link_meter.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "executor/job/fit.hpp"
-#include "executor/session/checkpoints.hpp"
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
 #include "graph/op/core_ops.hpp"

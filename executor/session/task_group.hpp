@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "executor/job/cluster.hpp"
-#include "executor/session/session.hpp"
+#include "executor/session/session_types.hpp"
 
 namespace ferry {
 
 class TaskSession;
+struct PlanResult;
 
 /// The tasks of this process, each on its own thread. The first runs on the caller's thread, unless that serves the
 /// relay (HostRelay). Tasks and threads are made by the first call of on_all(). Used from one thread.

@@ -15,7 +15,6 @@
 #include "executor/job/difference.hpp"
 #include "executor/observe/instruction_text.hpp"
 #include "executor/observe/numerics.hpp"
-#include "executor/session/checkpoints.hpp"
 #include "executor/state/replicas.hpp"
 
 namespace ferry {

@@ -22,7 +22,6 @@
 #include "executor/session/plan_cache.hpp"
 #include "executor/session/prepared_plans.hpp"
 #include "executor/session/run_stats.hpp"
-#include "executor/session/session.hpp"
 #include "executor/session/tuner.hpp"
 #include "executor/session/variable_use.hpp"
 #include "executor/state/checkpoint_saver.hpp"
