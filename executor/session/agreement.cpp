@@ -259,13 +259,13 @@ std::string request_text(const RunRequest& request) {
   return text;
 }
 
-Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const AgreeingJob& job) {
-  const std::string mine = packed(task_request(graph, request, gives, job.topology.size()));
-  const auto all = job.transport.exchange(mine, job.deadline);
+Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member) {
+  const Topology& topology = member.cluster().topology;
+  const auto all = member.exchange(packed(task_request(graph, request, gives, topology.size())));
   const std::vector<std::string_view> of_tasks(all.begin(), all.end());
-  Agreement agreement(graph, job.topology, of_tasks);
+  Agreement agreement(graph, topology, of_tasks);
   Agreed agreed = agreement.make(request);
-  require_same_feeds(agreement.givers(), request.feeds, job,
+  require_same_feeds(agreement.givers(), request.feeds, member,
                      [&](const std::string& name) { return graph.op(input_named(graph, name)).line(); });
   return agreed;
 }
@@ -278,18 +278,18 @@ Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
   return Agreement(graph, topology, of_tasks).make(request);
 }
 
-void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const AgreeingJob& job,
+void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const JobMember& member,
                         const std::function<SourceLine(const std::string& name)>& line_of) {
-  const auto process_of = [&](std::int32_t task) { return job.processes[static_cast<std::size_t>(task)]; };
+  const auto process_of = [&](std::int32_t task) { return member.cluster().processes[static_cast<std::size_t>(task)]; };
   std::map<std::string, std::map<std::int32_t, std::int64_t>> hashes;  // of each shared feed, by task
   BlobWriter mine;
   for (const auto& [name, tasks] : givers) {
     if (process_of(tasks.front()) == process_of(tasks.back())) continue;  // one process has one value
     hashes[name];
-    if (std::ranges::find(tasks, job.transport.task()) != tasks.end()) mine.add(bits_of(feeds.find(name)->second));
+    if (std::ranges::find(tasks, member.task()) != tasks.end()) mine.add(bits_of(feeds.find(name)->second));
   }
   if (hashes.empty()) return;
-  const std::vector<std::string> all = job.transport.exchange(mine.take(), job.deadline);
+  const std::vector<std::string> all = member.exchange(mine.take());
   for (std::size_t task = 0; task < all.size(); ++task) {
     if (all[task].empty()) continue;  // it gives none of them, or is lost
     BlobReader reader(all[task]);

@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "comm/transport.hpp"
+#include "executor/job/job_member.hpp"
 #include "executor/session/session_types.hpp"
 #include "graph/types/batches.hpp"
 #include "plan/signature.hpp"
@@ -39,17 +38,9 @@ struct Agreed {
 /// Agreed::request of a request with defined fetches and targets.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
-/// A job as its tasks agree in it.
-struct AgreeingJob {
-  Transport& transport;
-  const Topology& topology;        ///< which task owns an input
-  std::span<const int> processes;  ///< by task: the process that runs it
-  const Deadline& deadline;
-};
-
 /// Called by every task. `gives`: whether this task gives the request's feeds. Error(usage), the same on all tasks,
 /// when a task's feeds or fetches are wrong or differ from another's; nothing has been started then.
-[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const AgreeingJob& job);
+[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member);
 
 /// The same without messages, where one call speaks for all tasks of the job. `all_give`: every task gives the
 /// request's feeds, else task 0 alone.
@@ -63,7 +54,7 @@ using FeedGivers = std::map<std::string, std::vector<std::int32_t>>;
 /// give the same feed and its bytes differ: only one task's bytes are used, so the others would be lost. Where no feed
 /// is given by several processes, nothing is exchanged; else each giver sends a hash of 8 bytes for each such feed.
 /// `line_of` gives the user's line of an input.
-void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const AgreeingJob& job,
+void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const JobMember& member,
                         const std::function<SourceLine(const std::string& name)>& line_of);
 
 }  // namespace ferry

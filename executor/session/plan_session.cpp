@@ -143,11 +143,8 @@ struct PlanSession::State {
         if (!told[other].empty() && reader.number() != 0)
           givers[std::string(plan().string(port.name))].push_back(static_cast<std::int32_t>(other));
     }
-    const Deadline deadline = member.deadline();
-    const Cluster::State& job = member.cluster();
     member.alike([&] {
-      require_same_feeds(givers, feeds, {member.transport(), job.topology, job.processes, deadline},
-                         [&](const std::string& name) { return line_of_feed(plan(), name); });
+      require_same_feeds(givers, feeds, member, [&](const std::string& name) { return line_of_feed(plan(), name); });
     });
   }
 

@@ -102,9 +102,7 @@ Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
   const Cluster::State& cluster = member_.cluster();
   try {
     const bool gives = cluster.options.invariant == 0 || member_.task() == cluster.local_tasks[0];
-    const Deadline deadline = member_.deadline();
-    Agreed agreed = agree(graph, request, gives, {member_.transport(), cluster.topology, cluster.processes, deadline});
-    member_.call_begins();
+    Agreed agreed = agree(graph, request, gives, member_);
     agreed.uneven = use_of(graph, agreed).uneven;
     return agreed;
   } catch (const Error& error) {
