@@ -11,24 +11,9 @@
 #include "executor/session/task_session.hpp"
 #include "ops/op_set.hpp"
 #include "plan/kernel_facts.hpp"
-#include "plan/requirements.hpp"
 
 namespace ferry {
 namespace {
-
-/// The plan after all checks, with this job's topology in place of the one that it was made for. All tasks find the
-/// same fault.
-PlanCache::Shared checked(Plan plan, const Cluster& cluster, const SessionOptions& options) try {
-  require_tasks(plan, cluster.topology());
-  require_memory(plan, cluster.topology());
-  require_gpu_groups(plan, cluster.topology());
-  const std::uint64_t of_file = fingerprint(plan);
-  plan.topology = cluster.topology();
-  const KernelsOfDevices kernels = kernels_of(options, cluster);
-  return PlanCache::verified({std::move(plan), {}, {}}, of_file, options.ops, kernels);
-} catch (const Error& error) {
-  throw cluster.state().found_by_all(error);
-}
 
 /// Names of the variables that some instruction reads.
 std::set<std::string, std::less<>> variables_read(const Plan& plan) {
@@ -111,7 +96,7 @@ std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
 
 struct PlanSession::State {
   State(Plan plan, const Cluster& cluster, SessionOptions options)
-      : planned(checked(std::move(plan), cluster, options)),
+      : planned(SessionPlans::Made(cluster, options).given(std::move(plan))),
         read(variables_read(planned->result.plan)),
         variables(variables_of(planned->result.plan)),
         batches(sizes_of_batches(planned->result.plan, options.ops != nullptr ? *options.ops : default_ops())),
@@ -177,7 +162,7 @@ struct PlanSession::State {
     return problems == 0 ? std::string() : error.text();
   }
 
-  const PlanCache::Shared planned;
+  const SharedPlan planned;
   const std::set<std::string, std::less<>> read;
   const std::map<std::string, Type, std::less<>> variables;
   const std::vector<OneSize> batches;

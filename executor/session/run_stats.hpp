@@ -5,7 +5,7 @@
 
 #include "comm/transport.hpp"
 #include "executor/job/job_member.hpp"
-#include "executor/session/prepared_plans.hpp"
+#include "executor/session/session_plans.hpp"
 #include "executor/session/session_types.hpp"
 #include "executor/session/step_times.hpp"
 #include "executor/watch/link_meter.hpp"
@@ -14,8 +14,8 @@ namespace ferry {
 
 /// A task's record of its last run.
 struct LastRun {
-  std::shared_ptr<const Prepared> what;  ///< null: nothing has been run yet
-  WireCount wire;                        ///< what the transport sent in the last step of that plan
+  std::shared_ptr<const PreparedPlan> what;  ///< null: nothing has been run yet
+  WireCount wire;                            ///< what the transport sent in the last step of that plan
   StepTimes times;
   LinkMeter links;
 
@@ -27,7 +27,7 @@ struct LastRun {
     in_a_row = 0;
   }
   /// Records `steps` finished steps of a plan. The report describes the plan with the most steps in a row.
-  void ran(const std::shared_ptr<const Prepared>& plan, const WireCount& sent, std::int64_t steps) {
+  void ran(const std::shared_ptr<const PreparedPlan>& plan, const WireCount& sent, std::int64_t steps) {
     if (steps < in_a_row) return;
     what = plan;
     wire = sent;

@@ -7,11 +7,9 @@
 #include <utility>
 
 #include "base/blob.hpp"
-#include "base/files/files.hpp"
 #include "base/float_state.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
-#include "executor/job/affinity.hpp"
 #include "executor/job/difference.hpp"
 #include "executor/observe/instruction_text.hpp"
 #include "executor/observe/numerics.hpp"
@@ -50,69 +48,31 @@ double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-WorkersOptions workers_of(int task, const Cluster::State& cluster) {
-  WorkersOptions options;
-  options.threads = cluster.topology.tasks[static_cast<std::size_t>(task)].threads;
-  options.crowded = cluster.crowded;
-  if (cluster.pins) options.on_start = [cores = *cluster.pins](int walker) { pin_to_core(cores, walker); };
-  return options;
-}
-
-DeviceShare share_of(int task, const Cluster::State& cluster) {
-  const TaskInfo& info = cluster.topology.tasks[static_cast<std::size_t>(task)];
-  return {.task = task, .first = info.first_gpu, .count = info.gpus};
-}
-
-std::optional<Trace> trace_of(const SessionOptions& options, int task, int threads) {
-  return !traces(options) ? std::nullopt : std::optional<Trace>(std::in_place, task, threads);
-}
-
 }  // namespace
-
-TaskSession::TaskSession(int task, Transport& transport, const Cluster::State& cluster, PlanCache& plans,
-                         const SessionOptions& options)
-    : member_(task, transport, cluster),
-      options_(options),
-      workers_(workers_of(task, cluster)),
-      variables_(share_of(task, cluster), cluster.devices),
-      trace_(trace_of(options, task, workers_.threads())),
-      plans_(member_, plans, options.bucket_bytes),
-      executors_(member_, options, plans.kernels(), workers_, variables_, groups_, trace_ ? &*trace_ : nullptr,
-                 options.flight_recorder.empty() ? nullptr : &recorder_.emplace(task, workers_.threads()),
-                 options.record_turns.empty() && options.replay_turns.empty()
-                     ? nullptr
-                     : &turns_.emplace(local_files(), options.record_turns, options.replay_turns, task)),
-      tuner_(member_, executors_, variables_) {
-  if (recorder_ && cluster.watch) cluster.watch->flights().set_source(task, *recorder_);
-}
-
-TaskSession::~TaskSession() {
-  if (recorder_ && member_.cluster().watch) member_.cluster().watch->flights().forget(*recorder_);
-}
 
 /// Tasks in one process have the same graph, so nothing is compared if all are here.
 void TaskSession::compare_graphs(const Graph& graph) {
-  if (std::exchange(compared_, true) || member_.cluster().all_here()) return;
-  member_.together([&] { require_same_graph(graph, member_.transport(), member_.deadline()); });
-  member_.call_begins();
+  if (std::exchange(compared_, true) || task_.member.cluster().all_here()) return;
+  task_.member.together([&] { require_same_graph(graph, task_.member.transport(), task_.member.deadline()); });
+  task_.member.call_begins();
 }
 
 /// Disagreement leaves the session usable; a lost task does not.
 Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
-  const Cluster::State& cluster = member_.cluster();
+  const Cluster::State& cluster = task_.member.cluster();
   try {
-    const bool gives = cluster.options.invariant == 0 || member_.task() == cluster.local_tasks[0];
-    Agreed agreed = agree(graph, request, gives, member_);
+    const bool gives = cluster.options.invariant == 0 || task_.member.task() == cluster.local_tasks[0];
+    Agreed agreed = agree(graph, request, gives, task_.member);
     agreed.uneven = use_of(graph, agreed).uneven;
     return agreed;
   } catch (const Error& error) {
-    member_.set_failed(error.code() != Code::usage);
-    throw cluster.found_by_all(member_.explained(error));
+    task_.member.set_failed(error.code() != Code::usage);
+    throw cluster.found_by_all(task_.member.explained(error));
   }
 }
 
 const TaskSession::Use& TaskSession::use_of(const Graph& graph, const Agreed& agreed) {
-  const std::string key = PreparedPlans::key_of(graph, agreed);
+  const std::string key = SessionPlans::key_of(graph, agreed);
   const auto found = uses_.find(key);
   if (found != uses_.end()) return found->second;
   return uses_[key] = {variable_use(graph, agreed.signature), uneven_batches(graph, agreed.signature)};
@@ -146,7 +106,7 @@ void TaskSession::plan_ahead(const Graph& graph, const Agreed& agreed) {
 void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth) {
   std::set<OpId> missing;
   for (OpId id : use_of(graph, agreed).variables.read)
-    if (!variables_.has_value(graph.op(id).name())) missing.insert(id);
+    if (!task_.variables.has_value(graph.op(id).name())) missing.insert(id);
   if (missing.empty()) return;
   const Agreed init = initial_values(graph, missing);
   if (depth > kMostInitial) {
@@ -158,7 +118,7 @@ void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth
         .hint("an initial value must not read the variable that it is for");
   }
   initialise(graph, init, depth + 1);  // some of them, if others begin with their values
-  std::erase_if(missing, [&](OpId id) { return variables_.has_value(graph.op(id).name()); });
+  std::erase_if(missing, [&](OpId id) { return task_.variables.has_value(graph.op(id).name()); });
   if (missing.empty()) return;
   next_step_[init.request] = 0;  // random values do not depend on which variables came before
   run_steps(graph, initial_values(graph, missing), {});
@@ -166,24 +126,25 @@ void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth
 
 std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request) {
   const auto mark_written = [&] {
-    for (OpId id : use_of(graph, agreed).variables.written) variables_.set_has_value(graph.op(id).name());
+    for (OpId id : use_of(graph, agreed).variables.written) task_.variables.set_has_value(graph.op(id).name());
   };
   std::optional<CheckpointSaver::Place> boundary;
   bool stopped = false;
   CheckpointSaver* saver = nullptr;
   if (request.checkpoints != nullptr) {
-    if (!options_.replay_turns.empty())  // tasks meet at other steps than when the turns were recorded
-      throw member_.cluster().found_by_all(Error(Code::usage, "turns are replayed, and checkpoints are to be saved")
-                                               .hint("replay without checkpoints, or record anew"));
+    if (!task_.options.replay_turns.empty())  // tasks meet at other steps than when the turns were recorded
+      throw task_.member.cluster().found_by_all(
+          Error(Code::usage, "turns are replayed, and checkpoints are to be saved")
+              .hint("replay without checkpoints, or record anew"));
     saver = &request.checkpoints->saver();
     saver->require_request(agreed.request);
     boundary.emplace(place(graph, 0));
   }
   AfterStep after_step;
-  if (saver != nullptr || options_.check_replicas > 0)
+  if (saver != nullptr || task_.options.check_replicas > 0)
     after_step = [&, marked = false](std::int64_t step) mutable {
       if (!std::exchange(marked, true)) mark_written();
-      const Position::Between between(member_.position());  // else a task that waits for the others counts as busy
+      const Position::Between between(task_.member.position());  // else a task that waits for the others counts as busy
       compare_replicas(&graph, step);
       if (saver == nullptr) return false;
       boundary->step = step;
@@ -202,14 +163,14 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   return fetched;
 }
 
-std::vector<Tensor> TaskSession::run_plan(const PlanCache::Shared& planned, const TensorMap& feeds, std::int64_t steps,
+std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const TensorMap& feeds, std::int64_t steps,
                                           const OnStep& on_step) {
   std::int64_t& step = next_step_["plan"];
   last_run_.clear();
   AfterStep after_step;
-  if (options_.check_replicas > 0)
+  if (task_.options.check_replicas > 0)
     after_step = [&](std::int64_t done) {
-      const Position::Between between(member_.position());
+      const Position::Between between(task_.member.position());
       compare_replicas(nullptr, done);
       return false;
     };
@@ -218,27 +179,28 @@ std::vector<Tensor> TaskSession::run_plan(const PlanCache::Shared& planned, cons
 
 /// SessionOptions::check_replicas, after `step` steps. `graph` knows the lines of variables; null: there is none.
 void TaskSession::compare_replicas(const Graph* graph, std::int64_t step) {
-  if (options_.check_replicas < 1 || step % options_.check_replicas != 0) return;
-  require_same_replicas(variables_, step, member_.transport(), member_.deadline(), [&](const std::string& name) {
-    const std::optional<OpId> found = graph == nullptr ? std::nullopt : graph->find(name);
-    return found ? graph->op(*found).line() : SourceLine();
-  });
+  if (task_.options.check_replicas < 1 || step % task_.options.check_replicas != 0) return;
+  require_same_replicas(task_.variables, step, task_.member.transport(), task_.member.deadline(),
+                        [&](const std::string& name) {
+                          const std::optional<OpId> found = graph == nullptr ? std::nullopt : graph->find(name);
+                          return found ? graph->op(*found).line() : SourceLine();
+                        });
 }
 
-std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepared, std::int64_t first,
+std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& prepared, std::int64_t first,
                                          std::int64_t& step, std::int64_t end, const TensorMap& feeds,
                                          const OnStep& on_step, const AfterStep& after_step) {
   const Plan& plan = prepared->planned->result.plan;
-  Transport& transport = member_.transport();
-  return member_.guarded([&] {
+  Transport& transport = task_.member.transport();
+  return task_.member.guarded([&] {
     spare(plan);
-    bind(*prepared);
-    const Position::Run running(member_.position(), *prepared->executor);
-    if (recorder_) recorder_->runs({prepared->planned, &plan});
-    if (options_.check_numerics) check_variables();
-    const std::vector<Tensor> given = given_feeds(plan, feeds, member_.task());
+    plans_.bind(*prepared);
+    const Position::Run running(task_.member.position(), *prepared->executor);
+    if (task_.recorder) task_.recorder->runs({prepared->planned, &plan});
+    if (task_.options.check_numerics) check_variables();
+    const std::vector<Tensor> given = given_feeds(plan, feeds, task_.member.task());
     std::vector<Tensor> fetched(plan.fetches.size());
-    const bool tells = on_step && member_.task() == (fetched.empty() ? 0 : plan.fetches[0].task);
+    const bool tells = on_step && task_.member.task() == (fetched.empty() ? 0 : plan.fetches[0].task);
     TimePoint looked = system_clock().now();
     const std::int64_t begin = step, last = std::min(end, own_end(plan));
     WireCount wire;
@@ -257,7 +219,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
       last_run_.times.add(seconds(done - start));
       if (prepared->timer && prepared->timer->timed() && prepared->timer->end_step(start, done)) {
         last_run_.links.look(transport.links(), done);
-        member_.cluster().watch->tell_times(member_.task(), prepared->timer->times(last_run_.links.links()));
+        task_.member.cluster().watch->tell_times(task_.member.task(), prepared->timer->times(last_run_.links.links()));
       }
       if (tells) {
         const ProgramFloats floats;
@@ -266,10 +228,10 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
       stopped = after_step && after_step(step);
     }
     if (last < end) step = end;
-    if (turns_) turns_->flush();
+    if (task_.turns) task_.turns->flush();
     if (serves(plan)) {  // nobody leaves while workers that are behind need others
-      const Position::Between between(member_.position());
-      static_cast<void>(member_.exchange(""));
+      const Position::Between between(task_.member.position());
+      static_cast<void>(task_.member.exchange(""));
     }
     last_run_.ran(prepared, wire, step - begin);
     return fetched;
@@ -279,9 +241,9 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<Prepared>& prepar
 /// Lets the job go on without tasks that the plan can do without. A run that is repeated has them all.
 void TaskSession::spare(const Plan& plan) {
   const std::vector<int> tasks = dispensable(plan);
-  member_.spare(options_.replay_turns.empty() ? tasks : std::vector<int>());
+  task_.member.spare(task_.options.replay_turns.empty() ? tasks : std::vector<int>());
   for (int task = 0; task < plan.topology.size(); ++task) {
-    if (!member_.transport().is_lost(task) || std::ranges::find(tasks, task) != tasks.end()) continue;
+    if (!task_.member.transport().is_lost(task) || std::ranges::find(tasks, task) != tasks.end()) continue;
     const PlanClass& its = plan.class_for(task);
     const Range step = its.regions[1].instructions;
     if (step.count == 0) continue;
@@ -294,39 +256,31 @@ void TaskSession::spare(const Plan& plan) {
 /// Where turns are repeated: the number of steps after which this task was lost, as the servers' records say.
 std::int64_t TaskSession::own_end(const Plan& plan) {
   std::int64_t end = kLastStep;
-  if (options_.replay_turns.empty() || !serves(plan)) return end;
-  const Serving& serving = plan.class_for(member_.task()).serving;
+  if (task_.options.replay_turns.empty() || !serves(plan)) return end;
+  const Serving& serving = plan.class_for(task_.member.task()).serving;
   std::vector<std::int32_t> workers;
   for (const Serving::Turns& turns : serving.turns) workers.push_back(turns.worker);
   BlobWriter mine;
   if (!workers.empty())
-    for (const auto& [worker, steps] : turns_->ends(workers)) mine.add(worker).add(steps);
+    for (const auto& [worker, steps] : task_.turns->ends(workers)) mine.add(worker).add(steps);
   std::optional<std::int64_t> latest;
-  for (const std::string& said : member_.exchange(mine.take()))
+  for (const std::string& said : task_.member.exchange(mine.take()))
     for (BlobReader reader(said); !reader.empty();) {
       const std::int64_t worker = reader.number(), steps = reader.number();
-      if (worker == member_.task()) latest = std::max(latest.value_or(0), steps);
+      if (worker == task_.member.task()) latest = std::max(latest.value_or(0), steps);
     }
   return latest.value_or(end);
-}
-
-/// Lays out the plan's variables, and makes an executor if there is none for their addresses.
-void TaskSession::bind(Prepared& prepared) {
-  const std::uint64_t bound = variables_.bind(prepared.planned->variables(), member_.transport(), member_.deadline());
-  if (prepared.executor && bound == prepared.bound) return;
-  prepared.executor = executors_.make(*prepared.planned, prepared.timer ? &*prepared.timer : nullptr);
-  prepared.bound = bound;
 }
 
 /// Checks the variables that a run begins with: an op that reads NaN is not blamed for it, so nothing else would report
 /// them.
 void TaskSession::check_variables() {
-  for (const VariableStore::Part& part : variables_.first_parts()) {
+  for (const VariableStore::Part& part : task_.variables.first_parts()) {
     Given given;
     given.infinite = true;
     if (const std::string made = made_of(given, not_finite(part.dtype, part.bytes)); !made.empty())
-      throw Error(Code::numeric, "the variable " + in_quotes(part.name) + " on task " + std::to_string(member_.task()) +
-                                     " had, before the run: " + made)
+      throw Error(Code::numeric, "the variable " + in_quotes(part.name) + " on task " +
+                                     std::to_string(task_.member.task()) + " had, before the run: " + made)
           .hint("start from another model or checkpoint");
   }
 }
@@ -344,39 +298,42 @@ Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const Tun
 // ---- State ----
 
 Tensor TaskSession::variable(std::string_view name) {
-  return member_.guarded([&] { return variables_.whole(name, member_.transport(), member_.deadline()); });
+  return task_.member.guarded(
+      [&] { return task_.variables.whole(name, task_.member.transport(), task_.member.deadline()); });
 }
 
 CheckpointSaver::Place TaskSession::place(const Graph& graph, std::int64_t step) {
-  return {.transport = member_.transport(),
-          .variables = variables_,
-          .clock = member_.cluster().clock(),
-          .deadline = member_.cluster().options.deadline,
+  return {.transport = task_.member.transport(),
+          .variables = task_.variables,
+          .clock = task_.member.cluster().clock(),
+          .deadline = task_.member.cluster().options.deadline,
           .head =
               [this, &graph] {
                 Manifest head;
-                head.tasks = member_.transport().tasks();
-                head.seed = options_.seed;
+                head.tasks = task_.member.transport().tasks();
+                head.seed = task_.options.seed;
                 head.steps = next_step_;
                 for (OpId id : graph.variables())
-                  if (const std::string name(graph.op(id).name()); !variables_.has_value(name)) head.unset.insert(name);
+                  if (const std::string name(graph.op(id).name()); !task_.variables.has_value(name))
+                    head.unset.insert(name);
                 return head;
               },
           .step = step};
 }
 
 void TaskSession::save(const Graph& graph, CheckpointSaver& saver) {
-  member_.guarded([&] { saver.save_now(place(graph, next_step_[saver.request()])); });
+  task_.member.guarded([&] { saver.save_now(place(graph, next_step_[saver.request()])); });
 }
 
 std::string TaskSession::trace() {
-  return member_.guarded([&] {
-    if (const std::uint64_t left_out = trace_->left_out(); left_out > 0)
-      log_warn("the trace of task " + std::to_string(member_.task()) + " has the first " +
+  return task_.member.guarded([&] {
+    if (const std::uint64_t left_out = task_.trace->left_out(); left_out > 0)
+      log_warn("the trace of task " + std::to_string(task_.member.task()) + " has the first " +
                std::to_string(Trace::kMostEvents) + " events of each thread; " + std::to_string(left_out) +
                " later ones are left out");
-    const auto all = member_.exchange(trace_->str(clock_offset(member_.transport(), member_.deadline())));
-    if (member_.task() != 0) return std::string();
+    const auto all =
+        task_.member.exchange(task_.trace->str(clock_offset(task_.member.transport(), task_.member.deadline())));
+    if (task_.member.task() != 0) return std::string();
     std::string lines;
     for (const std::string& task : all) lines += task;
     if (!lines.empty()) lines.erase(lines.size() - 2);  // the last comma

@@ -35,16 +35,16 @@ std::size_t best_size(std::span<const Tuned::Size> sizes) {
   return sizes[best].seconds < kGain * sizes[0].seconds ? best : 0;
 }
 
-Tuned Tuner::tune(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
-                  const TensorMap& feeds, const TuneOptions& options) {
+Tuned Tuner::tune(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step, const TensorMap& feeds,
+                  const TuneOptions& options) {
   Tuned tuned;
-  for (const PlanCache::Shared& planned : plans) tuned.sizes.push_back({planned->result.plan.bucket_bytes, 0});
+  for (const SharedPlan& planned : plans) tuned.sizes.push_back({planned->result.plan.bucket_bytes, 0});
   if (plans.size() > 1) measure_all(plans, agreed, step, feeds, options, tuned.sizes);
   tuned.chosen = best_size(tuned.sizes);
   return tuned;
 }
 
-void Tuner::measure_all(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
+void Tuner::measure_all(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step,
                         const TensorMap& feeds, const TuneOptions& options, std::span<Tuned::Size> sizes) {
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
   const auto seconds = [&](std::size_t i, std::int64_t steps) {
@@ -53,24 +53,23 @@ void Tuner::measure_all(const std::vector<PlanCache::Shared>& plans, const Agree
   std::int64_t steps = options.steps;
   if (steps == 0) {
     const double fit = kMeasuredSeconds / std::max(seconds(0, 1), kMeasuredSeconds / kMostSteps);
-    steps = std::max<std::int64_t>(static_cast<std::int64_t>(member_.of_first(fit)), 1);
+    steps = std::max<std::int64_t>(static_cast<std::int64_t>(task_.member.of_first(fit)), 1);
   }
   for (int round = 0; round < options.rounds; ++round)
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const double now = seconds(i, steps);
       sizes[i].seconds = round == 0 ? now : std::min(sizes[i].seconds, now);
     }
-  for (Tuned::Size& size : sizes) size.seconds = member_.of_first(size.seconds);
+  for (Tuned::Size& size : sizes) size.seconds = task_.member.of_first(size.seconds);
 }
 
-double Tuner::measure(const PlanCache::Planned& planned, const Agreed& agreed, std::int64_t step, std::int64_t steps,
+double Tuner::measure(const VerifiedPlan& planned, const Agreed& agreed, std::int64_t step, std::int64_t steps,
                       const TensorMap& feeds, Clock& clock) {
   const Plan& plan = planned.result.plan;
-  const int task = member_.task();
-  return member_.guarded([&] {
-    static_cast<void>(variables_.bind(planned.variables(), member_.transport(), member_.deadline()));
-    const VariableStore::Bytes before = variables_.copy(written_variables(plan, task));
-    measured_ = executors_.make_measured(planned);
+  const int task = task_.member.task();
+  return task_.member.guarded([&] {
+    measured_ = plans_.measured_executor(planned);
+    const VariableStore::Bytes before = task_.variables.copy(written_variables(plan, task));
     const std::vector<Tensor> given = given_feeds(plan, feeds, task);
     std::vector<Tensor> fetched(plan.fetches.size());
     TimePoint start;
@@ -78,11 +77,11 @@ double Tuner::measure(const PlanCache::Planned& planned, const Agreed& agreed, s
       step = agreed.first_whole(step);
       measured_->step(step++, given, fetched);
       if (i > 0 && i < steps) continue;
-      static_cast<void>(member_.exchange(""));
+      static_cast<void>(task_.member.exchange(""));
       if (task == 0 && i == 0) start = clock.now();
     }
     const double taken = task == 0 ? std::chrono::duration<double>(clock.now() - start).count() : 0;
-    variables_.put_back(before);
+    task_.variables.put_back(before);
     measured_.reset();
     return taken;
   });

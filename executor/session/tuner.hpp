@@ -11,38 +11,33 @@
 #include <span>
 #include <vector>
 
-#include "executor/job/job_member.hpp"
-#include "executor/run/task_executor.hpp"
 #include "executor/session/agreement.hpp"
-#include "executor/session/executor_factory.hpp"
-#include "executor/session/plan_cache.hpp"
-#include "executor/state/variables.hpp"
+#include "executor/session/session_plans.hpp"
+#include "executor/session/task_context.hpp"
 
 namespace ferry {
 
 /// The tuner of one task. All tasks call it.
 class Tuner {
  public:
-  Tuner(JobMember& member, const ExecutorFactory& executors, VariableStore& variables)
-      : member_(member), executors_(executors), variables_(variables) {}
+  Tuner(TaskContext& task, SessionPlans& plans) : task_(task), plans_(plans) {}
 
   /// Measures the plans, which differ in bucket size, and chooses one. Measured steps are numbered from `step`; steps
   /// with a batch that is not whole are left out.
-  [[nodiscard]] Tuned tune(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
+  [[nodiscard]] Tuned tune(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step,
                            const TensorMap& feeds, const TuneOptions& options);
 
  private:
   /// Sets in `sizes` the seconds of a step with each plan, as task 0 measures them.
-  void measure_all(const std::vector<PlanCache::Shared>& plans, const Agreed& agreed, std::int64_t step,
+  void measure_all(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step,
                    const TensorMap& feeds, const TuneOptions& options, std::span<Tuned::Size> sizes);
   /// Seconds that `steps` steps take until all tasks are done with the last, on `clock`, after one step that is not
   /// measured. 0 on other tasks than 0.
-  [[nodiscard]] double measure(const PlanCache::Planned& planned, const Agreed& agreed, std::int64_t step,
-                               std::int64_t steps, const TensorMap& feeds, Clock& clock);
+  [[nodiscard]] double measure(const VerifiedPlan& planned, const Agreed& agreed, std::int64_t step, std::int64_t steps,
+                               const TensorMap& feeds, Clock& clock);
 
-  JobMember& member_;
-  const ExecutorFactory& executors_;
-  VariableStore& variables_;
+  TaskContext& task_;
+  SessionPlans& plans_;
   std::unique_ptr<TaskExecutor> measured_;  ///< kept if measuring fails: messages to its buffers may be in flight
 };
 

@@ -60,7 +60,7 @@ LAYERED = ["plan"]
 # Headers that a folder may not include although its row has them: placement and the verifier share no code.
 MUST_NOT_INCLUDE = {"placement": ["plan/verify"]}
 # Files that may include a header that their row does not have: one file of executor calls the planner.
-ONE_FILE = {"executor/session/plan_cache.cpp": ["placement/planner.hpp"]}
+ONE_FILE = {"executor/session/session_plans.cpp": ["placement/planner.hpp"]}
 # These folders may include installed headers and their own.
 USERS = ["runner", "samples", "bench"]
 USERS_EXCEPTIONS = {"runner": ["bench/benchmark.hpp"]}

@@ -35,7 +35,7 @@ class IncludeRule(unittest.TestCase):
         self.refused("placement/cut.cpp", "comm/transport.hpp")
 
     def test_partial_rows(self):
-        self.allowed("executor/session/plan_cache.cpp", "placement/planner.hpp")
+        self.allowed("executor/session/session_plans.cpp", "placement/planner.hpp")
         self.refused("executor/session/session.cpp", "placement/planner.hpp")
         self.allowed("executor/session/session.cpp", "plan/plan.hpp")
         self.allowed("executor/session/session.cpp", "comm/group.hpp")

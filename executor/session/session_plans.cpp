@@ -1,0 +1,257 @@
+#include "executor/session/session_plans.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/hash.hpp"
+#include "base/system/log.hpp"
+#include "base/text.hpp"
+#include "executor/job/build.hpp"
+#include "executor/job/difference.hpp"
+#include "executor/session/constant_ops.hpp"
+#include "kernels/kernel.hpp"
+#include "placement/planner.hpp"
+#include "plan/requirements.hpp"
+#include "plan/verify/verify.hpp"
+
+namespace ferry {
+namespace {
+
+DeviceKind usual_device(const Topology& topology) {
+  const bool gpus =
+      std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
+  return gpus ? DeviceKind::gpu : DeviceKind::cpu;
+}
+
+/// A refusal of the plan for the smaller batch at the end of an epoch, although the plan for whole batches is not
+/// refused.
+Error of_last_batch(Error error, const Signature& signature) {
+  for (const auto& [batches, rows] : signature.rows)
+    error.note("in the last batch of an epoch, where " + batches + " leaves " + plural(rows, "row"));
+  return error.hint(
+      "write -1 for the size of the batch where a layer takes it for granted, or leave such rows out: batch(…, {.rest "
+      "= "
+      "Rest::drop})");
+}
+
+/// The bucket sizes in bytes that candidates() tries besides the session's own: 0 (no buckets), then from a few pages
+/// to what keeps any link busy.
+constexpr std::int64_t kSizes[] = {0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
+
+std::vector<std::string> lines_of(const Plan& plan) {
+  std::vector<std::string> lines;
+  for (const PlanClass& c : plan.classes)
+    for (const Instruction& i : c.instructions) {
+      std::string line = std::string(name_of(i.what)) + " " + std::string(plan.string(i.op)) + " '" +
+                         escaped(plan.string(i.name)) + "'";
+      for (const Range range : {i.inputs, i.outputs})
+        for (const std::uint32_t b : c.operands_of(range)) {
+          const Buffer& buffer = c.buffers[b];
+          line += " " + Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str();
+        }
+      if (i.line != kNone) line += " at " + plan.line(i.line).str();
+      lines.push_back(std::move(line));
+    }
+  return lines;
+}
+
+/// Whether two plans of one request send the same messages. They can differ only in which values share a message, which
+/// names and sizes show.
+bool same_messages(const Plan& a, const Plan& b) {
+  return std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(),
+                    [&](const Collective& one, const Collective& other) {
+                      return a.string(one.name) == b.string(other.name) && one.parts == other.parts;
+                    }) &&
+         std::equal(a.channels.begin(), a.channels.end(), b.channels.begin(), b.channels.end(),
+                    [&](const Channel& one, const Channel& other) {
+                      return a.string(one.name) == b.string(other.name) && one.bytes == other.bytes;
+                    });
+}
+
+}  // namespace
+
+// ---- The plans of a process ----
+
+SessionPlans::Made::Made(const Cluster& cluster, const SessionOptions& options)
+    : cluster_(cluster),
+      options_(options),
+      cpu_(options.kernels != nullptr ? *options.kernels : cpu_kernels()),
+      kernels_(cpu_, cluster.state().devices) {}
+
+SharedPlan SessionPlans::Made::verified(PlanResult result, std::uint64_t fingerprint) const {
+  auto planned = std::make_shared<VerifiedPlan>();
+  planned->result = std::move(result);
+  require_verified(planned->result.plan, {options_.ops, &kernels_});
+  planned->fingerprint = Hasher().add(fingerprint).add(build_text()).add(cpu_kernels().library()).digest();
+  return planned;
+}
+
+SharedPlan SessionPlans::Made::given(Plan plan) const try {
+  require_tasks(plan, cluster_.topology());
+  require_memory(plan, cluster_.topology());
+  require_gpu_groups(plan, cluster_.topology());
+  const std::uint64_t of_plan = fingerprint(plan);
+  plan.topology = cluster_.topology();
+  return verified({std::move(plan), {}, {}}, of_plan);
+} catch (const Error& error) {
+  throw cluster_.state().found_by_all(error);
+}
+
+PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signature, BucketBytes bucket_bytes) const {
+  PlanOptions options;
+  options.soft_placement = options_.soft_placement;
+  options.default_device = options_.default_device.value_or(usual_device(cluster_.topology()));
+  options.reasons = options_.reasons;
+  options.on_pass = options_.on_pass;
+  options.check_passes = options_.check_passes;
+  options.one_host = cluster_.options().invariant > 0;
+  options.bucket_bytes = bucket_bytes;
+  options.evaluate = [this](const ConstantOp& op) { return evaluate(cpu_, op); };
+  options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
+  try {
+    return make_plan(graph, signature, cluster_.topology(), kernels_, options);
+  } catch (const Error& error) {
+    if (signature.rows.empty() || error.code() != Code::plan) throw;
+    throw of_last_batch(error, signature);
+  }
+}
+
+SharedPlan SessionPlans::Made::get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes) {
+  const std::string key = key_of(graph, agreed);
+  const std::lock_guard lock(mutex_);
+  if (const auto found = plans_.find({key, bucket_bytes}); found != plans_.end()) return found->second;
+  PlanResult result = make(graph, agreed.signature, bucket_bytes);
+  const std::uint64_t of_plan = fingerprint(result.plan);
+  SharedPlan planned = verified(std::move(result), of_plan);
+  for (const std::string& warning : planned->result.warnings) log_warn(warning);
+  return plans_[{key, bucket_bytes}] = std::move(planned);
+}
+
+void SessionPlans::Made::keep(BucketBytes bucket_bytes) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(plans_, [&](const auto& entry) { return entry.first.second != bucket_bytes; });
+}
+
+// ---- The plans of a task ----
+
+std::string SessionPlans::key_of(const Graph& graph, const Agreed& agreed) {
+  return (graph.entries().empty() ? "restore " : "") + agreed.key;
+}
+
+std::shared_ptr<PreparedPlan> SessionPlans::of(const Graph& graph, const Agreed& agreed) {
+  const std::string key = key_of(graph, agreed);
+  if (const auto found = prepared_.find({key, bucket_bytes_}); found != prepared_.end()) return found->second;
+  return prepared(key, task_.member.alike([&] { return made_.get(graph, agreed, bucket_bytes_); }));
+}
+
+std::shared_ptr<PreparedPlan> SessionPlans::of(const SharedPlan& given) {
+  if (const auto found = prepared_.find({"plan", bucket_bytes_}); found != prepared_.end()) return found->second;
+  return prepared("plan", given);
+}
+
+std::shared_ptr<PreparedPlan> SessionPlans::prepared(const std::string& key, const SharedPlan& planned) {
+  compare(*planned);
+  auto fresh = std::make_shared<PreparedPlan>();
+  fresh->planned = planned;
+  const Plan& plan = planned->result.plan;
+  const JobMember& member = task_.member;
+  if (member.cluster().watch && plan.class_for(member.task()).queues.empty())
+    fresh->timer.emplace(plan, member.task(), planned->fingerprint, member.cluster().crowded);
+  return prepared_[{key, bucket_bytes_}] = std::move(fresh);
+}
+
+void SessionPlans::compare(const VerifiedPlan& planned) {
+  JobMember& member = task_.member;
+  member.together([&] {
+    const auto all = member.exchange(std::to_string(planned.fingerprint));
+    const auto is_same = [&](const std::string& other) { return other == all[0] || other.empty(); };  // it is lost
+    if (std::ranges::all_of(all, is_same)) return;
+    require_same_library(cpu_kernels().library(), member.transport(), member.deadline());
+    reject_difference("plans", lines_of(planned.result.plan), member.transport(), member.deadline());
+  });
+}
+
+SessionPlans::Candidates SessionPlans::candidates(const Graph& graph, const Agreed& agreed) {
+  std::vector<BucketBytes> sizes{bucket_bytes_};
+  sizes.insert(sizes.end(), std::begin(kSizes), std::end(kSizes));
+  Candidates found;
+  std::optional<Error> first_refusal;
+  for (const BucketBytes& size : sizes) {
+    SharedPlan planned;
+    try {
+      planned = made_.get(graph, agreed, size);
+    } catch (const Error& error) {
+      if (error.code() != Code::plan) throw;
+      if (!first_refusal) first_refusal = error;
+      ++found.refused;
+      continue;
+    }
+    const bool known = std::any_of(found.plans.begin(), found.plans.end(), [&](const auto& other) {
+      return same_messages(planned->result.plan, other->result.plan);
+    });
+    if (known) continue;
+    compare(*planned);
+    found.plans.push_back(std::move(planned));
+  }
+  if (found.plans.empty()) throw task_.member.cluster().found_by_all(*first_refusal);
+  return found;
+}
+
+void SessionPlans::use(BucketBytes bucket_bytes) {
+  bucket_bytes_ = bucket_bytes;
+  made_.keep(bucket_bytes_);
+  std::erase_if(prepared_, [&](const auto& entry) { return entry.first.second != bucket_bytes_; });
+}
+
+std::uint64_t SessionPlans::lay_out(const VerifiedPlan& planned) {
+  return task_.variables.bind(planned.variables(), task_.member.transport(), task_.member.deadline());
+}
+
+void SessionPlans::bind(PreparedPlan& prepared) {
+  const std::uint64_t bound = lay_out(*prepared.planned);
+  if (prepared.executor && bound == prepared.bound) return;
+  ExecutorOptions options;
+  options.trace = task_.trace ? &*task_.trace : nullptr;
+  options.recorder = task_.recorder ? &*task_.recorder : nullptr;
+  options.turns = task_.turns ? &*task_.turns : nullptr;
+  options.timer = prepared.timer ? &*prepared.timer : nullptr;
+  prepared.executor = executor(*prepared.planned, options);
+  prepared.bound = bound;
+}
+
+std::unique_ptr<TaskExecutor> SessionPlans::measured_executor(const VerifiedPlan& planned) {
+  static_cast<void>(lay_out(planned));
+  ExecutorOptions options;
+  options.effects = false;
+  return executor(planned, options);
+}
+
+std::unique_ptr<TaskExecutor> SessionPlans::executor(const VerifiedPlan& planned, ExecutorOptions options) {
+  const JobMember& member = task_.member;
+  options.seed = task_.options.seed;
+  options.data_folder = task_.options.data_folder;
+  options.kernels = task_.options.kernels;
+  options.devices = task_.variables.devices();
+  options.device_kernels = made_.device_kernels();
+  task_.groups.join(planned.result.plan, member.task(), options.devices, member.transport(), member.deadline());
+  options.groups = &task_.groups;
+  options.deadline = member.cluster().options.deadline;
+  options.clock = &member.cluster().clock();
+  options.position = member.position();
+  options.watch = member.cluster().watch.get();
+  options.plan_id = planned.fingerprint;
+  options.check_numerics = task_.options.check_numerics;
+  options.sync_gpu = task_.options.sync_gpu;
+  const auto address = [this](std::string_view name) { return task_.variables.address(name); };
+  return std::make_unique<TaskExecutor>(planned.result.plan, member.task(), member.transport(), task_.workers, address,
+                                        options);
+}
+
+std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task) {
+  std::vector<Tensor> given(plan.feeds.size());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (plan.feeds[i].task == task) given[i] = feeds.find(plan.string(plan.feeds[i].name))->second;
+  return given;
+}
+
+}  // namespace ferry

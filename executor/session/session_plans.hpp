@@ -1,0 +1,123 @@
+// SessionPlans: the plans of a session: made once in each process, compared between all tasks, and their executors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executor/job/cluster.hpp"
+#include "executor/observe/work_timer.hpp"
+#include "executor/run/task_executor.hpp"
+#include "executor/session/agreement.hpp"
+#include "executor/session/task_context.hpp"
+#include "executor/state/variable_layout.hpp"
+#include "kernels/device.hpp"
+#include "plan/plan_result.hpp"
+
+namespace ferry {
+
+/// As SessionOptions::bucket_bytes.
+using BucketBytes = std::optional<std::int64_t>;
+
+/// A plan that the verifier has accepted.
+struct VerifiedPlan {
+  PlanResult result;
+  std::uint64_t fingerprint = 0;  ///< of the plan, this build of ferry and the library of its kernels
+  /// The layouts of the plan's variables, made at the first call. Thread-safe.
+  [[nodiscard]] const VariableLayouts& variables() const {
+    std::call_once(asked_, [this] { layouts_ = variable_layouts(result.plan); });
+    return layouts_;
+  }
+
+ private:
+  mutable std::once_flag asked_;
+  mutable VariableLayouts layouts_;
+};
+using SharedPlan = std::shared_ptr<const VerifiedPlan>;
+
+/// A plan that all tasks agree on, and its executor once it has run.
+struct PreparedPlan {
+  SharedPlan planned;
+  std::optional<WorkTimer> timer;          ///< where there are other tasks to compare with
+  std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
+  std::uint64_t bound = 0;                 ///< what VariableStore::bind() returned when the executor was made
+};
+
+/// The plans of one task. Its functions are collective: all tasks call them.
+class SessionPlans {
+ public:
+  /// The plans of a process, which its tasks share, by request and bucket size. Thread-safe.
+  class Made {
+   public:
+    /// Both must outlive this.
+    Made(const Cluster& cluster, const SessionOptions& options);
+    /// The plan with that bucket size. The first caller makes it while others wait. Errors as make_plan; after an error
+    /// the next call tries again.
+    [[nodiscard]] SharedPlan get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes);
+    /// A plan that was made before, with this job's topology in place of the one that it was made for. Error(plan),
+    /// the same in all processes, if the plan does not fit the job or the verifier refuses it.
+    [[nodiscard]] SharedPlan given(Plan plan) const;
+    /// Forgets plans with other bucket sizes.
+    void keep(BucketBytes bucket_bytes);
+    /// The kernels for the devices besides the host.
+    [[nodiscard]] const KernelTable* device_kernels() const { return kernels_.devices(); }
+
+   private:
+    [[nodiscard]] PlanResult make(const Graph& graph, const Signature& signature, BucketBytes bucket_bytes) const;
+    [[nodiscard]] SharedPlan verified(PlanResult result, std::uint64_t fingerprint) const;
+
+    const Cluster& cluster_;
+    const SessionOptions& options_;
+    const KernelTable& cpu_;
+    const KernelsOfDevices kernels_;
+    std::mutex mutex_;
+    std::map<std::pair<std::string, BucketBytes>, SharedPlan> plans_;
+  };
+
+  SessionPlans(TaskContext& task, Made& made) : task_(task), made_(made), bucket_bytes_(task.options.bucket_bytes) {}
+
+  /// The plan of the request, made at the first call. Errors as make_plan; Error(plan) if tasks have made different
+  /// plans.
+  [[nodiscard]] std::shared_ptr<PreparedPlan> of(const Graph& graph, const Agreed& agreed);
+  /// The only plan of a session that runs a given plan.
+  [[nodiscard]] std::shared_ptr<PreparedPlan> of(const SharedPlan& given);
+  struct Candidates {
+    std::vector<SharedPlan> plans;  ///< at least one
+    int refused = 0;                ///< bucket sizes with which there is no plan
+  };
+  /// The request's plans with several bucket sizes, the session's own first; of plans that send the same messages only
+  /// the first. Sizes with refused plans (for example over the budget) are left out; Error(plan) if all are.
+  [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
+  /// Makes all plans have that bucket size from now on, and forgets the others.
+  void use(BucketBytes bucket_bytes);
+  /// Lays out the plan's variables, and makes its executor unless there is one for their addresses.
+  void bind(PreparedPlan& prepared);
+  /// Lays out the plan's variables, and makes an executor for steps that leave nothing behind: neither effects nor a
+  /// trace or record.
+  [[nodiscard]] std::unique_ptr<TaskExecutor> measured_executor(const VerifiedPlan& planned);
+
+  /// The request's key among the plans. It marks graphs without entries, such as those that restore variables, apart.
+  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
+
+ private:
+  std::shared_ptr<PreparedPlan> prepared(const std::string& key, const SharedPlan& planned);
+  void compare(const VerifiedPlan& planned);
+  [[nodiscard]] std::uint64_t lay_out(const VerifiedPlan& planned);
+  /// `options`: what differs between the executors of a plan.
+  [[nodiscard]] std::unique_ptr<TaskExecutor> executor(const VerifiedPlan& planned, ExecutorOptions options);
+
+  TaskContext& task_;
+  Made& made_;
+  BucketBytes bucket_bytes_;
+  std::map<std::pair<std::string, BucketBytes>, std::shared_ptr<PreparedPlan>> prepared_;
+};
+
+/// A tensor for each of the plan's feeds, undefined for those that another task gives.
+[[nodiscard]] std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task);
+
+}  // namespace ferry

@@ -1,0 +1,40 @@
+#include "executor/session/task_context.hpp"
+
+#include "base/files/files.hpp"
+#include "executor/job/affinity.hpp"
+
+namespace ferry {
+namespace {
+
+WorkersOptions workers_of(int task, const Cluster::State& cluster) {
+  WorkersOptions options;
+  options.threads = cluster.topology.tasks[static_cast<std::size_t>(task)].threads;
+  options.crowded = cluster.crowded;
+  if (cluster.pins) options.on_start = [cores = *cluster.pins](int walker) { pin_to_core(cores, walker); };
+  return options;
+}
+
+DeviceShare share_of(int task, const Cluster::State& cluster) {
+  const TaskInfo& info = cluster.topology.tasks[static_cast<std::size_t>(task)];
+  return {.task = task, .first = info.first_gpu, .count = info.gpus};
+}
+
+}  // namespace
+
+TaskContext::TaskContext(int task, Transport& transport, const Cluster::State& cluster, const SessionOptions& given)
+    : member(task, transport, cluster),
+      options(given),
+      workers(workers_of(task, cluster)),
+      variables(share_of(task, cluster), cluster.devices) {
+  if (traces(options)) trace.emplace(task, workers.threads());
+  if (!options.flight_recorder.empty()) recorder.emplace(task, workers.threads());
+  if (!options.record_turns.empty() || !options.replay_turns.empty())
+    turns.emplace(local_files(), options.record_turns, options.replay_turns, task);
+  if (recorder && cluster.watch) cluster.watch->flights().set_source(task, *recorder);
+}
+
+TaskContext::~TaskContext() {
+  if (recorder && member.cluster().watch) member.cluster().watch->flights().forget(*recorder);
+}
+
+}  // namespace ferry
