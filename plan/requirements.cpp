@@ -69,4 +69,15 @@ void require_gpu_groups(const Plan& plan, const Topology& topology) {
   }
 }
 
+std::map<std::string, Type, std::less<>> variables_of(const Plan& plan) {
+  std::map<std::string, Type, std::less<>> types;
+  for (const PlanClass& c : plan.classes)
+    for (const PlanVariable& variable : c.variables) {
+      const Buffer& buffer = c.buffers[variable.buffer];
+      const auto& whole = buffer.window == kNone ? buffer.sizes.vector() : plan.windows[buffer.window].sizes;
+      types[std::string(plan.string(variable.name))] = {buffer.dtype, Shape(std::span<const std::int64_t>(whole))};
+    }
+  return types;
+}
+
 }  // namespace ferry

@@ -1,9 +1,18 @@
 // The requirements of a plan on the job that is to run it.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <string>
+
+#include "graph/types/shape.hpp"
 #include "plan/plan.hpp"
 
+#pragma GCC visibility push(default)
 namespace ferry {
+
+/// The variables of a plan by name, with the types of their whole values: what Session::restore takes. Thread-safe.
+[[nodiscard]] std::map<std::string, Type, std::less<>> variables_of(const Plan& plan);
 
 /// Each throws Error(plan) with a hint if `topology`, the job's topology, lacks something that the well-formed plan
 /// requires. Thread-safe.
@@ -16,3 +25,4 @@ void require_memory(const Plan& plan, const Topology& topology);
 void require_gpu_groups(const Plan& plan, const Topology& topology);
 
 }  // namespace ferry
+#pragma GCC visibility pop

@@ -169,7 +169,10 @@ struct Checkpoints::State {
   using Steps = std::map<std::string, std::int64_t>;
 
   State(Session& s, const RunRequest& request, CheckpointOptions o)
-      : session(s), options(std::move(o)), files(options.files != nullptr ? *options.files : local_files()) {
+      : session(s),
+        graph(s.graph("Checkpoints")),
+        options(std::move(o)),
+        files(options.files != nullptr ? *options.files : local_files()) {
     check_options();
     CheckpointSaver::Options when{options.every_steps, options.every_seconds,
                                   options.clock != nullptr ? options.clock : &system_clock(), request_text(request)};
@@ -204,7 +207,7 @@ struct Checkpoints::State {
       for (const Value& fetch : request.fetches) values.push_back(fetch.id());
     const std::string folder =
         session.group().of_first<std::string>([](TaskSession& task) { return task.options().data_folder; });
-    return settings_of(session.graph(), values, targets, request.feeds, files, folder);
+    return settings_of(graph, values, targets, request.feeds, files, folder);
   }
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }
@@ -262,7 +265,7 @@ struct Checkpoints::State {
       at_main([&] {
         if (!options.resume) return;
         if (!search) search.emplace(files, options.folder);
-        candidate = search->next(session.graph(), session.seed());
+        candidate = search->next(graph, session.seed());
         if (candidate) adapt(*candidate);
       });
       const std::optional<std::string> damage = restore(known_to_all(candidate));
@@ -287,7 +290,7 @@ struct Checkpoints::State {
       return;
     }
     const Continuation continuation =
-        compare_settings(*candidate.manifest.settings, settings, candidate.manifest.step, session.graph(), path);
+        compare_settings(*candidate.manifest.settings, settings, candidate.manifest.step, graph, path);
     for (const std::string& change : continuation.changes) log_info("resumes with another setting: " + change);
     if (continuation.step != candidate.manifest.step)
       log_info("step " + std::to_string(candidate.manifest.step) + " of the checkpoint is step " +
@@ -331,11 +334,11 @@ struct Checkpoints::State {
   }
 
   void set(TaskSession& task, const Manifest& manifest, const Reading& reading, const NamedTensors& parts) {
-    for (const OpId id : session.graph().variables()) {
-      const Op op = session.graph().op(id);
+    for (const OpId id : graph.variables()) {
+      const Op op = graph.op(id);
       if (manifest.unset.contains(op.name())) continue;
       const auto part = parts.find(op.name());
-      task.set_variable(op.name(), session.graph().type(op.output(0)).dtype, reading.layout(op.name()),
+      task.set_variable(op.name(), graph.type(op.output(0)).dtype, reading.layout(op.name()),
                         part == parts.end() ? Tensor() : part->second);
     }
     Steps counts = manifest.steps;
@@ -350,6 +353,7 @@ struct Checkpoints::State {
   }
 
   Session& session;
+  const Graph& graph;
   const CheckpointOptions options;
   FileSystem& files;
   RunSettings settings;  // of this run, in the process of task 0
@@ -373,7 +377,7 @@ std::int64_t Checkpoints::steps_of(const RunRequest& request) const {
 
 void Checkpoints::save() {
   State& s = *state_;
-  s.session.group().on_all([&](TaskSession& task) { task.save(s.session.graph(), *s.saver); });
+  s.session.group().on_all([&](TaskSession& task) { task.save(s.graph, *s.saver); });
 }
 
 CheckpointSaver& Checkpoints::saver() const {

@@ -1,12 +1,16 @@
 #include "executor/session/session.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "base/float_state.hpp"
 #include "base/text.hpp"
 #include "executor/job/fit.hpp"
+#include "executor/session/fixed_plan.hpp"
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
 #include "graph/op/core_ops.hpp"
+#include "ops/op_set.hpp"
 
 namespace ferry {
 namespace {
@@ -49,23 +53,34 @@ void require_feeds(const RunRequest& request) {
 
 struct Session::State {
   State(const Graph& g, const Cluster& cluster, SessionOptions options)
-      : graph(g), seed(options.seed), group(cluster, std::move(options)) {}
+      : graph(&g), seed(options.seed), group(cluster, std::move(options)) {}
+  State(Plan given, const Cluster& cluster, const SessionOptions& options)
+      : seed(options.seed), group(cluster, options) {
+    plan.emplace(group, group.given(std::move(given)), options.ops != nullptr ? *options.ops : default_ops());
+  }
 
+  /// Runs the request on `g`, which is the session's graph or one that restores its variables.
   std::vector<Tensor> run(const Graph& g, const RunRequest& request) {
     const std::vector<std::int32_t> arrive_at(request.fetches.size(), request.fetch_to);
     return group.tensors(arrive_at, request.fetch_to, [&](TaskSession& task) {
-      task.compare_graphs(graph);
+      task.compare_graphs(*graph);
       return task.run(g, request);
     });
   }
 
-  const Graph& graph;
+  const Graph* const graph = nullptr;  ///< null: the session was made from a plan
   const std::uint64_t seed;
   TaskGroup group;
+  std::optional<FixedPlan> plan;
 };
 
 Session::Session(const Graph& graph, const Cluster& cluster, SessionOptions options)
     : state_(std::make_unique<State>(graph, cluster, std::move(options))) {}
+
+Session::Session(Plan plan, const Cluster& cluster, SessionOptions options) {
+  const DefaultFloats floats;
+  state_ = std::make_unique<State>(std::move(plan), cluster, options);
+}
 
 Session::~Session() = default;
 
@@ -78,7 +93,8 @@ std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const Tensor
 
 std::vector<Tensor> Session::run(const RunRequest& request) {
   require_feeds(request);
-  std::vector<Tensor> fetched = state_->run(state_->graph, request);
+  if (state_->plan) return state_->plan->run(request);
+  std::vector<Tensor> fetched = state_->run(*state_->graph, request);
   if (request.checkpoints != nullptr) request.checkpoints->require_not_stopped();
   return fetched;
 }
@@ -89,15 +105,17 @@ Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
     throw Error(Code::usage,
                 "tune: " + std::to_string(options.steps) + " steps in " + std::to_string(options.rounds) + " rounds")
         .hint("0 or more steps in 1 or more rounds");
+  const Graph& of_session = graph("tune");
   return state_->group.of_first<Tuned>([&](TaskSession& task) {
-    task.compare_graphs(state_->graph);
-    return task.tune(state_->graph, request, options);
+    task.compare_graphs(of_session);
+    return task.tune(of_session, request, options);
   });
 }
 
 TensorMap Session::variables() {
+  if (state_->plan) return state_->plan->variables();
   // A Value needs a mutable graph; fetching values of it does not change it.
-  auto& graph = const_cast<Graph&>(state_->graph);
+  auto& graph = const_cast<Graph&>(*state_->graph);
   RunRequest request;
   for (OpId id : graph.variables()) request.fetches.push_back(graph.value(graph.op(id).output(0)));
   TensorMap result;
@@ -108,22 +126,27 @@ TensorMap Session::variables() {
 }
 
 void Session::restore(const TensorMap& variables) {
-  if (state_->graph.variables().empty()) return;
+  if (state_->plan) return state_->plan->restore(variables);
+  const Graph& graph = *state_->graph;
+  if (graph.variables().empty()) return;
   const bool is_main = state_->group.cluster().rank() == 0;
   std::string problem;
   if (is_main) {
     std::map<std::string, Type, std::less<>> types;
     for (const auto& [name, tensor] : variables)
       if (tensor.defined()) types.emplace(name, tensor.type());
-    problem = fit_problem(state_->graph, types, {});
+    problem = fit_problem(graph, types, {});
   }
   state_->group.on_all([&](TaskSession& task) { task.member().agree_on_problem(problem, Code::file); });
-  const RestoreGraph restore(state_->graph, is_main ? variables : TensorMap());
+  const RestoreGraph restore(graph, is_main ? variables : TensorMap());
   state_->run(restore.graph(), restore.request());
 }
 
-const Graph& Session::graph() const {
-  return state_->graph;
+const Graph& Session::graph(const char* user) const {
+  if (state_->graph == nullptr)
+    throw Error(Code::usage, std::string(user) + ": this session runs a plan and has no graph")
+        .hint("make the session from the graph");
+  return *state_->graph;
 }
 
 TaskGroup& Session::group() const {
@@ -139,7 +162,7 @@ RunStats Session::stats() {
 }
 
 const PlanResult& Session::plan(const RunRequest& request) {
-  return state_->group.plan(state_->graph, request);
+  return state_->plan ? state_->plan->plan(request) : state_->group.plan(*state_->graph, request);
 }
 
 void Session::close() {

@@ -1,4 +1,4 @@
-// Session: runs a graph on a cluster.
+// Session: runs a graph, or a plan that was made before, on a cluster.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@ namespace ferry {
 
 class Checkpoints;
 class TaskGroup;
+struct Plan;
 struct PlanResult;
 
 /// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a call during
@@ -21,10 +22,24 @@ struct PlanResult;
 ///
 ///     Session session(g, cluster);
 ///     Tensor c_now = session.run({c})[0];
+///
+/// A session that is made from a plan, from a file for example, needs no graph. It runs the plan's own fetches and
+/// targets, and takes feeds by the plan's names. A plan does not hold the values of its variables: restore() gives
+/// them.
+///
+///     Session session(read_plan(local_files(), "model.plan"), cluster);
+///     session.restore(model);
+///     Tensor scores = session.run({.feeds = {{"x", images}}})[0];
 class Session {
  public:
   /// The graph must outlive the session and not change while it lives.
   Session(const Graph& graph, const Cluster& cluster, SessionOptions options = {});
+  /// Runs a plan, the same in all processes. Of the options it uses those of a run; check_numerics checks no ops that
+  /// the plan has fused. Error(plan) if the plan is for another number of tasks, for more threads than tasks have here,
+  /// or for tasks that share memory and here do not. Also if the verifier refuses it, for example because it needs more
+  /// memory than there is. Requests of the session have no fetches, targets, fetch_to, planned_step or checkpoints, and
+  /// the session has no tune() and no Checkpoints: else Error(usage).
+  Session(Plan plan, const Cluster& cluster, SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -35,6 +50,11 @@ class Session {
   /// call of a new session, which all tasks make, begins a new job of the cluster.
   std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
   /// Runs the request's steps and returns the fetches of the last one, defined in the process of RunRequest::fetch_to.
+  ///
+  /// A plan's fetches come in the order of Plan::fetches, defined where they arrive. Feeds that the plan takes from
+  /// tasks of other processes are ignored. Error(usage), the same on all tasks, for feeds that are missing or of
+  /// another type, and for variables that are read and have no value: the session stays usable. Error(plan) when the
+  /// tasks have different plans.
   std::vector<Tensor> run(const RunRequest& request);
 
   /// Measures `request` with buckets of several sizes, and uses the best from now on (SessionOptions::bucket_bytes).
@@ -44,16 +64,18 @@ class Session {
   /// run(). All tasks call it.
   Tuned tune(const RunRequest& request, const TuneOptions& options = {});
 
-  /// Variables by name: whole values, on task 0 (undefined elsewhere). All tasks call it.
+  /// Variables by name: whole values, on task 0 (undefined elsewhere). Of a plan, those that have a value. All tasks
+  /// call it.
   [[nodiscard]] TensorMap variables();
   /// Sets variables from task 0's tensors, broadcast and cut as their layouts say; Error(file) lists missing, extra and
-  /// differing names. All tasks call it.
+  /// differing names. Extra names are no error for a plan, which may need only a part of a model. All tasks call it.
   void restore(const TensorMap& variables);
 
   /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
   /// The plan for `request` (placement/planner.hpp), for printing and saving; with the reasons if
-  /// SessionOptions::reasons. The reference is valid until tune() or the end of the session. All tasks call it.
+  /// SessionOptions::reasons. For a session made from a plan: that plan. The reference is valid until tune() or the end
+  /// of the session. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Writes the trace, if SessionOptions::trace_file names one, for which all tasks must call it, and frees everything.
   /// run() afterwards is Error(usage).
@@ -61,7 +83,8 @@ class Session {
 
  private:
   friend class Checkpoints;
-  [[nodiscard]] const Graph& graph() const;
+  /// Error(usage) if the session was made from a plan; `user` is what needs the graph.
+  [[nodiscard]] const Graph& graph(const char* user) const;
   [[nodiscard]] TaskGroup& group() const;
   [[nodiscard]] std::uint64_t seed() const;
   struct State;

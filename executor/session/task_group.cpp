@@ -265,6 +265,10 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
   return s.planned.back()->result;
 }
 
+SharedPlan TaskGroup::given(Plan plan) const {
+  return state_->plans.given(std::move(plan));
+}
+
 void TaskGroup::on_all(const std::function<void(TaskSession&)>& body, std::span<const std::int32_t> requesters) {
   State& s = *state_;
   require_usable();

@@ -12,7 +12,9 @@
 namespace ferry {
 
 class TaskSession;
+struct Plan;
 struct PlanResult;
+struct VerifiedPlan;
 
 /// The tasks of this process, each on its own thread. The first runs on the caller's thread, unless that serves the
 /// relay (HostRelay). Tasks and threads are made by the first call of on_all(). Used from one thread.
@@ -27,6 +29,8 @@ class TaskGroup {
   [[nodiscard]] const Cluster& cluster() const;
   /// Session::plan. Starts no tasks if all tasks of the job are in this process and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
+  /// A plan that was made before: SessionPlans::Made::given.
+  [[nodiscard]] std::shared_ptr<const VerifiedPlan> given(Plan plan) const;
   /// Calls body(task) for all local tasks at once and returns when all calls have returned. Then throws the error of
   /// the lowest task. An error that only reports another task's failure (peer_lost) is thrown only if there is no other
   /// error. Error(usage) when the group is closed, has failed before, or is in a call already; Error(resource) when the

@@ -163,8 +163,7 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   return fetched;
 }
 
-std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const TensorMap& feeds, std::int64_t steps,
-                                          const OnStep& on_step) {
+std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRequest& request) {
   std::int64_t& step = next_step_["plan"];
   last_run_.clear();
   AfterStep after_step;
@@ -174,7 +173,8 @@ std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const Tenso
       compare_replicas(nullptr, done);
       return false;
     };
-  return execute(plans_.of(planned), step, step, step + std::min(steps, kLastStep - step), feeds, on_step, after_step);
+  const std::int64_t end = step + std::min(request.steps, kLastStep - step);
+  return execute(plans_.of(planned), step, step, end, request.feeds, request.on_step, after_step);
 }
 
 /// SessionOptions::check_replicas, after `step` steps. `graph` knows the lines of variables; null: there is none.

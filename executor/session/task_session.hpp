@@ -42,10 +42,9 @@ class TaskSession {
   /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined where they
   /// arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
-  /// Runs steps of a plan that was made before. `feeds` has, by name, at least those that this task gives.
+  /// Runs the request's steps of a plan that was made before. The feeds have at least those that this task gives.
   /// Precondition: variables that the plan reads have a value.
-  std::vector<Tensor> run_plan(const SharedPlan& planned, const TensorMap& feeds, std::int64_t steps,
-                               const OnStep& on_step);
+  std::vector<Tensor> run_plan(const SharedPlan& planned, const RunRequest& request);
   [[nodiscard]] bool has_value(std::string_view variable) const { return task_.variables.has_value(variable); }
   void set_has_value(std::string_view variable) { task_.variables.set_has_value(variable); }
   /// Sets a variable: VariableStore::set.

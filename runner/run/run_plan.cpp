@@ -4,7 +4,7 @@
 #include "base/files/files.hpp"
 #include "base/process/process_state.hpp"
 #include "base/text.hpp"
-#include "executor/session/plan_session.hpp"
+#include "executor/session/session.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
 #include "plan/file/plan_file.hpp"
@@ -94,7 +94,7 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
   return job;
 }
 
-void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chosen, const RunOptions& options) {
+void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> chosen, const RunOptions& options) {
   const bool is_main = cluster.rank() == 0;
   std::optional<ModelFolder> model = model_folder(options, cluster);
   SessionOptions for_session = run_session_options(options);
@@ -102,25 +102,26 @@ void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chos
   RunReport run_report(started_as());
   std::string trace;
   if (!options.report.empty()) for_session.on_trace = [&](std::string_view text) { trace = text; };
-  PlanSession session(std::move(plan), cluster, for_session);
+  Session session(std::move(given), cluster, for_session);
+  const Plan& plan = session.plan({}).plan;
   if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());
   std::vector<std::string> names;
-  for (const PlanPort& port : session.plan().fetches) names.emplace_back(session.plan().string(port.name));
-  const std::int64_t steps = std::max<std::int64_t>(options.steps, 1);
+  for (const PlanPort& port : plan.fetches) names.emplace_back(plan.string(port.name));
+  RunRequest request;
+  request.steps = std::max<std::int64_t>(options.steps, 1);
   const auto here = cluster.local_tasks();
-  const bool has_fetches = !session.plan().fetches.empty() &&
-                           std::find(here.begin(), here.end(), session.plan().fetches[0].task) != here.end();
+  const bool has_fetches =
+      !plan.fetches.empty() && std::find(here.begin(), here.end(), plan.fetches[0].task) != here.end();
   MetricsSinks metrics = has_fetches ? sinks_of(options, 0, run_report.curves()) : MetricsSinks();
-  StepReport::Options told = step_report_options(options.print_every, steps);
+  StepReport::Options told = step_report_options(options.print_every, request.steps);
   told.metrics = metrics.empty() ? nullptr : &metrics;
   told.entry = "plan";
-  StepReport report(names, {.steps = steps}, told, system_clock());
-  PlanSession::OnStep on_step;
-  if (has_fetches && (steps > 1 || options.print_every > 0 || !metrics.empty()))
-    on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
+  StepReport report(names, {.steps = request.steps}, told, system_clock());
+  if (has_fetches && (request.steps > 1 || options.print_every > 0 || !metrics.empty()))
+    request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
   static_cast<void>(own_feeds(cluster, options.feeds));  // the plan says who gives them
-  const TensorMap feeds = feeds_here(session.plan(), options, cluster.local_tasks());
-  const std::vector<Tensor> fetched = session.run(feeds, steps, on_step);
+  request.feeds = feeds_here(plan, options, cluster.local_tasks());
+  const std::vector<Tensor> fetched = session.run(request);
   report.pause();
   metrics.flush();
   Results results;
@@ -131,8 +132,7 @@ void run_in(const Cluster& cluster, Plan plan, std::span<const std::size_t> chos
   }
   if (!options.stats.empty() || !options.report.empty()) results.stats = session.stats();
   if (!options.save.empty()) results.variables = session.variables();
-  if (!options.report.empty())
-    run_report.add_plan("plan", session.plan(), options.ops ? options.ops->ops : default_ops());
+  if (!options.report.empty()) run_report.add_plan("plan", plan, options.ops ? options.ops->ops : default_ops());
   session.close();
   if (!options.report.empty() && is_main) {
     run_report.set_stats(results.stats);

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/session/plan_session.hpp"
+#include "executor/session/session.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/planner.hpp"
+#include "plan/requirements.hpp"
 #include "tests/executor/outcome.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/random_plan.hpp"
@@ -32,10 +33,10 @@ test::Outcome run(const test::RandomMeshGraph& made, std::optional<std::int64_t>
   for (const Value& target : made.targets) signature.targets.push_back(target.op().id());
   Plan plan = make_plan(*made.graph, signature, topology, cpu_kernels(), options).plan;
   const TensorMap values = random_values(plan, 7);
-  PlanSession session(std::move(plan),
-                      Cluster::connect(ClusterOptions{.tasks = topology.size(), .threads = threads, .jobs = ""}));
+  Session session(std::move(plan),
+                  Cluster::connect(ClusterOptions{.tasks = topology.size(), .threads = threads, .jobs = ""}));
   session.restore(values);
-  const std::vector<Tensor> fetched = session.run({}, 2);
+  const std::vector<Tensor> fetched = session.run(RunRequest{.steps = 2});
   return {session, fetched};
 }
 

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include "comm/transport.hpp"
-#include "executor/session/plan_session.hpp"
 #include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/array/array.hpp"
@@ -101,11 +100,11 @@ TEST_CASE("a plan's feeds are compared, also those that it does not take") {
     request.fetches = {model.total};
     request.feeds = rows(2, 1);
     Session planner(model.graph, cluster);
-    PlanSession session(planner.plan(request).plan, cluster);
-    CHECK((session.run(rows(2, 1))[0].defined() == (rank == 0)));
-    check_refused([&] { session.run(rows(2, static_cast<float>(rank))); },
+    Session session(planner.plan(request).plan, cluster);
+    CHECK((session.run({}, rows(2, 1))[0].defined() == (rank == 0)));
+    check_refused([&] { session.run({}, rows(2, static_cast<float>(rank))); },
                   "tasks 1 and 2 feed other values for the input 'x' than task 0\n  at model.cpp:7");
-    CHECK((session.run(rank == 0 ? rows(2, 1) : TensorMap())[0].defined() == (rank == 0)));
+    CHECK((session.run({}, rank == 0 ? rows(2, 1) : TensorMap())[0].defined() == (rank == 0)));
   });
 }
 

@@ -15,7 +15,6 @@
 #include "executor/job/cluster_state.hpp"
 #include "executor/run/gpu_groups.hpp"
 #include "executor/run/task_executor.hpp"
-#include "executor/session/plan_session.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/device.hpp"
 #include "ops/array/reshape.hpp"
@@ -398,7 +397,7 @@ TEST_CASE("a plan for GPUs that work together is refused where they do not, with
     task.gpu_group = -1;
     task.no_gpu_group = "it shares its GPU with another task";
   }
-  const Error error = test::error_of([&] { PlanSession session(planned(), cluster); });
+  const Error error = test::error_of([&] { Session session(planned(), cluster); });
   CHECK(error.code() == Code::plan);
   CHECK(test::says(error, "that of task 0 does not here: it shares its GPU with another task"));
 }

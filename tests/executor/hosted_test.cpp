@@ -5,7 +5,6 @@
 
 #include "base/system/log.hpp"
 #include "comm/transport.hpp"
-#include "executor/session/plan_session.hpp"
 #include "executor/session/session.hpp"
 #include "ops/control/state.hpp"
 #include "placement/planner.hpp"
@@ -85,9 +84,9 @@ TEST_CASE("what was fetched to another process cannot be read: the error names t
     session.restore(saved);  // only task 0's are read
     const Error error = test::error_of([&] { static_cast<void>(saved.at("w").str()); });
     CHECK(error.code() == (process == 0 ? Code::ok : Code::usage));
-    PlanSession planned(session.plan(request).plan, cluster);
+    Session planned(session.plan(request).plan, cluster);
     planned.restore(saved);
-    const Tensor got = planned.run()[0];
+    const Tensor got = planned.run(RunRequest())[0];
     CHECK(test::error_of([&] { static_cast<void>(got.str()); }).code() == (process == 1 ? Code::ok : Code::usage));
     if (process == 1)
       CHECK(test::says(test::error_of([&] { static_cast<void>(planned.variables()["w"].type()); }), "task 0"));

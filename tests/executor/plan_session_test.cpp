@@ -1,5 +1,8 @@
 #include "executor/session/plan_session.hpp"
+
 #include "base/error.hpp"
+#include "executor/session/checkpoints.hpp"
+#include "executor/session/session.hpp"
 #include "ops/control/state.hpp"
 #include "ops/data/data.hpp"
 #include "ops/math/linalg.hpp"
@@ -48,14 +51,14 @@ TEST_CASE("a plan gives what its graph gives, step after step, and its variables
   for (int count : {1, 2, 3}) {
     const Model model;
     Session graph_session(model.g, tasks(count));
-    PlanSession session(saved_plan(model, count), tasks(count));
+    Session session(saved_plan(model, count), tasks(count));
     session.restore({{"w", Tensor::of<float>({2, 1}, {1, 10})}, {"other", Tensor(DType::int32, {1})}});
     for (int run = 0; run < 3; ++run) {
       const Tensor expected = graph_session.run(model.request)[0];
-      CHECK(session.run(model.request.feeds)[0].same_bits(expected));
+      CHECK(session.run({}, model.request.feeds)[0].same_bits(expected));
     }
     CHECK(session.variables()["w"].same_bits(graph_session.variables()["w"]));
-    CHECK(session.run(model.request.feeds)[0].same_bits(graph_session.run(model.request)[0]));  // w was made whole
+    CHECK(session.run({}, model.request.feeds)[0].same_bits(graph_session.run(model.request)[0]));  // w was made whole
     const RunStats stats = session.stats();
     CHECK(stats.fingerprint == graph_session.stats().fingerprint);
     for (const TaskStats& task : stats.tasks) CHECK(task.measured == task.planned);
@@ -64,13 +67,14 @@ TEST_CASE("a plan gives what its graph gives, step after step, and its variables
 
 TEST_CASE("steps run inside, and tell") {
   const Model model;
-  PlanSession session(saved_plan(model, 2), tasks(2));
+  Session session(saved_plan(model, 2), tasks(2));
   session.restore({{"w", Tensor::of<float>({2, 1}, {0, 0})}});
   std::vector<double> first;
-  const auto last = session.run(model.request.feeds, 3, [&](std::int64_t step, std::span<const Tensor> fetched) {
-    CHECK(step == static_cast<std::int64_t>(first.size()));
-    first.push_back(fetched[0].number(0));
-  });
+  const auto last = session.run(RunRequest{
+      .feeds = model.request.feeds, .steps = 3, .on_step = [&](std::int64_t step, std::span<const Tensor> fetched) {
+        CHECK(step == static_cast<std::int64_t>(first.size()));
+        first.push_back(fetched[0].number(0));
+      }});
   CHECK(first == std::vector<double>{0, 3, 6});
   CHECK(last[0].number(0) == 6);
 }
@@ -86,26 +90,26 @@ TEST_CASE("a plan for whole batches is not run for the smaller one of an epoch, 
     one.planned_step = step;
     return session.plan(one).plan;
   };
-  PlanSession session(plan_of_step(0), tasks(2));
-  CHECK(session.run({})[0].number(0) == 3);
-  const Error error = test::error_of([&] { session.run({}, 2); });
+  Session session(plan_of_step(0), tasks(2));
+  CHECK(session.run(RunRequest())[0].number(0) == 3);
+  const Error error = test::error_of([&] { session.run(RunRequest{.steps = 2}); });
   CHECK(error.code() == Code::usage);
   CHECK(test::says(error, "step 2 takes a batch of 1 rows from 'batch', and the plan is for steps that take 2"));
   CHECK(test::says(error, "or at most 1 step"));
-  CHECK(session.run({})[0].number(0) == 7);
-  PlanSession last(plan_of_step(2), tasks(2));
-  CHECK(test::says(test::error_of([&] { last.run({}); }), "step 0 takes a batch of 2 rows"));
+  CHECK(session.run(RunRequest())[0].number(0) == 7);
+  Session last(plan_of_step(2), tasks(2));
+  CHECK(test::says(test::error_of([&] { last.run(RunRequest()); }), "step 0 takes a batch of 2 rows"));
 }
 
 TEST_CASE("a job of another size than the plan's is refused") {
   const Model model;
-  const Error error = test::error_of([&] { PlanSession(saved_plan(model, 3), tasks(2)); });
+  const Error error = test::error_of([&] { Session(saved_plan(model, 3), tasks(2)); });
   CHECK(error.code() == Code::plan);
   CHECK(test::says(error, "the plan is for 3 tasks, this job has 2"));
   const Error threads = test::error_of([&] {
     Plan plan = saved_plan(model, 1);
     plan.classes[0].threads = 64;
-    PlanSession(std::move(plan), tasks(1));
+    Session(std::move(plan), tasks(1));
   });
   CHECK(threads.code() == Code::plan);
   CHECK(test::says(threads, "the plan is for 64 threads on task 0, which has"));
@@ -115,7 +119,7 @@ TEST_CASE("a plan that the verifier refuses is not run") {
   const Model model;
   Plan plan = saved_plan(model, 2);
   for (PlanClass& c : plan.classes) c.devices[0].step_bytes = 64;
-  CHECK(test::error_of([&] { PlanSession(plan, tasks(2)); }).code() == Code::plan);
+  CHECK(test::error_of([&] { Session(plan, tasks(2)); }).code() == Code::plan);
 }
 
 TEST_CASE("a plan with an op that this ferry lacks: says how it gets it") {
@@ -125,9 +129,9 @@ TEST_CASE("a plan with an op that this ferry lacks: says how it gets it") {
   for (std::size_t i = 0; i < plan.strings.size(); ++i)
     strings.push_back(plan.strings[i] == "MatMul" ? "Mine" : plan.strings[i]);
   plan.strings = strings;
-  PlanSession session(plan, tasks(1));
+  Session session(plan, tasks(1));
   session.restore({{"w", Tensor::of<float>({2, 1}, {1, 1})}});
-  const Error error = test::error_of([&] { static_cast<void>(session.run(model.request.feeds)); });
+  const Error error = test::error_of([&] { static_cast<void>(session.run({}, model.request.feeds)); });
   CHECK(error.code() == Code::plan);
   CHECK(test::says(error, "there is no kernel for Mine"));
   CHECK(test::says(error, "--ops LIB.so"));
@@ -135,8 +139,8 @@ TEST_CASE("a plan with an op that this ferry lacks: says how it gets it") {
 
 TEST_CASE("feeds and variables that are missing or of another type are named, and the session stays usable") {
   const Model model;
-  PlanSession session(saved_plan(model, 2), tasks(2));
-  const Error no_value = test::error_of([&] { static_cast<void>(session.run(model.request.feeds)); });
+  Session session(saved_plan(model, 2), tasks(2));
+  const Error no_value = test::error_of([&] { static_cast<void>(session.run({}, model.request.feeds)); });
   CHECK(no_value.code() == Code::usage);
   CHECK(test::says(no_value, "the variable 'w' has no value"));
   const Error missing = test::error_of([&] { session.restore({}); });
@@ -147,14 +151,53 @@ TEST_CASE("feeds and variables that are missing or of another type are named, an
                    }),
                    "differs: w is float32[2,1]"));
   session.restore({{"w", Tensor::of<float>({2, 1}, {1, 1})}});
-  const Error not_fed = test::error_of([&] { static_cast<void>(session.run()); });
+  const Error not_fed = test::error_of([&] { static_cast<void>(session.run(RunRequest())); });
   CHECK(not_fed.code() == Code::usage);
   CHECK(test::says(not_fed, "the input 'x' is needed and not fed"));
   CHECK(test::says(not_fed, "it is float32[4,2]"));
-  const Error other = test::error_of([&] { static_cast<void>(session.run({{"x", Tensor(DType::float32, {2, 2})}})); });
+  const Error other = test::error_of([&] {
+    static_cast<void>(session.run({}, {{"x", Tensor(DType::float32, {2, 2})}}));
+  });
   CHECK(test::says(other, "the feed 'x' is float32[2,2]; the plan was made for float32[4,2]"));
-  CHECK(session.run(model.request.feeds)[0].number(0) == 3);
+  CHECK(session.run({}, model.request.feeds)[0].number(0) == 3);
 }
+
+TEST_CASE("calls that need the graph are refused by the session of a plan, which stays usable") {
+  const Model model;
+  Session session(saved_plan(model, 2), tasks(2));
+  session.restore({{"w", Tensor::of<float>({2, 1}, {1, 1})}});
+  const auto refused = [](const auto& call, const char* text) {
+    const Error error = test::error_of(call);
+    CHECK(error.code() == Code::usage);
+    CHECK(test::says(error, text));
+    CHECK(test::says(error, "make the session from the graph"));
+  };
+  const char* const own = "this session runs a plan, which has its own fetches and targets";
+  refused([&] { session.run(model.request); }, own);
+  refused([&] { session.run({model.y}); }, own);
+  refused([&] { session.run(RunRequest{.feeds = model.request.feeds, .fetch_to = 1}); }, own);
+  refused([&] { static_cast<void>(session.plan(model.request)); }, own);
+  refused([&] { session.tune({.feeds = model.request.feeds}); }, "tune: this session runs a plan and has no graph");
+  refused([&] { Checkpoints(session, model.request, {.folder = "none"}); }, "Checkpoints: this session runs a plan");
+  CHECK(session.plan({}).plan.string(session.plan({}).plan.fetches[0].name) == "y");
+  CHECK(session.run({}, model.request.feeds)[0].number(0) == 3);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+TEST_CASE("PlanSession, the former name, still runs plans") {
+  const Model model;
+  PlanSession session(saved_plan(model, 2), tasks(2));
+  session.restore({{"w", Tensor::of<float>({2, 1}, {0, 0})}});
+  int steps = 0;
+  const auto last = session.run(model.request.feeds, 3, [&](std::int64_t, std::span<const Tensor>) { ++steps; });
+  CHECK(steps == 3);
+  CHECK(last[0].number(0) == 6);
+  CHECK(session.plan().fetches.size() == 1);
+}
+
+#pragma GCC diagnostic pop
 
 }  // namespace
 }  // namespace ferry

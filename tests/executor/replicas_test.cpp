@@ -4,7 +4,6 @@
 #include <string>
 
 #include "comm/transport.hpp"
-#include "executor/session/plan_session.hpp"
 #include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
 #include "kernels/kernel.hpp"
@@ -91,9 +90,9 @@ TEST_CASE("the replicas of a plan's variables are compared") {
   const auto planned = [](const Cluster& cluster, const SessionOptions& options) {
     const Updated model({{"dp", Mesh::kOpen}}, {replicated()});
     Session planner(model.graph, cluster, options);
-    PlanSession session(planner.plan(model.request).plan, cluster, options);
+    Session session(planner.plan(model.request).plan, cluster, options);
     session.restore({{"w", Tensor::of<double>({4}, {1, 2, 3, 4})}});
-    session.run({}, 5);
+    session.run(RunRequest{.steps = 5});
   };
   check_difference(2, 1, planned, "the variable 'w' has other bytes on task 1 than on task 0 after step 4");
 }

@@ -26,12 +26,13 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
-#include "executor/session/plan_session.hpp"
+#include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
 #include "kernels/device.hpp"
 #include "kernels/kernel.hpp"
 #include "placement/planner.hpp"
 #include "plan/file/plan_file.hpp"
+#include "plan/requirements.hpp"
 #include "plan/verify/verify.hpp"
 #include "tests/fuzz/mutate_plan.hpp"
 #include "tests/op_cases/case.hpp"
@@ -150,13 +151,13 @@ std::uint64_t run(Plan plan, std::uint64_t seed) {
         some_tensor({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice);
   for (const auto& [name, type] : variables_of(plan)) values[name] = some_tensor(type, dice);
   const Cluster job = Cluster::connect(options);
-  PlanSession session(std::move(plan), job);
+  Session session(std::move(plan), job);
   session.restore(values);
   Hasher hasher;
   const auto add = [&](const Tensor& tensor) {
     if (tensor.defined()) hasher.add(tensor.bytes());  // others are on another task
   };
-  for (const Tensor& tensor : session.run(feeds, kSteps)) add(tensor);
+  for (const Tensor& tensor : session.run(RunRequest{.feeds = feeds, .steps = kSteps})) add(tensor);
   for (const auto& [name, tensor] : session.variables()) add(tensor);
   session.close();
   return hasher.digest();

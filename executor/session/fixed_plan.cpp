@@ -1,0 +1,196 @@
+#include "executor/session/fixed_plan.hpp"
+
+#include "base/blob.hpp"
+#include "base/text.hpp"
+#include "executor/session/task_group.hpp"
+#include "executor/session/task_session.hpp"
+#include "ops/op_set.hpp"
+#include "plan/kernel_facts.hpp"
+#include "plan/requirements.hpp"
+
+namespace ferry {
+namespace {
+
+/// Names of the variables that some instruction reads.
+std::set<std::string, std::less<>> variables_read(const Plan& plan) {
+  std::set<std::string, std::less<>> names;
+  for (const PlanClass& c : plan.classes) {
+    std::set<std::uint32_t> inputs;
+    for (const Instruction& i : c.instructions)
+      for (const std::uint32_t b : c.inputs(i)) inputs.insert(storage_of(c, b));
+    for (const PlanVariable& variable : c.variables)
+      if (inputs.contains(variable.buffer)) names.emplace(plan.string(variable.name));
+  }
+  return names;
+}
+
+Type type_of(const PlanPort& port) {
+  return {port.dtype, Shape(std::span<const std::int64_t>(port.sizes))};
+}
+
+/// The user's line of the input; unknown if the plan does not have it.
+SourceLine line_of_feed(const Plan& plan, const std::string& name) {
+  for (const PlanClass& c : plan.classes)
+    for (const Instruction& i : c.instructions)
+      if (i.what == Opcode::feed && plan.string(i.name) == name) return plan.line(i.line);
+  return {};
+}
+
+bool has_feed(const TensorMap& feeds, std::string_view name) {
+  const auto found = feeds.find(name);
+  return found != feeds.end() && found->second.defined();
+}
+
+/// The fault of the feeds of `task`; empty: none.
+std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
+  for (const PlanPort& port : plan.feeds) {
+    if (port.task != task) continue;
+    const std::string name(plan.string(port.name));
+    if (!has_feed(feeds, name))
+      return Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
+          .note("it is " + type_of(port).str() + ", and task " + std::to_string(task) + " gives it")
+          .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
+          .text();
+    if (const Type type = feeds.find(name)->second.type(); type != type_of(port))
+      return Error(Code::usage, "the feed '" + escaped(name) + "' is " + type.str() + "; the plan was made for " +
+                                    type_of(port).str())
+          .hint("make a plan for it from the graph")
+          .text();
+  }
+  return {};
+}
+
+void require_own(const RunRequest& request) {
+  if (request.fetches.empty() && request.targets.empty() && request.fetch_to == 0 && request.planned_step == 0 &&
+      request.checkpoints == nullptr)
+    return;
+  throw Error(Code::usage, "this session runs a plan, which has its own fetches and targets")
+      .hint("give feeds, steps and on_step alone, or make the session from the graph");
+}
+
+}  // namespace
+
+FixedPlan::FixedPlan(TaskGroup& group, SharedPlan planned, const OpSet& ops)
+    : group_(group),
+      planned_(std::move(planned)),
+      plan_(planned_->result.plan),
+      read_(variables_read(plan_)),
+      variables_(variables_of(plan_)),
+      batches_(sizes_of_batches(plan_, ops)) {}
+
+std::vector<FixedPlan::OneSize> FixedPlan::sizes_of_batches(const Plan& plan, const OpSet& ops) {
+  std::vector<OneSize> found;
+  for (const PlanClass& c : plan.classes)
+    for (const Instruction& i : c.instructions) {
+      const OpDef* const def = i.what == Opcode::kernel ? ops.find(plan.string(i.op)) : nullptr;
+      if (def == nullptr || def->batches == nullptr || i.attrs == kNone) continue;
+      std::vector<Type> inputs;
+      for (const std::uint32_t b : c.inputs(i)) inputs.push_back(whole_type(plan, c.buffers[b]));
+      const Attrs& attrs = plan.attrs[i.attrs];
+      const Batches batches = def->batches(PlanKernelFacts(std::move(inputs), attrs));
+      if (batches.uneven())
+        found.push_back({std::string(plan.string(i.name)), batches, attrs.get<std::int64_t>("rows")});
+    }
+  return found;
+}
+
+const PlanResult& FixedPlan::plan(const RunRequest& request) const {
+  require_own(request);
+  return planned_->result;
+}
+
+std::string FixedPlan::problem(const TaskSession& task, const TensorMap& feeds) const {
+  for (const std::string& name : read_)
+    if (!task.has_value(name))
+      return Error(Code::usage, "the variable '" + escaped(name) + "' has no value: a plan does not hold it")
+          .hint("--model DIR, with a model saved by ferry run GRAPH --save DIR")
+          .text();
+  return feed_problem(plan_, feeds, task.member().task());
+}
+
+void FixedPlan::agree_on(TaskSession& task, const TensorMap& feeds) const {
+  JobMember& member = task.member();
+  BlobWriter given;
+  for (const PlanPort& port : plan_.feeds) given.add(has_feed(feeds, plan_.string(port.name)));
+  const std::vector<std::string> told = member.agree_on_problem(problem(task, feeds), Code::usage, given.take());
+  FeedGivers givers;
+  for (std::size_t other = 0; other < told.size(); ++other) {
+    BlobReader reader(told[other]);
+    for (const PlanPort& port : plan_.feeds)
+      if (!told[other].empty() && reader.number() != 0)
+        givers[std::string(plan_.string(port.name))].push_back(static_cast<std::int32_t>(other));
+  }
+  member.alike([&] {
+    require_same_feeds(givers, feeds, member, [&](const std::string& name) { return line_of_feed(plan_, name); });
+  });
+}
+
+void FixedPlan::require_batches(std::int64_t steps) const {
+  for (const OneSize& of_op : batches_) {
+    const std::int64_t other = of_op.first_other(next_step_);
+    if (other - next_step_ >= steps) continue;
+    throw Error(Code::usage, "step " + std::to_string(other) + " takes a batch of " +
+                                 std::to_string(of_op.batches.at(other).count) + " rows from '" + escaped(of_op.op) +
+                                 "', and the plan is for steps that take " + std::to_string(of_op.rows))
+        .hint("run the graph, which has a plan for each size" +
+              (other > next_step_ ? ", or at most " + plural(other - next_step_, "step") : std::string()));
+  }
+}
+
+std::string FixedPlan::restore_problem(const TensorMap& values) const {
+  Error error(Code::file, "the saved variables do not fit the plan");
+  std::size_t problems = 0;
+  for (const auto& [name, type] : variables_) {
+    const auto found = values.find(name);
+    const bool missing = found == values.end() || !found->second.defined();
+    if (!missing && found->second.type() == type) continue;
+    if (++problems > 12) continue;
+    error.note(missing ? "missing: " + escaped(name) + " " + type.str()
+                       : "differs: " + escaped(name) + " is " + type.str() + " in the plan, " +
+                             found->second.type().str() + " in the file");
+  }
+  if (problems > 12) error.note("and " + std::to_string(problems - 12) + " more");
+  return problems == 0 ? std::string() : error.text();
+}
+
+std::vector<Tensor> FixedPlan::run(const RunRequest& request) {
+  require_own(request);
+  if (request.steps < 1)
+    throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more").hint("give 1 or more");
+  require_batches(request.steps);
+  std::vector<std::int32_t> arrive_at;
+  for (const PlanPort& port : plan_.fetches) arrive_at.push_back(port.task);
+  const std::int32_t requester = arrive_at.empty() ? 0 : arrive_at[0];
+  std::vector<Tensor> fetched = group_.tensors(arrive_at, requester, [&](TaskSession& task) {
+    agree_on(task, request.feeds);
+    std::vector<Tensor> of_task = task.run_plan(planned_, request);
+    for (const auto& variable : variables_) task.set_has_value(variable.first);
+    return of_task;
+  });
+  next_step_ += request.steps;
+  return fetched;
+}
+
+void FixedPlan::restore(const TensorMap& values) {
+  const std::string problem = group_.cluster().rank() == 0 ? restore_problem(values) : std::string();
+  group_.on_all([&](TaskSession& task) {
+    task.member().agree_on_problem(problem, Code::file);
+    for (const auto& [name, type] : variables_) {
+      const auto found = values.find(name);
+      task.set_variable(name, type.dtype,
+                        VariableLayout::at_task_0(type.shape.sizes(), static_cast<std::size_t>(plan_.topology.size())),
+                        task.member().task() == 0 ? found->second : Tensor());
+    }
+  });
+}
+
+TensorMap FixedPlan::variables() {
+  return group_.of_first<TensorMap>([&](TaskSession& task) {
+    TensorMap all;
+    for (const auto& variable : variables_)
+      if (task.has_value(variable.first)) all[variable.first] = task.variable(variable.first);
+    return all;
+  });
+}
+
+}  // namespace ferry

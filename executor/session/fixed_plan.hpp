@@ -1,0 +1,68 @@
+// FixedPlan: runs a plan that was made before, without its graph.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "executor/session/session_plans.hpp"
+#include "executor/session/session_types.hpp"
+#include "graph/types/batches.hpp"
+#include "graph/types/tensor.hpp"
+
+namespace ferry {
+
+class OpSet;
+class TaskGroup;
+class TaskSession;
+
+/// The plan of a session that has no graph, and the checks that the graph would do: of feeds, of variables, and of the
+/// sizes of batches. Used from the session's thread.
+class FixedPlan {
+ public:
+  /// The plan is checked (TaskGroup::given). `ops` define its ops, as far as they are known. `group` must outlive this.
+  FixedPlan(TaskGroup& group, SharedPlan planned, const OpSet& ops);
+
+  /// The plan. Error(usage) unless the request leaves fetches and targets to the plan.
+  [[nodiscard]] const PlanResult& plan(const RunRequest& request) const;
+  /// As Session::run, restore and variables, for a session that was made from a plan.
+  std::vector<Tensor> run(const RunRequest& request);
+  void restore(const TensorMap& values);
+  [[nodiscard]] TensorMap variables();
+
+ private:
+  /// The batches of the plan (either the whole batches or the last batches of epochs), and their numbers of rows.
+  struct OneSize {
+    std::string op;
+    Batches batches;
+    std::int64_t rows = 0;
+
+    /// The first step from `step` on with a batch of another size.
+    [[nodiscard]] std::int64_t first_other(std::int64_t step) const {
+      return batches.at(step).count != rows ? step : batches.next_change(step);
+    }
+  };
+
+  [[nodiscard]] static std::vector<OneSize> sizes_of_batches(const Plan& plan, const OpSet& ops);
+  /// The fault of the variables or of this task's feeds; empty: none.
+  [[nodiscard]] std::string problem(const TaskSession& task, const TensorMap& feeds) const;
+  /// Error(usage), the same on all tasks, if the variables or the feeds of a task have a fault, or if a feed differs
+  /// between tasks. The latter includes feeds that the plan takes from another task.
+  void agree_on(TaskSession& task, const TensorMap& feeds) const;
+  /// Error(usage) if a step among the next ones has a batch of another size than the plan.
+  void require_batches(std::int64_t steps) const;
+  [[nodiscard]] std::string restore_problem(const TensorMap& values) const;
+
+  TaskGroup& group_;
+  const SharedPlan planned_;
+  const Plan& plan_;
+  const std::set<std::string, std::less<>> read_;  ///< names of the variables that some instruction reads
+  const std::map<std::string, Type, std::less<>> variables_;
+  const std::vector<OneSize> batches_;
+  std::int64_t next_step_ = 0;
+};
+
+}  // namespace ferry
