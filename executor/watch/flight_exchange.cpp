@@ -11,7 +11,7 @@ namespace {
 /// "frended1".
 constexpr std::int64_t kQuestion = 0x3174736575717266, kPiece = 0x3165636569707266, kEnded = 0x316465646e657266;
 /// Over UDP a last word may be lost, and is said so often.
-constexpr int kLastWords = 3;
+constexpr int kEndMessages = 3;
 
 }  // namespace
 
@@ -95,7 +95,7 @@ bool FlightExchange::say(TimePoint now, const Send& send) {
          BlobWriter().add(kQuestion).add(self_).add(task).add(number).take());
   if (!ends) return asks;
   for (const int process : std::set(processes_.begin(), processes_.end()))
-    for (int i = 0; i < kLastWords && process != self_; ++i) send(process, BlobWriter().add(kEnded).take());
+    for (int i = 0; i < kEndMessages && process != self_; ++i) send(process, BlobWriter().add(kEnded).take());
   return asks;
 }
 
