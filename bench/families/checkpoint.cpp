@@ -51,7 +51,7 @@ std::vector<Figure> checkpoint() {
   RunRequest request = network_steps(g);
   ClusterOptions options;
   options.transport = "inproc";
-  Session session(g, Cluster::connect(options), {.default_device = DeviceKind::cpu});
+  Session session(g, Cluster::connect(options), {.plan = {.default_device = DeviceKind::cpu}});
   Checkpoints checkpoints(session, request, {.folder = folder.file("saved"), .every_seconds = 1});
   request.steps = 50;
   session.run(request);

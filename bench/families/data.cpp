@@ -126,7 +126,8 @@ std::vector<Figure> jpeg() {
   ClusterOptions options;
   options.transport = "inproc";
   options.threads = cores;
-  Session session(g, Cluster::connect(options), {.data_folder = folder.path(), .default_device = DeviceKind::cpu});
+  Session session(g, Cluster::connect(options),
+                  {.plan = {.default_device = DeviceKind::cpu}, .run = {.data_folder = folder.path()}});
   const auto ferry = [&] {
     request.steps = kStepsBefore;
     session.run(request);

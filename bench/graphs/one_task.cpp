@@ -37,8 +37,8 @@ std::unique_ptr<Session> one_task_session(const Graph& graph, int threads) {
   cluster.threads = threads;
   cluster.transport = "inproc";
   SessionOptions options;
-  options.kernels = &kernels_with_these();
-  options.default_device = DeviceKind::cpu;
+  options.run.kernels = &kernels_with_these();
+  options.plan.default_device = DeviceKind::cpu;
   return std::make_unique<Session>(graph, Cluster::connect(cluster), options);
 }
 

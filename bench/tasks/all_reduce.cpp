@@ -50,7 +50,7 @@ Sides all_reduce(const Cluster& cluster, std::int64_t bytes) {
   Value value = first;
   for (std::int64_t k = 0; k < work.per_step; ++k) value = (share * value).laid(parts);
   job->targets = {assign(first, value)};
-  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.default_device = DeviceKind::cpu});
+  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
   auto sums = std::make_shared<Sums>(count, cluster.size());
   const auto with = [&](bool in_place) {
     return sides_of(job, work, [=](std::int64_t times) { sums->run(times, in_place); });

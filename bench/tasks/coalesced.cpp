@@ -65,7 +65,7 @@ Sides coalesced(const Cluster& cluster, std::int64_t bytes) {
   }
   auto here = on_task(0);
   for (std::size_t m = 0; m < first.size(); ++m) job->targets.push_back(assign(first[m], values[m]));
-  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.default_device = DeviceKind::cpu});
+  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
   auto rounds = std::make_shared<OneByOne>(count);
   rounds->rank = cluster.rank();
   return sides_of(std::move(job), work, [rounds](std::int64_t times) { rounds->run(times); });

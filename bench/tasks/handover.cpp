@@ -61,7 +61,7 @@ Sides handover(const Cluster& cluster, std::int64_t bytes) {
   }
   auto here = g.device("/task:0");
   job->targets = {assign(first, answer * 2.0)};
-  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.default_device = DeviceKind::cpu});
+  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
   auto rounds = std::make_shared<HandWritten>(count);
   rounds->rank = cluster.rank();
   return sides_of(std::move(job), work, [rounds](std::int64_t times) { rounds->run(times); });

@@ -51,7 +51,7 @@ Sides hop(const Cluster& cluster, std::int64_t bytes) {
   }
   auto here = on_task(0);
   job->targets = {assign(first, value)};
-  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.default_device = DeviceKind::cpu});
+  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
   auto hops = std::make_shared<Hops>(count);
   hops->rank = cluster.rank();
   return sides_of(std::move(job), work, [hops](std::int64_t times) { hops->run(times); });

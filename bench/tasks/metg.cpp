@@ -69,8 +69,8 @@ std::shared_ptr<Job> job_of(const std::string& pattern, const Cluster& cluster) 
   auto job = std::make_shared<Job>();
   job->targets = add_task_graph(job->graph, pattern, kUnrolled, cluster.size());
   SessionOptions options;
-  options.default_device = DeviceKind::cpu;
-  options.kernels = &kernels_with_points();
+  options.plan.default_device = DeviceKind::cpu;
+  options.run.kernels = &kernels_with_points();
   job->session = std::make_unique<Session>(job->graph, cluster, options);
   return job;
 }

@@ -87,7 +87,7 @@ Sides stencil(const Cluster& cluster, std::int64_t bytes) {
         return std::vector<Value>{s[0] + 1.0, next(s[1])};
       });
   job->targets = {assign(u, last[1])};
-  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.default_device = DeviceKind::cpu});
+  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
   auto by_hand = std::make_shared<ByHand>(rows);
   return sides_of(job, work, [=](std::int64_t times) { by_hand->run(times); });
 }

@@ -122,7 +122,7 @@ Sides waiting(const Cluster& cluster, double Waited::*figure) {
   }
   auto here = g.device("/task:0");
   job->targets = {assign(first, there + 1.0)};
-  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.default_device = DeviceKind::cpu});
+  job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
   return {[=] { return measured([&] { return by_ferry(*job); }).*figure; },
           [=, rank = cluster.rank()] { return measured([&] { return by_mpi(rank); }).*figure; }};
 }

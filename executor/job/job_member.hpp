@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/system/clock.hpp"
+#include "base/system/time_limit.hpp"
 #include "comm/transport.hpp"
 #include "executor/job/cluster_state.hpp"
 
@@ -22,8 +22,9 @@ class JobMember {
   [[nodiscard]] int task() const { return task_; }
   [[nodiscard]] Transport& transport() const { return transport_; }
   [[nodiscard]] const Cluster::State& cluster() const { return cluster_; }
-  /// The cluster's deadline, counted from now.
-  [[nodiscard]] Deadline deadline() const { return {cluster_.clock(), cluster_.options.deadline}; }
+  /// The cluster's deadline, and the same counted from now.
+  [[nodiscard]] TimeLimit limit() const { return {&cluster_.clock(), cluster_.options.deadline}; }
+  [[nodiscard]] Deadline deadline() const { return limit().from_now(); }
   /// Where the job's watch sees this task; null without a watch.
   [[nodiscard]] Position* position() const { return cluster_.watch ? &cluster_.watch->position(task_) : nullptr; }
 

@@ -1,4 +1,4 @@
-// Finds numbers that are not finite, for runs with SessionOptions::check_numerics.
+// Finds numbers that are not finite, for runs with ExecutionOptions::check_numerics.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // NumberChecks: checks the inputs and outputs of kernels, feeds and collectives for NaN and Inf
-// (SessionOptions::check_numerics).
+// (ExecutionOptions::check_numerics).
 #pragma once
 
 #include <cstddef>

@@ -314,7 +314,7 @@ const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const Reso
   Error error(Code::plan, "there is no kernel for " + std::string(op));
   error.at(plan_.line(instruction.line));
   if (default_ops().find(op) == nullptr)
-    error.hint("load the library that has it: --ops LIB.so, or SessionOptions::kernels (docs/user_ops.md)");
+    error.hint("load the library that has it: --ops LIB.so, or ExecutionOptions::kernels (docs/user_ops.md)");
   throw error;
 }
 
@@ -338,8 +338,8 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
                           .inputs = inputs,
                           .outputs = outputs,
                           .files = context.files,
-                          .data_folder = context.data_folder,
-                          .seed = context.seed,
+                          .data_folder = context.run.data_folder,
+                          .seed = context.run.seed,
                           .first = kernel.effect && context.effects && runs_first(instruction),
                           .parts = parts};
   const auto [code, state] = bound(kernel, setup, instruction, context);

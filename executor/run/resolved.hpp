@@ -15,6 +15,7 @@
 
 #include "comm/group.hpp"
 #include "comm/transport.hpp"
+#include "executor/execution_options.hpp"
 #include "executor/fused/device_regions.hpp"
 #include "executor/fused/epilogue.hpp"
 #include "executor/fused/stencils.hpp"
@@ -94,9 +95,8 @@ struct ResolveContext {
   const KernelTable* device_kernels = nullptr;  ///< kernels of devices besides the host; null: there are none
   const Devices* devices = nullptr;
   FileSystem* files = nullptr;
-  std::string_view data_folder;
-  std::uint64_t seed = 0;
-  bool effects = true;  ///< ExecutorOptions::effects
+  const ExecutionOptions& run;  ///< seed and data_folder
+  bool effects = true;          ///< ExecutorOptions::effects
   /// Address of a variable's bytes by its name.
   const std::function<std::byte*(std::string_view)>& variable;
 };

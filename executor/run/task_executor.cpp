@@ -17,7 +17,7 @@ namespace ferry {
 struct TaskExecutor::State {
   State(const Plan& plan, int task, Transport& transport, Workers& the_workers,
         const std::function<std::byte*(std::string_view)>& variable, const ExecutorOptions& options)
-      : kernels(options.kernels != nullptr ? *options.kernels : cpu_kernels()),
+      : kernels(options.run.kernels != nullptr ? *options.run.kernels : cpu_kernels()),
         position(options.position),
         workers(the_workers),
         resolved(plan, task,
@@ -27,21 +27,17 @@ struct TaskExecutor::State {
                   .device_kernels = options.device_kernels,
                   .devices = options.devices,
                   .files = options.files != nullptr ? options.files : &local_files(),
-                  .data_folder = options.data_folder,
-                  .seed = options.seed,
+                  .run = options.run,
                   .effects = options.effects,
                   .variable = variable}),
         cancellation(workers, options.watch, task),
         ledger(transport, resolved.links()),
         waiting(resolved, transport, workers, ledger, cancellation,
-                {.clock = options.clock != nullptr ? *options.clock : system_clock(),
-                 .deadline = options.deadline,
-                 .position = options.position,
-                 .plan_id = options.plan_id}),
+                {.limit = options.limit, .position = options.position, .plan_id = options.plan_id}),
         checks(resolved),
         queues(resolved.queued()
                    ? std::optional<Queues>(std::in_place, resolved, *options.devices, *options.device_kernels,
-                                           options.groups, options.sync_gpu, options.trace)
+                                           options.groups, options.run.sync_gpu, options.trace)
                    : std::nullopt),
         turns(plan.class_for(task).serving.turns.empty()
                   ? std::nullopt
@@ -55,7 +51,7 @@ struct TaskExecutor::State {
                .cancellation = cancellation,
                .queues = queues ? &*queues : nullptr,
                .turns = turns ? &*turns : nullptr,
-               .checks = options.check_numerics ? &checks : nullptr,
+               .checks = options.run.check_numerics ? &checks : nullptr,
                .trace = options.trace,
                .recorder = options.recorder,
                .timer = options.timer,

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/system/clock.hpp"
+#include "base/system/time_limit.hpp"
 #include "comm/transport.hpp"
+#include "executor/execution_options.hpp"
 #include "executor/run/workers.hpp"
 #include "executor/watch/position.hpp"
 #include "graph/types/tensor.hpp"
@@ -29,24 +30,20 @@ class TurnRecord;
 class WorkTimer;
 
 struct ExecutorOptions {
-  std::uint64_t seed = 0;
-  std::string data_folder = {};
-  Duration deadline = std::chrono::seconds(60);  ///< Error(stalled) after this long without progress, or in a loop
-  FileSystem* files = nullptr;                   ///< for data ops; null: the machine's
-  const KernelTable* kernels = nullptr;          ///< null: the CPU's
-  const Devices* devices = nullptr;              ///< devices besides the host; null: none
-  const KernelTable* device_kernels = nullptr;   ///< the kernels of `devices`
-  GpuGroups* groups = nullptr;                   ///< the plan's groups, joined; null: it has none
-  Clock* clock = nullptr;                        ///< that the deadline is measured with; null: the machine's
-  Position* position = nullptr;                  ///< where the task reports its position; null: nowhere
-  const Watch* watch = nullptr;                  ///< its verdict ends a step; null: there is none
-  Trace* trace = nullptr;                        ///< null: nothing is traced
-  FlightRecorder* recorder = nullptr;            ///< null: nothing is recorded
-  WorkTimer* timer = nullptr;                    ///< of the plan; null: no step is timed
-  TurnRecord* turns = nullptr;                   ///< of a server's turns; null: they are neither recorded nor replayed
-  std::uint64_t plan_id = 0;                     ///< identifies the plan in traces
-  bool check_numerics = false;                   ///< Error(numeric) after the first op that makes NaN or Inf
-  bool sync_gpu = false;                         ///< as SessionOptions::sync_gpu
+  ExecutionOptions run = {};  ///< the executor uses seed, data_folder, kernels, check_numerics and sync_gpu
+  /// Error(stalled) after this long without progress, or in a loop.
+  TimeLimit limit{&system_clock(), std::chrono::seconds(60)};
+  FileSystem* files = nullptr;                  ///< for data ops; null: the machine's
+  const Devices* devices = nullptr;             ///< devices besides the host; null: none
+  const KernelTable* device_kernels = nullptr;  ///< the kernels of `devices`
+  GpuGroups* groups = nullptr;                  ///< the plan's groups, joined; null: it has none
+  Position* position = nullptr;                 ///< where the task reports its position; null: nowhere
+  const Watch* watch = nullptr;                 ///< its verdict ends a step; null: there is none
+  Trace* trace = nullptr;                       ///< null: nothing is traced
+  FlightRecorder* recorder = nullptr;           ///< null: nothing is recorded
+  WorkTimer* timer = nullptr;                   ///< of the plan; null: no step is timed
+  TurnRecord* turns = nullptr;                  ///< of a server's turns; null: they are neither recorded nor replayed
+  std::uint64_t plan_id = 0;                    ///< identifies the plan in traces
   bool effects = true;  ///< false: kernels with `effect` do not perform it (KernelSetup::first is false on all tasks)
 };
 

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "base/error.hpp"
-#include "base/system/clock.hpp"
+#include "base/system/time_limit.hpp"
 #include "executor/run/cancellation.hpp"
 #include "executor/run/ledger.hpp"
 #include "executor/run/resolved.hpp"
@@ -15,8 +15,7 @@
 namespace ferry {
 
 struct WaitingOptions {
-  Clock& clock;  ///< that the deadline is measured with
-  Duration deadline;
+  TimeLimit limit;
   Position* position = nullptr;  ///< where long waits are reported; null: nowhere
   std::uint64_t plan_id = 0;     ///< tells the plan from others
 };
@@ -42,7 +41,7 @@ class Waiting {
     if (!ready()) longer(ready, r);
   }
 
-  [[nodiscard]] Duration deadline() const { return options_.deadline; }
+  [[nodiscard]] Duration deadline() const { return options_.limit.time; }
 
  private:
   /// Longest sleep while other walkers may want help, or a device may end the wait, which wakes nobody.
@@ -62,8 +61,8 @@ class Waiting {
   [[gnu::noinline]] void longer(const Ready& ready, const Resolved& r) {
     const auto spin = [&] { return workers_.spin(ready, workers_.spins() / kSpinShare, kPauseEvery); };
     if (spin()) return;
-    const Duration patience = options_.deadline + std::min<Duration>(options_.deadline, kGrace);
-    TimePoint last = options_.clock.now();
+    const Duration patience = deadline() + std::min<Duration>(deadline(), kGrace);
+    TimePoint last = options_.limit.clock->now();
     const TimePoint begin = system_clock().now();
     Report report(options_.position);
     const bool no_other = resolved_.single() && !resolved_.queued();
@@ -74,11 +73,11 @@ class Waiting {
       const bool helped = workers_.help();
       if (helped && spin()) return;
       if (helped || ledger_.poll()) {
-        last = options_.clock.now();
+        last = options_.limit.clock->now();
         continue;
       }
       cancellation_.check_asked();
-      if (const Duration waited = options_.clock.now() - last; waited >= patience) throw verdict(r, waited);
+      if (const Duration waited = options_.limit.clock->now() - last; waited >= patience) throw verdict(r, waited);
       if (report.due() && r.link != nullptr && system_clock().now() - begin >= kLong) report.waits(awaited(r));
       transport_.idle(nap);
       nap = std::min(2 * nap, longest);

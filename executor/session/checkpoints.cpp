@@ -169,13 +169,8 @@ struct Checkpoints::State {
   using Steps = std::map<std::string, std::int64_t>;
 
   State(Session& s, const RunRequest& request, CheckpointOptions o)
-      : session(s),
-        graph(s.graph("Checkpoints")),
-        options(std::move(o)),
-        files(options.files != nullptr ? *options.files : local_files()) {
+      : session(s), graph(s.graph("Checkpoints")), options(with_defaults(std::move(o))), files(*options.files) {
     check_options();
-    CheckpointSaver::Options when{options.every_steps, options.every_seconds,
-                                  options.clock != nullptr ? options.clock : &system_clock(), request_text(request)};
     const std::string job = join_folder();
     if (is_main()) settings = settings_now(request);
     const Cluster& cluster = s.group().cluster();
@@ -186,8 +181,14 @@ struct Checkpoints::State {
                                   cluster.process_of(cluster.size() - 1) + 1,
                                   options.keep,
                                   settings};
-    saver.emplace(std::move(when), std::move(how), cluster.local_tasks());
+    saver.emplace(options, request_text(request), std::move(how), cluster.local_tasks());
     go_on(job);
+  }
+
+  static CheckpointOptions with_defaults(CheckpointOptions options) {
+    if (options.clock == nullptr) options.clock = &system_clock();
+    if (options.files == nullptr) options.files = &local_files();
+    return options;
   }
 
   void check_options() const {
@@ -205,9 +206,7 @@ struct Checkpoints::State {
     for (const Value& target : request.targets) targets.push_back(target.op().id());
     if (targets.empty())
       for (const Value& fetch : request.fetches) values.push_back(fetch.id());
-    const std::string folder =
-        session.group().of_first<std::string>([](TaskSession& task) { return task.options().data_folder; });
-    return settings_of(graph, values, targets, request.feeds, files, folder);
+    return settings_of(graph, values, targets, request.feeds, files, session.group().options().run.data_folder);
   }
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }
@@ -265,7 +264,7 @@ struct Checkpoints::State {
       at_main([&] {
         if (!options.resume) return;
         if (!search) search.emplace(files, options.folder);
-        candidate = search->next(graph, session.seed());
+        candidate = search->next(graph, session.group().options().run.seed);
         if (candidate) adapt(*candidate);
       });
       const std::optional<std::string> damage = restore(known_to_all(candidate));

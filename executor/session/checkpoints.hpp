@@ -8,22 +8,12 @@
 #include <vector>
 
 #include "executor/session/session.hpp"
+#include "executor/state/checkpoint_options.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
 class FileSystem;
-
-struct CheckpointOptions {
-  std::string folder = {};       ///< made if missing; all tasks must see it, and only one job at a time may use it
-  std::int64_t every_steps = 0;  ///< saves whenever the number of the request's steps is a multiple of it; 0: never
-  double every_seconds = 0;      ///< saves when this long has passed since the last save; 0: never
-  int keep = 3;                  ///< how many checkpoints are kept, the newest
-  /// Continues from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is refused.
-  bool resume = false;
-  Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
-  FileSystem* files = nullptr;  ///< null: the machine's
-};
 
 /// Saves a session between the steps of one request: the variables that have a value, and how many steps each request
 /// has made, which random numbers and the order of data depend on. A run that continues from a checkpoint, with the

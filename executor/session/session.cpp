@@ -53,10 +53,10 @@ void require_feeds(const RunRequest& request) {
 
 struct Session::State {
   State(const Graph& g, const Cluster& cluster, SessionOptions options)
-      : graph(&g), seed(options.seed), group(cluster, std::move(options)) {}
-  State(Plan given, const Cluster& cluster, const SessionOptions& options)
-      : seed(options.seed), group(cluster, options) {
-    plan.emplace(group, group.given(std::move(given)), options.ops != nullptr ? *options.ops : default_ops());
+      : graph(&g), group(cluster, std::move(options)) {}
+  State(Plan given, const Cluster& cluster, SessionOptions options) : group(cluster, std::move(options)) {
+    const OpSet* const ops = group.options().run.ops;
+    plan.emplace(group, group.given(std::move(given)), ops != nullptr ? *ops : default_ops());
   }
 
   /// Runs the request on `g`, which is the session's graph or one that restores its variables.
@@ -69,7 +69,6 @@ struct Session::State {
   }
 
   const Graph* const graph = nullptr;  ///< null: the session was made from a plan
-  const std::uint64_t seed;
   TaskGroup group;
   std::optional<FixedPlan> plan;
 };
@@ -79,7 +78,7 @@ Session::Session(const Graph& graph, const Cluster& cluster, SessionOptions opti
 
 Session::Session(Plan plan, const Cluster& cluster, SessionOptions options) {
   const DefaultFloats floats;
-  state_ = std::make_unique<State>(std::move(plan), cluster, options);
+  state_ = std::make_unique<State>(std::move(plan), cluster, std::move(options));
 }
 
 Session::~Session() = default;
@@ -151,10 +150,6 @@ const Graph& Session::graph(const char* user) const {
 
 TaskGroup& Session::group() const {
   return state_->group;
-}
-
-std::uint64_t Session::seed() const {
-  return state_->seed;
 }
 
 RunStats Session::stats() {

@@ -34,11 +34,11 @@ class Session {
  public:
   /// The graph must outlive the session and not change while it lives.
   Session(const Graph& graph, const Cluster& cluster, SessionOptions options = {});
-  /// Runs a plan, the same in all processes. Of the options it uses those of a run; check_numerics checks no ops that
-  /// the plan has fused. Error(plan) if the plan is for another number of tasks, for more threads than tasks have here,
-  /// or for tasks that share memory and here do not. Also if the verifier refuses it, for example because it needs more
-  /// memory than there is. Requests of the session have no fetches, targets, fetch_to, planned_step or checkpoints, and
-  /// the session has no tune() and no Checkpoints: else Error(usage).
+  /// Runs a plan, the same in all processes. Of the options it uses SessionOptions::run; check_numerics checks no ops
+  /// that the plan has fused. Error(plan) if the plan is for another number of tasks, for more threads than tasks have
+  /// here, or for tasks that share memory and here do not. Also if the verifier refuses it, for example because it
+  /// needs more memory than there is. Requests of the session have no fetches, targets, fetch_to, planned_step or
+  /// checkpoints, and the session has no tune() and no Checkpoints: else Error(usage).
   Session(Plan plan, const Cluster& cluster, SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
@@ -57,7 +57,7 @@ class Session {
   /// tasks have different plans.
   std::vector<Tensor> run(const RunRequest& request);
 
-  /// Measures `request` with buckets of several sizes, and uses the best from now on (SessionOptions::bucket_bytes).
+  /// Measures `request` with buckets of several sizes, and uses the best from now on (PlanningOptions::bucket_bytes).
   /// The session keeps its size unless another is 2 % faster. Task 0 measures and decides for all. The measured steps
   /// leave nothing behind: variables, the number of the next step, stats and traces are as before; Print prints
   /// nothing, and RunRequest::on_step is not called. Memory: a copy of the variables that a step writes. Errors as
@@ -74,11 +74,11 @@ class Session {
   /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
   /// The plan for `request` (placement/planner.hpp), for printing and saving; with the reasons if
-  /// SessionOptions::reasons. For a session made from a plan: that plan. The reference is valid until tune() or the end
-  /// of the session. All tasks call it.
+  /// PlanningOptions::reasons. For a session made from a plan: that plan. The reference is valid until tune() or the
+  /// end of the session. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
-  /// Writes the trace, if SessionOptions::trace_file names one, for which all tasks must call it, and frees everything.
-  /// run() afterwards is Error(usage).
+  /// Writes the trace, if ExecutionOptions::trace_file names one, for which all tasks must call it, and frees
+  /// everything. run() afterwards is Error(usage).
   void close();
 
  private:
@@ -86,7 +86,6 @@ class Session {
   /// Error(usage) if the session was made from a plan; `user` is what needs the graph.
   [[nodiscard]] const Graph& graph(const char* user) const;
   [[nodiscard]] TaskGroup& group() const;
-  [[nodiscard]] std::uint64_t seed() const;
   struct State;
   std::unique_ptr<State> state_;
 };

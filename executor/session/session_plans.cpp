@@ -17,12 +17,6 @@
 namespace ferry {
 namespace {
 
-DeviceKind usual_device(const Topology& topology) {
-  const bool gpus =
-      std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
-  return gpus ? DeviceKind::gpu : DeviceKind::cpu;
-}
-
 /// A refusal of the plan for the smaller batch at the end of an epoch, although the plan for whole batches is not
 /// refused.
 Error of_last_batch(Error error, const Signature& signature) {
@@ -75,13 +69,13 @@ bool same_messages(const Plan& a, const Plan& b) {
 SessionPlans::Made::Made(const Cluster& cluster, const SessionOptions& options)
     : cluster_(cluster),
       options_(options),
-      cpu_(options.kernels != nullptr ? *options.kernels : cpu_kernels()),
+      cpu_(options.run.kernels != nullptr ? *options.run.kernels : cpu_kernels()),
       kernels_(cpu_, cluster.state().devices) {}
 
 SharedPlan SessionPlans::Made::verified(PlanResult result, std::uint64_t fingerprint) const {
   auto planned = std::make_shared<VerifiedPlan>();
   planned->result = std::move(result);
-  require_verified(planned->result.plan, {options_.ops, &kernels_});
+  require_verified(planned->result.plan, {options_.run.ops, &kernels_});
   planned->fingerprint = Hasher().add(fingerprint).add(build_text()).add(cpu_kernels().library()).digest();
   return planned;
 }
@@ -98,16 +92,11 @@ SharedPlan SessionPlans::Made::given(Plan plan) const try {
 }
 
 PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signature, BucketBytes bucket_bytes) const {
-  PlanOptions options;
-  options.soft_placement = options_.soft_placement;
-  options.default_device = options_.default_device.value_or(usual_device(cluster_.topology()));
-  options.reasons = options_.reasons;
-  options.on_pass = options_.on_pass;
-  options.check_passes = options_.check_passes;
+  PlanOptions options{options_.plan};
   options.one_host = cluster_.options().invariant > 0;
   options.bucket_bytes = bucket_bytes;
   options.evaluate = [this](const ConstantOp& op) { return evaluate(cpu_, op); };
-  options.fuse_from = options_.check_numerics ? 0 : options_.fuse_from;
+  if (options_.run.check_numerics) options.fuse_from = 0;
   try {
     return make_plan(graph, signature, cluster_.topology(), kernels_, options);
   } catch (const Error& error) {
@@ -228,20 +217,15 @@ std::unique_ptr<TaskExecutor> SessionPlans::measured_executor(const VerifiedPlan
 
 std::unique_ptr<TaskExecutor> SessionPlans::executor(const VerifiedPlan& planned, ExecutorOptions options) {
   const JobMember& member = task_.member;
-  options.seed = task_.options.seed;
-  options.data_folder = task_.options.data_folder;
-  options.kernels = task_.options.kernels;
+  options.run = task_.options.run;
+  options.limit = member.limit();
   options.devices = task_.variables.devices();
   options.device_kernels = made_.device_kernels();
   task_.groups.join(planned.result.plan, member.task(), options.devices, member.transport(), member.deadline());
   options.groups = &task_.groups;
-  options.deadline = member.cluster().options.deadline;
-  options.clock = &member.cluster().clock();
   options.position = member.position();
   options.watch = member.cluster().watch.get();
   options.plan_id = planned.fingerprint;
-  options.check_numerics = task_.options.check_numerics;
-  options.sync_gpu = task_.options.sync_gpu;
   const auto address = [this](std::string_view name) { return task_.variables.address(name); };
   return std::make_unique<TaskExecutor>(planned.result.plan, member.task(), member.transport(), task_.workers, address,
                                         options);

@@ -21,7 +21,7 @@
 
 namespace ferry {
 
-/// As SessionOptions::bucket_bytes.
+/// As PlanningOptions::bucket_bytes.
 using BucketBytes = std::optional<std::int64_t>;
 
 /// A plan that the verifier has accepted.
@@ -79,7 +79,8 @@ class SessionPlans {
     std::map<std::pair<std::string, BucketBytes>, SharedPlan> plans_;
   };
 
-  SessionPlans(TaskContext& task, Made& made) : task_(task), made_(made), bucket_bytes_(task.options.bucket_bytes) {}
+  SessionPlans(TaskContext& task, Made& made)
+      : task_(task), made_(made), bucket_bytes_(task.options.plan.bucket_bytes) {}
 
   /// The plan of the request, made at the first call. Errors as make_plan; Error(plan) if tasks have made different
   /// plans.

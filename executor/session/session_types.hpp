@@ -7,16 +7,15 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "executor/execution_options.hpp"
 #include "executor/watch/slow_link.hpp"
 #include "executor/watch/straggler.hpp"
 #include "graph/graph.hpp"
-#include "graph/types/device_spec.hpp"
 #include "graph/types/tensor.hpp"
 #include "plan/device_work.hpp"
-#include "plan/fuse_from.hpp"
+#include "plan/planning_options.hpp"
 #include "plan/traffic.hpp"
 
 #pragma GCC visibility push(default)
@@ -24,53 +23,13 @@ namespace ferry {
 
 class CheckpointSaver;
 class Clock;
-class KernelTable;
-class OpSet;
-struct PassReport;
 
+/// How a session plans and runs. A session that is made from a plan uses `run` alone.
+///
+///     Session session(g, cluster, {.plan = {.bucket_bytes = 0}, .run = {.seed = 7}});
 struct SessionOptions {
-  std::uint64_t seed = 0;
-  std::string data_folder = {};  ///< the only folder that the graph's data ops may read; empty: none
-  bool soft_placement = false;   ///< an op without a kernel for its device may move to the CPU; each move is reported
-  /// The device kind of ops with an annotation that names none. Not given: GPUs if every task has one, else CPUs.
-  std::optional<DeviceKind> default_device = {};
-  bool reasons = false;  ///< Session::plan also says why each op is where it is and why each message exists
-  std::function<void(const PassReport&)> on_pass =
-      {};                     ///< called after each pass of planning, on the thread that plans
-  bool check_passes = false;  ///< as PlanOptions::check_passes
-  /// Successive sums share a message up to this many bytes. 0: each sum has its own, and so has each message between
-  /// hosts. Not given: chosen from the topology's links. The same on all tasks.
-  std::optional<std::int64_t> bucket_bytes = {};
-  /// Elementwise ops on at least this many elements are fused: they run together on a few elements at a time, and
-  /// values that only they use take no memory. 0: none is fused. The same on all tasks.
-  std::int64_t fuse_from = kFuseFrom;
-  /// Checks every number that an op makes. If one is NaN or Inf though the op's inputs were not, the job ends with
-  /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0).
-  bool check_numerics = false;
-  /// After each so many steps of a run, tasks that have the same part of a variable compare its bytes, by a hash of
-  /// each part. If they differ, the job ends with Error(numeric), which names the variable, the tasks and the step. 0:
-  /// never. The same on all tasks.
-  std::int64_t check_replicas = 0;
-  /// Waits for each piece of work that a device is given before the next is given, so that the error of a device that
-  /// fails names the op at which it failed: GPUs may say so at a later one. Does nothing where there are hosts alone.
-  bool sync_gpu = false;
-  /// Null: the CPU's; else a copy of cpu_kernels() with your own added, which must outlive the session.
-  const KernelTable* kernels = nullptr;
-  /// Null: ferry's ops; else a copy of default_ops() with your own added, which must outlive the session. Used to check
-  /// what your kernels are given; ops that are missing here cannot be checked.
-  const OpSet* ops = nullptr;
-  /// The file for the last instructions of each task. The first live process writes it after the session has failed.
-  /// Empty: nothing is recorded. Error(file) unless its folder is there. Recording costs some 25 ns an instruction.
-  std::string flight_recorder = {};
-  /// Where each task that serves workers (ops/train/asynchronous.hpp) writes the order of its turns, as FILE.TASK;
-  /// empty: nowhere.
-  std::string record_turns = {};
-  /// Of a run with record_turns: the turns come in that order, so that a run with as many steps gives the same bits.
-  /// Error(usage) for a run with checkpoints: where tasks meet for these differs from run to run.
-  std::string replay_turns = {};
-  std::string trace_file = {};  ///< Chrome trace of all tasks, written by task 0 when the session closes
-  /// Called with that trace in the process of task 0 when the session closes; given in all processes or in none.
-  std::function<void(std::string_view trace)> on_trace = {};
+  PlanningOptions plan = {};
+  ExecutionOptions run = {};
 };
 
 /// Named tensors, as fed and fetched.
@@ -151,7 +110,7 @@ struct TuneOptions {
 /// What Session::tune found, the same on all tasks.
 struct Tuned {
   struct Size {
-    std::optional<std::int64_t> bucket_bytes;  ///< as SessionOptions::bucket_bytes
+    std::optional<std::int64_t> bucket_bytes;  ///< as PlanningOptions::bucket_bytes
     double seconds = 0;                        ///< of a step; 0: not measured, since no other size gives another plan
   };
   std::vector<Size> sizes;  ///< the session's own first, then one for each plan that sends other messages

@@ -26,10 +26,11 @@ TaskContext::TaskContext(int task, Transport& transport, const Cluster::State& c
       options(given),
       workers(workers_of(task, cluster)),
       variables(share_of(task, cluster), cluster.devices) {
-  if (traces(options)) trace.emplace(task, workers.threads());
-  if (!options.flight_recorder.empty()) recorder.emplace(task, workers.threads());
-  if (!options.record_turns.empty() || !options.replay_turns.empty())
-    turns.emplace(local_files(), options.record_turns, options.replay_turns, task);
+  const ExecutionOptions& run = options.run;
+  if (traces(run)) trace.emplace(task, workers.threads());
+  if (!run.flight_recorder.empty()) recorder.emplace(task, workers.threads());
+  if (!run.record_turns.empty() || !run.replay_turns.empty())
+    turns.emplace(local_files(), run.record_turns, run.replay_turns, task);
   if (recorder && cluster.watch) cluster.watch->flights().set_source(task, *recorder);
 }
 

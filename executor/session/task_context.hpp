@@ -15,7 +15,7 @@
 namespace ferry {
 
 /// Whether the options ask for a trace.
-[[nodiscard]] inline bool traces(const SessionOptions& options) {
+[[nodiscard]] inline bool traces(const ExecutionOptions& options) {
   return !options.trace_file.empty() || options.on_trace;
 }
 

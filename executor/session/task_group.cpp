@@ -151,10 +151,10 @@ class Exclusive {
 struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o) : cluster(c), options(std::move(o)), plans(cluster, options) {
     cluster.state().require_own_process();
-    require_folder_of(options.flight_recorder);
-    if (!options.record_turns.empty() && !options.replay_turns.empty())
+    require_folder_of(options.run.flight_recorder);
+    if (!options.run.record_turns.empty() && !options.run.replay_turns.empty())
       throw Error(Code::usage, "turns are to be recorded and replayed at once")
-          .hint("give SessionOptions::record_turns or replay_turns, not both");
+          .hint("give ExecutionOptions::record_turns or replay_turns, not both");
   }
 
   /// When the file is written it is too late to say that there is no place for it.
@@ -185,10 +185,10 @@ struct TaskGroup::State {
   }
   void fail(const Error& error) {
     failure = error.text();
-    if (options.flight_recorder.empty()) return;
+    if (options.run.flight_recorder.empty()) return;
     std::map<int, FlightRecord> own;
     for (const auto& task : tasks) own[task->member().task()] = task->recorder()->record(system_clock().now());
-    write_flight(options.flight_recorder, error, cluster.state().watch.get(), own);
+    write_flight(options.run.flight_recorder, error, cluster.state().watch.get(), own);
   }
   void cancel() {
     const std::lock_guard lock(beginning);
@@ -234,6 +234,10 @@ const Cluster& TaskGroup::cluster() const {
   return state_->cluster;
 }
 
+const SessionOptions& TaskGroup::options() const {
+  return state_->options;
+}
+
 bool TaskGroup::is_first(const TaskSession& task) const {
   return &task == state_->tasks[0].get();
 }
@@ -261,7 +265,7 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
   Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
   agreed.uneven = uneven_batches(graph, agreed.signature);
   agreed = agreed.at(request.planned_step);
-  s.planned.push_back(s.plans.get(graph, agreed, s.options.bucket_bytes));
+  s.planned.push_back(s.plans.get(graph, agreed, s.options.plan.bucket_bytes));
   return s.planned.back()->result;
 }
 
@@ -318,15 +322,15 @@ void TaskGroup::close() {
     throw Error(Code::usage, "this session is running: it cannot be closed by its own callback")
         .hint("close it after run() has returned");
   std::string trace;
-  if (traces(s.options) && s.failure.empty())
+  if (traces(s.options.run) && s.failure.empty())
     trace = of_first<std::string>([](TaskSession& task) { return task.trace(); });
   s.closed = true;
   Cluster::State& job = s.cluster.state();
   if (!s.failure.empty() && !job.renewable) job.kept.push_back(std::make_shared<decltype(s.tasks)>(std::move(s.tasks)));
   s.tasks.clear();
   if (trace.empty()) return;
-  if (!s.options.trace_file.empty()) local_files().write(s.options.trace_file, trace);
-  if (s.options.on_trace) s.options.on_trace(trace);
+  if (!s.options.run.trace_file.empty()) local_files().write(s.options.run.trace_file, trace);
+  if (s.options.run.on_trace) s.options.run.on_trace(trace);
 }
 
 }  // namespace ferry

@@ -27,6 +27,7 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   [[nodiscard]] const Cluster& cluster() const;
+  [[nodiscard]] const SessionOptions& options() const;
   /// Session::plan. Starts no tasks if all tasks of the job are in this process and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
   /// A plan that was made before: SessionPlans::Made::given.

@@ -132,7 +132,7 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   bool stopped = false;
   CheckpointSaver* saver = nullptr;
   if (request.checkpoints != nullptr) {
-    if (!task_.options.replay_turns.empty())  // tasks meet at other steps than when the turns were recorded
+    if (!task_.options.run.replay_turns.empty())  // tasks meet at other steps than when the turns were recorded
       throw task_.member.cluster().found_by_all(
           Error(Code::usage, "turns are replayed, and checkpoints are to be saved")
               .hint("replay without checkpoints, or record anew"));
@@ -141,7 +141,7 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
     boundary.emplace(place(graph, 0));
   }
   AfterStep after_step;
-  if (saver != nullptr || task_.options.check_replicas > 0)
+  if (saver != nullptr || task_.options.run.check_replicas > 0)
     after_step = [&, marked = false](std::int64_t step) mutable {
       if (!std::exchange(marked, true)) mark_written();
       const Position::Between between(task_.member.position());  // else a task that waits for the others counts as busy
@@ -167,7 +167,7 @@ std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRe
   std::int64_t& step = next_step_["plan"];
   last_run_.clear();
   AfterStep after_step;
-  if (task_.options.check_replicas > 0)
+  if (task_.options.run.check_replicas > 0)
     after_step = [&](std::int64_t done) {
       const Position::Between between(task_.member.position());
       compare_replicas(nullptr, done);
@@ -177,9 +177,9 @@ std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRe
   return execute(plans_.of(planned), step, step, end, request.feeds, request.on_step, after_step);
 }
 
-/// SessionOptions::check_replicas, after `step` steps. `graph` knows the lines of variables; null: there is none.
+/// ExecutionOptions::check_replicas, after `step` steps. `graph` knows the lines of variables; null: there is none.
 void TaskSession::compare_replicas(const Graph* graph, std::int64_t step) {
-  if (task_.options.check_replicas < 1 || step % task_.options.check_replicas != 0) return;
+  if (task_.options.run.check_replicas < 1 || step % task_.options.run.check_replicas != 0) return;
   require_same_replicas(task_.variables, step, task_.member.transport(), task_.member.deadline(),
                         [&](const std::string& name) {
                           const std::optional<OpId> found = graph == nullptr ? std::nullopt : graph->find(name);
@@ -197,7 +197,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
     plans_.bind(*prepared);
     const Position::Run running(task_.member.position(), *prepared->executor);
     if (task_.recorder) task_.recorder->runs({prepared->planned, &plan});
-    if (task_.options.check_numerics) check_variables();
+    if (task_.options.run.check_numerics) check_variables();
     const std::vector<Tensor> given = given_feeds(plan, feeds, task_.member.task());
     std::vector<Tensor> fetched(plan.fetches.size());
     const bool tells = on_step && task_.member.task() == (fetched.empty() ? 0 : plan.fetches[0].task);
@@ -241,7 +241,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
 /// Lets the job go on without tasks that the plan can do without. A run that is repeated has them all.
 void TaskSession::spare(const Plan& plan) {
   const std::vector<int> tasks = dispensable(plan);
-  task_.member.spare(task_.options.replay_turns.empty() ? tasks : std::vector<int>());
+  task_.member.spare(task_.options.run.replay_turns.empty() ? tasks : std::vector<int>());
   for (int task = 0; task < plan.topology.size(); ++task) {
     if (!task_.member.transport().is_lost(task) || std::ranges::find(tasks, task) != tasks.end()) continue;
     const PlanClass& its = plan.class_for(task);
@@ -256,7 +256,7 @@ void TaskSession::spare(const Plan& plan) {
 /// Where turns are repeated: the number of steps after which this task was lost, as the servers' records say.
 std::int64_t TaskSession::own_end(const Plan& plan) {
   std::int64_t end = kLastStep;
-  if (task_.options.replay_turns.empty() || !serves(plan)) return end;
+  if (task_.options.run.replay_turns.empty() || !serves(plan)) return end;
   const Serving& serving = plan.class_for(task_.member.task()).serving;
   std::vector<std::int32_t> workers;
   for (const Serving::Turns& turns : serving.turns) workers.push_back(turns.worker);
@@ -305,13 +305,12 @@ Tensor TaskSession::variable(std::string_view name) {
 CheckpointSaver::Place TaskSession::place(const Graph& graph, std::int64_t step) {
   return {.transport = task_.member.transport(),
           .variables = task_.variables,
-          .clock = task_.member.cluster().clock(),
-          .deadline = task_.member.cluster().options.deadline,
+          .limit = task_.member.limit(),
           .head =
               [this, &graph] {
                 Manifest head;
                 head.tasks = task_.member.transport().tasks();
-                head.seed = task_.options.seed;
+                head.seed = task_.options.run.seed;
                 head.steps = next_step_;
                 for (OpId id : graph.variables())
                   if (const std::string name(graph.op(id).name()); !task_.variables.has_value(name))

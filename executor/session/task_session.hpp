@@ -36,7 +36,6 @@ class TaskSession {
   /// This task as a member of the job.
   [[nodiscard]] JobMember& member() { return task_.member; }
   [[nodiscard]] const JobMember& member() const { return task_.member; }
-  [[nodiscard]] const SessionOptions& options() const { return task_.options; }
   /// Error(plan) on all tasks unless they have the same graph. Compares on the first call only.
   void compare_graphs(const Graph& graph);
   /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined where they

@@ -37,8 +37,10 @@ void copy_parts(const std::vector<VariableStore::Part>& parts, TaskCopy& copy) {
 
 }  // namespace
 
-CheckpointSaver::CheckpointSaver(Options options, CheckpointWriter::Options writer, std::span<const int> tasks)
+CheckpointSaver::CheckpointSaver(CheckpointOptions options, std::string request, CheckpointWriter::Options writer,
+                                 std::span<const int> tasks)
     : options_(std::move(options)),
+      request_(std::move(request)),
       tasks_(tasks.begin(), tasks.end()),
       states_(tasks.size()),
       asked_before_(saves_requested()),
@@ -51,9 +53,9 @@ CheckpointSaver::TaskState& CheckpointSaver::state_of(int task) {
 }
 
 void CheckpointSaver::require_request(const std::string& request) const {
-  if (request == options_.request) return;
+  if (request == request_) return;
   throw Error(Code::usage, "these checkpoints are of another request")
-      .note("they count the steps of" + escaped(options_.request, 400))
+      .note("they count the steps of" + escaped(request_, 400))
       .note("this run is of" + escaped(request, 400))
       .hint("make Checkpoints for what is run with them");
 }
@@ -118,7 +120,7 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
     mine.add(interval(state_of(0).boundaries));
   }
   Said said;
-  const std::vector<std::string> all = place.transport.exchange(mine.take(), Deadline(place.clock, place.deadline));
+  const std::vector<std::string> all = place.transport.exchange(mine.take(), place.limit.from_now());
   said.asked.resize(all.size(), 0);
   for (std::size_t task = 0; task < all.size(); ++task) {
     if (all[task].empty()) {  // it is lost

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/system/time_limit.hpp"
 #include "comm/transport.hpp"
+#include "executor/state/checkpoint_options.hpp"
 #include "executor/state/checkpoint_writer.hpp"
 #include "executor/state/variables.hpp"
 
@@ -19,25 +21,20 @@ namespace ferry {
 /// messages about twenty times a second, and when they save.
 class CheckpointSaver {
  public:
-  struct Options {
-    std::int64_t every_steps = 0;
-    double every_seconds = 0;
-    Clock* clock = nullptr;
-    std::string request;  ///< Agreed::request of the request with the counted steps
-  };
   /// A task at the end of a step.
   struct Place {
     Transport& transport;
     VariableStore& variables;
-    Clock& clock;  ///< that the deadline is measured with
-    Duration deadline;
+    TimeLimit limit;                 ///< of exchanges with the other tasks
     std::function<Manifest()> head;  ///< makes the manifest without its variables and its step
     std::int64_t step = 0;           ///< number of the request's steps so far
   };
 
-  CheckpointSaver(Options options, CheckpointWriter::Options writer, std::span<const int> tasks);
+  /// `options` have a clock. `request`: Agreed::request of the request with the counted steps.
+  CheckpointSaver(CheckpointOptions options, std::string request, CheckpointWriter::Options writer,
+                  std::span<const int> tasks);
 
-  [[nodiscard]] const std::string& request() const { return options_.request; }
+  [[nodiscard]] const std::string& request() const { return request_; }
   /// Error(usage) for any request except the one with the counted steps.
   void require_request(const std::string& request) const;
   /// Called by every task after each step. True: the job is to stop here, and its state is on the disk. Throws the
@@ -75,7 +72,8 @@ class CheckpointSaver {
   [[nodiscard]] bool save(const Place& place);
   [[nodiscard]] bool await_writers(const Place& place);
 
-  const Options options_;
+  const CheckpointOptions options_;
+  const std::string request_;
   std::vector<int> tasks_;
   std::vector<TaskState> states_;
   std::mutex mutex_;

@@ -1,4 +1,4 @@
-// Replicas: the same part of a variable on several tasks, whose bytes must be equal (SessionOptions::check_replicas).
+// Replicas: the same part of a variable on several tasks, whose bytes must be equal (ExecutionOptions::check_replicas).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Data: files as values, and batches of their rows. See docs/data.md.
 //
-// Files lie beneath the session's data folder (SessionOptions::data_folder). IDX, CSV, npy and LibSVM files may be
+// Files lie beneath the session's data folder (ExecutionOptions::data_folder). IDX, CSV, npy and LibSVM files may be
 // compressed by gzip or zstd. Each file is read once in a session, except where batch() reads rows as they are needed.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit, or when a path is absolute or has "..".

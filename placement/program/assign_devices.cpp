@@ -160,7 +160,7 @@ class Assigner {
                                                 const DeviceSpec& device) {
     const bool everywhere =
         std::ranges::all_of(tasks, [this](int task) { return usual_kind(task) != DeviceKind::cpu; });
-    const DeviceKind kind = device.kind.value_or(everywhere ? program_.options.default_device : DeviceKind::cpu);
+    const DeviceKind kind = device.kind.value_or(everywhere ? *program_.options.default_device : DeviceKind::cpu);
     const int index = device.index.value_or(0);
     for (const std::int32_t task : tasks) {
       const TaskInfo& info = program_.topology->tasks[static_cast<std::size_t>(task)];
@@ -316,7 +316,7 @@ class Assigner {
   /// Of ops on the task that name none.
   WhereId usual_device(int task) { return program_.single(task, usual_kind(task)); }
   [[nodiscard]] DeviceKind usual_kind(int task) const {
-    return program_.topology->tasks[static_cast<std::size_t>(task)].gpus > 0 ? program_.options.default_device
+    return program_.topology->tasks[static_cast<std::size_t>(task)].gpus > 0 ? *program_.options.default_device
                                                                              : DeviceKind::cpu;
   }
 
@@ -377,7 +377,7 @@ class Assigner {
     throw Error(Code::plan, "there is no " + std::string(name_of(kind)) + " kernel for " + op.str())
         .hint(kind == DeviceKind::gpu
                   ? "place it on cpu:0 (--device cpu), simulate GPUs (--device sim), or use --soft-placement"
-                  : "load the library that has it: --ops LIB.so, or SessionOptions::kernels (docs/user_ops.md)");
+                  : "load the library that has it: --ops LIB.so, or ExecutionOptions::kernels (docs/user_ops.md)");
   }
 
   Program& program_;

@@ -303,6 +303,13 @@ class Selector {
   std::vector<Type> known_;
 };
 
+/// The kind of devices of ops that name none.
+DeviceKind usual_kind(const Topology& topology) {
+  const bool gpus =
+      std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });
+  return gpus ? DeviceKind::gpu : DeviceKind::cpu;
+}
+
 }  // namespace
 
 Program select(const Graph& graph, const Signature& signature, const Topology& topology, const KernelLookup& kernels,
@@ -313,6 +320,7 @@ Program select(const Graph& graph, const Signature& signature, const Topology& t
   program.topology = &topology;
   program.kernels = &kernels;
   program.options = options;
+  if (!options.default_device) program.options.default_device = usual_kind(topology);
   Selector(program).run();
   return program;
 }

@@ -96,7 +96,7 @@ void add_end_options(CLI::App& command, LaunchOptions& options) {
       ->type_name("SECONDS");
   command
       .add_option_function<std::string>(
-          "--deadline", [&options](const std::string& text) { options.deadline = time_span("--deadline", text); },
+          "--deadline", [&options](const std::string& text) { options.arrival_wait = time_span("--deadline", text); },
           "How long hosts may take to come; default 60")
       ->type_name("SECONDS");
   command

@@ -90,7 +90,7 @@ int plan(PrintedPlanOptions options) {
   std::string dumped;
   const bool of_passes = options.times || !options.dump_after.empty();
   if (of_passes)
-    options.on_pass = [&](const PassReport& pass) {
+    options.plan.on_pass = [&](const PassReport& pass) {
       times.add(pass.name, pass.seconds);
       if (pass.name == options.dump_after) dumped += pass.text();
     };
@@ -157,7 +157,7 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->excludes(json)
       ->excludes(dot);
   command->add_flag("--times", options->times, "Prints what each pass of planning took")->excludes(json)->excludes(dot);
-  command->add_flag("--check-passes", options->check_passes, "Looks after each pass whether its form is legal");
+  command->add_flag("--check-passes", options->plan.check_passes, "Looks after each pass whether its form is legal");
   add_examples(*command, R"(
     ferry plan add.pb --tasks 3                  a summary
     ferry plan add.pb --tasks 3 --all            every buffer, message and instruction

@@ -61,9 +61,7 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   ClusterOptions cluster = options.cluster;
   cluster.transport = "inproc";
   SessionOptions for_session = session_options(options);
-  for_session.reasons = true;
-  for_session.on_pass = options.on_pass;
-  for_session.check_passes = options.check_passes;
+  for_session.plan.reasons = true;
   const Cluster job = Cluster::connect(cluster);
   if (options.balance) balance_stages(*graph, job.size());
   Session session(*graph, job, for_session);
@@ -140,7 +138,7 @@ PlanResult plan_of(const PlanCommandOptions& options) {
     if (option->count() > 0 && (option->get_name() != "--device" || places_ops(options)))
       throw Error(Code::usage, option->get_name() + ": " + escaped(options.file) + " is a plan already")
           .hint("give the graph, or leave " + option->get_name() + " out");
-  if (options.on_pass || options.check_passes)
+  if (options.plan.on_pass || options.plan.check_passes)
     throw Error(Code::usage, escaped(options.file) + " is a plan: no pass makes it").hint("give the graph");
   PlanResult result;
   result.plan = read_plan(local_files(), options.file);

@@ -23,8 +23,6 @@ struct PlanCommandOptions : JobOptions {
   std::int64_t step = 0;            ///< RunRequest::planned_step
   /// Called with a graph and what of it is to be planned, before planning.
   std::function<void(Graph&, const Selection&)> on_selection = {};
-  std::function<void(const PassReport&)> on_pass = {};  ///< as SessionOptions::on_pass
-  bool check_passes = false;
   std::vector<const CLI::Option*> of_graphs = {};  ///< options that say how to plan; refused for a .plan file
 };
 

@@ -33,7 +33,7 @@ std::vector<std::string> ssh_command(const LaunchOptions& options, const std::st
   for (const std::string_view word : split(command, ' '))
     if (!word.empty()) words.emplace_back(word);
   if (words.empty()) throw Error(Code::usage, "--ssh: no command").hint("--ssh \"ssh -p 2222\"");
-  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.deadline).count());
+  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.arrival_wait).count());
   // Never asks for a password, and notices a host that is cut off. Options of the user's come first, and so win.
   for (const std::string& word :
        {std::string("-T"), std::string("-x"), std::string("-oBatchMode=yes"),

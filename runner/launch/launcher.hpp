@@ -20,9 +20,9 @@ struct LaunchOptions {
   bool go_on = false;                  ///< a task that is lost does not end the job: JobEnds::lose
   int restarts = 0;                    ///< how often a job that fails is started again
   std::chrono::milliseconds restart_wait =
-      std::chrono::seconds(1);                                    ///< before the first; later ones: restart_waits.hpp
-  std::chrono::milliseconds deadline = std::chrono::seconds(60);  ///< for all hosts to come
-  std::chrono::milliseconds grace = std::chrono::seconds(30);     ///< for tasks to end that are asked to
+      std::chrono::seconds(1);  ///< before the first; later ones: restart_waits.hpp
+  std::chrono::milliseconds arrival_wait = std::chrono::seconds(60);  ///< for all hosts to come
+  std::chrono::milliseconds grace = std::chrono::seconds(30);         ///< for tasks to end that are asked to
 };
 
 /// Runs the job to its end. Returns its exit code: the exit code of the task that failed first (docs/launching.md).

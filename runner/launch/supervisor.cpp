@@ -57,7 +57,7 @@ Supervisor::Supervisor(const LaunchOptions& options, std::span<const HostTasks> 
 }
 
 JobEnd Supervisor::run() {
-  after(Step::none, options_.deadline);  // for the agents to come
+  after(Step::none, options_.arrival_wait);  // for the agents to come
   while (!(all_over() && output_.empty()) && !left_) turn();
   std::optional<TaskFailure> failure = ends_.first();
   if (failure && failure->task >= 0) failure->text += words_.of(failure->task, !failure->killed);
@@ -294,11 +294,12 @@ void Supervisor::do_step() {
       std::vector<std::string> late;
       for (const auto& agent : agents_)
         if (!agent->hello) late.push_back(agent->name());
-      ends_.add(Error(Code::stalled,
-                      "after " + std::to_string(std::chrono::ceil<std::chrono::seconds>(options_.deadline).count()) +
-                          " s nothing is heard of " + join(late, ", "))
-                    .hint("a longer --deadline, or ssh " + late.front() + " true"),
-                late.front());
+      ends_.add(
+          Error(Code::stalled,
+                "after " + std::to_string(std::chrono::ceil<std::chrono::seconds>(options_.arrival_wait).count()) +
+                    " s nothing is heard of " + join(late, ", "))
+              .hint("a longer --deadline, or ssh " + late.front() + " true"),
+          late.front());
       after(Step::kill, Duration::zero());
       break;
     }

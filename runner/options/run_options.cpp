@@ -24,28 +24,14 @@ CheckpointOptions checkpoint_options(const RunOptions& options) {
   return result;
 }
 
-SessionOptions session_options(const JobOptions& options) {
-  SessionOptions result;
-  result.soft_placement = options.soft_placement;
+SessionOptions session_options(const JobOptions& options, ExecutionOptions run) {
+  SessionOptions result{.plan = options.plan, .run = std::move(run)};
   if (options.ops) {
-    result.kernels = &options.ops->kernels;
-    result.ops = &options.ops->ops;
+    result.run.kernels = &options.ops->kernels;
+    result.run.ops = &options.ops->ops;
   }
-  if (options.device != "auto") result.default_device = options.device == "cpu" ? DeviceKind::cpu : DeviceKind::gpu;
-  return result;
-}
-
-SessionOptions run_session_options(const RunOptions& options) {
-  SessionOptions result = session_options(options);
-  result.seed = options.seed;
-  result.data_folder = options.data;
-  result.check_numerics = options.check_numerics;
-  result.check_replicas = options.check_replicas;
-  result.sync_gpu = options.sync_gpu;
-  result.trace_file = options.trace;
-  result.flight_recorder = options.flight_recorder;
-  result.record_turns = options.record_turns;
-  result.replay_turns = options.replay_turns;
+  if (options.device != "auto")
+    result.plan.default_device = options.device == "cpu" ? DeviceKind::cpu : DeviceKind::gpu;
   return result;
 }
 
@@ -60,11 +46,11 @@ std::vector<GivenFile> files_read(const JobOptions& options) {
 void require_apart(const RunOptions& options, const std::vector<std::string>& data) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
-  if (!options.data.empty())
-    for (const std::string& path : data) read.push_back({"--data", options.data + "/" + path});
+  if (!options.run.data_folder.empty())
+    for (const std::string& path : data) read.push_back({"--data", options.run.data_folder + "/" + path});
   require_apart(read, {{"--save-plan", options.save_plan},
-                       {"--flight-recorder", options.flight_recorder},
-                       {"--trace", options.trace},
+                       {"--flight-recorder", options.run.flight_recorder},
+                       {"--trace", options.run.trace_file},
                        {"--metrics", options.metrics},
                        {"--stats", options.stats},
                        {"--report", options.report}});
@@ -144,7 +130,7 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--devices", options.device_rules,
                  "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
       ->type_name("RULES.txt");
-  app.add_flag("--soft-placement", options.soft_placement,
+  app.add_flag("--soft-placement", options.plan.soft_placement,
                "An op whose device lacks it may move to the CPU; each move is reported");
   app.add_flag("--balance", options.balance,
                "Cuts the layers of pipelines into stages of about the same time, one for each task");
@@ -166,7 +152,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
          std::int64_t{1}, kMostSteps);
   app.add_option("--model", options.model, "Variables to start from")->type_name("DIR");
   app.add_option("--save", options.save, "Where the variables go at the end")->type_name("DIR");
-  within(app.add_option("--seed", options.seed, "Of random numbers and of the order of data; default 0"),
+  within(app.add_option("--seed", options.run.seed, "Of random numbers and of the order of data; default 0"),
          std::uint64_t{0}, kMostSeed);
   app.add_option(
          "--transport", options.cluster.transport,
@@ -176,20 +162,21 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--interface", options.cluster.interface,
                  "Over tcp, where this task listens; default: where it reaches task 0")
       ->type_name("NAME|ADDRESS");
-  app.add_option("--data", options.data, "The only folder that the graph's data ops may read")->type_name("DIR");
+  app.add_option("--data", options.run.data_folder, "The only folder that the graph's data ops may read")
+      ->type_name("DIR");
   app.add_option_function<std::string>(
          "--deadline",
          [&options](const std::string& text) { options.cluster.deadline = time_span("--deadline", text); },
          "No progress for this long ends the job; default 60")
       ->type_name("SECONDS");
-  app.add_flag("--check-numerics", options.check_numerics,
+  app.add_flag("--check-numerics", options.run.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
-  within(app.add_option("--check-replicas", options.check_replicas,
+  within(app.add_option("--check-replicas", options.run.check_replicas,
                         "After every N steps, compares what tasks have of the same variable; ends the run at a "
                         "difference, and names it (exit code 8)"),
          std::int64_t{1}, kMostSteps);
   app.add_flag(
-      "--sync-gpu", options.sync_gpu,
+      "--sync-gpu", options.run.sync_gpu,
       "Waits for each op on a GPU before the next, so that the error of a GPU that fails names the op; slower");
   app.add_flag("--tune", options.tune,
                "Measures steps with messages of several sizes first, and runs with the best; under mpirun, which has a "
@@ -207,19 +194,19 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   within(app.add_option("--checkpoint-keep", options.checkpoint_keep, "Of the newest; default 3"), 1, 1 << 20)
       ->needs(checkpoint);
   app.add_flag("--resume", options.resume, "Goes on from the newest checkpoint, if there is one")->needs(checkpoint);
-  app.add_option("--flight-recorder", options.flight_recorder,
+  app.add_option("--flight-recorder", options.run.flight_recorder,
                  "If the job fails: what each task did last, for ferry show")
       ->type_name("FILE.json");
   CLI::Option* const record =
-      app.add_option("--record-turns", options.record_turns,
+      app.add_option("--record-turns", options.run.record_turns,
                      "Of asynchronous training: the order in which servers gave and took, as FILE.TASK for each server")
           ->type_name("FILE");
-  app.add_option("--replay-turns", options.replay_turns,
+  app.add_option("--replay-turns", options.run.replay_turns,
                  "Repeats that order: a run with as many steps has the same bits")
       ->type_name("FILE")
       ->excludes(record)
       ->excludes(checkpoint);
-  app.add_option("--trace", options.trace,
+  app.add_option("--trace", options.run.trace_file,
                  "What ran when on each task, for ui.perfetto.dev or chrome://tracing; of a long run, the first steps")
       ->type_name("FILE.json");
   app.add_option("--report", options.report,

@@ -28,7 +28,7 @@ struct JobOptions {
   std::string device = "auto";    ///< auto, cpu, gpu, sim, sim:SEED
   std::string device_rules;       ///< file for apply_device_rules
   std::string cluster_file;       ///< file that cluster.elsewhere was read from
-  bool soft_placement = false;
+  PlanningOptions plan;
   bool balance = false;  ///< for balance_stages
   Budget budget;         ///< for apply_budget
   ClusterOptions cluster;
@@ -44,30 +44,23 @@ struct RunOptions : JobOptions {
   std::int64_t eval_every = 0;
   std::int64_t print_every = 0;
   std::string model, save;
-  std::uint64_t seed = 0;
-  std::string data, flight_recorder, trace, stats, metrics, tensorboard, report;
-  std::string record_turns, replay_turns;
+  ExecutionOptions run;
+  std::string stats, metrics, tensorboard, report;
   bool tune = false;
   std::string save_plan;
   std::string checkpoint;        ///< folder; empty: none are saved
   std::string checkpoint_every;  ///< "100" steps, "30s"; empty: at the end, and when the run is told to stop
   int checkpoint_keep = CheckpointOptions().keep;
   bool resume = false;
-  bool check_numerics = false;
-  std::int64_t check_replicas = 0;
-  bool sync_gpu = false;
 };
 
 /// The options that Checkpoints takes, from the options of the run. Error(usage) for a `checkpoint_every` that is
 /// neither steps nor a time.
 [[nodiscard]] CheckpointOptions checkpoint_options(const RunOptions& options);
 
-/// The options that Session takes, from the options of the job. They point to kernels and ops in `options.ops`, which
-/// must stay alive.
-[[nodiscard]] SessionOptions session_options(const JobOptions& options);
-
-/// The same, with the options of a run.
-[[nodiscard]] SessionOptions run_session_options(const RunOptions& options);
+/// The options that Session takes, from the options of the job and of its run. They point to kernels and ops in
+/// `options.ops`, which must stay alive.
+[[nodiscard]] SessionOptions session_options(const JobOptions& options, ExecutionOptions run = {});
 
 /// The files that a job with these options reads, besides the graph.
 [[nodiscard]] std::vector<GivenFile> files_read(const JobOptions& options);

@@ -50,10 +50,10 @@ class Run {
     if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
     selection_.request.feeds = parse_feeds(graph_, own_feeds(cluster, options_.feeds));
     std::optional<ModelFolder> model = model_folder(options_, cluster);
-    SessionOptions options = run_session_options(options_);
+    SessionOptions options = session_options(options_, options_.run);
     RunReport report(started_as());
     std::string trace;
-    if (!options_.report.empty()) options.on_trace = [&](std::string_view text) { trace = text; };
+    if (!options_.report.empty()) options.run.on_trace = [&](std::string_view text) { trace = text; };
     if (options_.balance) balance_stages(graph_, cluster.size());
     Session session(graph_, cluster, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
@@ -105,8 +105,8 @@ class Run {
   }
 
   void require_turns() const {
-    const bool records = !options_.record_turns.empty();
-    if ((!records && options_.replay_turns.empty()) || is_asynchronous(graph_, selection_)) return;
+    const bool records = !options_.run.record_turns.empty();
+    if ((!records && options_.run.replay_turns.empty()) || is_asynchronous(graph_, selection_)) return;
     throw Error(Code::usage, std::string(records ? "--record-turns" : "--replay-turns") + ": the entry '" +
                                  escaped(selection_.entry) +
                                  "' has no asynchronous updates (or with a staleness of 0), so it has no turns")

@@ -77,7 +77,7 @@ int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& 
   return run_program(argc, argv, own, [&](const RunOptions& options) -> Graph& {
     try {
       const ProgramFloats theirs;
-      make(graph, options.data);
+      make(graph, options.run.data_folder);
     } catch (...) {
       throw as_error(std::current_exception(), Code::program, "the program");
     }

@@ -24,7 +24,7 @@ namespace {
 /// Error(usage) for options that say how a plan is made, or that need the graph.
 void refuse_options_of_graphs(const RunOptions& options) {
   const std::pair<bool, const char*> of_planning[] = {
-      {!options.entry.empty(), "--entry"},   {options.soft_placement, "--soft-placement"},
+      {!options.entry.empty(), "--entry"},   {options.plan.soft_placement, "--soft-placement"},
       {places_ops(options), "--device"},     {!options.device_rules.empty(), "--devices"},
       {!options.budget.empty(), "--budget"}, {!options.dims.empty(), "--dim"},
       {options.balance, "--balance"},        {!options.cluster.jobs.empty(), "--jobs"},
@@ -33,7 +33,7 @@ void refuse_options_of_graphs(const RunOptions& options) {
                                                     {options.eval_every != 0, "--eval-every"},
                                                     {options.tune, "--tune"},
                                                     {!options.checkpoint.empty(), "--checkpoint"},
-                                                    {options.check_numerics, "--check-numerics"},
+                                                    {options.run.check_numerics, "--check-numerics"},
                                                     {!options.save_plan.empty(), "--save-plan"}};
   const auto refuse = [](const char* name, const char* remedy) {
     throw Error(Code::usage, std::string(name) + ": a .plan file is placed already, for one entry").hint(remedy);
@@ -97,11 +97,11 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
 void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> chosen, const RunOptions& options) {
   const bool is_main = cluster.rank() == 0;
   std::optional<ModelFolder> model = model_folder(options, cluster);
-  SessionOptions for_session = run_session_options(options);
+  SessionOptions for_session = session_options(options, options.run);
   if (is_main && !options.report.empty()) check_report_file("--report", options.report);
   RunReport run_report(started_as());
   std::string trace;
-  if (!options.report.empty()) for_session.on_trace = [&](std::string_view text) { trace = text; };
+  if (!options.report.empty()) for_session.run.on_trace = [&](std::string_view text) { trace = text; };
   Session session(std::move(given), cluster, for_session);
   const Plan& plan = session.plan({}).plan;
   if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());

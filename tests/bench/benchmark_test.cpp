@@ -115,7 +115,7 @@ TEST_CASE("task graphs check every payload, on one task, two threads and two tas
       cluster.threads = threads;
       cluster.transport = "inproc";
       ferry::SessionOptions options;
-      options.kernels = &kernels_with_points();
+      options.run.kernels = &kernels_with_points();
       ferry::Session session(graph, ferry::Cluster::connect(cluster), options);
       static_cast<void>(session.run(request));
       for (const auto& [name, value] : session.variables()) {

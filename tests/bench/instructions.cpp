@@ -66,7 +66,7 @@ void hop(int times, bool takes) {
   const Plan plan = test::planned(g, {value}, 2, {}, {{first.id(), {1}}});
   Scripted transport(takes);
   Workers workers({});
-  const ExecutorOptions options{.kernels = &cpu_kernel_levels().front()};
+  const ExecutorOptions options{.run = {.kernels = &cpu_kernel_levels().front()}};
   TaskExecutor executor(
       plan, 0, transport, workers, [](std::string_view) -> std::byte* { return nullptr; }, options);
   const Tensor feeds[] = {Tensor::of<float>({1}, {0.0F})};

@@ -135,7 +135,7 @@ std::vector<Tensor> drawn(DeviceKind where) {
   const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 1, .jobs = "", .simulated = 1});
   cluster.state().devices = cuda::devices_on_host();
   SessionOptions options;
-  options.default_device = where;
+  options.plan.default_device = where;
   Session session(g, cluster, options);
   std::vector<Tensor> all;
   for (int step = 0; step < 4; ++step) {
@@ -316,7 +316,7 @@ TEST_CASE("a kernel whose failure the GPU tells late is named if each is waited 
     return error_of([&] { static_cast<void>(divided<std::int32_t>(1, 2, options)); });  // integers are not fused
   };
   CHECK(says(failed(0), "copy \"quotient\" on task 0: a GPU has failed"));  // the first thing that is waited for
-  options.sync_gpu = true;
+  options.run.sync_gpu = true;
   CHECK(says(failed(0), "Add \"doubled\" on task 0: a GPU has failed"));
   CHECK(says(failed(1), "Div \"quotient\" on task 0: a GPU has failed"));
   const Machine machine({});

@@ -106,7 +106,7 @@ void compare(const std::function<Values(const Values&)>& build, std::size_t inpu
   const auto cpu = on("/task:0/cpu:0", dtype_of<T>(), build, given);
   for (const std::int64_t fuse_from : {0, 1}) {  // by the ops' own kernels, and by generated ones
     SessionOptions options;
-    options.fuse_from = fuse_from;
+    options.plan.fuse_from = fuse_from;
     const auto gpu = on("/task:0/gpu:0", dtype_of<T>(), build, given, options);
     for (std::size_t i = 0; i < cpu.size(); ++i) {
       CAPTURE(name_of(dtype_of<T>()));

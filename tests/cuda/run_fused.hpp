@@ -55,9 +55,9 @@ inline Ran run_fused(const Graph& g, const RunRequest& request, std::optional<st
   cluster.state().topology.tasks[0].gpu_regions = true;
   Ran ran;
   SessionOptions options;
-  options.default_device = DeviceKind::gpu;
-  options.check_passes = true;
-  options.on_pass = [&](const PassReport& report) {
+  options.plan.default_device = DeviceKind::gpu;
+  options.plan.check_passes = true;
+  options.plan.on_pass = [&](const PassReport& report) {
     if (report.name != "fuse_elements") return;
     const std::string text = report.text();
     for (std::size_t at = 0; (at = text.find(" by ", at + 1)) != std::string::npos;) {

@@ -43,7 +43,7 @@ std::string difference_from_one_task(const Build& build, std::uint64_t seed, boo
     ClusterOptions job{.tasks = tasks, .threads = 1 + static_cast<int>(seed % 2), .transport = "inproc"};
     if (simulated) job.simulated = seed;
     SessionOptions options;
-    if (fuse_from) options.fuse_from = tasks == 1 ? 0 : *fuse_from;
+    if (fuse_from) options.plan.fuse_from = tasks == 1 ? 0 : *fuse_from;
     Session session(made.graph, Cluster::connect(std::move(job)), options);
     std::vector<Tensor> got = session.run(made.fetches);
     for (const TaskStats& task : session.stats().tasks)

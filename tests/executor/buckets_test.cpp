@@ -32,7 +32,7 @@ TensorMap random_values(const TensorMap& like, std::uint64_t seed) {
 
 test::Outcome run(const Graph& graph, const RunRequest& request, int tasks, std::optional<std::int64_t> bucket_bytes) {
   SessionOptions options;
-  options.bucket_bytes = bucket_bytes;
+  options.plan.bucket_bytes = bucket_bytes;
   Session session(graph, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}), options);
   static_cast<void>(session.run(request));
   session.restore(random_values(session.variables(), 7));
@@ -76,13 +76,13 @@ std::vector<std::string> trace_of(const Graph& graph, const RunRequest& request,
                                   std::optional<std::int64_t> bucket_bytes = {}) {
   const test::TempFolder folder;
   SessionOptions options;
-  options.bucket_bytes = bucket_bytes;
-  options.trace_file = folder / "trace.json";
+  options.plan.bucket_bytes = bucket_bytes;
+  options.run.trace_file = folder / "trace.json";
   {
     Session session(graph, Cluster::connect(ClusterOptions{.tasks = 2, .threads = 1, .jobs = ""}), options);
     static_cast<void>(session.run(request));
   }
-  std::ifstream file(options.trace_file);
+  std::ifstream file(options.run.trace_file);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);)
     if (line.find("\"pid\":0") != std::string::npos) lines.push_back(line);

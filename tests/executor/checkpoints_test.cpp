@@ -177,7 +177,7 @@ TEST_CASE("checkpoints: refused are folders that have any, another seed, another
   Walk walk;
   const Cluster cluster = cluster_of(2);
   SessionOptions seeded;
-  seeded.seed = 7;
+  seeded.run.seed = 7;
   Session session(walk.graph, cluster, seeded);
   const auto refused = [&](CheckpointOptions options) {
     options.folder = options.folder.empty() ? folder.path() : options.folder;
@@ -271,7 +271,7 @@ Resumed resume(const TempFolder& folder, const Settings& settings, std::int64_t 
   request.targets = {assign(sums, sums * settings.rate + sum(rows))};
   request.fetches = {rows};
   SessionOptions options;
-  options.data_folder = folder.path();
+  options.run.data_folder = folder.path();
   Session session(graph, cluster_of(2), options);
   Checkpoints checkpoints(session, request, {.folder = folder / "saved", .keep = 9, .resume = true});
   Resumed resumed{checkpoints.step(), {}};

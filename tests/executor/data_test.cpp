@@ -24,8 +24,8 @@ Cluster tasks(int count) {
 
 SessionOptions reading(const test::TempFolder& folder) {
   SessionOptions options;
-  options.seed = 7;
-  options.data_folder = folder.path();
+  options.run.seed = 7;
+  options.run.data_folder = folder.path();
   return options;
 }
 

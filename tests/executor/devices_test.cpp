@@ -374,10 +374,10 @@ TEST_CASE("a stretch is given one by one the first time, then captured, and repl
   CHECK(captures == all);
   CHECK(replays == in_step * (kSteps - 1) + 3 * kSteps - 1);
   const int launches_of_captured = launched;
-  REQUIRE(error_of(plan, counting(table), nullptr, [](ExecutorOptions& o) { o.sync_gpu = true; }) == "");
+  REQUIRE(error_of(plan, counting(table), nullptr, [](ExecutorOptions& o) { o.run.sync_gpu = true; }) == "");
   CHECK(captures + replays == 0);
   CHECK(launched > launches_of_captured);
-  REQUIRE(error_of(plan, counting(table), nullptr, [](ExecutorOptions& o) { o.check_numerics = true; }) == "");
+  REQUIRE(error_of(plan, counting(table), nullptr, [](ExecutorOptions& o) { o.run.check_numerics = true; }) == "");
   CHECK(captures + replays == 0);
   Trace trace(0, 1);
   REQUIRE(error_of(plan, counting(table), nullptr, [&](ExecutorOptions& o) { o.trace = &trace; }) == "");

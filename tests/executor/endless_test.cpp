@@ -42,7 +42,7 @@ constexpr Kernel kTicks[] = {{.op = "Tick", .run = tick}};
 struct Endless {
   explicit Endless(int tasks, bool together = false) {
     kernels.add(kTicks);
-    options.kernels = &kernels;
+    options.run.kernels = &kernels;
     const std::string last = "/task:" + std::to_string(tasks - 1);
     const Value x = graph.input("x", DType::float32, {4});
     Value found;

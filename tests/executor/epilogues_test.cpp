@@ -24,7 +24,7 @@ namespace {
 
 std::unique_ptr<Session> session_on(const Graph& g, int threads, std::int64_t fuse_from) {
   SessionOptions options;
-  options.fuse_from = fuse_from;
+  options.plan.fuse_from = fuse_from;
   return std::make_unique<Session>(
       g, Cluster::connect(ClusterOptions{.tasks = 1, .threads = threads, .transport = "inproc", .jobs = ""}), options);
 }

@@ -108,7 +108,8 @@ std::string wrong_in(std::uint64_t seed, bool simulated) {
   for (std::int64_t done = 0; done < made.steps && wrong.empty();) {
     ClusterOptions job{.tasks = 1 + dice.below(8), .threads = 1 + dice.below(2), .transport = "inproc"};
     if (simulated) job.simulated = seed;
-    Session session(made.graph, Cluster::connect(std::move(job)), {.seed = seed, .data_folder = folder.path()});
+    Session session(made.graph, Cluster::connect(std::move(job)),
+                    {.run = {.seed = seed, .data_folder = folder.path()}});
     RunRequest request = made.request;
     Checkpoints checkpoints(session, request, {.folder = folder / "saved", .every_steps = 1, .resume = true});
     if (checkpoints.step() != done) return "goes on after step " + std::to_string(checkpoints.step());

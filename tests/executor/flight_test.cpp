@@ -163,7 +163,7 @@ TEST_CASE("a session that fails writes what all its tasks did last") {
       y = g.add(kFailOp, std::array{x * 2.F}, {}, {})[0];
     }
     Session session(g, Cluster::connect({.tasks = tasks, .threads = 1, .jobs = ""}),
-                    {.fuse_from = 0, .kernels = &table, .flight_recorder = file});
+                    {.plan = {.fuse_from = 0}, .run = {.kernels = &table, .flight_recorder = file}});
     RunRequest request;
     request.fetches = {y};
     request.feeds["x"] = Tensor::of<float>({1}, {1});
@@ -188,7 +188,7 @@ TEST_CASE("a session whose record has no place is refused before it runs") {
   Graph g;
   try {
     const Session session(g, Cluster::connect({.tasks = 1, .threads = 1, .jobs = ""}),
-                          {.flight_recorder = folder / "no/last.json"});
+                          {.run = {.flight_recorder = folder / "no/last.json"}});
     FAIL("taken");
   } catch (const Error& error) {
     CHECK(error.code() == Code::file);

@@ -72,6 +72,7 @@ Plan planned(int second = 0, bool folded = false) {
     task.gpu_group = 0;
   }
   PlanOptions options;
+  options.default_device = DeviceKind::cpu;
   options.check_passes = true;
   options.bucket_bytes = 0;
   options.one_host = folded;

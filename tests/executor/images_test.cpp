@@ -30,8 +30,8 @@ void write_images(const test::TempFolder& folder) {
 
 SessionOptions reading(const test::TempFolder& folder) {
   SessionOptions options;
-  options.seed = 7;
-  options.data_folder = folder.path();
+  options.run.seed = 7;
+  options.run.data_folder = folder.path();
   return options;
 }
 

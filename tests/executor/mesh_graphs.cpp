@@ -35,7 +35,7 @@ std::string difference(std::uint64_t seed, const test::MeshGraph& made) {
   if (simulated && seed % 2 == 1) job.invariant = made.tasks;  // GPUs fold sums themselves
   const Cluster cluster = Cluster::connect(std::move(job));
   SessionOptions options;
-  options.fuse_from = seed % 3 == 0 ? 2 : 0;
+  options.plan.fuse_from = seed % 3 == 0 ? 2 : 0;
   Session session(*made.graph, cluster, options);
   test::Evaluator evaluator(*made.graph);
   TensorMap feeds;

@@ -194,7 +194,7 @@ void buffers_of_failed_runs() {
   KernelTable kernels = cpu_kernels();
   kernels.add(kCountedKernels);
   SessionOptions options;
-  options.kernels = &kernels;
+  options.run.kernels = &kernels;
   Graph g;
   const Value index = g.input("index", DType::int32, {1});
   RunRequest request;

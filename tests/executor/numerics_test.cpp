@@ -53,7 +53,7 @@ TEST_CASE("numerics: NaN and infinities of every floating dtype are counted, and
 /// The error of a run of `steps` steps with check_numerics; Code::ok where there is none.
 Error checked(Graph& graph, const Value& value, const TensorMap& feeds = {}, int tasks = 1, std::int64_t steps = 1) {
   SessionOptions options;
-  options.check_numerics = true;
+  options.run.check_numerics = true;
   Session session(graph, cluster_of(tasks), options);
   RunRequest request;
   request.fetches = {value};
@@ -107,7 +107,7 @@ TEST_CASE("numerics: what is fed and what variables have before the run") {
     Checkpoints(session, request, {.folder = folder.path()}).save();
   }
   SessionOptions options;
-  options.check_numerics = true;
+  options.run.check_numerics = true;
   Session session(g, cluster_of(1), options);
   CHECK(says(error_of([&] { session.restore(values); }), "feed \"v/restored\" on task 0: NaN in 1 of 2"));
   Session resumed(g, cluster_of(1), options);
@@ -142,7 +142,7 @@ TEST_CASE("numerics: a run of finite numbers has the same bits when they are che
   TensorMap results[2];
   for (const bool check : {false, true}) {
     SessionOptions options;
-    options.check_numerics = check;
+    options.run.check_numerics = check;
     Session session(walk.graph, cluster_of(2), options);
     walk.request.steps = 5;
     session.run(walk.request);

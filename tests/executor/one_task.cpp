@@ -28,7 +28,7 @@ Outcome run(std::uint64_t seed, int tasks, std::int64_t fuse_from, int steps, bo
   const Cluster cluster = Cluster::connect(std::move(job));
   if (simulated && seed % 3 == 0) send_in_chunks(cluster.state().topology);
   SessionOptions options;
-  options.fuse_from = fuse_from;
+  options.plan.fuse_from = fuse_from;
   Session session(*made.graph, cluster, options);
   RunRequest request;
   request.fetches = made.fetches;

@@ -36,7 +36,7 @@ struct Picked {
     options.tasks = tasks;
     options.threads = 1;
     SessionOptions session_options;
-    session_options.data_folder = folder;
+    session_options.run.data_folder = folder;
     Session session(g, Cluster::connect(options), session_options);
     RunRequest request;
     request.fetches = {fetch};

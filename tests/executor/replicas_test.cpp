@@ -1,4 +1,4 @@
-// SessionOptions::check_replicas: tasks compare their bytes of the same variable; threads stand for processes.
+// ExecutionOptions::check_replicas: tasks compare their bytes of the same variable; threads stand for processes.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -54,8 +54,8 @@ void check_difference(int count, int other, const Run& run, const std::string& s
         KernelTable kernels = cpu_kernels();
         kernels.add(rank == other ? std::span<const Kernel>(kDiffers) : std::span<const Kernel>(kAlike));
         SessionOptions options;
-        options.kernels = &kernels;
-        options.check_replicas = 2;
+        options.run.kernels = &kernels;
+        options.run.check_replicas = 2;
         const Error error = test::error_of([&] { run(cluster, options); });
         CHECK(error.job_code() == Code::numeric);
         CHECK(error.code() == (rank == 0 ? Code::numeric : Code::peer_lost));
@@ -103,8 +103,8 @@ TEST_CASE("replicas that are equal cost one exchange in each so many steps") {
       KernelTable kernels = cpu_kernels();
       kernels.add(kAlike);
       SessionOptions options;
-      options.kernels = &kernels;
-      options.check_replicas = every;
+      options.run.kernels = &kernels;
+      options.run.check_replicas = every;
       const Updated model({{"dp", Mesh::kOpen}}, {replicated()});
       Session session(model.graph, cluster, options);
       const auto sent = [&](const auto& call) {

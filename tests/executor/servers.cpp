@@ -131,8 +131,8 @@ std::string wrong_in(std::uint64_t seed, bool simulated) {
   job.jobs = "ps=0-" + std::to_string(made.servers - 1) + ",worker=" + std::to_string(made.servers) + "-" +
              std::to_string(made.servers + made.workers - 1);
   if (simulated) job.simulated = seed;
-  const Ran first = ran(made, job, {.seed = seed, .record_turns = folder / "turns"});
-  const Ran second = ran(made, job, {.seed = seed, .replay_turns = folder / "turns"});
+  const Ran first = ran(made, job, {.run = {.seed = seed, .record_turns = folder / "turns"}});
+  const Ran second = ran(made, job, {.run = {.seed = seed, .replay_turns = folder / "turns"}});
   test::Evaluator plainly(made.graph, {.files = &local_files(), .data_folder = folder.path(), .seed = seed});
   for (std::size_t run = 0; run < made.runs.size(); ++run) {
     std::vector<Tensor> wanted;

@@ -41,7 +41,7 @@ struct Served {
     local_files().write(folder / "turns.0", "ferry turns 1\ntask 0 serves 1 2\n" + turns);
     ClusterOptions job{.tasks = 3, .transport = "inproc"};
     job.jobs = "ps=0,worker=1-2";
-    Session session(graph, Cluster::connect(job), {.replay_turns = folder / "turns"});
+    Session session(graph, Cluster::connect(job), {.run = {.replay_turns = folder / "turns"}});
     request.steps = steps;
     try {
       session.run(request);
@@ -80,12 +80,12 @@ TEST_CASE("turns are not replayed where checkpoints are saved, nor recorded at o
   const test::TempFolder folder;
   ClusterOptions job{.tasks = 3, .transport = "inproc"};
   job.jobs = "ps=0,worker=1-2";
-  Session session(served.graph, Cluster::connect(job), {.replay_turns = folder / "turns"});
+  Session session(served.graph, Cluster::connect(job), {.run = {.replay_turns = folder / "turns"}});
   Checkpoints checkpoints(session, served.request, {.folder = folder / "saved"});
   served.request.checkpoints = &checkpoints;
   CHECK_THROWS_WITH(session.run(served.request),
                     doctest::Contains("turns are replayed, and checkpoints are to be saved"));
-  const SessionOptions both{.record_turns = folder / "a", .replay_turns = folder / "b"};
+  const SessionOptions both{.run = {.record_turns = folder / "a", .replay_turns = folder / "b"}};
   CHECK_THROWS_WITH(Session(served.graph, Cluster::connect(job), both),
                     doctest::Contains("recorded and replayed at once"));
 }

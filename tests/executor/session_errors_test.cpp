@@ -229,7 +229,7 @@ TEST_CASE("an op of one's own without a kernel: says how the session gets one") 
   const Error error = error_of_run(session, request);
   CHECK(error.code() == Code::plan);
   CHECK(error.text().find("there is no cpu kernel for") != std::string::npos);
-  CHECK(error.text().find("--ops LIB.so, or SessionOptions::kernels") != std::string::npos);
+  CHECK(error.text().find("--ops LIB.so, or ExecutionOptions::kernels") != std::string::npos);
 }
 
 TEST_CASE("wrong feeds are refused by name, and the session stays usable") {
@@ -401,7 +401,7 @@ TEST_CASE("a trace has every task, and an arrow for each message") {
   {
     const Cluster cluster = tasks(2);
     SessionOptions options;
-    options.trace_file = path;
+    options.run.trace_file = path;
     Session session(g, cluster, options);
     RunRequest twice = request(y, {{"x", pair()}});
     twice.steps = 2;

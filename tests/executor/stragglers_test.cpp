@@ -232,7 +232,8 @@ TEST_CASE("in a job, a task whose op takes ten times as long is warned of") {
   auto all = g.on(g.mesh("dp"));
   const Value x = g.input("x", DType::float32, {2}).laid({split(0)});
   const Value y = sum(g.add(kSpinOp, std::array{x}, {}, {})[0]);
-  Session session(g, Cluster::connect({.tasks = 2, .threads = 1, .jobs = ""}), {.fuse_from = 0, .kernels = &table});
+  Session session(g, Cluster::connect({.tasks = 2, .threads = 1, .jobs = ""}),
+                  {.plan = {.fuse_from = 0}, .run = {.kernels = &table}});
   RunRequest request;
   request.fetches = {y};
   request.feeds["x"] = Tensor::of<float>({2}, {100, 1000});

@@ -190,7 +190,7 @@ TEST_CASE("what a kernel throws names op, task and line, and reaches the other t
   static constexpr Kernel kConstantKernel{.op = "Constant", .run = [](KernelRun&) {}};
   table.add(std::span(&kConstantKernel, 1));
   Graph g;
-  Job job(three_machines(g), {.kernels = &table});
+  Job job(three_machines(g), {.run = {.kernels = &table}});
   job.run(1);
   REQUIRE(job.error(2) != nullptr);
   CHECK(job.error(2)->code() == Code::numeric);
@@ -213,7 +213,7 @@ TEST_CASE("a plan that gives a kernel too little scratch is refused") {
 
 TEST_CASE("a task that never comes gives a verdict at the deadline") {
   Graph g;
-  Job job(three_machines(g), {.deadline = std::chrono::milliseconds(50)});
+  Job job(three_machines(g), {.limit = {&system_clock(), std::chrono::milliseconds(50)}});
   job.run(1, {}, {2});
   REQUIRE(job.error(2) != nullptr);
   CHECK(job.error(2)->code() == Code::stalled);

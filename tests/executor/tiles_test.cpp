@@ -29,7 +29,7 @@ constexpr std::int64_t kMany = 100'003;  // the last tile is smaller
 
 std::unique_ptr<Session> session_on(const Graph& g, int tasks, int threads, std::int64_t fuse_from) {
   SessionOptions options;
-  options.fuse_from = fuse_from;
+  options.plan.fuse_from = fuse_from;
   return std::make_unique<Session>(
       g, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = threads, .transport = "inproc", .jobs = ""}),
       options);

@@ -68,7 +68,7 @@ struct Training {
 
 SessionOptions with_buckets(std::optional<std::int64_t> bytes) {
   SessionOptions options;
-  options.bucket_bytes = bytes;
+  options.plan.bucket_bytes = bytes;
   return options;
 }
 
@@ -145,7 +145,7 @@ Outcome outcome(bool tunes) {
   outcome.printed = test::errors_of([&] {
     Training training;
     SessionOptions options;
-    options.trace_file = folder / "trace.json";
+    options.run.trace_file = folder / "trace.json";
     Session session(training.graph, two_tasks(), options);
     const auto tune = [&] {
       WoundClock clock({10, 10, 10});
@@ -225,7 +225,7 @@ TEST_CASE("tune refuses what cannot be measured, and the session stays usable") 
 TEST_CASE("what is only measured is not recorded") {
   const test::TempFolder folder;
   Training training;
-  Session session(training.graph, two_tasks(), {.flight_recorder = folder / "last.json"});
+  Session session(training.graph, two_tasks(), {.run = {.flight_recorder = folder / "last.json"}});
   static_cast<void>(session.tune(training.request, {.steps = 5, .rounds = 1}));
   training.request.on_step = [](std::int64_t, std::span<const Tensor>) { throw std::runtime_error("enough"); };
   CHECK_THROWS(static_cast<void>(session.run(training.request)));

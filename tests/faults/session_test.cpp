@@ -47,7 +47,7 @@ TEST_CASE("030 a data file that is cut while a session reads it: the steps go on
   const Value x = read_npy(g, "x.npy", DType::float32, {4, 1});
   const Value total = sum(x).named("total");
   SessionOptions options;
-  options.data_folder = folder.path();
+  options.run.data_folder = folder.path();
   Session session(g, tasks(2), options);
   CHECK(session.run({total})[0].data<float>()[0] == 10);
   std::filesystem::resize_file(folder / "x.npy", 3);
@@ -133,7 +133,7 @@ TEST_CASE("107 an op of the user's that throws, whatever it throws, ends the run
   KernelTable kernels = cpu_kernels();
   kernels.add(kOwnKernels);
   SessionOptions options;
-  options.kernels = &kernels;
+  options.run.kernels = &kernels;
   Graph g;
   const Value x = g.input("x", DType::float32, {2});
   Value y;

@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   KernelTable kernels = cpu_kernels();
   kernels.add(kOwnKernels);
   SessionOptions options;
-  options.kernels = &kernels;
+  options.run.kernels = &kernels;
   Session session(g, cluster, options);
   RunRequest request;
   request.fetches = {c};

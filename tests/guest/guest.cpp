@@ -84,7 +84,7 @@ struct Network {
 /// What the network computes; with two threads, so that others than the program's compute, too.
 Bits bits_of(const ferry::Cluster& cluster) {
   Network network;
-  ferry::Session session(network.graph, cluster, {.seed = 7});
+  ferry::Session session(network.graph, cluster, {.run = {.seed = 7}});
   ferry::RunRequest request;
   request.fetches = network.fetches;
   request.steps = 3;

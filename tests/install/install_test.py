@@ -139,7 +139,7 @@ class Installed(unittest.TestCase):
 int main() {
   ferry::Graph g;
   const ferry::Value c = g.constant({1, 2});
-  ferry::Session session(g, ferry::Cluster::connect({.tasks = 2}), {.seed = 7});
+  ferry::Session session(g, ferry::Cluster::connect({.tasks = 2}), {.run = {.seed = 7}});
   session.run({.fetches = {c}, .steps = 2});
 }
 """)

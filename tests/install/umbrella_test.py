@@ -25,7 +25,7 @@ int main() {
   ferry::Graph g;
   const ferry::Value c = g.constant({1, 2}) + g.constant({3, 4});
   const auto cluster = ferry::Cluster::connect({.tasks = 2, .deadline = 5s});
-  ferry::Session session(g, cluster, {.seed = 7});
+  ferry::Session session(g, cluster, {.run = {.seed = 7}});
   const std::chrono::milliseconds deadline = cluster.options().deadline;
   return session.run({c})[0].count() == 2 && deadline == std::chrono::seconds(5) ? 0 : 1;
 }

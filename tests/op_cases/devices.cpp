@@ -55,7 +55,7 @@ std::vector<Tensor> run(const test::Case& which, const std::vector<Tensor>& inpu
                                       .simulated = simulated ? std::optional<std::uint64_t>(seed) : std::nullopt});
   if (where == Where::simulated_cuda) cluster.state().devices->kernels = cuda::kernels_on_host;
   SessionOptions options;
-  options.default_device = where == Where::hosts ? DeviceKind::cpu : DeviceKind::gpu;
+  options.plan.default_device = where == Where::hosts ? DeviceKind::cpu : DeviceKind::gpu;
   Session session(g, cluster, options);
   return session.run(y, feeds);
 }

@@ -34,6 +34,7 @@ Topology two_tasks() {
 
 Plan plan_everywhere(const Graph& graph, const Signature& signature, const Topology& topology) {
   PlanOptions options;
+  options.default_device = DeviceKind::cpu;
   options.check_passes = true;
   return make_plan(graph, signature, topology, kEverywhere, options).plan;
 }

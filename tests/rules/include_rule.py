@@ -51,7 +51,7 @@ MAY_INCLUDE = {
     "executor/observe": ["base", "graph", "plan", "kernels/device", "comm/transport", "executor/watch"],
     "executor/fused": ["base", "plan", "kernels/kernel"],
     "executor/run": ["base", "graph", "ops", "plan", "kernels/kernel", "kernels/device", "comm/transport", "comm/group",
-                     "executor/fused", "executor/observe", "executor/watch"],
+                     "executor/execution_options", "executor/fused", "executor/observe", "executor/watch"],
     "executor/state": ["base", "graph", "plan", "kernels/device", "comm/failure", "comm/transport", "executor/run"],
     "tests": ["base", "graph", "ops", "kernels", "comm", "plan", "placement", "executor", "runner", "samples", "bench"],
 }

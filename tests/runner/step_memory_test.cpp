@@ -82,7 +82,9 @@ TEST_CASE("memory over a step is told of each device alone") {
   signature.feeds = {{x.id(), 0, {100, 100}}};
   signature.fetches = {b.id()};
   const KernelsOfDevices kernels(cpu_kernels(), simulated_devices(1));
-  const std::vector<StepMemory> all = step_memories(make_plan(g, signature, topology, kernels, {}).plan);
+  PlanOptions options;
+  options.default_device = DeviceKind::cpu;
+  const std::vector<StepMemory> all = step_memories(make_plan(g, signature, topology, kernels, options).plan);
   REQUIRE(all.size() == 2);
   for (const StepMemory& memory : all) {
     CAPTURE(memory.device);

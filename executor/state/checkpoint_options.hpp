@@ -1,0 +1,25 @@
+// CheckpointOptions: where and when checkpoints are saved.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+class Clock;
+class FileSystem;
+
+struct CheckpointOptions {
+  std::string folder = {};       ///< made if missing; all tasks must see it, and only one job at a time may use it
+  std::int64_t every_steps = 0;  ///< saves whenever the number of the request's steps is a multiple of it; 0: never
+  double every_seconds = 0;      ///< saves when this long has passed since the last save; 0: never
+  int keep = 3;                  ///< how many checkpoints are kept, the newest
+  /// Continues from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is refused.
+  bool resume = false;
+  Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
+  FileSystem* files = nullptr;  ///< null: the machine's
+};
+
+}  // namespace ferry
+#pragma GCC visibility pop
