@@ -49,8 +49,9 @@ Heartbeat read_heartbeat(BlobReader& reader) {
   return beat;
 }
 
-StallDetector::StallDetector(Job job, std::vector<PeerSockets::Process> processes, TimePoint now)
+StallDetector::StallDetector(Job job, Duration deadline, std::vector<PeerSockets::Process> processes, TimePoint now)
     : job_(std::move(job)),
+      deadline_(deadline),
       own_task_(static_cast<int>(std::ranges::find(job_.processes, job_.self) - job_.processes.begin())),
       names_(std::move(processes)),
       processes_(static_cast<std::size_t>(std::ranges::max(job_.processes)) + 1,
@@ -148,7 +149,7 @@ std::optional<JobVerdict> StallDetector::judge(std::span<const Sighting> tasks, 
   if (interrupt_requested() == 0) verdict = judge_lost(tasks, own_task_, job_.patience);
   if (!verdict) verdict = judge_direct(tasks);
   if (!verdict) verdict = found;
-  if (!verdict && idle_ >= job_.deadline) verdict = judge_stalled(tasks, idle_);
+  if (!verdict && idle_ >= deadline_) verdict = judge_stalled(tasks, idle_);
   if (!verdict) {
     suspect_since_ = TimePoint();
     return std::nullopt;

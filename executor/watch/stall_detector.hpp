@@ -43,11 +43,10 @@ class StallDetector {
   struct Job {
     std::vector<int> processes;  ///< by task: the process that runs it
     int self = 0;                ///< this process
-    Duration deadline{};
     Duration patience = kPatience;
   };
-  /// `processes`: PeerSockets::processes().
-  StallDetector(Job job, std::vector<PeerSockets::Process> processes, TimePoint now);
+  /// `deadline`: how long nothing may move. `processes`: PeerSockets::processes().
+  StallDetector(Job job, Duration deadline, std::vector<PeerSockets::Process> processes, TimePoint now);
 
   /// How a task of this process stands.
   void set_pulse(Pulse pulse);
@@ -82,6 +81,7 @@ class StallDetector {
   }
 
   const Job job_;
+  const Duration deadline_;
   const int own_task_;  // the first task of this process
   const std::vector<PeerSockets::Process> names_;
   std::vector<Process> processes_;  // by number, this one too

@@ -74,7 +74,7 @@ Watch::Watch(Job job, Transport* between, const Deadline& deadline)
       own_(tasks_of(job_)),
       positions_(own_.begin(), own_.end()),
       rarity_(rarity_of(sockets_.processes().size(), own_.size())),
-      detector_({job_.processes, job_.self, job_.deadline, kPatience * rarity_}, sockets_.processes(),
+      detector_({job_.processes, job_.self, kPatience * rarity_}, job_.deadline, sockets_.processes(),
                 system_clock().now()),
       begun_(system_clock().now()),
       last_beat_(begun_),

@@ -25,7 +25,7 @@ namespace {
 struct StalledJob {
   explicit StalledJob(int own)
       : self(static_cast<std::size_t>(own)),
-        detector({.processes = {0, 1}, .self = own, .deadline = 3s},
+        detector({.processes = {0, 1}, .self = own}, 3s,
                  {{.host = "a", .id = {11, 0}, .here = true, .name = "0"},
                   {.host = "a", .id = {22, 0}, .here = true, .name = "1"}},
                  now) {
@@ -126,7 +126,7 @@ TEST_CASE("old heartbeats, the own ones, and those of no process do not count") 
 TEST_CASE("a task of another host that is not heard from is lost, unless this process itself stood still") {
   TimePoint now = TimePoint() + 1h;
   StallDetector detector(
-      {.processes = {0, 1}, .self = 0, .deadline = 60s},
+      {.processes = {0, 1}, .self = 0}, 60s,
       {{.host = "a", .here = true, .name = "0"}, {.host = "b", .here = false, .name = "1", .socket = 1}}, now);
   Pulse waits;
   waits.doing = Pulse::Doing::waiting;
