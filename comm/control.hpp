@@ -115,8 +115,8 @@ class ControlPlane {
   /// Tasks that have not begun the job that this task has begun.
   [[nodiscard]] std::vector<int> not_renewed() const;
 
-  /// Transport::spare, before the tasks meet; false: nothing changes, and they need not. From the first call on texts
-  /// go by way of task 0, so that all tasks get the same of a task that is lost meanwhile.
+  /// JobMembership::spare, before the tasks meet; false: nothing changes, and they need not. From the first call on
+  /// texts go by way of task 0, so that all tasks get the same of a task that is lost meanwhile.
   [[nodiscard]] bool begin_sparing(std::span<const int> tasks, Losses& losses);
   /// The same, once they have met.
   void end_sparing();
@@ -159,7 +159,7 @@ class ControlPlane {
   std::vector<std::uint64_t> next_round_;  // by task: of its next text; kJobRounds more for each job that it began
   std::map<std::uint64_t, TextRound> rounds_;
   std::optional<Failure> failure_;
-  std::vector<int> to_spare_;           // Transport::spare
+  std::vector<int> to_spare_;           // JobMembership::spare
   std::set<int> left_, spared_, lost_;  // tasks
   Losses* losses_ = nullptr;            // null once the job has failed, or this task is done with it
   bool by_first_ = false;               // texts go by way of task 0

@@ -52,7 +52,7 @@ struct GroupSpec {
   /// schedule.in_place.
   std::byte* output = nullptr;
   /// At least staging_bytes(schedule, parts, dtype, member), except for a one-shot all-reduce that is stamped. With
-  /// Via::get, what others read of an input that does not lie in Transport::memory() is copied here first, and what
+  /// Via::get, what others read of an input that does not lie in SharedMemory::memory() is copied here first, and what
   /// they write of such an output comes here first; then staging lies there, and has room for the input.
   std::span<std::byte> staging;
   Fold fold;             ///< unused by kinds that fold nothing; called by several threads where `split` is set

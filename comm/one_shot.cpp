@@ -40,6 +40,7 @@ class OneShot : public GroupCall {
   void write_to_others();
 
   Transport& transport_;
+  SharedMemory* const shared_memory_;  ///< null: not used
   std::uint32_t channel_;
   TiledFold fold_;
   std::span<const std::byte> mine_;
@@ -62,6 +63,7 @@ class OneShot : public GroupCall {
 
 OneShot::OneShot(Transport& transport, const GroupSpec& spec)
     : transport_(transport),
+      shared_memory_(transport.shared_memory()),
       channel_(spec.channel),
       fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {{spec.output}}},
       mine_(spec.input,
@@ -84,7 +86,7 @@ OneShot::OneShot(Transport& transport, const GroupSpec& spec)
     std::byte* const received = stamps_lead ? at + kSlotAlign : at;
     fold_.contributions.push_back(received);
     others_.push_back({.task = task, .contribution = fold_.contributions.size() - 1, .received = received});
-    if (writes_) others_.back().here = transport_.lend({at, of_each}).value();
+    if (writes_) others_.back().here = shared_memory_->lend({at, of_each}).value();
     at += of_each;
   }
   const auto size = static_cast<std::int64_t>(fold_.element);
@@ -100,8 +102,8 @@ OneShot::OneShot(Transport& transport, const GroupSpec& spec)
 /// slots.
 bool OneShot::takes(const Transport& transport, const GroupSpec& spec) {
   const auto size = static_cast<std::uint64_t>(spec.schedule.input_elements(spec.parts, spec.member));
-  return transport.takes(spec.tasks[spec.member == 0 ? 1 : 0],
-                         size * size_of(spec.dtype) + (spec.stamped ? sizeof stamp_ : 0));
+  return transport.shared_memory()->takes(spec.tasks[spec.member == 0 ? 1 : 0],
+                                          size * size_of(spec.dtype) + (spec.stamped ? sizeof stamp_ : 0));
 }
 
 /// Slots that belong to this call alone, because a member that is ahead writes into them before this one has started.
@@ -151,7 +153,7 @@ bool OneShot::meet() {
       sends_.add(transport_.send(other.task, channel_, std::as_bytes(std::span(&other.here, 1))));
     }
   if (!receives_.done(transport_) || !sends_.done(transport_)) return false;
-  for (Other& other : others_) other.window = transport_.borrowed(other.task, other.there, 2 * slot_).data();
+  for (Other& other : others_) other.window = shared_memory_->borrowed(other.task, other.there, 2 * slot_).data();
   return met_ = true;
 }
 
@@ -190,7 +192,7 @@ void OneShot::write_to_others() {
   const std::size_t slot = std::exchange(odd_, !odd_) ? slot_ : 0;
   for (const Other& other : others_) {
     copy_for_reader(other.window + slot, mine_.data(), mine_.size(),
-                    mine_.size() >= transport_.stream_from(other.task));
+                    mine_.size() >= shared_memory_->stream_from(other.task));
     fold_.contributions[other.contribution] = other.received + slot;
   }
   stream_fence();

@@ -164,6 +164,7 @@ class Stepwise : public GroupCall {
   void count(const Step& step);
 
   Transport& transport_;
+  SharedMemory* const shared_memory_;  ///< null where the transport has none
   std::uint32_t channel_;
   SplitWork split_;
   std::vector<Step> steps_;
@@ -191,6 +192,7 @@ class Stepwise : public GroupCall {
 
 Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
     : transport_(transport),
+      shared_memory_(transport.shared_memory()),
       channel_(spec.channel),
       split_(spec.split),
       fold_{.fold = spec.fold, .element = size_of(spec.dtype), .contributions = {}, .targets = {}},
@@ -219,7 +221,7 @@ Stepwise::Stepwise(Transport& transport, const GroupSpec& spec)
 void Stepwise::prepare_lending(const GroupSpec& spec) {
   lends_ = true;
   if (!spec.staging.empty() && spec.staging.size() >= mine_.size()) {
-    const auto number = transport_.lend(spec.staging);
+    const auto number = shared_memory_->lend(spec.staging);
     stand_in_ = number ? spec.staging.data() : nullptr;
     stand_in_number_ = number.value_or(0);
   }
@@ -258,11 +260,11 @@ void Stepwise::move_to(const std::byte* input, std::byte* output) {
 
 /// Lends the input and the output where they lie, or else what stands for them.
 void Stepwise::lend() {
-  const auto input = mine_.empty() ? std::optional<std::uint64_t>(0) : transport_.lend(mine_);
+  const auto input = mine_.empty() ? std::optional<std::uint64_t>(0) : shared_memory_->lend(mine_);
   copies_in_ = !input;
   FERRY_ASSERT(input || stand_in_ != nullptr, "the input of a collective lies where nobody else reads it");
-  copies_out_ =
-      stand_in_ != nullptr && output_bytes_ > 0 && !transport_.lend({output_, static_cast<std::size_t>(output_bytes_)});
+  copies_out_ = stand_in_ != nullptr && output_bytes_ > 0 &&
+                !shared_memory_->lend({output_, static_cast<std::size_t>(output_bytes_)});
   for (Step& step : steps_) {
     if (step.kind == Kind::send_input)
       step.lent.number = (copies_in_ ? stand_in_number_ : *input) + static_cast<std::uint64_t>(step.source_at);
@@ -292,7 +294,7 @@ void Stepwise::copy_in() {
   for (const Step& step : steps_)
     if (step.kind == Kind::send_input && step.bytes > 0)
       copy_for_reader(stand_in_ + step.source_at, step.source, step.bytes,
-                      mine_.size() >= transport_.stream_from(step.peer));
+                      mine_.size() >= shared_memory_->stream_from(step.peer));
   stream_fence();
 }
 
@@ -307,7 +309,7 @@ void Stepwise::copy_out() {
 void Stepwise::find_lent() {
   for (Step& step : steps_)
     if (step.lender != nullptr)
-      step.source = transport_.borrowed(step.lender->peer, step.lender->lent.number, step.bytes).data();
+      step.source = shared_memory_->borrowed(step.lender->peer, step.lender->lent.number, step.bytes).data();
 }
 
 void Stepwise::start() {
@@ -367,9 +369,10 @@ void Stepwise::fold_for_others() {
   fold_.targets = {{copy.target}};
   for (std::size_t i = next_; i < steps_.size(); ++i) {
     Step& step = steps_[i];
-    if (step.kind == Kind::send_output) step.window = transport_.window(step.peer, channel_, step.bytes);
+    if (step.kind == Kind::send_output && shared_memory_ != nullptr)
+      step.window = shared_memory_->window(step.peer, channel_, step.bytes);
     if (step.window == nullptr) continue;
-    const bool around = mine_.size() >= transport_.stream_from(step.peer);
+    const bool around = mine_.size() >= shared_memory_->stream_from(step.peer);
     fold_.targets.push_back({step.window, around});
     if (around && copy.bytes >= kBeyondCaches) fold_.targets[0].around = true;
   }

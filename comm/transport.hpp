@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,8 +51,8 @@ struct LinkCount {
   Duration round_trip{};  ///< the shortest lately
 };
 
-/// What a transport asks and tells while the job may go on without some of its tasks (Transport::spare). Its functions
-/// are called on the thread that calls the transport.
+/// What a transport asks and tells while the job may go on without some of its tasks (JobMembership::spare). Its
+/// functions are called on the thread that calls the transport.
 class Losses {
  public:
   struct Loss {
@@ -65,6 +64,47 @@ class Losses {
   [[nodiscard]] virtual std::vector<Loss> found_lost() = 0;
   /// From now on the job continues without the task.
   virtual void lost(const Loss& loss) = 0;
+};
+
+/// The memory that tasks of a host share: what a transport offers besides, if it can (Transport::shared_memory).
+class SharedMemory {
+ public:
+  virtual ~SharedMemory() = default;
+  /// Whether this task and `peer` can read and write memory that the other lends. Both get the same answer, always.
+  [[nodiscard]] virtual bool lends(int peer) const = 0;
+  /// Lets the tasks that it lends() to read and write `bytes` where they lie. Returns the number that they pass to
+  /// borrowed(); nothing when `bytes` do not lie in memory(). The tasks order their accesses by messages.
+  [[nodiscard]] virtual std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const = 0;
+  /// The bytes that `peer` lent under that number. Error(bug) if they are outside the memory that it can lend.
+  [[nodiscard]] virtual std::span<std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const = 0;
+  /// Memory that other tasks of this host can write, so that messages are received into it without an extra copy.
+  /// Zeroed, aligned to 4096 bytes, and valid as long as somebody owns it, even after the transport is gone.
+  /// Error(resource) with `what` and the size when there is not enough. Not after a failure.
+  [[nodiscard]] virtual std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) = 0;
+  /// The receiver's memory for the next message on that channel, if this task can write there now: a caller that writes
+  /// the message there and then sends exactly these bytes saves a copy. Null: send from memory of your own.
+  [[nodiscard]] virtual std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) = 0;
+  /// The size in bytes from which on a peer's memory is best written around the caches (base/system/stream_copy.hpp).
+  /// It depends on how near the peer's core is now, so it may change from call to call. Only where lends(peer).
+  [[nodiscard]] virtual std::size_t stream_from(int peer) const = 0;
+  /// Whether messages of this size from that peer can be fetched by take(), without a receive(). The answer holds for
+  /// the life of the transport. A channel may use both in turn, but not take() while a receive on it is under way.
+  [[nodiscard]] virtual bool takes(int peer, std::uint64_t bytes) const = 0;
+  /// Makes progress; true when the next message of that channel has come, which is then in `bytes`. Only where takes().
+  [[nodiscard]] virtual bool take(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
+};
+
+/// A job that continues without some of its tasks: what a transport offers besides, if it can (Transport::membership).
+class JobMembership {
+ public:
+  virtual ~JobMembership() = default;
+  /// From here on the job continues without the lost tasks among `tasks`. A task is lost if its process or connection
+  /// ends, or if `losses` has found it. A transfer with a lost task is done at once, with any bytes, and exchange() has
+  /// an empty text of it. Whether a task is lost is decided by those that are not in `tasks`; task 0 never is. It
+  /// replaces what an earlier call has said, and the tasks that are lost by then stay so. All tasks call it with the
+  /// same `tasks`, and meet.
+  virtual void spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) = 0;
+  [[nodiscard]] virtual bool is_lost(int task) const = 0;
 };
 
 /// One task's end of a job's transport. The k-th send to a peer on a channel matches the peer's k-th receive from this
@@ -86,54 +126,20 @@ class Losses {
 class Transport {
  public:
   virtual ~Transport() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;  ///< "inproc", "mpi", …
-  [[nodiscard]] virtual int task() const = 0;
-  [[nodiscard]] virtual int tasks() const = 0;
-  [[nodiscard]] virtual bool any_thread() const = 0;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  [[nodiscard]] std::string_view name() const { return traits_.name; }
+  [[nodiscard]] int task() const { return traits_.task; }
+  [[nodiscard]] int tasks() const { return traits_.tasks; }
+  [[nodiscard]] bool any_thread() const { return traits_.any_thread; }
+  /// Null where this transport has none. They live as long as the transport.
+  [[nodiscard]] SharedMemory* shared_memory() const { return traits_.shared_memory; }
+  [[nodiscard]] JobMembership* membership() const { return traits_.membership; }
 
   /// Starts to send; `bytes` must not change until done.
   [[nodiscard]] virtual Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) = 0;
-  /// The receiver's memory for the next message on that channel, if this task can write there now: a caller that writes
-  /// the message there and then sends exactly these bytes saves a copy. Null: send from memory of your own.
-  [[nodiscard]] virtual std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) {
-    static_cast<void>(peer), static_cast<void>(channel), static_cast<void>(bytes);
-    return nullptr;
-  }
-  /// The size in bytes from which on a peer's memory is best written around the caches (base/system/stream_copy.hpp).
-  /// It depends on how near the peer's core is now, so it may change from call to call. Only where lends(peer).
-  [[nodiscard]] virtual std::size_t stream_from(int peer) const {
-    static_cast<void>(peer);
-    return std::numeric_limits<std::size_t>::max();
-  }
-  /// Whether this task and `peer` can read and write memory that the other lends. Both get the same answer, always.
-  [[nodiscard]] virtual bool lends(int peer) const {
-    static_cast<void>(peer);
-    return false;
-  }
-  /// Lets the tasks that it lends() to read and write `bytes` where they lie. Returns the number that they pass to
-  /// borrowed(); nothing when `bytes` do not lie in memory(). The tasks order their accesses by messages.
-  [[nodiscard]] virtual std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const {
-    static_cast<void>(bytes);
-    return std::nullopt;
-  }
-  /// The bytes that `peer` lent under that number. Error(bug) if they are outside the memory that it can lend.
-  [[nodiscard]] virtual std::span<std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const {
-    static_cast<void>(peer), static_cast<void>(number), static_cast<void>(bytes);
-    return {};
-  }
   /// Starts to receive into `bytes`, which must not be touched until done.
   [[nodiscard]] virtual Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
-  /// Whether messages of this size from that peer can be fetched by take(), without a receive(). The answer holds for
-  /// the life of the transport. A channel may use both in turn, but not take() while a receive on it is under way.
-  [[nodiscard]] virtual bool takes(int peer, std::uint64_t bytes) const {
-    static_cast<void>(peer), static_cast<void>(bytes);
-    return false;
-  }
-  /// Makes progress; true when the next message of that channel has come, which is then in `bytes`. Only where takes().
-  [[nodiscard]] virtual bool take(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
-    static_cast<void>(peer), static_cast<void>(channel), static_cast<void>(bytes);
-    return false;
-  }
   /// Makes progress; true, once, when the transfer is complete.
   [[nodiscard]] virtual bool done(Ticket ticket) = 0;
   /// Blocks the calling thread until progress is likely or `at_most` has passed. Call it only after done() or take()
@@ -141,31 +147,9 @@ class Transport {
   /// between those tests and idle() is not missed.
   virtual void idle(std::chrono::microseconds at_most) = 0;
 
-  /// Memory that other tasks of this host can write, so that messages are received into it without an extra copy.
-  /// Zeroed, aligned to 4096 bytes, and valid as long as somebody owns it, even after the transport is gone. Null: any
-  /// memory is as good. Error(resource) with `what` and the size when there is not enough. Not after a failure.
-  [[nodiscard]] virtual std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) {
-    static_cast<void>(bytes), static_cast<void>(what);
-    return nullptr;
-  }
-
   /// The texts `mine` of all tasks, in task order. All tasks make the same calls of it in the same order.
   /// Error(stalled) at the deadline names the tasks that did not come, Error(peer_lost) those that have closed.
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
-
-  /// From here on the job continues without the lost tasks among `tasks`. A task is lost if its process or connection
-  /// ends, or if `losses` has found it. A transfer with a lost task is done at once, with any bytes, and exchange() has
-  /// an empty text of it. Whether a task is lost is decided by those that are not in `tasks`; task 0 never is. It
-  /// replaces what an earlier call has said, and the tasks that are lost by then stay so. All tasks call it with the
-  /// same `tasks`, and meet. False where the transport cannot do this.
-  [[nodiscard]] virtual bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) {
-    static_cast<void>(tasks), static_cast<void>(losses), static_cast<void>(deadline);
-    return false;
-  }
-  [[nodiscard]] virtual bool is_lost(int task) const {
-    static_cast<void>(task);
-    return false;
-  }
 
   /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread. A
   /// message that arrives later is written nowhere. Until renewed() has returned, transfers in flight may still read
@@ -190,6 +174,27 @@ class Transport {
     static_cast<void>(deadline);
     return nullptr;
   }
+
+  // The same for all transports, with or without shared memory and membership:
+  [[nodiscard]] bool lends(int peer) const { return traits_.shared_memory && traits_.shared_memory->lends(peer); }
+  /// SharedMemory::memory(). Null: any memory is as good.
+  [[nodiscard]] std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) const {
+    return traits_.shared_memory ? traits_.shared_memory->memory(bytes, what) : nullptr;
+  }
+  [[nodiscard]] bool is_lost(int task) const { return traits_.membership && traits_.membership->is_lost(task); }
+
+ protected:
+  struct Traits {
+    std::string_view name;  ///< "inproc", "mpi", …; a literal
+    int task = 0, tasks = 1;
+    bool any_thread = false;
+    SharedMemory* shared_memory = nullptr;
+    JobMembership* membership = nullptr;
+  };
+  explicit Transport(const Traits& traits) : traits_(traits) {}
+
+ private:
+  const Traits traits_;
 };
 
 /// `tasks` ends in this process, for virtual tasks and tests (comm/inproc). Any thread may call them.

@@ -16,23 +16,16 @@ constexpr std::chrono::microseconds kHoldingIdle{50};
 class FlakyTransport final : public Transport {
  public:
   FlakyTransport(std::unique_ptr<Transport> inner, const FlakyOptions& options, std::shared_ptr<FlakyCount> count)
-      : inner_(std::move(inner)),
+      : Transport({.name = "flaky", .task = inner->task(), .tasks = inner->tasks(), .any_thread = inner->any_thread()}),
+        inner_(std::move(inner)),
         options_(options),
         count_(count ? std::move(count) : std::make_shared<FlakyCount>()),
         random_(options.seed * 1'000'003 + static_cast<std::uint64_t>(inner_->task())) {}
-
-  std::string_view name() const override { return "flaky"; }
-  int task() const override { return inner_->task(); }
-  int tasks() const override { return inner_->tasks(); }
-  bool any_thread() const override { return inner_->any_thread(); }
 
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
   bool done(Ticket ticket) override;
   void idle(std::chrono::microseconds at_most) override;
-  std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) override {
-    return inner_->memory(bytes, what);
-  }
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
 
   void abort(const Failure& failure) noexcept override { inner_->abort(failure); }

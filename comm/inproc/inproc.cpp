@@ -25,13 +25,11 @@ thread_local Poll poll;
 
 class InprocTransport final : public Transport {
  public:
-  InprocTransport(std::shared_ptr<Hub> hub, int task) : hub_(std::move(hub)), task_(task), id_(++last_id_) {}
+  InprocTransport(std::shared_ptr<Hub> hub, int task)
+      : Transport({.name = "inproc", .task = task, .tasks = hub->tasks(), .any_thread = true}),
+        hub_(std::move(hub)),
+        id_(++last_id_) {}
   ~InprocTransport() override;
-
-  std::string_view name() const override { return "inproc"; }
-  int task() const override { return task_; }
-  int tasks() const override { return hub_->tasks(); }
-  bool any_thread() const override { return true; }
 
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
@@ -52,7 +50,6 @@ class InprocTransport final : public Transport {
   static inline std::atomic<std::uint64_t> last_id_{0};
 
   std::shared_ptr<Hub> hub_;
-  int task_;
   std::uint64_t id_;
   std::atomic<bool> closed_{false};
   std::atomic<std::int64_t> waiting_{0};  // transfers with tickets that are not done
@@ -61,15 +58,15 @@ class InprocTransport final : public Transport {
 
 InprocTransport::~InprocTransport() {
   if (!closed_ || waiting_ != 0) {
-    hub_->fail({task_, Code::peer_lost, "the task ended before the job was done (without close)"});
+    hub_->fail({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
   }
-  if (hub_->failed()) hub_->settle(task_);
+  if (hub_->failed()) hub_->settle(task());
 }
 
 /// Throws once the job has failed. When it throws, nobody touches this task's buffers any more.
 void InprocTransport::check() {
   if (!hub_->failed()) return;
-  hub_->settle(task_);
+  hub_->settle(task());
   throw error_of(*hub_->failure());
 }
 
@@ -80,13 +77,13 @@ void InprocTransport::count(std::size_t bytes) {
 
 Ticket InprocTransport::send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) {
   const Ticket ticket =
-      transfer(task_, peer, channel, {.source = bytes.data(), .bytes = bytes.size(), .is_send = true});
+      transfer(task(), peer, channel, {.source = bytes.data(), .bytes = bytes.size(), .is_send = true});
   count(bytes.size());
   return ticket;
 }
 
 Ticket InprocTransport::receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) {
-  return transfer(peer, task_, channel, {.target = bytes.data(), .bytes = bytes.size()});
+  return transfer(peer, task(), channel, {.target = bytes.data(), .bytes = bytes.size()});
 }
 
 Ticket InprocTransport::transfer(int from, int to, std::uint32_t channel, const inproc::Offer& offer) {
@@ -111,7 +108,7 @@ Ticket InprocTransport::transfer(int from, int to, std::uint32_t channel, const 
 }
 
 bool InprocTransport::done(Ticket ticket) {
-  if (poll.end != id_) poll = {id_, hub_->events(task_).now()};
+  if (poll.end != id_) poll = {id_, hub_->events(task()).now()};
   check();
   if (ticket == kComplete) return true;
   auto* transfer = reinterpret_cast<Transfer*>(ticket);
@@ -124,9 +121,9 @@ bool InprocTransport::done(Ticket ticket) {
 void InprocTransport::idle(std::chrono::microseconds at_most) {
   check();
   if (poll.end == id_) {
-    hub_->events(task_).wait(poll.seen, at_most);
+    hub_->events(task()).wait(poll.seen, at_most);
   } else {
-    hub_->events(task_).wait(hub_->events(task_).now(), std::min(at_most, kUnpolled));
+    hub_->events(task()).wait(hub_->events(task()).now(), std::min(at_most, kUnpolled));
   }
   poll.end = 0;
   check();
@@ -134,15 +131,15 @@ void InprocTransport::idle(std::chrono::microseconds at_most) {
 
 std::vector<std::string> InprocTransport::exchange(std::string_view mine, const Deadline& deadline) try {
   check();
-  auto exchange = hub_->start_exchange(task_, mine, deadline);
+  auto exchange = hub_->start_exchange(task(), mine, deadline);
   count(mine.size());
   for (;;) {
-    const auto seen = hub_->events(task_).now();
+    const auto seen = hub_->events(task()).now();
     const auto finish = [&](ControlPlane& control) { return control.finish_exchange(exchange); };
     if (const auto texts = hub_->with_control(finish)) return *texts;
     const auto left =
         deadline.expired() ? kLookAgain : std::chrono::ceil<std::chrono::microseconds>(deadline.remaining());
-    hub_->events(task_).wait(seen, std::min(left, kLookAgain));
+    hub_->events(task()).wait(seen, std::min(left, kLookAgain));
   }
 } catch (const Error&) {
   check();
@@ -151,7 +148,7 @@ std::vector<std::string> InprocTransport::exchange(std::string_view mine, const 
 
 void InprocTransport::close() {
   closed_ = true;
-  hub_->close(task_);
+  hub_->close(task());
 }
 
 }  // namespace

@@ -48,11 +48,6 @@ class MpiTransport final : public Transport {
   MpiTransport(std::shared_ptr<mpi::MpiJob> job, std::int64_t chunk_bytes, microseconds spin);
   ~MpiTransport() override;
 
-  std::string_view name() const override { return "mpi"; }
-  int task() const override { return job_->task(); }
-  int tasks() const override { return job_->tasks(); }
-  bool any_thread() const override { return false; }
-
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
   bool done(Ticket ticket) override;
@@ -91,7 +86,10 @@ class MpiTransport final : public Transport {
 };
 
 MpiTransport::MpiTransport(std::shared_ptr<mpi::MpiJob> job, std::int64_t chunk_bytes, microseconds spin)
-    : job_(std::move(job)), chunk_(static_cast<std::size_t>(chunk_bytes)), spin_(spin) {
+    : Transport({.name = "mpi", .task = job->task(), .tasks = job->tasks()}),
+      job_(std::move(job)),
+      chunk_(static_cast<std::size_t>(chunk_bytes)),
+      spin_(spin) {
   void* bound = nullptr;
   int found = 0;
   check(MPI_Comm_get_attr(job_->data(), MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");

@@ -48,7 +48,7 @@ struct Peer {
         doorbell(near.doorbell),
         segment(*near.segment) {}
   const int task;
-  bool lost = false;  // Transport::spare
+  bool lost = false;  // JobMembership::spare
   ShmOutbox out;
   Inbox in;
   shm::Doorbell* doorbell;
@@ -56,15 +56,10 @@ struct Peer {
   std::vector<Transfer*> pending;  // sends that wait, oldest first
 };
 
-class ShmTransport final : public Transport {
+class ShmTransport final : public Transport, public SharedMemory {
  public:
   ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int threads);
   ~ShmTransport() override;
-
-  std::string_view name() const override { return inner_->name(); }
-  int task() const override { return inner_->task(); }
-  int tasks() const override { return inner_->tasks(); }
-  bool any_thread() const override { return false; }
 
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
   std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) override;
@@ -79,11 +74,6 @@ class ShmTransport final : public Transport {
   void idle(microseconds at_most) override;
   std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) override;
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
-
-  bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) override {
-    return inner_->spare(tasks, losses, deadline);
-  }
-  bool is_lost(int task) const override { return inner_->is_lost(task); }
 
   void abort(const Failure& failure) noexcept override;
   std::optional<Failure> failure() override { return inner_->failure(); }
@@ -121,7 +111,12 @@ class ShmTransport final : public Transport {
 };
 
 ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int threads)
-    : inner_(std::move(inner)),
+    : Transport({.name = inner->name(),
+                 .task = inner->task(),
+                 .tasks = inner->tasks(),
+                 .shared_memory = this,
+                 .membership = inner->membership()}),
+      inner_(std::move(inner)),
       host_(std::move(host)),
       threads_(threads),
       peers_(static_cast<std::size_t>(inner_->tasks())) {
@@ -362,7 +357,7 @@ void ShmTransport::idle(microseconds at_most) {
 }
 
 std::shared_ptr<std::byte> ShmTransport::memory(std::uint64_t bytes, std::string_view what) {
-  return host_.store ? host_.store->take(bytes, what) : nullptr;
+  return host_.store->take(bytes, what);
 }
 
 /// Messages that neighbours send meanwhile are taken by the next done(), take() or idle().

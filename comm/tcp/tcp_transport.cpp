@@ -38,15 +38,13 @@ Jobs& jobs_here() {
   return jobs;
 }
 
-class TcpTransport final : public Transport {
+class TcpTransport final : public Transport, public JobMembership {
  public:
-  TcpTransport(std::shared_ptr<Job> job, microseconds spin) : job_(std::move(job)), spin_(spin) {}
+  TcpTransport(std::shared_ptr<Job> job, microseconds spin)
+      : Transport({.name = "tcp", .task = job->task(), .tasks = job->tasks(), .membership = this}),
+        job_(std::move(job)),
+        spin_(spin) {}
   ~TcpTransport() override;
-
-  std::string_view name() const override { return "tcp"; }
-  int task() const override { return job_->task(); }
-  int tasks() const override { return job_->tasks(); }
-  bool any_thread() const override { return false; }
 
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override;
   Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override;
@@ -54,7 +52,7 @@ class TcpTransport final : public Transport {
   void idle(microseconds at_most) override;
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override;
 
-  bool spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) override;
+  void spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) override;
   bool is_lost(int task) const override { return control().is_lost(task); }
 
   void abort(const Failure& failure) noexcept override;
@@ -166,13 +164,12 @@ std::vector<std::string> TcpTransport::exchange(std::string_view mine, const Dea
   }
 }
 
-bool TcpTransport::spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) {
+void TcpTransport::spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) {
   check();
   if (control().begin_sparing(tasks, losses)) {
     static_cast<void>(exchange("", deadline));
     control().end_sparing();
   }
-  return true;
 }
 
 void TcpTransport::abort(const Failure& failure) noexcept {

@@ -140,7 +140,7 @@ class CollectiveRun final : public DirectRun {
       at += piece.size();
     }
     GroupRun run{.input = input_, .output = output_, .stamp = stamp_};
-    if (!call_.bounce.empty() && call_.output > 0 && !transport().lend({output_, call_.output})) {
+    if (!call_.bounce.empty() && call_.output > 0 && !transport().shared_memory()->lend({output_, call_.output})) {
       run.output = call_.bounce.data();
       if (call_.schedule.in_place) {
         std::memcpy(run.output, input_, call_.input);

@@ -134,7 +134,7 @@ class ReceiveRun final : public PairRun {
   /// Into memory that the sender can write, if there is such memory.
   [[nodiscard]] Ticket move() override {
     std::byte* target = values_;
-    if (transport().lends(task(peer())) && !transport().lend({values_, message().bytes})) {
+    if (transport().lends(task(peer())) && !transport().shared_memory()->lend({values_, message().bytes})) {
       copy_ = copies().take(message().bytes, transport());
       target = copy_.get();
     }

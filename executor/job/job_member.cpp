@@ -6,8 +6,9 @@ namespace ferry {
 
 void JobMember::spare(std::span<const int> tasks) {
   if (!cluster_.watch) return;
-  cluster_.watch->spare(tasks);
-  if (!transport_.spare(tasks, *cluster_.watch, deadline())) cluster_.watch->spare({});
+  JobMembership* const membership = transport_.membership();
+  cluster_.watch->spare(membership != nullptr ? tasks : std::span<const int>());
+  if (membership != nullptr) membership->spare(tasks, *cluster_.watch, deadline());
 }
 
 double JobMember::of_first(double number) {

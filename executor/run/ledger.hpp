@@ -13,14 +13,16 @@ namespace ferry {
 /// Starts transfers and moves them on, oldest first. Used by walker 0 alone, which owns the transport.
 class Ledger {
  public:
-  Ledger(Transport& transport, std::size_t links) : transport_(transport) { pending_.reserve(links); }
+  Ledger(Transport& transport, std::size_t links) : transport_(transport), shared_memory_(transport.shared_memory()) {
+    pending_.reserve(links);
+  }
 
   void send(const Resolved& r, Traffic& moved);
   void receive(const Resolved& r);
   void start_collective(const Resolved& r);
   /// For a receive that is not started (Resolved::kTaken): true once the message has arrived in the output.
   [[nodiscard]] bool taken(const Resolved& r) {
-    return transport_.take(r.link->peer, r.link->channel, {r.output, r.bytes});
+    return shared_memory_->take(r.link->peer, r.link->channel, {r.output, r.bytes});
   }
   /// Moves the link's transfer on; true once nothing is pending there.
   bool arrived(Link& link);
@@ -41,6 +43,7 @@ class Ledger {
   bool move_on(GroupCall& call);
 
   Transport& transport_;
+  SharedMemory* const shared_memory_;  // null where the transport has none
   std::vector<Link*> pending_;
   bool in_collective_ = false;
 };

@@ -283,7 +283,8 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
       resolved.link = &links_[instruction.target];
       resolved.link->channel = instruction.target;
       resolved.link->peer = channel.from == task_ ? channel.to : channel.from;
-      if (channel.to == task_ && context.transport.takes(channel.from, resolved.bytes))
+      if (const auto* shared = context.transport.shared_memory();
+          shared != nullptr && channel.to == task_ && shared->takes(channel.from, resolved.bytes))
         resolved.flags |= Resolved::kTaken;
       return;
     }

@@ -15,7 +15,7 @@ namespace ferry {
 
 /// Sends a worker its next inputs once its previous results are applied, unless the worker would exceed the staleness
 /// bound. A worker's results are taken when all of them have arrived. Among those that are ready each comes once in a
-/// round. Or all is done in the order of a record. A worker that is lost (Transport::spare) has no more turns, and
+/// round. Or all is done in the order of a record. A worker that is lost (JobMembership::spare) has no more turns, and
 /// nothing waits for it. Used by walker 0 alone.
 class TurnOrder {
  public:

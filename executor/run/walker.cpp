@@ -253,8 +253,9 @@ void Walker::perform(Resolved& r) {
 /// it need not copy.
 void Walker::place_output(const Resolved& r) {
   const std::uint64_t bytes = resolved_.plan().channels[r.link->channel].bytes;
-  r.link->written = shared_.transport.window(r.link->peer, r.link->channel, bytes);
-  const bool stream = r.link->written != nullptr && bytes >= shared_.transport.stream_from(r.link->peer);
+  SharedMemory* const memory = shared_.transport.shared_memory();
+  r.link->written = memory != nullptr ? memory->window(r.link->peer, r.link->channel, bytes) : nullptr;
+  const bool stream = r.link->written != nullptr && bytes >= memory->stream_from(r.link->peer);
   if (r.tiles != nullptr) return r.tiles->place(r.member, r.link->written, stream);
   r.run->stream = stream;
   r.run->outputs[0].data = r.link->written != nullptr ? r.link->written : r.output;

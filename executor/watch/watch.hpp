@@ -31,8 +31,8 @@ namespace ferry {
 /// for the deadline. The first verdict is told to all, and all tasks end with it. The process of task 0 warns of tasks
 /// that the others wait for in every step, and of a link that is slow. Thread-safe.
 ///
-/// While tasks are spared (Transport::spare) a lost one of them is no verdict: the transport is told, and the process
-/// of task 0 warns of it.
+/// While tasks are spared (JobMembership::spare) a lost one of them is no verdict: the transport is told, and the
+/// process of task 0 warns of it.
 class Watch final : public Losses {
  public:
   struct Job {

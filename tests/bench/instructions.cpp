@@ -19,19 +19,16 @@ using namespace ferry;
 namespace {
 
 /// The transport of task 0; task 1, which does not exist, seems to have sent and received everything already.
-class Scripted final : public Transport {
+class Scripted final : public Transport, public SharedMemory {
  public:
-  explicit Scripted(bool takes) : takes_(takes) {}
-  std::string_view name() const override { return "scripted"; }
-  int task() const override { return 0; }
-  int tasks() const override { return 2; }
-  bool any_thread() const override { return true; }
+  explicit Scripted(bool takes)
+      : Transport({.name = "scripted", .tasks = 2, .any_thread = true, .shared_memory = takes ? this : nullptr}) {}
   Ticket send(int, std::uint32_t, std::span<const std::byte>) override { return kComplete; }
   Ticket receive(int, std::uint32_t, std::span<std::byte> bytes) override {
     std::memset(bytes.data(), 0, bytes.size());
     return kComplete + 1;
   }
-  bool takes(int, std::uint64_t) const override { return takes_; }
+  bool takes(int, std::uint64_t) const override { return true; }
   bool take(int, std::uint32_t, std::span<std::byte> bytes) override {
     std::memset(bytes.data(), 0, bytes.size());
     return true;
@@ -44,8 +41,12 @@ class Scripted final : public Transport {
   void close() override {}
   WireCount sent() const override { return {}; }
 
- private:
-  const bool takes_;
+  bool lends(int) const override { return false; }
+  std::optional<std::uint64_t> lend(std::span<const std::byte>) const override { return std::nullopt; }
+  std::span<std::byte> borrowed(int, std::uint64_t, std::uint64_t) const override { return {}; }
+  std::shared_ptr<std::byte> memory(std::uint64_t, std::string_view) override { return nullptr; }
+  std::byte* window(int, std::uint32_t, std::uint64_t) override { return nullptr; }
+  std::size_t stream_from(int) const override { return SIZE_MAX; }
 };
 
 void walk(int times) {

@@ -1,4 +1,4 @@
-// A job that continues without lost tasks (Transport::spare).
+// A job that continues without lost tasks (JobMembership::spare).
 #include <array>
 #include <string>
 #include <utility>
@@ -35,7 +35,7 @@ void go_on(Transport& end, Told& told) {
       CHECK(all[static_cast<std::size_t>(task)] == (task == last ? "" : said + std::to_string(task)));
   }
   CHECK(told.tasks == std::vector{last});
-  CHECK(end.spare({}, told, test::seconds(20)));
+  end.membership()->spare({}, told, test::seconds(20));
   CHECK(end.is_lost(last));
   CHECK(end.exchange("", test::seconds(20)).size() == static_cast<std::size_t>(end.tasks()));
   end.close();
@@ -49,7 +49,7 @@ void with_last_spared(const Body& body) {
         Told told;
         const int last = end.tasks() - 1;
         if (last == 0) return end.close();
-        CHECK(end.spare(std::array{last}, told, test::seconds(20)));
+        end.membership()->spare(std::array{last}, told, test::seconds(20));
         body(end, told, last);
       },
       false);
@@ -79,7 +79,7 @@ TEST_CASE("a spared task that another one cannot hear is told so, and the others
 
 TEST_CASE("a task that is not spared any more ends the job") {
   with_last_spared([](Transport& end, Told& told, int last) {
-    CHECK(end.spare({}, told, test::seconds(20)));
+    end.membership()->spare({}, told, test::seconds(20));
     if (end.task() == last) return;
     CHECK(error_of_exchange(end).code() == Code::peer_lost);
     CHECK(!end.is_lost(last));

@@ -206,7 +206,7 @@ TEST_CASE("long messages of another size than their receives are errors") {
 /// Waits until the next message of the channel has come, and takes it.
 void take(Transport& end, int peer, std::uint32_t channel, std::span<std::byte> bytes) {
   const Deadline deadline = seconds(20);
-  while (!end.take(peer, channel, bytes)) {
+  while (!end.shared_memory()->take(peer, channel, bytes)) {
     if (deadline.expired()) throw Error(Code::stalled, "a message did not arrive");
     end.idle(std::chrono::milliseconds(10));
   }
@@ -215,9 +215,9 @@ void take(Transport& end, int peer, std::uint32_t channel, std::span<std::byte> 
 TEST_CASE("short messages are taken without a receive, channels in any order, beside long ones that are received") {
   on_two([](Transport& end) {
     const int peer = 1 - end.task();
-    CHECK(end.takes(peer, 0));
-    CHECK(end.takes(peer, 48));
-    CHECK_FALSE(end.takes(peer, 49));
+    CHECK(end.shared_memory()->takes(peer, 0));
+    CHECK(end.shared_memory()->takes(peer, 48));
+    CHECK_FALSE(end.shared_memory()->takes(peer, 49));
     for (int round = 0; round < 100; ++round) {
       CAPTURE(round);
       Shared in(end, 300);
@@ -287,14 +287,14 @@ TEST_CASE("a window is where the next message lands") {
       return;
     }
     static_cast<void>(end.exchange("", seconds(20)));
-    CHECK(end.window(1, 2, kBytes + 1) == nullptr);
-    CHECK(end.window(1, 3, kBytes) == nullptr);
-    CHECK(end.window(0, 2, kBytes) == nullptr);
-    std::byte* window = end.window(1, 2, kBytes);
+    CHECK(end.shared_memory()->window(1, 2, kBytes + 1) == nullptr);
+    CHECK(end.shared_memory()->window(1, 3, kBytes) == nullptr);
+    CHECK(end.shared_memory()->window(0, 2, kBytes) == nullptr);
+    std::byte* window = end.shared_memory()->window(1, 2, kBytes);
     REQUIRE(window != nullptr);
     std::memcpy(window, sent.data(), kBytes);
     finish(end, end.send(1, 2, {window, kBytes}));
-    CHECK(end.window(1, 2, kBytes) == nullptr);
+    CHECK(end.shared_memory()->window(1, 2, kBytes) == nullptr);
   });
 }
 

@@ -20,12 +20,11 @@ namespace {
 class Foreign final : public Transport {
  public:
   using Change = std::function<std::string(std::string)>;
-  Foreign(std::unique_ptr<Transport> inner, Change change) : inner_(std::move(inner)), change_(std::move(change)) {}
+  Foreign(std::unique_ptr<Transport> inner, Change change)
+      : Transport({.name = inner->name(), .task = inner->task(), .tasks = inner->tasks(), .any_thread = true}),
+        inner_(std::move(inner)),
+        change_(std::move(change)) {}
 
-  std::string_view name() const override { return inner_->name(); }
-  int task() const override { return inner_->task(); }
-  int tasks() const override { return inner_->tasks(); }
-  bool any_thread() const override { return inner_->any_thread(); }
   Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override {
     return inner_->send(peer, channel, bytes);
   }
