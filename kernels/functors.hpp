@@ -126,6 +126,22 @@ struct ReluGrad {
   }
 };
 
+/// a, times b where a is negative.
+struct LeakyRelu {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    return a < T(0) ? Mul()(a, b) : a;
+  }
+};
+/// a, and b (exp(a) - 1) where a is not positive, without cancellation near 0.
+struct Elu {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a, T b) const {
+    const T below = a > T(0) ? T(0) : a;
+    return a > T(0) ? a : math::tanh(below * T(0.5)) * (math::exp(below) + T(1)) * b;
+  }
+};
+
 struct Exp {
   template <class T>
   FERRY_HD constexpr T operator()(T a) const {

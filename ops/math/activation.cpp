@@ -39,7 +39,29 @@ constexpr OpDef kHardSwish{
       return Values{g.dout() * select(less(g.in(), -3), 0, above)};
     }};
 
-constexpr const OpDef* kActivationOps[] = {&kSwish, &kHardSwish};
+constexpr OpDef kLeakyRelu{.name = "LeakyRelu",
+                           .types = "T,T->T",
+                           .index = "...,...->...",
+                           .flops = 2,
+                           .flags = kExact,
+                           .grad = [](GradCtx& g) {
+                             const Value below = less(g.in(0), 0);
+                             const Value through =
+                                 g.want(0, [&] { return select(below, g.dout() * g.in(1), g.dout()); });
+                             return Values{through, g.want(1, [&] { return select(below, g.dout() * g.in(0), 0); })};
+                           }};
+
+constexpr OpDef kElu{
+    .name = "Elu", .types = "T,T->T", .T = kFloats, .index = "...,...->...", .flops = 42, .grad = [](GradCtx& g) {
+      const Value above = greater(g.in(0), 0);
+      const Value through = g.want(0, [&] {
+        const Value slope = exp(minimum(g.in(0), 0)) * g.in(1);
+        return select(above, g.dout(), g.dout() * slope);
+      });
+      return Values{through, g.want(1, [&] { return g.dout() * exp_below(g.in(0)); })};
+    }};
+
+constexpr const OpDef* kActivationOps[] = {&kSwish, &kHardSwish, &kLeakyRelu, &kElu};
 
 }  // namespace
 
@@ -59,10 +81,7 @@ Value gelu_tanh(const Value& x, source_location at) {
 }
 
 Value elu(const Value& x, double alpha, source_location at) {
-  return activated(x, at, [&](const Value& v) {
-    const Value above = greater(v, 0);
-    return select(above, v, exp_below(v) * alpha);
-  });
+  return activated(x, at, [&](const Value& v) { return make_binary(kElu, v, alpha); });
 }
 
 Value celu(const Value& x, double alpha, source_location at) {
@@ -77,16 +96,12 @@ Value selu(const Value& x, double alpha, double gamma, source_location at) {
 }
 
 Value leaky_relu(const Value& x, double slope, source_location at) {
-  return activated(x, at, [&](const Value& v) {
-    const Value below = less(v, 0);
-    return select(below, v * slope, v);
-  });
+  return activated(x, at, [&](const Value& v) { return make_binary(kLeakyRelu, v, slope); });
 }
 
 Value prelu(const Value& x, const Value& slope, source_location at) {
   const Scope here = derived(graph_of({{x, slope}}, at), at);
-  const Value below = less(x, 0);
-  return select(below, x * slope, x);
+  return make_binary(kLeakyRelu, x, slope);
 }
 
 Value thresholded_relu(const Value& x, double threshold, source_location at) {

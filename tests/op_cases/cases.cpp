@@ -351,6 +351,8 @@ const std::vector<Case>& all() {
       {"Swish", [](X x) -> Values { return {swish(x[0])}; }, elements([](D a) { return a / (1 + std::exp(-a)); }), kOne},
       {"HardSwish", [](X x) -> Values { return {hard_swish(x[0])}; }, elements([](D a) { return a * std::min(std::max(a / 6 + D(0.5), D(0)), D(1)); }), kOne, {{-5, 5}}},
       {"Relu", [](X x) -> Values { return {relu(x[0])}; }, elements([](D a) { return std::max(a, D(0)); }), kOne},
+      {"LeakyRelu", [](X x) -> Values { return {prelu(x[0], x[1])}; }, elements([](D a, D b) { return a < 0 ? a * b : a; }), kTwo},
+      {"Elu", [](X x) { return op("Elu", x); }, elements([](D a, D b) { return a > 0 ? a : b * std::expm1(a); }), kTwo},
       {"ReluGrad", [](X x) { return op("ReluGrad", x); }, elements([](D dy, D y) { return y > 0 ? dy : 0; }), kTwo, {}, 0b01},
       {"Floor", [](X x) -> Values { return {floor(x[0])}; }, elements([](D a) { return std::floor(a); }), kOne},
       {"Ceil", [](X x) -> Values { return {ceil(x[0])}; }, elements([](D a) { return std::ceil(a); }), kOne},

@@ -32,6 +32,7 @@ constexpr Accuracy kAccuracies[] = {
     {"Sigmoid", 2.5},
     {"Swish", 4, 1e-36},
     {"HardSwish", 4, 2},
+    {"Elu", 6},
     {"Erf", 3},
     {"Pow", 1},
     {"Sin", 1},

@@ -16,6 +16,14 @@ void binary_numbers(KernelRun& run) {
 }
 
 template <class F>
+void binary_floats(KernelRun& run) {
+  dispatch_floats(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<F, T, T, T>(run);
+  });
+}
+
+template <class F>
 void binary_bits(KernelRun& run) {
   dispatch_indices(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -92,6 +100,13 @@ constexpr Kernel kKernels[] = {
     {.op = "Add", .run = binary_numbers<functors::Add>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Sub", .run = binary_numbers<functors::Sub>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Mul", .run = binary_numbers<functors::Mul>, .in_place = kEither, .streams = true, .elementwise = true},
+    {.op = "LeakyRelu",
+     .run = binary_ordered<functors::LeakyRelu>,
+     .in_place = kEither,
+     .streams = true,
+     .elementwise = true,
+     .takes = kOrdered},
+    {.op = "Elu", .run = binary_floats<functors::Elu>, .in_place = kEither, .streams = true, .elementwise = true},
     {.op = "Div",
      .run = divide<functors::Div>,
      .in_place = kEither,

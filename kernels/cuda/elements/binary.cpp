@@ -14,6 +14,14 @@ void binary_numbers(KernelRun& run) {
 }
 
 template <class F>
+void binary_floats(KernelRun& run) {
+  dispatch_all_floats(run.inputs[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    map_elements<T, T, T>(run, F());
+  });
+}
+
+template <class F>
 void binary_bits(KernelRun& run) {
   dispatch_indices(run.inputs[0].dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -137,6 +145,16 @@ constexpr Kernel kKernels[] = {
      .in_place = kEither,
      .takes = kOrdered,
      .scalar = {"functors::ShiftRight"}},
+    {.op = "LeakyRelu",
+     .run = binary_ordered<functors::LeakyRelu>,
+     .in_place = kEither,
+     .takes = kOrderedHere,
+     .scalar = {"functors::LeakyRelu"}},
+    {.op = "Elu",
+     .run = binary_floats<functors::Elu>,
+     .in_place = kEither,
+     .takes = kNumbersHere,
+     .scalar = {"functors::Elu"}},
     {.op = "Maximum",
      .run = binary_ordered<functors::Maximum>,
      .in_place = kEither,
