@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,6 +45,8 @@ struct ClusterOptions {
   int hosts = 0;
   /// Given: each task has simulated GPUs (kernels/device.hpp); the seed decides the order of work that has no order.
   std::optional<std::uint64_t> simulated = {};
+  /// More options that all tasks must be given alike, by name, such as {"--seed", "1"}: connect() compares them.
+  std::map<std::string, std::string> alike = {};
   /// Given: plans are made for this topology of other machines, and nothing can run. Not given: for the job's own
   /// tasks.
   std::optional<Topology> elsewhere = {};

@@ -18,6 +18,7 @@ Request::~Request() {
 Request& Request::operator=(Request&& other) noexcept {
   Request before(std::move(*this));  // waits
   run_ = std::move(other.run_);
+  group_ = std::move(other.group_);
   return *this;
 }
 
@@ -41,12 +42,12 @@ void Collectives::run(const DirectCall& call, const source_location& at) const {
 }
 
 Request Collectives::start(const DirectCall& call, const source_location& at) const {
-  return Request(group_->start(call, at));
+  return {group_->start(call, at), group_};
 }
 
 Request Collectives::start_each(DType dtype, Reduce reduce, std::vector<std::span<std::byte>> pieces,
                                 const source_location& at) const {
-  return Request(group_->start_each(dtype, reduce, std::move(pieces), at));
+  return {group_->start_each(dtype, reduce, std::move(pieces), at), group_};
 }
 
 void Collectives::gather_uneven(DType dtype, std::span<const std::byte> mine, const Room& room,
@@ -56,16 +57,20 @@ void Collectives::gather_uneven(DType dtype, std::span<const std::byte> mine, co
 
 Request Collectives::start_sending(DType dtype, std::span<const std::byte> values, int to,
                                    const source_location& at) const {
-  return Request(ferry::start_sending(*group_, dtype, values, to, at));
+  return {ferry::start_sending(*group_, dtype, values, to, at), group_};
 }
 
 Request Collectives::start_receiving(DType dtype, std::span<std::byte> values, int from,
                                      const source_location& at) const {
-  return Request(ferry::start_receiving(*group_, dtype, values, from, at));
+  return {ferry::start_receiving(*group_, dtype, values, from, at), group_};
 }
 
-std::shared_ptr<std::byte> Collectives::memory(std::size_t bytes) const {
-  return group_->memory(bytes);
+std::shared_ptr<std::byte> Collectives::memory(std::size_t count, std::size_t size) const {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;
+  if (count > kMost / size)
+    throw Error(Code::resource, "a buffer of " + std::to_string(count) + " values is larger than the address space")
+        .hint("a size that is not negative, and fits into the memory of the host");
+  return group_->memory(count * size);
 }
 
 Group Collectives::split(int color, int key, source_location at) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/float_state.hpp"
 #include "base/source_location.hpp"
 #include "graph/types/dtype.hpp"
 #include "graph/types/layout.hpp"
@@ -24,7 +25,8 @@ class Group;
 
 /// A direct call in flight: what Collectives::start_all_reduce() and the like return. The call moves on while this task
 /// is in wait(), test() or another direct call. Wait for it before a session runs. Until then the caller neither
-/// changes the call's input nor reads its output. Used from the thread of its Cluster; moved, not copied.
+/// changes the call's input nor reads its output. It may outlive its Cluster: the job lasts until it is done. Used from
+/// the thread of its Cluster; moved, not copied.
 ///
 ///     ferry::Request sum = cluster.start_all_reduce(std::span<float>(gradients));
 ///     prepare_next_batch();
@@ -33,7 +35,8 @@ class Request {
  public:
   /// A call that is done.
   Request() = default;
-  explicit Request(std::shared_ptr<DirectRun> run) : run_(std::move(run)) {}
+  Request(std::shared_ptr<DirectRun> run, std::shared_ptr<DirectGroup> group)
+      : group_(std::move(group)), run_(std::move(run)) {}
   /// Waits for the call, except while an exception unwinds the stack. Errors are lost: call wait().
   ~Request();
   Request(Request&&) noexcept = default;
@@ -47,7 +50,8 @@ class Request {
   [[nodiscard]] bool test();
 
  private:
-  std::shared_ptr<DirectRun> run_;  ///< null: done
+  std::shared_ptr<DirectGroup> group_;  ///< keeps the job
+  std::shared_ptr<DirectRun> run_;      ///< null: done
 };
 
 /// Memory that the tasks of this host can read and write, from Collectives::buffer(). Direct calls use it in place,
@@ -121,6 +125,7 @@ class Collectives {
     static_assert(is_float(dtype_of<T>()), "a mean is of floating-point numbers");
     all_reduce(values, Reduce::sum, at);
     using Wide = std::conditional_t<sizeof(T) == 8, double, float>;
+    const DefaultFloats floats;  // the same bits on all tasks
     for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(members()));
   }
   /// all_reduce() of several spans as one call. All tasks have as many spans, of the same sizes. The bits are those of
@@ -220,7 +225,7 @@ class Collectives {
   /// Zeroed memory for `size` values, which direct calls use in place. Error(resource) when there is not enough.
   template <class T>
   [[nodiscard]] LentBuffer<T> buffer(std::size_t size) const {
-    return {memory(size * sizeof(T)), size};
+    return {memory(size, sizeof(T)), size};
   }
   /// The group of the tasks that give the same `color`, numbered by `key`, then by their number here. A direct call of
   /// all tasks of this group. Error(resource) when a task is in more than 1,000 groups.
@@ -265,7 +270,7 @@ class Collectives {
                                       const source_location& at) const;
   [[nodiscard]] Request start_receiving(DType dtype, std::span<std::byte> values, int from,
                                         const source_location& at) const;
-  [[nodiscard]] std::shared_ptr<std::byte> memory(std::size_t bytes) const;
+  [[nodiscard]] std::shared_ptr<std::byte> memory(std::size_t count, std::size_t size) const;
 
   std::shared_ptr<DirectGroup> group_;
 };

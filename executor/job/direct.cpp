@@ -81,6 +81,7 @@ std::string text_of(const DirectKey& key, const DirectGroup& group, std::uint64_
   if (key.op != DirectOp::barrier && key.op != DirectOp::split)
     text += " of " + std::string(name_of(key.dtype)) + "[" + std::to_string(key.elements) + "]";
   if (key.op == DirectOp::sizes) text = "all_gather of any number of values";
+  if (key.op == DirectOp::all_reduce && key.sizes != 0) text += " in spans of certain sizes";
   if (folds(key.op)) text += " (" + std::string(name_of(key.reduce)) + ")";
   if (key.op == DirectOp::broadcast) text += " from task " + std::to_string(key.root);
   if (group.id() != 0 && group.tasks().size() <= kNamedTasks) text += " of " + tasks_text(group.tasks());
@@ -427,7 +428,10 @@ std::shared_ptr<DirectRun> DirectGroup::start_each(DType dtype, Reduce reduce, s
     auto memory = copies_.take(bytes, job_.transport());
     call.output = {memory.get(), bytes};
     call.input = call.output;
-    const DirectKey key = key_of(call);
+    DirectKey key = key_of(call);
+    Hasher cuts;
+    for (const auto& piece : pieces) cuts.add(piece.size());
+    key.sizes = cuts.digest() | 1;  // not 0, which is for one span
     const std::shared_ptr<PreparedCall>& known = prepared(key, call, {});
     auto run = std::make_shared<CollectiveRun>(*this, at, *known, key, calls_++);
     run->use(std::move(pieces), std::move(memory));

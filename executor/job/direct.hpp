@@ -25,7 +25,7 @@ struct DirectKey {
   Reduce reduce = Reduce::none;
   std::int32_t root = 0;
   std::int64_t elements = 0;  ///< of the input, or of the output where inputs differ; of uneven ones, of all
-  std::uint64_t sizes = 0;    ///< of uneven inputs: a hash
+  std::uint64_t sizes = 0;    ///< of uneven inputs, or of several spans: a hash
 
   [[nodiscard]] std::uint64_t hash() const;
   bool operator==(const DirectKey&) const = default;

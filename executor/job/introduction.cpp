@@ -20,10 +20,21 @@
 namespace ferry {
 namespace {
 
+/// The options that must be the same on all tasks, as texts.
+using Common = std::map<std::string, std::string>;
+
+Common common_of(const ClusterOptions& options) {
+  Common common = options.alike;
+  common["--jobs"] = options.jobs;
+  if (options.invariant != 0) common["--invariant"] = std::to_string(options.invariant);
+  return common;
+}
+
 /// The build comes first, and the rest is read only if the builds agree.
 std::string packed(const Introduction& task, const ClusterOptions& options) {
-  return BlobWriter()
-      .add(build_text())
+  const Common common = common_of(options);
+  BlobWriter writer;
+  writer.add(build_text())
       .add(static_cast<int>(task.problem ? task.problem->code() : Code::ok))
       .add(task.problem ? task.problem->text() : "")
       .add(task.host_name)
@@ -45,17 +56,11 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.gpu_domain)
       .add(task.no_gpu_group)
       .add(task.gpu_regions)
-      .add(options.jobs)
-      .add(options.invariant)
       .add(task.lends)
-      .take();
+      .add(common.size());
+  for (const auto& [name, value] : common) writer.add(name).add(value);
+  return writer.take();
 }
-
-/// The options that must be the same on all tasks.
-struct Common {
-  std::string jobs;
-  int invariant = 0;
-};
 
 Introduction unpacked(std::string_view bytes, Common& common) {
   BlobReader reader(bytes);
@@ -83,9 +88,11 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.gpu_domain = static_cast<std::uint64_t>(reader.number());
   task.no_gpu_group = reader.text();
   task.gpu_regions = reader.number() != 0;
-  common.jobs = reader.text();
-  common.invariant = static_cast<int>(reader.number());
   task.lends = reader.numbers();
+  for (std::int64_t left = reader.number(); left > 0; --left) {
+    std::string name(reader.text());
+    common[std::move(name)] = reader.text();
+  }
   return task;
 }
 
@@ -108,15 +115,36 @@ void require_one_build(const std::vector<std::string>& introductions) {
           .hint("start the same build on all hosts");
 }
 
+/// Error(usage), the same on all tasks, if task `t` has another option than task 0.
+void require_alike(const Common& first, const Common& other, std::size_t t) {
+  Common all = first;
+  all.insert(other.begin(), other.end());
+  for (const auto& [name, _] : all) {
+    const auto here = first.find(name), there = other.find(name);
+    if (here != first.end() && there != other.end() && here->second == there->second) continue;
+    const auto text = [](const auto& found, const Common& of) {
+      return found == of.end() || found->second.empty() ? "not given" : escaped(found->second);
+    };
+    throw Error(Code::usage, name + " differs: " + text(here, first) + " on task 0, " + text(there, other) +
+                                 " on task " + std::to_string(t))
+        .hint("give all tasks the same options");
+  }
+}
+
+/// Whoever leaves must not be missed by one that has not heard of the reason.
+void meet_before_leaving(Transport& end, const Deadline& deadline) {
+  try {
+    static_cast<void>(end.exchange("", deadline));
+  } catch (const Error&) {
+  }
+}
+
 /// Throws, on all tasks, the first problem that one has. It is printed once where the launcher brings together what all
 /// print.
 void require_no_problem(const std::vector<Introduction>& tasks, Transport& end, const Deadline& deadline) {
   const auto first = std::ranges::find_if(tasks, [](const Introduction& task) { return task.problem.has_value(); });
   if (first == tasks.end()) return;
-  try {  // whoever leaves must not be missed by one that has not heard of the problem
-    static_cast<void>(end.exchange("", deadline));
-  } catch (const Error&) {
-  }
+  meet_before_leaving(end, deadline);
   const int self = end.task();
   const auto number = static_cast<int>(first - tasks.begin());
   const bool alike = tasks[static_cast<std::size_t>(self)].problem &&
@@ -278,15 +306,11 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
   std::vector<Common> commons(all.size());
   for (std::size_t t = 0; t < all.size(); ++t) tasks.push_back(unpacked(all[t], commons[t]));
   require_no_problem(tasks, end, deadline);
-  for (std::size_t t = 0; t < all.size(); ++t) {
-    const Common& common = commons[t];
-    const auto differ = [&](const std::string& option, const std::string& here, const std::string& there) {
-      return Error(Code::usage, option + " differs: " + here + " here, " + there + " on task " + std::to_string(t))
-          .hint("give all tasks the same options");
-    };
-    if (common.jobs != options.jobs) throw differ("--jobs", "'" + options.jobs + "'", "'" + common.jobs + "'");
-    if (common.invariant != options.invariant)
-      throw differ("--invariant", std::to_string(options.invariant), std::to_string(common.invariant));
+  try {
+    for (std::size_t t = 1; t < all.size(); ++t) require_alike(commons[0], commons[t], t);
+  } catch (const Error&) {
+    meet_before_leaving(end, deadline);
+    throw;
   }
   return tasks;
 }

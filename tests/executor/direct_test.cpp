@@ -1,9 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <cfenv>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/system/log.hpp"
+#include "comm/transport.hpp"
 #include "executor/job/cluster.hpp"
 #include "tests/support/throws.hpp"
 
@@ -53,6 +61,68 @@ TEST_CASE("groups, requests and lent memory of one task") {
   group.reduce_scatter<float>(lent.span(), part);
   CHECK(part == std::vector<float>{1.5F, 0});
   group.barrier();
+}
+
+TEST_CASE("a buffer larger than the address space is refused") {
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""});
+  for (const std::size_t size : {SIZE_MAX, SIZE_MAX / 4, SIZE_MAX / 8 + 2}) {
+    const Error error = test::error_of([&] { static_cast<void>(cluster.buffer<double>(size)); });
+    CHECK(error.code() == Code::resource);
+    CHECK(test::says(error, "is larger than the address space"));
+  }
+}
+
+/// Runs `body` on two tasks that are threads; `body` has the only handle to its Cluster.
+void in_two_tasks(const std::function<void(Cluster cluster)>& body) {
+  auto ends = inproc_transports(2);
+  std::vector<std::thread> tasks;
+  for (auto& end : ends)
+    tasks.emplace_back([&] {
+      std::vector<std::unique_ptr<Transport>> local;
+      local.push_back(std::move(end));
+      body(Cluster::over(std::move(local), ClusterOptions{.threads = 1, .jobs = ""}));
+    });
+  for (std::thread& task : tasks) task.join();
+  log_task(-1);
+}
+
+TEST_CASE("a request may outlive its cluster") {
+  in_two_tasks([](Cluster cluster) {
+    std::vector<float> values = {1, 2};
+    std::optional<Cluster> ends(std::move(cluster));
+    Request request = ends->start_all_reduce(std::span<float>(values));
+    ends.reset();
+    request.wait();
+    CHECK(values == std::vector<float>{2, 4});
+  });
+}
+
+TEST_CASE("spans that are cut otherwise on another task are named") {
+  in_two_tasks([](Cluster cluster) {
+    std::vector<float> a(8, 1), b(2, 2);
+    const bool first = cluster.rank() == 0;
+    const std::vector<std::span<float>> spans = {first ? a : b, first ? b : a};
+    const Error error = test::error_of([&] { cluster.all_reduce_each<float>(spans); });
+    CHECK(error.code() == Code::plan);
+    CHECK(test::says(error, "make different direct calls"));
+    CHECK(a == std::vector<float>(8, 1));
+  });
+}
+
+TEST_CASE("a mean has the same bits whatever a task's program has set for its arithmetic") {
+  in_two_tasks([](Cluster cluster) {
+    std::vector<float> values(1, 1.1F);
+    if (cluster.rank() == 0) std::fesetround(FE_UPWARD);
+    cluster.all_reduce_mean(std::span<float>(values));
+    std::fesetround(FE_TONEAREST);
+    CHECK(values[0] == (1.1F + 1.1F) / 2);
+    values[0] = cluster.rank() == 0 ? 0.1F : 0.2F;
+    const float expected = (0.1F + 0.2F) / 2;
+    if (cluster.rank() == 1) std::fesetround(FE_UPWARD);
+    cluster.all_reduce_mean(std::span<float>(values));
+    std::fesetround(FE_TONEAREST);
+    CHECK(values[0] == expected);
+  });
 }
 
 TEST_CASE("a task's number on its host counts the tasks before it there") {

@@ -141,8 +141,17 @@ TEST_CASE("more processes than shards, and other shards on another process, are 
     options.invariant += static_cast<int>(process);
     const Error error = test::error_of([&] { static_cast<void>(Cluster::over(std::move(local), std::move(options))); });
     CHECK(error.code() == Code::usage);
-    CHECK(test::says(
-        error, process == 0 ? "--invariant differs: 4 here, 5 on task 1" : "--invariant differs: 5 here, 4 on task 0"));
+    CHECK(test::says(error, "--invariant differs: 4 on task 0, 5 on task 1"));
+  });
+}
+
+TEST_CASE("options that must be alike and are not are named, with both values") {
+  in_two(0, [](std::size_t process, auto local, ClusterOptions options) {
+    options.alike = {{"--seed", "7"}};
+    if (process == 1) options.alike["--save"] = "given";
+    const Error error = test::error_of([&] { static_cast<void>(Cluster::over(std::move(local), std::move(options))); });
+    CHECK(error.code() == Code::usage);
+    CHECK(test::says(error, "--save differs: not given on task 0, given on task 1"));
   });
 }
 
