@@ -13,7 +13,7 @@ class KernelTable;
 class OpSet;
 
 struct ExecutionOptions {
-  std::uint64_t seed = 0;        ///< of random numbers and of the order of data
+  std::uint64_t seed = 0;        ///< of random numbers and of the order of data; the same on all tasks
   std::string data_folder = {};  ///< the only folder that the graph's data ops may read; empty: none
   /// Checks every number that an op makes. If one is NaN or Inf though the op's inputs were not, the job ends with
   /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0).

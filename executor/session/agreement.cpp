@@ -27,6 +27,7 @@ struct TaskRequest {
   std::string problem;  ///< why this task's request is wrong; empty when it is right
   std::string request;
   std::int64_t steps = 1;
+  std::uint64_t seed = 0;
   std::vector<FeedType> feeds;
 };
 
@@ -99,7 +100,7 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
 
 std::string packed(const TaskRequest& asked) {
   BlobWriter writer;
-  writer.add(asked.problem).add(asked.request).add(asked.steps).add(asked.feeds.size());
+  writer.add(asked.problem).add(asked.request).add(asked.steps).add(asked.seed).add(asked.feeds.size());
   for (const FeedType& feed : asked.feeds) writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes);
   return writer.take();
 }
@@ -110,6 +111,7 @@ TaskRequest unpacked(std::string_view bytes) {
   asked.problem = reader.text();
   asked.request = reader.text();
   asked.steps = reader.number();
+  asked.seed = static_cast<std::uint64_t>(reader.number());
   for (std::int64_t feeds = reader.number(); feeds > 0; --feeds) {
     FeedType feed;
     feed.name = reader.text();
@@ -191,6 +193,10 @@ class Agreement {
     if (asked.steps != requests_[0].steps)
       throw differ("task 0 runs " + std::to_string(requests_[0].steps) + " steps, " + who + " " +
                    std::to_string(asked.steps));
+    if (asked.seed != requests_[0].seed)
+      throw Error(Code::usage, "the tasks have different seeds: " + std::to_string(requests_[0].seed) + " on task 0, " +
+                                   std::to_string(asked.seed) + " on " + who)
+          .hint("give all tasks the same seed: each takes its own part of the same random numbers and rows");
     for (const FeedType& feed : asked.feeds) {
       const auto [sizes, first] = sizes_.emplace(feed.name, feed.sizes);
       std::vector<std::int32_t>& givers = givers_[feed.name];
@@ -259,9 +265,11 @@ std::string request_text(const RunRequest& request) {
   return text;
 }
 
-Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member) {
+Agreed agree(const Graph& graph, const RunRequest& request, bool gives, std::uint64_t seed, const JobMember& member) {
   const Topology& topology = member.cluster().topology;
-  const auto all = member.exchange(packed(task_request(graph, request, gives, topology.size())));
+  TaskRequest asked = task_request(graph, request, gives, topology.size());
+  asked.seed = seed;
+  const auto all = member.exchange(packed(asked));
   const std::vector<std::string_view> of_tasks(all.begin(), all.end());
   Agreement agreement(graph, topology, of_tasks);
   Agreed agreed = agreement.make(request);

@@ -38,9 +38,11 @@ struct Agreed {
 /// Agreed::request of a request with defined fetches and targets.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
-/// Called by every task. `gives`: whether this task gives the request's feeds. Error(usage), the same on all tasks,
-/// when a task's feeds or fetches are wrong or differ from another's; nothing has been started then.
-[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member);
+/// Called by every task. `gives`: whether this task gives the request's feeds; `seed`: of the session. Error(usage),
+/// the same on all tasks, when a task's feeds, fetches or seed are wrong or differ from another's; nothing has been
+/// started then.
+[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, std::uint64_t seed,
+                           const JobMember& member);
 
 /// The same without messages, where one call speaks for all tasks of the job. `all_give`: every task gives the
 /// request's feeds, else task 0 alone.

@@ -62,7 +62,7 @@ Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
   const Cluster::State& cluster = task_.member.cluster();
   try {
     const bool gives = cluster.options.invariant == 0 || task_.member.task() == cluster.local_tasks[0];
-    Agreed agreed = agree(graph, request, gives, task_.member);
+    Agreed agreed = agree(graph, request, gives, task_.options.run.seed, task_.member);
     agreed.uneven = use_of(graph, agreed).uneven;
     return agreed;
   } catch (const Error& error) {

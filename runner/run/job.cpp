@@ -11,6 +11,7 @@
 #include "runner/files/stats_json.hpp"
 #include "runner/files/tensor_files.hpp"
 #include "runner/options/command_line.hpp"
+#include "runner/report/report_page.hpp"
 #include "runner/run/run.hpp"
 #include "runner/run/signals.hpp"
 
@@ -67,19 +68,64 @@ std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster
   return std::optional<ModelFolder>(std::in_place, options.save);
 }
 
-void deliver(const RunOptions& options, const Results& results, bool is_main) {
+void require_alike(RunOptions& options) {
+  const auto number = [&](const char* name, std::int64_t value) {
+    if (value != 0) options.cluster.alike[name] = std::to_string(value);
+  };
+  const auto given = [&](const char* name, bool is_given) {
+    if (is_given) options.cluster.alike[name] = "given";
+  };
+  number("--seed", static_cast<std::int64_t>(options.run.seed));
+  number("--steps", options.steps);
+  number("--epochs", options.epochs);
+  number("--eval-every", options.eval_every);
+  number("--check-replicas", options.run.check_replicas);
+  if (!options.checkpoint_every.empty()) options.cluster.alike["--checkpoint-every"] = options.checkpoint_every;
+  number("--checkpoint-keep", options.checkpoint_keep);
+  given("--check-numerics", options.run.check_numerics);
+  given("--tune", options.tune);
+  given("--resume", options.resume);
+  given("--model", !options.model.empty());
+  given("--save", !options.save.empty());
+  given("--save-plan", !options.save_plan.empty());
+  given("--checkpoint", !options.checkpoint.empty());
+  given("--stats", !options.stats.empty());
+  given("--trace", !options.run.trace_file.empty());
+  given("--report", !options.report.empty());
+}
+
+void check_written_files(const RunOptions& options) {
+  for (const auto& [option, path] :
+       {std::pair("--report", &options.report), std::pair("--trace", &options.run.trace_file),
+        std::pair("--stats", &options.stats), std::pair("--save-plan", &options.save_plan)})
+    if (!path->empty()) check_report_file(option, *path);
+}
+
+void Attempts::note(const Error& error) {
+  if (first_)
+    first_->note("and: " + error.text());
+  else
+    first_ = error;
+}
+
+void Attempts::finish() const {
+  if (first_) throw Error(*first_);
+}
+
+void deliver(const RunOptions& options, const Results& results, bool is_main, Attempts& attempts) {
   Results here;
   for (std::size_t i = 0; i < results.fetched.size(); ++i) {
     if (!results.fetched[i].defined()) continue;
     here.names.push_back(results.names[i]);
     here.fetched.push_back(results.fetched[i]);
   }
-  if (results.model != nullptr) results.model->write(results.variables);
-  if (!options.out.empty() && (is_main || !here.names.empty())) write_npy_files(options.out, here.names, here.fetched);
-  if (!results.plan.empty()) local_files().write(options.save_plan, results.plan);
+  if (results.model != nullptr) attempts([&] { results.model->write(results.variables); });
+  if (!options.out.empty() && (is_main || !here.names.empty()))
+    attempts([&] { write_npy_files(options.out, here.names, here.fetched); });
+  if (!results.plan.empty()) attempts([&] { local_files().write(options.save_plan, results.plan); });
   if (is_main && !options.stats.empty() && !results.stats.tasks.empty())
-    local_files().write(options.stats, stats_json(results.stats));
-  if (is_main && !results.report.empty()) local_files().write(options.report, results.report);
+    attempts([&] { local_files().write(options.stats, stats_json(results.stats)); });
+  if (is_main && !results.report.empty()) attempts([&] { local_files().write(options.report, results.report); });
   if (!options.out.empty()) return;
   for (std::size_t i = 0; i < here.names.size(); ++i) {
     const auto mean = std::find_if(results.means.begin(), results.means.end(),

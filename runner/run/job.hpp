@@ -31,6 +31,32 @@ auto before_job(const ClusterOptions& options, F f) {
 /// checkpoints), SIGTERM makes it save one first.
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
+/// Notes in `options.cluster` which options must be given alike to all tasks: connect() compares them.
+void require_alike(RunOptions& options);
+
+/// Error(file) if a file that the run writes at its end cannot be written: before the first step, in the process of
+/// task 0.
+void check_written_files(const RunOptions& options);
+
+/// Does all parts of a work though one fails.
+class Attempts {
+ public:
+  template <class F>
+  void operator()(const F& part) {
+    try {
+      part();
+    } catch (const Error& error) {
+      note(error);
+    }
+  }
+  /// Throws the first error, with the others as notes.
+  void finish() const;
+
+ private:
+  void note(const Error& error);
+  std::optional<Error> first_;
+};
+
 /// The folder of --save, in the process of task 0.
 [[nodiscard]] std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster& cluster);
 
@@ -48,8 +74,8 @@ struct Results {
 };
 
 /// Writes the files that were asked for, or prints a line for each fetch. All processes call it: the process that has a
-/// fetch writes it; the process of task 0 (`is_main`) writes everything else. The model comes first, so that no other
-/// file that cannot be written keeps it from being saved.
-void deliver(const RunOptions& options, const Results& results, bool is_main);
+/// fetch writes it; the process of task 0 (`is_main`) writes everything else. A file that cannot be written keeps
+/// nothing else from being written or printed; `attempts` has the error.
+void deliver(const RunOptions& options, const Results& results, bool is_main, Attempts& attempts);
 
 }  // namespace ferry

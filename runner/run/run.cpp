@@ -47,7 +47,7 @@ class Run {
 
   void run(const Cluster& cluster) {
     cluster_ = &cluster;
-    if (is_main() && !options_.report.empty()) check_report_file("--report", options_.report);
+    if (is_main()) check_written_files(options_);
     selection_.request.feeds = parse_feeds(graph_, own_feeds(cluster, options_.feeds));
     std::optional<ModelFolder> model = model_folder(options_, cluster);
     SessionOptions options = session_options(options_, options_.run);
@@ -67,16 +67,19 @@ class Run {
     if (options_.tune) tune(session);
     Results results;
     results.names = selection_.names;
+    const std::int64_t before = checkpoints ? checkpoints->step() : 0;
     results.fetched = all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves(), results);
     if (model) results.model = &*model;
+    if (!options_.save.empty()) results.variables = session.variables();
+    if (eval_ && before < total_) evaluate_at_end(session, checkpoints ? &*checkpoints : nullptr, results);
     if (checkpoints) checkpoints->save();
     const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
     if ((!options_.stats.empty() || !options_.report.empty()) && ran) results.stats = session.stats();
     if (!options_.report.empty()) add_plans(session, report);
-    if (!options_.save.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) results.plan = plan_file(session);
-    session.close();
+    Attempts attempts;
+    attempts([&] { session.close(); });  // writes the trace
     if (!options_.report.empty() && !ran && is_main())
       log_warn("--report: no step was left to run, so there is nothing to write");
     if (!options_.report.empty() && ran && is_main()) {
@@ -84,7 +87,8 @@ class Run {
       report.set_trace(trace, "the trace of this run");
       results.report = report_page({{"", report.json()}});
     }
-    deliver(options_, results, is_main());
+    deliver(options_, results, is_main(), attempts);
+    attempts.finish();
   }
 
  private:
@@ -163,7 +167,22 @@ class Run {
                std::to_string(total_) + " steps none is left");
   }
 
-  /// Returns the fetches of the last step, and sets the means of the last epoch.
+  /// The evaluation after the last step. If it fails, what was trained is not lost: the model is saved, and if no
+  /// evaluation has shown before that it can be done, a checkpoint, too.
+  void evaluate_at_end(Session& session, Checkpoints* checkpoints, Results& results) {
+    if (checkpoints != nullptr && !evaluated_) checkpoints->save();
+    try {
+      evaluate(session, total_);
+    } catch (...) {
+      if (results.model != nullptr) results.model->write(results.variables);
+      throw;
+    }
+    metrics_.flush();
+    if (!options_.save.empty() && !eval_->request.targets.empty()) results.variables = session.variables();
+  }
+
+  /// Returns the fetches of the last step, and sets the means of the last epoch. All evaluations are done except the
+  /// one after the last step.
   std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints, Curves& curves, Results& results) {
     std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
     if (has_fetches()) metrics_ = sinks_of(options_, done, curves);
@@ -180,7 +199,7 @@ class Run {
       selection_.request.steps = std::min(next, total_) - done;
       fetched = session.run(selection_.request);
       done += selection_.request.steps;
-      if (!eval_) continue;
+      if (!eval_ || done == total_) continue;
       report.pause();
       evaluate(session, done);
       report.resume();
@@ -214,6 +233,7 @@ class Run {
       means.add(metrics_of(eval_->names, fetched), epoch.weight(i));
     };
     static_cast<void>(session.run(eval_->request));
+    evaluated_ = true;
     if (!has_fetches()) return;
     const Metrics metrics = means.take();
     print("eval after step " + std::to_string(step) + ":" + text_of(metrics) + "\n");
@@ -249,6 +269,7 @@ class Run {
   std::optional<Batches> data_;  // none: the entry reads none in batches
   std::int64_t total_;
   std::optional<Selection> eval_;
+  bool evaluated_ = false;  // at least once
   MetricsSinks metrics_;
 };
 
@@ -258,7 +279,8 @@ std::string result_line(std::string_view name, const Tensor& value) {
   return escaped(name) + " = " + value.str() + "  " + value.type().str() + "\n";
 }
 
-int run_graph(Graph& graph, const RunOptions& options) {
+int run_graph(Graph& graph, RunOptions options) {
+  require_alike(options);
   Run run = before_job(options.cluster, [&] {
     if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
     apply_budget(graph, options.budget);

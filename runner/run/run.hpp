@@ -10,11 +10,11 @@ namespace ferry {
 /// job calls it. The task of --fetch-to prints or writes the fetches and metrics; task 0 writes the other results.
 /// Result files are written only if all steps succeed; checkpoints and metrics are written during the run. Returns 0,
 /// or throws Error after telling the other tasks.
-[[nodiscard]] int run_graph(Graph& graph, const RunOptions& options);
+[[nodiscard]] int run_graph(Graph& graph, RunOptions options);
 
 /// Runs the plan in options.file, which `ferry plan --save` wrote, on as many tasks as it was made for. As run_graph;
 /// Error(usage) for options that only a graph can follow.
-[[nodiscard]] int run_plan(const RunOptions& options);
+[[nodiscard]] int run_plan(RunOptions options);
 
 /// "c = [11 22 33]  int32[3]".
 [[nodiscard]] std::string result_line(std::string_view name, const Tensor& value);

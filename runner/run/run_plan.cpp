@@ -98,7 +98,7 @@ void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> cho
   const bool is_main = cluster.rank() == 0;
   std::optional<ModelFolder> model = model_folder(options, cluster);
   SessionOptions for_session = session_options(options, options.run);
-  if (is_main && !options.report.empty()) check_report_file("--report", options.report);
+  if (is_main) check_written_files(options);
   RunReport run_report(started_as());
   std::string trace;
   if (!options.report.empty()) for_session.run.on_trace = [&](std::string_view text) { trace = text; };
@@ -133,18 +133,21 @@ void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> cho
   if (!options.stats.empty() || !options.report.empty()) results.stats = session.stats();
   if (!options.save.empty()) results.variables = session.variables();
   if (!options.report.empty()) run_report.add_plan("plan", plan, options.ops ? options.ops->ops : default_ops());
-  session.close();
+  Attempts attempts;
+  attempts([&] { session.close(); });  // writes the trace
   if (!options.report.empty() && is_main) {
     run_report.set_stats(results.stats);
     run_report.set_trace(trace, "the trace of this run");
     results.report = report_page({{"", run_report.json()}});
   }
-  deliver(options, results, is_main);
+  deliver(options, results, is_main, attempts);
+  attempts.finish();
 }
 
 }  // namespace
 
-int run_plan(const RunOptions& options) {
+int run_plan(RunOptions options) {
+  require_alike(options);
   JobOptions job = options;
   std::vector<std::size_t> chosen;
   Plan plan = before_job(options.cluster, [&] {

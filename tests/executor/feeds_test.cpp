@@ -66,6 +66,18 @@ TEST_CASE("feeds that differ between processes are refused in any run, and nothi
   });
 }
 
+TEST_CASE("seeds that differ between processes are refused") {
+  test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
+    const Total model;
+    SessionOptions options;
+    options.run.seed = rank == 2 ? 5 : 4;
+    Session session(model.graph, cluster, options);
+    const Error error = test::error_of([&] { session.run({model.total}, rows(2, 1)); });
+    CHECK(error.code() == Code::usage);
+    CHECK(test::says(error, "the tasks have different seeds: 4 on task 0, 5 on task 2"));
+  });
+}
+
 TEST_CASE("feeds of bounded sizes, of several inputs and of tasks that share a process are compared") {
   test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
     Graph g;

@@ -256,6 +256,55 @@ def case_feeds_of_ranks_differ():
         raise Failed(f"another result: {done[1]}")
 
 
+NUMBER = 'attr {{ name: "value" tensor {{ dtype: FLOAT32 size: 1 floats {{ value: {} }} }} }}'
+# Counts its steps. The entry "eval" reads a file that is not there.
+COUNTS = graph(op("v", "Variable", attrs=typed("FLOAT32", 1)), op("zero", "Constant", attrs=NUMBER.format(0)), op("init", "Assign", ["v", "zero"]),
+               op("one", "Constant", attrs=NUMBER.format(1)), op("next", "Add", ["v", "one"]), op("set", "Assign", ["v", "next"]),
+               op("rows", "ReadCsv", attrs='attr { name: "dtype" dtype: FLOAT32 } attr { name: "path" string: "nowhere.csv" } attr { name: "shape" '
+                  'shape { dim { size: 1 } dim { size: 1 } } } attr { name: "skip" int: 0 }')).replace(
+    'entry { name: "run" }', 'entry { name: "train" fetch { name: "next" value: "next" } target: "set" }\n'
+    'entry { name: "init" target: "init" }\nentry { name: "eval" fetch { name: "rows" value: "rows" } }')
+
+
+def case_options_of_ranks_differ():
+    if not MPIRUN:
+        return "no mpirun here"
+    path = write("alike.pbtxt", add())
+
+    def ranks(*options):
+        tasks = [["-np", "1", FERRY, "run", path, *given] for given in options]
+        done = subprocess.run([MPIRUN, "--oversubscribe", *tasks[0], ":", *tasks[1]], capture_output=True, text=True, timeout=SECONDS, env=environment())
+        return done.returncode, done.stdout, done.stderr
+
+    folder = str(FOLDER / "alike")
+    for option, first, second in (("--seed", ["--seed", "1"], ["--seed", "2"]), ("--save", ["--save", folder], []),
+                                  ("--stats", ["--stats", folder], []), ("--model", [], ["--model", folder]), ("--steps", ["--steps", "3"], ["--steps", "4"]),
+                                  ("--checkpoint", ["--checkpoint", folder], []),
+                                  ("--checkpoint-every", ["--checkpoint", folder, "--checkpoint-every", "3"], ["--checkpoint", folder, "--checkpoint-every", "4"])):
+        expect(ranks(first, second), 2, f"{option} differs: ", "on task 0", "on task 1", "try: give all tasks the same options")
+
+
+def case_trace_cannot_be_written():
+    model = FOLDER / "traced"
+    path = write("counts.pbtxt", COUNTS)
+    expect(run("run", path, "--save", str(model), "--trace", str(FOLDER / "nowhere" / "t.json")), 3, "--trace", "its folder is not there")
+    if model.exists():
+        raise Failed("a step was run, and its model saved")
+    done = run("run", path, "--steps", "3", "--save", str(model), "--trace", "/dev/full")
+    expect(done, 7, "/dev/full", "No space left on device")
+    if "next = [3]" not in done[1] or not (model / "manifest.json").exists():
+        raise Failed(f"the result or the model is lost: {done}")
+
+
+def case_evaluation_fails_after_the_last_step():
+    model, saved = FOLDER / "evaluated", FOLDER / "evaluated_steps"
+    done = run("run", write("evaluated.pbtxt", COUNTS), "--data", str(FOLDER), "--steps", "3", "--eval-every", "10", "--save", str(model),
+               "--checkpoint", str(saved))
+    expect(done, 3, "nowhere.csv", "cannot be opened")
+    if not (model / "manifest.json").exists() or not (saved / "step-0000000003").exists():
+        raise Failed("what was trained is lost")
+
+
 def case_083_stdout_closed():
     reader, writer = os.pipe()
     os.close(reader)
