@@ -33,8 +33,8 @@ class JobClock final : public Clock {
   std::atomic<bool> over_{false};
 };
 
-/// One per process. The first verdict that it is given stays. While tasks are spared (JobMembership::spare), a lost one of
-/// them is no verdict but a loss, which the transport is told of. Thread-safe.
+/// One per process. The first verdict that it is given stays. While tasks are spared (JobMembership::spare), a lost one
+/// of them is no verdict but a loss, which the transport is told of. Thread-safe.
 class WatchBoard {
  public:
   explicit WatchBoard(std::size_t tasks) : spared_(tasks), lost_(tasks) {}

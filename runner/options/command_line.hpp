@@ -21,8 +21,8 @@ using Action = std::function<int()>;
 /// option or word that is wrong, and the nearest one that exists.
 [[nodiscard]] bool parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
-/// Adds to the end of the help of `app`: examples (on each line a command and its effect), and the exit codes unless it is
-/// a subcommand.
+/// Adds to the end of the help of `app`: examples (on each line a command and its effect), and the exit codes unless it
+/// is a subcommand.
 void add_examples(CLI::App& app, std::string_view lines);
 
 /// Runs `body` and returns its exit code. An exception is printed on stderr, one screen at most, and determines the
