@@ -120,6 +120,18 @@ TEST_CASE("sizes that are given must fit the model's") {
   CHECK(says(error, "input \"x\" is [batch,6] in the model, and is given as [2,5]"));
 }
 
+TEST_CASE("inputs that share a dim must be given one size for it") {
+  const std::string file =
+      model_of(kX + value("input", "w", "float32", {"batch", "1"}) + kY + node("y", "Sub", "x, w"));
+  onnx::ImportOptions with = options();
+  with.sizes = {{"x", {3, 6}}, {"w", {1, 1}}};
+  const Error error = error_of([&] { static_cast<void>(import(file, with)); });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error, "batch is 3 in input \"x\" [batch,6] as it is given, and 1 in input \"w\" [batch,1]"));
+  with.sizes["w"] = {3, 1};
+  CHECK_NOTHROW(static_cast<void>(import(file, with)));
+}
+
 TEST_CASE("a number for a dim must be of a dim that there is, and fit the sizes that are given") {
   const std::string file = model_of(kX + value("input", "z", "float32", {"rows", "6"}) + kY + node("y", "Add", "x, z"));
   onnx::ImportOptions with = options();

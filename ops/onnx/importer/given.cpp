@@ -1,6 +1,8 @@
 #include "ops/onnx/importer/given.hpp"
 
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -72,6 +74,30 @@ void check_sizes(const Model& model, const ImportOptions& options) {
   }
 }
 
+/// Checks that dims with one symbol are given one size.
+void check_symbols(const Model& model, const ImportOptions& options) {
+  struct Given {
+    std::int64_t size;
+    const ValueDef* input;
+  };
+  std::map<std::string, Given> sizes;
+  for (const ValueDef* input : fed_inputs(model, options)) {
+    const auto given = options.sizes.find(input->name);
+    if (given == options.sizes.end() || !input->shape) continue;
+    for (int d = 0; d < input->shape->rank(); ++d) {
+      const std::string& symbol = (*input->shape)[d].symbol();
+      const std::int64_t size = given->second[static_cast<std::size_t>(d)];
+      if (symbol.empty()) continue;
+      const auto& [first, of] = sizes.try_emplace(symbol, Given{size, input}).first->second;
+      if (first == size) continue;
+      throw Error(Code::usage, escaped(symbol) + " is " + std::to_string(first) + " in input " + in_quotes(of->name) +
+                                   " " + escaped(of->shape->str()) + " as it is given, and " + std::to_string(size) +
+                                   " in input " + in_quotes(input->name) + " " + escaped(input->shape->str()))
+          .hint("give inputs that agree in " + escaped(symbol));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<const ValueDef*> fed_inputs(const Model& model, const ImportOptions& options) {
@@ -83,6 +109,7 @@ std::vector<const ValueDef*> fed_inputs(const Model& model, const ImportOptions&
 
 void check_given(const Model& model, const ImportOptions& options) {
   check_sizes(model, options);
+  check_symbols(model, options);
   check_dims(model, options);
 }
 
