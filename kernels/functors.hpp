@@ -138,7 +138,9 @@ struct Elu {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
     const T below = a > T(0) ? T(0) : a;
-    return a > T(0) ? a : math::tanh(below * T(0.5)) * (math::exp(below) + T(1)) * b;
+    // Half of a subnormal number may be 0, and exp(x) - 1 is x for a number as small.
+    const T risen = below > T(-0x1p-60) ? below : math::tanh(below * T(0.5)) * (math::exp(below) + T(1));
+    return a > T(0) ? a : risen * b;
   }
 };
 

@@ -68,7 +68,7 @@ std::string explain(const PlanResult& result, std::string_view name, bool all) {
   if (chosen.empty() && !name.empty()) throw unknown(result, name);
   std::ranges::stable_partition(chosen, [](const Reason* reason) { return reason->transfer; });
   const Messages messages = messages_of(result.reasons);
-  std::string text = chosen.empty() ? "no value is moved between devices or tasks\n" : "";
+  std::string text = chosen.empty() && !all ? "no value is moved between devices or tasks\n" : "";
   for (const PipelineChart& pipeline : result.pipelines) text += name.empty() ? text_of(pipeline) : "";
   for (const Reason* reason : chosen) {
     const std::string subject = escaped(reason->subject);

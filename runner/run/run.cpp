@@ -70,12 +70,13 @@ class Run {
     const std::int64_t before = checkpoints ? checkpoints->step() : 0;
     results.fetched = all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves(), results);
     if (model) results.model = &*model;
-    if (!options_.save.empty()) results.variables = session.variables();
     if (eval_ && before < total_) evaluate_at_end(session, checkpoints ? &*checkpoints : nullptr, results);
     if (checkpoints) checkpoints->save();
     const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
     if ((!options_.stats.empty() || !options_.report.empty()) && ran) results.stats = session.stats();
     if (!options_.report.empty()) add_plans(session, report);
+    // Last, because it is a run of its own, of which stats() would be.
+    if (!options_.save.empty() && results.variables.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) results.plan = plan_file(session);
     Attempts attempts;
@@ -171,6 +172,7 @@ class Run {
   /// evaluation has shown before that it can be done, a checkpoint, too.
   void evaluate_at_end(Session& session, Checkpoints* checkpoints, Results& results) {
     if (checkpoints != nullptr && !evaluated_) checkpoints->save();
+    if (!options_.save.empty()) results.variables = session.variables();
     try {
       evaluate(session, total_);
     } catch (...) {
@@ -178,7 +180,7 @@ class Run {
       throw;
     }
     metrics_.flush();
-    if (!options_.save.empty() && !eval_->request.targets.empty()) results.variables = session.variables();
+    if (!eval_->request.targets.empty()) results.variables.clear();  // it may have set some
   }
 
   /// Returns the fetches of the last step, and sets the means of the last epoch. All evaluations are done except the

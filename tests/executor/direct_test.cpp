@@ -103,7 +103,7 @@ TEST_CASE("spans that are cut otherwise on another task are named") {
     const bool first = cluster.rank() == 0;
     const std::vector<std::span<float>> spans = {first ? a : b, first ? b : a};
     const Error error = test::error_of([&] { cluster.all_reduce_each<float>(spans); });
-    CHECK(error.code() == Code::plan);
+    CHECK((error.code() == Code::plan || error.code() == Code::peer_lost));  // the second: the other told it first
     CHECK(test::says(error, "make different direct calls"));
     CHECK(a == std::vector<float>(8, 1));
   });

@@ -11,7 +11,7 @@ using namespace ferry;
 using namespace ferry::test;
 
 TEST_CASE("ops have the names of their values, and the number of the node as line") {
-  const auto graph = import(model_of(kX + kY + node("enc/h", "Relu", "x") + node("y", "Elu", "enc/h")));
+  const auto graph = import(model_of(kX + kY + node("enc/h", "Relu", "x") + node("y", "Celu", "enc/h")));
   REQUIRE(graph->find("enc/h"));
   CHECK(graph->op(*graph->find("enc/h")).def().name == "Relu");
   CHECK(graph->op(*graph->find("enc/h")).line().str() == "m.onnx:1");

@@ -9,7 +9,7 @@ import sys
 
 FERRY, GRAPH, SAMPLE = sys.argv[1:4]
 SECONDS = 60
-NUMBERS = r"^  (--[a-z-]+)(?:\{\d+\})? (?:\[=S\]|N\|Ns|(?:N|TASK|SECONDS|BYTES|U?INT|FLOAT)\b)"
+NUMBERS = r"^  (--[a-z-]+)(?:\[=S\]| (?:N\|Ns|(?:N|TASK|SECONDS|BYTES|U?INT|FLOAT)\b))"
 HOSTILE = ["", "x", "-1", "nan", "inf", "1e308", "0x10", "1 2", "3.5.1", "99999999999999999999", "-99999999999999999999", "18446744073709551616"]
 # Options that others need beside them.
 WITH = {"--checkpoint-every": ["--checkpoint", "c"], "--checkpoint-keep": ["--checkpoint", "c"]}

@@ -176,7 +176,7 @@ def crossed(sample, folder):
 
 
 def every_option_is_tried(folder):
-    shown = set(re.findall(r"(--[a-z-]+)", " ".join(re.findall(r"^  (?:-h,)?--\S+", run("run", "--help"), re.M))))
+    shown = set(re.findall(r"(--[a-z-]+)", " ".join(re.findall(r"^  (?:-h, )?--\S+", run("run", "--help"), re.M))))
     tried_here = {name.split()[0] for name in OPTIONS} | ELSEWHERE
     assert shown == tried_here, f"not tried: {shown - tried_here}; no options: {tried_here - shown}"
 

@@ -63,7 +63,7 @@ def plans_are_not_tuned(folder):
 
 
 def plan_that_cannot_be_written_is_told(folder):
-    output = run("run", FILE, *STEPS, "--tasks", 2, "--save-plan", folder / "there" / "is" / "no.plan", code=2)
+    output = run("run", FILE, *STEPS, "--tasks", 2, "--save-plan", folder / "there" / "is" / "no.plan", code=3)
     assert "no.plan" in output, output
 
 
