@@ -203,7 +203,7 @@ int main() {
         self.assertEqual(sorted(path.name for path in man.iterdir()), sorted(["ferry.1", *(f"ferry-{name}.1" for name in commands)]))
         completion = share / "bash-completion" / "completions" / "ferry.bash"
         for name in commands:
-            options = set(re.findall(r"^  (?:-[a-z],)?(--[a-z-]+)", self.ferry(name, "--help"), re.M))
+            options = set(re.findall(r"^  (?:-[a-z], )?(--[a-z-]+)", self.ferry(name, "--help"), re.M))
             page = (man / f"ferry-{name}.1").read_text().replace("\\-", "-")
             self.assertEqual({option for option in options if option not in page}, set(), name)
             script = f'. {completion}; COMP_WORDS=(ferry {name} --); COMP_CWORD=2; compopt() {{ :; }}; _ferry; echo "${{COMPREPLY[@]}}"'
