@@ -143,7 +143,7 @@ void ControlPlane::heard(int from, Word word, std::string body) {
   }
 }
 
-/// A spared task may be the one that is lost; what it says of others is no news.
+/// A spared task may be lost itself, so its reports about other tasks do not count.
 void ControlPlane::heard_failure(int from, const Failure& failure) {
   if (all_spare_ && is_spared(from) && failure.code == Code::peer_lost) return;
   fail(failure, mailbox_.passes_failures_on());
@@ -174,7 +174,7 @@ bool ControlPlane::closed() const {
   return true;
 }
 
-void ControlPlane::begin_anew() {
+void ControlPlane::restart() {
   const std::string why = pack_failure(*failure_);
   failure_.reset();
   by_first_ = false;
@@ -197,7 +197,7 @@ std::vector<int> ControlPlane::not_renewed() const {
 void ControlPlane::lose(const Losses::Loss& loss) {
   if (is_lost(loss.task) || is_spared(here_.first)) return;
   const Failure failure{
-      .task = loss.task, .code = Code::peer_lost, .text = "the job goes on without this task: " + loss.why};
+      .task = loss.task, .code = Code::peer_lost, .text = "the job continues without this task: " + loss.why};
   mailbox_.post({&loss.task, 1}, Word::failure, pack_failure(failure));
   forget(loss);
   post(Word::lost, BlobWriter().add(loss.task).add(loss.why).take());

@@ -17,7 +17,7 @@ namespace ferry {
 
 /// A word from one task to others. The numbers are on the wire of comm/mpi and, with an offset, of comm/tcp.
 enum class Word : std::uint32_t {
-  text = 1,  ///< the text of an exchange; from task 0 while texts go by way of it: those of all tasks
+  text = 1,  ///< the text of an exchange; from task 0, while it forwards texts: the texts of all tasks
   failure,   ///< pack_failure()
   goodbye,   ///< the sender is done with the job
   renewed,   ///< the sender has begun a new job after a failure
@@ -70,7 +70,7 @@ class ControlPlane {
   };
 
   /// `here`: the tasks of this process; all others are reached by `mailbox`. Only a process of one task can spare tasks
-  /// and begin anew.
+  /// and restart.
   ControlPlane(Mailbox& mailbox, Clock& clock, int tasks, TaskRange here);
 
   [[nodiscard]] int tasks() const { return tasks_; }
@@ -111,7 +111,7 @@ class ControlPlane {
   [[nodiscard]] std::vector<int> left_among(std::vector<int> tasks) const;
 
   /// After a failure: this task begins a new job of the same tasks, and tells the others.
-  void begin_anew();
+  void restart();
   /// Tasks that have not begun the job that this task has begun.
   [[nodiscard]] std::vector<int> not_renewed() const;
 

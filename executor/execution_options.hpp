@@ -18,9 +18,9 @@ struct ExecutionOptions {
   /// Checks every number that an op makes. If one is NaN or Inf though the op's inputs were not, the job ends with
   /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0).
   bool check_numerics = false;
-  /// After each so many steps of a run, tasks that have the same part of a variable compare its bytes, by a hash of
-  /// each part. If they differ, the job ends with Error(numeric), which names the variable, the tasks and the step. 0:
-  /// never. The same on all tasks.
+  /// The number of steps between comparisons of variables: tasks that have the same part of a variable compare its
+  /// bytes, by a hash of each part. If they differ, the job ends with Error(numeric), which names the variable, the
+  /// tasks and the step. 0: no comparisons. The same on all tasks.
   std::int64_t check_replicas = 0;
   /// Waits for each piece of work that a device is given before the next is given, so that the error of a device that
   /// fails names the op at which it failed: GPUs may say so at a later one. Does nothing where there are hosts alone.

@@ -39,7 +39,7 @@ on() {
 }
 
 # Reno sends as soon as the window allows, like cubic, the default of Linux, which a namespace may not choose. BBR would pace
-# what it sends by a rate that it estimates, and benchmarks would compare estimates.
+# packets by an estimate of the bandwidth, and benchmarks would compare estimates.
 make_host() {
   ip netns add "h$1"
   ip netns exec "h$1" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'

@@ -31,7 +31,7 @@ class EventCount {
   std::atomic<std::uint32_t> sleepers_{0};
 };
 
-/// A fence that is cheap on one side. Call light() in the thread that often writes something and then checks whether
+/// A fence that is cheap on one side. Call light() in the thread that often writes a value and then checks whether
 /// another thread sleeps. Call heavy() in the thread that is about to sleep and checks once more:
 ///
 ///     written.store(1);                 sleepers.store(1);

@@ -183,7 +183,7 @@ void Relay::let_go(Transfer& transfer, bool complete) {
   hub_->events(task).notify();
 }
 
-/// Exchanges the texts of all tasks here, once all have come, for those of the other processes.
+/// Exchanges the texts of all tasks here, once all have come, for the texts of the other processes.
 bool Relay::exchange_texts() {
   BlobWriter mine;
   const auto deadline = hub_->with_control([&](ControlPlane& control) -> std::optional<Deadline> {

@@ -294,7 +294,7 @@ void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::MpiJob* b
     }
     if (!deadline.expired()) continue;
     if (before != nullptr)
-      throw Error(Code::stalled, "mpi: not all tasks began the failed job anew before the deadline")
+      throw Error(Code::stalled, "mpi: not all tasks restarted the failed job before the deadline")
           .hint("every rank must make a new session and run it; see whether one waits elsewhere");
     throw Error(Code::stalled, "mpi: not all tasks joined the job before the deadline")
         .hint("every rank must call connect or adopt; see whether one waits elsewhere");
@@ -367,7 +367,7 @@ std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& optio
 /// its receives. Each task has withdrawn its receives before it duplicates, and what was arriving has arrived; so MPI
 /// writes into no buffer of the failed job any more.
 std::unique_ptr<Transport> MpiTransport::renewed(std::chrono::milliseconds deadline) {
-  FERRY_ASSERT(control().failure().has_value(), "a job that goes on does not begin anew");
+  FERRY_ASSERT(control().failure().has_value(), "a job that has not failed does not restart");
   const Deadline all_come(system_clock(), deadline);
   withdraw();
   wait_for_tasks([this] { return all_arrived(); }, all_come, job_.get());

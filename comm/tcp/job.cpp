@@ -177,10 +177,10 @@ void Job::deliver() {
   }
 }
 
-void Job::begin_anew() {
+void Job::restart() {
   ++generation_;
   for (const auto& peer : peers_) peer->begin(generation_);
-  control_.begin_anew();
+  control_.restart();
 }
 
 WireCount Job::sent() {

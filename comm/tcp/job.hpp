@@ -60,7 +60,7 @@ class Job final : public PeerUser, public Mailbox {
   /// Sends what waits to be sent, until the others' systems have it or the deadline; after a failure, for a moment.
   void deliver();
   /// Starts again after a failure, and tells the others.
-  void begin_anew();
+  void restart();
 
   [[nodiscard]] WireCount sent();
   /// Counts of the connections to other hosts that stand.

@@ -193,18 +193,17 @@ void TcpTransport::close() {
 }
 
 std::unique_ptr<Transport> TcpTransport::renewed(std::chrono::milliseconds deadline) {
-  FERRY_ASSERT(!over() && control().failure().has_value(), "a job that goes on does not begin anew");
+  FERRY_ASSERT(!over() && control().failure().has_value(), "a job that has not failed does not restart");
   const Deadline all_come(system_clock(), deadline);
   over_ = control().failure();
-  job_->begin_anew();
+  job_->restart();
   for (;;) {
     const std::vector<int> behind = control().not_renewed();
     if (behind.empty()) return std::make_unique<TcpTransport>(job_, spin_);
     if (control().failure()) throw error_of(*control().failure());
     if (const auto gone = control().left_among(behind); !gone.empty()) throw closed_error(gone);
     if (all_come.expired())
-      throw Error(Code::stalled,
-                  "tcp: " + tasks_text(behind) + " did not begin the failed job anew before the deadline")
+      throw Error(Code::stalled, "tcp: " + tasks_text(behind) + " did not restart the failed job before the deadline")
           .hint("every task must make a new session and run it; see whether one waits elsewhere");
     job_->poll(kLongestWait);
   }

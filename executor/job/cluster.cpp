@@ -198,7 +198,7 @@ Error Cluster::State::found_by_all(Error error) const {
 
 void Cluster::State::renew(std::span<const std::int32_t> requesters) {
   require_own_process();
-  if (watch && watch->over()) watch->begin_anew();
+  if (watch && watch->over()) watch->restart();
   const bool alone = transports.size() == 1 && relay == nullptr;
   if (!renewable && alone) return meet(requesters);
   const std::optional<Failure> failure = transports[0]->failure();

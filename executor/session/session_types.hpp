@@ -35,7 +35,7 @@ struct SessionOptions {
 /// Named tensors, as fed and fetched.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
-/// What a task gave one of its devices besides the host in the last step, and what its plan predicted.
+/// The work that a task gave one of its devices besides the host in the last step, and the prediction of its plan.
 struct DeviceStats {
   std::string device;  ///< "gpu:0"
   /// Equal, except for replays: there are fewer measured replays while nothing is captured, as in a first step.
@@ -43,7 +43,7 @@ struct DeviceStats {
   std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;  ///< the part of TaskStats::peak_bytes on this device
 };
 
-/// What one task did in the last step, and what its plan predicted.
+/// The counters of one task in the last step, and the prediction of its plan.
 struct TaskStats {
   int task = 0;
   int process = 0;  ///< the process that runs the task

@@ -49,7 +49,7 @@ bool FlightExchange::await_end(Duration at_most) const {
   return monitor_.wait_for(lock, at_most, [this] { return ended_; });
 }
 
-void FlightExchange::begin_anew() {
+void FlightExchange::restart() {
   const auto lock = monitor_.lock();
   ended_ = false;
 }

@@ -41,7 +41,7 @@ class FlightExchange {
   /// has.
   [[nodiscard]] bool await_end(Duration at_most) const;
   /// Resets this, for a job that starts again.
-  void begin_anew();
+  void restart();
 
   // For the watch's thread:
 

@@ -31,7 +31,8 @@ struct Heartbeat {
 inline constexpr std::int64_t kHeartbeat = 0x3168637461777266;  // "frwatch1"
 [[nodiscard]] Heartbeat read_heartbeat(BlobReader& reader);
 
-/// Has no thread, socket or clock: it is told what happens and when, and says what follows. Used by one thread.
+/// Has no thread, socket or clock: the caller reports events with their times, and asks for the verdict. Used by one
+/// thread.
 ///
 ///     detector.hear(beat, now);                                    // from another process
 ///     detector.set_pulse(position.pulse(now, busy));               // of an own task
@@ -54,12 +55,12 @@ class StallDetector {
   /// Returns whether the heartbeat counts: it comes from another process and is not older than the last one.
   bool hear(const Heartbeat& beat, TimePoint now);
   void set_state(int process, ProcessState state, TimePoint now);
-  /// This process itself stood still, so what it has heard is old.
+  /// This process itself stood still, so all heartbeats that it has are old.
   void pardon(TimePoint now);
 
   /// The tasks of other hosts that this process does not hear from.
   [[nodiscard]] std::vector<std::int64_t> unheard(TimePoint now) const;
-  /// How all tasks stand, in order. `lost`, by task: the job goes on without it.
+  /// How all tasks stand, in order. `lost`, by task: the job continues without it.
   [[nodiscard]] std::vector<Sighting> sightings(TimePoint now, const std::vector<bool>& lost) const;
   /// The time since the last call if it does not count against the job: something has moved or computes, or the job
   /// waits for its next request. Else 0.

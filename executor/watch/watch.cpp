@@ -306,11 +306,11 @@ bool Watch::gathers() const {
 void Watch::lost(const Loss& loss) {
   board_.set_lost(loss.task);
   if (is_first())
-    log_warn("the job goes on without " + who(seen()[static_cast<std::size_t>(loss.task)]) + ": " + loss.why);
+    log_warn("the job continues without " + who(seen()[static_cast<std::size_t>(loss.task)]) + ": " + loss.why);
 }
 
-void Watch::begin_anew() {
-  flights_.begin_anew();
+void Watch::restart() {
+  flights_.restart();
   board_.reset();
 }
 

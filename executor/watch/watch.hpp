@@ -31,8 +31,8 @@ namespace ferry {
 /// for the deadline. The first verdict is told to all, and all tasks end with it. The process of task 0 warns of tasks
 /// that the others wait for in every step, and of a link that is slow. Thread-safe.
 ///
-/// While tasks are spared (JobMembership::spare) a lost one of them is no verdict: the transport is told, and the
-/// process of task 0 warns of it.
+/// While tasks are spared (JobMembership::spare), the loss of one of them is no verdict: the watch reports it to the
+/// transport, and the process of task 0 warns of it.
 class Watch final : public Losses {
  public:
   struct Job {
@@ -81,7 +81,7 @@ class Watch final : public Losses {
   [[nodiscard]] std::vector<Loss> found_lost() override { return board_.take_losses(); }
   void lost(const Loss& loss) override;
   /// Forgets the verdict, for a job that starts again.
-  void begin_anew();
+  void restart();
 
  private:
   Watch(Job job, Transport* between, const Deadline& deadline);

@@ -33,8 +33,8 @@ class JobClock final : public Clock {
   std::atomic<bool> over_{false};
 };
 
-/// One per process. The first verdict that it is given stays. While tasks are spared (JobMembership::spare), a lost one
-/// of them is no verdict but a loss, which the transport is told of. Thread-safe.
+/// One per process. The first verdict that it is given stays. While tasks are spared (JobMembership::spare), the loss
+/// of one of them is no verdict: the watch reports it to the transport. Thread-safe.
 class WatchBoard {
  public:
   explicit WatchBoard(std::size_t tasks) : spared_(tasks), lost_(tasks) {}
@@ -48,7 +48,8 @@ class WatchBoard {
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_acquire); }
   /// Waits until there is a verdict, for no longer than `at_most`; returns whether there is one.
   [[nodiscard]] bool over_within(Duration at_most) const;
-  /// What a task of this process has found. The watch makes it a verdict unless another process does so first.
+  /// The verdict that a task of this process has found. The watch makes it a verdict unless another process does so
+  /// first.
   void set_found(const JobVerdict& verdict);
   [[nodiscard]] std::optional<JobVerdict> found() const;
   /// Forgets the verdict, for a job that starts again.
@@ -66,7 +67,7 @@ class WatchBoard {
   /// Notes the loss of a spared task, to be told once.
   void add_loss(const Losses::Loss& loss);
   [[nodiscard]] std::vector<Losses::Loss> take_losses();
-  /// The transport goes on without the task.
+  /// The transport continues without the task.
   void set_lost(int task);
   /// By task.
   [[nodiscard]] std::vector<bool> lost() const;

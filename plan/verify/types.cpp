@@ -228,7 +228,7 @@ class Types {
     if (size == 0) size = mine;
     if (size != mine && (members == 0 || size % members != 0 || mine % members != 0))
       refuse(i, "the parts of dim " + std::to_string(d) + " of " + named(b) + ", of size " + std::to_string(mine) +
-                    ", are not those of the dim of size " + std::to_string(size) + " that it goes with");
+                    ", are not the parts of the dim of size " + std::to_string(size) + " with the same letter");
   }
 
   /// Dims along which windows slide and which are split: of an input (its number, the dim), or of output 0.

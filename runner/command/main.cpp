@@ -12,7 +12,7 @@
 
 namespace {
 
-/// The words of `ferry`, of which "ferry" alone and "ferry help [COMMAND]" ask for help.
+/// The words of the command line; "ferry" alone and "ferry help [COMMAND]" become a request for help.
 std::vector<char*> words_of(int argc, char** argv) {
   static char help[] = "--help";
   std::vector<char*> words(argv, argv + argc);

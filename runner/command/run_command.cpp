@@ -28,7 +28,7 @@ void add_run_command(CLI::App& app, Action& action) {
     ferry run add.plan                               as it was planned
     ferry run mine.pb --ops ./libmine.so             with ops of one's own
     ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m
-    ferry run model.pb --epochs 3 --checkpoint c --checkpoint-every 30s --resume   goes on where it was stopped
+    ferry run model.pb --epochs 3 --checkpoint c --checkpoint-every 30s --resume   continues after the last checkpoint
     ferry run model.pb --epochs 3 --report run.html  where the time went, for a browser
     ferry run model.pb --epochs 3 --check-numerics   which op, step and line made the first NaN)");
   command->callback([&action, options] {

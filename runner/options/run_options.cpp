@@ -110,10 +110,11 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   within(app.add_option("--threads", options.cluster.threads,
                         "Of each task; default: cores of the affinity mask / tasks that share it"),
          1, kMostThreads);
-  bytes_of(app.add_option("--memory", options.cluster.memory_bytes,
-                          "That a task's values may take, for example 2GB; default: what its host has"));
+  bytes_of(
+      app.add_option("--memory", options.cluster.memory_bytes,
+                     "The most memory for the values of a task, for example 2GB; default: the memory of its host"));
   bytes_of(app.add_option("--gpu-memory", options.cluster.gpu_memory_bytes,
-                          "That values may take on each GPU; default: what is free there"));
+                          "The most memory for values on each GPU; default: its free memory"));
   const auto is_device = [](const std::string& text) -> std::string {
     if (simulation_seed(text) || text == "auto" || text == "cpu" || text == "gpu") return "";
     return escaped(text) + " not in {auto,cpu,gpu,sim,sim:SEED}";
@@ -186,7 +187,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   CLI::Option* const checkpoint =
       app.add_option(
              "--checkpoint", options.checkpoint,
-             "Where the run saves what it needs to go on: at the end, and before SIGTERM ends it (exit code 75)")
+             "The folder for checkpoints: the run saves one at the end, and before SIGTERM ends it (exit code 75)")
           ->type_name("DIR");
   app.add_option("--checkpoint-every", options.checkpoint_every, "Saves after every N steps or seconds as well")
       ->needs(checkpoint)
@@ -214,7 +215,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                  "curves; for any browser")
       ->type_name("FILE.html");
   app.add_option("--metrics", options.metrics,
-                 "The fetched scalars of each step, a line of JSON each, while the run goes on")
+                 "The fetched scalars of each step, a line of JSON each, written during the run")
       ->type_name("FILE.jsonl");
   app.add_option("--tensorboard", options.tensorboard,
                  "The fetched scalars of each step as event files for TensorBoard, a folder in DIR for each entry")

@@ -1,4 +1,4 @@
-// Speeds beside those of peers, as a picture.
+// Speeds of ferry and its peers, as a picture.
 #pragma once
 
 #include <optional>

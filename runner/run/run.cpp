@@ -75,7 +75,7 @@ class Run {
     const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
     if ((!options_.stats.empty() || !options_.report.empty()) && ran) results.stats = session.stats();
     if (!options_.report.empty()) add_plans(session, report);
-    // Last, because it is a run of its own, of which stats() would be.
+    // Last, because it is a run of its own, and stats() describes the last run.
     if (!options_.save.empty() && results.variables.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) results.plan = plan_file(session);

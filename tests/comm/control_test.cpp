@@ -175,13 +175,13 @@ void Network::go_on(Node& node) {
       return node.control.close(node.task);
     case Act::renew:
       ++node.generation;
-      return node.control.begin_anew();
+      return node.control.restart();
     case Act::leave:
       left = true;
   }
 }
 
-/// As comm/tcp does: a failure or loss of another job is no news, but whoever begins anew says why.
+/// As comm/tcp does: a failure or loss of another job does not count, but a task that restarts gives the reason.
 void Network::deliver(int from, Node& to) {
   auto& queue = letters[static_cast<std::size_t>(from)][static_cast<std::size_t>(to.task)];
   const Letter letter = std::move(queue.front());
@@ -369,7 +369,7 @@ TEST_CASE("in every order an exchange does not wait for a task that has closed")
   });
 }
 
-TEST_CASE("a task that closes after its exchange does not disturb that of the others") {
+TEST_CASE("a task that closes after its exchange does not disturb the exchange of the others") {
   play_all({.scripts = {kExchange, kExchange, {Act::exchange, Act::close}}, .in_time = true},
            [](const Network& network) {
              for (const auto& node : network.nodes) CHECK(node->outcomes.at(0).texts == kFirstTexts);
@@ -402,7 +402,7 @@ TEST_CASE("in every order those that continue without a lost task get the same t
              });
 }
 
-TEST_CASE("a job that begins anew gets no texts of the failed one") {
+TEST_CASE("a job that restarts gets no texts of the failed job") {
   const Script again{Act::exchange, Act::renew, Act::exchange};
   play_some(
       {.scripts = {again, again, {Act::fail, Act::renew, Act::exchange}}, .passes_failures_on = true, .in_time = true},

@@ -51,7 +51,7 @@ void fail(Transport& end) {
 }
 
 /// Waits until the failure is known; then both tasks begin a new job, and close both.
-void begin_anew(Transport& end) {
+void restart(Transport& end) {
   while (!end.failure()) {
   }
   const auto next = end.renewed(std::chrono::seconds(20));
@@ -74,7 +74,7 @@ void sent_late(Transport& end, std::size_t bytes) {
     (void)end.send(0, 7, out);
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  begin_anew(end);
+  restart(end);
   require(all_are(in, kBefore), "a message was written after its receiver had failed", bytes);
 }
 

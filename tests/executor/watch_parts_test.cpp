@@ -1,4 +1,4 @@
-// The parts of the watch: its sockets, what it shares with tasks, and what it concludes, without its thread.
+// The parts of the watch without its thread: the sockets, the state that tasks share, and the verdicts.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -103,7 +103,7 @@ TEST_CASE("a process lets one with a lower number reach the verdict first, as lo
   CHECK(stopped.passes_without_verdict() == 29);
 }
 
-TEST_CASE("old heartbeats, the own ones, and those of no process do not count") {
+TEST_CASE("old heartbeats, own heartbeats and heartbeats of no process do not count") {
   StalledJob job(0);
   Pulse moved = job.pulses[1];
   ++moved.steps;
@@ -190,7 +190,7 @@ TEST_CASE("the first verdict stays until the job starts again, and later starts 
   CHECK(board.verdict()->text == "of now");
 }
 
-TEST_CASE("the loss of a task is told once") {
+TEST_CASE("the loss of a task is reported once") {
   WatchBoard board(3);
   board.spare(std::array{1, 2});
   CHECK(!board.is_spared(0));

@@ -194,7 +194,7 @@ TEST_CASE("a verdict ends all deadlines of the job's clock, until the job begins
   }
   CHECK(deadline.expired());
   CHECK(watch.teller() == 1);
-  watch.begin_anew();
+  watch.restart();
   CHECK(!watch.over());
   CHECK(!deadline.expired());
 }

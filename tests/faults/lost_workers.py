@@ -99,7 +99,7 @@ def job(folder, dice):
     else:
         codes, out, errors = by_hand(command(servers, workers, *recorded), size, dies, dice.choice([None, folder / "meeting"]))
         equal(codes, [-9 if task in lost else 0 for task in range(size)], f"{dies}: exit codes, with\n{errors}")
-    named = re.findall(r"warning: the job goes on without task (\d+) \(host ", errors)
+    named = re.findall(r"warning: the job continues without task (\d+) \(host ", errors)
     equal(sorted(map(int, named)), lost, f"{dies}: named as lost in\n{errors}")
     equal(errors.count("error: "), 0, f"errors in\n{errors}")
     repeat = command(servers, workers, *words, "--replay-turns", folder / "turns", "--save", folder / "again")
@@ -130,7 +130,7 @@ def a_server_is_lost():
         for task in tasks:
             task.communicate()
     equal(codes, [5, -9, 5, -9], f"exit codes, with\n{errors}")
-    has(errors, r"warning: the job goes on without task 3 ", r"error: task 1 .*(is gone|failed first)")
+    has(errors, r"warning: the job continues without task 3 ", r"error: task 1 .*(is gone|failed first)")
 
 
 def all_workers_are_lost():

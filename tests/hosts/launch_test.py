@@ -236,7 +236,7 @@ class Links(unittest.TestCase):
         self.ends(self.CUT, r".*the link (from|between) host.* h[23] (to|and) host h[23] is cut")
 
     def test_064_a_worker_is_cut_off(self):
-        """Asynchronous training goes on without it."""
+        """Asynchronous training continues without it."""
         if not FASHION.exists():
             self.skipTest(f"{FASHION} is missing")
         words = ["run", f"{SAMPLES}/async_server.pb", "--data", FASHION, "--jobs", "ps=0,worker=1-2", "--steps", 1000, "--print-every", 5]
@@ -246,7 +246,7 @@ class Links(unittest.TestCase):
             self.drop({"1": "ip saddr 10.77.0.3", "2": "ip saddr 10.77.0.3", "3": "ip saddr 10.77.0.0/24"})
             code, out = job.end()
         self.assertEqual(code, 0, out)
-        [why] = re.findall(r"(?m)^\[0\] warning: the job goes on without task 2 \(host h3, process \d+\): (.*)", out)
+        [why] = re.findall(r"(?m)^\[0\] warning: the job continues without task 2 \(host h3, process \d+\): (.*)", out)
         self.assertRegex(why, r"task 2 of host h3 cannot be heard for \S+ s: the host is down, or its network is")
         self.assertRegex(out, r"(?m)^warning: host 10\.77\.0\.3 .*; the job has gone on$")
         self.assertRegex(out, r"(?m)^\[0\] step 1000/1000")

@@ -138,7 +138,7 @@ TEST_CASE("parts of a reshaped dim that are not the parts of the dim that it is 
       output(c, i).bytes = static_cast<std::uint64_t>((rows + 1) / 2 * (24 / rows)) * sizeof(float);
       plan.windows.push_back(of_rows);
     });
-    const bool named = why.find("are not those of the dim of size 6 that it goes with") != std::string::npos;
+    const bool named = why.find("are not the parts of the dim of size 6 with the same letter") != std::string::npos;
     CHECK_MESSAGE(named == (rows == 3), why);
   }
 }

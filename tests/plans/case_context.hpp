@@ -21,8 +21,8 @@ struct CaseContext {
   std::optional<KernelsOfDevices> kernels;
 };
 
-/// The context that options and a graph as .pbtxt say. The options are those of `ferry plan`: --tasks, --threads (1 if
-/// not given), --hosts, --jobs, --invariant, --device sim, --soft-placement, --entry, --fetch-to, --shape; and
+/// The context that options and a graph as .pbtxt give. The options of `ferry plan` are allowed: --tasks, --threads (1
+/// if not given), --hosts, --jobs, --invariant, --device sim, --soft-placement, --entry, --fetch-to, --shape; and
 /// --shared-memory: the tasks of a host share memory. Error(usage) for others.
 [[nodiscard]] CaseContext case_context(std::string_view options, std::string_view graph);
 

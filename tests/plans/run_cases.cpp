@@ -180,7 +180,7 @@ std::string found_after(std::string_view pass, const Case& one, const CaseContex
   }
 }
 
-/// Runs the case; writes what it finds into it if `update`. Returns what is wrong.
+/// Runs the case; with `update`, writes the forms that it finds into the case. Returns the difference.
 std::string run(std::string_view pass, Case& one, bool update) {
   const CaseContext context = case_context(trimmed(one.options), one.graph);
   if (update && one.before.empty() && pass != "select") one.before = planned_before(pass, context);
@@ -236,7 +236,7 @@ std::vector<std::string> graphs_in(const std::filesystem::path& folder) {
   return files;
 }
 
-/// Reads the forms of one entry; returns what is wrong, or nothing if it cannot be planned on these tasks.
+/// Reads the forms of one entry; returns the first difference, or nothing if it cannot be planned on these tasks.
 std::optional<std::string> differing_entry(const std::string& file, const std::string& entry, std::string_view tasks) {
   CaseContext context = case_context(tasks, "");
   set_graph(context, load_graph(file, default_ops()), entry);

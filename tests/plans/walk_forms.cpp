@@ -18,7 +18,7 @@
 namespace ferry::test {
 namespace {
 
-/// The text that `run` returns, or that of its error.
+/// The text that `run` returns, or the text of its error.
 template <class F>
 std::string text_or_error(F run) {
   try {

@@ -14,7 +14,7 @@ from pathlib import Path
 FOLDERS = ["executor", "runner", "plan", "placement"]
 FIELDS = ["deadline", "seed", "clock"]
 MOST = 2
-# Records of files and wires hold what they hold: (file, struct, field) and the reason.
+# Records of files and wires are exempt: (file, struct, field) and the reason.
 EXEMPT = {
     ("executor/state/checkpoint_format.hpp", "Manifest", "seed"): "a record of a checkpoint's file",
     ("executor/session/agreement.cpp", "TaskRequest", "seed"): "a record of what tasks tell one another",
