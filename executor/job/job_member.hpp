@@ -80,10 +80,20 @@ class JobMember {
       throw cluster_.found_by_all(error);
     }
   }
+  /// Returns f(), in which the tasks agree on a call. After Error(usage), the same on all tasks, the session stays
+  /// usable.
+  template <class F>
+  auto agreed(F f) {
+    try {
+      return f();
+    } catch (const Error& error) {
+      if (error.code() == Code::usage) throw cluster_.found_by_all(error);
+      failed_ = true;
+      throw cluster_.found_by_all(explained(error));
+    }
+  }
   /// The error with what the job's watch knows of its cause (Watch::explained).
   [[nodiscard]] Error explained(const Error& error);
-  /// To be called after an error that occurs on all tasks; true: the session cannot be used again.
-  void set_failed(bool failed) { failed_ = failed; }
   /// True once an error has made the session unusable.
   [[nodiscard]] bool failed() const { return failed_; }
   /// Aborts the job because this task is out of memory; returns the error to throw.

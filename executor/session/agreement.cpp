@@ -27,7 +27,6 @@ struct TaskRequest {
   std::string problem;  ///< why this task's request is wrong; empty when it is right
   std::string request;
   std::int64_t steps = 1;
-  std::uint64_t seed = 0;
   std::vector<FeedType> feeds;
 };
 
@@ -100,7 +99,7 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
 
 std::string packed(const TaskRequest& asked) {
   BlobWriter writer;
-  writer.add(asked.problem).add(asked.request).add(asked.steps).add(asked.seed).add(asked.feeds.size());
+  writer.add(asked.problem).add(asked.request).add(asked.steps).add(asked.feeds.size());
   for (const FeedType& feed : asked.feeds) writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes);
   return writer.take();
 }
@@ -111,7 +110,6 @@ TaskRequest unpacked(std::string_view bytes) {
   asked.problem = reader.text();
   asked.request = reader.text();
   asked.steps = reader.number();
-  asked.seed = static_cast<std::uint64_t>(reader.number());
   for (std::int64_t feeds = reader.number(); feeds > 0; --feeds) {
     FeedType feed;
     feed.name = reader.text();
@@ -132,6 +130,11 @@ std::int64_t bits_of(const Tensor& tensor) {
   Hasher hasher;
   return static_cast<std::int64_t>(
       hasher.add(static_cast<int>(tensor.dtype())).add(sizes).add(tensor.bytes()).digest());
+}
+
+Error unlike_requests(const std::string& what) {
+  return Error(Code::usage, "the tasks do not ask for the same: " + what)
+      .hint("make the same calls of run() on every task");
 }
 
 Error unlike_feeds(const std::string& what, const std::string& name, const SourceLine& line) {
@@ -180,23 +183,13 @@ class Agreement {
   void compare(std::size_t task) {
     if (!of_task_[task]) return;
     const TaskRequest& asked = requests_[*of_task_[task]];
-    const auto differ = [&](const std::string& what) -> Error {
-      return Error(Code::usage, "the tasks do not ask for the same: " + what)
-          .hint("make the same calls of run() on every task");
-    };
     const std::string who = "task " + std::to_string(task);
     if (!asked.problem.empty())
       throw Error(Code::usage, of_task_.size() == 1 ? asked.problem : asked.problem + "\n  on " + who);
     if (asked.request != requests_[0].request)
-      throw differ("task 0 fetches and runs" + escaped(requests_[0].request, 400) + "; " + who +
-                   escaped(asked.request, 400));
-    if (asked.steps != requests_[0].steps)
-      throw differ("task 0 runs " + std::to_string(requests_[0].steps) + " steps, " + who + " " +
-                   std::to_string(asked.steps));
-    if (asked.seed != requests_[0].seed)
-      throw Error(Code::usage, "the tasks have different seeds: " + std::to_string(requests_[0].seed) + " on task 0, " +
-                                   std::to_string(asked.seed) + " on " + who)
-          .hint("give all tasks the same seed: each takes its own part of the same random numbers and rows");
+      throw unlike_requests("task 0 fetches and runs" + escaped(requests_[0].request, 400) + "; " + who +
+                            escaped(asked.request, 400));
+    require_same_steps(requests_[0].steps, asked.steps, task);
     for (const FeedType& feed : asked.feeds) {
       const auto [sizes, first] = sizes_.emplace(feed.name, feed.sizes);
       std::vector<std::int32_t>& givers = givers_[feed.name];
@@ -265,11 +258,9 @@ std::string request_text(const RunRequest& request) {
   return text;
 }
 
-Agreed agree(const Graph& graph, const RunRequest& request, bool gives, std::uint64_t seed, const JobMember& member) {
+Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member) {
   const Topology& topology = member.cluster().topology;
-  TaskRequest asked = task_request(graph, request, gives, topology.size());
-  asked.seed = seed;
-  const auto all = member.exchange(packed(asked));
+  const auto all = member.exchange(packed(task_request(graph, request, gives, topology.size())));
   const std::vector<std::string_view> of_tasks(all.begin(), all.end());
   Agreement agreement(graph, topology, of_tasks);
   Agreed agreed = agreement.make(request);
@@ -284,6 +275,12 @@ Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
   std::vector<std::string_view> of_tasks(static_cast<std::size_t>(topology.size()), other);
   of_tasks[0] = first;
   return Agreement(graph, topology, of_tasks).make(request);
+}
+
+void require_same_steps(std::int64_t first, std::int64_t other, std::size_t task) {
+  if (first != other)
+    throw unlike_requests("task 0 runs " + std::to_string(first) + " steps, task " + std::to_string(task) + " " +
+                          std::to_string(other));
 }
 
 void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const JobMember& member,

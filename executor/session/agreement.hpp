@@ -38,16 +38,17 @@ struct Agreed {
 /// Agreed::request of a request with defined fetches and targets.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
-/// Called by every task. `gives`: whether this task gives the request's feeds; `seed`: of the session. Error(usage),
-/// the same on all tasks, when a task's feeds, fetches or seed are wrong or differ from another's; nothing has been
-/// started then.
-[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, std::uint64_t seed,
-                           const JobMember& member);
+/// Called by every task. `gives`: whether this task gives the request's feeds. Error(usage), the same on all tasks,
+/// when a task's feeds or fetches are wrong or differ from another's; nothing has been started then.
+[[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member);
 
 /// The same without messages, where one call speaks for all tasks of the job. `all_give`: every task gives the
 /// request's feeds, else task 0 alone.
 [[nodiscard]] Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
                                  const Topology& topology);
+
+/// Error(usage), the same on all tasks, if `task` runs another number of steps than task 0.
+void require_same_steps(std::int64_t first, std::int64_t other, std::size_t task);
 
 /// The tasks that give each feed, ascending, by the feed's name.
 using FeedGivers = std::map<std::string, std::vector<std::int32_t>>;

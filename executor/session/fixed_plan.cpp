@@ -103,24 +103,28 @@ std::string FixedPlan::problem(const TaskSession& task, const TensorMap& feeds) 
   for (const std::string& name : read_)
     if (!task.has_value(name))
       return Error(Code::usage, "the variable '" + escaped(name) + "' has no value: a plan does not hold it")
-          .hint("--model DIR, with a model saved by ferry run GRAPH --save DIR")
+          .hint("set it by Session::restore(), or by --model DIR with a model saved by ferry run GRAPH --save DIR")
           .text();
   return feed_problem(plan_, feeds, task.member().task());
 }
 
-void FixedPlan::agree_on(TaskSession& task, const TensorMap& feeds) const {
+void FixedPlan::agree_on(TaskSession& task, const RunRequest& request) const {
   JobMember& member = task.member();
+  const TensorMap& feeds = request.feeds;
   BlobWriter given;
+  given.add(request.steps);
   for (const PlanPort& port : plan_.feeds) given.add(has_feed(feeds, plan_.string(port.name)));
-  const std::vector<std::string> told = member.agree_on_problem(problem(task, feeds), Code::usage, given.take());
-  FeedGivers givers;
-  for (std::size_t other = 0; other < told.size(); ++other) {
-    BlobReader reader(told[other]);
-    for (const PlanPort& port : plan_.feeds)
-      if (!told[other].empty() && reader.number() != 0)
-        givers[std::string(plan_.string(port.name))].push_back(static_cast<std::int32_t>(other));
-  }
-  member.alike([&] {
+  member.agreed([&] {
+    const std::vector<std::string> told = member.agree_on_problem(problem(task, feeds), Code::usage, given.take());
+    FeedGivers givers;
+    for (std::size_t other = 0; other < told.size(); ++other) {
+      if (told[other].empty()) continue;  // it is lost
+      BlobReader reader(told[other]);
+      require_same_steps(BlobReader(told[0]).number(), reader.number(), other);
+      for (const PlanPort& port : plan_.feeds)
+        if (reader.number() != 0)
+          givers[std::string(plan_.string(port.name))].push_back(static_cast<std::int32_t>(other));
+    }
     require_same_feeds(givers, feeds, member, [&](const std::string& name) { return line_of_feed(plan_, name); });
   });
 }
@@ -162,7 +166,8 @@ std::vector<Tensor> FixedPlan::run(const RunRequest& request) {
   for (const PlanPort& port : plan_.fetches) arrive_at.push_back(port.task);
   const std::int32_t requester = arrive_at.empty() ? 0 : arrive_at[0];
   std::vector<Tensor> fetched = group_.tensors(arrive_at, requester, [&](TaskSession& task) {
-    agree_on(task, request.feeds);
+    task.compare_plans(planned_);
+    agree_on(task, request);
     std::vector<Tensor> of_task = task.run_plan(planned_, request);
     for (const auto& variable : variables_) task.set_has_value(variable.first);
     return of_task;
@@ -174,6 +179,7 @@ std::vector<Tensor> FixedPlan::run(const RunRequest& request) {
 void FixedPlan::restore(const TensorMap& values) {
   const std::string problem = group_.cluster().rank() == 0 ? restore_problem(values) : std::string();
   group_.on_all([&](TaskSession& task) {
+    task.compare_plans(planned_);
     task.member().agree_on_problem(problem, Code::file);
     for (const auto& [name, type] : variables_) {
       const auto found = values.find(name);
@@ -186,6 +192,7 @@ void FixedPlan::restore(const TensorMap& values) {
 
 TensorMap FixedPlan::variables() {
   return group_.of_first<TensorMap>([&](TaskSession& task) {
+    task.compare_plans(planned_);
     TensorMap all;
     for (const auto& variable : variables_)
       if (task.has_value(variable.first)) all[variable.first] = task.variable(variable.first);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/blob.hpp"
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -31,6 +32,15 @@ Error of_last_batch(Error error, const Signature& signature) {
 /// The bucket sizes in bytes that candidates() tries besides the session's own: 0 (no buckets), then from a few pages
 /// to what keeps any link busy.
 constexpr std::int64_t kSizes[] = {0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
+
+/// Error(usage), the same on all tasks, if an option is another one on `task` than on task 0.
+void require_same_number(const char* options, std::int64_t first, std::int64_t other, std::size_t task) {
+  if (first == other) return;
+  throw Error(Code::usage, std::string("the tasks have different ") + options + ": " +
+                               std::to_string(static_cast<std::uint64_t>(first)) + " on task 0, " +
+                               std::to_string(static_cast<std::uint64_t>(other)) + " on task " + std::to_string(task))
+      .hint("make the session with the same ExecutionOptions on every task");
+}
 
 std::vector<std::string> lines_of(const Plan& plan) {
   std::vector<std::string> lines;
@@ -149,12 +159,22 @@ std::shared_ptr<PreparedPlan> SessionPlans::prepared(const std::string& key, con
   return prepared_[{key, bucket_bytes_}] = std::move(fresh);
 }
 
+/// Compares also the options of runs that decide results and exchanges.
 void SessionPlans::compare(const VerifiedPlan& planned) {
   JobMember& member = task_.member;
+  const ExecutionOptions& run = task_.options.run;
   member.together([&] {
-    const auto all = member.exchange(std::to_string(planned.fingerprint));
-    const auto is_same = [&](const std::string& other) { return other == all[0] || other.empty(); };  // it is lost
-    if (std::ranges::all_of(all, is_same)) return;
+    const auto all =
+        member.exchange(BlobWriter().add(run.seed).add(run.check_replicas).add(planned.fingerprint).take());
+    bool same = true;
+    for (std::size_t task = 1; task < all.size(); ++task) {
+      if (all[task].empty()) continue;  // it is lost
+      BlobReader first(all[0]), other(all[task]);
+      require_same_number("seeds", first.number(), other.number(), task);
+      require_same_number("check_replicas", first.number(), other.number(), task);
+      same = same && first.number() == other.number();
+    }
+    if (same) return;
     require_same_library(cpu_kernels().library(), member.transport(), member.deadline());
     reject_difference("plans", lines_of(planned.result.plan), member.transport(), member.deadline());
   });

@@ -198,7 +198,6 @@ struct TaskGroup::State {
   Cluster cluster;
   SessionOptions options;
   SessionPlans::Made plans;
-  std::vector<SharedPlan> planned;  ///< keeps the plans that plan() has returned without tasks
   std::mutex beginning;
   std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
@@ -265,8 +264,7 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
   Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
   agreed.uneven = uneven_batches(graph, agreed.signature);
   agreed = agreed.at(request.planned_step);
-  s.planned.push_back(s.plans.get(graph, agreed, s.options.plan.bucket_bytes));
-  return s.planned.back()->result;
+  return s.plans.get(graph, agreed, s.options.plan.bucket_bytes)->result;  // which is kept until tune()
 }
 
 SharedPlan TaskGroup::given(Plan plan) const {

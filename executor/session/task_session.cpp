@@ -59,16 +59,13 @@ void TaskSession::compare_graphs(const Graph& graph) {
 
 /// Disagreement leaves the session usable; a lost task does not.
 Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
-  const Cluster::State& cluster = task_.member.cluster();
-  try {
+  return task_.member.agreed([&] {
+    const Cluster::State& cluster = task_.member.cluster();
     const bool gives = cluster.options.invariant == 0 || task_.member.task() == cluster.local_tasks[0];
-    Agreed agreed = agree(graph, request, gives, task_.options.run.seed, task_.member);
+    Agreed agreed = agree(graph, request, gives, task_.member);
     agreed.uneven = use_of(graph, agreed).uneven;
     return agreed;
-  } catch (const Error& error) {
-    task_.member.set_failed(error.code() != Code::usage);
-    throw cluster.found_by_all(task_.member.explained(error));
-  }
+  });
 }
 
 const TaskSession::Use& TaskSession::use_of(const Graph& graph, const Agreed& agreed) {

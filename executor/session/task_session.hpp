@@ -41,6 +41,8 @@ class TaskSession {
   /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined where they
   /// arrive.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
+  /// Error(plan) on all tasks unless they have the same plan. Compares on the first call only.
+  void compare_plans(const SharedPlan& planned) { static_cast<void>(plans_.of(planned)); }
   /// Runs the request's steps of a plan that was made before. The feeds have at least those that this task gives.
   /// Precondition: variables that the plan reads have a value.
   std::vector<Tensor> run_plan(const SharedPlan& planned, const RunRequest& request);

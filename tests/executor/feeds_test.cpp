@@ -4,6 +4,7 @@
 #include "comm/transport.hpp"
 #include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
+#include "kernels/kernel.hpp"
 #include "ops/array/array.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
@@ -117,6 +118,44 @@ TEST_CASE("a plan's feeds are compared, also those that it does not take") {
     check_refused([&] { session.run({}, rows(2, static_cast<float>(rank))); },
                   "tasks 1 and 2 feed other values for the input 'x' than task 0\n  at model.cpp:7");
     CHECK((session.run({}, rank == 0 ? rows(2, 1) : TensorMap())[0].defined() == (rank == 0)));
+  });
+}
+
+TEST_CASE("plans with other feeds on another process are refused as different plans") {
+  test::in_processes(2, [](int rank, const Cluster& cluster) {
+    Graph g;
+    const Value x = g.input("x", DType::float32, {2}), z = g.input("z", DType::float32, {2});
+    const auto plan_of = [&](const Value& value) {
+      Signature signature;
+      signature.fetches.push_back(value.id());
+      signature.feeds.push_back({x.id(), 0, {2}});
+      if (rank == 1) signature.feeds.push_back({z.id(), 0, {2}});
+      return make_plan(g, signature, Topology::local(2), cpu_kernels(), {}).plan;
+    };
+    Session session(plan_of(rank == 0 ? sum(x) : sum(x + z)), cluster);
+    TensorMap feeds = {{"x", Tensor::of<float>({2}, {1, 2})}, {"z", Tensor::of<float>({2}, {3, 4})}};
+    const Error error = test::error_of([&] { session.run({}, feeds); });
+    CHECK(error.code() == Code::plan);
+    CHECK(test::says(error, "different plans"));
+  });
+}
+
+TEST_CASE("a plan's steps are the same on all tasks") {
+  test::in_processes(2, [](int rank, const Cluster& cluster) {
+    const Total model;
+    RunRequest request;
+    request.fetches = {model.total};
+    request.feeds = rows(2, 1);
+    Session planner(model.graph, cluster);
+    Session session(planner.plan(request).plan, cluster);
+    RunRequest steps;
+    steps.feeds = rows(2, 1);
+    steps.steps = 2 + rank;
+    const Error error = test::error_of([&] { session.run(steps); });
+    CHECK(error.code() == Code::usage);
+    CHECK(test::says(error, "task 0 runs 2 steps, task 1 3"));
+    steps.steps = 2;
+    CHECK((session.run(steps)[0].defined() == (rank == 0)));
   });
 }
 
