@@ -9,7 +9,6 @@
 namespace ferry {
 namespace {
 
-constexpr std::size_t kLongestText = std::size_t{1} << 30;
 constexpr std::chrono::seconds kFirstSays{1};  // for task 0 to say which task did not come to an exchange
 /// Between the first rounds of two jobs of the same tasks: more than a job has exchanges.
 constexpr std::uint64_t kJobRounds = std::uint64_t{1} << 32;
@@ -20,7 +19,7 @@ ControlPlane::ControlPlane(Mailbox& mailbox, Clock& clock, int tasks, TaskRange 
     : mailbox_(mailbox), clock_(clock), tasks_(tasks), here_(here), next_round_(static_cast<std::size_t>(tasks)) {}
 
 ControlPlane::TextExchange ControlPlane::start_exchange(int task, std::string_view mine, const Deadline& deadline) {
-  if (mine.size() > kLongestText) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
+  if (mine.size() > kLongestWord) throw Error(Code::usage, "exchange: a text of more than 1 GiB");
   const std::uint64_t round = next_round_[static_cast<std::size_t>(task)];
   add(task, std::string(mine));
   rounds_[round].deadline = deadline;

@@ -24,6 +24,9 @@ enum class Word : std::uint32_t {
   lost,      ///< the job continues without a task: its number, and why
 };
 
+/// The most bytes of a word.
+inline constexpr std::uint64_t kLongestWord = std::uint64_t{1} << 30;
+
 /// What a ControlPlane asks of a transport. The transport calls ControlPlane::heard() for each word that arrives.
 class Mailbox {
  public:

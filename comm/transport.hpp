@@ -84,7 +84,7 @@ class SharedMemory {
   /// The receiver's memory for the next message on that channel, if this task can write there now: a caller that writes
   /// the message there and then sends exactly these bytes saves a copy. Null: send from memory of your own.
   [[nodiscard]] virtual std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) = 0;
-  /// The size in bytes from which on a peer's memory is best written around the caches (base/system/stream_copy.hpp).
+  /// The size in bytes from which on a peer's memory is best written around the caches (base/system/cache_lines.hpp).
   /// It depends on how near the peer's core is now, so it may change from call to call. Only where lends(peer).
   [[nodiscard]] virtual std::size_t stream_from(int peer) const = 0;
   /// Whether messages of this size from that peer can be fetched by take(), without a receive(). The answer holds for

@@ -131,7 +131,7 @@ struct KernelRun {
   KernelState* state = nullptr;
   std::span<std::byte> scratch;  ///< Kernel::scratch_bytes of memory
   Parallel& parallel;
-  bool stream = false;  ///< output 0 is not read here soon: write it around the caches (base/system/stream_copy.hpp)
+  bool stream = false;  ///< output 0 is not read here soon: write it around the caches (base/system/cache_lines.hpp)
   const std::int64_t& step;                  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
   /// For a kernel that is `elementwise`: it computes only these elements of output 0, in this thread, and of the arrays

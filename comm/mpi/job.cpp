@@ -10,7 +10,6 @@ namespace ferry::mpi {
 namespace {
 
 constexpr int kTag = 0;
-constexpr std::uint64_t kLongestWord = std::uint64_t{1} << 30;
 
 template <auto Ask>
 int number_of(MPI_Comm comm) {

@@ -33,7 +33,6 @@ inline constexpr std::size_t kEager = 64 << 10;
 inline constexpr std::uint64_t kRoom = 4 << 20, kCost = 128;
 /// The most bytes in a frame of `data`.
 inline constexpr std::size_t kPiece = 128 << 10;
-inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
 
 /// Words are frames whose kind is kWordKinds more than the word's number.
 inline constexpr std::uint32_t kWordKinds = 5;

@@ -200,7 +200,7 @@ void Peer::check(const FrameHead& frame) const {
     refuse("a frame of generation " + std::to_string(frame.generation) + ", not " + std::to_string(generation));
   if (frame.kind >= Kind::text && frame.number != words_heard_)
     refuse("word " + std::to_string(frame.number) + ", not " + std::to_string(words_heard_));
-  const std::uint64_t most = frame.kind == Kind::eager ? kEager : frame.kind == Kind::data ? kPiece : kLongestText;
+  const std::uint64_t most = frame.kind == Kind::eager ? kEager : frame.kind == Kind::data ? kPiece : kLongestWord;
   if (has_body(frame.kind) && frame.bytes > most)
     refuse("a frame of " + std::to_string(frame.bytes) + " bytes, where " + std::to_string(most) + " are the most");
 }

@@ -1,6 +1,9 @@
 #include "executor/job/collectives.hpp"
 
 #include <exception>
+#include <limits>
+#include <string>
+#include <utility>
 
 #include "executor/job/direct.hpp"
 #include "executor/job/direct_pair.hpp"
@@ -23,6 +26,7 @@ Request& Request::operator=(Request&& other) noexcept {
 }
 
 void Request::wait() {
+  const std::shared_ptr<DirectGroup> group = std::exchange(group_, nullptr);  // outlives the run
   if (const std::shared_ptr<DirectRun> run = std::exchange(run_, nullptr)) run->group().job().wait(*run);
 }
 
@@ -30,6 +34,7 @@ bool Request::test() {
   if (!run_) return true;
   if (!run_->group().job().test(*run_)) return false;
   run_.reset();
+  group_.reset();
   return true;
 }
 

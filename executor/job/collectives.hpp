@@ -36,7 +36,7 @@ class Request {
   /// A call that is done.
   Request() = default;
   Request(std::shared_ptr<DirectRun> run, std::shared_ptr<DirectGroup> group)
-      : group_(std::move(group)), run_(std::move(run)) {}
+      : group_(run ? std::move(group) : nullptr), run_(std::move(run)) {}
   /// Waits for the call, except while an exception unwinds the stack. Errors are lost: call wait().
   ~Request();
   Request(Request&&) noexcept = default;

@@ -141,11 +141,9 @@ void meet_before_leaving(Transport& end, const Deadline& deadline) {
 
 /// Throws, on all tasks, the first problem that one has. It is printed once where the launcher brings together what all
 /// print.
-void require_no_problem(const std::vector<Introduction>& tasks, Transport& end, const Deadline& deadline) {
+void require_no_problem(const std::vector<Introduction>& tasks, int self) {
   const auto first = std::ranges::find_if(tasks, [](const Introduction& task) { return task.problem.has_value(); });
   if (first == tasks.end()) return;
-  meet_before_leaving(end, deadline);
-  const int self = end.task();
   const auto number = static_cast<int>(first - tasks.begin());
   const bool alike = tasks[static_cast<std::size_t>(self)].problem &&
                      tasks[static_cast<std::size_t>(self)].problem->text() == first->problem->text();
@@ -301,15 +299,17 @@ std::optional<Error> problem_of(const ClusterOptions& options) {
 std::vector<Introduction> introductions(Transport& end, const Introduction& me, const ClusterOptions& options) {
   const Deadline deadline(system_clock(), options.deadline);
   const auto all = end.exchange(packed(me, options), deadline);
-  require_one_build(all);
   std::vector<Introduction> tasks;
   std::vector<Common> commons(all.size());
-  for (std::size_t t = 0; t < all.size(); ++t) tasks.push_back(unpacked(all[t], commons[t]));
-  require_no_problem(tasks, end, deadline);
   try {
+    require_one_build(all);
+    for (std::size_t t = 0; t < all.size(); ++t) tasks.push_back(unpacked(all[t], commons[t]));
+    require_no_problem(tasks, end.task());
     for (std::size_t t = 1; t < all.size(); ++t) require_alike(commons[0], commons[t], t);
-  } catch (const Error&) {
+  } catch (Error& error) {
     meet_before_leaving(end, deadline);
+    const bool own_words = dynamic_cast<const JobProblem*>(&error) != nullptr;  // others are the same on all tasks
+    if (!own_words && end.task() != 0 && output_of_launch() != OutputOfLaunch::apart) error.told_elsewhere();
     throw;
   }
   return tasks;
