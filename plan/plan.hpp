@@ -223,6 +223,8 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
+[[nodiscard]] std::string_view name_of(Region::Kind kind);
+
 /// A variable of a task, or the task's part of one.
 struct PlanVariable {
   std::uint32_t name = kNone;  ///< string

@@ -9,6 +9,11 @@ std::string_view name_of(Opcode what) {
   return kNames[static_cast<std::size_t>(what)];
 }
 
+std::string_view name_of(Region::Kind kind) {
+  static constexpr std::string_view kNames[] = {"setup", "step", "condition", "body", "branch", "tile"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 std::string_view name_of(PlanQueue::Role role) {
   static constexpr std::string_view kNames[] = {"compute", "in", "out", "collective"};
   return kNames[static_cast<std::size_t>(role)];

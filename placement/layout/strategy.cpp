@@ -18,7 +18,7 @@ using Kind = AxisLayout::Kind;
 struct Choice {
   std::vector<AxisLayout> inputs, outputs;
   bool parallel = false;        ///< each task computes its part
-  int letter = -1;              ///< that is split; -1: none
+  int letter = -1;              ///< with a divisor, that is split; -1: none
   std::uint32_t asked = kNone;  ///< as in Strategy
   std::uint32_t slides = kNone;
 };
@@ -100,7 +100,7 @@ class Chooser {
     }
     if (choice.asked == kNone) return std::nullopt;
     choice.parallel = true;
-    choice.letter = letter;
+    if (space_->divisor[l] != 0) choice.letter = letter;
     return choice;
   }
 
@@ -230,11 +230,7 @@ class Chooser {
 
   /// Whether two axes split a letter whose sizes differ (IndexSpace::divisor).
   bool splits_regrouped_twice() const {
-    for (std::size_t axis = 0; axis < letters_.size(); ++axis)
-      if (letters_[axis] >= 0 && space_->divisor[static_cast<std::size_t>(letters_[axis])] != 0 &&
-          std::ranges::count(letters_, letters_[axis]) > 1)
-        return true;
-    return false;
+    return std::ranges::any_of(letters_, [&](int l) { return l >= 0 && std::ranges::count(letters_, l) > 1; });
   }
 
   void consider() {

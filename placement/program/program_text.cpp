@@ -112,9 +112,8 @@ class ProgramPrinter {
   }
 
   void region(RegionId r) {
-    static constexpr std::string_view kKinds[] = {"setup", "step", "condition", "body", "branch", "tile"};
     const ProgramRegion& region = program_.regions[r];
-    std::string head = "region " + std::to_string(r) + " " + std::string(kKinds[static_cast<std::size_t>(region.kind)]);
+    std::string head = "region " + std::to_string(r) + " " + std::string(ferry::name_of(region.kind));
     if (r > 0) head += " (" + listed(region.parameters) + ") -> (" + listed(region.results) + ")";
     line(head);
     for (const NodeId id : region.order) node(id);

@@ -21,7 +21,7 @@ namespace ferry {
 [[nodiscard]] std::string exact_text_of(const Plan& plan, const PlanClass& role, std::uint32_t index);
 [[nodiscard]] std::string exact_text_of(const Plan& plan, const PlanClass& role, const Instruction& instruction);
 
-/// A name: in quotes unless it is one word.
+/// A name: in quotes unless it is one word. Names with '"', '\\' or control characters cannot be read back.
 [[nodiscard]] std::string exact_name(std::string_view name);
 
 /// The seven numbers of what a dim reads of another: "(0,1,8,1,0,1,0)".

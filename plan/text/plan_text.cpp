@@ -14,7 +14,6 @@ namespace ferry {
 namespace {
 
 constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
-constexpr std::string_view kRegions[] = {"setup", "step", "condition", "body", "branch", "tile"};
 
 std::string at(const Plan& plan, std::uint32_t line) {
   const SourceLine where = plan.line(line);
@@ -369,7 +368,7 @@ class Printer {
     const Region& region = role.regions[index];
     if (index > 1 || region.instructions.count > 0)
       line("  " + (index > 1 ? "region " + std::to_string(index) + " " : std::string()) +
-           std::string(kRegions[static_cast<std::size_t>(region.kind)]));
+           std::string(name_of(region.kind)));
     for (std::uint32_t i = 0; i < region.instructions.count; ++i) {
       if (index == 1 && !exact_) turn(role.serving, i);
       stretch(role, region.instructions[i]);

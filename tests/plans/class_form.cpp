@@ -2,21 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "plan/text/exact_text.hpp"
 #include "tests/plans/form_reader.hpp"
 
 namespace ferry::test {
 namespace {
-
-/// The names of consecutive enumerators, from 0 to `last`.
-template <class Enum, Enum last>
-auto names_of() {
-  std::array<std::string_view, static_cast<std::size_t>(last) + 1> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = name_of(static_cast<Enum>(i));
-  return names;
-}
 
 /// Reads what precedes the classes: feeds, fetches, channels and collectives.
 class TablesReader {
@@ -284,10 +275,9 @@ class ClassReader {
   bool sees_region() { return in_.sees_line("setup") || in_.sees_line("step") || in_.sees("region"); }
 
   void region() {
-    static constexpr std::string_view kKinds[] = {"setup", "step", "condition", "body", "branch", "tile"};
     const bool numbered = in_.accept("region");
     const auto number = numbered ? in_.number<std::uint32_t>() : kNone;
-    const std::size_t kind = in_.one_of(kKinds, "the kind of the region");
+    const std::size_t kind = in_.one_of(names_of<Region::Kind, Region::Kind::tile>(), "the kind of the region");
     if (numbered) {
       if (number != made_.regions()) in_.fail("regions in order before this");
       (void)made_.add(static_cast<Region::Kind>(kind));

@@ -1,6 +1,7 @@
 // FormReader: reads the texts of Program and ClassPlan, piece by piece.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,14 @@
 #include "plan/plan.hpp"
 
 namespace ferry::test {
+
+/// The names of consecutive enumerators, from 0 to `last`.
+template <class Enum, Enum last>
+auto names_of() {
+  std::array<std::string_view, static_cast<std::size_t>(last) + 1> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = name_of(static_cast<Enum>(i));
+  return names;
+}
 
 /// A place in a text of lines. Blanks between pieces, at the ends of lines, and empty lines do not count; everything
 /// else must be as the printers write it. Functions throw Error(file) with line and column for anything else.

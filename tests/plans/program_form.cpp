@@ -97,11 +97,11 @@ class ProgramReader {
   }
 
   void region() {
-    static constexpr std::string_view kNames[] = {"setup", "step", "condition", "body", "branch", "tile"};
     in_.expect("region");
     if (in_.number<std::size_t>() != program_.regions.size()) in_.fail("regions in order before this");
     ProgramRegion region;
-    region.kind = static_cast<Region::Kind>(in_.one_of(kNames, "the kind of the region"));
+    region.kind =
+        static_cast<Region::Kind>(in_.one_of(names_of<Region::Kind, Region::Kind::tile>(), "the kind of the region"));
     if (in_.accept("(")) {
       region.parameters = in_.references();
       in_.expect(") -> (");
@@ -246,9 +246,10 @@ class ProgramReader {
   }
 
   CollectiveKind collective_kind(std::string_view name) const {
-    for (int kind = 0; kind <= static_cast<int>(CollectiveKind::reduce); ++kind)
-      if (name_of(static_cast<CollectiveKind>(kind)) == name) return static_cast<CollectiveKind>(kind);
-    in_.fail("the kind of a collective before this");
+    const auto names = names_of<CollectiveKind, CollectiveKind::reduce>();
+    const auto* const found = std::ranges::find(names, name);
+    if (found == names.end()) in_.fail("the kind of a collective before this");
+    return static_cast<CollectiveKind>(found - names.begin());
   }
 
   void collective(Node& node, std::string_view kind) {
@@ -306,7 +307,6 @@ class ProgramReader {
   }
 
   WhereId where() {
-    static constexpr DeviceKind kDeviceKinds[] = {DeviceKind::cpu, DeviceKind::gpu};
     Where where;
     if (in_.accept("mesh[")) {
       where.axes = in_.numbers();
@@ -316,8 +316,7 @@ class ProgramReader {
       where.tasks = {in_.number<std::int32_t>()};
       in_.expect("/");
     }
-    const std::string_view names[] = {name_of(kDeviceKinds[0]), name_of(kDeviceKinds[1])};
-    where.kind = kDeviceKinds[in_.one_of(names, "a kind of device")];
+    where.kind = static_cast<DeviceKind>(in_.one_of(names_of<DeviceKind, DeviceKind::gpu>(), "a kind of device"));
     in_.expect(":");
     where.index = in_.number<std::int32_t>();
     if (in_.accept("{")) {

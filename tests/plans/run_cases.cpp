@@ -242,7 +242,8 @@ std::optional<std::string> differing_entry(const std::string& file, const std::s
   set_graph(context, load_graph(file, default_ops()), entry);
   try {
     return differing_form(*context.graph, context.signature, context.topology, *context.kernels, context.options);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() == Code::file) return "cannot be read: " + error.text();  // the graph was read before
     return std::nullopt;
   }
 }
