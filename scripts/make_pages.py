@@ -102,6 +102,7 @@ def main(ferry, folder):
     whole = [f"ferry-{name}" for name in names]
     (folder / "ferry.1").write_text(man_page("ferry", about, found, whole))
     for name, (text, parts) in pages.items():
+        parts["Exit codes"] = found["Exit codes"]
         (folder / f"ferry-{name}.1").write_text(man_page(f"ferry-{name}", text, parts, ["ferry"]))
     (folder / "ferry.bash").write_text(completion({name: parts for name, (_, parts) in pages.items()}))
 

@@ -68,7 +68,8 @@ int explain_file(ExplainOptions options) {
 }  // namespace
 
 void add_explain_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("explain", "Why each op is where it is, and why each transfer exists");
+  CLI::App* command =
+      app.add_subcommand("explain", "Why each transfer exists; with --all also why each op is where it is");
   auto options = std::make_shared<ExplainOptions>();
   add_plan_options(*command, *options);
   command->add_option("OP", options->op, "Only this op and its values; also by the name under which it is fetched");

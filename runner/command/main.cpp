@@ -47,7 +47,7 @@ int run_command_line(int argc, char** argv) {
     ferry run add.pb --tasks 3    runs a graph on three virtual tasks
     mpirun -np 3 ferry run add.pb    the same on three processes
     ferry launch -n 3 ferry run add.pb    the same without MPI
-    ferry plan add.pb --tasks 3    prints who does what, and every message
+    ferry plan add.pb --tasks 3    a summary of the plan, and the largest messages
     ferry help COMMAND    the options of a command, with examples)");
   launched = ferry::take_launched(app, argc, argv);
   const auto parse = [&] { return ferry::parse_command_line(app, argc, argv); };

@@ -14,17 +14,6 @@ namespace {
 
 constexpr std::size_t kLongestName = 64;
 
-constexpr std::string_view kProject = R"(cmake_minimum_required(VERSION 3.16)
-project(NAME CXX)
-if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-find_package(ferry VERSION CONFIG REQUIRED)
-add_executable(NAME main.cpp)
-target_compile_features(NAME PRIVATE cxx_std_20)
-target_link_libraries(NAME PRIVATE ferry::ferry)
-)";
-
 constexpr std::string_view kProgram = R"(// Fits a line to points, over all tasks of the job.
 #include <ferry/ferry.hpp>
 #include <ferry/runner/run_main.hpp>
@@ -49,34 +38,28 @@ int main(int argc, char** argv) {
 }
 )";
 
-/// `text` with each NAME and VERSION replaced.
-std::string filled(std::string_view text, const std::string& name) {
+std::string project_of(const std::string& name) {
   const std::string_view version = FERRY_VERSION;
-  std::string made;
-  while (!text.empty()) {
-    if (text.starts_with("NAME")) {
-      made += name;
-      text.remove_prefix(4);
-    } else if (text.starts_with("VERSION CONFIG")) {
-      made += version.substr(0, version.rfind('.'));
-      text.remove_prefix(7);
-    } else {
-      made += text.front();
-      text.remove_prefix(1);
-    }
-  }
-  return made;
+  return "cmake_minimum_required(VERSION 3.16)\nproject(" + name +
+         " CXX)\nif(NOT CMAKE_BUILD_TYPE)\n  set(CMAKE_BUILD_TYPE Release)\nendif()\nfind_package(ferry " +
+         std::string(version.substr(0, version.rfind('.'))) + " CONFIG REQUIRED)\nadd_executable(" + name +
+         " main.cpp)\ntarget_compile_features(" + name + " PRIVATE cxx_std_20)\ntarget_link_libraries(" + name +
+         " PRIVATE ferry::ferry)\n";
 }
 
 /// Error(usage) unless the name can be the name of a folder and of a target of CMake.
 void require_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto fits = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
-  constexpr std::string_view kTargets[] = {"all", "clean", "help", "install", "test", "ferry"};
+  constexpr std::string_view kTargets[] = {"all",        "clean",         "edit_cache", "ferry",
+                                           "help",       "install",       "package",    "package_source",
+                                           "preinstall", "rebuild_cache", "test"};
   const bool taken = std::ranges::find(kTargets, name) != std::end(kTargets);
   if (!taken && name.size() <= kLongestName && letter(name.front()) && std::ranges::all_of(name, fits)) return;
   throw Error(Code::usage, "new: " + in_quotes(name) + " cannot be the name of a project")
-      .hint("a letter, and then letters, digits, _ and -; none of all, clean, ferry, help, install and test");
+      .hint(
+          "a letter, and then letters, digits, _ and -; no name of ferry or of a target of CMake, such as all, clean "
+          "and test");
 }
 
 int make_project(const std::string& name) {
@@ -85,8 +68,8 @@ int make_project(const std::string& name) {
   if (files.exists(name))
     throw Error(Code::usage, "new: " + in_quotes(name) + " is there already").hint("another name");
   files.make_folders(name);
-  files.write(name + "/CMakeLists.txt", filled(kProject, name));
-  files.write(name + "/main.cpp", filled(kProgram, name));
+  files.write(name + "/CMakeLists.txt", project_of(name));
+  files.write(name + "/main.cpp", kProgram);
   print("made " + name + "/CMakeLists.txt and " + name + "/main.cpp\nnext:\n  cmake -S " + name + " -B " + name +
         "/build && cmake --build " + name + "/build\n  " + name + "/build/" + name + " --tasks 2 --steps 500\n");
   return 0;

@@ -121,7 +121,7 @@ int plan(PrintedPlanOptions options) {
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
   else if (options.svg.empty() && options.save.empty() && !of_passes)
-    print(options.all ? text_of(result.plan) : plan_summary(result));
+    print(options.all ? text_of(result.plan) : plan_summary(result, options.op_set()));
   print_passes();
   return 0;
 }
@@ -129,7 +129,8 @@ int plan(PrintedPlanOptions options) {
 }  // namespace
 
 void add_plan_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plan", "Prints the placed program: who does what, and every message");
+  CLI::App* command =
+      app.add_subcommand("plan", "Summarizes the placed program; with --all prints every message and instruction");
   auto options = std::make_shared<PrintedPlanOptions>();
   add_plan_options(*command, *options);
   command->add_flag("--all", options->all,

@@ -8,8 +8,6 @@
 
 #include "base/number_text.hpp"
 #include "base/text.hpp"
-#include "graph/op/op_def.hpp"
-#include "ops/op_set.hpp"
 #include "plan/text/plan_text.hpp"
 #include "runner/report/planned_times.hpp"
 
@@ -45,19 +43,20 @@ std::vector<Message> messages_of(const Plan& plan) {
 
 std::string line_text(const Plan& plan, const Message& message,
                       const std::map<std::string_view, const Reason*>& reasons) {
-  const auto reason = reasons.find(message.name);
-  const SourceLine line = reason != reasons.end() ? reason->second->line : plan.line(message.line);
+  const auto found = reasons.find(message.name);
+  const Reason* const reason = found == reasons.end() ? nullptr : found->second;
+  const SourceLine line = reason != nullptr ? reason->line : plan.line(message.line);
   return right_aligned(human_bytes(message.bytes), 10) + "  " + escaped(message.name) + "  " +
-         (reason != reasons.end() ? reason->second->text : message.what) +
-         (line.known() ? "  at " + escaped(line.str()) : "") + "\n";
+         (reason != nullptr ? reason->text : message.what) + (line.known() ? "  at " + escaped(line.str()) : "") + "\n";
 }
 
 std::string messages_text(const PlanResult& result) {
   const std::vector<Message> all = messages_of(result.plan);
   if (all.empty()) return {};
-  std::map<std::string_view, const Reason*> reasons;  // of values that are moved
+  std::map<std::string_view, const Reason*> reasons;  // of values that are moved; null: several times
   for (const Reason& reason : result.reasons)
-    if (reason.transfer) reasons.emplace(reason.subject, &reason);
+    if (reason.transfer)
+      if (const auto [at, fresh] = reasons.try_emplace(reason.subject, &reason); !fresh) at->second = nullptr;
   std::string text = "messages, the largest first\n";
   for (std::size_t i = 0; i < std::min(all.size(), kMostMessages); ++i) text += line_text(result.plan, all[i], reasons);
   if (all.size() > kMostMessages) text += "  and " + std::to_string(all.size() - kMostMessages) + " more\n";
@@ -65,16 +64,16 @@ std::string messages_text(const PlanResult& result) {
 }
 
 /// Who is in the class, and what each of them does in a step.
-std::string role_text(const Plan& plan, std::uint32_t index, int task) {
+std::string role_text(const Plan& plan, std::uint32_t index, int task, const OpSet& ops) {
   double seconds = 0;
-  for (const auto& [kernel, of_kernel] : planned_times(plan, task, default_ops())) seconds += of_kernel;
+  for (const auto& [kernel, of_kernel] : planned_times(plan, task, ops)) seconds += of_kernel;
   return heading_of(plan, index) + "; " + plural(plan.classes[index].regions[1].instructions.count, "instruction") +
          (seconds < 1e-6 ? ", less than 0.001"
                          : ", estimated " + decimals_text(seconds * 1e3, seconds < 1e-3 ? 3 : 1)) +
          " ms of computing\n";
 }
 
-std::string roles_text(const Plan& plan) {
+std::string roles_text(const Plan& plan, const OpSet& ops) {
   std::string text;
   std::vector<bool> seen(plan.classes.size(), false);
   std::size_t roles = 0;
@@ -82,9 +81,9 @@ std::string roles_text(const Plan& plan) {
     const std::uint32_t index = plan.class_of[task];
     if (seen[index]) continue;
     seen[index] = true;
-    if (++roles <= kMostRoles) text += role_text(plan, index, static_cast<int>(task));
+    if (++roles <= kMostRoles) text += role_text(plan, index, static_cast<int>(task), ops);
   }
-  if (roles > kMostRoles) text += "and " + std::to_string(roles - kMostRoles) + " classes more\n";
+  if (roles > kMostRoles) text += "and " + std::to_string(roles - kMostRoles) + " more\n";
   return text;
 }
 
@@ -93,14 +92,14 @@ std::string totals_text(const Plan& plan) {
   const std::vector<std::string_view> lines = split(trimmed(all), '\n');
   std::string text;
   for (std::size_t i = 0; i < std::min(lines.size(), kMostTotals); ++i) text += std::string(lines[i]) + "\n";
-  if (lines.size() > kMostTotals) text += "  and " + std::to_string(lines.size() - kMostTotals) + " lines more\n";
+  if (lines.size() > kMostTotals) text += "  and " + std::to_string(lines.size() - kMostTotals) + " more\n";
   return text;
 }
 
 }  // namespace
 
-std::string plan_summary(const PlanResult& result) {
-  return totals_text(result.plan) + roles_text(result.plan) + messages_text(result) +
+std::string plan_summary(const PlanResult& result, const OpSet& ops) {
+  return totals_text(result.plan) + roles_text(result.plan, ops) + messages_text(result) +
          "--all prints every buffer and instruction; ferry explain FILE why each message exists\n";
 }
 

@@ -3,18 +3,20 @@
 
 #include <string>
 
+#include "ops/op_set.hpp"
 #include "plan/plan_result.hpp"
 
 namespace ferry {
 
 /// At most 30 lines: the totals of a step; of each role its tasks, memory, number of instructions and estimated
-/// computing time; and the ten largest messages with their lines, and with their reasons if the result has reasons.
+/// computing time (by `ops`, which define the plan's ops); and the ten largest messages with their lines, and with
+/// their reasons if the result has reasons.
 ///
 ///     plan of 3 tasks in 3 classes; a step sends 2 messages of 24 bytes, copies 0 values
 ///     class 0: task 0, 1 thread, cpu:0 64 bytes a step and 0 kept; 5 instructions, less than 0.001 ms of computing
 ///     …
 ///     messages, the largest first
 ///       12 B  transfer from /task:0 to /task:2/cpu:0, 12 bytes: used by c, which is annotated /task:2  at add.cpp:12
-[[nodiscard]] std::string plan_summary(const PlanResult& result);
+[[nodiscard]] std::string plan_summary(const PlanResult& result, const OpSet& ops);
 
 }  // namespace ferry

@@ -44,7 +44,7 @@ int write_report(const ReportOptions& options) {
   if (!draws && options.files.size() > 2)
     throw Error(Code::usage, "a page shows one run or two, and " + std::to_string(options.files.size()) + " are given")
         .hint("--out FILE.svg draws the curves of up to " + std::to_string(kMostCurveRuns) + " runs");
-  check_report_file("--out", options.out);
+  check_written_file("--out", options.out);
   std::vector<GivenFile> read;
   for (const std::string& file : options.files) read.push_back({"", file});
   require_apart(read, {{"--out", options.out}});

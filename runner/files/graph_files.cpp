@@ -66,7 +66,7 @@ LoadedGraph load_any_graph(const std::string& file, const JobOptions& options, c
   if (is_onnx_file(file)) return import_onnx(file, options, sizes);
   if (!options.dims.empty())
     throw Error(Code::usage, "--dim: only an ONNX model has dims to give; a graph's follow from its feeds");
-  LoadedGraph loaded{load_graph(file, options.ops ? options.ops->ops : default_ops()), options.feeds};
+  LoadedGraph loaded{load_graph(file, options.op_set()), options.feeds};
   check_names(inputs_of(*loaded.graph), sizes);
   return loaded;
 }

@@ -15,6 +15,14 @@ std::string shown(const GivenFile& file) {
 
 }  // namespace
 
+void check_written_file(std::string_view option, const std::string& file) {
+  const std::string given = std::string(option) + " " + in_quotes(file);
+  const std::size_t slash = file.rfind('/');
+  if (slash != std::string::npos && !local_files().is_folder(file.substr(0, slash + 1)))
+    throw Error(Code::file, given + ": its folder is not there").hint("make it first, on the host of task 0");
+  if (local_files().is_folder(file)) throw Error(Code::file, given + ": this is a folder").hint("give a file in it");
+}
+
 void require_apart(const std::vector<GivenFile>& read, const std::vector<GivenFile>& written) {
   std::map<std::string, const GivenFile*> known;
   for (const GivenFile& file : read)

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ferry {
@@ -11,6 +12,9 @@ namespace ferry {
 struct GivenFile {
   std::string option, path;
 };
+
+/// Error(file) if the file that is to be written by that option has no folder, or is one.
+void check_written_file(std::string_view option, const std::string& file);
 
 /// Error(usage) when a file that is to be written is one that is read, or another that is to be written, through links
 /// as well. Terminals, pipes and devices may be given several times.

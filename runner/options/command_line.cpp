@@ -143,6 +143,8 @@ void add_examples(CLI::App& app, std::string_view lines) {
     text += "\n\nExit codes:";
     for (const auto& [code, meaning] : kMeanings)
       text += "\n  " + std::to_string(static_cast<int>(code)) + "  " + meaning;
+  } else {
+    text += "\n\nExit codes: ferry --help lists them";
   }
   app.footer(text);
 }

@@ -9,6 +9,7 @@
 #include "executor/session/checkpoints.hpp"
 #include "executor/session/session.hpp"
 #include "kernels/user_ops.hpp"
+#include "ops/op_set.hpp"
 #include "runner/files/written_files.hpp"
 
 namespace CLI {
@@ -34,6 +35,8 @@ struct JobOptions {
   ClusterOptions cluster;
   /// The ops that a graph file may use; null in a program, which builds its graph itself.
   std::shared_ptr<const UserOps> ops;
+  /// The ops of `ops`, or ferry's.
+  [[nodiscard]] const OpSet& op_set() const { return ops ? ops->ops : default_ops(); }
 };
 
 struct RunOptions : JobOptions {

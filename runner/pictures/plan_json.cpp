@@ -69,7 +69,6 @@ Json buffer_json(const Plan& plan, const PlanClass& role, const Buffer& buffer) 
 }
 
 Json class_json(const Plan& plan, std::uint32_t index) {
-  constexpr std::string_view kKinds[] = {"setup", "step", "condition", "body", "branch", "tile"};
   const PlanClass& role = plan.classes[index];
   Json json = {{"tasks", tasks_of_class(plan, index)}, {"threads", role.threads}};
   for (const PlanQueue& queue : role.queues)
@@ -90,8 +89,7 @@ Json class_json(const Plan& plan, std::uint32_t index) {
     Json list = Json::array();
     for (std::uint32_t i = 0; i < region.instructions.count; ++i)
       list.push_back(instruction_json(plan, role, role.instructions[region.instructions[i]]));
-    Json& added = json["regions"].emplace_back(
-        Json{{"kind", kKinds[static_cast<std::size_t>(region.kind)]}, {"instructions", std::move(list)}});
+    Json& added = json["regions"].emplace_back(Json{{"kind", name_of(region.kind)}, {"instructions", std::move(list)}});
     for (const Range& stretch : role.stretches)  // of the region's instructions
       if (stretch.first - region.instructions.first < region.instructions.count)
         added["captured"].push_back(range({stretch.first - region.instructions.first, stretch.count}));

@@ -43,16 +43,6 @@ std::string report_page(const std::vector<ReportedRun>& runs) {
   return page + "<script>\n" + std::string(kPageScript) + "</script>\n</html>\n";
 }
 
-void check_report_file(std::string_view option, const std::string& file) {
-  const std::string given = std::string(option) + " " + in_quotes(file);
-  const std::size_t slash = file.rfind('/');
-  if (slash != std::string::npos && !local_files().is_folder(file.substr(0, slash + 1)))
-    throw Error(Code::file, given + ": its folder is not there").hint("make it first, on the host of task 0");
-  if (local_files().is_folder(file))
-    throw Error(Code::file, given + ": this is a folder")
-        .hint(std::string(option) + " " + escaped(normal_path(file)) + "/run.html");
-}
-
 bool is_report_page(std::string_view text) {
   return text.starts_with(kBegin);
 }

@@ -14,10 +14,6 @@ struct ReportedRun {
 };
 [[nodiscard]] std::string report_page(const std::vector<ReportedRun>& runs);
 
-/// Checks before the work that the page can be written where `option` says, in `file`. Error(file) when its folder is
-/// not there or it is a folder.
-void check_report_file(std::string_view option, const std::string& file);
-
 /// The JSON of the run in a page with one. Error(file), which names `file`, for any other text.
 [[nodiscard]] std::string run_in_page(std::string_view page, const std::string& file);
 

@@ -10,8 +10,8 @@
 #include "comm/transport.hpp"
 #include "runner/files/stats_json.hpp"
 #include "runner/files/tensor_files.hpp"
+#include "runner/files/written_files.hpp"
 #include "runner/options/command_line.hpp"
-#include "runner/report/report_page.hpp"
 #include "runner/run/run.hpp"
 #include "runner/run/signals.hpp"
 
@@ -68,14 +68,14 @@ std::optional<ModelFolder> model_folder(const RunOptions& options, const Cluster
   return std::optional<ModelFolder>(std::in_place, options.save);
 }
 
-void require_alike(RunOptions& options) {
-  const auto number = [&](const char* name, std::int64_t value) {
+void add_alike_options(RunOptions& options) {
+  const auto number = [&](const char* name, auto value) {
     if (value != 0) options.cluster.alike[name] = std::to_string(value);
   };
   const auto given = [&](const char* name, bool is_given) {
     if (is_given) options.cluster.alike[name] = "given";
   };
-  number("--seed", static_cast<std::int64_t>(options.run.seed));
+  number("--seed", options.run.seed);
   number("--steps", options.steps);
   number("--epochs", options.epochs);
   number("--eval-every", options.eval_every);
@@ -98,7 +98,7 @@ void check_written_files(const RunOptions& options) {
   for (const auto& [option, path] :
        {std::pair("--report", &options.report), std::pair("--trace", &options.run.trace_file),
         std::pair("--stats", &options.stats), std::pair("--save-plan", &options.save_plan)})
-    if (!path->empty()) check_report_file(option, *path);
+    if (!path->empty()) check_written_file(option, *path);
 }
 
 void Attempts::note(const Error& error) {

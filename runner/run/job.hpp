@@ -32,10 +32,10 @@ auto before_job(const ClusterOptions& options, F f) {
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body);
 
 /// Notes in `options.cluster` which options must be given alike to all tasks: connect() compares them.
-void require_alike(RunOptions& options);
+void add_alike_options(RunOptions& options);
 
-/// Error(file) if a file that the run writes at its end cannot be written: before the first step, in the process of
-/// task 0.
+/// Error(file) if a file that the run writes at its end has no folder, or is one: before the first step, in the process
+/// of task 0.
 void check_written_files(const RunOptions& options);
 
 /// Does all parts of a work though one fails.

@@ -146,7 +146,7 @@ class Run {
   }
 
   void add_plan(Session& session, const Selection& selection, RunReport& report) const {
-    const OpSet& ops = options_.ops ? options_.ops->ops : default_ops();
+    const OpSet& ops = options_.op_set();
     if (const std::optional<Batches> data = data_of(graph_, selection); data && data->uneven()) {
       RunRequest last = selection.request;
       last.planned_step = data->steps() - 1;
@@ -173,12 +173,14 @@ class Run {
   void evaluate_at_end(Session& session, Checkpoints* checkpoints, Results& results) {
     if (checkpoints != nullptr && !evaluated_) checkpoints->save();
     if (!options_.save.empty()) results.variables = session.variables();
-    try {
+    Attempts attempts;
+    bool evaluated = false;
+    attempts([&] {
       evaluate(session, total_);
-    } catch (...) {
-      if (results.model != nullptr) results.model->write(results.variables);
-      throw;
-    }
+      evaluated = true;
+    });
+    if (!evaluated && results.model != nullptr) attempts([&] { results.model->write(results.variables); });
+    attempts.finish();
     metrics_.flush();
     if (!eval_->request.targets.empty()) results.variables.clear();  // it may have set some
   }
@@ -282,7 +284,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
 }
 
 int run_graph(Graph& graph, RunOptions options) {
-  require_alike(options);
+  add_alike_options(options);
   Run run = before_job(options.cluster, [&] {
     if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
     apply_budget(graph, options.budget);

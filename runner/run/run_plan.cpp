@@ -132,7 +132,7 @@ void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> cho
   }
   if (!options.stats.empty() || !options.report.empty()) results.stats = session.stats();
   if (!options.save.empty()) results.variables = session.variables();
-  if (!options.report.empty()) run_report.add_plan("plan", plan, options.ops ? options.ops->ops : default_ops());
+  if (!options.report.empty()) run_report.add_plan("plan", plan, options.op_set());
   Attempts attempts;
   attempts([&] { session.close(); });  // writes the trace
   if (!options.report.empty() && is_main) {
@@ -147,7 +147,7 @@ void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> cho
 }  // namespace
 
 int run_plan(RunOptions options) {
-  require_alike(options);
+  add_alike_options(options);
   JobOptions job = options;
   std::vector<std::size_t> chosen;
   Plan plan = before_job(options.cluster, [&] {
