@@ -14,11 +14,6 @@ namespace ferry {
 /// The variables of a plan by name, with the types of their whole values: what Session::restore takes. Thread-safe.
 [[nodiscard]] std::map<std::string, Type, std::less<>> variables_of(const Plan& plan);
 
-}  // namespace ferry
-#pragma GCC visibility pop
-
-namespace ferry {
-
 /// Each throws Error(plan) with a hint if `topology`, the job's topology, lacks something that the well-formed plan
 /// requires. Thread-safe.
 
@@ -30,3 +25,4 @@ void require_memory(const Plan& plan, const Topology& topology);
 void require_gpu_groups(const Plan& plan, const Topology& topology);
 
 }  // namespace ferry
+#pragma GCC visibility pop
