@@ -343,15 +343,23 @@ struct Collective {
   bool operator==(const Collective&) const = default;
 };
 
-/// A value that the caller gives or gets.
+/// A value that the caller gives or gets: on one task whole, or by parts, each task of a mesh its own.
 struct PlanPort {
+  static constexpr std::int32_t kEachTask = -1;
+
   std::uint32_t name = kNone;  ///< string
-  std::int32_t task = 0;       ///< where the caller gives or gets it
+  std::int32_t task = 0;       ///< where the caller gives or gets it; kEachTask: by parts
   DType dtype = DType::float32;
-  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> sizes;  ///< of the whole value
   bool bounded = false;
+  std::uint32_t window = kNone;  ///< by parts: index into Plan::windows; kNone if no class uses the value
+
+  [[nodiscard]] bool by_parts() const { return task == kEachTask; }
   bool operator==(const PlanPort&) const = default;
 };
+
+/// "task 1", or "each task".
+[[nodiscard]] std::string task_text(const PlanPort& port);
 
 /// A line of the user's program.
 struct PlanLine {

@@ -46,4 +46,8 @@ std::string_view name_of(CollectiveKind kind) {
   return "?";
 }
 
+std::string task_text(const PlanPort& port) {
+  return port.by_parts() ? "each task" : "task " + std::to_string(port.task);
+}
+
 }  // namespace ferry

@@ -15,8 +15,9 @@ namespace ferry {
 struct Signature {
   struct Feed {
     ValueId value = 0;      ///< of an Input op
-    std::int32_t task = 0;  ///< who gives it
+    std::int32_t task = 0;  ///< who gives it, unless by parts
     std::vector<std::int64_t> sizes;
+    bool by_parts = false;  ///< each task gives rows (of dim 0)
   };
   std::vector<Feed> feeds;       ///< sorted by value
   std::vector<ValueId> fetches;  ///< in the caller's order

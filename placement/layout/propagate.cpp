@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "placement/layout/strategy.hpp"
+#include "placement/program/parts.hpp"
 #include "placement/program/users.hpp"
 
 namespace ferry {
@@ -72,7 +73,12 @@ class Propagator {
     const Node& node = program_.nodes[id];
     const Layout annotated = annotated_layouts(node, program_.wheres[where])[0];
     const bool free = annotated.empty();
-    put(node.outputs[0], where, free ? whole(where) : annotated, free ? kNone : id);
+    const bool parts = node.kind == NodeKind::feed && where == node.where && !program_.wheres[where].single();
+    put(node.outputs[0], where,
+        !free   ? annotated
+        : parts ? split_rows(program_.wheres[where])
+                : whole(where),
+        free ? kNone : id);
   }
 
   void lay(NodeId id) {

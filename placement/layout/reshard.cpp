@@ -16,6 +16,7 @@
 #include "placement/layout/strategy.hpp"
 #include "placement/layout/sums.hpp"
 #include "placement/layout/windows.hpp"
+#include "placement/program/parts.hpp"
 #include "placement/program/users.hpp"
 
 namespace ferry {
@@ -333,18 +334,23 @@ class Resharder {
                        [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
   }
 
-  /// A feed is on the task that gives it, and is moved to the input's annotated place. A variable is where it is
-  /// annotated.
+  /// A feed is on the task that gives it, or its parts are on theirs, and is moved to the input's annotated place. A
+  /// variable is where it is annotated.
   void leaf(NodeId id, bool moves) {
     const Node node = program_.nodes[id];
     const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
     const bool stays = !moves && !wanted[0].empty();
+    const bool parts = moves && program_.signature->feeds[node.detail].by_parts;
     if (stays)
       place(node.outputs[0], node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
     else
-      to_.place(node.outputs[0], node.where, program_.where(node).all_replicated());
+      to_.place(node.outputs[0], node.where,
+                parts ? split_rows(program_.where(node)) : program_.where(node).all_replicated());
     to_.emit(id);
-    if (moves && program_.feed_homes[node.detail] != kNone) send_home(id, program_.feed_homes[node.detail]);
+    if (!moves || program_.feed_homes[node.detail] == kNone) return;
+    const bool at_home = program_.feed_homes[node.detail] == node.where;
+    if (parts && at_home && wanted[0].empty() && !program_.hints.contains(node.outputs[0])) return;
+    send_home(id, program_.feed_homes[node.detail]);
   }
 
   void send_home(NodeId feed, WhereId home) {

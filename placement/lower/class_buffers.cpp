@@ -243,25 +243,8 @@ std::uint32_t ClassBuffers::grouping(std::uint32_t id) {
 }
 
 std::uint32_t ClassBuffers::window(const PValue& value) {
-  const Where& where = program_.wheres[value.where];
-  Window window;
-  for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
-    if (value.layout[axis].kind == AxisLayout::Kind::split)
-      window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim), grouping(where.groupings[axis])});
-  if (window.splits.empty()) return kNone;
-  window.sizes = value.type.shape.sizes();
-  if (value.rows != kNone) {
-    window.has = Window::Has::read;
-    for (const ProgramRows& rows : program_.rows[value.rows])
-      window.rows.push_back({static_cast<std::uint32_t>(rows.dim), rows.halo.reads[0]});
-  }
-  if (value.halo != kNone) {
-    const ProgramHalo& halo = program_.halos[value.halo];
-    window.has = halo.got ? Window::Has::got : Window::Has::given;
-    window.halo_dim = static_cast<std::uint32_t>(halo.dim);
-    window.reads = halo.halo.reads;
-  }
-  return tables_.window(std::move(window));
+  Window window = held_window(program_, value, [this](std::uint32_t id) { return grouping(id); });
+  return window.splits.empty() ? kNone : tables_.window(std::move(window));
 }
 
 }  // namespace ferry

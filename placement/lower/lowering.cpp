@@ -1,5 +1,7 @@
 #include "placement/lower/lowering.hpp"
 
+#include "placement/program/parts.hpp"
+
 namespace ferry {
 namespace {
 
@@ -15,10 +17,15 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   const Signature& signature = *program.signature;
   for (const Signature::Feed& feed : signature.feeds) {
     const Type& type = program.graph->type(feed.value);
-    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), feed.task, type.dtype, feed.sizes, false});
+    const std::int32_t task = feed.by_parts ? PlanPort::kEachTask : feed.task;
+    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), task, type.dtype, feed.sizes, false});
   }
   plan.fetches.resize(signature.fetches.size());
   for (const Node& node : program.nodes) {
+    if (node.kind == NodeKind::feed && plan.feeds[node.detail].by_parts())
+      plan.feeds[node.detail].window =
+          tables.window(held_window(program, program.values[node.outputs[0]],
+                                    [&](std::uint32_t id) { return tables.grouping(program.groupings[id]); }));
     if (node.kind != NodeKind::fetch) continue;
     const Type& type = program.values[program.inputs(node)[0]].type;
     plan.fetches[node.detail] = {tables.value_name(*program.graph, signature.fetches[node.detail]), signature.fetch_to,

@@ -86,6 +86,7 @@ class Assigner {
       const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
       program_.feed_homes[node.detail] = home.value_or(kNone);
+      if (program_.signature->feeds[node.detail].by_parts) return place_parts(id, home);
       place(id, usual_device(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
       return;
     }
@@ -95,6 +96,16 @@ class Assigner {
     if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
     const auto where = resolved(op);
     if (where) place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
+  }
+
+  /// A feed by parts is split over the mesh of the input, or over all tasks if that has no mesh of several tasks.
+  void place_parts(NodeId id, std::optional<WhereId> home) {
+    const Node& node = program_.nodes[id];
+    const Op op = node.graph->op(node.op);
+    const bool on_mesh = home && program_.wheres[*home].tasks.size() > 1;
+    const WhereId where =
+        on_mesh ? *home : mesh_where(op, Mesh{{{"tasks", Mesh::kOpen}}, DeviceSpec::parse("/task:*")});
+    place(id, where, id, [] { return "fed by parts, each task its own"; });
   }
 
   static void check_local(const Op& op) {

@@ -27,6 +27,29 @@ std::vector<std::int64_t> local_sizes(const Program& program, const PValue& valu
   return sizes;
 }
 
+Window held_window(const Program& program, const PValue& value,
+                   const std::function<std::uint32_t(std::uint32_t)>& grouping) {
+  const Where& where = program.wheres[value.where];
+  Window window;
+  for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
+    if (value.layout[axis].kind == AxisLayout::Kind::split)
+      window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim), grouping(where.groupings[axis])});
+  if (window.splits.empty()) return window;
+  window.sizes = value.type.shape.sizes();
+  if (value.rows != kNone) {
+    window.has = Window::Has::read;
+    for (const ProgramRows& rows : program.rows[value.rows])
+      window.rows.push_back({static_cast<std::uint32_t>(rows.dim), rows.halo.reads[0]});
+  }
+  if (value.halo != kNone) {
+    const ProgramHalo& halo = program.halos[value.halo];
+    window.has = halo.got ? Window::Has::got : Window::Has::given;
+    window.halo_dim = static_cast<std::uint32_t>(halo.dim);
+    window.reads = halo.halo.reads;
+  }
+  return window;
+}
+
 bool is_even(const Program& program, const PValue& value, std::size_t but) {
   const Where& where = program.wheres[value.where];
   std::vector<std::int64_t> sizes = value.type.shape.sizes();
@@ -41,6 +64,10 @@ bool is_even(const Program& program, const PValue& value, std::size_t but) {
     size /= where.axes[axis];
   }
   return true;
+}
+
+Layout split_rows(const Where& where) {
+  return where.laid_out(Layout(where.axes.size(), split(0)));
 }
 
 std::int32_t sender_of(const Program& program, const Node& transfer) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "placement/program/program.hpp"
@@ -14,8 +15,16 @@ namespace ferry {
 /// Sizes of the part of a value that `task` holds; the task must be in the value's device set.
 [[nodiscard]] std::vector<std::int64_t> local_sizes(const Program& program, const PValue& value, std::int32_t task);
 
+/// What a task has of the value, which has no splits if each task has all of it. `grouping` gives the index in the plan
+/// for an index into Program::groupings.
+[[nodiscard]] Window held_window(const Program& program, const PValue& value,
+                                 const std::function<std::uint32_t(std::uint32_t)>& grouping);
+
 /// Whether all parts of the value have the same size, those along the axis `but` aside.
 [[nodiscard]] bool is_even(const Program& program, const PValue& value, std::size_t but = kNone);
+
+/// The layout of rows that are fed by parts: each axis of the mesh splits dim 0.
+[[nodiscard]] Layout split_rows(const Where& where);
 
 /// The task that sends in a transfer node.
 [[nodiscard]] std::int32_t sender_of(const Program& program, const Node& transfer);

@@ -187,7 +187,7 @@ class Decoder {
     return result;
   }
   static PlanPort port(const fbs::Port& p) {
-    return {p.name(), p.task(), dtype(p.dtype()), numbers(*p.sizes()), p.bounded()};
+    return {p.name(), p.task(), dtype(p.dtype()), numbers(*p.sizes()), p.bounded(), p.window()};
   }
 
   static Schedule schedule(const fbs::Schedule& s) {

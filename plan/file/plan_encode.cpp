@@ -179,7 +179,7 @@ class Encoder {
 
   Offset<fbs::Port> encode_port(const PlanPort& port) {
     const auto sizes = out_.CreateVector(port.sizes);
-    return fbs::CreatePort(out_, port.name, port.task, number(port.dtype), sizes, port.bounded);
+    return fbs::CreatePort(out_, port.name, port.task, number(port.dtype), sizes, port.bounded, port.window);
   }
 
   Offset<fbs::Schedule> encode_schedule(const Schedule& schedule) {

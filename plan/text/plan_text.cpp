@@ -183,8 +183,8 @@ class Printer {
   [[nodiscard]] std::string name(std::uint32_t id) const { return ferry::name(plan_, id, exact_); }
 
   void tables() {
-    ports("feeds", plan_.feeds, " from task ");
-    ports("fetches", plan_.fetches, " to task ");
+    ports("feeds", plan_.feeds, " from ");
+    ports("fetches", plan_.fetches, " to ");
     channels();
     collectives();
   }
@@ -245,8 +245,8 @@ class Printer {
   void ports(const std::string& title, const std::vector<PlanPort>& ports, const std::string& where) {
     if (!ports.empty()) line(title);
     for (const PlanPort& port : ports)
-      line("  " + name(port.name) + " " + type(port.dtype, port.sizes, port.bounded) + where +
-           std::to_string(port.task));
+      line("  " + name(port.name) + " " + type(port.dtype, port.sizes, port.bounded) + where + task_text(port) +
+           (port.window == kNone ? "" : window(plan_.windows[port.window])));
   }
 
   void channels() {

@@ -41,7 +41,7 @@ class Structure {
     for (const PlanLine& line : plan_.lines) require(string_ok(line.file), "a line's file is out of range");
     for (const Grouping& grouping : plan_.groupings) check_grouping(grouping);
     for (const Window& window : plan_.windows) check_window(window);
-    for (const PlanPort& port : plan_.feeds) check_port(port);
+    for (const PlanPort& port : plan_.feeds) check_feed(port);
     for (const PlanPort& port : plan_.fetches) check_port(port);
     for (const Channel& channel : plan_.channels)
       require(task_ok(channel.from) && task_ok(channel.to) && string_ok(channel.name) && line_ok(channel.line) &&
@@ -96,6 +96,17 @@ class Structure {
               "what is read of a window is out of range");
       read[rows.dim] = true;
     }
+  }
+
+  void check_feed(const PlanPort& port) const {
+    if (!port.by_parts()) {
+      require(port.window == kNone, "a feed of one task has a window");
+      return check_port(port);
+    }
+    require(port.window == kNone || port.window < plan_.windows.size(), "a feed is out of range");
+    PlanPort whole = port;
+    whole.task = 0;
+    check_port(whole);
   }
 
   void check_port(const PlanPort& port) const {

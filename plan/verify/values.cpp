@@ -239,15 +239,27 @@ class Values {
       reject(describe(plan_, i) + " on " + task() + ": " + text_of(from) + " is copied into " + text_of(to));
   }
 
-  /// A feed or fetch is in the step itself, on the caller's task alone, and has the caller's type. Counts it.
+  /// A feed or fetch is in the step itself, on the caller's task alone, and has the caller's type; or on each task of a
+  /// class, with the part that the task has of the whole value. Counts it.
   void check_port(const Instruction& i, std::uint32_t region, const PlanPort& port, const Buffer& buffer, int& times) {
     if (region != 1) reject(describe(plan_, i) + " on " + task() + " is not in the step itself");
+    if (port.by_parts()) return check_part(i, port, buffer);
     if (!tables_.alone(class_, port.task))
       reject(describe(plan_, i) + " is on " + task() + ", the caller on task " + std::to_string(port.task));
     if (port.dtype != buffer.dtype || port.sizes != buffer.sizes || port.bounded != buffer.bounded)
       reject(describe(plan_, i) + " on " + task() + ": the caller's value is " +
              text_of(port.dtype, port.sizes, port.bounded) + ", its buffer " + text_of(buffer));
     ++times;
+  }
+
+  void check_part(const Instruction& i, const PlanPort& port, const Buffer& buffer) {
+    const std::string what = describe(plan_, i) + " on " + task();
+    if (!parts_fed_.emplace(class_, i.target).second) reject(what + " comes twice in a step");
+    if (port.window == kNone || buffer.window != port.window || plan_.windows[port.window].has != Window::Has::part)
+      reject(what + ": its buffer " + text_of(buffer) + " is no part of the value that is fed by parts");
+    if (port.dtype != buffer.dtype || port.sizes != plan_.windows[port.window].sizes || port.bounded || buffer.bounded)
+      reject(what + ": the caller's value is " + text_of(port.dtype, port.sizes, port.bounded) +
+             ", its buffer a part of " + text_of(buffer.dtype, plan_.windows[port.window].sizes, buffer.bounded));
   }
 
   void require_counts(const std::vector<int>& times, const std::vector<PlanPort>& ports, std::string_view what,
@@ -460,7 +472,8 @@ class Values {
   };
   std::vector<Ends> ends_;  // of each collective
   std::vector<int> fed_, fetched_;
-  std::map<std::uint32_t, const Buffer*> variables_;  // by name
+  std::set<std::pair<std::uint32_t, std::uint32_t>> parts_fed_;  // class and feed
+  std::map<std::uint32_t, const Buffer*> variables_;             // by name
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sizes> parts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, bool> agree_, equal_;

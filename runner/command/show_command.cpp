@@ -133,8 +133,7 @@ int show_checkpoints(const std::string& folder) {
 
 std::string port_line(const Plan& plan, const PlanPort& port, const char* what) {
   return std::string("  ") + what + " " + escaped(plan.string(port.name)) + " : " +
-         Type{port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}.str() + "  on task " +
-         std::to_string(port.task) + "\n";
+         Type{port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}.str() + "  on " + task_text(port) + "\n";
 }
 
 int show_plan(const std::string& file) {

@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 
 Json port_json(const Plan& plan, const PlanPort& port) {
   return {{"name", plan.string(port.name)},
-          {"task", port.task},
+          {"task", port.by_parts() ? Json("each") : Json(port.task)},
           {"dtype", name_of(port.dtype)},
           {"sizes", port.sizes},
           {"bounded", port.bounded}};

@@ -9,6 +9,35 @@
 namespace ferry::test {
 namespace {
 
+/// What a buffer or a feed has of a split value: an index into Plan::windows.
+std::uint32_t read_window(FormReader& in, PlanTables& tables) {
+  Window window;
+  if (!in.accept("part of")) {
+    in.expect("rows of dim");
+    const std::vector<std::int64_t> dims = in.numbers();
+    in.expect("that");
+    window.has = in.accept("are read here") ? Window::Has::read
+                 : in.accept("others read") ? Window::Has::given
+                                            : (in.expect("others have"), Window::Has::got);
+    if (window.has != Window::Has::read) window.halo_dim = static_cast<std::uint32_t>(dims[0]);
+    in.expect("of");
+  }
+  in.expect("[");
+  if (!in.sees("]")) window.sizes = in.numbers();
+  in.expect("]");
+  while (in.accept("cut in dim")) {
+    const auto dim = in.number<std::uint32_t>();
+    in.expect("over");
+    window.splits.push_back({dim, tables.grouping(in.groups())});
+  }
+  while (in.accept("reads")) window.reads.push_back(in.reads());
+  while (in.accept("along")) {
+    const auto dim = in.number<std::uint32_t>();
+    window.rows.push_back({dim, in.reads()});
+  }
+  return tables.window(std::move(window));
+}
+
 /// Reads what precedes the classes: feeds, fetches, channels and collectives.
 class TablesReader {
  public:
@@ -16,8 +45,8 @@ class TablesReader {
 
   void read() {
     if (in_.accept("no feeds, fetches or messages")) return in_.end_line();
-    if (in_.accept("feeds")) ports(plan_.feeds, "from task");
-    if (in_.accept("fetches")) ports(plan_.fetches, "to task");
+    if (in_.accept("feeds")) ports(plan_.feeds, "from");
+    if (in_.accept("fetches")) ports(plan_.fetches, "to");
     if (in_.accept("channels")) {
       for (in_.end_line(); !over() && !in_.sees("collectives");) channel();
     }
@@ -39,7 +68,13 @@ class TablesReader {
       port.sizes = type.shape.sizes();
       port.bounded = type.shape.bounded();
       in_.expect(where);
-      port.task = in_.number<std::int32_t>();
+      if (in_.accept("each task")) {
+        port.task = PlanPort::kEachTask;
+        if (!in_.line_read()) port.window = read_window(in_, tables_);
+      } else {
+        in_.expect("task");
+        port.task = in_.number<std::int32_t>();
+      }
       in_.end_line();
     }
   }
@@ -232,36 +267,8 @@ class ClassReader {
     if (!in_.line_read() && !in_.sees("device") && !in_.sees("part") && !in_.sees("rows"))
       buffer.bytes = in_.counted<std::uint64_t>("byte");
     if (in_.accept("device")) buffer.device = in_.number<std::uint32_t>();
-    if (!in_.line_read()) buffer.window = window();
+    if (!in_.line_read()) buffer.window = read_window(in_, tables_);
     in_.end_line();
-  }
-
-  std::uint32_t window() {
-    Window window;
-    if (!in_.accept("part of")) {
-      in_.expect("rows of dim");
-      const std::vector<std::int64_t> dims = in_.numbers();
-      in_.expect("that");
-      window.has = in_.accept("are read here") ? Window::Has::read
-                   : in_.accept("others read") ? Window::Has::given
-                                               : (in_.expect("others have"), Window::Has::got);
-      if (window.has != Window::Has::read) window.halo_dim = static_cast<std::uint32_t>(dims[0]);
-      in_.expect("of");
-    }
-    in_.expect("[");
-    if (!in_.sees("]")) window.sizes = in_.numbers();
-    in_.expect("]");
-    while (in_.accept("cut in dim")) {
-      const auto dim = in_.number<std::uint32_t>();
-      in_.expect("over");
-      window.splits.push_back({dim, tables_.grouping(in_.groups())});
-    }
-    while (in_.accept("reads")) window.reads.push_back(in_.reads());
-    while (in_.accept("along")) {
-      const auto dim = in_.number<std::uint32_t>();
-      window.rows.push_back({dim, in_.reads()});
-    }
-    return tables_.window(std::move(window));
   }
 
   void variable() {
