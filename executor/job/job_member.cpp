@@ -1,8 +1,14 @@
 #include "executor/job/job_member.hpp"
 
+#include <algorithm>
+
 #include "base/blob.hpp"
 
 namespace ferry {
+
+std::size_t JobMember::local_index() const {
+  return static_cast<std::size_t>(std::ranges::find(cluster_.local_tasks, task_) - cluster_.local_tasks.begin());
+}
 
 void JobMember::spare(std::span<const int> tasks) {
   if (!cluster_.watch) return;

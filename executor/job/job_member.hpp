@@ -20,6 +20,8 @@ class JobMember {
       : task_(task), transport_(transport), cluster_(cluster) {}
 
   [[nodiscard]] int task() const { return task_; }
+  /// The task's index in Cluster::State::local_tasks.
+  [[nodiscard]] std::size_t local_index() const;
   [[nodiscard]] Transport& transport() const { return transport_; }
   [[nodiscard]] const Cluster::State& cluster() const { return cluster_; }
   /// The cluster's deadline, and the same counted from now.

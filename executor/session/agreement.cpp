@@ -19,7 +19,13 @@ namespace {
 struct FeedType {
   std::string name;
   DType dtype = DType::float32;
-  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> sizes;  // of the whole value, or of the task's part
+  bool by_parts = false;
+};
+
+/// A task among those of its process.
+struct LocalTask {
+  std::size_t index = 0, tasks = 1;
 };
 
 /// What one task asks for.
@@ -63,7 +69,22 @@ void check_feed(const Graph& graph, const std::string& name, DType dtype) {
         .hint("feed a tensor of " + std::string(name_of(type.dtype)) + ", or change the dtype of the input");
 }
 
-TaskRequest task_request(const Graph& graph, const RunRequest& request, bool gives, int tasks) {
+/// Error(usage) unless each of the process's tasks has a part of at least one dim.
+void check_parts(const Graph& graph, const std::string& name, const Feed& feed, std::size_t local_tasks) {
+  const SourceLine line = graph.op(input_named(graph, name)).line();
+  if (feed.tensors().size() != local_tasks)
+    throw Error(Code::usage, "the feed '" + escaped(name) + "' has " + plural(feed.tensors().size(), "part") +
+                                 ", and this process has " + plural(local_tasks, "task"))
+        .at(line)
+        .hint("give a part for each task of the process: parts({…})");
+  for (const Tensor& part : feed.tensors())
+    if (part.defined() && part.sizes().empty())
+      throw Error(Code::usage, "a part of the feed '" + escaped(name) + "' is a scalar, which has no rows")
+          .at(line)
+          .hint("feed the whole value, the same on all tasks");
+}
+
+TaskRequest task_request(const Graph& graph, const RunRequest& request, bool gives, int tasks, LocalTask here) {
   TaskRequest asked;
   asked.steps = request.steps;
   try {
@@ -78,17 +99,20 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
           .hint("set RunRequest::fetch_to to one of these");
     for (const Value& fetch : request.fetches) check_value(graph, fetch, "fetch");
     for (const Value& target : request.targets) check_value(graph, target, "target");
-    for (const auto& [name, tensor] : request.feeds) {
+    for (const auto& [name, feed] : request.feeds) {
+      if (feed.by_parts()) check_parts(graph, name, feed, here.tasks);
+      const Tensor tensor = feed.of(here.index);
+      if (feed.by_parts() && !tensor.defined()) continue;
       if (!tensor.defined())
         throw Error(Code::usage, "the feed '" + escaped(name) + "' is an undefined tensor")
             .at(graph.op(input_named(graph, name)).line())
             .hint("feed a tensor that has a value, or leave the feed out where another task gives it");
       check_feed(graph, name, tensor.dtype());
-      if (gives) asked.feeds.push_back({name, tensor.dtype(), tensor.sizes()});
+      if (gives || feed.by_parts()) asked.feeds.push_back({name, tensor.dtype(), tensor.sizes(), feed.by_parts()});
     }
     for (const auto& [name, type] : request.feed_types) {
       check_feed(graph, name, type.dtype);
-      if (gives) asked.feeds.push_back({name, type.dtype, type.shape.sizes()});
+      if (gives) asked.feeds.push_back({name, type.dtype, type.shape.sizes(), false});
     }
     asked.request = request_text(request);
   } catch (const Error& error) {
@@ -100,7 +124,8 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
 std::string packed(const TaskRequest& asked) {
   BlobWriter writer;
   writer.add(asked.problem).add(asked.request).add(asked.steps).add(asked.feeds.size());
-  for (const FeedType& feed : asked.feeds) writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes);
+  for (const FeedType& feed : asked.feeds)
+    writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes).add(feed.by_parts);
   return writer.take();
 }
 
@@ -115,6 +140,7 @@ TaskRequest unpacked(std::string_view bytes) {
     feed.name = reader.text();
     feed.dtype = static_cast<DType>(reader.number());
     feed.sizes = reader.numbers();
+    feed.by_parts = reader.number() != 0;
     asked.feeds.push_back(std::move(feed));
   }
   return asked;
@@ -140,7 +166,9 @@ Error unlike_requests(const std::string& what) {
 Error unlike_feeds(const std::string& what, const std::string& name, const SourceLine& line) {
   return Error(Code::usage, what)
       .at(line)
-      .hint("feed '" + escaped(name) + "' on one task only, or feed the same bytes on all tasks");
+      .hint("feed '" + escaped(name) +
+            "' on one task only, or feed the same bytes on all tasks; rows that each task has "
+            "for itself are fed by part(rows)");
 }
 
 /// Makes one agreed request of all tasks' requests, or throws an Error that is the same on all tasks.
@@ -157,29 +185,44 @@ class Agreement {
     }
   }
 
-  [[nodiscard]] const FeedGivers& givers() const { return givers_; }
+  /// Of the feeds that are not given by parts.
+  [[nodiscard]] FeedGivers givers() const {
+    FeedGivers givers;
+    for (const auto& [name, given] : given_)
+      if (given.rows.empty()) givers[name] = given.tasks;
+    return givers;
+  }
 
   Agreed make(const RunRequest& request) {
     for (std::size_t task = 0; task < of_task_.size(); ++task) compare(task);
     Agreed agreed;
-    for (const auto& [name, givers] : givers_) agreed.signature.feeds.push_back(feed(name, givers));
+    for (const auto& [name, given] : given_) agreed.signature.feeds.push_back(feed(name, given));
     std::sort(agreed.signature.feeds.begin(), agreed.signature.feeds.end(),
               [](const auto& a, const auto& b) { return a.value < b.value; });
     for (const Value& fetch : request.fetches) agreed.signature.fetches.push_back(fetch.id());
     agreed.signature.fetch_to = request.fetch_to;
     for (const Value& target : request.targets) agreed.signature.targets.push_back(target.op().id());
     std::sort(agreed.signature.targets.begin(), agreed.signature.targets.end());
+    for (const auto& [name, given] : given_)
+      if (!given.rows.empty() && topology_.size() > 1) agreed.part_rows[name] = given.rows;
     agreed.steps = requests_[0].steps;
     agreed.request = requests_[0].request;
     agreed.key = agreed.request;
     for (const Signature::Feed& fed : agreed.signature.feeds) {
       agreed.key += " " + std::to_string(fed.value) + "@" + std::to_string(fed.task);
       for (std::int64_t size : fed.sizes) agreed.key += "," + std::to_string(size);
+      if (fed.by_parts) agreed.key += " by parts";
     }
     return agreed;
   }
 
  private:
+  struct Given {
+    FeedType first;                   // of the first task that gives it
+    std::vector<std::int32_t> tasks;  // who give it, ascending
+    std::vector<std::int64_t> rows;   // PartRows
+  };
+
   void compare(std::size_t task) {
     if (!of_task_[task]) return;
     const TaskRequest& asked = requests_[*of_task_[task]];
@@ -191,35 +234,56 @@ class Agreement {
                             escaped(asked.request, 400));
     require_same_steps(requests_[0].steps, asked.steps, task);
     for (const FeedType& feed : asked.feeds) {
-      const auto [sizes, first] = sizes_.emplace(feed.name, feed.sizes);
-      std::vector<std::int32_t>& givers = givers_[feed.name];
-      if (!first && sizes->second != feed.sizes)
-        throw unlike_feeds(who + " feeds " + type_text(feed.dtype, feed.sizes) + " for the input '" +
-                               escaped(feed.name) + "', task " + std::to_string(givers[0]) + " feeds " +
-                               type_text(feed.dtype, sizes->second),
+      Given& given = given_[feed.name];
+      if (given.tasks.empty()) given.first = feed;
+      if (unlike(given.first, feed))
+        throw unlike_feeds(who + " feeds " + text_of(feed) + " for the input '" + escaped(feed.name) + "', task " +
+                               std::to_string(given.tasks[0]) + " feeds " + text_of(given.first),
                            feed.name, graph_.op(input_named(graph_, feed.name)).line());
-      givers.push_back(static_cast<std::int32_t>(task));
+      given.tasks.push_back(static_cast<std::int32_t>(task));
+      if (!feed.by_parts) continue;
+      given.rows.resize(of_task_.size(), kNoPart);
+      given.rows[task] = feed.sizes[0];
     }
   }
 
+  /// Parts may differ in dim 0.
+  static bool unlike(const FeedType& a, const FeedType& b) {
+    const std::size_t from = a.by_parts ? 1 : 0;
+    return a.by_parts != b.by_parts || a.sizes.size() != b.sizes.size() ||
+           !std::equal(a.sizes.begin() + from, a.sizes.end(), b.sizes.begin() + from);
+  }
+
+  static std::string text_of(const FeedType& feed) {
+    return (feed.by_parts ? "a part " : "") + type_text(feed.dtype, feed.sizes);
+  }
+
   /// The feed is given by the task that owns the input if it has the feed, else by the first task that has it.
-  Signature::Feed feed(const std::string& name, const std::vector<std::int32_t>& givers) const {
+  Signature::Feed feed(const std::string& name, const Given& given) const {
     const Op op = graph_.op(*graph_.find(name));
+    if (!given.rows.empty()) return parts_of(op, given);
+    const std::vector<std::int32_t>& givers = given.tasks;
     std::int32_t giver = givers[0];
     const DeviceSpec& device = op.annotation().device;
     if (op.annotation().mesh == kNoMesh && device.task && !device.all_tasks()) {
       const int owner = topology_.resolve(device);
       if (std::ranges::find(givers, owner) != givers.end()) giver = owner;
     }
-    return {op.output(0), giver, sizes_.at(name)};
+    return {op.output(0), giver, given.first.sizes};
+  }
+
+  /// In a job of one task its part is the whole value.
+  Signature::Feed parts_of(const Op& op, const Given& given) const {
+    Signature::Feed feed{op.output(0), 0, given.first.sizes, topology_.size() > 1};
+    feed.sizes[0] = rows_in(given.rows);
+    return feed;
   }
 
   const Graph& graph_;
   const Topology& topology_;
   std::vector<TaskRequest> requests_;  // equal successive requests are kept once: among many tasks nearly all are equal
   std::vector<std::optional<std::size_t>> of_task_;  // by task: its index in requests_
-  FeedGivers givers_;
-  std::map<std::string, std::vector<std::int64_t>> sizes_;  // of each feed
+  std::map<std::string, Given> given_;               // by the feed's name
 };
 
 }  // namespace
@@ -260,7 +324,8 @@ std::string request_text(const RunRequest& request) {
 
 Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member) {
   const Topology& topology = member.cluster().topology;
-  const auto all = member.exchange(packed(task_request(graph, request, gives, topology.size())));
+  const LocalTask here{member.local_index(), member.cluster().local_tasks.size()};
+  const auto all = member.exchange(packed(task_request(graph, request, gives, topology.size(), here)));
   const std::vector<std::string_view> of_tasks(all.begin(), all.end());
   Agreement agreement(graph, topology, of_tasks);
   Agreed agreed = agreement.make(request);
@@ -270,10 +335,16 @@ Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const Jo
 }
 
 Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give, const Topology& topology) {
-  const std::string first = packed(task_request(graph, request, true, topology.size()));
-  const std::string other = all_give ? first : packed(task_request(graph, request, false, topology.size()));
-  std::vector<std::string_view> of_tasks(static_cast<std::size_t>(topology.size()), other);
-  of_tasks[0] = first;
+  const auto tasks = static_cast<std::size_t>(topology.size());
+  std::vector<std::string> texts;
+  for (std::size_t task = 0; task < tasks; ++task) {
+    const bool alike =
+        task > 1 && std::ranges::none_of(request.feeds, [](const auto& f) { return f.second.by_parts(); });
+    texts.push_back(alike
+                        ? texts.back()
+                        : packed(task_request(graph, request, task == 0 || all_give, topology.size(), {task, tasks})));
+  }
+  const std::vector<std::string_view> of_tasks(texts.begin(), texts.end());
   return Agreement(graph, topology, of_tasks).make(request);
 }
 
@@ -283,7 +354,7 @@ void require_same_steps(std::int64_t first, std::int64_t other, std::size_t task
                           std::to_string(other));
 }
 
-void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const JobMember& member,
+void require_same_feeds(const FeedGivers& givers, const FeedMap& feeds, const JobMember& member,
                         const std::function<SourceLine(const std::string& name)>& line_of) {
   const auto process_of = [&](std::int32_t task) { return member.cluster().processes[static_cast<std::size_t>(task)]; };
   std::map<std::string, std::map<std::int32_t, std::int64_t>> hashes;  // of each shared feed, by task
@@ -291,7 +362,7 @@ void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const 
   for (const auto& [name, tasks] : givers) {
     if (process_of(tasks.front()) == process_of(tasks.back())) continue;  // one process has one value
     hashes[name];
-    if (std::ranges::find(tasks, member.task()) != tasks.end()) mine.add(bits_of(feeds.find(name)->second));
+    if (std::ranges::find(tasks, member.task()) != tasks.end()) mine.add(bits_of(feeds.find(name)->second.of(0)));
   }
   if (hashes.empty()) return;
   const std::vector<std::string> all = member.exchange(mine.take());

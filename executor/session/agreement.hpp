@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/job/job_member.hpp"
+#include "executor/session/fed_parts.hpp"
 #include "executor/session/session_types.hpp"
 #include "graph/types/batches.hpp"
 #include "plan/signature.hpp"
@@ -20,6 +21,7 @@ struct Agreed {
   Signature signature;
   std::int64_t steps = 1;
   std::string request;  ///< fetches and targets as text: equal requests share a step counter
+  PartRows part_rows;   ///< of the inputs that are fed by parts
   std::string key;      ///< request, and the giver and sizes of each feed: equal keys share a plan
   /// uneven_batches(), which agree() leaves empty. The members above belong to steps with whole batches.
   std::vector<Batches> uneven = {};
@@ -57,7 +59,7 @@ using FeedGivers = std::map<std::string, std::vector<std::int32_t>>;
 /// give the same feed and its bytes differ: only one task's bytes are used, so the others would be lost. Where no feed
 /// is given by several processes, nothing is exchanged; else each giver sends a hash of 8 bytes for each such feed.
 /// `line_of` gives the user's line of an input.
-void require_same_feeds(const FeedGivers& givers, const TensorMap& feeds, const JobMember& member,
+void require_same_feeds(const FeedGivers& givers, const FeedMap& feeds, const JobMember& member,
                         const std::function<SourceLine(const std::string& name)>& line_of);
 
 }  // namespace ferry

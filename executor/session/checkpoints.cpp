@@ -206,7 +206,10 @@ struct Checkpoints::State {
     for (const Value& target : request.targets) targets.push_back(target.op().id());
     if (targets.empty())
       for (const Value& fetch : request.fetches) values.push_back(fetch.id());
-    return settings_of(graph, values, targets, request.feeds, files, session.group().options().run.data_folder);
+    TensorMap whole;  // parts are data, as batches are
+    for (const auto& [name, feed] : request.feeds)
+      if (!feed.by_parts()) whole[name] = feed.of(0);
+    return settings_of(graph, values, targets, whole, files, session.group().options().run.data_folder);
   }
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }

@@ -1,5 +1,7 @@
 #include "executor/session/fixed_plan.hpp"
 
+#include <algorithm>
+
 #include "base/blob.hpp"
 #include "base/text.hpp"
 #include "executor/session/task_group.hpp"
@@ -36,28 +38,64 @@ SourceLine line_of_feed(const Plan& plan, const std::string& name) {
   return {};
 }
 
-bool has_feed(const TensorMap& feeds, std::string_view name) {
+/// What the task gives of the feed; undefined: nothing.
+Tensor given(const FeedMap& feeds, std::string_view name, const JobMember& member) {
   const auto found = feeds.find(name);
-  return found != feeds.end() && found->second.defined();
+  return found == feeds.end() ? Tensor() : found->second.of(member.local_index());
 }
 
-/// The fault of the feeds of `task`; empty: none.
-std::string feed_problem(const Plan& plan, const TensorMap& feeds, int task) {
+/// Whether the tensor is no part of the feed: it has another dtype, or other dims than dim 0.
+bool is_no_part(const Tensor& tensor, const PlanPort& port) {
+  return tensor.dtype() != port.dtype || tensor.sizes().size() != port.sizes.size() ||
+         !std::equal(tensor.sizes().begin() + 1, tensor.sizes().end(), port.sizes.begin() + 1);
+}
+
+/// The fault of what the task gives of a feed; empty: none.
+std::string port_problem(const PlanPort& port, const std::string& name, const FeedMap& feeds, const JobMember& member) {
+  const auto found = feeds.find(name);
+  if (found != feeds.end() && found->second.by_parts() != port.by_parts())
+    return Error(Code::usage, "the input '" + escaped(name) + "' is fed " +
+                                  (port.by_parts() ? "whole; the plan was made for parts of it"
+                                                   : "by parts; the plan was made for the whole value"))
+        .hint("feed it as the plan has it, or make a plan for it from the graph")
+        .text();
+  const Tensor tensor = given(feeds, name, member);
+  if (!port.by_parts() && !tensor.defined())
+    return Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
+        .note("it is " + type_of(port).str() + ", and task " + std::to_string(member.task()) + " gives it")
+        .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
+        .text();
+  if (!tensor.defined() || (port.by_parts() ? !is_no_part(tensor, port) : tensor.type() == type_of(port))) return {};
+  return Error(Code::usage, "the feed '" + escaped(name) + "' is " + (port.by_parts() ? "a part " : "") +
+                                tensor.type().str() + "; the plan was made for " + type_of(port).str())
+      .hint("make a plan for it from the graph")
+      .text();
+}
+
+/// The fault of the task's feeds; empty: none.
+std::string feed_problem(const Plan& plan, const FeedMap& feeds, const JobMember& member) {
   for (const PlanPort& port : plan.feeds) {
-    if (port.task != task) continue;
-    const std::string name(plan.string(port.name));
-    if (!has_feed(feeds, name))
-      return Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
-          .note("it is " + type_of(port).str() + ", and task " + std::to_string(task) + " gives it")
-          .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
-          .text();
-    if (const Type type = feeds.find(name)->second.type(); type != type_of(port))
-      return Error(Code::usage, "the feed '" + escaped(name) + "' is " + type.str() + "; the plan was made for " +
-                                    type_of(port).str())
-          .hint("make a plan for it from the graph")
-          .text();
+    if (!port.by_parts() && port.task != member.task()) continue;
+    if (std::string problem = port_problem(port, std::string(plan.string(port.name)), feeds, member); !problem.empty())
+      return problem;
   }
   return {};
+}
+
+/// Error(usage), the same on all tasks, unless each task gives its part, and all together as many rows as the plan was
+/// made for.
+void require_rows(const Plan& plan, const PartRows& rows) {
+  require_parts(plan, rows, [&](const std::string& name) { return line_of_feed(plan, name); });
+  for (const PlanPort& port : plan.feeds) {
+    if (!port.by_parts()) continue;
+    const std::string name(plan.string(port.name));
+    if (const std::int64_t given = rows_in(rows.find(name)->second); given != port.sizes[0])
+      throw Error(Code::usage, "the tasks give " + plural(static_cast<std::uint64_t>(given), "row") +
+                                   " of the input '" + escaped(name) + "'; the plan was made for " +
+                                   std::to_string(port.sizes[0]))
+          .at(line_of_feed(plan, name))
+          .hint("make a plan for it from the graph");
+  }
 }
 
 void require_own(const RunRequest& request) {
@@ -99,33 +137,47 @@ const PlanResult& FixedPlan::plan(const RunRequest& request) const {
   return planned_->result;
 }
 
-std::string FixedPlan::problem(const TaskSession& task, const TensorMap& feeds) const {
+std::string FixedPlan::problem(const TaskSession& task, const FeedMap& feeds) const {
   for (const std::string& name : read_)
     if (!task.has_value(name))
       return Error(Code::usage, "the variable '" + escaped(name) + "' has no value: a plan does not hold it")
           .hint("set it by Session::restore(), or by --model DIR with a model saved by ferry run GRAPH --save DIR")
           .text();
-  return feed_problem(plan_, feeds, task.member().task());
+  return feed_problem(plan_, feeds, task.member());
 }
 
-void FixedPlan::agree_on(TaskSession& task, const RunRequest& request) const {
+PartRows FixedPlan::agree_on(TaskSession& task, const RunRequest& request) const {
   JobMember& member = task.member();
-  const TensorMap& feeds = request.feeds;
-  BlobWriter given;
-  given.add(request.steps);
-  for (const PlanPort& port : plan_.feeds) given.add(has_feed(feeds, plan_.string(port.name)));
-  member.agreed([&] {
-    const std::vector<std::string> told = member.agree_on_problem(problem(task, feeds), Code::usage, given.take());
+  const FeedMap& feeds = request.feeds;
+  BlobWriter mine;
+  mine.add(request.steps);
+  for (const PlanPort& port : plan_.feeds)
+    if (const Tensor tensor = given(feeds, plan_.string(port.name), member); port.by_parts())
+      mine.add(tensor.defined() && !tensor.sizes().empty() ? tensor.sizes()[0] : kNoPart);
+    else
+      mine.add(tensor.defined());
+  return member.agreed([&] {
+    const std::vector<std::string> told = member.agree_on_problem(problem(task, feeds), Code::usage, mine.take());
     FeedGivers givers;
+    PartRows rows;
+    for (const PlanPort& port : plan_.feeds)
+      if (port.by_parts()) rows[std::string(plan_.string(port.name))].assign(told.size(), kNoPart);
     for (std::size_t other = 0; other < told.size(); ++other) {
       if (told[other].empty()) continue;  // it is lost
       BlobReader reader(told[other]);
       require_same_steps(BlobReader(told[0]).number(), reader.number(), other);
-      for (const PlanPort& port : plan_.feeds)
-        if (reader.number() != 0)
-          givers[std::string(plan_.string(port.name))].push_back(static_cast<std::int32_t>(other));
+      for (const PlanPort& port : plan_.feeds) {
+        const std::string name(plan_.string(port.name));
+        const std::int64_t number = reader.number();
+        if (port.by_parts())
+          rows[name][other] = number;
+        else if (number != 0)
+          givers[name].push_back(static_cast<std::int32_t>(other));
+      }
     }
+    require_rows(plan_, rows);
     require_same_feeds(givers, feeds, member, [&](const std::string& name) { return line_of_feed(plan_, name); });
+    return rows;
   });
 }
 
@@ -167,8 +219,8 @@ std::vector<Tensor> FixedPlan::run(const RunRequest& request) {
   const std::int32_t requester = arrive_at.empty() ? 0 : arrive_at[0];
   std::vector<Tensor> fetched = group_.tensors(arrive_at, requester, [&](TaskSession& task) {
     task.compare_plans(planned_);
-    agree_on(task, request);
-    std::vector<Tensor> of_task = task.run_plan(planned_, request);
+    const PartRows rows = agree_on(task, request);
+    std::vector<Tensor> of_task = task.run_plan(planned_, request, rows);
     for (const auto& variable : variables_) task.set_has_value(variable.first);
     return of_task;
   });

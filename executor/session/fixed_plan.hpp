@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/session/fed_parts.hpp"
 #include "executor/session/session_plans.hpp"
 #include "executor/session/session_types.hpp"
 #include "graph/types/batches.hpp"
@@ -48,10 +49,11 @@ class FixedPlan {
 
   [[nodiscard]] static std::vector<OneSize> sizes_of_batches(const Plan& plan, const OpSet& ops);
   /// The fault of the variables or of this task's feeds; empty: none.
-  [[nodiscard]] std::string problem(const TaskSession& task, const TensorMap& feeds) const;
+  [[nodiscard]] std::string problem(const TaskSession& task, const FeedMap& feeds) const;
   /// Error(usage), the same on all tasks, if the variables or the feeds of a task have a fault, or if the number of
-  /// steps or a feed differs between tasks. The latter includes feeds that the plan takes from another task.
-  void agree_on(TaskSession& task, const RunRequest& request) const;
+  /// steps or a feed differs between tasks. The latter includes feeds that the plan takes from another task. Returns
+  /// the rows of the feeds by parts.
+  PartRows agree_on(TaskSession& task, const RunRequest& request) const;
   /// Error(usage) if a step among the next ones has a batch of another size than the plan.
   void require_batches(std::int64_t steps) const;
   [[nodiscard]] std::string restore_problem(const TensorMap& values) const;

@@ -24,7 +24,7 @@ class [[deprecated("use Session, which takes a plan, too")]] PlanSession {
   [[nodiscard]] const Plan& plan() const {
     return session_.plan(RunRequest()).plan;
   }
-  std::vector<Tensor> run(const TensorMap& feeds = {}, std::int64_t steps = 1, const OnStep& on_step = {}) {
+  std::vector<Tensor> run(const FeedMap& feeds = {}, std::int64_t steps = 1, const OnStep& on_step = {}) {
     return session_.run(RunRequest{.feeds = feeds, .steps = steps, .on_step = on_step});
   }
   void restore(const TensorMap& variables) {

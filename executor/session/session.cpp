@@ -51,6 +51,13 @@ void require_feeds(const RunRequest& request) {
 
 }  // namespace
 
+Feed parts(std::vector<Tensor> of_tasks) {
+  Feed feed;
+  feed.tensors_ = std::move(of_tasks);
+  feed.by_parts_ = true;
+  return feed;
+}
+
 struct Session::State {
   State(const Graph& g, const Cluster& cluster, SessionOptions options)
       : graph(&g), group(cluster, std::move(options)) {}
@@ -83,7 +90,7 @@ Session::Session(Plan plan, const Cluster& cluster, SessionOptions options) {
 
 Session::~Session() = default;
 
-std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const TensorMap& feeds) {
+std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const FeedMap& feeds) {
   RunRequest request;
   request.fetches = fetches;
   request.feeds = feeds;

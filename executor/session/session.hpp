@@ -48,7 +48,7 @@ class Session {
   /// undefined (Tensor::defined), and reading them is Error(usage). Error(usage) for bad feeds or fetches (the session
   /// stays usable). Any error while running ends the job on all tasks: this session cannot be used again; the first
   /// call of a new session, which all tasks make, begins a new job of the cluster.
-  std::vector<Tensor> run(const std::vector<Value>& fetches, const TensorMap& feeds = {});
+  std::vector<Tensor> run(const std::vector<Value>& fetches, const FeedMap& feeds = {});
   /// Runs the request's steps and returns the fetches of the last one, defined in the process of RunRequest::fetch_to.
   ///
   /// A plan's fetches come in the order of Plan::fetches, defined where they arrive. Feeds that the plan takes from

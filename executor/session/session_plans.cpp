@@ -251,11 +251,4 @@ std::unique_ptr<TaskExecutor> SessionPlans::executor(const VerifiedPlan& planned
                                         options);
 }
 
-std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task) {
-  std::vector<Tensor> given(plan.feeds.size());
-  for (std::size_t i = 0; i < given.size(); ++i)
-    if (plan.feeds[i].task == task) given[i] = feeds.find(plan.string(plan.feeds[i].name))->second;
-  return given;
-}
-
 }  // namespace ferry

@@ -118,7 +118,4 @@ class SessionPlans {
   std::map<std::pair<std::string, BucketBytes>, std::shared_ptr<PreparedPlan>> prepared_;
 };
 
-/// A tensor for each of the plan's feeds, undefined for those that another task gives.
-[[nodiscard]] std::vector<Tensor> given_feeds(const Plan& plan, const TensorMap& feeds, int task);
-
 }  // namespace ferry

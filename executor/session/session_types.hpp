@@ -32,8 +32,52 @@ struct SessionOptions {
   ExecutionOptions run = {};
 };
 
-/// Named tensors, as fed and fetched.
+/// Named tensors, as fetched and restored.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+/// The value of an input in a run: a tensor, or by parts(), of which each task gives its own.
+class Feed {
+ public:
+  Feed() = default;
+  Feed(Tensor whole) : tensors_{std::move(whole)} {}  // NOLINT: a tensor is a feed
+
+  [[nodiscard]] bool by_parts() const { return by_parts_; }
+  /// The whole value, or the parts of the process's tasks, in the order of Cluster::local_tasks().
+  [[nodiscard]] const std::vector<Tensor>& tensors() const { return tensors_; }
+  /// What the process's task gives; undefined if there is no part for it.
+  [[nodiscard]] Tensor of(std::size_t local_task) const {
+    const std::size_t index = by_parts_ ? local_task : 0;
+    return index < tensors_.size() ? tensors_[index] : Tensor();
+  }
+
+ private:
+  friend Feed parts(std::vector<Tensor> of_tasks);
+
+  std::vector<Tensor> tensors_;
+  bool by_parts_ = false;
+};
+
+/// Feeds an input by its rows (dim 0): each task gives its own, and the input is all of them, in the order of the
+/// tasks. Every task of the input's mesh gives a part, of any number of rows, also 0; else run() throws Error(usage). An
+/// input without a mesh is split over all tasks. No row is sent where the numbers of rows are those of split(0): equal,
+/// or one more on the first tasks. Other rows are sent to all tasks before the first step.
+///
+///     Tensor scores = session.run({y}, {{"x", part(rows_of_this_rank)}})[0];
+///
+/// For a process with one task; parts() is for a process with several, and has a tensor for each of them.
+[[nodiscard]] Feed parts(std::vector<Tensor> of_tasks);
+[[nodiscard]] inline Feed part(Tensor rows) {
+  return parts({std::move(rows)});
+}
+
+/// Feeds by the names of the inputs.
+class FeedMap : public std::map<std::string, Feed, std::less<>> {
+ public:
+  using std::map<std::string, Feed, std::less<>>::map;
+  FeedMap() = default;
+  FeedMap(std::initializer_list<value_type> feeds) : map(feeds) {}
+  FeedMap(const TensorMap& tensors) : map(tensors.begin(), tensors.end()) {}  // NOLINT: whole values
+};
 
 /// The work that a task gave one of its devices besides the host in the last step, and the prediction of its plan.
 struct DeviceStats {
@@ -81,7 +125,7 @@ class RunCheckpoints {
 struct RunRequest {
   std::vector<Value> fetches = {};
   std::vector<Value> targets = {};
-  TensorMap feeds = {};  ///< by name of the Input op
+  FeedMap feeds = {};  ///< by name of the Input op
   /// More feeds, known only by their types. They suffice for plan(); other functions throw Error(usage).
   std::map<std::string, Type> feed_types = {};
   std::int64_t steps = 1;

@@ -84,8 +84,19 @@ const PlanResult& TaskSession::plan(const Graph& graph, const RunRequest& reques
 std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& request) {
   const Agreed agreed = agree_on(graph, request);
   plan_ahead(graph, agreed);
+  require_parts(graph, agreed);
   initialise(graph, agreed, 0);
   return run_steps(graph, agreed, request);
+}
+
+/// Every task that the plan wants a part from gives one.
+void TaskSession::require_parts(const Graph& graph, const Agreed& agreed) {
+  if (agreed.part_rows.empty()) return;
+  const Plan& plan = plans_.of(graph, agreed)->planned->result.plan;
+  task_.member.agreed([&] {
+    ferry::require_parts(plan, agreed.part_rows,
+                         [&](const std::string& name) { return graph.op(*graph.find(name)).line(); });
+  });
 }
 
 void TaskSession::plan_ahead(const Graph& graph, const Agreed& agreed) {
@@ -153,14 +164,15 @@ std::vector<Tensor> TaskSession::run_steps(const Graph& graph, const Agreed& agr
   std::vector<Tensor> fetched;
   do {
     const std::int64_t change = agreed.next_change(step, end);
-    fetched =
-        execute(plans_.of(graph, agreed.at(step)), first, step, change, request.feeds, request.on_step, after_step);
+    fetched = execute(plans_.of(graph, agreed.at(step)), first, step, change, {request.feeds, agreed.part_rows},
+                      request.on_step, after_step);
   } while (step < end && !stopped);
   mark_written();
   return fetched;
 }
 
-std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRequest& request) {
+std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRequest& request,
+                                          const PartRows& part_rows) {
   std::int64_t& step = next_step_["plan"];
   last_run_.clear();
   AfterStep after_step;
@@ -171,7 +183,7 @@ std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRe
       return false;
     };
   const std::int64_t end = step + std::min(request.steps, kLastStep - step);
-  return execute(plans_.of(planned), step, step, end, request.feeds, request.on_step, after_step);
+  return execute(plans_.of(planned), step, step, end, {request.feeds, part_rows}, request.on_step, after_step);
 }
 
 /// ExecutionOptions::check_replicas, after `step` steps. `graph` knows the lines of variables; null: there is none.
@@ -185,7 +197,7 @@ void TaskSession::compare_replicas(const Graph* graph, std::int64_t step) {
 }
 
 std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& prepared, std::int64_t first,
-                                         std::int64_t& step, std::int64_t end, const TensorMap& feeds,
+                                         std::int64_t& step, std::int64_t end, const RunFeeds& feeds,
                                          const OnStep& on_step, const AfterStep& after_step) {
   const Plan& plan = prepared->planned->result.plan;
   Transport& transport = task_.member.transport();
@@ -195,7 +207,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
     const Position::Run running(task_.member.position(), *prepared->executor);
     if (task_.recorder) task_.recorder->runs({prepared->planned, &plan});
     if (task_.options.run.check_numerics) check_variables();
-    const std::vector<Tensor> given = given_feeds(plan, feeds, task_.member.task());
+    const std::vector<Tensor> given = given_feeds(plan, feeds, task_.member);
     std::vector<Tensor> fetched(plan.fetches.size());
     const bool tells = on_step && task_.member.task() == (fetched.empty() ? 0 : plan.fetches[0].task);
     TimePoint looked = system_clock().now();
@@ -284,9 +296,11 @@ void TaskSession::check_variables() {
 
 Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const TuneOptions& options) {
   const Agreed agreed = agree_on(graph, request);
+  require_parts(graph, agreed);
   const auto candidates = plans_.candidates(graph, agreed);
   initialise(graph, agreed, 0);
-  Tuned tuned = tuner_.tune(candidates.plans, agreed, next_step_[agreed.request], request.feeds, options);
+  Tuned tuned =
+      tuner_.tune(candidates.plans, agreed, next_step_[agreed.request], {request.feeds, agreed.part_rows}, options);
   tuned.refused = candidates.refused;
   plans_.use(tuned.sizes[tuned.chosen].bucket_bytes);
   return tuned;

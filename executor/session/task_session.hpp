@@ -45,7 +45,7 @@ class TaskSession {
   void compare_plans(const SharedPlan& planned) { static_cast<void>(plans_.of(planned)); }
   /// Runs the request's steps of a plan that was made before. The feeds have at least those that this task gives.
   /// Precondition: variables that the plan reads have a value.
-  std::vector<Tensor> run_plan(const SharedPlan& planned, const RunRequest& request);
+  std::vector<Tensor> run_plan(const SharedPlan& planned, const RunRequest& request, const PartRows& part_rows);
   [[nodiscard]] bool has_value(std::string_view variable) const { return task_.variables.has_value(variable); }
   void set_has_value(std::string_view variable) { task_.variables.set_has_value(variable); }
   /// Sets a variable: VariableStore::set.
@@ -84,13 +84,14 @@ class TaskSession {
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   [[nodiscard]] const Use& use_of(const Graph& graph, const Agreed& agreed);
   /// Makes the plans of the coming steps, so that refusals come before anything runs.
+  void require_parts(const Graph& graph, const Agreed& agreed);
   void plan_ahead(const Graph& graph, const Agreed& agreed);
   void initialise(const Graph& graph, const Agreed& agreed, int depth);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
   /// Runs the steps of a prepared plan from `step` to `end`, unless told to stop; `step` is raised by each that is
   /// done. `first` is the first step of the run.
   std::vector<Tensor> execute(const std::shared_ptr<PreparedPlan>& prepared, std::int64_t first, std::int64_t& step,
-                              std::int64_t end, const TensorMap& feeds, const OnStep& on_step,
+                              std::int64_t end, const RunFeeds& feeds, const OnStep& on_step,
                               const AfterStep& after_step);
   void spare(const Plan& plan);
   [[nodiscard]] std::int64_t own_end(const Plan& plan);

@@ -35,7 +35,7 @@ std::size_t best_size(std::span<const Tuned::Size> sizes) {
   return sizes[best].seconds < kGain * sizes[0].seconds ? best : 0;
 }
 
-Tuned Tuner::tune(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step, const TensorMap& feeds,
+Tuned Tuner::tune(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step, const RunFeeds& feeds,
                   const TuneOptions& options) {
   Tuned tuned;
   for (const SharedPlan& planned : plans) tuned.sizes.push_back({planned->result.plan.bucket_bytes, 0});
@@ -45,7 +45,7 @@ Tuned Tuner::tune(const std::vector<SharedPlan>& plans, const Agreed& agreed, st
 }
 
 void Tuner::measure_all(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step,
-                        const TensorMap& feeds, const TuneOptions& options, std::span<Tuned::Size> sizes) {
+                        const RunFeeds& feeds, const TuneOptions& options, std::span<Tuned::Size> sizes) {
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
   const auto seconds = [&](std::size_t i, std::int64_t steps) {
     return measure(*plans[i], agreed, step, steps, feeds, clock) / static_cast<double>(steps);
@@ -64,13 +64,13 @@ void Tuner::measure_all(const std::vector<SharedPlan>& plans, const Agreed& agre
 }
 
 double Tuner::measure(const VerifiedPlan& planned, const Agreed& agreed, std::int64_t step, std::int64_t steps,
-                      const TensorMap& feeds, Clock& clock) {
+                      const RunFeeds& feeds, Clock& clock) {
   const Plan& plan = planned.result.plan;
   const int task = task_.member.task();
   return task_.member.guarded([&] {
     measured_ = plans_.measured_executor(planned);
     const VariableStore::Bytes before = task_.variables.copy(written_variables(plan, task));
-    const std::vector<Tensor> given = given_feeds(plan, feeds, task);
+    const std::vector<Tensor> given = given_feeds(plan, feeds, task_.member);
     std::vector<Tensor> fetched(plan.fetches.size());
     TimePoint start;
     for (std::int64_t i = 0; i <= steps; ++i) {

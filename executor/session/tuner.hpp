@@ -25,16 +25,16 @@ class Tuner {
   /// Measures the plans, which differ in bucket size, and chooses one. Measured steps are numbered from `step`; steps
   /// with a batch that is not whole are left out.
   [[nodiscard]] Tuned tune(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step,
-                           const TensorMap& feeds, const TuneOptions& options);
+                           const RunFeeds& feeds, const TuneOptions& options);
 
  private:
   /// Sets in `sizes` the seconds of a step with each plan, as task 0 measures them.
-  void measure_all(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step,
-                   const TensorMap& feeds, const TuneOptions& options, std::span<Tuned::Size> sizes);
+  void measure_all(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step, const RunFeeds& feeds,
+                   const TuneOptions& options, std::span<Tuned::Size> sizes);
   /// Seconds that `steps` steps take until all tasks are done with the last, on `clock`, after one step that is not
   /// measured. 0 on other tasks than 0.
   [[nodiscard]] double measure(const VerifiedPlan& planned, const Agreed& agreed, std::int64_t step, std::int64_t steps,
-                               const TensorMap& feeds, Clock& clock);
+                               const RunFeeds& feeds, Clock& clock);
 
   TaskContext& task_;
   SessionPlans& plans_;
