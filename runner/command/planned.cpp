@@ -56,13 +56,13 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   if (options.on_selection) options.on_selection(*graph, selection);
   selection.request.fetch_to = options.fetch_to;
   selection.request.planned_step = options.step;
-  selection.request.feeds = parse_feeds(*graph, loaded.feeds);
-  add_types(*graph, shapes, selection);
   ClusterOptions cluster = options.cluster;
   cluster.transport = "inproc";
   SessionOptions for_session = session_options(options);
   for_session.plan.reasons = true;
   const Cluster job = Cluster::connect(cluster);
+  selection.request.feeds = parse_feeds(inputs_of(*graph), {loaded.feeds, options.feed_parts}, job.local_tasks());
+  add_types(*graph, shapes, selection);
   if (options.balance) balance_stages(*graph, job.size());
   Session session(*graph, job, for_session);
   PlanResult result = session.plan(selection.request);

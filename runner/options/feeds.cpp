@@ -13,19 +13,40 @@ namespace {
 
 /// Checks the type in a file's header against the input. Dims that are not known fit any size, bounded ones any up to
 /// the bound.
-void check_type(const FeedInput& input, const std::string& file, const Type& given) {
+void check_type(const FeedInput& input, const std::string& option, const Type& given, bool part = false) {
   if (!input.shape) return;
   const Type wanted{input.dtype, *input.shape};
   bool fits = given.dtype == wanted.dtype && given.shape.rank() == wanted.shape.rank();
-  for (int d = 0; fits && d < given.shape.rank(); ++d) {
+  for (int d = part ? 1 : 0; fits && d < given.shape.rank(); ++d) {
     const Dim& dim = wanted.shape[d];
     fits = !dim.known() || (dim.bounded() ? given.shape[d].size() <= dim.size() : given.shape[d].size() == dim.size());
   }
   if (!fits)
-    throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(file) + ": the file is " + given.str() +
-                                 ", the input " + wanted.str())
+    throw Error(Code::usage, escaped(option) + ": the file is " + given.str() + ", the input " + wanted.str())
         .at(input.line);
 }
+
+/// A feed as the user gave it: NAME=VALUE.
+struct GivenFeed {
+  std::string name, value;
+};
+
+GivenFeed given_feed(const std::string& feed, const std::string& option, const char* wanted) {
+  const std::size_t equals = feed.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == feed.size())
+    throw Error(Code::usage, option + " " + escaped(feed) + ": expected " + wanted);
+  return {feed.substr(0, equals), feed.substr(equals + 1)};
+}
+
+/// The path with the task's number in place of each "{task}".
+std::string path_of_task(std::string path, int task) {
+  static constexpr std::string_view kTask = "{task}";
+  for (std::size_t at = 0; (at = path.find(kTask, at)) != std::string::npos;)
+    path.replace(at, kTask.size(), std::to_string(task));
+  return path;
+}
+
+constexpr const char* kParts = "--feed-part";
 
 /// The scalar of the input's dtype that the whole text is; absent when it is no number. Error(usage) when the dtype
 /// cannot hold it.
@@ -63,33 +84,50 @@ const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::st
                                  : "one of " + escaped(join(names, ", "), 300));
 }
 
-TensorMap parse_feeds(const Graph& graph, const std::vector<std::string>& feeds) {
-  return parse_feeds(inputs_of(graph), feeds);
-}
-
-void require_inputs(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
+void require_inputs(const std::vector<FeedInput>& inputs, const FeedOptions& options) {
   std::set<std::string> names;
-  for (const std::string& feed : feeds) {
-    const std::size_t equals = feed.find('=');
-    if (equals == 0 || equals == std::string::npos || equals + 1 == feed.size())
-      throw Error(Code::usage, "--feed " + escaped(feed) + ": expected NAME=FILE.npy or NAME=NUMBER");
-    const FeedInput& input = input_named(inputs, feed.substr(0, equals), "--feed");
-    if (!names.insert(input.name).second) throw Error(Code::usage, "--feed " + escaped(input.name) + ": given twice");
-  }
+  const auto require = [&](const std::string& name, const char* option) {
+    const FeedInput& input = input_named(inputs, name, option);
+    if (!names.insert(input.name).second)
+      throw Error(Code::usage, std::string(option) + " " + escaped(input.name) + ": given twice");
+  };
+  for (const std::string& feed : options.whole)
+    require(given_feed(feed, "--feed", "NAME=FILE.npy or NAME=NUMBER").name, "--feed");
+  for (const std::string& feed : options.parts) require(given_feed(feed, kParts, "NAME=FILE.npy").name, kParts);
 }
 
 TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<std::string>& feeds) {
-  require_inputs(inputs, feeds);
+  require_inputs(inputs, {feeds, {}});
   TensorMap tensors;
   for (const std::string& feed : feeds) {
-    const std::size_t equals = feed.find('=');
-    const std::string name = feed.substr(0, equals);
-    const std::string text = feed.substr(equals + 1);
+    const auto [name, text] = given_feed(feed, "--feed", "NAME=FILE.npy or NAME=NUMBER");
     const FeedInput& input = input_named(inputs, name, "--feed");
     const std::optional<Tensor> number = scalar(input, text);
-    tensors[name] = number ? *number : read_npy_file(text, [&](const Type& type) { check_type(input, text, type); });
+    tensors[name] =
+        number ? *number : read_npy_file(text, [&](const Type& type) { check_type(input, "--feed " + feed, type); });
   }
   return tensors;
+}
+
+FeedMap parse_feeds(const std::vector<FeedInput>& inputs, const FeedOptions& options, std::span<const int> tasks) {
+  require_inputs(inputs, options);
+  FeedMap feeds = parse_feeds(inputs, options.whole);
+  for (const std::string& feed : options.parts) {
+    const auto [name, file] = given_feed(feed, kParts, "NAME=FILE.npy");
+    const FeedInput& input = input_named(inputs, name, kParts);
+    if (tasks.size() > 1 && path_of_task(file, 0) == file)
+      throw Error(Code::usage, std::string(kParts) + " " + escaped(feed) + ": all " + std::to_string(tasks.size()) +
+                                   " tasks of this process would feed the same rows")
+          .hint("write {task} where the names of the files have the task's number: " + escaped(name) +
+                "=rows-{task}.npy");
+    std::vector<Tensor> rows;
+    for (const int task : tasks)
+      rows.push_back(read_npy_file(path_of_task(file, task), [&](const Type& type) {
+        check_type(input, std::string(kParts) + " " + feed, type, true);
+      }));
+    feeds[name] = parts(std::move(rows));
+  }
+  return feeds;
 }
 
 }  // namespace ferry

@@ -37,9 +37,13 @@ SessionOptions session_options(const JobOptions& options, ExecutionOptions run) 
 
 std::vector<GivenFile> files_read(const JobOptions& options) {
   std::vector<GivenFile> files{{"--devices", options.device_rules}, {"--cluster", options.cluster_file}};
-  for (const std::string& feed : options.feeds)
-    if (const std::size_t equals = feed.find('='); equals != std::string::npos)
-      files.push_back({"--feed", feed.substr(equals + 1)});
+  const auto add = [&](const char* option, const std::vector<std::string>& feeds) {
+    for (const std::string& feed : feeds)
+      if (const std::size_t equals = feed.find('='); equals != std::string::npos)
+        files.push_back({option, feed.substr(equals + 1)});
+  };
+  add("--feed", options.feeds);
+  add("--feed-part", options.feed_parts);
   return files;
 }
 
@@ -97,6 +101,11 @@ void add_job_options(CLI::App& app, JobOptions& options) {
          0, kMostTasks - 1)
       ->type_name("TASK");
   add_feed_option(app, options);
+  app.add_option("--feed-part", options.feed_parts,
+                 "The rows (of dim 0) that a task gives of an input, for example x=rows-{task}.npy; all tasks give "
+                 "their own; repeatable")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
   add_dim_option(app, options);
   within(app.add_option("--tasks", options.cluster.tasks, "Virtual tasks in this process, when no launcher started it"),
          1, kMostTasks);

@@ -24,11 +24,11 @@ struct JobOptions {
   std::string entry;
   std::vector<std::string> fetches;
   std::int32_t fetch_to = 0;
-  std::vector<std::string> feeds;
-  std::vector<std::string> dims;  ///< "batch=4"
-  std::string device = "auto";    ///< auto, cpu, gpu, sim, sim:SEED
-  std::string device_rules;       ///< file for apply_device_rules
-  std::string cluster_file;       ///< file that cluster.elsewhere was read from
+  std::vector<std::string> feeds, feed_parts;  ///< FeedOptions
+  std::vector<std::string> dims;               ///< "batch=4"
+  std::string device = "auto";                 ///< auto, cpu, gpu, sim, sim:SEED
+  std::string device_rules;                    ///< file for apply_device_rules
+  std::string cluster_file;                    ///< file that cluster.elsewhere was read from
   PlanningOptions plan;
   bool balance = false;  ///< for balance_stages
   Budget budget;         ///< for apply_budget
@@ -82,7 +82,8 @@ CLI::Option* takes_plan_file(CLI::Option* option);
 /// Each adds one option: --dim (for ONNX models), --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);
 void add_feed_option(CLI::App& app, JobOptions& options);
-/// Adds --entry, --fetch, --fetch-to, --feed, --dim, --tasks, --invariant, --jobs, --threads, --memory, --gpu-memory,
+/// Adds --entry, --fetch, --fetch-to, --feed, --feed-part, --dim, --tasks, --invariant, --jobs, --threads, --memory,
+/// --gpu-memory,
 /// --device, --devices, --soft-placement.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Adds those and all other options of `ferry run`, except FILE.

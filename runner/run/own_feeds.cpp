@@ -83,7 +83,8 @@ void require_same(const Cluster& cluster, const std::vector<FeedMarks>& all) {
       if (all[first].at(name) == mark) continue;
       throw Error(Code::usage,
                   "--feed " + name + ": the bytes on " + task_of(process) + " are not those on " + task_of(first))
-          .hint("give --feed " + name + " to one task only, or the same file to all tasks");
+          .hint("give --feed " + name + " to one task only, or the same file to all tasks; rows that each task " +
+                "has for itself are given by --feed-part");
     }
 }
 

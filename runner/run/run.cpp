@@ -39,7 +39,8 @@ class Run {
         data_(data_of(graph, selection_)),
         total_(total_steps()) {
     if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
-    require_inputs(inputs_of(graph_), options_.feeds);  // all tasks find the same, so one of them says it
+    require_inputs(inputs_of(graph_),
+                   {options_.feeds, options_.feed_parts});  // all tasks find the same, so one of them says it
     require_turns();
     selection_.request.fetch_to = options_.fetch_to;
     if (eval_) eval_->request.fetch_to = options_.fetch_to;
@@ -48,7 +49,8 @@ class Run {
   void run(const Cluster& cluster) {
     cluster_ = &cluster;
     if (is_main()) check_written_files(options_);
-    selection_.request.feeds = parse_feeds(graph_, own_feeds(cluster, options_.feeds));
+    selection_.request.feeds = parse_feeds(inputs_of(graph_), {own_feeds(cluster, options_.feeds), options_.feed_parts},
+                                           cluster.local_tasks());
     std::optional<ModelFolder> model = model_folder(options_, cluster);
     SessionOptions options = session_options(options_, options_.run);
     RunReport report(started_as());

@@ -72,16 +72,18 @@ std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std:
   return chosen;
 }
 
-/// The feeds, if a task of this process gives any to the plan, or is task 0, which checks the options; else none.
-TensorMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const int> tasks) {
+/// The parts of this process's tasks; also the whole feeds, if one of the tasks gives any to the plan, or is task 0,
+/// which checks the options.
+FeedMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const int> tasks) {
   std::vector<FeedInput> inputs;
   for (const PlanPort& port : plan.feeds)
     inputs.push_back(
         {std::string(plan.string(port.name)), port.dtype, {}, Shape(std::span<const std::int64_t>(port.sizes))});
   const bool gives = std::any_of(plan.feeds.begin(), plan.feeds.end(), [&](const PlanPort& port) {
-    return std::find(tasks.begin(), tasks.end(), port.task) != tasks.end();
+    return !port.by_parts() && std::find(tasks.begin(), tasks.end(), port.task) != tasks.end();
   });
-  return gives || tasks[0] == 0 ? parse_feeds(inputs, options.feeds) : TensorMap();
+  const bool reads = gives || tasks[0] == 0;
+  return parse_feeds(inputs, {reads ? options.feeds : std::vector<std::string>(), options.feed_parts}, tasks);
 }
 
 /// The options of the job. Tasks and threads are those that the plan was made for, unless the user or the launcher sets

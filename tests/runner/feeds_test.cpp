@@ -29,7 +29,7 @@ struct Fixture {
 std::string refusal(const std::vector<std::string>& feeds, Code code = Code::usage) {
   const Fixture f;
   try {
-    static_cast<void>(parse_feeds(f.g, feeds));
+    static_cast<void>(parse_feeds(inputs_of(f.g), feeds));
   } catch (const Error& error) {
     CHECK(error.code() == code);
     return error.text();
@@ -39,19 +39,19 @@ std::string refusal(const std::vector<std::string>& feeds, Code code = Code::usa
 
 TEST_CASE("a number becomes a scalar of the input's dtype") {
   const Fixture f;
-  const TensorMap feeds = parse_feeds(f.g, {"rate=0.5", "count=-7", "flag=1", "byte=255"});
+  const TensorMap feeds = parse_feeds(inputs_of(f.g), {"rate=0.5", "count=-7", "flag=1", "byte=255"});
   CHECK(feeds.at("rate").data<float>()[0] == 0.5F);
   CHECK(feeds.at("count").data<std::int32_t>()[0] == -7);
   CHECK(feeds.at("flag").data<bool>()[0]);
   CHECK(feeds.at("byte").data<std::uint8_t>()[0] == 255);
-  CHECK(std::signbit(parse_feeds(f.g, {"rate=-0"}).at("rate").data<float>()[0]));
+  CHECK(std::signbit(parse_feeds(inputs_of(f.g), {"rate=-0"}).at("rate").data<float>()[0]));
 }
 
 TEST_CASE("an integer of 64 bits is fed as it is written") {
   Graph g;
   static_cast<void>(g.input("signed", DType::int64, {}));
   static_cast<void>(g.input("unsigned", DType::uint64, {}));
-  const TensorMap feeds = parse_feeds(g, {"signed=9007199254740993", "unsigned=18446744073709551615"});
+  const TensorMap feeds = parse_feeds(inputs_of(g), {"signed=9007199254740993", "unsigned=18446744073709551615"});
   CHECK(feeds.at("signed").data<std::int64_t>()[0] == 9007199254740993);
   CHECK(feeds.at("unsigned").data<std::uint64_t>()[0] == std::numeric_limits<std::uint64_t>::max());
 }
@@ -67,9 +67,9 @@ TEST_CASE("a number that the dtype cannot hold is refused") {
 
 TEST_CASE("a number too small for the dtype is 0 or a subnormal one, one too large is refused") {
   const Fixture f;
-  CHECK(parse_feeds(f.g, {"rate=1e-400"}).at("rate").data<float>()[0] == 0);
-  CHECK(parse_feeds(f.g, {"rate=1e-40"}).at("rate").data<float>()[0] == 1e-40F);
-  CHECK(parse_feeds(f.g, {"count=1e3"}).at("count").data<std::int32_t>()[0] == 1000);
+  CHECK(parse_feeds(inputs_of(f.g), {"rate=1e-400"}).at("rate").data<float>()[0] == 0);
+  CHECK(parse_feeds(inputs_of(f.g), {"rate=1e-40"}).at("rate").data<float>()[0] == 1e-40F);
+  CHECK(parse_feeds(inputs_of(f.g), {"count=1e3"}).at("count").data<std::int32_t>()[0] == 1000);
   CHECK(refusal({"rate=1e39"}).find("not a value of float32") != std::string::npos);
   CHECK(refusal({"rate=1e400"}).find("not a value of float32") != std::string::npos);
   CHECK(refusal({"count=1e400"}).find("not a value of int32") != std::string::npos);
@@ -95,7 +95,7 @@ TEST_CASE("of a file that does not fit its input no more than the header is read
     const std::string header = npy_header("<f4", shape);
     local_files().write(path, header);
     std::filesystem::resize_file(path, header.size() + bytes);  // a hole: no bytes on the disk
-    return test::error_of([&] { static_cast<void>(parse_feeds(g, {"x=" + path})); });
+    return test::error_of([&] { static_cast<void>(parse_feeds(inputs_of(g), {"x=" + path})); });
   };
   constexpr std::uint64_t kHuge = std::uint64_t{10} << 30;
   const Error other = refused({kHuge / 4}, kHuge);
