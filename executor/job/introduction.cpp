@@ -301,13 +301,15 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
   const auto all = end.exchange(packed(me, options), deadline);
   std::vector<Introduction> tasks;
   std::vector<Common> commons(all.size());
+  bool one_build = false;
   try {
     require_one_build(all);
+    one_build = true;
     for (std::size_t t = 0; t < all.size(); ++t) tasks.push_back(unpacked(all[t], commons[t]));
     require_no_problem(tasks, end.task());
     for (std::size_t t = 1; t < all.size(); ++t) require_alike(commons[0], commons[t], t);
   } catch (Error& error) {
-    meet_before_leaving(end, deadline);
+    if (one_build) meet_before_leaving(end, deadline);  // another build may not come
     const bool own_words = dynamic_cast<const JobProblem*>(&error) != nullptr;  // others are the same on all tasks
     if (!own_words && end.task() != 0 && output_of_launch() != OutputOfLaunch::apart) error.told_elsewhere();
     throw;
