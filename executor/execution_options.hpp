@@ -22,6 +22,10 @@ struct ExecutionOptions {
   /// bytes, by a hash of each part. If they differ, the job ends with Error(numeric), which names the variable, the
   /// tasks and the step. 0: no comparisons. The same on all tasks.
   std::int64_t check_replicas = 0;
+  /// The most memory that each task keeps for plans that it has run, with what their steps work in, in bytes. There is
+  /// a plan for each request and each shape of the feeds. Beyond it the task gives up the plan that it has used least
+  /// recently, and makes it again when it is needed; it always keeps the newest 8. The same on all tasks.
+  std::uint64_t plan_cache_bytes = std::uint64_t{512} << 20;
   /// Waits for each piece of work that a device is given before the next is given, so that the error of a device that
   /// fails names the op at which it failed: GPUs may say so at a later one. Does nothing where there are hosts alone.
   bool sync_gpu = false;

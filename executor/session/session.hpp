@@ -18,7 +18,8 @@ struct Plan;
 struct PlanResult;
 
 /// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a call during
-/// another one is refused with Error(usage). A plan is made once for each (fetches, targets, feed types) and kept.
+/// another one is refused with Error(usage). A plan is made for each (fetches, targets, feed types) and kept
+/// (ExecutionOptions::plan_cache_bytes).
 ///
 ///     Session session(g, cluster);
 ///     Tensor c_now = session.run({c})[0];
@@ -74,8 +75,8 @@ class Session {
   /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
   /// The plan for `request` (placement/planner.hpp), for printing and saving; with the reasons if
-  /// PlanningOptions::reasons. For a session made from a plan: that plan. The reference is valid until tune() or the
-  /// end of the session. All tasks call it.
+  /// PlanningOptions::reasons. For a session made from a plan: that plan. The reference is valid until the next
+  /// call of plan() or the end of the session. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Writes the trace, if ExecutionOptions::trace_file names one, for which all tasks must call it, and frees
   /// everything. run() afterwards is Error(usage).

@@ -33,6 +33,22 @@ Error of_last_batch(Error error, const Signature& signature) {
 /// to what keeps any link busy.
 constexpr std::int64_t kSizes[] = {0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
 
+/// The plans that a task keeps, however large they are.
+constexpr std::size_t kNewestPlans = 8;
+
+/// The memory of a plan, with its steps on the task that needs the most: the same number on all tasks.
+std::uint64_t bytes_of(const Plan& plan) {
+  constexpr std::size_t kOfInstruction = 1000;  // with its operands, buffers and what the executor resolves
+  std::uint64_t instructions = 0, most = 0;
+  for (const PlanClass& c : plan.classes) {
+    instructions += c.instructions.size();
+    std::uint64_t bytes = 0;
+    for (const PlanDevice& device : c.devices) bytes += device.step_bytes + device.state_bytes;
+    most = std::max(most, bytes);
+  }
+  return most + kOfInstruction * instructions;
+}
+
 /// Error(usage), the same on all tasks, if an option is another one on `task` than on task 0.
 void require_same_number(const char* options, std::int64_t first, std::int64_t other, std::size_t task) {
   if (first == other) return;
@@ -116,36 +132,41 @@ PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signatu
 }
 
 SharedPlan SessionPlans::Made::get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes) {
-  const std::string key = key_of(graph, agreed);
+  const std::string key = marked(graph, agreed.key);
   const std::lock_guard lock(mutex_);
-  if (const auto found = plans_.find({key, bucket_bytes}); found != plans_.end()) return found->second;
+  if (const auto found = plans_.find({key, bucket_bytes}); found != plans_.end())
+    if (SharedPlan kept = found->second.lock()) return kept;
+  std::erase_if(plans_, [](const auto& entry) { return entry.second.expired(); });
   PlanResult result = make(graph, agreed.signature, bucket_bytes);
   const std::uint64_t of_plan = fingerprint(result.plan);
   SharedPlan planned = verified(std::move(result), of_plan);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
-  return plans_[{key, bucket_bytes}] = std::move(planned);
-}
-
-void SessionPlans::Made::keep(BucketBytes bucket_bytes) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(plans_, [&](const auto& entry) { return entry.first.second != bucket_bytes; });
+  plans_[{key, bucket_bytes}] = planned;
+  return planned;
 }
 
 // ---- The plans of a task ----
 
-std::string SessionPlans::key_of(const Graph& graph, const Agreed& agreed) {
-  return (graph.entries().empty() ? "restore " : "") + agreed.key;
+std::string SessionPlans::marked(const Graph& graph, const std::string& key) {
+  return (graph.entries().empty() ? "restore " : "") + key;
 }
 
 std::shared_ptr<PreparedPlan> SessionPlans::of(const Graph& graph, const Agreed& agreed) {
-  const std::string key = key_of(graph, agreed);
-  if (const auto found = prepared_.find({key, bucket_bytes_}); found != prepared_.end()) return found->second;
+  const std::string key = marked(graph, agreed.key);
+  if (auto plan = known(key)) return plan;
   return prepared(key, task_.member.alike([&] { return made_.get(graph, agreed, bucket_bytes_); }));
 }
 
 std::shared_ptr<PreparedPlan> SessionPlans::of(const SharedPlan& given) {
-  if (const auto found = prepared_.find({"plan", bucket_bytes_}); found != prepared_.end()) return found->second;
+  if (auto plan = known("plan")) return plan;
   return prepared("plan", given);
+}
+
+std::shared_ptr<PreparedPlan> SessionPlans::known(const std::string& key) {
+  const auto found = prepared_.find({key, bucket_bytes_});
+  if (found == prepared_.end()) return nullptr;
+  found->second->used = ++uses_;
+  return found->second;
 }
 
 std::shared_ptr<PreparedPlan> SessionPlans::prepared(const std::string& key, const SharedPlan& planned) {
@@ -156,7 +177,20 @@ std::shared_ptr<PreparedPlan> SessionPlans::prepared(const std::string& key, con
   const JobMember& member = task_.member;
   if (member.cluster().watch && plan.class_for(member.task()).queues.empty())
     fresh->timer.emplace(plan, member.task(), planned->fingerprint, member.cluster().crowded);
-  return prepared_[{key, bucket_bytes_}] = std::move(fresh);
+  fresh->bytes = bytes_of(plan);
+  fresh->used = ++uses_;
+  prepared_[{key, bucket_bytes_}] = fresh;
+  kept_bytes_ += fresh->bytes;
+  keep_within_budget();
+  return fresh;
+}
+
+void SessionPlans::keep_within_budget() {
+  while (kept_bytes_ > task_.options.run.plan_cache_bytes && prepared_.size() > kNewestPlans) {
+    const auto oldest = std::ranges::min_element(prepared_, {}, [](const auto& entry) { return entry.second->used; });
+    kept_bytes_ -= oldest->second->bytes;
+    prepared_.erase(oldest);
+  }
 }
 
 /// Compares also the options of runs that decide results and exchanges.
@@ -165,13 +199,19 @@ void SessionPlans::compare(const VerifiedPlan& planned) {
   const ExecutionOptions& run = task_.options.run;
   member.together([&] {
     const auto all =
-        member.exchange(BlobWriter().add(run.seed).add(run.check_replicas).add(planned.fingerprint).take());
+        member.exchange(BlobWriter()
+                            .add(run.seed)
+                            .add(run.check_replicas)
+                            .add(run.plan_cache_bytes)
+                            .add(planned.fingerprint)
+                            .take());
     bool same = true;
     for (std::size_t task = 1; task < all.size(); ++task) {
       if (all[task].empty()) continue;  // it is lost
       BlobReader first(all[0]), other(all[task]);
       require_same_number("seeds", first.number(), other.number(), task);
       require_same_number("check_replicas", first.number(), other.number(), task);
+      require_same_number("plan_cache_bytes", first.number(), other.number(), task);
       same = same && first.number() == other.number();
     }
     if (same) return;
@@ -208,8 +248,11 @@ SessionPlans::Candidates SessionPlans::candidates(const Graph& graph, const Agre
 
 void SessionPlans::use(BucketBytes bucket_bytes) {
   bucket_bytes_ = bucket_bytes;
-  made_.keep(bucket_bytes_);
-  std::erase_if(prepared_, [&](const auto& entry) { return entry.first.second != bucket_bytes_; });
+  std::erase_if(prepared_, [&](const auto& entry) {
+    const bool other = entry.first.second != bucket_bytes_;
+    if (other) kept_bytes_ -= entry.second->bytes;
+    return other;
+  });
 }
 
 std::uint64_t SessionPlans::lay_out(const VerifiedPlan& planned) {

@@ -46,12 +46,15 @@ struct PreparedPlan {
   std::optional<WorkTimer> timer;          ///< where there are other tasks to compare with
   std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
   std::uint64_t bound = 0;                 ///< what VariableStore::bind() returned when the executor was made
+  std::uint64_t bytes = 0;                 ///< of the plan and of its steps: the same on all tasks
+  std::uint64_t used = 0;                  ///< SessionPlans::uses_ when it was last asked for
 };
 
 /// The plans of one task. Its functions are collective: all tasks call them.
 class SessionPlans {
  public:
-  /// The plans of a process, which its tasks share, by request and bucket size. Thread-safe.
+  /// The plans of a process, which its tasks share, by request and bucket size, as long as somebody keeps them.
+  /// Thread-safe.
   class Made {
    public:
     /// Both must outlive this.
@@ -62,8 +65,6 @@ class SessionPlans {
     /// A plan that was made before, with this job's topology in place of the one that it was made for. Error(plan),
     /// the same in all processes, if the plan does not fit the job or the verifier refuses it.
     [[nodiscard]] SharedPlan given(Plan plan) const;
-    /// Forgets plans with other bucket sizes.
-    void keep(BucketBytes bucket_bytes);
     /// The kernels for the devices besides the host.
     [[nodiscard]] const KernelTable* device_kernels() const { return kernels_.devices(); }
 
@@ -76,7 +77,7 @@ class SessionPlans {
     const KernelTable& cpu_;
     const KernelsOfDevices kernels_;
     std::mutex mutex_;
-    std::map<std::pair<std::string, BucketBytes>, SharedPlan> plans_;
+    std::map<std::pair<std::string, BucketBytes>, std::weak_ptr<const VerifiedPlan>> plans_;
   };
 
   SessionPlans(TaskContext& task, Made& made)
@@ -94,7 +95,7 @@ class SessionPlans {
   /// The request's plans with several bucket sizes, the session's own first; of plans that send the same messages only
   /// the first. Sizes with refused plans (for example over the budget) are left out; Error(plan) if all are.
   [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
-  /// Makes all plans have that bucket size from now on, and forgets the others.
+  /// Makes all plans have that bucket size from now on, and gives up the others.
   void use(BucketBytes bucket_bytes);
   /// Lays out the plan's variables, and makes its executor unless there is one for their addresses.
   void bind(PreparedPlan& prepared);
@@ -102,11 +103,15 @@ class SessionPlans {
   /// trace or record.
   [[nodiscard]] std::unique_ptr<TaskExecutor> measured_executor(const VerifiedPlan& planned);
 
-  /// The request's key among the plans. It marks graphs without entries, such as those that restore variables, apart.
-  [[nodiscard]] static std::string key_of(const Graph& graph, const Agreed& agreed);
+  /// The key of a request or of its plan. It marks graphs without entries, such as those that restore variables, apart.
+  [[nodiscard]] static std::string marked(const Graph& graph, const std::string& key);
 
  private:
+  /// The plan that was prepared before; null: there is none.
+  std::shared_ptr<PreparedPlan> known(const std::string& key);
   std::shared_ptr<PreparedPlan> prepared(const std::string& key, const SharedPlan& planned);
+  /// Gives up plans beyond ExecutionOptions::plan_cache_bytes: on all tasks the same, since all ask for the same plans.
+  void keep_within_budget();
   void compare(const VerifiedPlan& planned);
   [[nodiscard]] std::uint64_t lay_out(const VerifiedPlan& planned);
   /// `options`: what differs between the executors of a plan.
@@ -116,6 +121,8 @@ class SessionPlans {
   Made& made_;
   BucketBytes bucket_bytes_;
   std::map<std::pair<std::string, BucketBytes>, std::shared_ptr<PreparedPlan>> prepared_;
+  std::uint64_t kept_bytes_ = 0;  // of prepared_
+  std::uint64_t uses_ = 0;        // how many plans were asked for
 };
 
 }  // namespace ferry

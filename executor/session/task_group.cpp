@@ -202,6 +202,7 @@ struct TaskGroup::State {
   std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
   bool closed = false;
+  SharedPlan shown;  ///< which plan() returned last
   std::string failure;
   std::optional<TaskThreads> threads;
 };
@@ -255,16 +256,17 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
   State& s = *state_;
   const Cluster::State& job = s.cluster.state();
   if (s.begun || !job.all_here())
-    return *of_first<const PlanResult*>([&](TaskSession& task) {
-      task.compare_graphs(graph);
-      return &task.plan(graph, request);
-    });
+    return (s.shown = of_first<SharedPlan>([&](TaskSession& task) {
+              task.compare_graphs(graph);
+              return task.plan(graph, request);
+            }))
+        ->result;
   require_usable();
   const Exclusive exclusive(s.busy);
   Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
   agreed.uneven = uneven_batches(graph, agreed.signature);
   agreed = agreed.at(request.planned_step);
-  return s.plans.get(graph, agreed, s.options.plan.bucket_bytes)->result;  // which is kept until tune()
+  return (s.shown = s.plans.get(graph, agreed, s.options.plan.bucket_bytes))->result;
 }
 
 SharedPlan TaskGroup::given(Plan plan) const {

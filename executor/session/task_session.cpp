@@ -69,14 +69,14 @@ Agreed TaskSession::agree_on(const Graph& graph, const RunRequest& request) {
 }
 
 const TaskSession::Use& TaskSession::use_of(const Graph& graph, const Agreed& agreed) {
-  const std::string key = SessionPlans::key_of(graph, agreed);
+  const std::string key = SessionPlans::marked(graph, agreed.signature.initial ? agreed.key : agreed.request);
   const auto found = uses_.find(key);
   if (found != uses_.end()) return found->second;
   return uses_[key] = {variable_use(graph, agreed.signature), uneven_batches(graph, agreed.signature)};
 }
 
-const PlanResult& TaskSession::plan(const Graph& graph, const RunRequest& request) {
-  return plans_.of(graph, agree_on(graph, request).at(request.planned_step))->planned->result;
+SharedPlan TaskSession::plan(const Graph& graph, const RunRequest& request) {
+  return plans_.of(graph, agree_on(graph, request).at(request.planned_step))->planned;
 }
 
 // ---- Running ----
@@ -303,6 +303,7 @@ Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const Tun
       tuner_.tune(candidates.plans, agreed, next_step_[agreed.request], {request.feeds, agreed.part_rows}, options);
   tuned.refused = candidates.refused;
   plans_.use(tuned.sizes[tuned.chosen].bucket_bytes);
+  static_cast<void>(plans_.of(graph, agreed));  // while `candidates` has it
   return tuned;
 }
 

@@ -56,7 +56,7 @@ class TaskSession {
   /// The whole value of a variable, on task 0. All tasks call it.
   [[nodiscard]] Tensor variable(std::string_view name);
   /// Agrees with the other tasks on the request, and returns its plan.
-  const PlanResult& plan(const Graph& graph, const RunRequest& request);
+  [[nodiscard]] SharedPlan plan(const Graph& graph, const RunRequest& request);
   /// Session::tune.
   Tuned tune(const Graph& graph, const RunRequest& request, const TuneOptions& options);
   [[nodiscard]] RunStats stats() { return stats_of_all(last_run_, task_.workers.threads(), task_.member); }
@@ -103,7 +103,7 @@ class TaskSession {
   SessionPlans plans_;
   Tuner tuner_;
   std::map<std::string, std::int64_t> next_step_;  ///< by request
-  std::map<std::string, Use> uses_;                ///< by SessionPlans::key_of
+  std::map<std::string, Use> uses_;                ///< by request, SessionPlans::marked
   std::set<std::string> planned_ahead_;            ///< Agreed::key
   LastRun last_run_;
   bool compared_ = false;
