@@ -31,8 +31,15 @@ void NumberChecks::check_result(const Resolved& r, const Given& given) const {
     for (const Array& output : r.run->outputs) require_finite(given, not_finite(output));
   if (r.what == Opcode::collective_wait)
     require_finite(given, not_finite(dtype_of_collective(r), first_of(r.plan->outputs, r.output)));
-  if (r.what == Opcode::feed)
-    require_finite(given, not_finite(resolved_.plan().feeds[r.target].dtype, {r.output, r.bytes}));
+  if (r.what == Opcode::feed) require_finite(given, not_finite(resolved_.plan().feeds[r.target].dtype, fed(r)));
+}
+
+/// The bytes of the elements that a feed has written.
+std::span<const std::byte> NumberChecks::fed(const Resolved& r) {
+  if (r.extents.empty()) return {r.output, r.bytes};
+  const Extent& extent = r.extents[0];
+  const std::size_t row = extent.bound == 0 ? 0 : (r.bytes - kExtentBytes) / static_cast<std::size_t>(extent.bound);
+  return {r.output + kExtentBytes, row * static_cast<std::size_t>(*extent.header)};
 }
 
 void NumberChecks::require_finite(const Given& given, const NotFinite& result) const {

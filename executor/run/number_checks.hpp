@@ -29,6 +29,7 @@ class NumberChecks {
   void require_finite(const Given& given, const NotFinite& result) const;
 
  private:
+  [[nodiscard]] static std::span<const std::byte> fed(const Resolved& r);
   /// The first operand's bytes; empty if this task has none.
   [[nodiscard]] std::span<const std::byte> first_of(Range range, const std::byte* data) const;
   [[nodiscard]] DType dtype_of_collective(const Resolved& r) const;

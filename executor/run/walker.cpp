@@ -313,9 +313,13 @@ void Walker::run_epilogue(const Resolved& r) {
 }
 
 [[gnu::noinline]] void Walker::feed(const Resolved& r) {
-  const std::span<const std::byte> bytes = shared_.feeds[r.target].bytes();
-  FERRY_ASSERT(bytes.size() == r.bytes, "a feed has other bytes than its buffer");
-  if (!bytes.empty()) std::memcpy(r.output, bytes.data(), bytes.size());
+  const Tensor& given = shared_.feeds[r.target];
+  const std::span<const std::byte> bytes = given.bytes();
+  const bool bounded = !r.extents.empty();
+  FERRY_ASSERT(bounded ? bytes.size() + kExtentBytes <= r.bytes : bytes.size() == r.bytes,
+               "a feed has other bytes than its buffer");
+  if (bounded) *r.extents[0].header = given.sizes()[0];
+  if (!bytes.empty()) std::memcpy(bounded ? r.output + kExtentBytes : r.output, bytes.data(), bytes.size());
 }
 
 /// Reuses the tensor of the previous step unless somebody else still holds it or it has another type.

@@ -77,6 +77,10 @@ void check_parts(const Graph& graph, const std::string& name, const Feed& feed, 
                                  ", and this process has " + plural(local_tasks, "task"))
         .at(line)
         .hint("give a part for each task of the process: parts({…})");
+  if (const Op op = graph.op(input_named(graph, name)); graph.type(op.output(0)).shape.bounded())
+    throw Error(Code::usage, "the input '" + escaped(name) + "' has a bounded number of rows, and is fed by parts")
+        .at(line)
+        .hint("feed the whole value on one task");
   for (const Tensor& part : feed.tensors())
     if (part.defined() && part.sizes().empty())
       throw Error(Code::usage, "a part of the feed '" + escaped(name) + "' is a scalar, which has no rows")
@@ -269,7 +273,14 @@ class Agreement {
       const int owner = topology_.resolve(device);
       if (std::ranges::find(givers, owner) != givers.end()) giver = owner;
     }
-    return {op.output(0), giver, given.first.sizes};
+    return {op.output(0), giver, at_bound(op, given.first.sizes)};
+  }
+
+  /// A bounded input has one plan for all numbers of rows up to its bound.
+  static std::vector<std::int64_t> at_bound(const Op& op, std::vector<std::int64_t> sizes) {
+    const Shape& declared = op.graph().type(op.output(0)).shape;
+    if (declared.bounded() && !sizes.empty()) sizes[0] = std::max(sizes[0], declared[0].size());
+    return sizes;
   }
 
   /// In a job of one task its part is the whole value.

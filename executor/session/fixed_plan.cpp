@@ -27,7 +27,9 @@ std::set<std::string, std::less<>> variables_read(const Plan& plan) {
 }
 
 Type type_of(const PlanPort& port) {
-  return {port.dtype, Shape(std::span<const std::int64_t>(port.sizes))};
+  Shape shape{std::span<const std::int64_t>(port.sizes)};
+  if (port.bounded) shape[0] = Dim::at_most(port.sizes[0]);
+  return {port.dtype, std::move(shape)};
 }
 
 /// The user's line of the input; unknown if the plan does not have it.
@@ -44,10 +46,14 @@ Tensor given(const FeedMap& feeds, std::string_view name, const JobMember& membe
   return found == feeds.end() ? Tensor() : found->second.of(member.local_index());
 }
 
-/// Whether the tensor is no part of the feed: it has another dtype, or other dims than dim 0.
-bool is_no_part(const Tensor& tensor, const PlanPort& port) {
-  return tensor.dtype() != port.dtype || tensor.sizes().size() != port.sizes.size() ||
-         !std::equal(tensor.sizes().begin() + 1, tensor.sizes().end(), port.sizes.begin() + 1);
+/// Whether a task may give the tensor: it has the feed's dtype and dims; a part any number of rows (dim 0), a bounded
+/// feed up to its bound.
+bool fits(const Tensor& tensor, const PlanPort& port) {
+  const std::vector<std::int64_t>& sizes = tensor.sizes();
+  if (tensor.dtype() != port.dtype || sizes.size() != port.sizes.size()) return false;
+  if (!port.by_parts() && !port.bounded) return sizes == port.sizes;
+  return std::equal(sizes.begin() + 1, sizes.end(), port.sizes.begin() + 1) &&
+         (port.by_parts() || sizes[0] <= port.sizes[0]);
 }
 
 /// The fault of what the task gives of a feed; empty: none.
@@ -65,7 +71,7 @@ std::string port_problem(const PlanPort& port, const std::string& name, const Fe
         .note("it is " + type_of(port).str() + ", and task " + std::to_string(member.task()) + " gives it")
         .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
         .text();
-  if (!tensor.defined() || (port.by_parts() ? !is_no_part(tensor, port) : tensor.type() == type_of(port))) return {};
+  if (!tensor.defined() || fits(tensor, port)) return {};
   return Error(Code::usage, "the feed '" + escaped(name) + "' is " + (port.by_parts() ? "a part " : "") +
                                 tensor.type().str() + "; the plan was made for " + type_of(port).str())
       .hint("make a plan for it from the graph")

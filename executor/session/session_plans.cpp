@@ -198,13 +198,8 @@ void SessionPlans::compare(const VerifiedPlan& planned) {
   JobMember& member = task_.member;
   const ExecutionOptions& run = task_.options.run;
   member.together([&] {
-    const auto all =
-        member.exchange(BlobWriter()
-                            .add(run.seed)
-                            .add(run.check_replicas)
-                            .add(run.plan_cache_bytes)
-                            .add(planned.fingerprint)
-                            .take());
+    const auto all = member.exchange(
+        BlobWriter().add(run.seed).add(run.check_replicas).add(run.plan_cache_bytes).add(planned.fingerprint).take());
     bool same = true;
     for (std::size_t task = 1; task < all.size(); ++task) {
       if (all[task].empty()) continue;  // it is lost

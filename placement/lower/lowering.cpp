@@ -18,7 +18,7 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   for (const Signature::Feed& feed : signature.feeds) {
     const Type& type = program.graph->type(feed.value);
     const std::int32_t task = feed.by_parts ? PlanPort::kEachTask : feed.task;
-    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), task, type.dtype, feed.sizes, false});
+    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), task, type.dtype, feed.sizes, type.shape.bounded()});
   }
   plan.fetches.resize(signature.fetches.size());
   for (const Node& node : program.nodes) {

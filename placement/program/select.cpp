@@ -147,7 +147,14 @@ class Selector {
       throw Error(Code::usage, "the feed '" + escaped(op.name()) + "' has shape " + given.str() + "; the graph wants " +
                                    declared.str() + symbol_values())
           .at(op.line());
+    if (declared.shape.bounded()) return {declared.dtype, at_bound(given)};
     return {declared.dtype, given};
+  }
+
+  /// The shape of a bounded feed; dim 0 is the bound.
+  static Shape at_bound(Shape shape) {
+    shape[0] = Dim::at_most(shape[0].size());
+    return shape;
   }
 
   bool fits_dim(const Dim& declared, const Dim& given) {

@@ -1,4 +1,4 @@
-// Extents: a bounded value has its number of elements in front of them. Kernels write it; copies and messages on
+// Extents: a bounded value has its number of elements in front of them. Kernels and feeds write it; copies and messages on
 // channels move it together with the elements. An instruction that moves only elements would leave an old extent in
 // place. For kernels, check_types checks this.
 #include <algorithm>
@@ -37,9 +37,6 @@ class Extents {
 
   void check(const Instruction& i) const {
     switch (i.what) {
-      case Opcode::feed:
-        if (has_bounded(i.outputs)) refuse(i, "a feed does not write the extent of its buffer");
-        return;
       case Opcode::collective:
         if (!takes_extent(plan_.collectives[i.target]) && (has_bounded(i.inputs) || has_bounded(i.outputs)))
           refuse(i, "it moves elements and not their extent");

@@ -1,6 +1,9 @@
 // Feeds that several processes give; threads stand for the processes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "comm/transport.hpp"
 #include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
@@ -104,6 +107,44 @@ TEST_CASE("feeds of bounded sizes, of several inputs and of tasks that share a p
                       "tasks 2 and 4 feed other values for the input 'x' than task 0");
       },
       5);
+}
+
+TEST_CASE("a bounded input takes any feed up to its bound, with one plan") {
+  for (const int tasks : {1, 2}) {
+    Graph g;
+    const Value x =
+        g.add(kInput, {}, {{"dtype", DType::float32}, {"shape", Shape({Dim::at_most(4), 2})}}, {"model.cpp", 7})[0]
+            .named("x");
+    std::optional<Scope> other;
+    if (tasks > 1) other.emplace(g.device("/task:1"));
+    const Value twice = x + x, total = sum(x);
+    other.reset();
+    Session session(g, Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}),
+                    {.run = {.check_numerics = tasks == 1}});
+    const auto request = [&](std::int64_t count) {
+      RunRequest request;
+      request.fetches = {twice, total};
+      request.feeds = rows(count, 1.5F);
+      return request;
+    };
+    const PlanResult* const plan = &session.plan(request(4));
+    for (const std::int64_t count : {4, 1, 3, 0, 4}) {
+      CHECK(&session.plan(request(count)) == plan);
+      const std::vector<Tensor> fetched = session.run(request(count));
+      CHECK(fetched[0].sizes() == std::vector<std::int64_t>{count, 2});
+      CHECK(std::ranges::all_of(fetched[0].data<float>(), [](float value) { return value == 3; }));
+      CHECK(fetched[1].number(0) == 3 * static_cast<double>(count));
+    }
+    const Error error = test::error_of([&] { session.run(request(5)); });
+    CHECK(test::says(error, "the feed 'x' has shape [5,2]; the graph wants float32[<=4,2]\n  at model.cpp:7"));
+    Session from_plan(session.plan(request(2)).plan,
+                      Cluster::connect(ClusterOptions{.tasks = tasks, .threads = 1, .jobs = ""}));
+    CHECK(from_plan.run({.feeds = rows(3, 1)})[1].number(0) == 6);
+    const Error large = test::error_of([&] { from_plan.run({.feeds = rows(5, 1)}); });
+    CHECK(test::says(large, "the feed 'x' is float32[5,2]; the plan was made for float32[<=4,2]"));
+    const Error part_of = test::error_of([&] { session.run({total}, {{"x", parts({rows(1, 1)["x"], {}})}}); });
+    CHECK(test::says(part_of, tasks == 1 ? "has 2 parts" : "has a bounded number of rows, and is fed by parts"));
+  }
 }
 
 TEST_CASE("a plan's feeds are compared, also those that it does not take") {
