@@ -51,3 +51,4 @@
 #include "ops/train/pipeline.hpp"
 #include "ops/train/regularize.hpp"
 #include "ops/train/schedule.hpp"
+#include "runner/files/saved_model.hpp"

@@ -159,6 +159,10 @@ TaskGroup& Session::group() const {
   return state_->group;
 }
 
+const Cluster& Session::cluster() const {
+  return state_->group.cluster();
+}
+
 RunStats Session::stats() {
   return state_->group.of_first<RunStats>([](TaskSession& task) { return task.stats(); });
 }

@@ -72,6 +72,8 @@ class Session {
   /// differing names. Extra names are no error for a plan, which may need only a part of a model. All tasks call it.
   void restore(const TensorMap& variables);
 
+  [[nodiscard]] const Cluster& cluster() const;
+
   /// Statistics of the last run. All tasks call it.
   [[nodiscard]] RunStats stats();
   /// The plan for `request` (placement/planner.hpp), for printing and saving; with the reasons if

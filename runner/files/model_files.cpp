@@ -55,14 +55,15 @@ Promised promised(const std::string& folder) {
 void require_replaceable(const std::string& folder) {
   FileSystem& files = local_files();
   if (files.is_link(folder))
-    throw Error(Code::usage, "--save " + escaped(folder) + ": it is a symbolic link").hint("name the folder itself");
+    throw Error(Code::usage, "the folder for a model, " + in_quotes(folder) + ", is a symbolic link")
+        .hint("name the folder itself");
   if (!files.exists(folder)) return;
   const auto of_a_model = [&] {
     if (files.exists(join_path(folder, kManifest))) return true;
     return std::ranges::all_of(files.list(folder), [](const std::string& name) { return name == kStaging; });
   };
   if (!files.is_folder(folder) || !of_a_model())
-    throw Error(Code::usage, "--save " + escaped(folder) + ": it is there, and no saved model")
+    throw Error(Code::usage, "the folder for a model, " + in_quotes(folder) + ", is there, and no saved model")
         .hint("name another folder");
 }
 
@@ -121,7 +122,7 @@ ModelFolder::ModelFolder(const std::string& folder)
     if (lock_ && !files.exists(join_path(staging_, kManifest))) files.remove(staging_);
     made_.insert(made_.begin(), staging_);  // without a lock in it, it is empty
     remove_empty(made_);
-    throw error.note("--save " + escaped(folder_));
+    throw error.note("the folder for a model is " + in_quotes(folder_));
   }
 }
 
@@ -147,8 +148,8 @@ void ModelFolder::write(const TensorMap& variables) {
   } catch (Error& error) {
     keeps_staging_ = true;
     const bool halfway = !files.exists(tensors);
-    throw error.note("--save " + escaped(folder_) + ": the new model is complete, but not in its place")
-        .hint("--model " + escaped(halfway ? folder_ : staging_) + " reads the new model");
+    throw error.note("the new model for " + in_quotes(folder_) + " is complete, but not in its place")
+        .hint("read the new model from " + in_quotes(halfway ? folder_ : staging_) + " (--model)");
   }
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("a model that cannot be put in place stays beside it, and the error sa
     }
     CHECK(error.code() == Code::usage);
     const std::string kept = in_the_way == "manifest.json" ? model : model + "/.saving";
-    CHECK(test::says(error, "--model " + kept + " reads the new model"));
+    CHECK(test::says(error, "read the new model from \"" + kept + "\""));
     CHECK(read_model(kept).at("v").same_bits(kFlags));
   }
 }

@@ -1,0 +1,44 @@
+#include "runner/files/saved_model.hpp"
+
+#include <optional>
+#include <string_view>
+
+#include "runner/files/model_files.hpp"
+
+namespace ferry {
+namespace {
+
+/// Calls body() in the process of task 0; an Error that it throws is thrown in all processes.
+template <class F>
+void at_task_0(const Cluster& cluster, F body) {
+  std::optional<Error> error;
+  if (cluster.rank() == 0) try {
+      body();
+    } catch (const Error& thrown) {
+      error = thrown;
+    }
+  const std::string told = error ? std::to_string(static_cast<int>(error->code())) + " " + error->text() : "";
+  const std::string first = cluster.exchange(told)[0];
+  if (error) throw *error;
+  if (first.empty()) return;
+  const std::size_t blank = first.find(' ');
+  throw Error(static_cast<Code>(std::stoi(first.substr(0, blank))), first.substr(blank + 1));
+}
+
+}  // namespace
+
+void save(Session& session, const std::string& folder) {
+  const Cluster& cluster = session.cluster();
+  std::optional<ModelFolder> model;
+  at_task_0(cluster, [&] { model.emplace(folder); });
+  const TensorMap variables = session.variables();
+  at_task_0(cluster, [&] { model->write(variables); });
+}
+
+void load(Session& session, const std::string& folder) {
+  TensorMap variables;
+  at_task_0(session.cluster(), [&] { variables = read_model(folder); });
+  session.restore(variables);
+}
+
+}  // namespace ferry

@@ -1,0 +1,28 @@
+// Saves and loads the variables of a session (docs/model_format.md).
+//
+//     ferry::Session session(g, ferry::Cluster::connect(argc, argv));
+//     ferry::load(session, "model");
+//     …
+//     ferry::save(session, "model");
+#pragma once
+
+#include <string>
+
+#include "executor/session/session.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+/// Saves all variables of the session into a folder on the host of task 0, as `ferry run --save` does: in place of the
+/// model that is there, which stays whole until the new one is. All tasks call it. The same Error on all tasks:
+/// Error(usage) if the folder cannot be written, has anything but a model, or another run saves there; Error(resource)
+/// if the disk is full. The session stays usable.
+void save(Session& session, const std::string& folder);
+
+/// Sets the variables of the session from a folder on the host of task 0, which save() or `ferry run --save` has
+/// written. All tasks call it. The same Error on all tasks: Error(file) if the folder has no model, or one that is
+/// damaged, or its variables are not those of the graph. The session stays usable.
+void load(Session& session, const std::string& folder);
+
+}  // namespace ferry
+#pragma GCC visibility pop

@@ -1,0 +1,87 @@
+#include "runner/files/saved_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include "base/files/files.hpp"
+#include "graph/op/core_ops.hpp"
+#include "ops/array/array.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/math.hpp"
+#include "tests/executor/in_processes.hpp"
+#include "tests/support/temp_folder.hpp"
+#include "tests/support/throws.hpp"
+
+namespace ferry {
+namespace {
+
+/// A variable that is split over the tasks, and the op that doubles it.
+struct Model {
+  Model() {
+    auto all = graph.on(graph.mesh("t"));
+    w = graph.variable("w", graph.constant({1.0, 2.0, 3.0})).laid({split(0)});
+    twice = assign(w, w + w);
+  }
+  Graph graph;
+  Value w, twice;
+};
+
+TEST_CASE("a session's variables are saved and loaded, by all tasks of a job") {
+  const test::TempFolder folder;
+  const std::string model = folder / "model";
+  test::in_processes(3, [&](int rank, const Cluster& cluster) {
+    const Model m;
+    Session session(m.graph, cluster);
+    session.run(RunRequest{.targets = {m.twice}});
+    save(session, model);
+    session.run(RunRequest{.targets = {m.twice}});
+    load(session, model);
+    const Tensor w = session.run({m.w})[0];
+    if (rank == 0) CHECK(w.number(2) == 6);
+    save(session, model);  // in place of the other
+  });
+  test::in_processes(2, [&](int rank, const Cluster& cluster) {
+    const Model m;
+    Session session(m.graph, cluster);
+    load(session, model);
+    const Tensor w = session.run({m.w})[0];
+    if (rank == 0) CHECK(w.number(1) == 4);
+  });
+}
+
+TEST_CASE("what keeps a model from being saved or loaded is the same error on all tasks") {
+  const test::TempFolder folder;
+  local_files().write(folder / "notes.txt", "years");
+  test::in_processes(2, [&](int, const Cluster& cluster) {
+    const Model m;
+    Session session(m.graph, cluster);
+    session.run(RunRequest{.targets = {m.twice}});
+    const Error saved = test::error_of([&] { save(session, folder / "."); });
+    CHECK(saved.code() == Code::usage);
+    CHECK(test::says(saved, "is there, and no saved model"));
+    const Error loaded = test::error_of([&] { load(session, folder / "none"); });
+    CHECK(loaded.code() == Code::file);
+    CHECK(session.run(RunRequest{.fetches = {m.w}, .targets = {m.twice}}).size() == 1);
+  });
+  CHECK(local_files().read(folder / "notes.txt").text() == "years");
+}
+
+TEST_CASE("a model of another graph is not loaded") {
+  const test::TempFolder folder;
+  const std::string model = folder / "model";
+  test::in_processes(2, [&](int, const Cluster& cluster) {
+    const Model m;
+    Session session(m.graph, cluster);
+    session.run(RunRequest{.targets = {m.twice}});
+    save(session, model);
+    Graph g;
+    const Value v = g.variable("v", g.constant({1.0}));
+    Session other(g, cluster);
+    const Error error = test::error_of([&] { load(other, model); });
+    CHECK(error.code() == Code::file);
+    CHECK(test::says(error, "missing: v"));
+    CHECK(other.run({v}).size() == 1);
+  });
+}
+
+}  // namespace
+}  // namespace ferry
