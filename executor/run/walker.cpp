@@ -322,17 +322,25 @@ void Walker::run_epilogue(const Resolved& r) {
   if (!bytes.empty()) std::memcpy(bounded ? r.output + kExtentBytes : r.output, bytes.data(), bytes.size());
 }
 
+/// The sizes of what a fetch gives on this task.
+const std::vector<std::int64_t>& Walker::sizes_here(const PlanPort& port, const Resolved& r) const {
+  if (!port.by_parts()) return port.sizes;
+  const PlanClass& role = resolved_.plan().class_for(resolved_.task());
+  return role.buffers[role.operands[r.plan->inputs[0]]].sizes.vector();
+}
+
 /// Reuses the tensor of the previous step unless somebody else still holds it or it has another type.
 [[gnu::noinline]] void Walker::fetch(const Resolved& r) {
   const PlanPort& port = resolved_.plan().fetches[r.target];
+  const std::vector<std::int64_t>& here = sizes_here(port, r);
   Tensor& out = shared_.fetched[r.target];
   const bool bounded = !r.extents.empty();
   const bool fits = out.owners() == 1 && out.dtype() == port.dtype &&
-                    (bounded ? std::equal(out.sizes().begin() + 1, out.sizes().end(), port.sizes.begin() + 1) &&
+                    (bounded ? std::equal(out.sizes().begin() + 1, out.sizes().end(), here.begin() + 1) &&
                                    out.sizes()[0] == resolved_.extent_of(r.extents[0], r)
-                             : out.sizes() == port.sizes);
+                             : out.sizes() == here);
   if (!fits) {
-    std::vector<std::int64_t> sizes = port.sizes;
+    std::vector<std::int64_t> sizes = here;
     if (bounded) sizes[0] = resolved_.extent_of(r.extents[0], r);
     out = Tensor(port.dtype, std::move(sizes));
   }

@@ -95,6 +95,7 @@ class alignas(64) Walker {
   void look_up(const Resolved& r, std::int64_t iteration);
   void feed(const Resolved& r);
   void fetch(const Resolved& r);
+  [[nodiscard]] const std::vector<std::int64_t>& sizes_here(const PlanPort& port, const Resolved& r) const;
   void await(const Resolved& r);
   void fail(const FailedWork& failed);
   void fail(const std::exception_ptr& thrown, const Instruction& instruction);

@@ -101,6 +101,9 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
       throw Error(Code::usage, "the fetches are to arrive at task " + std::to_string(request.fetch_to) +
                                    "; the job has tasks 0 to " + std::to_string(tasks - 1))
           .hint("set RunRequest::fetch_to to one of these");
+    if (request.fetch_parts && request.on_step && here.tasks > 1)
+      throw Error(Code::usage, "RunRequest::on_step with fetch_parts, in a process with " + plural(here.tasks, "task"))
+          .hint("start one process for each task, or run one step at a time");
     for (const Value& fetch : request.fetches) check_value(graph, fetch, "fetch");
     for (const Value& target : request.targets) check_value(graph, target, "target");
     for (const auto& [name, feed] : request.feeds) {
@@ -205,6 +208,7 @@ class Agreement {
               [](const auto& a, const auto& b) { return a.value < b.value; });
     for (const Value& fetch : request.fetches) agreed.signature.fetches.push_back(fetch.id());
     agreed.signature.fetch_to = request.fetch_to;
+    agreed.signature.fetch_parts = request.fetch_parts;
     for (const Value& target : request.targets) agreed.signature.targets.push_back(target.op().id());
     std::sort(agreed.signature.targets.begin(), agreed.signature.targets.end());
     for (const auto& [name, given] : given_)
@@ -328,6 +332,7 @@ std::string request_text(const RunRequest& request) {
   std::string text;
   for (const Value& fetch : request.fetches) text += " " + fetch.name();
   if (request.fetch_to != 0) text += " to task " + std::to_string(request.fetch_to);
+  if (request.fetch_parts) text += " by parts";
   text += " |";
   for (const Value& target : request.targets) text += " " + target.name();
   return text;

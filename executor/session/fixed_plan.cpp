@@ -222,7 +222,7 @@ std::vector<Tensor> FixedPlan::run(const RunRequest& request) {
   require_batches(request.steps);
   std::vector<std::int32_t> arrive_at;
   for (const PlanPort& port : plan_.fetches) arrive_at.push_back(port.task);
-  const std::int32_t requester = arrive_at.empty() ? 0 : arrive_at[0];
+  const std::int32_t requester = arrive_at.empty() ? 0 : std::max(arrive_at[0], 0);
   std::vector<Tensor> fetched = group_.tensors(arrive_at, requester, [&](TaskSession& task) {
     task.compare_plans(planned_);
     const PartRows rows = agree_on(task, request);

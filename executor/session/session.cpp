@@ -11,6 +11,7 @@
 #include "executor/session/task_session.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/op_set.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 namespace {
@@ -68,7 +69,8 @@ struct Session::State {
 
   /// Runs the request on `g`, which is the session's graph or one that restores its variables.
   std::vector<Tensor> run(const Graph& g, const RunRequest& request) {
-    const std::vector<std::int32_t> arrive_at(request.fetches.size(), request.fetch_to);
+    const std::vector<std::int32_t> arrive_at(request.fetches.size(),
+                                              request.fetch_parts ? PlanPort::kEachTask : request.fetch_to);
     return group.tensors(arrive_at, request.fetch_to, [&](TaskSession& task) {
       task.compare_graphs(*graph);
       return task.run(g, request);

@@ -58,9 +58,9 @@ class Feed {
 };
 
 /// Feeds an input by its rows (dim 0): each task gives its own, and the input is all of them, in the order of the
-/// tasks. Every task of the input's mesh gives a part, of any number of rows, also 0; else run() throws Error(usage). An
-/// input without a mesh is split over all tasks. No row is sent where the numbers of rows are those of split(0): equal,
-/// or one more on the first tasks. Other rows are sent to all tasks before the first step.
+/// tasks. Every task of the input's mesh gives a part, of any number of rows, also 0; else run() throws Error(usage).
+/// An input without a mesh is split over all tasks. No row is sent where the numbers of rows are those of split(0):
+/// equal, or one more on the first tasks. Other rows are sent to all tasks before the first step.
 ///
 ///     Tensor scores = session.run({y}, {{"x", part(rows_of_this_rank)}})[0];
 ///
@@ -132,6 +132,11 @@ struct RunRequest {
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
+  /// Each task gets what it has of the fetches, and nothing is sent: its part of a value that is split, all of one that
+  /// each task has, nothing (an undefined tensor) of one that other tasks have. Partial sums are added up first. The
+  /// same on all tasks. A process with several tasks gets, for each fetch, a tensor for each of them; on_step is then
+  /// Error(usage); else it is called on each process that gets something.
+  bool fetch_parts = false;
   /// The step of plan(), counted from 0: if the last batch of an epoch is smaller (Rest::keep), it has a plan of its
   /// own. It does not affect run(), which continues with the session's next step.
   std::int64_t planned_step = 0;

@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "executor/observe/gather_flight.hpp"
 #include "executor/session/task_session.hpp"
+#include "plan/plan.hpp"
 
 namespace ferry {
 namespace {
@@ -300,18 +301,27 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body, std::span<
 
 std::vector<Tensor> TaskGroup::tensors(std::span<const std::int32_t> tasks, std::int32_t requester,
                                        const std::function<std::vector<Tensor>(TaskSession&)>& f) {
-  std::vector<Tensor> result(tasks.size());
+  const std::vector<int>& here = state_->cluster.state().local_tasks;
+  std::vector<std::size_t> places;  // of the first tensor of each
+  std::size_t size = 0;
+  for (const std::int32_t task : tasks) {
+    places.push_back(size);
+    size += task == PlanPort::kEachTask ? here.size() : 1;
+  }
+  std::vector<Tensor> result(size);
   const std::int32_t requesters[] = {0, requester};
   on_all(
       [&](TaskSession& task) {
         std::vector<Tensor> mine = f(task);
         for (std::size_t i = 0; i < mine.size(); ++i)
-          if (mine[i].defined()) result[i] = std::move(mine[i]);
+          if (mine[i].defined())
+            result[places[i] + (tasks[i] == PlanPort::kEachTask ? task.member().local_index() : 0)] =
+                std::move(mine[i]);
       },
       requesters);
-  const std::vector<int>& here = state_->cluster.state().local_tasks;
   for (std::size_t i = 0; i < tasks.size(); ++i)
-    if (std::ranges::find(here, tasks[i]) == here.end()) result[i] = Tensor::fetched_to(tasks[i]);
+    if (tasks[i] != PlanPort::kEachTask && std::ranges::find(here, tasks[i]) == here.end())
+      result[places[i]] = Tensor::fetched_to(tasks[i]);
   return result;
 }
 

@@ -48,7 +48,8 @@ class TaskGroup {
     return result;
   }
   /// As on_all, for a function that returns tensors, of which the task tasks[i] defines the i-th: returns them, and
-  /// Tensor::fetched_to() where another process has the task. `requester`: one besides task 0.
+  /// Tensor::fetched_to() where another process has the task. Of PlanPort::kEachTask it returns a tensor for each task
+  /// of this process. `requester`: one besides task 0.
   [[nodiscard]] std::vector<Tensor> tensors(std::span<const std::int32_t> tasks, std::int32_t requester,
                                             const std::function<std::vector<Tensor>(TaskSession&)>& f);
   /// Writes the trace, if one was asked for, and ends the tasks. Nothing can be called after it.

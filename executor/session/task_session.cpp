@@ -44,6 +44,12 @@ std::vector<int> dispensable(const Plan& plan) {
   return {tasks.begin(), tasks.end()};
 }
 
+/// Whether on_step is called for this task.
+bool gets_fetches(const Plan& plan, int task) {
+  if (plan.fetches.empty()) return task == 0;
+  return std::ranges::any_of(plan.fetches, [&](const PlanPort& p) { return p.by_parts() || p.task == task; });
+}
+
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -209,7 +215,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
     if (task_.options.run.check_numerics) check_variables();
     const std::vector<Tensor> given = given_feeds(plan, feeds, task_.member);
     std::vector<Tensor> fetched(plan.fetches.size());
-    const bool tells = on_step && task_.member.task() == (fetched.empty() ? 0 : plan.fetches[0].task);
+    const bool tells = on_step && gets_fetches(plan, task_.member.task());
     TimePoint looked = system_clock().now();
     const std::int64_t begin = step, last = std::min(end, own_end(plan));
     WireCount wire;

@@ -377,9 +377,12 @@ class Resharder {
   }
 
   void fetch(NodeId id) {
-    const WhereId at = program_.nodes[id].where;
+    const PValueId value = to_.current(program_.inputs(program_.nodes[id])[0]);
+    WhereId& at = program_.nodes[id].where;
+    if (at == kNone) at = program_.values[value].where;  // each task gets what it has
+    if (at == kNone) at = program_.single(program_.signature->fetch_to);
     const auto asking = reasons_.asking_anywhere(id);
-    set_input(id, 0, at, {});
+    set_input(id, 0, at, program_.signature->fetch_parts ? whole_layout(value, at) : Layout());
     to_.emit(id);
   }
 

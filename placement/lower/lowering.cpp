@@ -18,18 +18,26 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   for (const Signature::Feed& feed : signature.feeds) {
     const Type& type = program.graph->type(feed.value);
     const std::int32_t task = feed.by_parts ? PlanPort::kEachTask : feed.task;
-    plan.feeds.push_back({tables.value_name(*program.graph, feed.value), task, type.dtype, feed.sizes, type.shape.bounded()});
+    plan.feeds.push_back(
+        {tables.value_name(*program.graph, feed.value), task, type.dtype, feed.sizes, type.shape.bounded()});
   }
   plan.fetches.resize(signature.fetches.size());
+  const auto window = [&](const PValue& value) {
+    Window held = held_window(program, value, [&](std::uint32_t id) { return tables.grouping(program.groupings[id]); });
+    return held.splits.empty() ? kNone : tables.window(std::move(held));
+  };
   for (const Node& node : program.nodes) {
     if (node.kind == NodeKind::feed && plan.feeds[node.detail].by_parts())
-      plan.feeds[node.detail].window =
-          tables.window(held_window(program, program.values[node.outputs[0]],
-                                    [&](std::uint32_t id) { return tables.grouping(program.groupings[id]); }));
+      plan.feeds[node.detail].window = window(program.values[node.outputs[0]]);
     if (node.kind != NodeKind::fetch) continue;
-    const Type& type = program.values[program.inputs(node)[0]].type;
-    plan.fetches[node.detail] = {tables.value_name(*program.graph, signature.fetches[node.detail]), signature.fetch_to,
-                                 type.dtype, type.shape.sizes(), type.shape.bounded()};
+    const PValue& value = program.values[program.inputs(node)[0]];
+    const Where& where = program.where(node);
+    plan.fetches[node.detail] = {tables.value_name(*program.graph, signature.fetches[node.detail]),
+                                 where.single() ? where.tasks[0] : PlanPort::kEachTask,
+                                 value.type.dtype,
+                                 value.type.shape.sizes(),
+                                 value.type.shape.bounded(),
+                                 window(value)};
   }
 }
 

@@ -296,7 +296,7 @@ class Selector {
     node.graph = program_.values[value].graph;
     node.op = node.graph->producer(program_.values[value].value);
     node.detail = static_cast<std::uint32_t>(index);
-    node.where = program_.single(signature_.fetch_to);
+    if (!signature_.fetch_parts) node.where = program_.single(signature_.fetch_to);  // else reshard sets it
     const PValueId inputs[] = {value};
     program_.regions[0].order.push_back(program_.add(node, inputs, {}));
   }

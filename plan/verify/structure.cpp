@@ -41,7 +41,7 @@ class Structure {
     for (const PlanLine& line : plan_.lines) require(string_ok(line.file), "a line's file is out of range");
     for (const Grouping& grouping : plan_.groupings) check_grouping(grouping);
     for (const Window& window : plan_.windows) check_window(window);
-    for (const PlanPort& port : plan_.feeds) check_feed(port);
+    for (const PlanPort& port : plan_.feeds) check_port(port);
     for (const PlanPort& port : plan_.fetches) check_port(port);
     for (const Channel& channel : plan_.channels)
       require(task_ok(channel.from) && task_ok(channel.to) && string_ok(channel.name) && line_ok(channel.line) &&
@@ -98,19 +98,10 @@ class Structure {
     }
   }
 
-  void check_feed(const PlanPort& port) const {
-    if (!port.by_parts()) {
-      require(port.window == kNone, "a feed of one task has a window");
-      return check_port(port);
-    }
-    require(port.window == kNone || port.window < plan_.windows.size(), "a feed is out of range");
-    PlanPort whole = port;
-    whole.task = 0;
-    check_port(whole);
-  }
-
   void check_port(const PlanPort& port) const {
-    require(string_ok(port.name) && task_ok(port.task), "a feed or fetch is out of range");
+    require(string_ok(port.name) && (port.by_parts() || task_ok(port.task)) &&
+                (port.window == kNone || (port.by_parts() && port.window < plan_.windows.size())),
+            "a feed or fetch is out of range");
     for (std::int64_t size : port.sizes) require(size >= 0, "a feed or fetch has a negative dim");
     require(!port.bounded || !port.sizes.empty(), "a bounded scalar");
   }

@@ -243,7 +243,7 @@ class Values {
   /// class, with the part that the task has of the whole value. Counts it.
   void check_port(const Instruction& i, std::uint32_t region, const PlanPort& port, const Buffer& buffer, int& times) {
     if (region != 1) reject(describe(plan_, i) + " on " + task() + " is not in the step itself");
-    if (port.by_parts()) return check_part(i, port, buffer);
+    if (port.by_parts()) return check_part(i, port, buffer, times);
     if (!tables_.alone(class_, port.task))
       reject(describe(plan_, i) + " is on " + task() + ", the caller on task " + std::to_string(port.task));
     if (port.dtype != buffer.dtype || port.sizes != buffer.sizes || port.bounded != buffer.bounded)
@@ -252,14 +252,16 @@ class Values {
     ++times;
   }
 
-  void check_part(const Instruction& i, const PlanPort& port, const Buffer& buffer) {
+  void check_part(const Instruction& i, const PlanPort& port, const Buffer& buffer, int& times) {
     const std::string what = describe(plan_, i) + " on " + task();
-    if (!parts_fed_.emplace(class_, i.target).second) reject(what + " comes twice in a step");
-    if (port.window == kNone || buffer.window != port.window || plan_.windows[port.window].has != Window::Has::part)
-      reject(what + ": its buffer " + text_of(buffer) + " is no part of the value that is fed by parts");
-    if (port.dtype != buffer.dtype || port.sizes != plan_.windows[port.window].sizes || port.bounded || buffer.bounded)
+    if (!ports_.emplace(class_, i.what, i.target).second) reject(what + " comes twice in a step");
+    if (buffer.window != port.window || (port.window == kNone && i.what == Opcode::feed) ||
+        (port.window != kNone && plan_.windows[port.window].has != Window::Has::part))
+      reject(what + ": its buffer " + text_of(buffer) + " is no part of the caller's value");
+    if (port.dtype != buffer.dtype || port.sizes != whole_of(buffer) || port.bounded != buffer.bounded)
       reject(what + ": the caller's value is " + text_of(port.dtype, port.sizes, port.bounded) +
-             ", its buffer a part of " + text_of(buffer.dtype, plan_.windows[port.window].sizes, buffer.bounded));
+             ", its buffer a part of " + text_of(buffer.dtype, whole_of(buffer), buffer.bounded));
+    times = 1;
   }
 
   void require_counts(const std::vector<int>& times, const std::vector<PlanPort>& ports, std::string_view what,
@@ -472,8 +474,8 @@ class Values {
   };
   std::vector<Ends> ends_;  // of each collective
   std::vector<int> fed_, fetched_;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> parts_fed_;  // class and feed
-  std::map<std::uint32_t, const Buffer*> variables_;             // by name
+  std::set<std::tuple<std::uint32_t, Opcode, std::uint32_t>> ports_;  // by parts: class, feed or fetch, which
+  std::map<std::uint32_t, const Buffer*> variables_;                  // by name
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sizes> parts_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> differ_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int32_t>, bool> agree_, equal_;

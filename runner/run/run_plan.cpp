@@ -44,6 +44,14 @@ void refuse_options_of_graphs(const RunOptions& options) {
     if (is_given) refuse(name, "run the graph's file: it is planned when it starts");
 }
 
+void require_whole_fetches(const Plan& plan) {
+  for (const PlanPort& port : plan.fetches)
+    if (port.by_parts())
+      throw Error(Code::usage,
+                  "the plan leaves its fetch '" + escaped(plan.string(port.name)) + "' in parts on the tasks")
+          .hint("run it in a program, with Session(plan, cluster), or make a plan without RunRequest::fetch_parts");
+}
+
 /// The files that the plan's data ops read, below the data folder.
 std::vector<std::string> data_files(const Plan& plan) {
   std::vector<std::string> files;
@@ -156,6 +164,7 @@ int run_plan(RunOptions options) {
     refuse_options_of_graphs(options);
     Plan read = read_plan(local_files(), options.file);
     require_apart(options, data_files(read));
+    require_whole_fetches(read);
     chosen = chosen_fetches(read, options.fetches);
     job = job_for(read, options);
     return read;

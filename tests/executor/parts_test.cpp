@@ -185,6 +185,82 @@ TEST_CASE("a process with several tasks gives a part for each") {
   CHECK(test::says(error, "the feed 'x' has 1 part, and this process has 3 tasks"));
 }
 
+/// What a task has of the doubled input: a mesh splits it, or one task has it, or each task all of it.
+Tensor part_of_twice(Place place, const Counts& counts, int task) {
+  const auto tasks = static_cast<std::int64_t>(counts.size());
+  Part rows{0, sum_of(counts)};
+  if (place == Place::device) rows.size = task == 1 ? rows.size : -1;
+  if (place == Place::nowhere || place == Place::mesh || place == Place::rows) rows = part_of(rows.size, tasks, task);
+  if (rows.size < 0) return {};
+  const Tensor given = rows_from(rows.begin, rows.size);
+  std::vector<float> twice(given.data<float>().begin(), given.data<float>().end());
+  for (float& value : twice) value *= 2;
+  return Tensor::of<float>({rows.size, kColumns}, std::span<const float>(twice));
+}
+
+TEST_CASE("fetches stay where they are, by parts") {
+  for (const Place place : {Place::nowhere, Place::device, Place::mesh, Place::rows})
+    for (const Counts& counts : std::vector<Counts>{{2, 1, 1}, {0, 5, 0}, {3, 3, 3}})
+      test::in_processes(3, [&](int rank, const Cluster& cluster) {
+        CAPTURE(static_cast<int>(place));
+        CAPTURE(counts);
+        const Model model(place);
+        Session session(model.graph, cluster);
+        RunRequest request;
+        request.fetches = {model.twice, model.total};
+        request.feeds = {{"x", part(rows_of(counts, rank))}};
+        request.fetch_parts = true;
+        request.steps = 2;
+        int calls = 0;
+        request.on_step = [&](std::int64_t, std::span<const Tensor>) { ++calls; };
+        const std::vector<Tensor> fetched = session.run(request);
+        const Tensor expected = part_of_twice(place, counts, rank);
+        REQUIRE(fetched.size() == 2);
+        REQUIRE(fetched[0].defined() == expected.defined());
+        CHECK(calls == (expected.defined() ? 2 : 0));
+        if (!expected.defined()) return;
+        CHECK(fetched[0].sizes() == expected.sizes());
+        CHECK(std::ranges::equal(fetched[0].data<float>(), expected.data<float>()));
+        const Tensor whole = rows_from(0, sum_of(counts));
+        CHECK(fetched[1].number(0) == std::accumulate(whole.data<float>().begin(), whole.data<float>().end(), 0.0));
+      });
+}
+
+TEST_CASE("fetches of parts send nothing, also from a plan's file; several tasks of a process each get theirs") {
+  const Model model(Place::rows);
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 3, .threads = 1, .jobs = ""});
+  Session session(model.graph, cluster);
+  RunRequest request;
+  request.fetches = {model.twice};
+  request.feeds = {{"x", parts({rows_from(0, 2), rows_from(2, 2), rows_from(4, 1)})}};
+  request.fetch_parts = true;
+  const Plan& plan = session.plan(request).plan;
+  CHECK((plan.channels.empty() && plan.collectives.empty()));
+  Session from_plan(decode_plan(encode_plan(plan), "memory"), cluster);
+  for (const std::vector<Tensor>& fetched : {session.run(request), from_plan.run({.feeds = request.feeds})}) {
+    REQUIRE(fetched.size() == 3);
+    for (std::size_t task = 0; task < 3; ++task) {
+      CHECK(fetched[task].sizes() == std::vector<std::int64_t>{task == 2 ? 1 : 2, kColumns});
+      CHECK(fetched[task].number(0) == static_cast<double>(12 * task));
+    }
+  }
+  request.on_step = [](std::int64_t, std::span<const Tensor>) {};
+  CHECK(
+      test::says(test::error_of([&] { session.run(request); }), "on_step with fetch_parts, in a process with 3 tasks"));
+}
+
+TEST_CASE("tasks that differ in fetch_parts are refused") {
+  test::in_processes(2, [](int rank, const Cluster& cluster) {
+    const Model model(Place::rows);
+    Session session(model.graph, cluster);
+    RunRequest request;
+    request.fetches = {model.total};
+    request.feeds = {{"x", part(rows_from(2 * rank, 2))}};
+    request.fetch_parts = rank == 1;
+    CHECK(test::says(test::error_of([&] { session.run(request); }), "the tasks do not ask for the same"));
+  });
+}
+
 TEST_CASE("in a job of one task its part is the whole value") {
   const Model model(Place::nowhere);
   Session session(model.graph, Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""}));
