@@ -115,6 +115,10 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
             .at(graph.op(input_named(graph, name)).line())
             .hint("feed a tensor that has a value, or leave the feed out where another task gives it");
       check_feed(graph, name, tensor.dtype());
+      if (tensor.dtype() == DType::boolean && !are_bools(tensor.bytes()))
+        throw Error(Code::usage, "the feed '" + escaped(name) + "' has bools other than 0 and 1")
+            .at(graph.op(input_named(graph, name)).line())
+            .hint("write 0 or 1 into each byte of the tensor");
       if (gives || feed.by_parts()) asked.feeds.push_back({name, tensor.dtype(), tensor.sizes(), feed.by_parts()});
     }
     for (const auto& [name, type] : request.feed_types) {

@@ -386,6 +386,10 @@ CheckpointSaver& Checkpoints::saver() const {
   return *state_->saver;
 }
 
+const Session& Checkpoints::session() const {
+  return state_->session;
+}
+
 void Checkpoints::require_not_stopped() const {
   const std::int64_t step = state_->saver->take_stopped();
   if (step < 0) return;

@@ -56,6 +56,7 @@ class Checkpoints final : public RunCheckpoints {
   void save();
 
   [[nodiscard]] CheckpointSaver& saver() const override;
+  [[nodiscard]] const Session& session() const override;
   void require_not_stopped() const override;
 
  private:

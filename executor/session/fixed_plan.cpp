@@ -71,6 +71,10 @@ std::string port_problem(const PlanPort& port, const std::string& name, const Fe
         .note("it is " + type_of(port).str() + ", and task " + std::to_string(member.task()) + " gives it")
         .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
         .text();
+  if (tensor.defined() && tensor.dtype() == DType::boolean && !are_bools(tensor.bytes()))
+    return Error(Code::usage, "the feed '" + escaped(name) + "' has bools other than 0 and 1")
+        .hint("write 0 or 1 into each byte of the tensor")
+        .text();
   if (!tensor.defined() || fits(tensor, port)) return {};
   return Error(Code::usage, "the feed '" + escaped(name) + "' is " + (port.by_parts() ? "a part " : "") +
                                 tensor.type().str() + "; the plan was made for " + type_of(port).str())

@@ -102,6 +102,9 @@ std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const FeedMa
 std::vector<Tensor> Session::run(const RunRequest& request) {
   require_feeds(request);
   if (state_->plan) return state_->plan->run(request);
+  if (request.checkpoints != nullptr && &request.checkpoints->session() != this)
+    throw Error(Code::usage, "RunRequest::checkpoints are of another session")
+        .hint("make Checkpoints with the session that runs the request");
   std::vector<Tensor> fetched = state_->run(*state_->graph, request);
   if (request.checkpoints != nullptr) request.checkpoints->require_not_stopped();
   return fetched;

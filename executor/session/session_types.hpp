@@ -23,6 +23,7 @@ namespace ferry {
 
 class CheckpointSaver;
 class Clock;
+class Session;
 
 /// How a session plans and runs. A session that is made from a plan uses `run` alone.
 ///
@@ -114,6 +115,7 @@ struct RunStats {
 class RunCheckpoints {
  public:
   [[nodiscard]] virtual CheckpointSaver& saver() const = 0;
+  [[nodiscard]] virtual const Session& session() const = 0;
   /// Error(preempted) if the run has stopped and saved because it was told to.
   virtual void require_not_stopped() const = 0;
 

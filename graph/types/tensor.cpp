@@ -86,8 +86,7 @@ Tensor Tensor::copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<c
   if (static_cast<std::int64_t>(bytes.size()) != type.bytes())
     throw Error(Code::file, "a tensor " + type.str() + " needs " + std::to_string(type.bytes()) + " bytes, " +
                                 std::to_string(bytes.size()) + " are there");
-  const auto is_bool = [](std::byte b) { return b <= std::byte{1}; };
-  if (dtype == DType::boolean && !std::all_of(bytes.begin(), bytes.end(), is_bool))
+  if (dtype == DType::boolean && !are_bools(bytes))
     throw Error(Code::file, "a bool tensor has bytes other than 0 and 1");
   Tensor tensor(dtype, std::move(sizes));
   std::copy(bytes.begin(), bytes.end(), tensor.mutable_bytes().begin());
@@ -168,6 +167,10 @@ void Tensor::reject_undefined() const {
             "that needs it");
   throw Error(Code::usage, "this tensor is undefined: it was made without a value, or it was moved from")
       .hint("assign a tensor that has a value; Tensor::defined() tells");
+}
+
+bool are_bools(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b <= std::byte{1}; });
 }
 
 }  // namespace ferry

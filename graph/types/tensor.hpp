@@ -114,5 +114,8 @@ class Tensor {
   std::size_t byte_count_ = 0;
 };
 
+/// Whether each byte is 0 or 1, as in a tensor of bools.
+[[nodiscard]] bool are_bools(std::span<const std::byte> bytes);
+
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "base/files/files.hpp"
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/types/element_text.hpp"
@@ -52,6 +53,10 @@ constexpr const char* kParts = "--feed-part";
 /// cannot hold it.
 std::optional<Tensor> scalar(const FeedInput& input, const std::string& text) {
   Tensor tensor(input.dtype, {});
+  if (input.dtype == DType::boolean && (text == "true" || text == "false")) {
+    tensor.mutable_bytes()[0] = std::byte{text == "true"};
+    return tensor;
+  }
   const NumberFault fault = parse_element(text, input.dtype, tensor.mutable_bytes().data());
   if (fault == NumberFault::no_number) return std::nullopt;
   if (fault != NumberFault::none)
@@ -103,6 +108,10 @@ TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<st
     const auto [name, text] = given_feed(feed, "--feed", "NAME=FILE.npy or NAME=NUMBER");
     const FeedInput& input = input_named(inputs, name, "--feed");
     const std::optional<Tensor> number = scalar(input, text);
+    if (!number && input.shape && input.shape->rank() == 0 && !text.ends_with(".npy") && !local_files().exists(text))
+      throw Error(Code::usage, "--feed " + escaped(feed) + ": is no number, and there is no such file")
+          .at(input.line)
+          .hint("give a value of " + std::string(name_of(input.dtype)) + ", or the name of an npy file");
     tensors[name] =
         number ? *number : read_npy_file(text, [&](const Type& type) { check_type(input, "--feed " + feed, type); });
   }

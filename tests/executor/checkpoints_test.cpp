@@ -194,6 +194,11 @@ TEST_CASE("checkpoints: refused are folders that have any, another seed, another
   const Error other = error_of([&] { session.run(walk.other); });
   CHECK(other.code() == Code::usage);
   CHECK(says(other, "another request"));
+  Session second(walk.graph, cluster_of(2));
+  walk.request.checkpoints = &checkpoints;
+  const Error of_another = error_of([&] { second.run(walk.request); });
+  CHECK(of_another.code() == Code::usage);
+  CHECK(says(of_another, "RunRequest::checkpoints are of another session"));
   walk.request.checkpoints = &checkpoints;
   CHECK_NOTHROW(session.run(walk.request));
 }

@@ -109,6 +109,18 @@ TEST_CASE("feeds of bounded sizes, of several inputs and of tasks that share a p
       5);
 }
 
+TEST_CASE("a fed bool is 0 or 1") {
+  Graph g;
+  const Value b = g.input("b", DType::boolean, {2});
+  Session session(g, Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""}));
+  Tensor bools(DType::boolean, {2});
+  CHECK(session.run({b}, {{"b", bools}})[0].number(1) == 0);
+  bools.mutable_bytes()[1] = std::byte{2};
+  const Error error = test::error_of([&] { session.run({b}, {{"b", bools}}); });
+  CHECK(error.code() == Code::usage);
+  CHECK(test::says(error, "the feed 'b' has bools other than 0 and 1"));
+}
+
 TEST_CASE("a bounded input takes any feed up to its bound, with one plan") {
   for (const int tasks : {1, 2}) {
     Graph g;

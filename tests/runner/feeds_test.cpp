@@ -82,6 +82,14 @@ TEST_CASE("unknown and duplicate feeds are refused by name") {
     CHECK(refusal({bad}).find("expected NAME=FILE.npy or NAME=NUMBER") != std::string::npos);
 }
 
+TEST_CASE("bools have names, and what is neither a number nor a file is refused") {
+  const Fixture f;
+  CHECK(parse_feeds(inputs_of(f.g), {"flag=true"}).at("flag").data<bool>()[0]);
+  CHECK(!parse_feeds(inputs_of(f.g), {"flag=false"}).at("flag").data<bool>()[0]);
+  CHECK(refusal({"flag=yes"}).find("--feed flag=yes: is no number, and there is no such file") == 0);
+  CHECK(refusal({"count=1,5"}).find("is no number, and there is no such file") != std::string::npos);
+}
+
 TEST_CASE("a file that is not there is named") {
   CHECK(refusal({"rate=/no/such/file.npy"}, Code::file).find("/no/such/file.npy") != std::string::npos);
 }
