@@ -106,11 +106,12 @@ std::string ProcessEnd::text() const {
 }
 
 std::optional<ProcessEnd> next_ended_child() noexcept {
-  int status = 0;
-  const pid_t process = waitpid(-1, &status, WNOHANG);
-  if (process <= 0) return {};
-  if (WIFSIGNALED(status)) return ProcessEnd{.process = process, .signal = WTERMSIG(status)};
-  return ProcessEnd{.process = process, .exit_code = WEXITSTATUS(status)};
+  siginfo_t ended{};
+  if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return {};
+  ProcessEnd end{.process = ended.si_pid, .group = getpgid(ended.si_pid)};  // known until it has been waited for
+  waitpid(ended.si_pid, nullptr, WNOHANG);
+  (ended.si_code == CLD_EXITED ? end.exit_code : end.signal) = ended.si_status;
+  return end;
 }
 
 std::vector<ProcessId> adopt_orphans() {
@@ -133,6 +134,10 @@ void kill_descendants(std::span<const ProcessId> spared) {
 
 void signal_group(int process, int signal) noexcept {
   kill(-process, signal);
+}
+
+bool group_lives(int process) noexcept {
+  return kill(-process, 0) == 0 || errno == EPERM;
 }
 
 std::string this_program_path() {

@@ -37,6 +37,7 @@ struct ProgramStart {
 /// How a process ended.
 struct ProcessEnd {
   int process = 0;
+  int group = 0;      ///< its process group
   int exit_code = 0;  ///< where `signal` is 0
   int signal = 0;     ///< that killed it; 0: none did
 
@@ -59,6 +60,9 @@ void kill_descendants(std::span<const ProcessId> spared);
 
 /// Sends a signal to all processes of the group that start_program() made for `process`.
 void signal_group(int process, int signal) noexcept;
+
+/// Whether that group still has processes. A process that has ended counts until its parent has noticed that.
+[[nodiscard]] bool group_lives(int process) noexcept;
 
 /// The path of the program that runs in this process. Error(resource) without /proc.
 [[nodiscard]] std::string this_program_path();

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -38,10 +39,18 @@ struct AgentTask {
   int number = 0;
   int process = 0;
   Descriptor in, out, error;
-  std::string input;        // still to be written to `in`
-  bool input_ends = false;  // after that
-  bool running = true;
+  std::string input;           // still to be written to `in`
+  bool input_ends = false;     // after that
+  bool running = true;         // it, or what is left of its process group
+  ProcessEnd end;              // once its own process has ended
+  bool left_programs = false;  // its own process died of a signal that all of its group got, which may live on
 };
+
+/// Whether `end` says less about a task than the end of another process of its group: a process that was killed by a
+/// signal for the whole group, or that ended well.
+bool is_weak(const ProcessEnd& end, const std::set<int>& passed_on) {
+  return end.code() == 0 || passed_on.contains(end.signal);
+}
 
 class Agent {
  public:
@@ -108,6 +117,7 @@ class Agent {
       start(StartTasks::of(frame.data));
     } else if (frame.kind == LaunchFrameKind::signal) {
       const int signal = whole_number("signal", unpacked(frame.data).at(0), 1, 64);
+      if (signal != SIGKILL) passed_on_.insert(signal);
       for (const AgentTask& task : tasks_)
         if (task.running) signal_group(task.process, signal);
     } else if (frame.kind == LaunchFrameKind::input || frame.kind == LaunchFrameKind::input_end) {
@@ -191,14 +201,32 @@ class Agent {
   }
 
   void note_ends() {
-    while (const int signal = signals_.next())
+    while (const int signal = signals_.next()) {
       asked_to_end_ |= signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
-    while (const auto end = next_ended_child()) {
-      for (AgentTask& task : tasks_)
-        if (task.process == end->process) tell_end(task, *end);
+      if (signal != SIGCHLD) passed_on_.insert(signal);
     }
+    while (const auto end = next_ended_child())
+      for (AgentTask& task : tasks_)
+        if (task.running && (task.process == end->process || task.process == end->group)) note_end(task, *end);
+    for (AgentTask& task : tasks_)
+      if (task.running && is_over(task)) tell_end(task, task.end);
     const auto running = [](const AgentTask& task) { return task.running; };
     done_ |= !tasks_.empty() && std::none_of(tasks_.begin(), tasks_.end(), running);
+  }
+
+  /// Notes the end of a process of the task's group. After a shell has died of a signal that all of the group got, the
+  /// task consists of the programs that the shell has started. The task's end is then the first of their ends that is
+  /// not weak.
+  void note_end(AgentTask& task, const ProcessEnd& end) const {
+    const bool own = end.process == task.process;
+    const bool of_rest = task.left_programs && is_weak(task.end, passed_on_) && !passed_on_.contains(end.signal);
+    if (own || of_rest) task.end = end;
+    if (own) task.left_programs = passed_on_.contains(end.signal);
+  }
+
+  /// Whether the task's process has ended, and with it what it has started if it died of a signal that all got.
+  [[nodiscard]] static bool is_over(const AgentTask& task) {
+    return task.end.process != 0 && !(task.left_programs && group_lives(task.process));
   }
 
   void tell_end(AgentTask& task, const ProcessEnd& end) {
@@ -229,7 +257,8 @@ class Agent {
   SignalQueue signals_;
   AgentWire wire_;
   std::vector<AgentTask> tasks_;
-  bool done_ = false;  // all tasks have ended, or none could be started
+  bool done_ = false;        // all tasks have ended, or none could be started
+  std::set<int> passed_on_;  // signals that all processes of tasks have got, except SIGKILL
   bool asked_to_end_ = false;
   bool alone_ = false;  // the launcher is gone
   Duration grace_{};

@@ -72,6 +72,30 @@ TEST_CASE("a signal reaches all of a program's group") {
   CHECK(end->text() == "was killed by signal 9 (Killed)");
 }
 
+TEST_CASE("a group lives until all of its processes have ended") {
+  const auto spared = adopt_orphans();
+  Pipe out = make_pipe();
+  const int process = start_shell("sleep 1000 & echo; kill -TERM $$", out);
+  await(process);
+  const auto first = next_ended_child();
+  REQUIRE(first.has_value());
+  CHECK(first->signal == SIGTERM);
+  CHECK(first->group == process);
+  CHECK(group_lives(process));
+  signal_group(process, SIGUSR1);
+  CHECK(all_written(out.reader) == "\n");
+  const std::vector<ProcessId> left = child_processes();
+  REQUIRE(left.size() == 1);
+  await(static_cast<int>(left.front().pid));
+  const auto second = next_ended_child();
+  REQUIRE(second.has_value());
+  CHECK(second->process == left.front().pid);
+  CHECK(second->group == process);
+  CHECK(second->signal == SIGUSR1);
+  CHECK_FALSE(group_lives(process));
+  CHECK(spared.empty());
+}
+
 TEST_CASE("what cannot be started is an error that says why") {
   CHECK_THROWS_WITH_AS(static_cast<void>(start_program({.arguments = {"/no/such/program"}})),
                        doctest::Contains("cannot start \"/no/such/program\": No such file or directory"), Error);

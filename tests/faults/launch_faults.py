@@ -205,6 +205,36 @@ entry { name: "run" fetch { name: "y" value: "y" } }
                 self.assertEqual(job.end()[0], 75)
             self.assertEqual(len(list(Path(folder).glob("step-*"))), 1)
 
+    def test_081_signals_for_a_script_that_waits_for_its_run(self):
+        """Its shell dies of the signal. What it has started is still the task, and saves."""
+        script = '"$@"; echo too far'
+        for first in None, signal.SIGUSR1:
+            with tempfile.TemporaryDirectory() as folder, \
+                    self.job("-n", 2, "--", "sh", "-c", script, "sh", CHECKPOINT_JOB, *STEPS, "--checkpoint", folder) as job:
+                job.await_line(r"^\[0\] total: ")
+                if first:
+                    job.send(first)
+                    while not list(Path(folder).glob("step-*")):
+                        job.read_for(0.01)
+                saved = len(list(Path(folder).glob("step-*")))
+                job.send(signal.SIGTERM)
+                code, out = job.end()
+                self.assertEqual(code, 75, out[-2000:])
+                self.assertNotIn("too far", out)
+                self.assertRegex(out, r"(?m)^stopped by signal 15 \(Terminated\): task \d on \S+ ended with exit code 75: .*; exit code 75$")
+                self.assertEqual(len(list(Path(folder).glob("step-*"))), saved + 1)
+                self.assertEqual(job.processes(), [])
+
+    def test_081_a_script_whose_program_does_not_end_in_the_grace(self):
+        script = "(trap '' TERM; echo up; while :; do sleep 1000 & wait; done)"
+        with self.job("-n", 2, "--grace", 0.5, "--", "sh", "-c", f"{script}; true") as job:
+            job.await_line(r"^\[\d\] up$", 2)
+            job.send(signal.SIGTERM)
+            code, out = job.end()
+            self.assertEqual(code, 130)
+            self.assertIn("not all tasks had ended in time, and were killed", out)
+            self.assertEqual(job.processes(), [])
+
     def test_081_sigusr1_saves_and_sighup_stops(self):
         with tempfile.TemporaryDirectory() as folder:
             with self.job("-n", 2, "--", CHECKPOINT_JOB, *STEPS, "--checkpoint", folder) as job:
