@@ -13,8 +13,9 @@
 namespace ferry::tcp {
 namespace {
 
-constexpr std::chrono::milliseconds kOnceMore{20};  // between attempts to connect
-constexpr rlim_t kOtherDescriptors = 64;            // of this process, besides its connections
+constexpr std::chrono::milliseconds kOnceMore{20};    // between attempts to connect
+constexpr std::chrono::milliseconds kSignalled{100};  // within this time all tasks get a signal for all
+constexpr rlim_t kOtherDescriptors = 64;              // of this process, besides its connections
 
 /// Raises the limit of descriptors where a connection to each task needs it.
 void make_room_for(int tasks) {
@@ -116,6 +117,12 @@ Address meeting_address(const TcpOptions& options, const Deadline& deadline) {
   return net::interface_address(options.interface);
 }
 
+/// Whoever asks a job to stop signals one task after another. The end of a task that was signalled first is no news.
+void await_interrupt() {
+  for (const Deadline soon(system_clock(), kSignalled); interrupt_requested() == 0 && !soon.expired();)
+    system_clock().sleep(kOnceMore);
+}
+
 /// Task 0 serves the rendezvous, at an address that all tasks know.
 Joined join_by_address(const TcpOptions& options, const Deadline& deadline) {
   if (options.task != 0 || options.served) return join(options, "", deadline);
@@ -163,8 +170,9 @@ std::shared_ptr<Job> formed(const TcpOptions& options) try {
       if (socket.open()) net::watch_link(socket, options.deadline);
   }
   return std::make_shared<Job>(options.task, std::move(connections), tasks_here, options.deadline);
-} catch (const Error&) {
-  check_interrupt();  // the others were asked to stop, too, and their ends are no news
+} catch (const Error& error) {
+  if (error.code() == Code::peer_lost) await_interrupt();
+  check_interrupt();
   throw;
 }
 

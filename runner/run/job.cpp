@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/files/files.hpp"
+#include "base/system/interrupt.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "comm/transport.hpp"
@@ -35,6 +36,16 @@ std::optional<Error> preemption(const std::exception_ptr& thrown) {
   return std::nullopt;
 }
 
+/// Joins the job. Error(preempted) if SIGTERM or SIGHUP comes first and the run would save a checkpoint because of it.
+Cluster join_job(const ClusterOptions& options) {
+  try {
+    return Cluster::connect(options);
+  } catch (const Error& error) {
+    if (error.code() != Code::interrupted || !preemption_requested()) throw;
+    throw Error(Code::preempted, "stopped before the first step, as asked for").hint("start it again");
+  }
+}
+
 /// "loss = 0.5  float32[], mean of epoch 8".
 std::string mean_line(const Metrics::value_type& mean, const Type& type, const std::string& label) {
   const Tensor value =
@@ -46,10 +57,11 @@ std::string mean_line(const Metrics::value_type& mean, const Type& type, const s
 
 void in_job(const JobOptions& options, bool saves, const std::function<void(const Cluster& cluster)>& body) {
   warn_of_lost_reader();
-  const SignalGuard signals(saves);
+  SignalGuard signals(saves);
   std::optional<Error> preempted;
   {
-    const Cluster cluster = Cluster::connect(options.cluster);
+    const Cluster cluster = join_job(options.cluster);
+    signals.joined();
     try {
       body(cluster);
     } catch (...) {

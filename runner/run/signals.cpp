@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 
@@ -11,6 +12,9 @@
 
 namespace ferry {
 namespace {
+
+std::atomic<bool> joining{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler reads it");
 
 // Uses only async-signal-safe operations: isatty, poll, write, _exit and a lock-free atomic. A repeated SIGTERM changes
 // nothing, as launchers and schedulers send it more than once.
@@ -23,10 +27,13 @@ void on_signal(int signal) {
   errno = kept;
 }
 
-void on_preemption(int) {
+void on_preemption(int signal) {
   const int kept = errno;
-  if (!preemption_requested()) log_at_once("saving a checkpoint, then stopping (Ctrl-C: without)");
+  const bool waits = joining.load();
+  if (!preemption_requested())
+    log_at_once(waits ? "stopping (Ctrl-C: at once)" : "saving a checkpoint, then stopping (Ctrl-C: without)");
   request_preemption();
+  if (waits) request_interrupt(signal);
   errno = kept;
 }
 
@@ -48,10 +55,18 @@ void (*handler_of(int signal))(int) {
 
 SignalGuard::SignalGuard(bool saves) {
   clear_interrupt();
+  joining = true;
   handle(SIGINT, on_signal);
   handle(SIGTERM, saves ? on_preemption : on_signal);
   if (handler_of(SIGHUP) != SIG_IGN) handle(SIGHUP, saves ? on_preemption : on_signal);
   if (saves && handler_of(SIGUSR1) == SIG_DFL) handle(SIGUSR1, on_save);
+}
+
+void SignalGuard::joined() noexcept {
+  joining = false;
+  if (!preemption_requested() || interrupt_requested() == SIGINT) return;
+  clear_interrupt();
+  request_preemption();
 }
 
 SignalGuard::~SignalGuard() {

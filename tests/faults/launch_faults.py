@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -234,6 +235,22 @@ entry { name: "run" fetch { name: "y" value: "y" } }
             self.assertEqual(code, 130)
             self.assertIn("not all tasks had ended in time, and were killed", out)
             self.assertEqual(job.processes(), [])
+
+    def test_081_sigterm_before_the_job_has_formed(self):
+        """A task that waits for another one has nothing to save, and ends at once."""
+        script = "echo process $$; [ $RANK = 0 ] || { trap 'exit 75' TERM; sleep 1000 & wait; }; exec \"$@\""
+        with tempfile.TemporaryDirectory() as folder, \
+                self.job("-n", 2, "--grace", 50, "--", "sh", "-c", script, "sh", CHECKPOINT_JOB, *STEPS, "--checkpoint", folder) as job:
+            job.await_line(r"^\[1\] process \d+$")
+            task = job.await_line(r"^\[0\] process (\d+)$")[1]
+            while not int(re.search(r"SigCgt:\s*(\w+)", Path("/proc", task, "status").read_text())[1], 16) >> signal.SIGTERM - 1 & 1:
+                job.read_for(0.01)
+            begin = time.monotonic()
+            job.send(signal.SIGTERM)
+            code, out = job.end()
+            self.assertEqual(code, 75, out)
+            self.assertIn("[0] error: stopped before the first step, as asked for", out)
+            self.assertLess(time.monotonic() - begin, 20)
 
     def test_081_sigusr1_saves_and_sighup_stops(self):
         with tempfile.TemporaryDirectory() as folder:

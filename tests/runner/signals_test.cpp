@@ -30,14 +30,15 @@ int end_after(int signal, bool saves) {
 }
 
 /// The output on a signal of a process with that task's number in its log.
-std::string said_on(int signal, bool saves, int task) {
+std::string said_on(int signal, bool saves, int task, bool joined = true) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);
     log_task(task);
-    const SignalGuard guard(saves);
+    SignalGuard guard(saves);
+    if (joined) guard.joined();
     ::raise(signal);
     ::_exit(0);
   }
@@ -54,6 +55,7 @@ std::string said_on(int signal, bool saves, int task) {
 TEST_CASE("what a task says when it is asked to stop has its number") {
   CHECK(said_on(SIGINT, false, 12) == "[task 12] stopping (again: at once)\n");
   CHECK(said_on(SIGTERM, true, 0) == "[task 0] saving a checkpoint, then stopping (Ctrl-C: without)\n");
+  CHECK(said_on(SIGTERM, true, 0, false) == "[task 0] stopping (Ctrl-C: at once)\n");
   CHECK(said_on(SIGTERM, false, 12) == "[task 12] stopping (Ctrl-C: at once)\n");
   CHECK(said_on(SIGINT, false, -1) == "stopping (again: at once)\n");
 }
@@ -76,6 +78,21 @@ TEST_CASE("SIGUSR1 saves a checkpoint, and SIGHUP acts like SIGTERM unless it is
     CHECK_FALSE(preemption_requested());
   }
   CHECK(saves_requested() == saves + 1);
+}
+
+TEST_CASE("SIGTERM interrupts the wait for other tasks, and makes a run save once they have come") {
+  SignalGuard guard(true);
+  ::raise(SIGTERM);
+  CHECK(interrupt_requested() == SIGTERM);
+  CHECK(preemption_requested());
+  guard.joined();
+  CHECK(interrupt_requested() == 0);
+  CHECK(preemption_requested());
+  clear_interrupt();
+  ::raise(SIGTERM);
+  CHECK(interrupt_requested() == 0);
+  CHECK(preemption_requested());
+  clear_interrupt();
 }
 
 TEST_CASE("080 the second Ctrl-C ends a run at once") {
