@@ -84,19 +84,31 @@ class Search {
   /// The checkpoint that next() gave last is damaged.
   void reject(const std::string& why) {
     notes_.push_back(why);
-    damaged_.push_back(folder_ + "/" + names_[at_ - 1]);
+    damaged_.push_back(names_[at_ - 1]);
   }
-  /// That checkpoint is taken: the damaged ones, which are newer, are told of and put aside.
-  void take() {
+  /// That checkpoint is taken: the damaged ones, which are newer, are told of and put aside. Returns the names of those
+  /// that cannot be, the newest first.
+  std::vector<std::string> take() {
     for (const std::string& note : notes_) log_warn(note);
     if (!damaged_.empty()) log_warn("goes on from the checkpoint before: " + names_[at_ - 1]);
-    for (const std::string& old : damaged_) {
-      files_.remove(old + kDamaged);
-      files_.rename_folder(old, old + kDamaged);
-    }
+    std::vector<std::string> left;
+    for (const std::string& name : damaged_)
+      if (!put_aside(folder_ + "/" + name)) left.push_back(name);
+    return left;
   }
 
  private:
+  bool put_aside(const std::string& damaged) {
+    try {
+      files_.remove(damaged + kDamaged);
+      files_.rename_folder(damaged, damaged + kDamaged);
+      return true;
+    } catch (const Error& error) {
+      log_warn("a damaged checkpoint stays: " + error.text());
+      return false;
+    }
+  }
+
   FileSystem& files_;
   std::string folder_;
   std::vector<std::string> names_, notes_, damaged_;
@@ -182,7 +194,7 @@ struct Checkpoints::State {
                                   options.keep,
                                   settings};
     saver.emplace(options, request_text(request), std::move(how), cluster.local_tasks());
-    go_on(job);
+    go_on();
   }
 
   static CheckpointOptions with_defaults(CheckpointOptions options) {
@@ -260,7 +272,7 @@ struct Checkpoints::State {
     files.remove(probe);
   }
 
-  void go_on(const std::string& job) {
+  void go_on() {
     std::optional<Search> search;
     for (;;) {
       std::optional<Candidate> candidate;
@@ -274,11 +286,20 @@ struct Checkpoints::State {
       if (!damage) break;
       if (search) search->reject(*damage);
     }
+    if (options.resume) clear_up(search);
+  }
+
+  /// Puts damaged checkpoints aside and removes old ones. The names of later checkpoints are above those that stay.
+  void clear_up(std::optional<Search>& search) {
+    std::string newest;
     at_main([&] {
-      if (!options.resume) return;
-      search->take();
-      prune(files, options.folder, job, options.keep);
+      const std::vector<std::string> left = search->take();
+      saver->prune(left);
+      if (!left.empty()) newest = left.front();
     });
+    newest =
+        session.group().of_first<std::string>([&](TaskSession& task) { return task.member().exchange(newest)[0]; });
+    if (!newest.empty()) saver->shift_names(step_of(newest) - steps_of(saver->request()));
   }
 
   /// Compares the settings of the two runs, and counts the checkpoint's steps in batches of this run.

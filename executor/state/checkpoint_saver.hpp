@@ -46,6 +46,11 @@ class CheckpointSaver {
   void restored(int task) { state_of(task).saved = state_of(task).boundaries; }
   /// Adds a number to the steps in the names of checkpoints from now on.
   void shift_names(std::int64_t by) { writer_.shift_names(by); }
+  /// CheckpointWriter::leave() and prune(), in the process of task 0.
+  void prune(std::span<const std::string> left) {
+    writer_.leave(left);
+    writer_.prune();
+  }
   /// The step at which at_boundary() returned true, or -1 if it has not; from then on -1.
   [[nodiscard]] std::int64_t take_stopped() { return stopped_.exchange(-1); }
 

@@ -27,6 +27,18 @@ std::string hidden(const std::string& folder, const std::string& name, const std
   return folder + "/." + name + "-" + job + ".tmp";
 }
 
+/// Calls change(), which removes `what`. If it fails, prints a warning and returns false.
+template <class F>
+bool attempt(const F& change, const char* what) {
+  try {
+    change();
+    return true;
+  } catch (const Error& error) {
+    log_warn(what + std::string(" stays: ") + error.text());
+    return false;
+  }
+}
+
 /// Thrown when the writer is destroyed while it waits for the files of other processes.
 struct GivenUp {};
 
@@ -141,10 +153,22 @@ void CheckpointWriter::commit() {
   manifest_.settings = options_.settings;
   options_.files->write(temporary() + "/" + kManifestFile, manifest_text(manifest_));
   options_.files->rename_folder(temporary(), options_.folder + "/" + name());
+  prune();
+}
+
+void CheckpointWriter::prune() {
+  const auto remove = [this](const std::string& name) {
+    const std::string put_aside = hidden(options_.folder, name, options_.job);
+    options_.files->rename_folder(options_.folder + "/" + name, put_aside);
+    options_.files->remove(put_aside);
+  };
   try {
-    prune(*options_.files, options_.folder, options_.job, options_.keep);
+    int kept = 0;
+    for (const std::string& name : checkpoint_names(*options_.files, options_.folder))
+      if (!left_.contains(name) && ++kept > options_.keep && !attempt([&] { remove(name); }, "an old checkpoint"))
+        left_.insert(name);
   } catch (const Error& error) {
-    log_warn("an old checkpoint stays: " + error.text());
+    log_warn("old checkpoints stay: " + error.text());
   }
 }
 
@@ -159,17 +183,10 @@ void CheckpointWriter::clean_up() noexcept {
   }
 }
 
-void prune(FileSystem& files, const std::string& folder, const std::string& job, int keep) {
-  const std::vector<std::string> names = checkpoint_names(files, folder);
-  for (auto i = static_cast<std::size_t>(keep); i < names.size(); ++i) {
-    files.rename_folder(folder + "/" + names[i], hidden(folder, names[i], job));
-    files.remove(hidden(folder, names[i], job));
-  }
-}
-
 void remove_leftovers(FileSystem& files, const std::string& folder) {
   for (const std::string& name : files.list(folder))
-    if (name.starts_with(kHidden) && name.ends_with(".tmp")) files.remove(folder + "/" + name);
+    if (name.starts_with(kHidden) && name.ends_with(".tmp"))
+      attempt([&] { files.remove(folder + "/" + name); }, "an incomplete checkpoint");
 }
 
 std::vector<std::string> checkpoint_names(FileSystem& files, const std::string& folder) {

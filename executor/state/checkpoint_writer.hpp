@@ -54,6 +54,11 @@ class CheckpointWriter {
   void write(Manifest head);
   /// Adds a number to the steps in the names of checkpoints from now on. Precondition: nothing is being written.
   void shift_names(std::int64_t by) { shift_ = by; }
+  /// Removes all checkpoints but the newest `keep`. Before one is removed it gets a name that is no checkpoint's. One
+  /// that cannot be removed stays, with one warning. Precondition: nothing is being written.
+  void prune();
+  /// Names of checkpoints that prune() leaves alone and does not count.
+  void leave(std::span<const std::string> names) { left_.insert(names.begin(), names.end()); }
   /// Waits up to `at_most` until nothing is being written; returns whether that is so.
   [[nodiscard]] bool idle(Duration at_most);
   /// A process without parts that is lost: no checkpoint waits for its files any more.
@@ -80,14 +85,12 @@ class CheckpointWriter {
   Manifest manifest_;
   std::int64_t shift_ = 0;
   std::optional<Error> failure_;
-  std::set<int> lost_;  // processes
+  std::set<int> lost_;          // processes
+  std::set<std::string> left_;  // names that prune() leaves alone
   std::thread thread_;
 };
 
-/// Removes all checkpoints but the newest `keep`. Before one is removed it gets a name that is no checkpoint's, with
-/// `job` in it.
-void prune(FileSystem& files, const std::string& folder, const std::string& job, int keep);
-/// Removes incomplete checkpoints of jobs that were killed.
+/// Removes incomplete checkpoints of jobs that were killed. One that cannot be removed stays, with a warning.
 void remove_leftovers(FileSystem& files, const std::string& folder);
 /// The names of a folder's checkpoints, the newest first.
 [[nodiscard]] std::vector<std::string> checkpoint_names(FileSystem& files, const std::string& folder);

@@ -163,6 +163,56 @@ TEST_CASE("089, 090 a shard that is cut or missing: the one before is used, and 
   }
 }
 
+/// How often the text has the part.
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST_CASE("old checkpoints and leftovers that cannot be removed stay, with a warning each, and are no fault") {
+  const Saved saved;
+  fs::copy(saved.folder / "step-0000000008", saved.folder / "step-0000000007", fs::copy_options::recursive);
+  fs::create_directory(saved.folder / ".step-0000000003-job.tmp");
+  FaultyFiles files(1 << 30, FaultyFiles::Fault::full);
+  files.fixed = {"/step-0000000008", "/step-0000000007", "/.step-0000000003"};
+  fs::resize_file(saved.last + "/manifest.json", 5);
+  for (int start = 0; start < 2; ++start) {
+    const test::LogText log;
+    CHECK(difference(run_all(saved.folder.path(), files), saved.variables) == "");
+    CHECK(count_of(log.text, "an incomplete checkpoint stays: ") == 1);
+    CHECK(count_of(log.text, "an old checkpoint stays: ") == 1);
+    CHECK(fs::exists(saved.folder / "step-0000000007"));
+  }
+  CHECK(fs::exists(saved.last + ".damaged"));
+}
+
+TEST_CASE("a damaged checkpoint that cannot be put aside stays, and later ones get names above its own") {
+  for (const bool is_file : {false, true}) {
+    CAPTURE(is_file);
+    const Saved saved;
+    if (is_file) {
+      fs::remove_all(saved.last);
+      local_files().write(saved.last, "no folder");
+    } else {
+      fs::remove(saved.last + "/manifest.json");
+    }
+    FaultyFiles files(1 << 30, FaultyFiles::Fault::full);
+    files.fixed = {"/step-0000000009"};
+    for (int start = 0; start < 2; ++start) {
+      const test::LogText log;
+      CHECK(difference(run_all(saved.folder.path(), files), saved.variables) == "");
+      CHECK(count_of(log.text, "a damaged checkpoint stays: ") == (start == 0 ? 1 : 0));
+    }
+    const std::vector<CheckpointFacts> left = checkpoints_in(saved.folder.path(), local_files());
+    REQUIRE(left.size() == 2);
+    CHECK(left[0].problem != "");
+    CHECK(left[1].name == "step-0000000010");
+    CHECK(left[1].step == 9);
+    CHECK(left[1].problem == "");
+  }
+}
+
 TEST_CASE("091 any byte of a checkpoint changed: refused by name, or harmless") {
   const Saved saved;
   fs::remove_all(saved.folder / "step-0000000008");

@@ -25,6 +25,7 @@ class FaultyFiles : public FileSystem {
 
   [[nodiscard]] bool broken() const { return changes_ > at_; }
   std::function<void()> before_write;  ///< called before each write()
+  std::vector<std::string> fixed;      ///< paths that contain one of these can be neither renamed nor removed
 
   using FileSystem::write;
   FileBytes read(const std::string& path, std::uint64_t limit) override { return local_files().read(path, limit); }
@@ -56,12 +57,14 @@ class FaultyFiles : public FileSystem {
     change([&] { local_files().make_folders(path); }, [] {});
   }
   void rename_folder(const std::string& from, const std::string& to) override {
+    require_loose(from);
     change([&] { local_files().rename_folder(from, to); }, [] {});
   }
   void move_file(const std::string& from, const std::string& to) override {
     change([&] { local_files().move_file(from, to); }, [] {});
   }
   void remove(const std::string& path) override {
+    require_loose(path);
     change([&] { local_files().remove(path); },
            [&] {
              if (!std::filesystem::is_directory(path)) return;
@@ -71,6 +74,12 @@ class FaultyFiles : public FileSystem {
   }
 
  private:
+  void require_loose(const std::string& path) const {
+    for (const std::string& part : fixed)
+      if (path.find(part) != std::string::npos && local_files().exists(path))
+        throw Error(Code::usage, path + ": Invalid cross-device link");
+  }
+
   template <class Whole, class Half>
   void change(const Whole& whole, const Half& half) {
     const int now = changes_++;
