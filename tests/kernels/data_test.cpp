@@ -74,6 +74,29 @@ TEST_CASE("a CSV file is read") {
   CHECK_THROWS_AS(static_cast<void>(folder.evaluate(g, read_csv(g, "table.csv", DType::float32, {1, 2}, 9))), Error);
 }
 
+TEST_CASE("a file with more rows than declared, or elements of another dtype, is refused by these, however large") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) text += "1.5,2.5\n";
+  local_files().write(folder.path("long.csv"), text);
+  std::string idx("\0\0\x0e\x02\0\3\0\0\0\0\0\x02", 12);
+  idx.resize(12 + 3 * 65536 * 2 * 8);
+  local_files().write(folder.path("doubles"), idx);
+  Graph g;
+  const Tensor wanted = folder.evaluate(g, read_csv(g, "long.csv", DType::float32, {300'000, 2}));
+  CHECK(wanted.data<float>()[599'999] == 2.5F);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(folder.evaluate(g, read_csv(g, "long.csv", DType::float32, {2, 2}))),
+      doctest::Contains("\"long.csv\" holds 300000 rows of 2 numbers; the graph declares float32[2,2]"), Error);
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(folder.evaluate(g, read_idx(g, "doubles", DType::float32, {3 * 65536, 2}))),
+      doctest::Contains("\"doubles\" holds \"<f8\" of [196608,2]; the graph declares float32[196608,2]"), Error);
+  const FileBytes packed = gzip(std::as_bytes(std::span(text)));
+  local_files().write(folder.path("long.csv.gz"), packed.span());
+  CHECK_THROWS_WITH_AS(static_cast<void>(folder.evaluate(g, read_csv(g, "long.csv.gz", DType::float32, {2, 2}))),
+                       doctest::Contains("float32[2,2]"), Error);
+}
+
 TEST_CASE("the numbers of a CSV file are read as the dtype, or refused with their place") {
   const Folder folder;
   const auto read = [&](const char* text, DType dtype) {

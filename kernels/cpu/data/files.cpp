@@ -17,16 +17,30 @@ namespace {
 
 /// Bytes allowed for headers, blanks and line ends, besides what the declared type needs.
 constexpr std::uint64_t kSlack = std::uint64_t{1} << 20;
+/// The bytes of an element of a file whose dtype may be another one than the declared one.
+constexpr std::uint64_t kMostElementBytes = 16;
+
+/// The content of a file, decompressed. Only a packed file is refused for more than `limit` bytes: without a limit, a
+/// small one could fill the memory.
+FileBytes unpacked(FileSystem& files, const std::string& folder, const std::string& path, std::uint64_t limit) {
+  FileBytes bytes = files.read_beneath(folder, path);
+  const std::uint64_t most = std::max<std::uint64_t>(limit, bytes.size());
+  return maybe_decompress(std::move(bytes), most, path);
+}
 
 struct DataFile {
   FileSystem* files;
   std::string folder;
   ArrayDeclared declared;
 
-  /// The decompressed content; refused when it is longer than `bytes_for_each` for each element, plus kSlack.
+  /// The content. A packed file may have `bytes_for_each` for each element, and kSlack.
   [[nodiscard]] FileBytes read(std::uint64_t bytes_for_each) const {
     const std::uint64_t limit = static_cast<std::uint64_t>(declared.type.shape.count()) * bytes_for_each + kSlack;
-    return maybe_decompress(files->read_beneath(folder, declared.path, limit), limit, declared.path);
+    try {
+      return unpacked(*files, folder, declared.path, limit);
+    } catch (Error& error) {
+      throw error.note("the graph declares " + declared.type.str());
+    }
   }
 };
 
@@ -51,12 +65,12 @@ void copy_array(const KernelRun& run, const NpyArray& array) {
 
 void read_idx_file(KernelRun& run) {
   const auto& file = kept<DataFile>(run);
-  copy_array(run, parse_idx(file.read(size_of(file.declared.type.dtype)), file.declared.path));
+  copy_array(run, parse_idx(file.read(kMostElementBytes), file.declared.path));
 }
 
 void read_npy_file(KernelRun& run) {
   const auto& file = kept<DataFile>(run);
-  copy_array(run, parse_npy(file.read(size_of(file.declared.type.dtype)), file.declared.path));
+  copy_array(run, parse_npy(file.read(kMostElementBytes), file.declared.path));
 }
 
 std::string_view without_lines(std::string_view text, std::int64_t lines) {
@@ -115,7 +129,7 @@ void read_libsvm_file(KernelRun& run) {
   const auto& file = kept<SparseFile>(run);
   const auto limit =
       static_cast<std::uint64_t>(file.rows) * static_cast<std::uint64_t>(file.most + 1) * kEntryBytes + kSlack;
-  const FileBytes bytes = maybe_decompress(file.files->read_beneath(file.folder, file.path, limit), limit, file.path);
+  const FileBytes bytes = unpacked(*file.files, file.folder, file.path, limit);
   if (const std::int64_t found = libsvm_rows(bytes.text()); found < file.rows)
     throw Error(Code::file, in_quotes(file.path) + " holds " + std::to_string(found) + " rows; the graph declares " +
                                 std::to_string(file.rows));
