@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs in which a system call fails: failing_calls.py FAILING_CALLS JOB FERRY [all] [SCENARIO…]
+"""Runs in which a system call fails: failing_calls.py FAILING_CALLS JOB FERRY GPU_FERRY GRAPH [all] [SCENARIO…]
 
-FAILING_CALLS is failing_calls.cpp, JOB checkpoint_job.cpp. Saving a model, saving checkpoints, meeting over TCP by a file, and launching
-are run again and again, each time with another call that fails: with "all" every one that the scenario makes, else a few. A run must be
-right, or end with an error that names something, and the model or the checkpoints from before must be whole. With "all" it prints a
-table: for each scenario and call how many runs were right, how many ended with an error, and with which exit codes.
+FAILING_CALLS is failing_calls.cpp, JOB checkpoint_job.cpp, GPU_FERRY `ferry` with CUDA on the host, GRAPH a graph that it runs. Saving a
+model, saving checkpoints, meeting over TCP by a file, launching, and the cache of generated kernels are run again and again, each time
+with another call that fails: with "all" every one that the scenario makes, else a few. A run must be right, or end with an error that
+names something, and the model, the checkpoints or the cache from before must be whole. With "all" it prints a table: for each scenario and call how many runs were right, how many ended with an error, and with which exit codes.
 """
 import collections
 import errno
@@ -17,9 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-FAILING, JOB, FERRY = sys.argv[1:4]
-ALL = "all" in sys.argv[4:]
-SCENARIOS = [name for name in sys.argv[4:] if name != "all"]
+FAILING, JOB, FERRY, GPU_FERRY, GRAPH = sys.argv[1:6]
+ALL = "all" in sys.argv[6:]
+SCENARIOS = [name for name in sys.argv[6:] if name != "all"]
 SECONDS = 60  # limit for a run that hangs
 FOLDER = Path(tempfile.mkdtemp(prefix="ferry-calls-"))
 ERRORS = ["ENOSYS", "EINVAL", "EXDEV", "EIO", "ENOSPC", "EINTR"]
@@ -170,6 +170,52 @@ class Launch:
         return code, matched
 
 
+class KernelCache:
+    """The cache has one of two kernels: one is found, the other compiled and added."""
+    parts = [(FILE_CALLS, "/caches")]
+    quick = [("openat", "EIO", 0), ("rename", "EXDEV", 0), ("write", "ENOSPC", 0)]
+
+    def __init__(self):
+        self.caches, self.out = FOLDER / "caches", FOLDER / "results"
+        self.wanted = self.end()
+        self.kernels = self.content()
+        if len(self.kernels) != 2:
+            raise Failed(f"the cache has {len(self.kernels)} kernels")
+
+    def words(self):
+        shutil.rmtree(self.out, ignore_errors=True)
+        return [GPU_FERRY, "run", GRAPH, "--device", "gpu", "--steps", 2, "--threads", 1, "--out", self.out]
+
+    def results(self):
+        return {file.name: file.read_bytes() for file in self.out.iterdir()}
+
+    def content(self):
+        return {file.name: file.read_bytes() for file in (self.caches / "ferry" / "kernels").iterdir() if not file.name.startswith(".")}
+
+    def end(self):
+        code, said = run(self.words(), XDG_CACHE_HOME=str(self.caches))
+        if code != 0:
+            raise Failed(f"it does not run with the cache: {said}")
+        return self.results()
+
+    def run(self, call, error, nth, part):
+        kernels = self.caches / "ferry" / "kernels"
+        old = min(self.kernels)
+        shutil.rmtree(kernels)
+        kernels.mkdir()
+        (kernels / old).write_bytes(self.kernels[old])
+        code, said, matched = faulty(call, error, nth, part, self.words(), XDG_CACHE_HOME=str(self.caches))
+        right_or_named(code, said)
+        if code == 0 and self.results() != self.wanted:
+            raise Failed(f"the results are other ones: {said[-1500:]}")
+        left = self.content()
+        if left.get(old) != self.kernels[old] or any(self.kernels.get(name) != bits for name, bits in left.items()):
+            raise Failed(f"exit code {code}, and the cache is another: {sorted(left)}")
+        if self.end() != self.wanted or self.content() != self.kernels:
+            raise Failed(f"exit code {code}, and a later run is not right")
+        return code, matched
+
+
 def cases(scenario):
     """Yields (call, errno, nth, part); is sent how many calls were selected."""
     if not ALL:
@@ -190,7 +236,7 @@ def cases(scenario):
 
 def main():
     failed = 0
-    for kind in (Save, Checkpoint, Rendezvous, Launch):
+    for kind in (Save, Checkpoint, Rendezvous, Launch, KernelCache):
         if SCENARIOS and kind.__name__ not in SCENARIOS:
             continue
         scenario = kind()
