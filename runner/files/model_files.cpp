@@ -10,6 +10,7 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "graph/file/tensor_file.hpp"
+#include "runner/files/written_files.hpp"
 
 namespace ferry {
 namespace {
@@ -65,12 +66,6 @@ void require_replaceable(const std::string& folder) {
   if (!files.is_folder(folder) || !of_a_model())
     throw Error(Code::usage, "the folder for a model, " + in_quotes(folder) + ", is there, and no saved model")
         .hint("name another folder");
-}
-
-/// Empty for a path of one name.
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
 /// Removes the empty folders among these.

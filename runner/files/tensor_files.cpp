@@ -48,13 +48,17 @@ std::string file_name_of(const std::string& name) {
   return safe;
 }
 
-void write_npy_files(const std::string& folder, std::span<const std::string> names, std::span<const Tensor> tensors) {
+void check_npy_names(std::span<const std::string> names) {
   std::map<std::string, std::string> files;
   for (const std::string& name : names)
     if (const auto [at, fresh] = files.emplace(file_name_of(name), name); !fresh)
       throw Error(Code::usage, "--out: '" + escaped(at->second) + "' and '" + escaped(name) + "' would both be " +
                                    at->first + ".npy")
           .hint("--fetch one of the two");
+}
+
+void write_npy_files(const std::string& folder, std::span<const std::string> names, std::span<const Tensor> tensors) {
+  check_npy_names(names);
   for (std::size_t i = 0; i < names.size(); ++i) static_cast<void>(descr_of(tensors[i], names[i]));
   local_files().make_folders(folder);
   for (std::size_t i = 0; i < names.size(); ++i)

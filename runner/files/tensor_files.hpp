@@ -19,6 +19,9 @@ namespace ferry {
 /// become the same.
 void write_npy_files(const std::string& folder, std::span<const std::string> names, std::span<const Tensor> tensors);
 
+/// Error(usage) when two names would become the same file.
+void check_npy_names(std::span<const std::string> names);
+
 /// The file name, without ".npy", that write_npy_files gives to a value of that name.
 [[nodiscard]] std::string file_name_of(const std::string& name);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/process/process_state.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -13,14 +14,44 @@ std::string shown(const GivenFile& file) {
   return (file.option.empty() ? "" : file.option + " ") + escaped(file.path);
 }
 
+std::string given_by(std::string_view option, const std::string& path) {
+  return std::string(option) + " " + in_quotes(path);
+}
+
+/// Error, noting `given`, if no file can be made in the folder, whose path ends in a slash or is empty.
+void try_folder(const std::string& folder, const std::string& given) {
+  const std::string probe = folder + ".ferry-probe-" + std::to_string(this_process().pid);
+  try {
+    local_files().write(probe, std::string_view());
+    local_files().remove(probe);
+  } catch (Error& error) {
+    throw error.note("for " + given);
+  }
+}
+
 }  // namespace
 
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+void check_written_folder(std::string_view option, const std::string& folder) {
+  const std::string given = given_by(option, folder);
+  std::string there = normal_path(folder);
+  const bool of_root = there.starts_with("/");
+  while (!there.empty() && !local_files().exists(there)) there = parent_of(there);
+  if (!there.empty() && !local_files().is_folder(there))
+    throw Error(Code::file, given + ": " + in_quotes(there) + " is no folder").hint("give another folder");
+  try_folder(there.empty() && !of_root ? there : there + "/", given);
+}
+
 void check_written_file(std::string_view option, const std::string& file) {
-  const std::string given = std::string(option) + " " + in_quotes(file);
-  const std::size_t slash = file.rfind('/');
-  if (slash != std::string::npos && !local_files().is_folder(file.substr(0, slash + 1)))
+  const std::string given = given_by(option, file), folder = file.substr(0, file.rfind('/') + 1);
+  if (!folder.empty() && !local_files().is_folder(folder))
     throw Error(Code::file, given + ": its folder is not there").hint("make it first, on the host of task 0");
   if (local_files().is_folder(file)) throw Error(Code::file, given + ": this is a folder").hint("give a file in it");
+  if (!file_identity(file).empty() && !local_files().is_link(file)) try_folder(folder, given);
 }
 
 void require_apart(const std::vector<GivenFile>& read, const std::vector<GivenFile>& written) {

@@ -106,7 +106,13 @@ void add_alike_options(RunOptions& options) {
   given("--report", !options.report.empty());
 }
 
-void check_written_files(const RunOptions& options) {
+void check_written_files(const RunOptions& options, std::span<const std::string> names, bool is_main,
+                         bool has_fetches) {
+  if (!options.out.empty() && (is_main || has_fetches)) {
+    check_npy_names(names);
+    check_written_folder("--out", options.out);
+  }
+  if (!is_main) return;
   for (const auto& [option, path] :
        {std::pair("--report", &options.report), std::pair("--trace", &options.run.trace_file),
         std::pair("--stats", &options.stats), std::pair("--save-plan", &options.save_plan)})

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,10 @@ void in_job(const JobOptions& options, bool saves, const std::function<void(cons
 /// Notes in `options.cluster` which options must be given alike to all tasks: connect() compares them.
 void add_alike_options(RunOptions& options);
 
-/// Error(file) if a file that the run writes at its end has no folder, or is one: before the first step, in the process
-/// of task 0.
-void check_written_files(const RunOptions& options);
+/// Error(file) if a file that the run writes at its end has no folder, or is one; other errors if it cannot be written.
+/// Before the first step, in all processes: that of task 0 (`is_main`) checks all of them, one that has fetches --out.
+/// `names`: of the fetches.
+void check_written_files(const RunOptions& options, std::span<const std::string> names, bool is_main, bool has_fetches);
 
 /// Does all parts of a work though one fails.
 class Attempts {

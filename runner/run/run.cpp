@@ -48,7 +48,7 @@ class Run {
 
   void run(const Cluster& cluster) {
     cluster_ = &cluster;
-    if (is_main()) check_written_files(options_);
+    check_written_files(options_, selection_.names, is_main(), has_fetches());
     selection_.request.feeds = parse_feeds(inputs_of(graph_), {own_feeds(cluster, options_.feeds), options_.feed_parts},
                                            cluster.local_tasks());
     std::optional<ModelFolder> model = model_folder(options_, cluster);

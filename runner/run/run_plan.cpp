@@ -108,7 +108,6 @@ void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> cho
   const bool is_main = cluster.rank() == 0;
   std::optional<ModelFolder> model = model_folder(options, cluster);
   SessionOptions for_session = session_options(options, options.run);
-  if (is_main) check_written_files(options);
   RunReport run_report(started_as());
   std::string trace;
   if (!options.report.empty()) for_session.run.on_trace = [&](std::string_view text) { trace = text; };
@@ -122,6 +121,9 @@ void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> cho
   const auto here = cluster.local_tasks();
   const bool has_fetches =
       !plan.fetches.empty() && std::find(here.begin(), here.end(), plan.fetches[0].task) != here.end();
+  std::vector<std::string> chosen_names;
+  for (const std::size_t i : chosen) chosen_names.push_back(names[i]);
+  check_written_files(options, chosen_names, is_main, has_fetches);
   MetricsSinks metrics = has_fetches ? sinks_of(options, 0, run_report.curves()) : MetricsSinks();
   StepReport::Options told = step_report_options(options.print_every, request.steps);
   told.metrics = metrics.empty() ? nullptr : &metrics;

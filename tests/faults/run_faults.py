@@ -296,6 +296,21 @@ def case_trace_cannot_be_written():
         raise Failed(f"the result or the model is lost: {done}")
 
 
+def case_outputs_that_cannot_be_written():
+    """Reported before the first step. In /proc not even root can make a file."""
+    model, file = FOLDER / "kept_from", write("no_folder", "a file")
+    path = write("counts.pbtxt", COUNTS)
+    for option, value, says in [(option, "/proc/ferry.json", "cannot be written") for option in ("--stats", "--trace", "--report")] + [
+            ("--save-plan", "/proc/ferry.plan", "cannot be written"), ("--out", "/proc/ferry", "cannot be written"),
+            ("--out", file, "is no folder"), ("--out", file + "/in/it", "is no folder")]:
+        expect(run("run", path, "--save", str(model), option, value), 3 if "folder" in says else 2, option, says)
+        if model.exists():
+            raise Failed(f"{option} {value}: a step was run, and its model saved")
+    expect(run("run", path, "--out", str(FOLDER / "new" / "out"), "--stats", str(FOLDER / "stats.json")), 0)
+    if not (FOLDER / "new" / "out" / "next.npy").exists() or any(one.name.startswith(".ferry") for one in FOLDER.iterdir()):
+        raise Failed(f"{list(FOLDER.iterdir())}")
+
+
 def case_evaluation_fails_after_the_last_step():
     model, saved = FOLDER / "evaluated", FOLDER / "evaluated_steps"
     done = run("run", write("evaluated.pbtxt", COUNTS), "--data", str(FOLDER), "--steps", "3", "--eval-every", "10", "--save", str(model),
