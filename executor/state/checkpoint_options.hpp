@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #pragma GCC visibility push(default)
@@ -19,6 +20,9 @@ struct CheckpointOptions {
   bool resume = false;
   Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
+  /// Called for each task of this process on the task's own thread, after the step that a checkpoint is of and before
+  /// the checkpoint can be complete: what it writes is there when a run resumes from that checkpoint.
+  std::function<void(int task)> before_save = {};
 };
 
 }  // namespace ferry

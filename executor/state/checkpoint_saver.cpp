@@ -159,6 +159,7 @@ bool CheckpointSaver::save(const Place& place) {
   if (state.saved == state.boundaries) return false;
   const bool stop = await_writers(place);
   state.saved = state.boundaries;
+  if (options_.before_save) options_.before_save(task);
   if (task == 0) saved_at_ = options_.clock->now();
   copy_parts(
       place.variables.first_parts(),

@@ -61,7 +61,11 @@ class Run {
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     std::optional<Checkpoints> checkpoints;
     if (!options_.checkpoint.empty()) {
-      checkpoints.emplace(session, selection_.request, checkpoint_options(options_));
+      CheckpointOptions saving = checkpoint_options(options_);
+      saving.before_save = [this](int task) {
+        if (task == options_.fetch_to) metrics_.flush();
+      };
+      checkpoints.emplace(session, selection_.request, std::move(saving));
       selection_.request.checkpoints = &*checkpoints;
       tell_beginning(*checkpoints);
     }

@@ -6,6 +6,7 @@ case compares the variables with those of a run that was not disturbed, so it do
 Runs the cases whose names begin with one of CASE, all if none is given. Prints a line for each; ends with 1 if one fails.
 """
 import fcntl
+import json
 import os
 import random
 import re
@@ -217,6 +218,25 @@ def case_060_one_of_two_processes_killed_at_random_steps():
 
 def evaluations(said):
     return {line for line in said.splitlines() if line.startswith("eval after step ")}
+
+
+def case_060_metrics_of_a_killed_run():
+    """Each step up to the newest checkpoint has its line, and after the next run each step has one."""
+    metrics = FOLDER / "metrics.jsonl"
+    for _ in range(5):
+        folder = fresh("killed")
+        job = start(1, "--steps", str(LONG), "--checkpoint", folder, "--checkpoint-every", "20", "--metrics", str(metrics))
+        after_lines(job, 100)
+        job.kill()
+        job.communicate(timeout=SECONDS)
+        newest = max(int(name[5:]) for name in os.listdir(folder) if re.fullmatch(r"step-\d+", name))
+        lines = [json.loads(line)["step"] for line in metrics.read_text().split("\n")[:-1]]
+        if len(lines) < newest:
+            raise Failed(f"a checkpoint of step {newest}, and {len(lines)} lines")
+        expect(run(command(1, "--steps", str(newest + 5), "--checkpoint", folder, "--resume", "--metrics", str(metrics))), 0)
+        lines = [json.loads(line)["step"] for line in metrics.read_text().splitlines()]
+        if lines != list(range(1, newest + 6)):
+            raise Failed(f"after a checkpoint of step {newest}: {lines}")
 
 
 def case_060_killed_between_evaluations():
