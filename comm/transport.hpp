@@ -162,6 +162,9 @@ class Transport {
   virtual void close() = 0;
 
   [[nodiscard]] virtual WireCount sent() const = 0;
+  /// A number that changes while messages move, also within a long message if the transport sees its pieces. Callers
+  /// tell a slow message from a stall by it.
+  [[nodiscard]] virtual std::uint64_t moved() const { return 0; }
   /// Its connections to tasks of other hosts, if the system counts their traffic. None over MPI, because MPI's
   /// connections are private. A system call for each.
   [[nodiscard]] virtual std::vector<LinkCount> links() const { return {}; }

@@ -32,6 +32,7 @@ class FlakyTransport final : public Transport {
   std::optional<Failure> failure() override { return inner_->failure(); }
   void close() override { inner_->close(); }
   WireCount sent() const override { return inner_->sent(); }
+  std::uint64_t moved() const override { return inner_->moved(); }
   std::vector<LinkCount> links() const override { return inner_->links(); }
 
  private:

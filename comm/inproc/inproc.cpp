@@ -41,6 +41,7 @@ class InprocTransport final : public Transport {
   std::optional<Failure> failure() override { return hub_->failure(); }
   void close() override;
   WireCount sent() const override { return {messages_.load(), bytes_.load()}; }
+  std::uint64_t moved() const override { return static_cast<std::uint64_t>(messages_.load()); }
 
  private:
   Ticket transfer(int from, int to, std::uint32_t channel, const inproc::Offer& offer);

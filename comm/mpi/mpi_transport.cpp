@@ -59,6 +59,7 @@ class MpiTransport final : public Transport {
   void close() override { control().close(task()); }
   std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
   WireCount sent() const override;
+  std::uint64_t moved() const override { return completed_; }
 
  private:
   [[nodiscard]] ControlPlane& control() const { return job_->control(); }
@@ -83,6 +84,7 @@ class MpiTransport final : public Transport {
   std::int64_t under_way_ = 0;  // bytes
   bool withdrawn_ = false;
   WireCount data_sent_;
+  std::uint64_t completed_ = 0;  // chunks
 };
 
 MpiTransport::MpiTransport(std::shared_ptr<mpi::MpiJob> job, std::int64_t chunk_bytes, microseconds spin)
@@ -208,6 +210,7 @@ void MpiTransport::test(Transfer& transfer) {
     if (kind != MPI_ERR_TRUNCATE) check(result, "MPI_Test");
     if (transfer.receives) MPI_Get_count(&status, MPI_BYTE, &got);
     transfer.chunks.pop_back();
+    ++completed_;
     if (got != expected || kind == MPI_ERR_TRUNCATE) {
       throw size_error(transfer.peer, task(), transfer.channel, static_cast<std::size_t>(got),
                        static_cast<std::size_t>(expected));

@@ -92,6 +92,8 @@ class ShmOutbox {
   /// Sends the next message of its channel if that can be done now. With `announce`, a long message that has to wait is
   /// announced to the receiver.
   [[nodiscard]] Sent send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce);
+  /// Whether there is a free cell, which every message needs.
+  [[nodiscard]] bool has_cell() { return next_cell() != nullptr; }
   /// Where the next message of the channel goes; null when that is not known, or not in the segment, or when it has
   /// another size.
   [[nodiscard]] std::byte* window(std::uint32_t channel, std::uint64_t bytes);

@@ -80,6 +80,7 @@ class ShmTransport final : public Transport, public SharedMemory {
   void close() override { inner_->close(); }
   std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
   WireCount sent() const override;
+  std::uint64_t moved() const override { return static_cast<std::uint64_t>(sent_.bytes) + inner_->moved(); }
   std::vector<LinkCount> links() const override { return inner_->links(); }
 
  private:
@@ -238,6 +239,7 @@ ShmOutbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
 
 /// Starts all waiting sends that can be started, in order within each channel; true when there was one.
 bool ShmTransport::send_more(Peer& peer) {
+  if (!peer.out.has_cell()) return false;  // the sends that wait may be many
   blocked_.clear();
   bool any = false;
   std::erase_if(peer.pending, [&](Transfer* transfer) {

@@ -94,6 +94,7 @@ bool Connection::write_some() {
     const ssize_t count = sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
     if (count >= 0) {
       out.sent += static_cast<std::size_t>(count);
+      moved_ += static_cast<std::uint64_t>(count);
       if (out.complete()) return true;
     } else if (errno != EINTR) {
       // What the other end has sent before it went can still be read, and says why.
@@ -131,6 +132,7 @@ std::optional<int> Connection::read() {
       return why;
     }
     const auto got = static_cast<std::size_t>(count), in_place = std::min(got, direct);
+    moved_ += got;
     body_got_ += in_place;
     if (in_place > 0 && body_left() == 0) end();
     take(std::span(staging).first(got - in_place));

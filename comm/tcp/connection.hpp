@@ -58,6 +58,8 @@ class Connection {
 
   /// Messages and words that were sent, by pieces, without heads and what only steers them.
   [[nodiscard]] WireCount count() const { return count_; }
+  /// All bytes that were written and read.
+  [[nodiscard]] std::uint64_t moved() const { return moved_; }
 
  private:
   struct Outgoing {
@@ -90,6 +92,7 @@ class Connection {
   std::byte* target_ = nullptr;
   std::string word_;
   WireCount count_;
+  std::uint64_t moved_ = 0;
 };
 
 }  // namespace ferry::tcp

@@ -192,6 +192,13 @@ WireCount Job::sent() {
   return all;
 }
 
+std::uint64_t Job::moved() const {
+  std::uint64_t bytes = 0;
+  for (const auto& peer : peers_)
+    if (const Connection* const connection = peer->connection()) bytes += connection->moved();
+  return bytes;
+}
+
 std::vector<LinkCount> Job::links() const {
   std::vector<LinkCount> all;
   for (std::size_t task = 0; task < peers_.size(); ++task) {

@@ -63,6 +63,8 @@ class Job final : public PeerUser, public Mailbox {
   void restart();
 
   [[nodiscard]] WireCount sent();
+  /// Transport::moved().
+  [[nodiscard]] std::uint64_t moved() const;
   /// Counts of the connections to other hosts that stand.
   [[nodiscard]] std::vector<LinkCount> links() const;
 

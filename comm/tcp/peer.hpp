@@ -61,6 +61,7 @@ class Peer final : public ConnectionUser {
   Peer(int task, net::Socket socket, Transfers& transfers, PeerUser& user);
 
   [[nodiscard]] Connection* connection() { return connection_.get(); }
+  [[nodiscard]] const Connection* connection() const { return connection_.get(); }
   /// Start messages; the transfer may be complete when they return.
   [[nodiscard]] std::uint32_t send(std::uint32_t channel, std::span<const std::byte> bytes);
   [[nodiscard]] std::uint32_t receive(std::uint32_t channel, std::span<std::byte> bytes);

@@ -60,6 +60,7 @@ class TcpTransport final : public Transport, public JobMembership {
   void close() override;
   std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) override;
   WireCount sent() const override { return job_->sent(); }
+  std::uint64_t moved() const override { return job_->moved(); }
   std::vector<LinkCount> links() const override { return job_->links(); }
 
  private:

@@ -63,6 +63,14 @@ TEST_CASE("between tasks of one host there are no links that could be slow") {
   });
 }
 
+TEST_CASE("a transport tells that messages move") {
+  on_jobs([](Transport& end) {
+    const std::uint64_t before = end.moved();
+    AllToAll{.bytes = 1 << 20}(end);
+    CHECK((end.tasks() == 1 || end.moved() != before));
+  });
+}
+
 TEST_CASE("messages of a channel arrive in order") {
   on_jobs(AllToAll{.count = 20, .bytes = 40});
 }
