@@ -131,7 +131,7 @@ class CollectiveRun final : public DirectRun {
     return awaited;
   }
 
-  std::uint32_t channel() const override { return call_.channel; }
+  Queue queue() const override { return {.number = call_.channel}; }
 
  private:
   [[nodiscard]] bool begin() {
@@ -413,7 +413,7 @@ std::shared_ptr<DirectRun> DirectGroup::start(const DirectCall& call, const sour
     run->use(call.input.data(), call.output.data());
     run->keep(known);
     job_.add(run);
-    static_cast<void>(job_.progress());
+    job_.progress();
     return run;
   });
 }
@@ -438,7 +438,7 @@ std::shared_ptr<DirectRun> DirectGroup::start_each(DType dtype, Reduce reduce, s
     run->use(std::move(pieces), std::move(memory));
     run->keep(known);
     job_.add(run);
-    static_cast<void>(job_.progress());
+    job_.progress();
     return run;
   });
 }

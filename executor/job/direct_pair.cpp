@@ -13,6 +13,8 @@ namespace {
 
 // Channels of the group.
 constexpr std::uint32_t kHeadChannel = 1, kAnswerChannel = 2, kValueChannel = 3;
+/// Messages of a direction that move together, so that the next one is under way when one is done.
+constexpr std::size_t kMessagesAtOnce = 8;
 
 /// What the sender says first: small values come along.
 struct PairHead {
@@ -56,6 +58,12 @@ class PairRun : public DirectRun {
     if (!values_.done(transport())) return false;
     finish();
     return true;
+  }
+
+  /// All messages of a direction are in one queue, apart from the queues of channels.
+  Queue queue() const final {
+    const auto direction = static_cast<std::uint64_t>(2 * peer() + (sends_ ? 1 : 0));
+    return {.number = (std::uint64_t{1} << 32U) + direction, .at_once = kMessagesAtOnce};
   }
 
   Awaited awaited() const final {
@@ -165,7 +173,7 @@ std::shared_ptr<DirectRun> begun(DirectGroup& group, const source_location& at, 
   return job.guarded([&] {
     auto run = std::make_shared<Run>(group, at, message, values);
     job.add(run);
-    static_cast<void>(job.progress());
+    job.progress();
     return run;
   });
 }

@@ -39,46 +39,72 @@ void DirectJob::require_usable() {
                                  " tasks; direct calls need one process for each task")
         .hint("start one process for each task, or use a graph");
   if (const auto failure = state_.transports[0]->failure()) throw error_of(*failure);
-  flying_.clear();
+  queues_.clear();
   used_ = state_.transports[0].get();
   ++generation_;
 }
 
-bool DirectJob::progress() {
-  bool any = false;
-  for (std::size_t i = 0; i < flying_.size(); ++i) {
-    DirectRun& run = *flying_[i];
-    const auto same = [&](const auto& earlier) {
-      return !earlier->done() && earlier->channel() == run.channel() && &earlier->group() == &run.group();
-    };
-    const auto end = flying_.begin() + static_cast<std::ptrdiff_t>(i);
-    if (run.channel() != 0 && std::any_of(flying_.begin(), end, same)) continue;
-    if (!run.progress()) continue;
-    run.set_done();
-    any = true;
+void DirectJob::add(std::shared_ptr<DirectRun> run) {
+  run->generation_ = generation_;
+  run->number_ = started_++;
+  queues_[{run->group().id(), run->queue().number}].push_back(std::move(run));
+}
+
+bool DirectJob::has(const DirectGroup& group) const {
+  const auto first = queues_.lower_bound({group.id(), 0});
+  return first != queues_.end() && first->first.first == group.id();
+}
+
+void DirectJob::progress() {
+  for (auto& [key, queue] : queues_) advance(queue);
+  std::erase_if(queues_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+void DirectJob::advance(RunQueue& queue) {
+  for (std::size_t i = 0; i < queue.size() && i < queue[i]->queue().at_once;) {
+    if (move(*queue[i])) {
+      queue[i]->set_done();
+      queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
   }
-  if (any) std::erase_if(flying_, [](const auto& run) { return run->done(); });
-  return any;
+}
+
+/// Names the call that waits for a task which has left.
+Error DirectJob::located(const AbsentError& error, const DirectRun& run) const {
+  return Error(error).note("task " + std::to_string(transport().task()) + " waits in " + run.awaited().text);
 }
 
 void DirectJob::require_in_flight(const DirectRun& run) {
   require_usable();
-  if (std::ranges::none_of(flying_, [&](const auto& other) { return other.get() == &run; }))
+  if (run.generation_ != generation_)
     throw Error(Code::usage, "this request is of a run of the job that has failed")
         .hint("start the call again after the first call of the new session");
+}
+
+/// Whether bytes have moved since the last look; then the job is told.
+bool DirectJob::look_for_moves() {
+  const std::uint64_t now = transport().moved();
+  if (std::exchange(moved_, now) == now) return false;
+  if (Position* const here = position()) here->moves();
+  return true;
 }
 
 bool DirectJob::test(DirectRun& run) {
   if (run.done()) return true;
   require_in_flight(run);
   guarded([&] {
-    static_cast<void>(progress());
+    progress();
     const TimePoint now = system_clock().now();
+    const bool moves = look_for_moves();
     if (run.done()) {
       if (run.reported_at_ != TimePoint()) position()->goes_on();
     } else if (!run.tested_) {
       run.tested_ = state_.clock().now();
       run.tested_at_ = now;
+    } else if (moves) {
+      run.tested_ = state_.clock().now();
     } else if (state_.clock().now() - *run.tested_ >= patience()) {
       throw stalled(oldest_of(run.group()));
     } else if (position() != nullptr && now - run.tested_at_ >= kLongWait && now - run.reported_at_ >= kReportEvery) {
@@ -124,12 +150,20 @@ void DirectJob::wait(DirectRun& run) {
 
 /// The call that keeps the others of its group waiting.
 const DirectRun& DirectJob::oldest_of(const DirectGroup& group) const {
-  return **std::ranges::find_if(flying_, [&](const auto& run) { return &run->group() == &group; });
+  const DirectRun* oldest = nullptr;
+  for (auto queue = queues_.lower_bound({group.id(), 0}); queue != queues_.end(); ++queue) {
+    const auto& [key, runs] = *queue;
+    if (key.first != group.id()) break;
+    if (oldest == nullptr || runs.front()->number_ < oldest->number_) oldest = runs.front().get();
+  }
+  FERRY_ASSERT(oldest != nullptr, "a group waits for no call");
+  return *oldest;
 }
 
 void DirectJob::wait_longer(const std::function<bool()>& ready, const std::function<const DirectRun&()>& oldest) {
   Clock& clock = state_.clock();
-  const TimePoint begin = system_clock().now(), waits_since = clock.now();
+  const TimePoint begin = system_clock().now();
+  TimePoint waits_since = clock.now(), tried = begin;
   struct Report {
     ~Report() {
       if (about != nullptr) position->goes_on();
@@ -139,12 +173,17 @@ void DirectJob::wait_longer(const std::function<bool()>& ready, const std::funct
   } report{position()};
   std::chrono::microseconds nap = kFirstNap;
   while (!ready()) {
+    if (look_for_moves() || system_clock().now() - tried >= kLongWait) waits_since = clock.now();
     if (clock.now() - waits_since >= patience()) throw stalled(oldest());
     if (report.position != nullptr && report.about != &oldest() && system_clock().now() - begin >= kLongWait) {
       report.about = &oldest();
       report.position->waits(report.about->awaited());
     }
-    transport().idle(nap);
+    {
+      const Position::Part rests(position(), false);
+      transport().idle(nap);
+    }
+    tried = system_clock().now();
     nap = std::min(2 * nap, kLongestNap);
   }
 }

@@ -1,18 +1,22 @@
 // DirectRun: one direct call of this task, from its start until it is done; and DirectJob, which waits for them.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/float_state.hpp"
 #include "base/source_location.hpp"
 #include "base/system/event_count.hpp"
+#include "comm/failure.hpp"
 #include "comm/transport.hpp"
 #include "executor/job/cluster_state.hpp"
 #include "executor/watch/position.hpp"
@@ -29,13 +33,17 @@ class DirectRun {
   DirectRun(const DirectRun&) = delete;
   DirectRun& operator=(const DirectRun&) = delete;
 
-  /// Goes as far as it can; true when this task's part is done. A run whose `channel` an earlier one still uses is not
-  /// asked.
+  /// Goes as far as it can; true when this task's part is done. Called only once the run is among the first of its
+  /// queue.
   [[nodiscard]] virtual bool progress() = 0;
   /// The call and its wait in words, for people and for the watch.
   [[nodiscard]] virtual Awaited awaited() const = 0;
-  /// Runs of the same channel and group go one after another. 0: not this one.
-  [[nodiscard]] virtual std::uint32_t channel() const { return 0; }
+  /// Runs of the same queue of a group go one after another, the first `at_once` of them together.
+  struct Queue {
+    std::uint64_t number = 0;
+    std::size_t at_once = 1;
+  };
+  [[nodiscard]] virtual Queue queue() const = 0;
 
   [[nodiscard]] const DirectGroup& group() const { return group_; }
   /// The caller's line, its file shortened to what a message has room for.
@@ -48,6 +56,8 @@ class DirectRun {
   const DirectGroup& group_;
   const source_location at_;
   bool done_ = false;
+  std::int64_t generation_ = 0;  // of the job, while the run is in flight
+  std::uint64_t number_ = 0;     // of the runs that were in flight, in the order of their starts
   // Of a run that is tested: when it was first, by the job's clock and by the system's, and last reported.
   std::optional<TimePoint> tested_;
   TimePoint tested_at_, reported_at_;
@@ -66,13 +76,11 @@ class DirectJob {
   [[nodiscard]] Cluster::State& state() const { return state_; }
 
   /// Adds a call in flight.
-  void add(std::shared_ptr<DirectRun> run) { flying_.push_back(std::move(run)); }
-  [[nodiscard]] bool idle() const { return flying_.empty(); }
-  [[nodiscard]] bool has(const DirectGroup& group) const {
-    return std::ranges::any_of(flying_, [&](const auto& run) { return &run->group() == &group; });
-  }
-  /// Moves all calls in flight on, in the order in which they were started; true when one of them is done.
-  bool progress();
+  void add(std::shared_ptr<DirectRun> run);
+  [[nodiscard]] bool idle() const { return queues_.empty(); }
+  [[nodiscard]] bool has(const DirectGroup& group) const;
+  /// Moves the first calls of all queues on. The cost does not depend on the number of the calls behind them.
+  void progress();
   /// Returns when `run`, which is in flight, is done. Errors as Collectives; they end the job.
   void wait(DirectRun& run);
   /// Moves all calls on; whether `run` is done. Errors as wait(): tests in vain are a wait.
@@ -83,10 +91,10 @@ class DirectJob {
     guarded([&] {
       const int spins = state_.crowded ? kFewSpins : kSpins;
       for (int turn = 1; turn <= spins; ++turn) {
-        if (run.progress()) return;
+        if (move(run)) return;
         if (turn % kPauseEvery == 0) spin_pause();
       }
-      wait_longer([&] { return run.progress(); }, [&]() -> const DirectRun& { return run; });
+      wait_longer([&] { return move(run); }, [&]() -> const DirectRun& { return run; });
     });
   }
   /// Returns f(). An error in it ends the job.
@@ -103,6 +111,20 @@ class DirectJob {
   /// Turns of waiting without sleep: some 50 µs; few where threads outnumber cores.
   static constexpr int kSpins = 1000, kFewSpins = 16, kPauseEvery = 8;
 
+  using QueueKey = std::pair<int, std::uint64_t>;           // the group's id, and DirectRun::Queue::number
+  using RunQueue = std::deque<std::shared_ptr<DirectRun>>;  // in the order of their starts
+
+  void advance(RunQueue& queue);
+  [[nodiscard]] Error located(const AbsentError& error, const DirectRun& run) const;
+  template <class Run>
+  [[nodiscard]] bool move(Run& run) const {
+    try {
+      return run.progress();
+    } catch (const AbsentError& error) {
+      throw located(error, run);
+    }
+  }
+  [[nodiscard]] bool look_for_moves();
   void require_in_flight(const DirectRun& run);
   [[nodiscard]] Duration patience() const;
   [[nodiscard]] Position* position() const;
@@ -112,15 +134,17 @@ class DirectJob {
   [[noreturn]] void fail(const Error& error);
 
   Cluster::State& state_;
-  std::vector<std::shared_ptr<DirectRun>> flying_;  // in the order of their starts
-  const Transport* used_ = nullptr;                 // the transport of this generation
+  std::map<QueueKey, RunQueue> queues_;  // none is empty
+  const Transport* used_ = nullptr;      // the transport of this generation
   std::int64_t generation_ = 0;
+  std::uint64_t started_ = 0, moved_ = 0;  // runs that were in flight; Transport::moved() as of the last look
 };
 
 template <class F>
 auto DirectJob::guarded(F f) {
   const DefaultFloats floats;  // for folds
   try {
+    const Position::Part works(position(), true);
     return f();
   } catch (const Error& error) {
     fail(error);

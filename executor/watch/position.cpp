@@ -75,6 +75,22 @@ Position::Between::~Between() {
   position_->plan_ = plan_;
 }
 
+Position::Part::Part(Position* position, bool works) : position_(position) {
+  if (position_ == nullptr) return;
+  before_ = position_->works();
+  if (before_ != works) add_one(position_->parts_);
+}
+
+Position::Part::~Part() {
+  if (position_ != nullptr && before_ != position_->works()) add_one(position_->parts_);
+}
+
+/// Whether the task has done nothing but work on a direct call since the last pulse.
+bool Position::works_on() {
+  const std::uint64_t parts = parts_.load(std::memory_order_relaxed);
+  return std::exchange(seen_parts_, parts) == parts && parts % 2 == 1;
+}
+
 void Position::waits(Awaited awaited) {
   const std::lock_guard lock(mutex_);
   awaited_ = std::move(awaited);
@@ -95,6 +111,7 @@ Pulse Position::pulse(TimePoint now, bool busy) {
   pulse.task = last_.task;
   pulse.busy = busy;
   pulse.steps = steps_.load(std::memory_order_relaxed);
+  const bool works = works_on();
   const std::lock_guard lock(mutex_);
   if (awaited_ && awaited_->until && now >= *awaited_->until) awaited_.reset();
   if (left_) {
@@ -110,9 +127,14 @@ Pulse Position::pulse(TimePoint now, bool busy) {
     } else {
       tell(*awaited_, pulse);
     }
+  } else if (works) {
+    pulse.doing = Pulse::Doing::computing;
+    pulse.busy = true;
+    pulse.text = awaited_ ? awaited_->text : "a direct call";
   } else if (awaited_) {
     pulse.doing = Pulse::Doing::waiting;
     pulse.busy = false;
+    pulse.spot = moves_.load(std::memory_order_relaxed);
     tell(*awaited_, pulse);
   } else if (call_) {
     pulse.doing = Pulse::Doing::inside;

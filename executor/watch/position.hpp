@@ -77,10 +77,24 @@ class Position {
     Position* const position_;
     const RunningPlan* plan_ = nullptr;
   };
+  /// A part of a direct call in which the task works, or rests until a message moves, while it lives. They may nest.
+  class Part {
+   public:
+    Part(Position* position, bool works);
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+   private:
+    Position* const position_;
+    bool before_ = false;
+  };
+  /// Bytes of a direct call have moved.
+  void moves() { add_one(moves_); }
   /// Called when a wait has become long, and after it.
   void waits(Awaited awaited);
   void goes_on();
-  void begins_step() { steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void begins_step() { add_one(steps_); }
   /// The task is done with the job.
   void leaves();
 
@@ -89,6 +103,13 @@ class Position {
   [[nodiscard]] Pulse pulse(TimePoint now, bool busy);
 
  private:
+  template <class Number>
+  static void add_one(std::atomic<Number>& number) {
+    number.store(number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool works() const { return parts_.load(std::memory_order_relaxed) % 2 == 1; }
+  [[nodiscard]] bool works_on();
+
   std::mutex mutex_;
   std::int64_t thread_;  ///< of the task
   std::optional<std::string> call_;
@@ -97,7 +118,10 @@ class Position {
   std::optional<Awaited> awaited_;
   bool left_ = false;
   std::atomic<std::int64_t> steps_{0};
-  Pulse last_;  ///< with this and since_, pulse() finds how long nothing has changed
+  std::atomic<std::uint64_t> moves_{0};
+  std::atomic<std::uint64_t> parts_{0};  ///< odd while a direct call works; changes with each part
+  std::uint64_t seen_parts_ = 0;         ///< as the last pulse() found it
+  Pulse last_;                           ///< with this and since_, pulse() finds how long nothing has changed
   TimePoint since_{};
 };
 

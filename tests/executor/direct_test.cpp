@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <barrier>
 #include <cfenv>
 #include <cstdint>
 #include <functional>
@@ -9,11 +10,13 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/system/log.hpp"
 #include "comm/transport.hpp"
 #include "executor/job/cluster.hpp"
+#include "executor/session/session.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -74,8 +77,8 @@ TEST_CASE("a buffer larger than the address space is refused") {
 }
 
 /// Runs `body` on two tasks that are threads; `body` has the only handle to its Cluster.
-void in_two_tasks(const std::function<void(Cluster cluster)>& body) {
-  auto ends = inproc_transports(2);
+void in_two_tasks(const std::function<void(Cluster cluster)>& body,
+                  std::vector<std::unique_ptr<Transport>> ends = inproc_transports(2)) {
   std::vector<std::thread> tasks;
   for (auto& end : ends)
     tasks.emplace_back([&] {
@@ -85,6 +88,67 @@ void in_two_tasks(const std::function<void(Cluster cluster)>& body) {
     });
   for (std::thread& task : tasks) task.join();
   log_task(-1);
+}
+
+/// A transport that counts the tests of its messages.
+class Counting final : public Transport {
+ public:
+  Counting(std::unique_ptr<Transport> inner, std::int64_t& tests)
+      : Transport({.name = inner->name(), .task = inner->task(), .tasks = inner->tasks()}),
+        inner_(std::move(inner)),
+        tests_(tests) {}
+
+  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override {
+    return inner_->send(peer, channel, bytes);
+  }
+  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override {
+    return inner_->receive(peer, channel, bytes);
+  }
+  bool done(Ticket ticket) override {
+    ++tests_;
+    return inner_->done(ticket);
+  }
+  void idle(std::chrono::microseconds at_most) override { inner_->idle(at_most); }
+  std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override {
+    return inner_->exchange(mine, deadline);
+  }
+  void abort(const Failure& failure) noexcept override { inner_->abort(failure); }
+  std::optional<Failure> failure() override { return inner_->failure(); }
+  void close() override { inner_->close(); }
+  WireCount sent() const override { return inner_->sent(); }
+
+ private:
+  std::unique_ptr<Transport> inner_;
+  std::int64_t& tests_;
+};
+
+TEST_CASE("the cost of starting a request does not grow with the requests in flight") {
+  constexpr std::size_t kRequests = 500;
+  auto ends = inproc_transports(2);
+  std::int64_t tests = 0;
+  ends[0] = std::make_unique<Counting>(std::move(ends[0]), tests);
+  std::barrier started(2);
+  in_two_tasks(
+      [&](Cluster cluster) {
+        const bool first = cluster.rank() == 0;
+        std::vector<float> values(2 * kRequests, 1);
+        std::vector<Request> requests;
+        if (!first) started.arrive_and_wait();  // nothing that the first task starts can be done before
+        const std::int64_t before = tests;
+        for (std::size_t i = 0; i < kRequests; ++i) {
+          const std::span<float> sum(&values[2 * i], 1), message(&values[2 * i + 1], 1);
+          requests.push_back(cluster.start_all_reduce(sum));
+          requests.push_back(first ? cluster.start_send<float>(message, 1) : cluster.start_receive<float>(message, 0));
+        }
+        if (first) {
+          CHECK(tests - before < 20 * std::ssize(requests));
+          started.arrive_and_wait();
+        }
+        for (Request& request : requests) request.wait();
+        CHECK(values.front() == 2);
+        CHECK(values.back() == 1);
+      },
+      std::move(ends));
 }
 
 TEST_CASE("a request may outlive its cluster") {

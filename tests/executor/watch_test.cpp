@@ -183,6 +183,28 @@ TEST_CASE("between two steps a task does nothing of its plan") {
   CHECK(doing() == Pulse::Doing::computing);
 }
 
+TEST_CASE("a task that works on a direct call does not wait, and moving bytes are progress") {
+  Position position(0);
+  position.waits({.text = "all_reduce of float32[9]", .tasks = {1}, .place = 5});
+  const auto pulse = [&] { return position.pulse(system_clock().now(), false); };
+  const Position::Part works(&position, true);
+  CHECK(pulse().doing == Pulse::Doing::waiting);  // it may have begun just now
+  const Pulse working = pulse();
+  CHECK(working.doing == Pulse::Doing::computing);
+  CHECK(working.busy);
+  CHECK(working.text == "all_reduce of float32[9]");
+  {
+    const Position::Part rests(&position, false);
+    CHECK(pulse().doing == Pulse::Doing::waiting);
+    const Pulse resting = pulse();
+    CHECK(resting.doing == Pulse::Doing::waiting);
+    position.moves();
+    CHECK(!pulse().alike(resting));
+  }
+  CHECK(pulse().doing == Pulse::Doing::waiting);
+  CHECK(pulse().doing == Pulse::Doing::computing);
+}
+
 TEST_CASE("a verdict ends all deadlines of the job's clock, until the job begins anew") {
   Watch watch({.processes = {0, 0}, .self = 0, .deadline = 1ms});
   const Deadline deadline(watch.clock(), 1h);
