@@ -108,6 +108,8 @@ class ControlPlane {
   [[nodiscard]] bool closed() const;
   /// Whether a task has said goodbye, is lost, or has no connection any more.
   [[nodiscard]] bool has_left(int task) const { return left_.contains(task); }
+  /// Whether the job can go on without the task.
+  [[nodiscard]] bool is_spared(int task) const { return spared_.contains(task); }
   /// The tasks of other processes that are not lost.
   [[nodiscard]] std::vector<int> others() const;
   /// The tasks among `tasks` that have left.
@@ -153,7 +155,6 @@ class ControlPlane {
   void lose(const Losses::Loss& loss);
   void forget(const Losses::Loss& loss);
   void spare_none();
-  [[nodiscard]] bool is_spared(int task) const { return spared_.contains(task); }
 
   Mailbox& mailbox_;
   Clock& clock_;

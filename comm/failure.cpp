@@ -42,9 +42,9 @@ AbsentError missing_error(std::span<const int> missing, int tasks) {
           missing};
 }
 
-AbsentError closed_error(std::span<const int> gone) {
+AbsentError closed_error(std::span<const int> gone, std::string_view what) {
   return {
-      Error(Code::peer_lost, "exchange: " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
+      Error(Code::peer_lost, std::string(what) + ": " + tasks_text(gone) + (gone.size() == 1 ? " has" : " have") +
                                  " ended in order, while this task still needs " + (gone.size() == 1 ? "it" : "them"))
           .hint("no task has failed: the program must make the same calls in the same order on all of them"),
       gone};

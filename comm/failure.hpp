@@ -36,8 +36,8 @@ class AbsentError : public Error {
 /// Error(stalled): `missing` did not come to an exchange of `tasks` tasks before its deadline.
 [[nodiscard]] AbsentError missing_error(std::span<const int> missing, int tasks);
 
-/// Error(peer_lost): `gone` have closed their ends, so that an exchange can never complete.
-[[nodiscard]] AbsentError closed_error(std::span<const int> gone);
+/// Error(peer_lost): `gone` have closed their ends, so that `what` can never complete.
+[[nodiscard]] AbsentError closed_error(std::span<const int> gone, std::string_view what = "exchange");
 
 /// A failure as bytes, for transports that send it. unpack_failure() returns nothing when there are too few bytes.
 [[nodiscard]] std::string pack_failure(const Failure& failure);

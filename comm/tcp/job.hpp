@@ -57,6 +57,13 @@ class Job final : public PeerUser, public Mailbox {
   void drop_task(int task) override;
   [[nodiscard]] bool passes_failures_on() const override { return true; }
 
+  /// Whether the task has left in order and its connection has ended, so that no message to or from it can complete.
+  /// Of a spared task the others decide whether it is lost, and complete its messages.
+  [[nodiscard]] bool has_gone(int task) const {
+    const Connection* const connection = peers_[static_cast<std::size_t>(task)]->connection();
+    return connection != nullptr && !connection->socket().open() && control_.has_left(task) &&
+           !control_.is_spared(task);
+  }
   /// Sends what waits to be sent, until the others' systems have it or the deadline; after a failure, for a moment.
   void deliver();
   /// Starts again after a failure, and tells the others.

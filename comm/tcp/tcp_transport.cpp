@@ -131,12 +131,15 @@ bool TcpTransport::done(Ticket ticket) {
   FERRY_ASSERT(transfer != nullptr, "a ticket was used after it was done");
   const auto number = static_cast<std::uint32_t>(ticket - 1);
   if (release(number)) return true;
+  const int peer = transfer->peer;
   if (++tests_ % kAllEvery == 0)
     job_->poll();
   else
-    job_->poll_peer(transfer->peer);
+    job_->poll_peer(peer);
   check();
-  return release(number);
+  if (release(number)) return true;
+  if (job_->has_gone(peer)) throw closed_error({&peer, 1}, "a message");
+  return false;
 }
 
 /// Tests again for a while where a core is free, since to sleep and wake costs more than most messages take.

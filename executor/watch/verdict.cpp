@@ -242,7 +242,7 @@ std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duratio
     text += "; " + who(at(tasks, way[i])) + " " + doing_text(at(tasks, way[i]));
   const bool circle = last.pulse.doing == Doing::waiting;
   if (way.size() > 1) text += (circle ? "; " : ", and ") + who(last) + " " + doing_text(last);
-  Error error(Code::stalled, text);
+  Error error(last.pulse.doing == Doing::left ? Code::peer_lost : Code::stalled, text);
   std::size_t lines = 0;
   for (const Sighting& task : tasks) {
     const bool told = std::ranges::find(way, static_cast<std::int64_t>(task.pulse.task)) != way.end();

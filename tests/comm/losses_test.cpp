@@ -1,5 +1,6 @@
 // A job that continues without lost tasks (JobMembership::spare).
 #include <array>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,6 +84,21 @@ TEST_CASE("a task that is not spared any more ends the job") {
     if (end.task() == last) return;
     CHECK(error_of_exchange(end).code() == Code::peer_lost);
     CHECK(!end.is_lost(last));
+  });
+}
+
+TEST_CASE("a message to or from a task that has left in order is an error at once") {
+  test::on_jobs([](Transport& end) {
+    const int last = end.tasks() - 1;
+    if (end.task() == last) return;
+    std::vector<std::byte> bytes(1 << 20);
+    for (const bool sends : {false, true}) {
+      const auto error =
+          test::error_in([&] { test::finish(end, sends ? end.send(last, 3, bytes) : end.receive(last, 3, bytes)); });
+      REQUIRE(error);
+      CHECK(error->code() == Code::peer_lost);
+      CHECK(error->text().starts_with("a message: task " + std::to_string(last) + " has ended in order"));
+    }
   });
 }
 

@@ -88,6 +88,17 @@ TEST_CASE("a task that has left the job, or is under a debugger, is not lost") {
   CHECK(!judge_lost(tasks, 0, kPatience));
 }
 
+TEST_CASE("a job that waits for a task that has left has lost it") {
+  auto tasks = job(2);
+  waits(tasks[0], {1});
+  tasks[1].pulse.doing = Doing::left;
+  tasks[1].pulse.busy = false;
+  const auto verdict = judge_stalled(tasks, 60s);
+  REQUIRE(verdict);
+  CHECK(verdict->code == Code::peer_lost);
+  CHECK(has(verdict->text, "task 1 (host a, process 101) has left the job"));
+}
+
 TEST_CASE("a stopped task ends the job after a while, once another one waits for it") {
   auto tasks = job(2);
   tasks[1].state = ProcessState::stopped;
