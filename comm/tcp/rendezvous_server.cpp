@@ -144,6 +144,10 @@ void RendezvousServer::State::admit(Guest guest) {
                                          std::to_string(places.size()))
                       .hint("WORLD_SIZE is the same for all tasks; RANK counts from 0"));
   auto& place = places[static_cast<std::size_t>(task)];
+  if (place && complete && who == std::string("(") + place->particulars.who.data() + ")")
+    return refuse(Error(Code::usage, "rendezvous: task " + std::to_string(task) + " " + who +
+                                         " connects again, although its job has been formed")
+                      .hint("connect once in a process, and copy the Cluster where it is needed"));
   if (place)
     return refuse(Error(Code::usage, "rendezvous: two tasks say that they are task " + std::to_string(task))
                       .note(std::string("one is (") + place->particulars.who.data() + "), the other " + who)

@@ -226,6 +226,20 @@ TEST_CASE("048 two tasks that claim one number are told, and all others") {
   }
 }
 
+TEST_CASE("048 a process that connects again to a job that has been formed is told so") {
+  const RendezvousServer server({.tasks = 2, .secret = kSecret});
+  auto other = std::async(std::launch::async, [&server] { return task(1, 2, server, kLimit); });
+  const auto first = task(0, 2, server, kLimit);
+  const auto joined = other.get();
+  const std::optional<Error> error = error_of_task(0, 2, server);
+  REQUIRE(error);
+  CHECK(error->code() == Code::usage);
+  CHECK(error->text().starts_with("rendezvous: task 0 ("));
+  CHECK(error->text().find("connects again, although its job has been formed") != std::string::npos);
+  joined->close();
+  first->close();
+}
+
 TEST_CASE("048 a task of another job size or number is told, and all others") {
   const RendezvousServer server({.tasks = 3, .secret = kSecret});
   const auto thrown = error_of_task(1, 4, server);
