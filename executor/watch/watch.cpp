@@ -106,6 +106,9 @@ Watch::~Watch() {
   ending_.store(true);
   sockets_.wake();
   thread_.join();
+  // The task that was to print the verdict has finished meanwhile.
+  if (const auto verdict = board_.verdict(); verdict && !told_.load() && std::ranges::count(own_, verdict->teller) > 0)
+    log_warn(verdict->text);
 }
 
 Position& Watch::position(int task) {
@@ -255,6 +258,7 @@ Error Watch::verdict(int task) const {
   FERRY_ASSERT(verdict, "there is no verdict");
   Error error(verdict->code, verdict->text);
   if (job_.gathered && verdict->teller != task) error.told_elsewhere();
+  if (verdict->teller == task) told_.store(true);
   return error;
 }
 
@@ -310,6 +314,7 @@ void Watch::lost(const Loss& loss) {
 }
 
 void Watch::restart() {
+  told_.store(false);
   flights_.restart();
   board_.reset();
 }

@@ -47,7 +47,8 @@ class Watch final : public Losses {
   explicit Watch(Job job);
   /// All processes call it together; `between` connects them. Errors of Transport::exchange(); Error(resource).
   Watch(Job job, Transport& between, const Deadline& deadline);
-  /// Tells the others that this process's tasks have left.
+  /// Tells the others that this process's tasks have left. Prints a verdict whose teller is one of these tasks and did
+  /// not ask for it.
   ~Watch() override;
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -123,6 +124,7 @@ class Watch final : public Losses {
   bool busy_ = false, looked_for_unheard_ = false;
 
   std::atomic<bool> ending_{false};
+  mutable std::atomic<bool> told_{false};  ///< verdict() has been called for its teller
   std::thread thread_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/system/interrupt.hpp"
 #include "comm/failure.hpp"
 #include "tests/support/has.hpp"
+#include "tests/support/log_text.hpp"
 
 using namespace ferry;
 using test::has;
@@ -116,6 +117,19 @@ TEST_CASE("of two connections that were lost at once one is named, once, and no 
     CHECK(has(error.text(), ") is lost: no answer"));
     CHECK(error.is_told_elsewhere() == (task == 1));
   });
+}
+
+TEST_CASE("a verdict that its teller has not asked for is printed when the teller ends") {
+  test::LogText log;
+  {
+    Watch watch({.processes = {0, 0}, .self = 0, .deadline = 1ms});
+    const SomePlan plan(false);
+    const Position::Run run(&watch.position(1), plan);
+    watch.position(1).waits({.text = "receive of \"w\"", .tasks = {0}});
+    wait_until_over(watch);
+    CHECK(log.text.empty());
+  }
+  CHECK(has(log.text, "waits in receive of \"w\""));
 }
 
 TEST_CASE("a job that is asked to stop says so once, and blames nobody for having ended") {
