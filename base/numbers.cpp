@@ -116,21 +116,31 @@ Error not_a_number(std::string_view option, std::string_view text, std::string_v
   return Error(Code::usage, what.append(kind).append(" from ").append(least).append(" to ").append(most));
 }
 
+Error out_of_range(std::string_view name, const std::string& value, const std::string& least, const std::string& most) {
+  return {Code::usage, std::string(name) + ": " + value + " is not from " + least + " to " + most};
+}
+
+void require_time(std::string_view name, std::chrono::milliseconds time) {
+  if (time >= kShortestTime && time <= kLongestTime) return;
+  const auto text = [](std::chrono::duration<double> value) { return digits_text(value.count(), 10) + " s"; };
+  throw out_of_range(name, text(time), text(kShortestTime), text(kLongestTime));
+}
+
 std::chrono::milliseconds time_span(std::string_view option, std::string_view text) {
+  constexpr std::chrono::duration<double> kLeast = kShortestTime, kMost = kLongestTime;
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error == std::errc() && end == text.data() + text.size() && seconds >= 0.001 && seconds <= 1e9)
+  if (error == std::errc() && end == text.data() + text.size() && seconds >= kLeast.count() && seconds <= kMost.count())
     return std::chrono::milliseconds(std::llround(seconds * 1000));
   throw not_a_number(option, text, "a number of seconds", "0.001", "1000000000");
 }
 
 std::uint64_t byte_count(std::string_view option, std::string_view text) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const int power = power_of(trimmed(text.substr(static_cast<std::size_t>(end - text.data()))));
   const bool read = error == std::errc() && power >= 0 && number >= 1;
-  if (!read || number > (kMost >> (10 * power)))
+  if (!read || number > (kMostBytes >> (10 * power)))
     throw Error(Code::usage, std::string(option) + " " + escaped(text) + ": not a number of bytes from 1 to 8191 PiB")
         .hint(std::string(option) + " 2GB");
   return number << (10 * power);

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "base/number_text.hpp"
 #include "base/text.hpp"
 
 #pragma GCC visibility push(default)
@@ -54,6 +55,29 @@ template <class T>
   if (error == std::errc() && end == text.data() + text.size() && number >= least && number <= most) return number;
   throw not_a_number(option, text, "a whole number", std::to_string(least), std::to_string(most));
 }
+
+/// Error(usage) "tasks: -1 is not from 0 to 9", which begins with `name`.
+[[nodiscard]] Error out_of_range(std::string_view name, const std::string& value, const std::string& least,
+                                 const std::string& most);
+
+/// Throws out_of_range() unless the value of the field `name` is from `least` to `most`. A NaN is not.
+template <class T>
+void require_range(std::string_view name, T value, T least, T most) {
+  if (value >= least && value <= most) return;
+  const auto text = [](T number) {
+    if constexpr (std::is_floating_point_v<T>)
+      return digits_text(number, 6);
+    else
+      return std::to_string(number);
+  };
+  throw out_of_range(name, text(value), text(least), text(most));
+}
+
+/// The range of times and the most bytes, in options.
+inline constexpr std::chrono::milliseconds kShortestTime{1}, kLongestTime{std::chrono::seconds(1'000'000'000)};
+inline constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
+/// require_range() of a time in seconds, within that range.
+void require_time(std::string_view name, std::chrono::milliseconds time);
 
 /// The time that `text` gives in seconds, such as "60", "0.5" or "1e3"; from 0.001 to 10⁹. Errors as whole_number().
 [[nodiscard]] std::chrono::milliseconds time_span(std::string_view option, std::string_view text);

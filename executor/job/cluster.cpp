@@ -302,6 +302,11 @@ Cluster Cluster::connect(ClusterOptions options) {
   open_standard();
   const DefaultFloats floats;  // also of the threads that are made here
   end_with_uncaught();
+  try {
+    check_options(options);
+  } catch (const Error& error) {
+    decline({.transport = options.transport, .interface = options.interface}, error);
+  }
   if (options.elsewhere) {
     options.tasks = options.elsewhere->size();
     std::vector<std::unique_ptr<Transport>> ends = inproc_transports(options.tasks);
@@ -340,6 +345,7 @@ void Cluster::decline(ClusterOptions options, const Error& error) {
 
 Cluster Cluster::over(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options) {
   const DefaultFloats floats;
+  check_options(options);
   return Cluster(formed(std::move(local), std::move(options)));
 }
 

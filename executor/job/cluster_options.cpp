@@ -63,6 +63,16 @@ std::optional<std::uint64_t> simulation_seed(std::string_view device) {
   return whole_number("--device sim: the seed", device.substr(kName.size() + 1), std::uint64_t{0}, UINT64_MAX);
 }
 
+void check_options(const ClusterOptions& options) {
+  require_range("ClusterOptions::tasks", options.tasks, 0, kMostTasks);
+  require_range("ClusterOptions::threads", options.threads, 0, kMostThreads);
+  require_range("ClusterOptions::memory_bytes", options.memory_bytes, std::uint64_t{0}, kMostBytes);
+  require_range("ClusterOptions::gpu_memory_bytes", options.gpu_memory_bytes, std::uint64_t{0}, kMostBytes);
+  require_time("ClusterOptions::deadline", options.deadline);
+  require_range("ClusterOptions::invariant", options.invariant, 0, kMostTasks);
+  require_range("ClusterOptions::hosts", options.hosts, 0, kMostTasks);
+}
+
 void take_cluster_options(int& argc, char** argv, ClusterOptions& options) {
   int kept = 0;
   for (int i = 0; i < argc; ++i) {

@@ -72,6 +72,9 @@ struct Cluster::State {
 /// Sets the tasks' jobs, and their indices there, from a text like "ps=0,worker=1-3". Error(usage) for a wrong text.
 void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks);
 
+/// Error(usage) names the first number in `options` that is out of its range.
+void check_options(const ClusterOptions& options);
+
 /// Takes --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant and --device sim out of argv
 /// into `options`.
 /// Error(usage) for bad values.

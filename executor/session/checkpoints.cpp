@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <optional>
 #include <random>
 
@@ -10,6 +12,7 @@
 #include "base/files/files.hpp"
 #include "base/files/folder_lock.hpp"
 #include "base/number_text.hpp"
+#include "base/numbers.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/job/fit.hpp"
@@ -204,11 +207,11 @@ struct Checkpoints::State {
   }
 
   void check_options() const {
-    if (options.keep < 1 || options.every_steps < 0 || !(options.every_seconds >= 0))
-      throw Error(Code::usage, "checkpoints: every " + std::to_string(options.every_steps) + " steps, every " +
-                                   digits_text(options.every_seconds, 6) + " seconds, the newest " +
-                                   std::to_string(options.keep))
-          .hint("0 or more steps and seconds, 1 or more to keep");
+    constexpr std::chrono::duration<double> kMostSeconds = kLongestTime;
+    require_range("CheckpointOptions::every_steps", options.every_steps, decltype(options.every_steps){0},
+                  std::numeric_limits<decltype(options.every_steps)>::max());
+    require_range("CheckpointOptions::every_seconds", options.every_seconds, 0.0, kMostSeconds.count());
+    require_range("CheckpointOptions::keep", options.keep, 1, std::numeric_limits<int>::max());
   }
 
   /// What is only fetched changes nothing, unless there are no targets.

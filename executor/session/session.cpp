@@ -1,9 +1,11 @@
 #include "executor/session/session.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "base/float_state.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "executor/job/fit.hpp"
 #include "executor/session/fixed_plan.hpp"
@@ -112,10 +114,8 @@ std::vector<Tensor> Session::run(const RunRequest& request) {
 
 Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
   require_feeds(request);
-  if (options.steps < 0 || options.rounds < 1)
-    throw Error(Code::usage,
-                "tune: " + std::to_string(options.steps) + " steps in " + std::to_string(options.rounds) + " rounds")
-        .hint("0 or more steps in 1 or more rounds");
+  require_range("TuneOptions::steps", options.steps, std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
+  require_range("TuneOptions::rounds", options.rounds, 1, std::numeric_limits<int>::max());
   const Graph& of_session = graph("tune");
   return state_->group.of_first<Tuned>([&](TaskSession& task) {
     task.compare_graphs(of_session);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "base/files/files.hpp"
 #include "base/float_state.hpp"
+#include "base/numbers.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/limits.hpp"
 #include "base/system/log.hpp"
@@ -152,6 +154,14 @@ class Exclusive {
 struct TaskGroup::State {
   State(const Cluster& c, SessionOptions o) : cluster(c), options(std::move(o)), plans(cluster, options) {
     cluster.state().require_own_process();
+    check_options();
+  }
+
+  void check_options() const {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    require_range("PlanningOptions::bucket_bytes", options.plan.bucket_bytes.value_or(0), std::int64_t{0}, kMost);
+    require_range("PlanningOptions::fuse_from", options.plan.fuse_from, std::int64_t{0}, kMost);
+    require_range("ExecutionOptions::check_replicas", options.run.check_replicas, std::int64_t{0}, kMost);
     require_folder_of(options.run.flight_recorder);
     if (!options.run.record_turns.empty() && !options.run.replay_turns.empty())
       throw Error(Code::usage, "turns are to be recorded and replayed at once")

@@ -89,6 +89,12 @@ TEST_CASE("whole numbers are decimal, whole and within their bounds") {
 }
 
 TEST_CASE("a time span is finite and above zero") {
+  CHECK_NOTHROW(require_time("deadline", std::chrono::milliseconds(1)));
+  CHECK(refusal([] { require_time("deadline", std::chrono::milliseconds(0)); }) ==
+        "deadline: 0 s is not from 0.001 s to 1000000000 s");
+  CHECK_NOTHROW(require_range("keep", 1, 1, 9));
+  CHECK(refusal([] { require_range("keep", 0, 1, 9); }) == "keep: 0 is not from 1 to 9");
+  CHECK(refusal([] { require_range("seconds", std::nan(""), 0.0, 1.5); }) == "seconds: nan is not from 0 to 1.5");
   CHECK(time_span("--deadline", "60").count() == 60'000);
   CHECK(time_span("--deadline", "0.5").count() == 500);
   CHECK(time_span("--deadline", "1e3").count() == 1'000'000);

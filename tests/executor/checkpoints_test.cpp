@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -189,6 +190,8 @@ TEST_CASE("checkpoints: refused are folders that have any, another seed, another
   CHECK(says(refused({.resume = true}), "was saved with the seed 0, this run has 7"));
   CHECK(refused({.keep = 0}).code() == Code::usage);
   CHECK(refused({.every_steps = -1}).code() == Code::usage);
+  CHECK(refused({.every_seconds = std::nan("")}).text() ==
+        "CheckpointOptions::every_seconds: nan is not from 0 to 1e+09");
   Checkpoints checkpoints(session, walk.request, {.folder = folder / "new"});
   walk.other.checkpoints = &checkpoints;
   const Error other = error_of([&] { session.run(walk.other); });

@@ -191,6 +191,30 @@ TEST_CASE("a mean has the same bits whatever a task's program has set for its ar
   });
 }
 
+TEST_CASE("a number in the options of a cluster that is out of its range is named") {
+  const auto refused = [](const ClusterOptions& options) {
+    const Error error = test::error_of([&] { static_cast<void>(Cluster::connect(options)); });
+    CHECK(error.code() == Code::usage);
+    return error.text();
+  };
+  CHECK(refused({.tasks = -1}) == "ClusterOptions::tasks: -1 is not from 0 to 65536");
+  CHECK(refused({.threads = -2}) == "ClusterOptions::threads: -2 is not from 0 to 4096");
+  CHECK(refused({.memory_bytes = UINT64_MAX}).starts_with("ClusterOptions::memory_bytes: 18446744073709551615 is not"));
+  CHECK(refused({.deadline = Milliseconds(0)}) == "ClusterOptions::deadline: 0 s is not from 0.001 s to 1000000000 s");
+  CHECK(refused({.invariant = -1}) == "ClusterOptions::invariant: -1 is not from 0 to 65536");
+  CHECK(refused({.hosts = -3}) == "ClusterOptions::hosts: -3 is not from 0 to 65536");
+}
+
+TEST_CASE("a number in the options of a session that is out of its range is named") {
+  const Cluster cluster = Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1});
+  const auto refused = [&](const SessionOptions& options) {
+    return test::error_of([&] { const Session session(Graph(), cluster, options); }).text();
+  };
+  CHECK(refused({.plan = {.bucket_bytes = -1}}).starts_with("PlanningOptions::bucket_bytes: -1 is not from 0 to"));
+  CHECK(refused({.plan = {.fuse_from = -1}}).starts_with("PlanningOptions::fuse_from: -1 is not from 0 to"));
+  CHECK(refused({.run = {.check_replicas = -1}}).starts_with("ExecutionOptions::check_replicas: -1 is not from 0 to"));
+}
+
 TEST_CASE("a task's number on its host counts the tasks before it there") {
   const Cluster one = Cluster::connect(ClusterOptions{.tasks = 1, .threads = 1, .jobs = ""});
   CHECK(one.local_rank() == 0);
