@@ -309,7 +309,7 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
     require_no_problem(tasks, end.task());
     for (std::size_t t = 1; t < all.size(); ++t) require_alike(commons[0], commons[t], t);
   } catch (Error& error) {
-    if (one_build) meet_before_leaving(end, deadline);  // another build may not come
+    if (one_build) meet_before_leaving(end, deadline);                          // another build may not come
     const bool own_words = dynamic_cast<const JobProblem*>(&error) != nullptr;  // others are the same on all tasks
     if (!own_words && end.task() != 0 && output_of_launch() != OutputOfLaunch::apart) error.told_elsewhere();
     throw;

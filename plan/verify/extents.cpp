@@ -1,5 +1,5 @@
-// Extents: a bounded value has its number of elements in front of them. Kernels and feeds write it; copies and messages on
-// channels move it together with the elements. An instruction that moves only elements would leave an old extent in
+// Extents: a bounded value has its number of elements in front of them. Kernels and feeds write it; copies and messages
+// on channels move it together with the elements. An instruction that moves only elements would leave an old extent in
 // place. For kernels, check_types checks this.
 #include <algorithm>
 #include <string>
