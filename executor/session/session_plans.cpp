@@ -209,7 +209,7 @@ void SessionPlans::compare(const VerifiedPlan& planned) {
       require_same_number("plan_cache_bytes", first.number(), other.number(), task);
       same = same && first.number() == other.number();
     }
-    if (same) return;
+    if (same) return data_files_.require_same(planned.result.plan, member);
     require_same_library(cpu_kernels().library(), member.transport(), member.deadline());
     reject_difference("plans", lines_of(planned.result.plan), member.transport(), member.deadline());
   });

@@ -14,6 +14,7 @@
 #include "executor/observe/work_timer.hpp"
 #include "executor/run/task_executor.hpp"
 #include "executor/session/agreement.hpp"
+#include "executor/session/data_files.hpp"
 #include "executor/session/task_context.hpp"
 #include "executor/state/variable_layout.hpp"
 #include "kernels/device.hpp"
@@ -81,7 +82,10 @@ class SessionPlans {
   };
 
   SessionPlans(TaskContext& task, Made& made)
-      : task_(task), made_(made), bucket_bytes_(task.options.plan.bucket_bytes) {}
+      : task_(task),
+        made_(made),
+        data_files_(task.options.run.data_folder),
+        bucket_bytes_(task.options.plan.bucket_bytes) {}
 
   /// The plan of the request, made at the first call. Errors as make_plan; Error(plan) if tasks have made different
   /// plans.
@@ -119,6 +123,7 @@ class SessionPlans {
 
   TaskContext& task_;
   Made& made_;
+  DataFiles data_files_;
   BucketBytes bucket_bytes_;
   std::map<std::pair<std::string, BucketBytes>, std::shared_ptr<PreparedPlan>> prepared_;
   std::uint64_t kept_bytes_ = 0;  // of prepared_

@@ -62,7 +62,8 @@ void add_folder(FileSystem& files, const std::string& root, const std::string& p
   }
 }
 
-/// Empty if it cannot be read here.
+}  // namespace
+
 std::string content_of(FileSystem& files, const std::string& root, std::string path) {
   if (root.empty()) return {};
   while (path.ends_with("/")) path.pop_back();
@@ -79,6 +80,8 @@ std::string content_of(FileSystem& files, const std::string& root, std::string p
     return {};
   }
 }
+
+namespace {
 
 class Collector {
  public:

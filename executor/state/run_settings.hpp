@@ -27,6 +27,10 @@ struct RunSettings {
   bool operator==(const RunSettings&) const = default;
 };
 
+/// The size of a file below `root` and a hash of samples of it, as text; of a folder a hash of its files. Empty if it
+/// cannot be read.
+[[nodiscard]] std::string content_of(FileSystem& files, const std::string& root, std::string path);
+
 /// The settings of the ops that give `values` and run `targets`. Files are read below `data_folder`; what a file
 /// contains is left out if it cannot be read here. A large file is read in samples.
 [[nodiscard]] RunSettings settings_of(const Graph& graph, std::span<const ValueId> values,

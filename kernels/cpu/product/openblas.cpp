@@ -66,6 +66,8 @@ const OpenBlas& openblas() {
 
 /// The most bytes that OpenBLAS maps for a buffer on x86-64.
 constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
+/// OpenBLAS ends the process when it has no buffer left: a build for one core has 50 and 512 more, others have more.
+constexpr std::size_t kMostUsers = 512;
 
 /// OpenBLAS's buffers, one for each thread that multiplies. OpenBLAS retries for ever when the system gives no memory,
 /// so the system is asked here first. Never destroyed, since threads may end after static objects.
@@ -78,6 +80,10 @@ class Buffers {
 
   void add_user() {
     const std::lock_guard lock(mutex_);
+    if (users_ == kMostUsers)
+      throw Error(Code::resource, std::to_string(kMostUsers) +
+                                      " threads of this process multiply matrices; OpenBLAS has no buffers for more")
+          .hint("fewer --threads or tasks in a process, or several processes (mpirun, ferry launch)");
     if (users_ == mapped_.size()) map_another();
     ++users_;
   }
