@@ -23,7 +23,7 @@ struct Signature {
   std::vector<ValueId> fetches;  ///< in the caller's order
   std::vector<OpId> targets;     ///< sorted
   std::int32_t fetch_to = 0;
-  bool fetch_parts = false;  ///< each task gets what it has of the fetches; fetch_to gets constants
+  bool fetch_parts = false;  ///< each task gets its part of the fetches; fetch_to gets constants
   /// How many rows the step takes of batches that are smaller at the end of an epoch, by Batches::symbol(). A size that
   /// is not here is the size of whole batches.
   std::map<std::string, std::int64_t> rows = {};

@@ -31,7 +31,7 @@ Readers readers_of(const Plan& plan, const PlanClass& role, const std::set<std::
   return readers;
 }
 
-/// By the op's name: what a task says of its file.
+/// By the op's name: a text that is equal for equal files.
 using Marks = std::map<std::string, std::string>;
 
 /// The marks of all tasks. All tasks call it.
@@ -49,11 +49,12 @@ std::vector<Marks> marks_of_all(const Marks& mine, const JobMember& member) {
   return all;
 }
 
-/// By op: the first task that has a mark, and those whose marks are others.
+/// The first task that has a mark for an op, and the tasks with other marks.
 struct Unlike {
   std::size_t first = 0;
   std::vector<int> others;
 };
+/// By the op's name; ops with equal marks are left out.
 std::map<std::string, Unlike> unlike(const std::vector<Marks>& all) {
   std::map<std::string, Unlike> ops;
   for (std::size_t task = 0; task < all.size(); ++task)

@@ -17,7 +17,7 @@ class DataFiles {
   /// `folder`: ExecutionOptions::data_folder; must outlive this.
   explicit DataFiles(const std::string& folder) : folder_(folder) {}
 
-  /// Error(file), the same on all tasks, names the op, its line, the tasks and what they read. An op is compared once.
+  /// Error(file), the same on all tasks, names the op, its line, the tasks and the contents. An op is compared once.
   void require_same(const Plan& plan, const JobMember& member);
 
  private:

@@ -36,7 +36,7 @@ struct SessionOptions {
 /// Named tensors, as fetched and restored.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
-/// The value of an input in a run: a tensor, or by parts(), of which each task gives its own.
+/// The value of an input in a run: a tensor, or parts(), where each task gives its own.
 class Feed {
  public:
   Feed() = default;
@@ -134,10 +134,10 @@ struct RunRequest {
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
-  /// Each task gets what it has of the fetches, and nothing is sent: its part of a value that is split, all of one that
-  /// each task has, nothing (an undefined tensor) of one that other tasks have. Partial sums are added up first. The
-  /// same on all tasks. A process with several tasks gets, for each fetch, a tensor for each of them; on_step is then
-  /// Error(usage); else it is called on each process that gets something.
+  /// Each task gets its part of each fetch, and nothing is sent: its rows of a value that is split, the whole of a
+  /// value that all tasks have, and an undefined tensor for a value on other tasks. Partial sums are added up first.
+  /// The same on all tasks. A process with several tasks gets, for each fetch, a tensor for each of them; on_step is
+  /// then Error(usage); else it is called on each process that gets something.
   bool fetch_parts = false;
   /// The step of plan(), counted from 0: if the last batch of an epoch is smaller (Rest::keep), it has a plan of its
   /// own. It does not affect run(), which continues with the session's next step.

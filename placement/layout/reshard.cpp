@@ -379,7 +379,7 @@ class Resharder {
   void fetch(NodeId id) {
     const PValueId value = to_.current(program_.inputs(program_.nodes[id])[0]);
     WhereId& at = program_.nodes[id].where;
-    if (at == kNone) at = program_.values[value].where;  // each task gets what it has
+    if (at == kNone) at = program_.values[value].where;  // each task gets its own part
     if (at == kNone) at = program_.single(program_.signature->fetch_to);
     const auto asking = reasons_.asking_anywhere(id);
     set_input(id, 0, at, program_.signature->fetch_parts ? whole_layout(value, at) : Layout());

@@ -226,7 +226,7 @@ TEST_CASE("048 two tasks that claim one number are told, and all others") {
   }
 }
 
-TEST_CASE("048 a process that connects again to a job that has been formed is told so") {
+TEST_CASE("048 a process that connects again to a job that has been formed gets an error that says so") {
   const RendezvousServer server({.tasks = 2, .secret = kSecret});
   auto other = std::async(std::launch::async, [&server] { return task(1, 2, server, kLimit); });
   const auto first = task(0, 2, server, kLimit);
