@@ -26,7 +26,7 @@ struct PlanResult;
 ///
 /// A session that is made from a plan, from a file for example, needs no graph. It runs the plan's own fetches and
 /// targets, and takes feeds by the plan's names. A plan does not hold the values of its variables: restore() gives
-/// them.
+/// them. read_plan() is in <ferry/placement/plan_file.hpp>, local_files() in <ferry/base/files.hpp>.
 ///
 ///     Session session(read_plan(local_files(), "model.plan"), cluster);
 ///     session.restore(model);

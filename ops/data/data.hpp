@@ -4,8 +4,8 @@
 // compressed by gzip or zstd. Each file is read once in a session, except where batch() reads rows as they are needed.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit, or when a path is absolute or has "..".
-// Error(file) if a link leads out of the folder, or if the file's content does not have the declared dtype and shape.
-// The message names the place in the file.
+// Error(file) if a path has a link below the folder, or if the file's content does not have the declared dtype and
+// shape. The message names the place in the file.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace ferry {
 Value read_idx(Graph& graph, std::string_view path, DType dtype, const Shape& shape,
                source_location at = source_location::current());
 /// A text file of numbers separated by commas, with a line for each row of `shape` [rows, columns]; the first `skip`
-/// lines are skipped.
+/// lines are skipped. After them, a line without a number is a header, and is skipped, too.
 Value read_csv(Graph& graph, std::string_view path, DType dtype, const Shape& shape, std::int64_t skip = 0,
                source_location at = source_location::current());
 /// A numpy array file.
