@@ -352,7 +352,7 @@ struct PlanPort {
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;  ///< of the whole value
   bool bounded = false;
-  std::uint32_t window = kNone;  ///< by parts: index into Plan::windows; kNone if no class uses the value
+  std::uint32_t window = kNone;  ///< by parts: index into Plan::windows; kNone: each task has all of it
 
   [[nodiscard]] bool by_parts() const { return task == kEachTask; }
   bool operator==(const PlanPort&) const = default;
