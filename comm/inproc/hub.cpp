@@ -41,11 +41,11 @@ std::optional<Failure> Hub::failure() {
 }
 
 void Hub::fail(const Failure& failure) {
-  with_control([&](ControlPlane& control) {
+  const bool first = with_control([&](ControlPlane& control) {
     control.fail(failure);
-    failed_.store(true);
+    return !failed_.exchange(true);
   });
-  wake_all();
+  if (first) wake_all();  // a process with many tasks fails once for each
 }
 
 void Hub::settle(int task) {

@@ -5,9 +5,9 @@
 
 #include "comm/transport.hpp"
 #include "executor/job/job_member.hpp"
+#include "executor/observe/step_times.hpp"
 #include "executor/session/session_plans.hpp"
 #include "executor/session/session_types.hpp"
-#include "executor/session/step_times.hpp"
 #include "executor/watch/link_meter.hpp"
 
 namespace ferry {

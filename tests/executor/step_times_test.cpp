@@ -1,4 +1,4 @@
-#include "executor/session/step_times.hpp"
+#include "executor/observe/step_times.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,11 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <barrier>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "ops/array/array.hpp"
 #include "ops/math/linalg.hpp"
@@ -76,32 +71,6 @@ TEST_CASE("a row's bits depend neither on other rows nor on the instruction set"
     if (first.empty()) first = got;
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(got[i].same_bits(first[i]));
   }
-}
-
-TEST_CASE("more threads that multiply than OpenBLAS has buffers for: an error, where it would end the process") {
-  constexpr int kThreads = 520;  // 512 may multiply
-  Graph g;
-  const Value x = normal(g, {2, 70, 70});  // a batch: a single product needs no OpenBLAS
-  const Value product = matmul(x, x);
-  std::barrier<> all_alive(kThreads);
-  std::atomic<int> refused{0}, done{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t)
-    threads.emplace_back([&] {
-      try {
-        static_cast<void>(test::Evaluator(g).run({product}));
-        ++done;
-      } catch (const Error& error) {
-        if (error.code() == Code::resource &&
-            error.text().find("OpenBLAS has no buffers for more") != std::string::npos)
-          ++refused;
-      }
-      all_alive.arrive_and_wait();  // a thread has its buffer for as long as it lives
-    });
-  for (std::thread& thread : threads) thread.join();
-  CHECK(done >= 500);  // the threads of this test may have some
-  CHECK((refused > 0 && refused + done == kThreads));
-  CHECK(test::Evaluator(g).run({product}).size() == 1);
 }
 
 TEST_CASE("sums of few products") {
