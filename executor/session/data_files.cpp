@@ -84,8 +84,8 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
   if (apart.empty()) return;
   for (const auto& [name, tasks] : apart)
     if (const auto found = mine.find(name); found != mine.end()) {
-      const std::string content = content_of(local_files(), folder_, found->second.path);
-      contents[name] = content.empty() ? "a file that cannot be read" : content;
+      std::string content = content_of(local_files(), folder_, found->second.path);
+      if (!content.empty()) contents[name] = std::move(content);  // else the op fails, and says why
     }
   const std::vector<Marks> of_tasks = marks_of_all(contents, member);
   for (const auto& [name, tasks] : unlike(of_tasks)) {

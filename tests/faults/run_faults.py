@@ -119,6 +119,32 @@ def case_110_more_threads_multiply_than_openblas_has_buffers_for():
     expect(run("run", path, "--tasks", str(tasks), *words), 7, "512 threads of this process multiply matrices", "mpirun")
 
 
+def case_feeds_by_parts():
+    """Each task feeds rows of its own, as many as it has."""
+    path = write("rows.pbtxt", graph(op("x", "Input", attrs=typed("FLOAT32", 4, 1)), op("twice", "Add", ["x", "x"]), fetches=["twice"]))
+    for task, rows in enumerate(([1, 2, 3], [], [4])):
+        write(f"rows-{task}.npy", npy("<f4", (len(rows), 1), struct.pack(f"<{len(rows)}f", *rows)))
+    feed = ["--feed-part", f"x={FOLDER}/rows-{{task}}.npy"]
+    plan = str(FOLDER / "rows.plan")
+
+    def expect_right(result):
+        expect(result, 0)
+        if "twice = [[2] [4] [6] [8]]" not in result[1]:
+            raise Failed(f"it printed: {result[1]}")
+
+    expect_right(run("run", path, "--tasks", "3", *feed, "--save-plan", plan))
+    expect_right(run("run", plan, *feed))
+    expect(run("check", path, "--tasks", "3", *feed), 0)
+    expect(run("run", path, "--tasks", "3", "--feed-part", f"x={FOLDER}/rows-0.npy"), 2, "all 3 tasks of this process", "{task}")
+    expect(run("run", path, "--tasks", "2", *feed), 2, "has shape [3,1]")
+    expect(run("run", path, "--tasks", "4", *feed), 3, "rows-3.npy")
+    expect(run("run", plan), 2, "task 0 gives no part of the input 'x'", "--feed-part x=FILE.npy")
+    if MPIRUN:
+        done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "3", FERRY, "run", path, *feed], capture_output=True, text=True,
+                              timeout=SECONDS, env=environment())
+        expect_right((done.returncode, done.stdout, done.stderr))
+
+
 def case_114_more_tasks_than_threads():
     """A run is refused; `check`, which only plans, needs no thread for a task, and little memory."""
     path = write("many.pbtxt", add())
