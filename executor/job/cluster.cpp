@@ -65,8 +65,8 @@ void find_lends(const std::vector<std::unique_ptr<Transport>>& local, std::vecto
   }
 }
 
-/// Returns f(), in which this task meets the others. It does not repeat what another one has said, which failed before
-/// all had met.
+/// Returns f(), in which this task meets the others outside of a session. It does not repeat what another one has said,
+/// which failed before all had met.
 template <class F>
 auto hearing(Transport& end, F f) {
   try {
@@ -405,7 +405,10 @@ void Cluster::barrier(source_location at) const {
 std::vector<std::string> Cluster::exchange(std::string_view mine) const {
   const Deadline deadline(system_clock(), state_->options.deadline);
   if (state_->relay) return state_->relay->exchange(mine, deadline);
-  if (state_->transports.size() == 1) return state_->transports[0]->exchange(mine, deadline);
+  if (state_->transports.size() == 1) {
+    Transport& end = *state_->transports[0];
+    return hearing(end, [&] { return end.exchange(mine, deadline); });
+  }
   return {std::string(mine)};  // all tasks are in this process
 }
 
