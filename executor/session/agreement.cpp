@@ -21,6 +21,7 @@ struct FeedType {
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;  // of the whole value, or of the task's part
   bool by_parts = false;
+  bool has_bytes = true;  // false: only a type, to plan for
 };
 
 /// A task among those of its process.
@@ -123,7 +124,7 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
     }
     for (const auto& [name, type] : request.feed_types) {
       check_feed(graph, name, type.dtype);
-      if (gives) asked.feeds.push_back({name, type.dtype, type.shape.sizes(), false});
+      if (gives) asked.feeds.push_back({name, type.dtype, type.shape.sizes(), false, false});
     }
     asked.request = request_text(request);
   } catch (const Error& error) {
@@ -136,7 +137,7 @@ std::string packed(const TaskRequest& asked) {
   BlobWriter writer;
   writer.add(asked.problem).add(asked.request).add(asked.steps).add(asked.feeds.size());
   for (const FeedType& feed : asked.feeds)
-    writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes).add(feed.by_parts);
+    writer.add(feed.name).add(static_cast<int>(feed.dtype)).add(feed.sizes).add(feed.by_parts).add(feed.has_bytes);
   return writer.take();
 }
 
@@ -152,6 +153,7 @@ TaskRequest unpacked(std::string_view bytes) {
     feed.dtype = static_cast<DType>(reader.number());
     feed.sizes = reader.numbers();
     feed.by_parts = reader.number() != 0;
+    feed.has_bytes = reader.number() != 0;
     asked.feeds.push_back(std::move(feed));
   }
   return asked;
@@ -172,6 +174,12 @@ std::int64_t bits_of(const Tensor& tensor) {
 Error unlike_requests(const std::string& what) {
   return Error(Code::usage, "the tasks do not ask for the same: " + what)
       .hint("make the same calls of run() on every task");
+}
+
+Error unlike_parts(const std::string& what, const SourceLine& line) {
+  return Error(Code::usage, what)
+      .at(line)
+      .hint("give parts with the same dims, except for the first, which are the rows");
 }
 
 Error unlike_feeds(const std::string& what, const std::string& name, const SourceLine& line) {
@@ -196,11 +204,11 @@ class Agreement {
     }
   }
 
-  /// Of the feeds that are not given by parts.
+  /// Of the feeds that are not given by parts, those who give bytes.
   [[nodiscard]] FeedGivers givers() const {
     FeedGivers givers;
     for (const auto& [name, given] : given_)
-      if (given.rows.empty()) givers[name] = given.tasks;
+      if (given.rows.empty() && !given.with_bytes.empty()) givers[name] = given.with_bytes;
     return givers;
   }
 
@@ -230,9 +238,9 @@ class Agreement {
 
  private:
   struct Given {
-    FeedType first;                   // of the first task that gives it
-    std::vector<std::int32_t> tasks;  // who give it, ascending
-    std::vector<std::int64_t> rows;   // PartRows
+    FeedType first;                               // of the first task that gives it
+    std::vector<std::int32_t> tasks, with_bytes;  // who give it, ascending
+    std::vector<std::int64_t> rows;               // PartRows
   };
 
   void compare(std::size_t task) {
@@ -248,11 +256,14 @@ class Agreement {
     for (const FeedType& feed : asked.feeds) {
       Given& given = given_[feed.name];
       if (given.tasks.empty()) given.first = feed;
-      if (unlike(given.first, feed))
-        throw unlike_feeds(who + " feeds " + text_of(feed) + " for the input '" + escaped(feed.name) + "', task " +
-                               std::to_string(given.tasks[0]) + " feeds " + text_of(given.first),
-                           feed.name, graph_.op(input_named(graph_, feed.name)).line());
+      if (unlike(given.first, feed)) {
+        const std::string what = who + " feeds " + text_of(feed) + " for the input '" + escaped(feed.name) +
+                                 "', task " + std::to_string(given.tasks[0]) + " feeds " + text_of(given.first);
+        const SourceLine line = graph_.op(input_named(graph_, feed.name)).line();
+        throw given.first.by_parts && feed.by_parts ? unlike_parts(what, line) : unlike_feeds(what, feed.name, line);
+      }
       given.tasks.push_back(static_cast<std::int32_t>(task));
+      if (feed.has_bytes) given.with_bytes.push_back(static_cast<std::int32_t>(task));
       if (!feed.by_parts) continue;
       given.rows.resize(of_task_.size(), kNoPart);
       given.rows[task] = feed.sizes[0];

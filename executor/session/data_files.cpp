@@ -69,7 +69,7 @@ std::map<std::string, Unlike> unlike(const std::vector<Marks>& all) {
 }  // namespace
 
 void DataFiles::require_same(const Plan& plan, const JobMember& member) {
-  if (member.cluster().all_here() || folder_.empty()) return;
+  if (member.cluster().all_here()) return;
   Readers all;
   for (const PlanClass& role : plan.classes) all.merge(readers_of(plan, role, compared_));
   if (all.empty()) return;
@@ -79,13 +79,14 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
   const auto host = member.cluster().topology.tasks[static_cast<std::size_t>(member.task())].host;
   Marks places, contents;
   for (const auto& [name, reader] : mine)
-    places[name] = std::to_string(host) + " " + file_identity(folder_ + "/" + reader.path);
+    if (!folder_.empty())  // else the op fails, and says why
+      places[name] = std::to_string(host) + " " + file_identity(folder_ + "/" + reader.path);
   const auto apart = unlike(marks_of_all(places, member));
   if (apart.empty()) return;
   for (const auto& [name, tasks] : apart)
     if (const auto found = mine.find(name); found != mine.end()) {
       std::string content = content_of(local_files(), folder_, found->second.path);
-      if (!content.empty()) contents[name] = std::move(content);  // else the op fails, and says why
+      if (!content.empty()) contents[name] = std::move(content);  // the same
     }
   const std::vector<Marks> of_tasks = marks_of_all(contents, member);
   for (const auto& [name, tasks] : unlike(of_tasks)) {

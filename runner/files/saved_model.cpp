@@ -28,6 +28,7 @@ void at_task_0(const Cluster& cluster, F body) {
 }  // namespace
 
 void save(Session& session, const std::string& folder) {
+  if (folder.empty()) throw Error(Code::usage, "save: the name of the folder is empty").hint("name a folder");
   const Cluster& cluster = session.cluster();
   std::optional<ModelFolder> model;
   at_task_0(cluster, [&] { model.emplace(folder); });

@@ -39,11 +39,10 @@ GivenFeed given_feed(const std::string& feed, const std::string& option, const c
   return {feed.substr(0, equals), feed.substr(equals + 1)};
 }
 
-/// The path with the task's number in place of each "{task}".
+/// The path with the task's number in place of each kTaskInName.
 std::string path_of_task(std::string path, int task) {
-  static constexpr std::string_view kTask = "{task}";
-  for (std::size_t at = 0; (at = path.find(kTask, at)) != std::string::npos;)
-    path.replace(at, kTask.size(), std::to_string(task));
+  for (std::size_t at = 0; (at = path.find(kTaskInName, at)) != std::string::npos;)
+    path.replace(at, kTaskInName.size(), std::to_string(task));
   return path;
 }
 
@@ -132,7 +131,7 @@ FeedMap parse_feeds(const std::vector<FeedInput>& inputs, const FeedOptions& opt
     std::vector<Tensor> rows;
     for (const int task : tasks)
       rows.push_back(read_npy_file(path_of_task(file, task), [&](const Type& type) {
-        check_type(input, std::string(kParts) + " " + feed, type, true);
+        check_type(input, std::string(kParts) + " " + name + "=" + path_of_task(file, task), type, true);
       }));
     feeds[name] = parts(std::move(rows));
   }

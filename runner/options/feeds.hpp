@@ -26,6 +26,9 @@ struct FeedInput {
 [[nodiscard]] const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::string& name,
                                            std::string_view option);
 
+/// Stands for the task's number in the name of a file with the task's part of an input.
+inline constexpr std::string_view kTaskInName = "{task}";
+
 /// Feeds as the user gives them.
 struct FeedOptions {
   std::vector<std::string> whole;  ///< --feed: NAME=FILE.npy, NAME=NUMBER

@@ -12,6 +12,7 @@
 #include "base/files/files.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "runner/options/feeds.hpp"
 
 namespace ferry {
 namespace {
@@ -89,6 +90,26 @@ void require_same(const Cluster& cluster, const std::vector<FeedMarks>& all) {
 }
 
 }  // namespace
+
+void require_own_parts(const Cluster& cluster, const std::vector<std::string>& parts) {
+  if (parts.empty() || cluster.process_of(cluster.size() - 1) == 0) return;
+  const std::string host = std::to_string(cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].host);
+  FeedMarks places;
+  for (const std::string& part : parts) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string file = part.substr(std::min(equals + 1, part.size()));
+    if (file.find(kTaskInName) == std::string::npos)
+      places[escaped(part.substr(0, equals))] = "on host " + host + ": " + escaped(file_identity(file));
+  }
+  const std::vector<FeedMarks> all = of_all(cluster, places);
+  for (std::size_t process = 1; process < all.size(); ++process)
+    for (std::size_t other = 0; other < process; ++other)
+      for (const auto& [name, place] : all[process])
+        if (const auto same = all[other].find(name); same != all[other].end() && same->second == place)
+          throw Error(Code::usage, "--feed-part " + name + ": processes " + std::to_string(other) + " and " +
+                                       std::to_string(process) + " of one host would feed the same rows")
+              .hint("write {task} where the names of the files have the task's number: " + name + "=rows-{task}.npy");
+}
 
 std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std::string>& feeds) {
   const auto process = static_cast<std::size_t>(cluster.process_of(cluster.rank()));

@@ -14,4 +14,8 @@ namespace ferry {
 /// are only compared where they are not the same file. All processes call it.
 [[nodiscard]] std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std::string>& feeds);
 
+/// Error(usage), in all processes, if two of one host would feed the same file as their part of an input (--feed-part
+/// without "{task}"). All processes call it.
+void require_own_parts(const Cluster& cluster, const std::vector<std::string>& parts);
+
 }  // namespace ferry

@@ -49,6 +49,7 @@ class Run {
   void run(const Cluster& cluster) {
     cluster_ = &cluster;
     check_written_files(options_, selection_.names, is_main(), has_fetches());
+    require_own_parts(cluster, options_.feed_parts);
     selection_.request.feeds = parse_feeds(inputs_of(graph_), {own_feeds(cluster, options_.feeds), options_.feed_parts},
                                            cluster.local_tasks());
     std::optional<ModelFolder> model = model_folder(options_, cluster);

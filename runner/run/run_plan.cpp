@@ -131,6 +131,7 @@ void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> cho
   StepReport report(names, {.steps = request.steps}, told, system_clock());
   if (has_fetches && (request.steps > 1 || options.print_every > 0 || !metrics.empty()))
     request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
+  require_own_parts(cluster, options.feed_parts);
   static_cast<void>(own_feeds(cluster, options.feeds));  // the plan says who gives them
   request.feeds = feeds_here(plan, options, cluster.local_tasks());
   const std::vector<Tensor> fetched = session.run(request);

@@ -60,5 +60,21 @@ TEST_CASE("tasks that read different files are refused; equal copies are not") {
   });
 }
 
+TEST_CASE("a task without a data folder fails in its op") {
+  const test::TempFolder folder;
+  write_numbers(folder, "1\n2\n");
+  test::in_processes(
+      2,
+      [&](int rank, const Cluster& cluster) {
+        Graph g;
+        const Value total = sum_of_file(g, true);
+        Session session(g, cluster, {.run = {.data_folder = rank == 0 ? folder.path() : std::string()}});
+        const Error error = test::error_of([&] { static_cast<void>(session.run({total})); });
+        CHECK((rank == 0 || test::says(error, "data folder")));  // task 0 needs nothing from the other
+        CHECK(error.text().find("seeds") == std::string::npos);
+      },
+      0, false);
+}
+
 }  // namespace
 }  // namespace ferry

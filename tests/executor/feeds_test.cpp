@@ -159,6 +159,17 @@ TEST_CASE("a bounded input takes any feed up to its bound, with one plan") {
   }
 }
 
+TEST_CASE("a plan for types of feeds is made in a job of several processes") {
+  test::in_processes(kProcesses, [](int, const Cluster& cluster) {
+    const Total model;
+    Session session(model.graph, cluster);
+    RunRequest request;
+    request.fetches = {model.total};
+    request.feed_types = {{"x", Type{DType::float32, Shape{4, 2}}}};
+    CHECK(session.plan(request).plan.feeds[0].sizes == std::vector<std::int64_t>{4, 2});
+  });
+}
+
 TEST_CASE("a plan's feeds are compared, also those that it does not take") {
   test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
     const Total model;

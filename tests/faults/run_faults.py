@@ -143,6 +143,9 @@ def case_feeds_by_parts():
         done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "3", FERRY, "run", path, *feed], capture_output=True, text=True,
                               timeout=SECONDS, env=environment())
         expect_right((done.returncode, done.stdout, done.stderr))
+        done = subprocess.run([MPIRUN, "--oversubscribe", "-np", "2", FERRY, "run", path, "--feed-part", f"x={FOLDER}/rows-0.npy"],
+                              capture_output=True, text=True, timeout=SECONDS, env=environment())
+        expect((done.returncode, done.stdout, done.stderr), 2, "processes 0 and 1 of one host would feed the same rows", "{task}")
 
 
 def case_114_more_tasks_than_threads():
