@@ -63,7 +63,7 @@ FRAMES = {
     "add_an_op.md": [OF_FERRY + "namespace page {PAGE const OpDef& op = kClamp; }",
                      OF_FERRY + "namespace page { const OpDef kClamp{.name = \"Clamp\", .types = \"T->T\"}; PAGE}"],
     "budgets.md": [USING + "void f(Graph& g) {PAGE}"],
-    "checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::RunRequest& request) {PAGE}"],
+    "checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::Value loss, std::vector<ferry::Value> updates) {PAGE}"],
     "coming_from_horovod.md": ["#include <ferry/ferry.hpp>\n#include <vector>\n"
                                "void f(int argc, char** argv, std::vector<float>& weights, std::vector<float>& gradients) {PAGE}",
                                "#include <ferry/ferry.hpp>\n#include <vector>\nvoid load_next_batch();\n"
