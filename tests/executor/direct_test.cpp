@@ -17,6 +17,7 @@
 #include "comm/transport.hpp"
 #include "executor/job/cluster.hpp"
 #include "executor/session/session.hpp"
+#include "tests/support/forwarded_transport.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -91,34 +92,17 @@ void in_two_tasks(const std::function<void(Cluster cluster)>& body,
 }
 
 /// A transport that counts the tests of its messages.
-class Counting final : public Transport {
+class Counting final : public test::ForwardedTransport {
  public:
   Counting(std::unique_ptr<Transport> inner, std::int64_t& tests)
-      : Transport({.name = inner->name(), .task = inner->task(), .tasks = inner->tasks()}),
-        inner_(std::move(inner)),
-        tests_(tests) {}
+      : ForwardedTransport(std::move(inner)), tests_(tests) {}
 
-  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override {
-    return inner_->send(peer, channel, bytes);
-  }
-  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override {
-    return inner_->receive(peer, channel, bytes);
-  }
   bool done(Ticket ticket) override {
     ++tests_;
-    return inner_->done(ticket);
+    return ForwardedTransport::done(ticket);
   }
-  void idle(std::chrono::microseconds at_most) override { inner_->idle(at_most); }
-  std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override {
-    return inner_->exchange(mine, deadline);
-  }
-  void abort(const Failure& failure) noexcept override { inner_->abort(failure); }
-  std::optional<Failure> failure() override { return inner_->failure(); }
-  void close() override { inner_->close(); }
-  WireCount sent() const override { return inner_->sent(); }
 
  private:
-  std::unique_ptr<Transport> inner_;
   std::int64_t& tests_;
 };
 

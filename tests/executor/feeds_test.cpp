@@ -35,6 +35,12 @@ TensorMap rows(std::int64_t count, float value) {
   return {{"x", Tensor::of<float>({count, 2}, std::vector<float>(static_cast<std::size_t>(2 * count), value))}};
 }
 
+/// The plan for the total of two rows of ones.
+Plan plan_of_two_rows(const Total& model, const Cluster& cluster) {
+  Session planner(model.graph, cluster);
+  return planner.plan({.fetches = {model.total}, .feeds = rows(2, 1)}).plan;
+}
+
 template <class Call>
 void check_refused(const Call& call, std::string_view text) {
   const Error error = test::error_of(call);
@@ -173,11 +179,7 @@ TEST_CASE("a plan for types of feeds is made in a job of several processes") {
 TEST_CASE("a plan's feeds are compared, also those that it does not take") {
   test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
     const Total model;
-    RunRequest request;
-    request.fetches = {model.total};
-    request.feeds = rows(2, 1);
-    Session planner(model.graph, cluster);
-    Session session(planner.plan(request).plan, cluster);
+    Session session(plan_of_two_rows(model, cluster), cluster);
     CHECK((session.run({}, rows(2, 1))[0].defined() == (rank == 0)));
     check_refused([&] { session.run({}, rows(2, static_cast<float>(rank))); },
                   "tasks 1 and 2 feed other values for the input 'x' than task 0\n  at model.cpp:7");
@@ -207,11 +209,7 @@ TEST_CASE("plans with other feeds on another process are refused as different pl
 TEST_CASE("a plan's steps are the same on all tasks") {
   test::in_processes(2, [](int rank, const Cluster& cluster) {
     const Total model;
-    RunRequest request;
-    request.fetches = {model.total};
-    request.feeds = rows(2, 1);
-    Session planner(model.graph, cluster);
-    Session session(planner.plan(request).plan, cluster);
+    Session session(plan_of_two_rows(model, cluster), cluster);
     RunRequest steps;
     steps.feeds = rows(2, 1);
     steps.steps = 2 + rank;

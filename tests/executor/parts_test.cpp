@@ -30,7 +30,7 @@ Tensor rows_from(std::int64_t begin, std::int64_t count) {
   return Tensor::of<float>({count, kColumns}, std::span<const float>(values));
 }
 
-/// The rows of the task when the tasks give so many each.
+/// The rows of the task; `counts` has the number of rows of each task.
 Tensor rows_of(const Counts& counts, int task) {
   return rows_from(std::accumulate(counts.begin(), counts.begin() + task, std::int64_t{0}),
                    counts[static_cast<std::size_t>(task)]);

@@ -11,38 +11,24 @@
 #include "comm/transport.hpp"
 #include "executor/job/build.hpp"
 #include "executor/job/cluster.hpp"
+#include "tests/support/forwarded_transport.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
 namespace {
 
 /// A transport that changes the texts its task exchanges, to simulate a task that runs another build of ferry.
-class Foreign final : public Transport {
+class Foreign final : public test::ForwardedTransport {
  public:
   using Change = std::function<std::string(std::string)>;
   Foreign(std::unique_ptr<Transport> inner, Change change)
-      : Transport({.name = inner->name(), .task = inner->task(), .tasks = inner->tasks(), .any_thread = true}),
-        inner_(std::move(inner)),
-        change_(std::move(change)) {}
+      : ForwardedTransport(std::move(inner)), change_(std::move(change)) {}
 
-  Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) override {
-    return inner_->send(peer, channel, bytes);
-  }
-  Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) override {
-    return inner_->receive(peer, channel, bytes);
-  }
-  bool done(Ticket ticket) override { return inner_->done(ticket); }
-  void idle(std::chrono::microseconds at_most) override { inner_->idle(at_most); }
   std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) override {
-    return inner_->exchange(change_(std::string(mine)), deadline);
+    return ForwardedTransport::exchange(change_(std::string(mine)), deadline);
   }
-  void abort(const Failure& failure) noexcept override { inner_->abort(failure); }
-  std::optional<Failure> failure() override { return inner_->failure(); }
-  void close() override { inner_->close(); }
-  WireCount sent() const override { return inner_->sent(); }
 
  private:
-  std::unique_ptr<Transport> inner_;
   Change change_;
 };
 

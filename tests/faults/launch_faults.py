@@ -173,10 +173,7 @@ entry { name: "run" fetch { name: "y" value: "y" } }
             job.send(signal.SIGINT)
             job.await_line(r"^\[\d\] told$", 2)
             job.send(signal.SIGINT)
-            code, out = job.end()
-            self.assertEqual(code, 130)
-            self.assertIn("not all tasks had ended in time, and were killed", out)
-            self.assertEqual(job.processes(), [])
+            job.expect_killed()
 
     def test_081_sigterm_is_said_once(self):
         for _ in range(5):
@@ -207,7 +204,7 @@ entry { name: "run" fetch { name: "y" value: "y" } }
             self.assertEqual(len(list(Path(folder).glob("step-*"))), 1)
 
     def test_081_signals_for_a_script_that_waits_for_its_run(self):
-        """Its shell dies of the signal. What it has started is still the task, and saves."""
+        """Its shell dies of the signal. The program that it has started is still the task, and saves."""
         script = '"$@"; echo too far'
         for first in None, signal.SIGUSR1:
             with tempfile.TemporaryDirectory() as folder, \
@@ -231,10 +228,7 @@ entry { name: "run" fetch { name: "y" value: "y" } }
         with self.job("-n", 2, "--grace", 0.5, "--", "sh", "-c", f"{script}; true") as job:
             job.await_line(r"^\[\d\] up$", 2)
             job.send(signal.SIGTERM)
-            code, out = job.end()
-            self.assertEqual(code, 130)
-            self.assertIn("not all tasks had ended in time, and were killed", out)
-            self.assertEqual(job.processes(), [])
+            job.expect_killed()
 
     def test_081_sigterm_before_the_job_has_formed(self):
         """A task that waits for another one has nothing to save, and ends at once."""

@@ -91,6 +91,12 @@ class Job:
         self.said += rest or b""
         return self.launcher.returncode, self.said.decode()
 
+    def expect_killed(self):
+        """The job ends, and its tasks had to be killed."""
+        code, out = self.end()
+        assert code == 130 and "not all tasks had ended in time, and were killed" in out, (code, out)
+        assert not self.processes(), self.processes()
+
     def processes(self):
         """Ids of the launcher and all that it started and is not a zombie."""
         found = []
