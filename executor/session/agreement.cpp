@@ -24,7 +24,7 @@ struct FeedType {
   bool has_bytes = true;  // false: only a type, to plan for
 };
 
-/// A task among those of its process.
+/// A task among the tasks of its process.
 struct LocalTask {
   std::size_t index = 0, tasks = 1;
 };
@@ -116,10 +116,7 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
             .at(graph.op(input_named(graph, name)).line())
             .hint("feed a tensor that has a value, or leave the feed out where another task gives it");
       check_feed(graph, name, tensor.dtype());
-      if (tensor.dtype() == DType::boolean && !are_bools(tensor.bytes()))
-        throw Error(Code::usage, "the feed '" + escaped(name) + "' has bools other than 0 and 1")
-            .at(graph.op(input_named(graph, name)).line())
-            .hint("write 0 or 1 into each byte of the tensor");
+      require_bools(name, tensor, graph.op(input_named(graph, name)).line());
       if (gives || feed.by_parts()) asked.feeds.push_back({name, tensor.dtype(), tensor.sizes(), feed.by_parts()});
     }
     for (const auto& [name, type] : request.feed_types) {
@@ -377,6 +374,13 @@ Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
   }
   const std::vector<std::string_view> of_tasks(texts.begin(), texts.end());
   return Agreement(graph, topology, of_tasks).make(request);
+}
+
+void require_bools(const std::string& name, const Tensor& fed, const SourceLine& line) {
+  if (fed.dtype() == DType::boolean && !are_bools(fed.bytes()))
+    throw Error(Code::usage, "the feed '" + escaped(name) + "' has bools other than 0 and 1")
+        .at(line)
+        .hint("write 0 or 1 into each byte of the tensor");
 }
 
 void require_same_steps(std::int64_t first, std::int64_t other, std::size_t task) {

@@ -49,6 +49,9 @@ struct Agreed {
 [[nodiscard]] Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
                                  const Topology& topology);
 
+/// Error(usage) at the input's line if a fed bool is neither 0 nor 1.
+void require_bools(const std::string& name, const Tensor& fed, const SourceLine& line);
+
 /// Error(usage), the same on all tasks, if `task` runs another number of steps than task 0.
 void require_same_steps(std::int64_t first, std::int64_t other, std::size_t task);
 

@@ -66,7 +66,7 @@ class RowMover {
     Tensor part(port.dtype, sizes);
     std::byte* const to = part.mutable_bytes().data();
     for (std::size_t task = 0; task < given_.size(); ++task) {
-      const RowsOfTask here = both(given_[task], wanted_[self]);
+      const RowsOfTask here = overlap(given_[task], wanted_[self]);
       if (here.size * row == 0) continue;
       const std::byte* const from =
           task == self ? mine.bytes().data() + (here.begin - given_[task].begin) * row
@@ -77,14 +77,15 @@ class RowMover {
   }
 
  private:
-  static RowsOfTask both(const RowsOfTask& a, const RowsOfTask& b) {
+  /// The rows that are in both.
+  static RowsOfTask overlap(const RowsOfTask& a, const RowsOfTask& b) {
     const std::int64_t begin = std::max(a.begin, b.begin);
     return {begin, std::max<std::int64_t>(std::min(a.end(), b.end()) - begin, 0)};
   }
 
   /// The rows that the task gives and that are wanted elsewhere: those before and those after its own part.
   [[nodiscard]] std::string sent(const Tensor& mine, std::size_t self, std::int64_t row) const {
-    const RowsOfTask kept = both(given_[self], wanted_[self]);
+    const RowsOfTask kept = overlap(given_[self], wanted_[self]);
     if (given_[self].size == 0) return {};
     const char* const bytes = reinterpret_cast<const char*>(mine.bytes().data());
     const auto text = [&](std::int64_t begin, std::int64_t end) {
@@ -96,7 +97,7 @@ class RowMover {
 
   /// Where the row is in what the task sends, in rows.
   [[nodiscard]] std::int64_t offset_in_sent(std::size_t task, std::int64_t row) const {
-    const RowsOfTask kept = both(given_[task], wanted_[task]);
+    const RowsOfTask kept = overlap(given_[task], wanted_[task]);
     const std::int64_t offset = row - given_[task].begin;
     return kept.size > 0 && row >= kept.end() ? offset - kept.size : offset;
   }

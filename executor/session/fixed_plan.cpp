@@ -56,40 +56,36 @@ bool fits(const Tensor& tensor, const PlanPort& port) {
          (port.by_parts() || sizes[0] <= port.sizes[0]);
 }
 
-/// The fault of what the task gives of a feed; empty: none.
-std::string port_problem(const PlanPort& port, const std::string& name, const FeedMap& feeds, const JobMember& member) {
+/// Error(usage) if a feed of the plan is missing on this task, or is another one.
+void require_feed(const Plan& plan, const PlanPort& port, const FeedMap& feeds, const JobMember& member) {
+  const std::string name(plan.string(port.name));
   const auto found = feeds.find(name);
   if (found != feeds.end() && found->second.by_parts() != port.by_parts())
-    return Error(Code::usage, "the input '" + escaped(name) + "' is fed " +
-                                  (port.by_parts() ? "whole; the plan was made for parts of it"
-                                                   : "by parts; the plan was made for the whole value"))
-        .hint("feed it as the plan has it, or make a plan for it from the graph")
-        .text();
+    throw Error(Code::usage, "the input '" + escaped(name) + "' is fed " +
+                                 (port.by_parts() ? "whole; the plan was made for parts of it"
+                                                  : "by parts; the plan was made for the whole value"))
+        .hint("feed it as the plan has it, or make a plan for it from the graph");
   const Tensor tensor = given(feeds, name, member);
-  if (!port.by_parts() && !tensor.defined())
-    return Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
+  if (!tensor.defined()) {
+    if (port.by_parts()) return;  // require_parts() knows which tasks have to give one
+    throw Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
         .note("it is " + type_of(port).str() + ", and task " + std::to_string(member.task()) + " gives it")
-        .hint("feed it: --feed " + escaped(name) + "=FILE.npy")
-        .text();
-  if (tensor.defined() && tensor.dtype() == DType::boolean && !are_bools(tensor.bytes()))
-    return Error(Code::usage, "the feed '" + escaped(name) + "' has bools other than 0 and 1")
-        .hint("write 0 or 1 into each byte of the tensor")
-        .text();
-  if (!tensor.defined() || fits(tensor, port)) return {};
-  return Error(Code::usage, "the feed '" + escaped(name) + "' is " + (port.by_parts() ? "a part " : "") +
-                                tensor.type().str() + "; the plan was made for " + type_of(port).str())
-      .hint("make a plan for it from the graph")
-      .text();
+        .hint("feed it: --feed " + escaped(name) + "=FILE.npy");
+  }
+  require_bools(name, tensor, line_of_feed(plan, name));
+  if (fits(tensor, port)) return;
+  throw Error(Code::usage, "the feed '" + escaped(name) + "' is " + (port.by_parts() ? "a part " : "") +
+                               tensor.type().str() + "; the plan was made for " + type_of(port).str())
+      .hint("make a plan for it from the graph");
 }
 
 /// The fault of the task's feeds; empty: none.
-std::string feed_problem(const Plan& plan, const FeedMap& feeds, const JobMember& member) {
-  for (const PlanPort& port : plan.feeds) {
-    if (!port.by_parts() && port.task != member.task()) continue;
-    if (std::string problem = port_problem(port, std::string(plan.string(port.name)), feeds, member); !problem.empty())
-      return problem;
-  }
+std::string feed_problem(const Plan& plan, const FeedMap& feeds, const JobMember& member) try {
+  for (const PlanPort& port : plan.feeds)
+    if (port.by_parts() || port.task == member.task()) require_feed(plan, port, feeds, member);
   return {};
+} catch (const Error& error) {
+  return error.text();
 }
 
 /// Error(usage), the same on all tasks, unless each task gives its part, and all together as many rows as the plan was

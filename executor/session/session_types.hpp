@@ -60,8 +60,8 @@ class Feed {
 
 /// Feeds an input by its rows (dim 0): each task gives its own, and the input is all of them, in the order of the
 /// tasks. Every task of the input's mesh gives a part, of any number of rows, also 0; else run() throws Error(usage).
-/// An input without a mesh is split over all tasks. No row is sent where the numbers of rows are those of split(0):
-/// equal, or one more on the first tasks. Other rows are sent to all tasks before the first step.
+/// An input without a mesh is split over all tasks. No row is sent where the numbers of rows are as split(0) has
+/// them: equal, or one more on the first tasks. Other rows are sent to all tasks before the first step.
 /// Bounded inputs are fed whole.
 ///
 ///     Tensor scores = session.run({y}, {{"x", part(rows_of_this_rank)}})[0];

@@ -90,18 +90,17 @@ SharedPlan TaskSession::plan(const Graph& graph, const RunRequest& request) {
 std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& request) {
   const Agreed agreed = agree_on(graph, request);
   plan_ahead(graph, agreed);
-  require_parts(graph, agreed);
+  require_given_parts(graph, agreed);
   initialise(graph, agreed, 0);
   return run_steps(graph, agreed, request);
 }
 
 /// Every task that the plan wants a part from gives one.
-void TaskSession::require_parts(const Graph& graph, const Agreed& agreed) {
+void TaskSession::require_given_parts(const Graph& graph, const Agreed& agreed) {
   if (agreed.part_rows.empty()) return;
   const Plan& plan = plans_.of(graph, agreed)->planned->result.plan;
   task_.member.agreed([&] {
-    ferry::require_parts(plan, agreed.part_rows,
-                         [&](const std::string& name) { return graph.op(*graph.find(name)).line(); });
+    require_parts(plan, agreed.part_rows, [&](const std::string& name) { return graph.op(*graph.find(name)).line(); });
   });
 }
 
@@ -302,7 +301,7 @@ void TaskSession::check_variables() {
 
 Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const TuneOptions& options) {
   const Agreed agreed = agree_on(graph, request);
-  require_parts(graph, agreed);
+  require_given_parts(graph, agreed);
   const auto candidates = plans_.candidates(graph, agreed);
   initialise(graph, agreed, 0);
   Tuned tuned =

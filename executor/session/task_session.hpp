@@ -84,7 +84,7 @@ class TaskSession {
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   [[nodiscard]] const Use& use_of(const Graph& graph, const Agreed& agreed);
   /// Makes the plans of the coming steps, so that refusals come before anything runs.
-  void require_parts(const Graph& graph, const Agreed& agreed);
+  void require_given_parts(const Graph& graph, const Agreed& agreed);
   void plan_ahead(const Graph& graph, const Agreed& agreed);
   void initialise(const Graph& graph, const Agreed& agreed, int depth);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);

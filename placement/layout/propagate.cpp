@@ -73,12 +73,9 @@ class Propagator {
     const Node& node = program_.nodes[id];
     const Layout annotated = annotated_layouts(node, program_.wheres[where])[0];
     const bool free = annotated.empty();
-    const bool parts = node.kind == NodeKind::feed && where == node.where && !program_.wheres[where].single();
-    put(node.outputs[0], where,
-        !free   ? annotated
-        : parts ? split_rows(program_.wheres[where])
-                : whole(where),
-        free ? kNone : id);
+    const bool as_fed = node.kind == NodeKind::feed && where == node.where;
+    const Layout given = as_fed ? fed_layout(program_, node) : whole(where);
+    put(node.outputs[0], where, free ? given : annotated, free ? kNone : id);
   }
 
   void lay(NodeId id) {

@@ -47,9 +47,9 @@ class Resharder {
       case NodeKind::compute:
         return compute(id);
       case NodeKind::feed:
-        return leaf(id, true);
+        return feed(id);
       case NodeKind::variable:
-        return leaf(id, false);
+        return variable(id);
       case NodeKind::assign:
         return assign(id);
       case NodeKind::loop:
@@ -334,23 +334,28 @@ class Resharder {
                        [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
   }
 
-  /// A feed is on the task that gives it, or its parts are on theirs, and is moved to the input's annotated place. A
-  /// variable is where it is annotated.
-  void leaf(NodeId id, bool moves) {
+  /// A feed is where it is given, and is moved to the input's annotated place.
+  void feed(NodeId id) {
     const Node node = program_.nodes[id];
-    const std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
-    const bool stays = !moves && !wanted[0].empty();
-    const bool parts = moves && program_.signature->feeds[node.detail].by_parts;
-    if (stays)
-      place(node.outputs[0], node.where, wanted[0], std::vector<NodeId>(wanted[0].size(), id));
-    else
-      to_.place(node.outputs[0], node.where,
-                parts ? split_rows(program_.where(node)) : program_.where(node).all_replicated());
+    to_.place(node.outputs[0], node.where, fed_layout(program_, node));
     to_.emit(id);
-    if (!moves || program_.feed_homes[node.detail] == kNone) return;
-    const bool at_home = program_.feed_homes[node.detail] == node.where;
-    if (parts && at_home && wanted[0].empty() && !program_.hints.contains(node.outputs[0])) return;
-    send_home(id, program_.feed_homes[node.detail]);
+    const WhereId home = program_.feed_homes[node.detail];
+    if (home == kNone) return;
+    const bool layout_is_free =
+        annotated_layouts(node, program_.wheres[home])[0].empty() && !program_.hints.contains(node.outputs[0]);
+    const bool stays = is_fed_by_parts(program_, node) && home == node.where && layout_is_free;
+    if (!stays) send_home(id, home);
+  }
+
+  /// A variable is where it is annotated.
+  void variable(NodeId id) {
+    const Node node = program_.nodes[id];
+    const Layout wanted = annotated_layouts(node, program_.where(node))[0];
+    if (wanted.empty())
+      to_.place(node.outputs[0], node.where, program_.where(node).all_replicated());
+    else
+      place(node.outputs[0], node.where, wanted, std::vector<NodeId>(wanted.size(), id));
+    to_.emit(id);
   }
 
   void send_home(NodeId feed, WhereId home) {

@@ -243,8 +243,7 @@ std::uint32_t ClassBuffers::grouping(std::uint32_t id) {
 }
 
 std::uint32_t ClassBuffers::window(const PValue& value) {
-  Window window = held_window(program_, value, [this](std::uint32_t id) { return grouping(id); });
-  return window.splits.empty() ? kNone : tables_.window(std::move(window));
+  return held_window(program_, value, tables_, [this](std::uint32_t id) { return grouping(id); });
 }
 
 }  // namespace ferry

@@ -23,8 +23,8 @@ void add_ports(const Program& program, Plan& plan, PlanTables& tables) {
   }
   plan.fetches.resize(signature.fetches.size());
   const auto window = [&](const PValue& value) {
-    Window held = held_window(program, value, [&](std::uint32_t id) { return tables.grouping(program.groupings[id]); });
-    return held.splits.empty() ? kNone : tables.window(std::move(held));
+    return held_window(program, value, tables,
+                       [&](std::uint32_t id) { return tables.grouping(program.groupings[id]); });
   };
   for (const Node& node : program.nodes) {
     if (node.kind == NodeKind::feed && plan.feeds[node.detail].by_parts())

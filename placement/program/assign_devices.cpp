@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
+#include "placement/program/parts.hpp"
 #include "placement/program/users.hpp"
 
 namespace ferry {
@@ -86,7 +87,7 @@ class Assigner {
       const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
       program_.feed_homes[node.detail] = home.value_or(kNone);
-      if (program_.signature->feeds[node.detail].by_parts) return place_parts(id, home);
+      if (is_fed_by_parts(program_, node)) return place_parts(id, home);
       place(id, usual_device(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
       return;
     }

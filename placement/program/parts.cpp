@@ -27,14 +27,14 @@ std::vector<std::int64_t> local_sizes(const Program& program, const PValue& valu
   return sizes;
 }
 
-Window held_window(const Program& program, const PValue& value,
-                   const std::function<std::uint32_t(std::uint32_t)>& grouping) {
+std::uint32_t held_window(const Program& program, const PValue& value, PlanTables& tables,
+                          const std::function<std::uint32_t(std::uint32_t)>& grouping) {
   const Where& where = program.wheres[value.where];
   Window window;
   for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
     if (value.layout[axis].kind == AxisLayout::Kind::split)
       window.splits.push_back({static_cast<std::uint32_t>(value.layout[axis].dim), grouping(where.groupings[axis])});
-  if (window.splits.empty()) return window;
+  if (window.splits.empty()) return kNone;
   window.sizes = value.type.shape.sizes();
   if (value.rows != kNone) {
     window.has = Window::Has::read;
@@ -47,7 +47,7 @@ Window held_window(const Program& program, const PValue& value,
     window.halo_dim = static_cast<std::uint32_t>(halo.dim);
     window.reads = halo.halo.reads;
   }
-  return window;
+  return tables.window(std::move(window));
 }
 
 bool is_even(const Program& program, const PValue& value, std::size_t but) {
@@ -66,8 +66,13 @@ bool is_even(const Program& program, const PValue& value, std::size_t but) {
   return true;
 }
 
-Layout split_rows(const Where& where) {
-  return where.laid_out(Layout(where.axes.size(), split(0)));
+bool is_fed_by_parts(const Program& program, const Node& feed) {
+  return program.signature->feeds[feed.detail].by_parts;
+}
+
+Layout fed_layout(const Program& program, const Node& feed) {
+  const Where& where = program.where(feed);
+  return where.laid_out(Layout(where.axes.size(), is_fed_by_parts(program, feed) ? split(0) : replicated()));
 }
 
 std::int32_t sender_of(const Program& program, const Node& transfer) {

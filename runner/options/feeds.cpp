@@ -88,6 +88,11 @@ const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::st
                                  : "one of " + escaped(join(names, ", "), 300));
 }
 
+std::string hint_of_names(const std::string& name) {
+  return "write " + std::string(kTaskInName) + " where the names of the files have the task's number: " + name +
+         "=rows-" + std::string(kTaskInName) + ".npy";
+}
+
 void require_inputs(const std::vector<FeedInput>& inputs, const FeedOptions& options) {
   std::set<std::string> names;
   const auto require = [&](const std::string& name, const char* option) {
@@ -126,8 +131,7 @@ FeedMap parse_feeds(const std::vector<FeedInput>& inputs, const FeedOptions& opt
     if (tasks.size() > 1 && path_of_task(file, 0) == file)
       throw Error(Code::usage, std::string(kParts) + " " + escaped(feed) + ": all " + std::to_string(tasks.size()) +
                                    " tasks of this process would feed the same rows")
-          .hint("write {task} where the names of the files have the task's number: " + escaped(name) +
-                "=rows-{task}.npy");
+          .hint(hint_of_names(escaped(name)));
     std::vector<Tensor> rows;
     for (const int task : tasks)
       rows.push_back(read_npy_file(path_of_task(file, task), [&](const Type& type) {

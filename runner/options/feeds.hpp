@@ -29,6 +29,9 @@ struct FeedInput {
 /// Stands for the task's number in the name of a file with the task's part of an input.
 inline constexpr std::string_view kTaskInName = "{task}";
 
+/// What to do where several tasks would feed the same file as their part of the input.
+[[nodiscard]] std::string hint_of_names(const std::string& name);
+
 /// Feeds as the user gives them.
 struct FeedOptions {
   std::vector<std::string> whole;  ///< --feed: NAME=FILE.npy, NAME=NUMBER

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
@@ -101,14 +102,16 @@ void require_own_parts(const Cluster& cluster, const std::vector<std::string>& p
     if (file.find(kTaskInName) == std::string::npos)
       places[escaped(part.substr(0, equals))] = "on host " + host + ": " + escaped(file_identity(file));
   }
+  std::map<std::pair<std::string, std::string>, std::size_t> first;  // process, by name and place
   const std::vector<FeedMarks> all = of_all(cluster, places);
-  for (std::size_t process = 1; process < all.size(); ++process)
-    for (std::size_t other = 0; other < process; ++other)
-      for (const auto& [name, place] : all[process])
-        if (const auto same = all[other].find(name); same != all[other].end() && same->second == place)
-          throw Error(Code::usage, "--feed-part " + name + ": processes " + std::to_string(other) + " and " +
-                                       std::to_string(process) + " of one host would feed the same rows")
-              .hint("write {task} where the names of the files have the task's number: " + name + "=rows-{task}.npy");
+  for (std::size_t process = 0; process < all.size(); ++process)
+    for (const auto& mark : all[process]) {
+      const auto [other, fresh] = first.try_emplace(mark, process);
+      if (fresh) continue;
+      throw Error(Code::usage, "--feed-part " + mark.first + ": processes " + std::to_string(other->second) + " and " +
+                                   std::to_string(process) + " of one host would feed the same rows")
+          .hint(hint_of_names(mark.first));
+    }
 }
 
 std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std::string>& feeds) {
