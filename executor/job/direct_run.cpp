@@ -83,7 +83,7 @@ void DirectJob::require_in_flight(const DirectRun& run) {
         .hint("start the call again after the first call of the new session");
 }
 
-/// Whether bytes have moved since the last look; then the job is told.
+/// Whether bytes have moved since the last look. Then it reports them to the watch.
 bool DirectJob::look_for_moves() {
   const std::uint64_t now = transport().moved();
   if (std::exchange(moved_, now) == now) return false;

@@ -21,7 +21,7 @@ struct CheckpointOptions {
   Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
   /// Called for each task of this process on the task's own thread, after the step that a checkpoint is of and before
-  /// the checkpoint can be complete: what it writes is there when a run resumes from that checkpoint.
+  /// the checkpoint can be complete: a run that resumes from the checkpoint finds all that the call has written.
   std::function<void(int task)> before_save = {};
 };
 

@@ -52,8 +52,8 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// task waits for one of this machine that has left the job (peer_lost).
 [[nodiscard]] std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks);
 
-/// For a job of which nothing has moved for `idle`: who keeps the others waiting (stalled; peer_lost if it has left).
-/// Nothing when no task waits within a plan, or one that the others wait for is busy.
+/// For a job in which no message has moved for `idle`: the task that keeps the others waiting (stalled; peer_lost if it
+/// has left). Nothing when no task waits within a plan, or a task is busy for which the others wait.
 [[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
 
 /// Whether the job only waits for its next request: a task that makes requests is alive, and runs the program's own

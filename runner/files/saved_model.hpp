@@ -21,7 +21,7 @@ void save(Session& session, const std::string& folder);
 
 /// Sets the variables of the session from a folder on the host of task 0, which save() or `ferry run --save` has
 /// written. All tasks call it. The same Error on all tasks: Error(file) if the folder has no model, or one that is
-/// damaged, or its variables are not those of the graph. The session stays usable.
+/// damaged, or its variables differ from the graph's. The session stays usable.
 void load(Session& session, const std::string& folder);
 
 }  // namespace ferry

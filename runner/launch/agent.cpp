@@ -224,7 +224,7 @@ class Agent {
     if (own) task.left_programs = passed_on_.contains(end.signal);
   }
 
-  /// Whether the task's process has ended, and with it what it has started if it died of a signal that all got.
+  /// Whether the task's process has ended, and its programs, too, if it died of a signal for the whole group.
   [[nodiscard]] static bool is_over(const AgentTask& task) {
     return task.end.process != 0 && !(task.left_programs && group_lives(task.process));
   }

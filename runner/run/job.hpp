@@ -36,7 +36,7 @@ void in_job(const JobOptions& options, bool saves, const std::function<void(cons
 void add_alike_options(RunOptions& options);
 
 /// Error(file) if a file that the run writes at its end has no folder, or is one; other errors if it cannot be written.
-/// Before the first step, in all processes: that of task 0 (`is_main`) checks all of them, one that has fetches --out.
+/// Before the first step, in all processes: task 0's (`is_main`) checks all files, another with fetches checks --out.
 /// `names`: of the fetches.
 void check_written_files(const RunOptions& options, std::span<const std::string> names, bool is_main, bool has_fetches);
 
