@@ -8,11 +8,6 @@
 
 namespace ferry {
 
-/// a + b, or nothing when it does not fit.
-[[nodiscard]] constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
-  return a > std::numeric_limits<std::uint64_t>::max() - b ? std::nullopt : std::optional(a + b);
-}
-
 /// a · b, or nothing when it does not fit.
 [[nodiscard]] constexpr std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) {
   return b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b ? std::nullopt : std::optional(a * b);

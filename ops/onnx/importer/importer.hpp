@@ -47,7 +47,6 @@ class Importer {
   [[nodiscard]] Graph& graph() { return *graph_; }
 
  private:
-  void add_inputs(Frame& frame);
   void add_input(const ValueDef& input, Frame& frame);
   void add_output(const ValueDef& output, const Frame& frame);
   void convert(const std::vector<ModelNode>& nodes, Frame& frame);
