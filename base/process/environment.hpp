@@ -7,6 +7,12 @@
 
 namespace ferry {
 
+/// The value of a variable; empty if it is not set.
+[[nodiscard]] inline std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
 /// Sets a variable of the environment for as long as this lives, for a library that reads it meanwhile. Afterwards the
 /// variable is as it was before. Not thread-safe, as setenv is not.
 class EnvironmentSetting {
