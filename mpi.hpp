@@ -1,6 +1,7 @@
-// ferry inside an MPI program: its tasks are the ranks of a communicator. Installed as <ferry/mpi.hpp>; compile with
-// the MPI that ferry was built with. Open MPI's <mpi.h> also includes C++ bindings, which the MPI standard has dropped
-// and compilers warn of; ferry does not use them, and -DOMPI_SKIP_MPICXX=1 leaves them out.
+// ferry inside an MPI program: its tasks are the ranks of a communicator. Installed as <ferry/mpi.hpp>. The program is
+// compiled with its own MPI: Open MPI, MPICH, Intel MPI, or another one with the ABI of MPICH or of the MPI 5.0
+// standard. Open MPI's <mpi.h> also includes C++ bindings, which the MPI standard has dropped and compilers warn of;
+// ferry does not use them, and -DOMPI_SKIP_MPICXX=1 leaves them out.
 #pragma once
 
 #include <mpi.h>
@@ -10,11 +11,27 @@
 #include <vector>
 
 #include "comm/backends.hpp"
-#include "comm/mpi_comm.hpp"
 #include "executor/job/cluster.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
+
+/// The ABI of the <mpi.h> that the program includes.
+#if defined(OPEN_MPI)
+inline constexpr MpiAbi kMpiAbi = MpiAbi::openmpi;
+#elif defined(MPI_ABI_VERSION)
+inline constexpr MpiAbi kMpiAbi = MpiAbi::standard;
+#elif defined(MPICH_VERSION) || defined(I_MPI_VERSION) || defined(MVAPICH2_VERSION)
+inline constexpr MpiAbi kMpiAbi = MpiAbi::mpich;
+#else
+#error \
+    "ferry does not know the ABI of this <mpi.h>: it knows Open MPI, MPICH, Intel MPI, MVAPICH and the ABI of MPI 5.0"
+#endif
+
+/// mpi_transport_over() for a communicator of the program.
+[[nodiscard]] inline std::unique_ptr<Transport> mpi_transport_over(MPI_Comm comm, const MpiOptions& options = {}) {
+  return mpi_transport_over(&comm, kMpiAbi, options);
+}
 
 /// A cluster over the ranks of `comm`, which may be a part of the world. MPI must have been initialised, at any thread
 /// level, and is never finalized by ferry; ferry calls MPI from this thread only. The cluster may outlive `comm`, but

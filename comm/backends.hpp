@@ -22,10 +22,26 @@ struct MpiOptions {
   std::chrono::milliseconds deadline{60000};  ///< for all tasks to join the job
 };
 
-/// Whether this build can use MPI.
-[[nodiscard]] bool mpi_built();
-/// The MPI library's name and version, "Open MPI v4.1.4"; "" without MPI. Does not start MPI.
-[[nodiscard]] std::string mpi_version();
+/// The binary interfaces that MPI libraries have: Open MPI 4 and 5; MPICH, Intel MPI and MPIs that derive from them;
+/// and the ABI of the MPI 5.0 standard. Each has a plug-in of ferry's, libferry_mpi_NAME.so.
+enum class MpiAbi { openmpi, mpich, standard };
+
+/// The MPI that this process uses, or would use.
+struct MpiFound {
+  std::string version = {};             ///< "Open MPI v4.1.4"; empty: there is no MPI that ferry can use
+  std::string abi = {};                 ///< "openmpi", "mpich" or "standard"
+  std::string library = {};             ///< the library's file; empty: the program has MPI itself
+  std::string reason = {};              ///< why it is this one
+  std::vector<std::string> tried = {};  ///< for each library that was tried in vain, why
+};
+/// Looks for an MPI without starting it: the MPI that the process has loaded; else what FERRY_MPI names (openmpi,
+/// mpich, standard, or the path of a library); else the MPI of the launcher that started this process; else any. Once
+/// one is found, the process keeps it. Error(usage) for two loaded libraries and for a wrong FERRY_MPI. From any
+/// thread.
+[[nodiscard]] MpiFound find_mpi();
+/// For people: of each ABI but `abi`, the library that is here, or the libraries that are missing: "mpich by
+/// libmpich.so.12", "no standard (libmpi_abi.so.1)". It loads each library for a moment, so it is for diagnostics only.
+[[nodiscard]] std::vector<std::string> other_mpis(std::string_view abi);
 
 /// What the launcher (mpirun, srun) says of this process in its environment, without starting MPI.
 struct MpiLaunch {
@@ -47,13 +63,28 @@ void keep_mpi_launch();
 /// This process's end of the job that the launcher started; without a launcher, of a job of one task. Starts MPI with
 /// MPI_THREAD_FUNNELED unless it runs already; MPI that was started here is finalized when the process exits. All tasks
 /// call it together, as often as they like. The transport is used from the calling thread only. Error(usage) without
-/// MPI, Error(stalled) when the others do not come.
+/// MPI and where the launcher started another number of tasks than MPI's world has, Error(stalled) when the others do
+/// not come.
 [[nodiscard]] std::unique_ptr<Transport> mpi_transport(const MpiOptions& options = {});
+
+/// This rank's end of a job; the ranks of a communicator are its tasks. `communicator` points to the program's
+/// MPI_Comm, and `abi` is that of its <mpi.h>: <ferry/mpi.hpp> passes both. The job uses duplicates of the
+/// communicator, so that no message of the program can match a receive of ferry's. All ranks call it together.
+/// Error(usage) unless MPI runs and the communicator has one group: MPI_COMM_NULL and intercommunicators are refused.
+/// Error(stalled) when not all ranks come.
+[[nodiscard]] std::unique_ptr<Transport> mpi_transport_over(const void* communicator, MpiAbi abi,
+                                                            const MpiOptions& options = {});
+
+/// Where the tasks of a job over TCP meet by the process manager interface (PMI) of their launcher: the mpiexec of
+/// MPICH or Intel MPI, or srun --mpi=pmi2. They need no MPI library, no address and no secret.
+inline constexpr const char* kPmiPlace = "pmi:";
+/// Whether the launcher of this process offers PMI.
+[[nodiscard]] bool pmi_offered();
 
 /// How a task joins a job over TCP.
 struct TcpOptions {
   int task = 0, tasks = 1;
-  std::string rendezvous = {};  ///< where task 0 puts up its address, as FERRY_RENDEZVOUS says; empty: it is known
+  std::string rendezvous = {};  ///< where task 0 puts up its address: FERRY_RENDEZVOUS or kPmiPlace; empty: it is known
   std::string address = "127.0.0.1";  ///< of the rendezvous
   int port = 0;
   bool served = false;         ///< a RendezvousServer is there or in the notice already; else task 0 makes one

@@ -6,12 +6,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Who sets a variable: Open MPI's mpirun, srun, the mpirun of MPICH; or what starts the tasks of a job over TCP, such
-/// as `ferry launch` and torchrun.
+/// Who sets a variable: Open MPI's mpirun, srun, the mpiexec of MPICH and Intel MPI; or what starts the tasks of a job
+/// over TCP, such as `ferry launch`, torchrun and Kubeflow's trainer.
 enum class Launcher { mpirun, srun, mpich, tcp };
 
 struct LaunchVariable {
-  /// rank and size: as ferry reads them, one of each for a launcher. number: another one that differs between tasks.
+  /// rank and size: as ferry reads them, one of each for a launcher of an MPI. number: another one that differs between
+  /// tasks.
   enum class Says { rank, size, number, other };
 
   std::string_view name;
@@ -26,6 +27,9 @@ inline constexpr LaunchVariable kLaunchVariables[] = {
     {"OMPI_COMM_WORLD_SIZE", Launcher::mpirun, LaunchVariable::Says::size},
     {"PMI_RANK", Launcher::mpich, LaunchVariable::Says::rank},
     {"PMI_SIZE", Launcher::mpich, LaunchVariable::Says::size},
+    {"PMI_FD", Launcher::mpich, LaunchVariable::Says::number},
+    {"PMI_PORT", Launcher::mpich, LaunchVariable::Says::other},
+    {"PMI_ID", Launcher::mpich, LaunchVariable::Says::number},
     {"PMIX_RANK", Launcher::srun, LaunchVariable::Says::rank},
     {"SLURM_STEP_NUM_TASKS", Launcher::srun, LaunchVariable::Says::size},
     {"SLURM_PROCID", Launcher::srun, LaunchVariable::Says::number},
@@ -35,6 +39,16 @@ inline constexpr LaunchVariable kLaunchVariables[] = {
     {"LOCAL_WORLD_SIZE", Launcher::tcp, LaunchVariable::Says::other, true},
     {"MASTER_ADDR", Launcher::tcp, LaunchVariable::Says::other, true},
     {"MASTER_PORT", Launcher::tcp, LaunchVariable::Says::other, true},
+    // As Kubeflow's trainer gives them to programs of PyTorch, and to XGBoost.
+    {"PET_NODE_RANK", Launcher::tcp, LaunchVariable::Says::rank},
+    {"PET_NNODES", Launcher::tcp, LaunchVariable::Says::size},
+    {"PET_NPROC_PER_NODE", Launcher::tcp, LaunchVariable::Says::other},
+    {"PET_MASTER_ADDR", Launcher::tcp, LaunchVariable::Says::other},
+    {"PET_MASTER_PORT", Launcher::tcp, LaunchVariable::Says::other},
+    {"DMLC_TASK_ID", Launcher::tcp, LaunchVariable::Says::rank},
+    {"DMLC_NUM_WORKER", Launcher::tcp, LaunchVariable::Says::size},
+    {"DMLC_TRACKER_URI", Launcher::tcp, LaunchVariable::Says::other},
+    {"DMLC_TRACKER_PORT", Launcher::tcp, LaunchVariable::Says::other},
     {"FERRY_RENDEZVOUS", Launcher::tcp, LaunchVariable::Says::other},
     {"FERRY_INTERFACE", Launcher::tcp, LaunchVariable::Says::other},
     {"FERRY_RENDEZVOUS_SERVED", Launcher::tcp, LaunchVariable::Says::other, true},

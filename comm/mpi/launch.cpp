@@ -57,6 +57,10 @@ std::optional<MpiLaunch> launch_now() {
     if (std::getenv(rank) == nullptr && !size_tells) continue;
     return launch_by(rank, size);
   }
+  if (std::getenv("PMI_PORT") != nullptr && std::getenv("PMI_ID") != nullptr)
+    throw Error(Code::usage,
+                "launch: PMI_PORT is set, PMI_SIZE is not: mpiexec -pmi-port does not say how many tasks there are")
+        .hint("start with mpiexec without -pmi-port");
   return std::nullopt;
 }
 

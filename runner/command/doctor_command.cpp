@@ -104,10 +104,16 @@ Finding launcher_finding(bool alone) {
 }
 
 Finding mpi_finding() {
-  if (!mpi_built()) return {"mpi", "none: built without MPI", {{"built", false}}};
+  const MpiFound mpi = find_mpi();
+  const std::vector<std::string> others = other_mpis(mpi.abi);
+  nlohmann::json data{{"version", mpi.version}, {"abi", mpi.abi},     {"library", mpi.library},
+                      {"reason", mpi.reason},   {"tried", mpi.tried}, {"others", others}};
+  if (mpi.version.empty())
+    return {"mpi", "none that ferry can use: " + escaped(join(mpi.tried, "; "), 400) + "; jobs run over TCP", data};
   return {"mpi",
-          mpi_version() + "; ferry asks for MPI_THREAD_FUNNELED",
-          {{"built", true}, {"version", mpi_version()}, {"thread_level", "MPI_THREAD_FUNNELED"}}};
+          mpi.version + (mpi.library.empty() ? "" : " (" + escaped(mpi.library) + ")") + ", since " + mpi.reason +
+              "; also " + join(others, ", "),
+          data};
 }
 
 Finding threads_finding(const Cluster& cluster) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Starts a test under mpirun:
 
-    mpirun.py [--expect CODE[,CODE…]] [--says TEXT] [--seconds S] NP PROGRAM [ARGUMENT…]
+    mpirun.py [--mpi mpich] [--expect CODE[,CODE…]] [--says TEXT] [--seconds S] NP PROGRAM [ARGUMENT…]
 
-Ends with 0 when mpirun's exit code is one of CODE (default 0) and its output contains TEXT, if given; with 77, skipped,
+The mpirun is that of Open MPI, or the mpiexec of MPICH. Ends with 0 when mpirun's exit code is one of CODE (default 0) and its output contains TEXT, if given; with 77, skipped,
 where there is no mpirun. A job that takes longer than S seconds (default 100) is ended, with all its ranks.
 """
 import argparse
@@ -17,7 +17,10 @@ import sys
 def environment():
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     # Leaves out the variables of an mpirun around us, for example when the tests themselves run in an MPI job.
-    return {name: value for name, value in env.items() if not name.startswith(("PMIX_", "OMPI_COMM_WORLD_"))}
+    return {name: value for name, value in env.items() if not name.startswith(("PMIX_", "PMI_", "OMPI_COMM_WORLD_"))}
+
+
+LAUNCHERS = {"openmpi": ["mpirun", "--oversubscribe"], "mpich": ["mpiexec.mpich"]}
 
 
 def crashed(code):
@@ -61,17 +64,18 @@ def complaint(options, output, code):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mpi", choices=LAUNCHERS, default="openmpi")
     parser.add_argument("--expect", default="0")
     parser.add_argument("--says", default="")
     parser.add_argument("--seconds", type=int, default=100)
     parser.add_argument("np")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    mpirun = shutil.which("mpirun")
-    if mpirun is None:
-        print(f"[skip] {options.command[0]}: no mpirun here")
+    launcher = LAUNCHERS[options.mpi]
+    if shutil.which(launcher[0]) is None:
+        print(f"[skip] {options.command[0]}: no {launcher[0]} here")
         return 77
-    output, code = run([mpirun, "--oversubscribe", "-np", options.np, *options.command], options.seconds)
+    output, code = run([*launcher, "-np", options.np, *options.command], options.seconds)
     print(output, end="")
     wrong = complaint(options, output, code)
     if wrong:

@@ -4,15 +4,13 @@
 #include <thread>
 #include <utility>
 
-#include "base/process/descriptor.hpp"
 #include "base/system/limits.hpp"
 #include "base/text.hpp"
-#include "comm/backends.hpp"
 #include "comm/failure.hpp"
-#include "comm/mpi/job.hpp"
-#include "comm/mpi/mpi_call.hpp"
-#include "comm/mpi/process.hpp"
-#include "comm/mpi_comm.hpp"
+#include "comm/mpi/plugin/job.hpp"
+#include "comm/mpi/plugin/mpi_call.hpp"
+#include "comm/mpi/plugin/process.hpp"
+#include "comm/mpi/plugin/transport_over.hpp"
 
 namespace ferry {
 namespace {
@@ -304,6 +302,17 @@ void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::MpiJob* b
   }
 }
 
+void ignore_error(MPI_Comm* /*comm*/, int* /*code*/, ...) {}  // NOLINT(cert-dcl50-cpp): its type is fixed by MPI
+
+/// Makes the functions of MPI return their errors. The standard ABI does not serve for MPI_ERRORS_RETURN: MPICH 5.0.2
+/// and Intel MPI 2021.19 give it different numbers.
+void return_errors(MPI_Comm comm) {
+  MPI_Errhandler handler{};
+  check(MPI_Comm_create_errhandler(&ignore_error, &handler), "MPI_Comm_create_errhandler");
+  check(MPI_Comm_set_errhandler(comm, handler), "MPI_Comm_set_errhandler");
+  check(MPI_Errhandler_free(&handler), "MPI_Errhandler_free");
+}
+
 /// A duplicate of `comm` that is called `name` and returns errors instead of aborting. Errors as wait_for_tasks().
 MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mpi::MpiJob* before) {
   MPI_Comm copy = MPI_COMM_NULL;
@@ -315,7 +324,7 @@ MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mp
     return complete != 0;
   };
   wait_for_tasks(duplicated, deadline, before);
-  check(MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return_errors(copy);
   check(MPI_Comm_set_name(copy, name), "MPI_Comm_set_name");
   return copy;
 }
@@ -359,13 +368,6 @@ void require_one_group(MPI_Comm comm) {
       .hint("MPI_Intercomm_merge makes a communicator of all of them; adopt that");
 }
 
-std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& options) {
-  FERRY_ASSERT(options.chunk_bytes > 0 && options.chunk_bytes <= INT32_MAX, "chunk_bytes out of range");
-  auto job = job_over(comm, Deadline(system_clock(), options.deadline));
-  const microseconds spin = spin_for(job->data(), options.threads);
-  return std::make_unique<MpiTransport>(std::move(job), options.chunk_bytes, spin);
-}
-
 /// The new job runs on duplicates of the communicator, so that messages of the failed job which still come cannot match
 /// its receives. Each task has withdrawn its receives before it duplicates, and what was arriving has arrived; so MPI
 /// writes into no buffer of the failed job any more.
@@ -380,39 +382,13 @@ std::unique_ptr<Transport> MpiTransport::renewed(std::chrono::milliseconds deadl
 
 }  // namespace
 
-bool mpi_built() {
-  return true;
-}
-
-std::string mpi_version() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  const std::string_view all(text, static_cast<std::size_t>(length));
-  return std::string(all.substr(0, all.find_first_of(",\n")));
-}
-
-std::unique_ptr<Transport> mpi_transport(const MpiOptions& options) {
-  mpi::start();
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (const auto launch = mpi_launch(); launch && launch->size != size) {
-    throw Error(Code::usage, "mpi: " + launch->by + " says " + std::to_string(launch->size) +
-                                 " tasks, MPI's world has " + std::to_string(size))
-        .hint("start ferry with the mpirun of the MPI it was built with, or with srun --mpi=pmix; or unset " +
-              launch->by + ", if another launch has left it");
-  }
-  return transport_over(MPI_COMM_WORLD, options);
-}
-
-std::unique_ptr<Transport> mpi_transport_over(MPI_Comm comm, const MpiOptions& options) {
-  if (!mpi::running()) {
-    throw Error(Code::usage, "adopt: MPI does not run").hint("call MPI_Init before it and MPI_Finalize after it");
-  }
+std::unique_ptr<Transport> mpi::transport_over(MPI_Comm comm, const MpiOptions& options) {
+  FERRY_ASSERT(options.chunk_bytes > 0 && options.chunk_bytes <= INT32_MAX, "chunk_bytes out of range");
   require_one_group(comm);
-  open_standard();
-  mpi::start();
-  return transport_over(comm, options);
+  start();
+  auto job = job_over(comm, Deadline(system_clock(), options.deadline));
+  const microseconds spin = spin_for(job->data(), options.threads);
+  return std::make_unique<MpiTransport>(std::move(job), options.chunk_bytes, spin);
 }
 
 }  // namespace ferry

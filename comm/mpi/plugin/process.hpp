@@ -5,8 +5,10 @@
 #include <mpi.h>
 
 #include <memory>
+#include <string>
+#include <string_view>
 
-#include "comm/mpi/job.hpp"
+#include "comm/mpi/plugin/job.hpp"
 
 namespace ferry::mpi {
 
@@ -17,6 +19,12 @@ void start();
 
 /// Whether MPI is initialized and not finalized.
 [[nodiscard]] bool running();
+
+/// leave_mpi().
+void leave(Code code, std::string_view why) noexcept;
+
+/// The library's name and version. Does not start MPI.
+[[nodiscard]] std::string library_version();
 
 /// Keeps `job` until all its tasks have said goodbye, even when its transport is gone.
 ///

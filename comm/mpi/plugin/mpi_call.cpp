@@ -1,4 +1,4 @@
-#include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/plugin/mpi_call.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "comm/mpi/process.hpp"
+#include "comm/mpi/plugin/process.hpp"
 
 #include <unistd.h>
 
@@ -12,8 +12,8 @@
 
 #include "base/process/environment.hpp"
 #include "base/system/clock.hpp"
-#include "comm/backends.hpp"
-#include "comm/mpi/mpi_call.hpp"
+#include "base/text.hpp"
+#include "comm/mpi/plugin/mpi_call.hpp"
 
 namespace ferry::mpi {
 namespace {
@@ -105,7 +105,7 @@ int at_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Parameters of Open MPI, which MPI_Init reads from the environment.
+/// Parameters of Open MPI, which its MPI_Init reads from the environment. MPICH and Intel MPI are fast as they are.
 constexpr std::array<std::pair<const char*, const char*>, 4> kTuning = {{
     {"OMPI_MCA_btl_vader_eager_limit", "32768"},  // 4 KB messages in a quarter of the time on one host
     // Over TCP: messages up to 128 KiB go without a handshake. Longer ones go as a pipeline of fragments, rather than
@@ -116,10 +116,10 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kTuning = {{
 }};
 
 void start_mpi() {
-  keep_mpi_launch();
   std::vector<std::unique_ptr<EnvironmentSetting>> settings;
-  for (const auto& [name, value] : kTuning)  // those that the user has set stay
-    if (std::getenv(name) == nullptr) settings.push_back(std::make_unique<EnvironmentSetting>(name, value));
+  if (library_version().starts_with("Open MPI"))
+    for (const auto& [name, value] : kTuning)  // the user's own settings stay
+      if (std::getenv(name) == nullptr) settings.push_back(std::make_unique<EnvironmentSetting>(name, value));
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
     throw Error(Code::resource, "mpi: MPI_Init_thread failed");
@@ -134,6 +134,19 @@ void hook_finalize() {
 }
 
 }  // namespace
+
+std::string library_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string_view line(text, static_cast<std::size_t>(length));
+  line = line.substr(0, line.find_first_of(",\n"));
+  // MPICH returns "MPICH Version:      4.0.2".
+  constexpr std::string_view kBefore = " Version:";
+  const std::size_t name = line.find(kBefore);
+  if (name == std::string_view::npos) return std::string(line);
+  return std::string(line.substr(0, name)) + " " + std::string(trimmed(line.substr(name + kBefore.size())));
+}
 
 bool running() {
   int initialized = 0, finalized = 0;
@@ -169,12 +182,8 @@ void watch(std::shared_ptr<MpiJob> job) {
   jobs.push_back(std::move(job));
 }
 
-}  // namespace ferry::mpi
-
-namespace ferry {
-
-void leave_mpi(Code code, std::string_view why) noexcept {
-  mpi::leave(code, why, true);
+void leave(Code code, std::string_view why) noexcept {
+  leave(code, why, true);
 }
 
-}  // namespace ferry
+}  // namespace ferry::mpi

@@ -1,10 +1,10 @@
-#include "comm/mpi/job.hpp"
+#include "comm/mpi/plugin/job.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "comm/mpi/mpi_call.hpp"
+#include "comm/mpi/plugin/mpi_call.hpp"
 
 namespace ferry::mpi {
 namespace {

