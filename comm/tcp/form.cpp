@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/hash.hpp"
 #include "base/system/interrupt.hpp"
 #include "comm/failure.hpp"
 #include "comm/rendezvous.hpp"
 #include "comm/tcp/job.hpp"
 #include "comm/tcp/join.hpp"
+#include "comm/tcp/pmi.hpp"
 
 namespace ferry::tcp {
 namespace {
@@ -136,9 +138,18 @@ Joined join_by_address(const TcpOptions& options, const Deadline& deadline) {
   return join(here, "", deadline);
 }
 
+/// `options`, with the secret that task 0 makes for a job that meets by PMI: the launcher passes it on to this job
+/// only.
+TcpOptions with_secret(TcpOptions options, const Deadline& deadline) {
+  if (options.rendezvous != kPmiPlace) return options;
+  const std::string made = told_by_task_0(options.task, hex_digest(new_nonce()), deadline);
+  if (options.secret.empty()) options.secret = made;
+  return options;
+}
+
 /// All tasks have come when this returns, so that nobody needs the notice any more.
 Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
-  const auto notice = notice_at(options.rendezvous);
+  const auto notice = notice_at(options.rendezvous, options.task);
   if (options.task != 0 || options.served) return join_by_notice(options, *notice, deadline);
   const Announcement announcement(options, *notice, deadline);
   TcpOptions here = options;
@@ -149,9 +160,10 @@ Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
 
 }  // namespace
 
-std::shared_ptr<Job> formed(const TcpOptions& options) try {
-  FERRY_ASSERT(options.task >= 0 && options.task < options.tasks, "task out of range");
-  const Deadline deadline(system_clock(), options.deadline);
+std::shared_ptr<Job> formed(const TcpOptions& given) try {
+  FERRY_ASSERT(given.task >= 0 && given.task < given.tasks, "task out of range");
+  const Deadline deadline(system_clock(), given.deadline);
+  const TcpOptions options = with_secret(given, deadline);
   std::vector<Socket> connections(static_cast<std::size_t>(options.tasks));
   int tasks_here = 1;
   if (options.tasks > 1) {

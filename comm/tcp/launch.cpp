@@ -1,70 +1,95 @@
-#include <cstdlib>
 #include <initializer_list>
 #include <string>
 
 #include "base/numbers.hpp"
+#include "base/process/environment.hpp"
 #include "comm/backends.hpp"
 #include "comm/tcp/notice.hpp"
 
 namespace ferry {
 namespace {
 
+/// The variables by which a kind of launcher says the task, the number of tasks, and where they meet.
+struct Names {
+  const char *rank, *size, *address, *port;
+};
+constexpr Names kOwn = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
+// Kubeflow's trainer starts one process in a pod and leaves it to torchrun, which sets RANK and the others, to read
+// these. Without torchrun the process is a task.
+constexpr Names kOthers[] = {{"PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
+                             {"DMLC_TASK_ID", "DMLC_NUM_WORKER", "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}};
+
 constexpr const char* kHowToLaunch =
     "set RANK, from 0, and WORLD_SIZE for each task, and either MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS; or "
     "unset all";
 
-std::string variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::string() : text;
-}
-
 bool is_set(const char* name) {
-  return !variable(name).empty();
+  return !environment(name).empty();
 }
 
 int number_in(const char* name, int least, int most) {
   try {
-    return whole_number(name, variable(name), least, most);
+    return whole_number(name, environment(name), least, most);
   } catch (const Error& error) {
     throw Error(Code::usage, "launch: " + error.text()).hint(kHowToLaunch);
   }
 }
 
+/// The variables of the launcher that started this process: RANK and the others where any of them is set.
+const Names& names_here() {
+  for (const char* name : {kOwn.rank, kOwn.size, kOwn.address, kOwn.port})
+    if (is_set(name)) return kOwn;
+  for (const Names& names : kOthers)
+    if (is_set(names.rank) && is_set(names.size)) return names;
+  return kOwn;
+}
+
+/// Error(usage) when Kubeflow's trainer asks for several tasks in a pod.
+void require_one_in_a_pod() {
+  constexpr const char* kCount = "PET_NPROC_PER_NODE";
+  const std::string count = environment(kCount);
+  if (count.find_first_not_of("0123456789") != std::string::npos || count.empty() || count == "1") return;
+  throw Error(Code::usage, "launch: " + std::string(kCount) + " is " + count + ", and this process is one task")
+      .hint("numProcPerNode: 1; ferry uses all cores of a pod by threads");
+}
+
 }  // namespace
 
 std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers) {
-  const bool numbered = numbers && !is_set("RANK") && !is_set("WORLD_SIZE");
+  const Names& names = names_here();
+  const bool numbered = numbers && !is_set(names.rank) && !is_set(names.size);
   int there = 0;
   std::string first;
-  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "FERRY_RENDEZVOUS"}) {
+  for (const char* name : {names.rank, names.size, names.address, names.port, "FERRY_RENDEZVOUS"}) {
     if (!is_set(name)) continue;
     if (there++ == 0) first = name;
   }
-  if (there < (numbered ? 1 : 2) || !(numbered || is_set("RANK") || is_set("WORLD_SIZE"))) return std::nullopt;
+  if (there < (numbered ? 1 : 2) || !(numbered || is_set(names.rank) || is_set(names.size))) return std::nullopt;
   const bool by_notice = is_set("FERRY_RENDEZVOUS");
-  for (const std::string_view name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
-    const bool meets = name.starts_with("MASTER_");
+  for (const char* name : {names.rank, names.size, names.address, names.port}) {
+    const bool meets = name == names.address || name == names.port;
     if (by_notice && meets) {
-      if (is_set(name.data()))
+      if (is_set(name))
         throw Error(Code::usage, "launch: both " + std::string(name) + " and FERRY_RENDEZVOUS are set")
             .hint(kHowToLaunch);
-    } else if (!is_set(name.data()) && (meets || !numbered)) {
-      throw Error(Code::usage, "launch: " + first + " is set, " + std::string(name) + " is not").hint(kHowToLaunch);
+    } else if (!is_set(name) && (meets || !numbered)) {
+      throw Error(Code::usage, "launch: " + first + " is set, " + name + " is not").hint(kHowToLaunch);
     }
   }
+  if (names.rank == kOthers[0].rank) require_one_in_a_pod();
   TcpOptions options;
-  options.tasks = numbered ? numbers->size : number_in("WORLD_SIZE", 1, 1 << 16);
-  options.task = numbered ? numbers->rank : number_in("RANK", 0, options.tasks - 1);
+  options.tasks = numbered ? numbers->size : number_in(names.size, 1, 1 << 16);
+  options.task = numbered ? numbers->rank : number_in(names.rank, 0, options.tasks - 1);
   if (by_notice) {
-    options.rendezvous = variable("FERRY_RENDEZVOUS");
-    static_cast<void>(tcp::notice_at(options.rendezvous));  // reports faults in it at once
+    options.rendezvous = environment("FERRY_RENDEZVOUS");
+    static_cast<void>(tcp::notice_at(options.rendezvous, options.task));  // reports faults in it at once
   } else {
-    options.address = variable("MASTER_ADDR");
-    options.port = number_in("MASTER_PORT", 1, 65535);
+    options.address = environment(names.address);
+    options.port = number_in(names.port, 1, 65535);
   }
   options.served = is_set("FERRY_RENDEZVOUS_SERVED");
-  options.interface = variable("FERRY_INTERFACE");
-  options.secret = variable("FERRY_SECRET");
+  options.interface = environment("FERRY_INTERFACE");
+  options.secret = environment("FERRY_SECRET");
   return options;
 }
 

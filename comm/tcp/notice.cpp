@@ -14,7 +14,8 @@ constexpr std::string_view kFile = "file:", kRedis = "redis://";
 
 }  // namespace
 
-std::unique_ptr<Notice> notice_at(const std::string& place) {
+std::unique_ptr<Notice> notice_at(const std::string& place, int task) {
+  if (place == kPmiPlace) return pmi_notice(task);
   if (place.starts_with(kFile)) return file_notice(std::string_view(place).substr(kFile.size()));
   if (place.starts_with(kRedis)) return redis_notice(std::string_view(place).substr(kRedis.size()));
   throw Error(Code::usage, "FERRY_RENDEZVOUS=" + escaped(without_password(place)) + ": no place where tasks can meet")

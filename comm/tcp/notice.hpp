@@ -32,11 +32,12 @@ class Notice {
 
 inline constexpr std::size_t kLongestNotice = 256;
 
-/// The notice at FERRY_RENDEZVOUS=`place`: "file:/FOLDER/NAME" or "redis://[:PASSWORD@]HOST[:PORT]/KEY". Touches
-/// neither yet. Error(usage) for any other text.
-[[nodiscard]] std::unique_ptr<Notice> notice_at(const std::string& place);
+/// The notice of `task` at FERRY_RENDEZVOUS=`place`: "file:/FOLDER/NAME" or "redis://[:PASSWORD@]HOST[:PORT]/KEY"; or
+/// at kPmiPlace, which launch_of() chooses. Touches none of them yet. Error(usage) for any other text.
+[[nodiscard]] std::unique_ptr<Notice> notice_at(const std::string& place, int task);
 [[nodiscard]] std::unique_ptr<Notice> file_notice(std::string_view path);
 [[nodiscard]] std::unique_ptr<Notice> redis_notice(std::string_view url);
+[[nodiscard]] std::unique_ptr<Notice> pmi_notice(int task);
 
 /// What a notice says: "ferry rendezvous 10.0.0.1:29500 JOB". The job's name is random, so that nobody takes a job
 /// that has got the same port later for it.

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/process/environment.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 
@@ -14,6 +15,14 @@ Launch over_tcp(TcpOptions found, const ClusterOptions& options) {
   launch.tcp.deadline = options.deadline;
   if (!options.interface.empty()) launch.tcp.interface = options.interface;
   return launch;
+}
+
+/// The job over TCP that meets by the launcher's PMI.
+Launch over_pmi(const MpiLaunch& numbers, const ClusterOptions& options) {
+  TcpOptions tcp{.task = numbers.rank, .tasks = numbers.size, .rendezvous = kPmiPlace};
+  tcp.interface = environment("FERRY_INTERFACE");
+  tcp.secret = environment("FERRY_SECRET");
+  return over_tcp(std::move(tcp), options);
 }
 
 /// What launchers said of rank and size, which must be one thing.
@@ -38,6 +47,7 @@ Launch launch_of(const ClusterOptions& options) {
     auto tcp = tcp_launch();
     const auto numbers = tcp ? std::nullopt : numbered_launch();
     if (numbers && numbers->size > 1) tcp = tcp_launch(numbers);
+    if (!tcp && numbers && numbers->size > 1 && pmi_offered()) return over_pmi(*numbers, options);
     if (!tcp && numbers && numbers->size > 1)
       throw Error(Code::usage, "--transport tcp: " + numbers->by + " says that there are " +
                                    std::to_string(numbers->size) + " tasks, and nothing says where they meet")
@@ -57,6 +67,8 @@ Launch launch_of(const ClusterOptions& options) {
   auto tcp = tcp_launch();
   const bool by_mpi = mpi && mpi->size > 1, by_tcp = tcp && tcp->tasks > 1;
   if (by_mpi && by_tcp) require_agreement(*mpi, *tcp);
+  // The launcher offers PMI, whose tasks can do without an MPI library.
+  if (by_mpi && pmi_offered() && find_mpi().version.empty()) return over_pmi(*mpi, options);
   if (by_mpi) return {Launch::By::mpi, mpi->size, mpi->rank, {}};
   if (by_tcp) return over_tcp(*std::move(tcp), options);
   return {};
@@ -78,7 +90,8 @@ void warn_of_copies(const ClusterOptions& options) {
   const auto numbers = numbered_launch();
   if (!numbers || numbers->size == 1 || numbers->rank != 0) return;
   log_warn("srun starts this program " + std::to_string(numbers->size) + " times (" + numbers->by +
-           "), and each runs the whole job by itself\n  try: srun --mpi=pmix; or --transport tcp, with "
+           "), and each runs the whole job by itself\n  try: srun --mpi=pmix for Open MPI, srun --mpi=pmi2 for MPICH "
+           "or without an MPI; or --transport tcp, with "
            "FERRY_RENDEZVOUS=file:/shared/folder/NAME (docs/starting.md); or --transport inproc if separate jobs are "
            "meant");
 }

@@ -1,0 +1,55 @@
+// The process manager interface (PMI) of launchers: the mpiexec of MPICH and Intel MPI, and srun --mpi=pmi2. Through it
+// the processes of a job exchange short texts before they know one another's addresses.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/net/socket.hpp"
+
+namespace ferry::tcp {
+
+/// The connection of this process to its launcher, by version 1.1 of the protocol, which servers of version 2 speak,
+/// too. The processes of a job put texts, wait for one another at a fence, and then get what others have put. Used by
+/// one thread at a time. All functions throw Error(usage) when the launcher refuses, Error(peer_lost) when it has
+/// closed the connection, and Error(stalled) at the deadline.
+///
+///     Pmi& pmi = Pmi::here(deadline);
+///     if (task == 0) pmi.put("address", "10.0.0.1:29500", deadline);
+///     pmi.fence(deadline);
+///     const auto address = pmi.get("address", deadline);
+class Pmi {
+ public:
+  /// The connection, which is made by the first call and ends with the process.
+  static Pmi& here(const Deadline& deadline);
+  ~Pmi();
+  Pmi(const Pmi&) = delete;
+  Pmi& operator=(const Pmi&) = delete;
+
+  /// `text` has at most 1,000 characters, no line break and no tilde.
+  void put(std::string_view key, std::string text, const Deadline& deadline);
+  /// Returns once all processes of the job have called it.
+  void fence(const Deadline& deadline);
+  /// Nothing when no process has put it before the last fence.
+  [[nodiscard]] std::optional<std::string> get(std::string_view key, const Deadline& deadline);
+
+  /// Throws `error`. At its exit this process asks the launcher to end the job, whose other processes may wait for this
+  /// one in MPI_Init, without a deadline.
+  [[noreturn]] void fail(Error error);
+
+ private:
+  explicit Pmi(const Deadline& deadline);
+  std::string ask(const std::string& command, const Deadline& deadline);
+  void send(const std::string& command, const Deadline& deadline);
+  std::string line(const Deadline& deadline);
+
+  net::Socket socket_;
+  std::string space_;  // the name of the job's texts
+  std::optional<Code> failed_;
+};
+
+/// The text that task 0 gives to all tasks of the job, which all call it: `mine` of task 0.
+[[nodiscard]] std::string told_by_task_0(int task, const std::string& mine, const Deadline& deadline);
+
+}  // namespace ferry::tcp

@@ -1,0 +1,49 @@
+// A notice that the launcher keeps, by its process manager interface.
+#include "base/text.hpp"
+#include "comm/tcp/notice.hpp"
+#include "comm/tcp/pmi.hpp"
+
+namespace ferry::tcp {
+namespace {
+
+/// Whether "PMI_process_mapping", such as "(vector,(0,2,1))", has all processes on node 0. Each group of three numbers
+/// is a first node, a count of nodes, and the processes on each.
+bool is_one_node(std::string_view mapping) {
+  int groups = 0;
+  for (std::size_t at = mapping.find("(", 1); at != std::string_view::npos; at = mapping.find("(", at + 1), ++groups)
+    if (!mapping.substr(at).starts_with("(0,1,")) return false;
+  return groups > 0;
+}
+
+class PmiNotice final : public Notice {
+ public:
+  explicit PmiNotice(int task) : task_(task) {}
+
+  [[nodiscard]] std::string where() const override { return "PMI"; }
+
+  [[nodiscard]] Address here(const Deadline& deadline) override {
+    const auto mapping = Pmi::here(deadline).get("PMI_process_mapping", deadline);
+    return mapping && is_one_node(*mapping) ? net::loopback_address() : net::only_address(net::host_addresses());
+  }
+
+  void put(const std::string& text, const Deadline& deadline) override { text_ = told_by_task_0(0, text, deadline); }
+
+  [[nodiscard]] std::optional<std::string> get(const Deadline& deadline) override {
+    if (task_ != 0 && !text_) text_ = told_by_task_0(task_, "", deadline);
+    return text_;
+  }
+
+  void remove(const std::string&, const Deadline&) override {}  // it ends with the job
+
+ private:
+  int task_;
+  std::optional<std::string> text_;
+};
+
+}  // namespace
+
+std::unique_ptr<Notice> pmi_notice(int task) {
+  return std::make_unique<PmiNotice>(task);
+}
+
+}  // namespace ferry::tcp
