@@ -76,6 +76,20 @@ def mpirun(*words, launcher=tuple(MPI)):
     return done.stdout
 
 
+def mpiexec(folder, *words):
+    """The same by the mpiexec of MPICH, which reaches the hosts by ssh."""
+    ssh = folder / "ssh"
+    ssh.write_text(f'#!/bin/sh\nexec {output_of(NETNS, "ssh").strip()} "$@"\n')
+    ssh.chmod(0o755)
+    launcher = [NETNS, "on", "1", "env", f"HYDRA_LAUNCHER_EXEC={ssh}", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0", "mpiexec.mpich",
+                "-launcher", "ssh", "-hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "-n", "3", "-ppn", "1"]
+    return mpirun(*words, launcher=launcher)
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+
+
 class Cases:
     def __init__(self, ferry, samples, comm_mpi_test, count_sends, folder):
         self.ferry, self.samples, self.comm_mpi_test = ferry, Path(samples), comm_mpi_test
@@ -103,6 +117,19 @@ class Cases:
         output, _, more = self.run_counted(24, *words)
         check_sends(tasks, few, more, 20)
         return output
+
+    def hydra(self):
+        """The mpiexec of MPICH starts the tasks: over MPI; and over TCP, where they meet by PMI. Both have the same results."""
+        if shutil.which("mpiexec.mpich") is None:
+            return
+        doctor = mpiexec(self.folder, self.ferry, "doctor")
+        assert "3 tasks over mpi" in doctor and "MPICH" in doctor, doctor
+        kept = []
+        for transport in "mpi", "tcp":
+            out = self.folder / f"by_{transport}"
+            mpiexec(self.folder, self.ferry, "run", self.samples / "conjugate_gradient.pb", "--out", out, "--transport", transport)
+            kept.append(sorted((path.name, path.read_bytes()) for path in out.glob("*.npy")))
+        assert kept[0] and kept[0] == kept[1], "MPI and TCP give other results"
 
     def add(self):
         output = self.check_sends(self.samples / "add.pb")
@@ -175,7 +202,7 @@ def run_inside(arguments, folder):
     cases = Cases(*arguments, folder)
     # The last case cuts off a host.
     return run_cases((case.__name__, case) for case in (
-        cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.over_tcp, cases.cut_link))
+        cases.add, cases.data_parallel, cases.joined, cases.hello_ranks, cases.comm_suite, cases.over_tcp, cases.hydra, cases.cut_link))
 
 
 if __name__ == "__main__":
