@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string_view>
 
@@ -104,6 +106,28 @@ std::string file_of(std::uint64_t descriptor) {
   return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
+/// The words of a text in which a zero ends each.
+std::vector<std::string> words_of_zeros(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < text.size(); begin += words.back().size() + 1)
+    words.push_back(text.substr(begin, text.find('\0', begin) - begin));
+  return words;
+}
+
+/// All processes that the system shows, by the number of their parent.
+std::multimap<std::int64_t, ProcessId> all_processes() {
+  std::multimap<std::int64_t, ProcessId> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc"), &closedir);
+  if (all == nullptr) return found;
+  while (const dirent* entry = readdir(all.get())) {
+    const std::int64_t pid = std::atoll(entry->d_name);
+    if (pid <= 0) continue;
+    const Stat stat = stat_of(stat_text(pid));
+    found.insert({stat.parent, {pid, stat.start}});
+  }
+  return found;
+}
+
 }  // namespace
 
 std::int64_t this_thread_number() {
@@ -125,12 +149,8 @@ std::string sleeps_in(std::int64_t thread) {
 std::string started_as() {
   constexpr std::string_view kPlain = "%+,-./:=@^_";
   const auto is_plain = [&](char c) { return is_letter_or_digit(c) || kPlain.find(c) != std::string_view::npos; };
-  const std::string words = system_text("/proc/self/cmdline");  // each ends in a zero
   std::string command;
-  for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find('\0', begin), words.size());
-    const std::string word = words.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& word : words_of_zeros(system_text("/proc/self/cmdline"))) {
     if (!command.empty()) command += ' ';
     if (!word.empty() && std::ranges::all_of(word, is_plain)) {
       command += word;
@@ -169,15 +189,32 @@ ProcessState state_of(const ProcessId& process) {
 
 std::vector<ProcessId> child_processes() {
   std::vector<ProcessId> children;
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc"), &closedir);
-  if (all == nullptr) return children;
-  while (const dirent* entry = readdir(all.get())) {
-    const std::int64_t pid = std::atoll(entry->d_name);
-    if (pid <= 0) continue;
-    const Stat stat = stat_of(stat_text(pid));
-    if (stat.parent == getpid()) children.push_back({pid, stat.start});
-  }
+  for (const auto& [parent, process] : all_processes())
+    if (parent == getpid()) children.push_back(process);
   return children;
+}
+
+std::vector<ProcessId> descendant_processes() {
+  const std::multimap<std::int64_t, ProcessId> all = all_processes();
+  std::vector<ProcessId> found{{.pid = getpid()}};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [begin, end] = all.equal_range(found[i].pid);
+    std::transform(begin, end, std::back_inserter(found), [](const auto& one) { return one.second; });
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+bool handles_signal(const ProcessId& process, int signal) {
+  constexpr std::string_view kHandled = "\nSigCgt:";  // a hexadecimal mask
+  const std::string status = system_text(("/proc/" + std::to_string(process.pid) + "/status").c_str());
+  const std::size_t at = status.find(kHandled);
+  if (at == std::string::npos) return false;
+  return (std::strtoull(status.c_str() + at + kHandled.size(), nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
+std::vector<std::string> first_environment(const ProcessId& process) {
+  return words_of_zeros(system_text(("/proc/" + std::to_string(process.pid) + "/environ").c_str()));
 }
 
 std::string process_namespace() {

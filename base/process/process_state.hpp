@@ -30,6 +30,13 @@ enum class ProcessState : std::uint8_t {
 [[nodiscard]] ProcessState state_of(const ProcessId& process);
 /// The children of this process, zombies too; none where the system tells nothing. Thread-safe.
 [[nodiscard]] std::vector<ProcessId> child_processes();
+/// The same with the children of children, and so on.
+[[nodiscard]] std::vector<ProcessId> descendant_processes();
+/// Whether the process has a handler for the signal. False where the system tells nothing. Thread-safe.
+[[nodiscard]] bool handles_signal(const ProcessId& process, int signal);
+/// The environment with which the process began its program: "NAME=VALUE" each. Empty where the system tells nothing,
+/// as of a process of another user. Thread-safe.
+[[nodiscard]] std::vector<std::string> first_environment(const ProcessId& process);
 /// Equal in two processes of one machine if each sees the other under its process number. Thread-safe.
 [[nodiscard]] std::string process_namespace();
 /// The calling thread, as the system numbers it.

@@ -22,9 +22,12 @@ void add_new_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 /// `launched`: the command that it starts, which take_launched() found; both outlive the action.
 void add_launch_command(CLI::App& app, const std::vector<std::string>& launched, Action& action);
+/// The same for the command that runs in a container.
+void add_worker_command(CLI::App& app, const std::vector<std::string>& launched, Action& action);
 
-/// Takes off `argv` the command that `ferry launch` is to start: all after its own options and a "--". Called between
-/// add_launch_command() and parsing, since words such as "[ -f x ]" mean lists to CLI11. Empty for other subcommands.
+/// Takes off `argv` the command that `ferry launch` or `ferry worker` is to start: all after its own options and a
+/// "--". Called between adding these and parsing, since words such as "[ -f x ]" mean lists to CLI11. Empty for other
+/// subcommands.
 [[nodiscard]] std::vector<std::string> take_launched(const CLI::App& app, int& argc, char** argv);
 
 }  // namespace ferry

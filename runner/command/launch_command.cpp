@@ -110,8 +110,8 @@ void add_end_options(CLI::App& command, LaunchOptions& options) {
 }  // namespace
 
 std::vector<std::string> take_launched(const CLI::App& app, int& argc, char** argv) {
-  if (argc < 2 || std::strcmp(argv[1], "launch") != 0) return {};
-  const CLI::App& command = *app.get_subcommand("launch");
+  if (argc < 2 || (std::strcmp(argv[1], "launch") != 0 && std::strcmp(argv[1], "worker") != 0)) return {};
+  const CLI::App& command = *app.get_subcommand(argv[1]);
   int end = 2;
   while (end < argc && argv[end][0] == '-' && std::strcmp(argv[end], "--") != 0) {
     // As mpirun has them; CLI11 would read -p pn and -n p.

@@ -43,6 +43,7 @@ int run_command_line(int argc, char** argv) {
   ferry::add_bench_command(app, action);
   std::vector<std::string> launched;
   ferry::add_launch_command(app, launched, action);
+  ferry::add_worker_command(app, launched, action);
   ferry::add_examples(app, R"(
     ferry run add.pb --tasks 3    runs a graph on three virtual tasks
     mpirun -np 3 ferry run add.pb    the same on three processes

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -94,6 +95,33 @@ TEST_CASE("a group lives until all of its processes have ended") {
   CHECK(second->signal == SIGUSR1);
   CHECK_FALSE(group_lives(process));
   CHECK(spared.empty());
+}
+
+TEST_CASE("descendants have handlers and an environment") {
+  Pipe out = make_pipe();
+  const int process =
+      start_shell("trap : TERM; (NAME=value sleep 1000) & echo; wait", out, {.arguments = {}, .set = {{"EMPTY", ""}}});
+  char line = 0;
+  REQUIRE(read(out.reader.get(), &line, 1) == 1);
+  std::vector<ProcessId> found;
+  const auto sleeps = [&] {
+    found = descendant_processes();
+    return found.size() == 2 && std::ranges::count(first_environment(found[1]), "NAME=value") == 1;
+  };
+  for (const Deadline deadline(system_clock(), std::chrono::seconds(60)); !sleeps() && !deadline.expired();) continue;
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].pid == process);
+  CHECK(child_processes() == std::vector{found[0]});
+  CHECK(std::ranges::count(first_environment(found[0]), "EMPTY=") == 1);
+  CHECK(std::ranges::count(first_environment(found[1]), "NAME=value") == 1);
+  CHECK(handles_signal(found[0], SIGTERM));
+  CHECK_FALSE(handles_signal(found[0], SIGHUP));
+  CHECK_FALSE(handles_signal(found[1], SIGTERM));
+  signal_group(process, SIGKILL);
+  await(process);
+  while (next_ended_child()) continue;
+  CHECK_FALSE(handles_signal(found[0], SIGTERM));
+  CHECK(first_environment(found[0]).empty());
 }
 
 TEST_CASE("what cannot be started is an error that says why") {

@@ -22,6 +22,7 @@ from three_hosts import NETNS  # noqa: E402
 FERRY, SAMPLES = map(os.path.abspath, sys.argv[1:3])
 ON_1 = [NETNS, "on", "1", FERRY]
 HOSTS = "10.77.0.1:2,10.77.0.2,10.77.0.3"
+DIGITS = ["run", f"{SAMPLES}/digits.pb", "--data", Path(__file__).resolve().parents[2] / "samples" / "data"]
 FASHION = Path("/usr/share/datasets/fashion-mnist")
 STUBBORN = 'trap "" TERM HUP; (setsid sleep 1000 &); sleep 1000 & echo up; while :; do wait; done'
 
@@ -170,7 +171,6 @@ class Meeting(unittest.TestCase):
 
 class Links(unittest.TestCase):
     """Training over three hosts while the link between the second and the third is cut, or loses packets."""
-    DIGITS = ["run", f"{SAMPLES}/digits.pb", "--data", Path(__file__).resolve().parents[2] / "samples" / "data"]
     CUT = {"2": "ip saddr 10.77.0.3", "3": "ip saddr 10.77.0.2"}  # what a host drops
 
     def setUp(self):
@@ -188,7 +188,7 @@ class Links(unittest.TestCase):
             subprocess.run([NETNS, "heal", host], check=True)
 
     def train(self, steps, *words):
-        return HostsJob("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--", FERRY, *self.DIGITS, "--steps", steps, "--print-every", 5, *words)
+        return HostsJob("--hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "--", FERRY, *DIGITS, "--steps", steps, "--print-every", 5, *words)
 
     @staticmethod
     def resent():
@@ -200,7 +200,7 @@ class Links(unittest.TestCase):
         return of_host("h2") + of_host("h3")
 
     def trains_alike(self, steps, while_it_runs):
-        alone = subprocess.run(list(map(str, [FERRY, *self.DIGITS, "--steps", steps, "--tasks", 3, "--threads", 1, "--save",
+        alone = subprocess.run(list(map(str, [FERRY, *DIGITS, "--steps", steps, "--tasks", 3, "--threads", 1, "--save",
                                               self.folder / "alone"])), check=True, capture_output=True, text=True, timeout=launched.SECONDS)
         resent = self.resent()
         with self.train(steps, "--threads", 1, "--save", self.folder / "there") as job:
@@ -372,6 +372,39 @@ class Hosts(unittest.TestCase):
             code, out, err = launch("--hostfile", file.name, "true")
             self.assertEqual((code, out), (5, ""))
             self.assertRegex(err, f"error: host nowhere.example \\({file.name}:2\\): it cannot be reached by ssh: .*resolve")
+
+    def test_a_worker_that_is_stopped_lets_its_tasks_save(self):
+        """As a node of Kubernetes that is drained stops the pods on it: by mpirun, too."""
+        folder = Path(os.environ["NETNS_DIR"])
+        server = ["/usr/sbin/sshd", "-De", "-f/dev/null", "-oPort=2223", f"-oHostKey={folder}/hostkey", f"-oAuthorizedKeysFile={folder}/key.pub",
+                  f"-oPidFile={folder}/worker.pid", "-oStrictModes=no", "-oUsePAM=no"]
+        ssh = with_ssh([])[1].replace("2222", "2223")
+        run = [FERRY, *DIGITS, "--steps", 1000000000, "--print-every", 1, "--checkpoint"]
+        jobs = {"launched": [FERRY, "launch", "--ssh", ssh, "--hosts", "10.77.0.1,10.77.0.2", "--", *run, folder / "launched"],
+                "mpi": ["env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun", "--host", "10.77.0.1,10.77.0.2",
+                        "--mca", "plm_rsh_agent", ssh, "--mca", "orte_tmpdir_base", folder, "--mca", "btl", "tcp,self", "--mca",
+                        "btl_tcp_if_include", "10.77.0.0/24", "--mca", "oob_tcp_if_include", "10.77.0.0/24", *run, folder / "mpi"]}
+        for name, words in jobs.items():
+            with self.subTest(name):
+                worker = subprocess.Popen([NETNS, "on", "2", FERRY, "worker", "--", *server], stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                self.addCleanup(worker.stdout.close)
+                self.addCleanup(worker.kill)
+                while "listening" not in (line := worker.stdout.readline()):
+                    self.assertTrue(line)
+                job = subprocess.Popen([NETNS, "on", "1", *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True)
+                self.addCleanup(job.stdout.close)
+                self.addCleanup(job.kill)
+                while "step " not in (line := job.stdout.readline()):
+                    self.assertTrue(line)
+                os.kill(max(with_words(b"worker")), signal.SIGTERM)
+                said = job.communicate(timeout=launched.SECONDS)[0]
+                self.assertEqual(job.returncode, 75, said[-3000:])
+                self.assertEqual(len(list((folder / name).glob("step-*"))), 1)
+                said = worker.communicate(timeout=launched.SECONDS)[0]
+                self.assertEqual(worker.returncode, 0, said)
+                self.assertIn("stopped by signal 15 (Terminated), sent to 1 task\n", said)
 
     def test_nothing_listens_there(self):
         code, _, err = launch("--hosts", "10.77.0.2,10.77.0.9", "--deadline", "2", "true")

@@ -25,8 +25,8 @@ def run(ferry, *words, **options):
     return done.returncode, done.stdout.decode(), without_table(done.stderr.decode())
 
 
-def command(ferry, words):
-    return [*([ferry] if isinstance(ferry, str) else ferry), "launch", *map(str, words)]
+def command(ferry, words, name="launch"):
+    return [*([ferry] if isinstance(ferry, str) else ferry), name, *map(str, words)]
 
 
 def without_table(text):
@@ -45,13 +45,13 @@ def await_end(process):
 
 
 class Job:
-    """A launcher that runs, and all that it started, which can be told by a variable of their environment."""
+    """A launcher (or another subcommand) that runs, and all that it started, which can be told by a variable of their environment."""
 
-    def __init__(self, ferry, *words):
+    def __init__(self, ferry, *words, subcommand="launch", environment=os.environ):
         self.tag = f"FERRY_TEST_JOB={uuid.uuid4()}"
         name, value = self.tag.split("=")
-        self.launcher = subprocess.Popen(command(ferry, words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                         stderr=subprocess.STDOUT, env=dict(os.environ, **{name: value}))
+        self.launcher = subprocess.Popen(command(ferry, words, subcommand), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT, env=dict(environment, **{name: value}))
         self.said = b""
 
     def __enter__(self):
