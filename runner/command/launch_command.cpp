@@ -58,8 +58,10 @@ void add_where_options(CLI::App& command, LaunchOptions& options) {
                       "allocation, or else on this host")
           ->type_name("HOST[:N],…");
   command
-      .add_option("--hostfile", options.hostfile,
-                  "The same from a file, a host a line: \"h1 slots=2 max_slots=4\" or \"h1:2\"; # begins a comment")
+      .add_option(
+          "--hostfile", options.hostfile,
+          "The same from a file, a host a line: \"h1 slots=2 max_slots=4\" or \"h1:2\"; # begins a comment; without "
+          "it the file that OMPI_MCA_orte_default_hostfile, I_MPI_HYDRA_HOST_FILE or HYDRA_HOST_FILE names")
       ->type_name("FILE")
       ->excludes(hosts);
   command
@@ -97,7 +99,7 @@ void add_end_options(CLI::App& command, LaunchOptions& options) {
   command
       .add_option_function<std::string>(
           "--deadline", [&options](const std::string& text) { options.arrival_wait = time_span("--deadline", text); },
-          "How long hosts may take to come; default 60")
+          "How long hosts may take to come: those that ssh does not reach yet are tried again; default 60")
       ->type_name("SECONDS");
   command
       .add_option_function<std::string>(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/system/limits.hpp"
@@ -18,10 +19,32 @@
 namespace ferry {
 namespace {
 
+/// The hosts of the hostfile that the environment names; the MPI Operator of Kubernetes sets the variable of its MPI.
+std::optional<std::vector<LaunchHost>> hosts_of_environment() {
+  std::string file, by;
+  for (const char* variable : {"OMPI_MCA_orte_default_hostfile", "I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE"}) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    if (!file.empty() && file != value)
+      throw Error(Code::usage,
+                  by + " names the hostfile " + in_quotes(file) + ", " + variable + " names " + in_quotes(value))
+          .hint("--hostfile FILE, or unset one of the two");
+    file = value;
+    by = variable;
+  }
+  if (file.empty()) return std::nullopt;
+  try {
+    return read_hostfile(file);
+  } catch (const Error& error) {
+    throw Error(error.code(), "the hostfile that " + by + " names: " + error.text()).hint("--hosts or --hostfile FILE");
+  }
+}
+
 /// With neither --hosts nor a hostfile nor an allocation there is room for any number of tasks here.
 std::vector<HostTasks> placed_tasks(const LaunchOptions& options) {
   if (!options.hosts.empty()) return place_tasks(parse_hosts(options.hosts), options.tasks, options.per_host);
   if (!options.hostfile.empty()) return place_tasks(read_hostfile(options.hostfile), options.tasks, options.per_host);
+  if (const auto named = hosts_of_environment()) return place_tasks(*named, options.tasks, options.per_host);
   if (const auto allocated = allocated_hosts()) return place_tasks(*allocated, options.tasks, options.per_host);
   const std::string own = this_host_name();
   const int slots = options.tasks.value_or(options.per_host.value_or(usable_cores()));

@@ -11,8 +11,8 @@ namespace ferry {
 struct LaunchOptions {
   std::vector<std::string> command;    ///< the program of each task, and its arguments
   std::optional<int> tasks, per_host;  ///< without: as many as the hosts have slots
-  /// As parse_hosts() and read_hostfile() take them; at most one; neither: the nodes of an allocation (slurm.hpp), or
-  /// else this host.
+  /// As parse_hosts() and read_hostfile() take them; at most one. Neither: the hostfile that the environment names,
+  /// else the nodes of an allocation (slurm.hpp), else this host.
   std::string hosts, hostfile;
   std::string interface;  ///< where the rendezvous listens; "": where the hosts reach this one
   std::string ssh;        ///< the command, and options of it; "": srun for the nodes of an allocation, ssh for others
