@@ -16,6 +16,16 @@ namespace {
 
 constexpr int kSshFailed = 255, kNotFound = 127, kNotExecutable = 126;
 
+/// Parts of what ssh says when a host, such as a container that still starts, is not there yet.
+constexpr std::string_view kNotYet[] = {"Connection refused", "Could not resolve hostname", "No route to host"};
+
+bool says_not_yet(std::string_view line) {
+  return std::ranges::any_of(kNotYet, [&](std::string_view part) { return line.find(part) != std::string_view::npos; });
+}
+
+/// What srun says on a cluster that binds no tasks to cores, though it is asked to bind none.
+constexpr std::string_view kNoBinding = "cluster configuration lacks support for cpu binding";
+
 /// The path as a word of a POSIX shell.
 std::string shell_word(const std::string& path) {
   std::string word = "'";
@@ -54,12 +64,13 @@ ProgramStart program_of(const LaunchHost& host, bool remote, const LaunchOptions
 
 }  // namespace
 
-HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options)
-    : HostAgent(std::move(tasks), options, make_pipe(), make_pipe(), make_pipe()) {}
+HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier)
+    : HostAgent(std::move(tasks), options, std::move(earlier), make_pipe(), make_pipe(), make_pipe()) {}
 
-HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, Pipe to, Pipe from, Pipe said)
+HostAgent::HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier, Pipe to, Pipe from, Pipe said)
     : tasks_(std::move(tasks)),
       by_srun_(by_srun(tasks_.host, options)),
+      said_last_(std::move(earlier)),
       wire_(std::move(from.reader), std::move(to.writer), kAgentBegins) {
   const bool remote = !is_this_host(name());
   ProgramStart program = program_of(tasks_.host, remote, options);
@@ -83,9 +94,15 @@ std::vector<std::string> HostAgent::read_said() {
   std::vector<std::string> lines;
   for (std::size_t end = 0; (end = said_begun_.find('\n')) != std::string::npos; said_begun_.erase(0, end + 1)) {
     const std::string_view line = trimmed(std::string_view(said_begun_).substr(0, end));
-    if (!line.empty()) lines.push_back(said_last_ = escaped(line, 400));
+    if (line.empty() || line.find(kNoBinding) != std::string_view::npos) continue;
+    said_last_ = escaped(line, 400);
+    if (!may_come_later()) lines.push_back(said_last_);
   }
   return lines;
+}
+
+bool HostAgent::may_come_later() const {
+  return is_remote() && !by_srun_ && !hello && says_not_yet(said_last_);
 }
 
 Error HostAgent::lost() const {
@@ -100,6 +117,9 @@ Error HostAgent::lost() const {
   if (!hello && by_srun_)
     return Error(Code::peer_lost, where + "srun cannot start ferry there" + why)
         .hint("srun --overlap --nodelist=" + name() + " true; or --ssh ssh");
+  if (!hello && may_come_later())
+    return Error(Code::peer_lost, where + "it cannot be reached by ssh" + why)
+        .hint("a longer --deadline, or ssh " + name() + " true");
   if (!hello)
     return Error(Code::peer_lost, where + "it cannot be reached by ssh" + why)
         .hint(code == kSshFailed ? "ssh " + name() + " must work without a password; --ssh \"ssh -p PORT -i KEY\""

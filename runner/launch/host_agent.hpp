@@ -16,8 +16,9 @@ namespace ferry {
 /// An agent and its host. Started here as a process, elsewhere by ssh or srun, which then is the process.
 class HostAgent {
  public:
-  /// Starts it. Error(usage) when ssh or srun cannot be started.
-  HostAgent(HostTasks tasks, const LaunchOptions& options);
+  /// Starts it. Error(usage) when ssh or srun cannot be started. `earlier`: the reason why ssh did not reach the host
+  /// before, for lost().
+  HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier = {});
 
   [[nodiscard]] const HostTasks& tasks() const { return tasks_; }
   [[nodiscard]] const std::string& name() const { return tasks_.host.name; }
@@ -28,8 +29,12 @@ class HostAgent {
 
   /// What ssh or srun writes to stderr.
   [[nodiscard]] DescriptorWatch to_said() const { return {said_.get(), said_.open() && !said_ended_, false, false}; }
-  /// Reads what there is of that, and returns its complete lines.
+  /// Reads what there is of that, and returns its complete lines, except those that say nothing of the job.
   [[nodiscard]] std::vector<std::string> read_said();
+
+  /// Whether the last reason why ssh did not reach the host may pass: it, or its name, is not there yet.
+  [[nodiscard]] bool may_come_later() const;
+  [[nodiscard]] const std::string& reason() const { return said_last_; }
 
   /// Why an agent ended before its tasks: names host and reason.
   [[nodiscard]] Error lost() const;
@@ -40,7 +45,7 @@ class HostAgent {
   std::optional<ProcessEnd> end;    ///< of the agent, ssh or srun
 
  private:
-  HostAgent(HostTasks tasks, const LaunchOptions& options, Pipe to, Pipe from, Pipe said);
+  HostAgent(HostTasks tasks, const LaunchOptions& options, std::string earlier, Pipe to, Pipe from, Pipe said);
 
   HostTasks tasks_;
   bool by_srun_;

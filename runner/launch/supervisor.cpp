@@ -6,9 +6,11 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "base/numbers.hpp"
 #include "base/random_bytes.hpp"
+#include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "runner/launch/job_table.hpp"
 
@@ -23,6 +25,8 @@ constexpr auto kToDie = std::chrono::milliseconds(700);
 constexpr auto kLongestGrace = std::chrono::milliseconds(1 << 30);
 /// The tasks' output is forwarded as long as the reader makes progress within this time.
 constexpr auto kSlowReader = std::chrono::seconds(2);
+/// Between two tries to reach hosts by ssh.
+constexpr Duration kTryAgain = std::chrono::seconds(1);
 
 std::string this_folder() {
   const std::unique_ptr<char, decltype(&std::free)> folder(getcwd(nullptr, 0), &std::free);
@@ -70,7 +74,8 @@ JobEnd Supervisor::run() {
 }
 
 bool Supervisor::all_over() const {
-  return std::all_of(agents_.begin(), agents_.end(), [](const auto& agent) { return agent->end.has_value(); });
+  return !again_at_ &&
+         std::all_of(agents_.begin(), agents_.end(), [](const auto& agent) { return agent->end.has_value(); });
 }
 
 void Supervisor::turn() {
@@ -88,7 +93,7 @@ void Supervisor::turn() {
     watches.push_back(agent->wire().to_write());
     watches.push_back(agent->to_said());
   }
-  wait_ready(watches, step_at_);
+  wait_ready(watches, again_at_ && again_at_->remaining() < step_at_.remaining() ? *again_at_ : step_at_);
   if (watches[1].ready) output_.write_to(TaskStream::error);  // first, as it begins with the table
   if (watches[2].ready) output_.write_to(TaskStream::out);
   if (watches[3].ready) input_.pass_on(first.wire());
@@ -101,6 +106,7 @@ void Supervisor::turn() {
   if (watches[0].ready) take_signals();
   if (starting_ && step_ == Step::none && all_have_come()) start_tasks();
   if (step_at_.expired()) do_step();
+  if (again_at_ && again_at_->expired()) try_again();
   for (const auto& agent : agents_) agent->wire().send();
 }
 
@@ -166,7 +172,7 @@ void Supervisor::take_frames(HostAgent& agent) {
     after(Step::kill, Duration::zero());
   }
   // Its process ends now and says why; if not, it is killed with the others.
-  if (agent.wire().closed() && agent.running > 0 && step_ == Step::none && !may_lose(agent))
+  if (agent.hello && agent.wire().closed() && agent.running > 0 && step_ == Step::none && !may_lose(agent))
     after(Step::ask, kOwnWords);
 }
 
@@ -255,12 +261,27 @@ void Supervisor::host_over(HostAgent& agent) {
   for (const std::string& line : agent.read_said()) output_.say("[" + agent.name() + "] " + line);
   agent.wire().close();
   if (agent.running == 0) return;
+  if (step_ == Step::none && agent.may_come_later()) return try_later(agent);
   if (may_lose(agent)) return ends_.lose(agent.lost(), agent.name());
   ends_.add(agent.lost(), agent.name());
   if (starting_)
     after(Step::kill, Duration::zero());
   else if (step_ == Step::none)
     after(Step::ask, kOwnWords);
+}
+
+void Supervisor::try_later(const HostAgent& agent) {
+  if (!again_at_) again_at_.emplace(system_clock(), kTryAgain);
+  if (std::exchange(warned_, true)) return;
+  log_warn("host " + agent.name() + " (" + agent.tasks().host.where + ") cannot be reached by ssh yet: " +
+           agent.reason() + "; ferry tries again until --deadline (" + seconds_text(options_.arrival_wait) + ")");
+}
+
+void Supervisor::try_again() {
+  again_at_.reset();
+  for (auto& agent : agents_)
+    if (agent->end && agent->may_come_later())
+      agent = std::make_unique<HostAgent>(agent->tasks(), options_, agent->reason());
 }
 
 /// Whether the job may go on without a task that has ended so: killed, or because it could not reach the others.
@@ -291,6 +312,11 @@ bool Supervisor::waits_for_reader() {
 void Supervisor::do_step() {
   switch (step_) {
     case Step::none: {
+      const auto refused = [](const auto& agent) { return agent->may_come_later(); };
+      if (const auto at = std::ranges::find_if(agents_, refused); at != agents_.end()) {
+        ends_.add((*at)->lost(), (*at)->name());
+        return after(Step::kill, Duration::zero());
+      }
       std::vector<std::string> late;
       for (const auto& agent : agents_)
         if (!agent->hello) late.push_back(agent->name());
@@ -309,6 +335,7 @@ void Supervisor::do_step() {
       after(Step::kill, kToClean);
       break;
     case Step::kill:
+      again_at_.reset();
       ends_.intervene();
       say_to_all(SIGKILL);
       for (const auto& agent : agents_)

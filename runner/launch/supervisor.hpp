@@ -59,6 +59,8 @@ class Supervisor {
   void take_stop(int signal);
   void take_ends();
   void host_over(HostAgent& agent);
+  void try_later(const HostAgent& agent);
+  void try_again();
   [[nodiscard]] bool may_lose(int task, const ProcessEnd& end) const;
   [[nodiscard]] bool may_lose(const HostAgent& agent) const;
   void say_to_all(int signal);
@@ -80,8 +82,10 @@ class Supervisor {
   Step step_ = Step::none;
   Deadline step_at_;
   int asked_by_ = 0, interrupts_ = 0;
-  bool starting_ = true;  // not all agents have come yet
-  bool left_ = false;     // agents are left behind that cannot be killed
+  bool starting_ = true;              // not all agents have come yet
+  bool warned_ = false;               // that a host has not come yet
+  std::optional<Deadline> again_at_;  // when hosts that ssh did not reach are tried again
+  bool left_ = false;                 // agents are left behind that cannot be killed
 };
 
 }  // namespace ferry

@@ -369,7 +369,7 @@ class Hosts(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w") as file:
             file.write("10.77.0.2\nnowhere.example slots=2\n")
             file.flush()
-            code, out, err = launch("--hostfile", file.name, "true")
+            code, out, err = launch("--hostfile", file.name, "--deadline", 1, "true")
             self.assertEqual((code, out), (5, ""))
             self.assertRegex(err, f"error: host nowhere.example \\({file.name}:2\\): it cannot be reached by ssh: .*resolve")
 

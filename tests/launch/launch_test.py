@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import launched  # noqa: E402
+import tcp_job  # noqa: E402
 
 FERRY = sys.argv[1]
 
@@ -205,6 +206,86 @@ class Signals(unittest.TestCase):
             job.expect_killed()
 
 
+class Ssh(unittest.TestCase):
+    """By a program that stands for ssh."""
+    REFUSED = "ssh: connect to host h9 port 22: Connection refused"
+
+    def launch(self, *words, fails, runs='for word; do :; done; SSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$word"', hosts="h9"):
+        """The job's end, and how often each host was tried. `fails`: what ssh does at the first try."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "ssh").write_text(f'#!/bin/sh\necho >>{folder}/$6\ntest $(wc -l <{folder}/$6) -gt 1 || {{ {fails}; }}\n{runs}\n')
+            Path(folder, "ssh").chmod(0o755)
+            end = launch("--ssh", f"{folder}/ssh", "--hosts", hosts, *words, env=tcp_job.environment())
+            return end, [Path(folder, host).read_text().count("\n") for host in hosts.split(",")]
+
+    def test_a_host_that_is_not_there_yet_is_tried_again(self):
+        for said in (self.REFUSED, "ssh: Could not resolve hostname h9: Name or service not known", "ssh: connect to host h9 port 22: No route to host"):
+            (code, out, err), tries = self.launch("echo", "$RANK", "here", fails=f'echo "{said}" >&2; exit 255', hosts="h8,h9")
+            self.assertEqual((code, tries), (0, [2, 2]), err)
+            self.assertEqual(sorted(out.splitlines()), ["[0] $RANK here", "[1] $RANK here"])
+            self.assertRegex(err, rf"^warning: host h[89] \(--hosts\) cannot be reached by ssh yet: {said}; "
+                                  r"ferry tries again until --deadline \(60 s\)\n$")
+
+    def test_until_the_deadline(self):
+        refused = f'echo "{self.REFUSED}" >&2; exit 255'
+        (code, out, err), [tries] = self.launch("--deadline", 1.5, "true", fails=refused, runs=refused)
+        self.assertEqual((code, out, tries), (5, "", 2))
+        self.assertEqual(err, f"warning: host h9 (--hosts) cannot be reached by ssh yet: {self.REFUSED}; "
+                              "ferry tries again until --deadline (1.5 s)\n"
+                              f"error: host h9 (--hosts): it cannot be reached by ssh: {self.REFUSED}\n"
+                              "  try: a longer --deadline, or ssh h9 true\n")
+
+    def test_other_failures_are_final(self):
+        (code, _, err), tries = self.launch("true", fails='echo "h9: Permission denied (publickey)." >&2; exit 255')
+        self.assertEqual((code, tries), (5, [1]))
+        self.assertIn("error: host h9 (--hosts): it cannot be reached by ssh: h9: Permission denied (publickey).\n"
+                      "  try: ssh h9 must work without a password", err)
+
+    def test_a_signal_ends_the_tries(self):
+        with launched.Job(FERRY, "--hosts", "no-such-host.invalid", "--deadline", 300, "true") as job:
+            job.await_line("^warning: host no-such-host")
+            job.send(signal.SIGTERM)
+            code, out = job.end()
+            self.assertEqual(code, 130)
+            self.assertIn("no task was started", out)
+
+
+class Hostfiles(unittest.TestCase):
+    """Named by the variables of MPI."""
+    OPEN_MPI, INTEL, MPICH = "OMPI_MCA_orte_default_hostfile", "I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = f"{folder.name}/hostfile"
+        Path(self.file).write_text("localhost slots=3\n")
+
+    def tasks(self, *words, **variables):
+        """Exit code, how many tasks ran, and stderr."""
+        code, out, err = launch(*words, "echo", "up", env=tcp_job.environment(**variables))
+        return code, out.count("up"), err
+
+    def test_each_is_read(self):
+        for variable in (self.OPEN_MPI, self.INTEL, self.MPICH):
+            self.assertEqual(self.tasks(**{variable: self.file}), (0, 3, ""))
+        self.assertEqual(self.tasks(**{self.INTEL: self.file, self.MPICH: self.file}), (0, 3, ""))
+
+    def test_options_come_first_and_an_allocation_last(self):
+        self.assertEqual(self.tasks("--hosts", "localhost:2", **{self.OPEN_MPI: "/no/such/file"}), (0, 2, ""))
+        self.assertEqual(self.tasks("--hostfile", self.file, **{self.OPEN_MPI: "/no/such/file"}), (0, 3, ""))
+        self.assertEqual(self.tasks("-n", 2, **{self.OPEN_MPI: self.file, "SLURM_JOB_NODELIST": "node1"})[:2], (0, 2))
+
+    def test_what_is_wrong(self):
+        code, tasks, err = self.tasks(**{self.OPEN_MPI: self.file, self.MPICH: "/b"})
+        self.assertEqual((code, tasks), (2, 0))
+        self.assertEqual(err, f'error: {self.OPEN_MPI} names the hostfile "{self.file}", {self.MPICH} names "/b"\n'
+                              "  try: --hostfile FILE, or unset one of the two\n")
+        code, tasks, err = self.tasks(**{self.MPICH: "/no/such/file"})
+        self.assertEqual((code, tasks), (3, 0))
+        self.assertIn("/no/such/file", err)
+        self.assertIn("HYDRA_HOST_FILE", err)
+
+
 class Slurm(unittest.TestCase):
     """In an allocation whose nodes are this host, reached by a program that stands for srun."""
 
@@ -227,6 +308,14 @@ class Slurm(unittest.TestCase):
         lines = [f"--nodes=1 --ntasks=1 --overlap --cpu-bind=none --unbuffered --nodelist=node0{n} {os.path.realpath(FERRY)} launch --agent"
                  for n in (7, 8)]
         self.assertEqual(sorted(called.splitlines()), lines)
+
+    def test_what_srun_says_of_binding_is_left_out(self):
+        noise = "echo srun: cluster configuration lacks support for cpu binding >&2"
+        (code, out, err), _ = self.launch("echo", "up", srun=f'{noise}; shift 6; SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 exec "$@"')
+        self.assertEqual((code, out.count("up"), err), (0, 3, ""))
+        (code, _, err), _ = self.launch("true", srun=f"echo srun: error: node07 is down >&2; {noise}; exit 1")
+        self.assertEqual(code, 5)
+        self.assertIn("srun cannot start ferry there: srun: error: node07 is down\n", err)
 
     def test_how_many_may_be_said(self):
         (code, out, err), _ = self.launch("-n", 2, "--", "sh", "-c", "echo $RANK")
