@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from three_hosts import HOSTS, NETNS  # noqa: E402
 
 FERRY, SAMPLES, CHECKPOINT_JOB = map(os.path.abspath, sys.argv[1:4])
 SECONDS = 60  # limit for what should happen at once
+DATA = Path(__file__).resolve().parents[2] / "samples" / "data"
 GRAPH = f"{SAMPLES}/conjugate_gradient.pb"
+SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "slurm" / "train.sbatch"
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "salloc")
 
 # Four tasks on each host, however many cores it has. PMIx keeps folders in TmpFS, which are named alike on all hosts.
@@ -48,7 +51,10 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerType=sched/builtin
 SlurmdParameters=config_overrides
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=60
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
 """
 
 
@@ -128,6 +134,7 @@ class BySlurm(unittest.TestCase):
         self.assertEqual(code, 0, said + errors)
         self.assertEqual(json.loads((self.folder / "stats.json").read_text())["world"], 4)
         self.assertEqual(bits(out), self.expected)
+        return errors
 
     def test_srun_numbers_the_tasks_that_meet_over_tcp(self):
         self.check_bits("srun", "-N", 3, "-n", 4, FERRY, "run", GRAPH, "--transport", "tcp", MASTER_ADDR="10.77.0.1", MASTER_PORT="29500",
@@ -145,7 +152,68 @@ class BySlurm(unittest.TestCase):
         self.check_bits("srun", "--mpi=pmix", "-N", 3, "-n", 4, FERRY, "run", GRAPH)
 
     def test_ferry_launch_in_an_allocation(self):
-        self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
+        errors = self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
+        self.assertNotIn("cpu binding", errors)
+
+    def test_an_array(self):
+        folder = self.folder / self.id()
+        script = f"{FERRY} launch {FERRY} run {GRAPH} --out {folder}/$SLURM_ARRAY_TASK_ID"
+        number = self.ended("sbatch", "--parsable", "--array=0-2", "-N", 2, "-n", 4, "-o", f"{folder}.out", "--wrap", script).strip()
+        self.await_said(Path(f"{folder}.out"), lambda said: not self.ended("squeue", "-h", "-j", number))
+        self.assertEqual([bits(folder / str(i)) for i in range(3)], 3 * [self.expected])
+
+    def test_a_job_that_is_preempted_twice_and_resized(self):
+        """By deploy/slurm/train.sbatch. The first two starts are endless; files say how a start begins, and how many steps there are."""
+        folder = self.folder / self.id()
+        folder.mkdir()
+        model = [f"{SAMPLES}/digits.pb", "--data", DATA, "--invariant=6", "--threads", 1]
+        words = {"ferry launch": "$(cat start)", "ferry run model.pb": f"{FERRY} run {model[0]}", "--data data": " ".join(map(str, model[1:])),
+                 "--epochs 90": "--steps $(cat steps) --print-every 1"}
+        script = SCRIPT.read_text()
+        for word, other in words.items():
+            self.assertIn(word, script)
+            script = script.replace(word, other)
+        (folder / "train.sbatch").write_text(script)
+        (folder / "steps").write_text("1000000000")
+        launch = f"{FERRY} launch"
+        by_mpi = "srun --mpi=pmix" if "pmix" in "".join(on_1("srun", "--mpi=list")[1:]) else launch
+        (folder / "start").write_text(by_mpi)
+        number = self.ended("sbatch", "--parsable", "-D", folder, "-o", folder / "out", folder / "train.sbatch").strip()
+        for start, nodes in (launch, 3), (launch, 2):
+            self.preempt(number, folder / "out")
+            newest = max(int(path.name.split("-")[1]) for path in folder.glob("saved/step-*"))
+            (folder / "start").write_text(start)
+            self.ended("scontrol", "update", f"JobId={number}", f"NumNodes={nodes}-{nodes}", f"NumTasks={nodes}", "StartTime=now")
+        (folder / "steps").write_text(str(newest + 100))
+        self.await_said(folder / "out", lambda said: "COMPLETED" in self.state(number))
+        self.ended(FERRY, "run", *model, "--tasks", 2, "--steps", newest + 100, "--save", folder / "undisturbed")
+        weights = [{path.name: path.read_bytes() for path in (folder / name).glob("*.safetensors")} for name in ("trained", "undisturbed")]
+        self.assertTrue(weights[0])
+        self.assertEqual(*weights)
+
+    def ended(self, *words):
+        """The output of a command that ends well."""
+        code, said, errors = on_1(*words)
+        self.assertEqual(code, 0, said + errors)
+        return said
+
+    def state(self, number):
+        return re.search(r"JobState=(\S+)", self.ended("scontrol", "show", "job", number))[1]
+
+    def await_said(self, file, holds):
+        """Waits until this is true of what a job has written."""
+        end = time.monotonic() + SECONDS
+        while not holds(said := file.read_text() if file.exists() else ""):
+            self.assertLess(time.monotonic(), end, said[-3000:])
+            fault = re.search(r"(?m)^(\[[^]]*\] )?error: (?!stopped after |task \d on \S+ ended with exit code 75).*", said)
+            self.assertIsNone(fault, said[-3000:])
+
+    def preempt(self, number, file):
+        """A job of another partition takes all nodes once this one has made a step, and is gone when it has been requeued."""
+        before = len(file.read_text()) if file.exists() else 0
+        self.await_said(file, lambda said: "step " in said[before:])
+        self.ended("srun", "-p", "urgent", "-N", HOSTS, "--exclusive", "true")
+        self.await_said(file, lambda said: self.state(number) == "PENDING")
 
     def test_slurm_stops_tasks_and_agents_and_the_job_saves(self):
         saved = self.folder / "saved"
