@@ -70,7 +70,9 @@ Socket reached(const TcpOptions& options, const Deadline& deadline) {
     int first_error = 0;
     for (const Address& address : addresses) {
       Socket socket;
-      const int error = net::connected(address, deadline, socket);
+      // The name may have moved to another host, and nobody answers at the old address.
+      const Deadline soon(system_clock(), std::min<Duration>(deadline.remaining(), kOneTry));
+      const int error = net::connected(address, soon, socket);
       if (error == 0) return socket;
       if (first_error == 0) first_error = error;
     }

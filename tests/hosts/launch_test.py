@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -151,6 +152,20 @@ class Meeting(unittest.TestCase):
             with path.open("a") as file:
                 file.write("10.77.0.1 later\n")
         self.assertIn("c = [11 22 33]", self.ends(tasks, 0)[0][0])
+
+    def test_a_name_that_moves_to_another_host(self):
+        """As the name of pod 0 does when Kubernetes has replaced it: nobody answers at the old address."""
+        subprocess.run([NETNS, "drop", "3", "tcp dport 29500"], check=True)
+        self.addCleanup(subprocess.run, [NETNS, "heal", "3"], check=True)
+        names = self.names(2, "10.77.0.3 moves\n")
+        tasks = [self.start(1, *self.on(2, names), master="moves", size=3)]
+        old = "03004D0A:733C 02"  # 10.77.0.3:29500, to which a connection is being made
+        end = time.monotonic() + launched.SECONDS
+        while old not in subprocess.run(["ip", "netns", "exec", "h2", "cat", "/proc/net/tcp"], capture_output=True, text=True, check=True).stdout:
+            self.assertLess(time.monotonic(), end)
+        names.write_text("10.77.0.1 moves\n")
+        tasks += [self.start(rank, *self.on(host, names), master="moves", size=3) for rank, host in ((0, 1), (2, 3))]
+        self.assertIn("c = [11 22 33]", self.ends(tasks, 0)[1][0])
 
     def test_a_host_without_ipv4(self):
         names = self.names(0, "127.0.0.1 localhost\n::1 localhost\n")
