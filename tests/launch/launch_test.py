@@ -229,7 +229,8 @@ class Ssh(unittest.TestCase):
     def test_until_the_deadline(self):
         refused = f'echo "{self.REFUSED}" >&2; exit 255'
         (code, out, err), [tries] = self.launch("--deadline", 1.5, "true", fails=refused, runs=refused)
-        self.assertEqual((code, out, tries), (5, "", 2))
+        self.assertEqual((code, out), (5, ""))
+        self.assertIn(tries, (1, 2))  # on a busy machine one
         self.assertEqual(err, f"warning: host h9 (--hosts) cannot be reached by ssh yet: {self.REFUSED}; "
                               "ferry tries again until --deadline (1.5 s)\n"
                               f"error: host h9 (--hosts): it cannot be reached by ssh: {self.REFUSED}\n"
