@@ -14,8 +14,8 @@
 #include "base/process/plugin_file.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
-#include "comm/mpi_choice.hpp"
 #include "comm/mpi/plugin.hpp"
+#include "comm/mpi_choice.hpp"
 
 namespace ferry {
 namespace {
@@ -32,10 +32,25 @@ std::string file_of_mpi(void* handle) {
   return function != nullptr && dladdr(function, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : "";
 }
 
-/// The ABI of the library `file`, whose symbols `handle` finds.
+/// What the library says of its name and version.
+std::string version_of(void* handle) {
+  auto* const function = reinterpret_cast<int (*)(char*, int*)>(dlsym(handle, "MPI_Get_library_version"));
+  constexpr std::size_t kLongest = 8192;  // the largest MPI_MAX_LIBRARY_VERSION_STRING
+  std::string text(kLongest, '\0');
+  int length = 0;
+  return function != nullptr && function(text.data(), &length) == 0 ? std::string(text.c_str()) : std::string();
+}
+
+/// The ABI of the library `file`, whose symbols `handle` finds. Error(usage) when ferry does not know it.
 MpiAbi abi_of(void* handle, std::string_view file) {
   if (dlsym(handle, "ompi_mpi_comm_world") != nullptr) return MpiAbi::openmpi;
-  return file.find("libmpi_abi.so") != std::string_view::npos ? MpiAbi::standard : MpiAbi::mpich;
+  if (file.find("libmpi_abi.so") != std::string_view::npos) return MpiAbi::standard;
+  const std::string version = version_of(handle);
+  for (const char* const of_mpich : {"MPICH", "Intel(R) MPI", "MVAPICH", "ParaStation MPI"})
+    if (version.find(of_mpich) != std::string::npos) return MpiAbi::mpich;
+  throw Error(Code::usage, "mpi: ferry does not know the ABI of " + escaped(std::string(file)) + ", " +
+                               in_quotes(version.substr(0, 80)))
+      .hint("use Open MPI, an MPI with the ABI of MPICH or of MPI 5.0, or --transport tcp");
 }
 
 /// The paths of the shared libraries of this process that are called libmpi….
@@ -80,11 +95,11 @@ std::optional<MpiAbi> abi_at(const std::string& path) {
         .note(escaped(said != nullptr ? said : "?"));
   }
   const std::string file = file_of_mpi(handle);
-  const MpiAbi abi = abi_of(handle, file);
-  dlclose(handle);
   if (file.empty())
     throw Error(Code::usage,
                 "FERRY_MPI=" + escaped(path) + ": this library is no MPI, since it has no MPI_Init_thread");
+  const MpiAbi abi = abi_of(handle, file);
+  dlclose(handle);
   return abi;
 }
 

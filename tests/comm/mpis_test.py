@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """One `ferry` under each MPI that is here: the same results and models, to the bit; and what an MPI that does not fit says.
 
-    mpis_test.py FERRY SAMPLES [--wheels FOLDER]
+    mpis_test.py FERRY SAMPLES COMM_MPI_TEST ODD_MPI [--wheels FOLDER]
 
---wheels also tries the MPIs of PyPI, which it installs into FOLDER: MPICH 5, Open MPI 5, and Intel MPI."""
+--wheels also tries the MPIs of PyPI, which it installs into FOLDER: MPICH 5, Open MPI 5, and Intel MPI. It runs the suite of transports,
+COMM_MPI_TEST, under each of them; that of Debian's MPIs is a test of its own."""
 import argparse
 import contextlib
 import hashlib
@@ -19,6 +20,8 @@ from pathlib import Path
 parser = argparse.ArgumentParser()
 parser.add_argument("ferry")
 parser.add_argument("samples", type=Path)
+parser.add_argument("suite")
+parser.add_argument("odd")
 parser.add_argument("--wheels", type=Path)
 OPTIONS = parser.parse_args()
 FERRY, SAMPLES = OPTIONS.ferry, OPTIONS.samples
@@ -87,9 +90,8 @@ def hash_of(folder):
 class Mpis(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.mpis = list(installed())
-        if OPTIONS.wheels:
-            cls.mpis += of_wheels(OPTIONS.wheels)
+        cls.wheels = list(of_wheels(OPTIONS.wheels)) if OPTIONS.wheels else []
+        cls.mpis = [*installed(), *cls.wheels]
         if not cls.mpis:
             print("[skip] one ferry under each MPI: there is no MPI here")
             raise unittest.SkipTest("no MPI here")
@@ -112,6 +114,13 @@ class Mpis(unittest.TestCase):
                 printed, code = mpi.run(2, FERRY, "doctor")
                 self.assertEqual(code, 0, printed)
                 self.assertRegex(printed, rf"mpi +{mpi.says}.*\n(?s:.*)2 tasks over mpi")
+
+    def test_the_suite_of_transports(self):
+        for mpi in self.wheels:
+            for tasks in 2, 3:
+                with self.subTest(mpi.says, tasks=tasks):
+                    printed, code = mpi.run(tasks, OPTIONS.suite)
+                    self.assertEqual(code, 0, printed)
 
     def results(self, tasks, name, *options):
         """Each MPI's hash of the results, that of PMI and TCP, and that of one process with as many tasks."""
@@ -159,6 +168,13 @@ class Mpis(unittest.TestCase):
         zlib = re.search(r"(\S*libz\.so\.1)\b", subprocess.run(["ldd", FERRY], capture_output=True, text=True, check=True).stdout)[1]
         path = next(str(path) for path in map(Path, ("/lib", "/usr/lib")) for path in path.rglob(zlib))
         self.refused(2, r"this library is no MPI", *run, FERRY_MPI=path)
+        self.refused(2, r"mpi: ferry does not know the ABI of \S+libodd_mpi\.so, 'Odd MPI 1\.0'\n  try: ", *run, FERRY_MPI=OPTIONS.odd)
+
+    def test_two_mpis_in_one_process(self):
+        if len(self.mpis) < 2:
+            self.skipTest("there is one MPI here")
+        self.refused(2, r"mpi: this process has loaded two MPI libraries: \S+ and \S+\n  try: link the program", "run",
+                     SAMPLES / "add.pb", "--transport", "mpi", LD_PRELOAD="libmpi.so.40 libmpich.so.12")
 
     def test_a_machine_without_an_mpi(self):
         if shutil.which("mpirun.openmpi") is None or not self.plugins_apart():

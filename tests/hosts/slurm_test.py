@@ -151,6 +151,14 @@ class BySlurm(unittest.TestCase):
             self.skipTest("this SLURM has no PMIx")
         self.check_bits("srun", "--mpi=pmix", "-N", 3, "-n", 4, FERRY, "run", GRAPH)
 
+    def test_srun_starts_tasks_that_meet_by_its_pmi(self):
+        self.check_bits("srun", "--mpi=pmi2", "-N", 3, "-n", 4, FERRY, "run", GRAPH, "--transport", "tcp")
+
+    def test_srun_starts_mpich(self):
+        if shutil.which("mpiexec.mpich") is None:
+            self.skipTest("there is no MPICH here")
+        self.check_bits("srun", "--mpi=pmi2", "-N", 3, "-n", 4, FERRY, "run", GRAPH, UCX_TLS="tcp,self", UCX_NET_DEVICES="eth0")
+
     def test_ferry_launch_in_an_allocation(self):
         errors = self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
         self.assertNotIn("cpu binding", errors)

@@ -1,7 +1,7 @@
-/* The part of MPI that comm/mpi/plugin calls, with the handles and constants of the ABI that the MPI 5.0 standard defines
- * (June 2025, chapter "Application Binary Interface"). MPICH 5, Intel MPI 2021.19 and Open MPI 6 have it in libmpi_abi.so.1.
- * Written for ferry from the standard, because few systems have that header; see comm/mpi/plugin.hpp. The predefined error
- * handlers are left out: MPICH 5.0.2 and Intel MPI 2021.19 number them differently. */
+/* The part of MPI that comm/mpi/plugin calls, with the handles and constants of the ABI that the MPI 5.0 standard
+ * defines (June 2025, chapter "Application Binary Interface"). MPICH 5, Intel MPI 2021.19 and Open MPI 6 have it in
+ * libmpi_abi.so.1. Written for ferry from the standard, because few systems have that header; see comm/mpi/plugin.hpp.
+ * The predefined error handlers are left out: MPICH 5.0.2 and Intel MPI 2021.19 number them differently. */
 #ifndef FERRY_STANDARD_MPI_H
 #define FERRY_STANDARD_MPI_H
 
