@@ -68,7 +68,7 @@ void keep_mpi_launch();
 [[nodiscard]] std::unique_ptr<Transport> mpi_transport(const MpiOptions& options = {});
 
 /// This rank's end of a job; the ranks of a communicator are its tasks. `communicator` points to the program's
-/// MPI_Comm, and `abi` is that of its <mpi.h>: <ferry/mpi.hpp> passes both. The job uses duplicates of the
+/// MPI_Comm, and `abi` belongs to its <mpi.h>: <ferry/mpi.hpp> passes both. The job uses duplicates of the
 /// communicator, so that no message of the program can match a receive of ferry's. All ranks call it together.
 /// Error(usage) unless MPI runs and the communicator has one group: MPI_COMM_NULL and intercommunicators are refused.
 /// Error(stalled) when not all ranks come.

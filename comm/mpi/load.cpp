@@ -92,7 +92,7 @@ std::optional<MpiAbi> abi_at(const std::string& path) {
   if (handle == nullptr) {
     const char* const said = dlerror();
     throw Error(Code::usage, "FERRY_MPI=" + escaped(path) + ": this library cannot be loaded")
-        .note(escaped(said != nullptr ? said : "?"));
+        .note(escaped(said != nullptr ? said : "?", 400));
   }
   const std::string file = file_of_mpi(handle);
   if (file.empty())

@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// Changes whenever MpiPlugin, Transport or what they pass changes.
+/// Changes whenever MpiPlugin, Transport or a type in their functions changes.
 inline constexpr std::uint32_t kMpiPluginVersion = 1;
 
 /// The functions of a plug-in. No handle, status or constant of MPI passes through them, except the communicator of a

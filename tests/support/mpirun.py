@@ -3,8 +3,9 @@
 
     mpirun.py [--mpi mpich] [--expect CODE[,CODE…]] [--says TEXT] [--seconds S] NP PROGRAM [ARGUMENT…]
 
-The mpirun is that of Open MPI, or the mpiexec of MPICH. Ends with 0 when mpirun's exit code is one of CODE (default 0) and its output contains TEXT, if given; with 77, skipped,
-where there is no mpirun. A job that takes longer than S seconds (default 100) is ended, with all its ranks.
+Takes the mpirun of Open MPI, or the mpiexec of MPICH. Ends with 0 when mpirun's exit code is one of
+CODE (default 0) and its output contains TEXT, if given; with 77, skipped, where there is no mpirun. A job that takes
+longer than S seconds (default 100) is ended, with all its ranks.
 """
 import argparse
 import os
