@@ -198,6 +198,7 @@ Error Cluster::State::found_by_all(Error error) const {
 
 void Cluster::State::renew(std::span<const std::int32_t> requesters) {
   require_own_process();
+  if (!transports[0]->any_thread()) require_own_thread("a call of a session");
   if (watch && watch->over()) watch->restart();
   const bool alone = transports.size() == 1 && relay == nullptr;
   if (!renewable && alone) return meet(requesters);
@@ -254,6 +255,12 @@ void Cluster::State::require_own_process() const {
   throw Error(Code::usage, "this process was forked from process " + std::to_string(process) +
                                ", whose job does not go on here: no thread and no message does")
       .hint("connect and make sessions after fork(), in the process that runs them");
+}
+
+void Cluster::State::require_own_thread(const std::string& call) const {
+  if (std::this_thread::get_id() == thread) return;
+  throw Error(Code::usage, call + " from another thread than the one that made the Cluster")
+      .hint("make all calls of a Cluster, of its groups and of its sessions on the thread that called connect()");
 }
 
 Cluster::State::~State() {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -27,11 +28,14 @@ struct Cluster::State {
 
   /// Starts a failed job again; called at a session's first call, which all tasks make together. Earlier sessions stay
   /// with the failed job. Error(usage) if it cannot start again: with several tasks in each of several processes, or
-  /// over several local transports that were made elsewhere. `requesters`: as Position::Call.
+  /// over several local transports that were made elsewhere. Error(usage) also on a thread that may not use the
+  /// transport; the job is then as before. `requesters`: as Position::Call.
   void renew(std::span<const std::int32_t> requesters);
   /// Error(usage) in a child of fork(), which cannot use the threads and connections of its parent.
   void require_own_process() const;
   [[nodiscard]] bool in_own_process() const;
+  /// Error(usage) on another thread than the one that made the Cluster; `call` names the refused call.
+  void require_own_thread(const std::string& call) const;
   /// Makes the watch of a job with all tasks in this process; called at a session's first call.
   void watch_own_tasks();
   /// The clock of the job's deadlines.

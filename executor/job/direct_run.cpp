@@ -28,9 +28,7 @@ std::string DirectRun::line() const {
 }
 
 void DirectJob::require_usable() {
-  if (std::this_thread::get_id() != state_.thread)
-    throw Error(Code::usage, "a direct call from another thread than the one that made the Cluster")
-        .hint("make all calls of a Cluster and its groups on the thread that called connect()");
+  state_.require_own_thread("a direct call");
   if (used_ == state_.transports[0].get()) return;
   state_.require_own_process();
   if (state_.transports.size() != 1 || state_.relay)
