@@ -277,7 +277,7 @@ std::string normal_path(const std::string& path) {
 }
 
 FileSystem& local_files() {
-  static LocalFiles files;
+  static auto& files = *new LocalFiles;  // never destroyed: other threads than the one in exit() may use it
   return files;
 }
 

@@ -35,7 +35,7 @@ std::vector<KernelTable> levels_here() {
 }  // namespace
 
 std::span<const KernelTable> cpu_kernel_levels() {
-  static const std::vector<KernelTable> levels = levels_here();
+  static const auto& levels = *new std::vector<KernelTable>(levels_here());  // threads may use it while others exit()
   return levels;
 }
 

@@ -1,19 +1,23 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/loaded_library.hpp"
+#include "base/system/event_count.hpp"
 #include "base/text.hpp"
 #include "kernels/cpu/processor.hpp"
 #include "kernels/cpu/product/blas.hpp"
@@ -69,8 +73,21 @@ constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
 /// OpenBLAS ends the process when it has no buffer left: a build for one core has 50 and 512 more, others have more.
 constexpr std::size_t kMostUsers = 512;
 
+/// A thread that multiplies.
+struct User {
+  User();
+  ~User();
+  User(const User&) = delete;
+  User& operator=(const User&) = delete;
+
+  std::atomic<bool> multiplies{false};  ///< OpenBLAS computes a product on this thread now
+};
+
 /// OpenBLAS's buffers, one for each thread that multiplies. OpenBLAS retries for ever when the system gives no memory,
 /// so the system is asked here first. Never destroyed, since threads may end after static objects.
+///
+/// At the end of the process OpenBLAS unmaps its buffers. Another thread than the one that called exit() may still run
+/// steps then, so end_products() waits for products under way, and a later one never begins.
 class Buffers {
  public:
   static Buffers& all() {
@@ -78,18 +95,38 @@ class Buffers {
     return buffers;
   }
 
-  void add_user() {
+  void add_user(User* user) {
     const std::lock_guard lock(mutex_);
-    if (users_ == kMostUsers)
+    if (process_.exchange(getpid()) != getpid()) users_.clear();  // the threads of a parent process are not here
+    if (users_.size() == kMostUsers)
       throw Error(Code::resource, std::to_string(kMostUsers) +
                                       " threads of this process multiply matrices; OpenBLAS has no buffers for more")
           .hint("fewer --threads or tasks in a process, or several processes (mpirun, ferry launch)");
-    if (users_ == mapped_.size()) map_another();
-    ++users_;
+    if (users_.size() == mapped_.size()) map_another();
+    users_.insert(user);
   }
-  void remove_user() {
+  void remove_user(User* user) {
     const std::lock_guard lock(mutex_);
-    --users_;
+    users_.erase(user);
+  }
+
+  /// Called by a user's thread before and after each product.
+  void begin_product(User& user) {
+    user.multiplies.store(true, std::memory_order_relaxed);
+    fence_.light();
+    if (!ended_.load(std::memory_order_relaxed)) return;
+    user.multiplies.store(false, std::memory_order_release);
+    for (;;) pause();
+  }
+  static void end_product(User& user) { user.multiplies.store(false, std::memory_order_release); }
+
+  void end_products() {
+    if (process_.load() != getpid()) return;
+    ended_.store(true);
+    fence_.heavy();
+    const std::lock_guard lock(mutex_);
+    for (const User* user : users_)
+      while (user->multiplies.load(std::memory_order_acquire)) std::this_thread::yield();
   }
 
  private:
@@ -114,20 +151,28 @@ class Buffers {
 
   std::mutex mutex_;
   std::vector<void*> mapped_;
-  std::size_t users_ = 0;  ///< threads
+  std::set<User*> users_;
+  std::atomic<pid_t> process_{0};  ///< the process of the users
+  std::atomic<bool> ended_{false};
+  const AsymmetricFence fence_;
 };
 
-/// A thread that multiplies has a buffer for as long as it lives.
-struct User {
-  User() { Buffers::all().add_user(); }
-  ~User() { Buffers::all().remove_user(); }
-  User(const User&) = delete;
-  User& operator=(const User&) = delete;
-};
+User::User() {
+  Buffers::all().add_user(this);
+}
+User::~User() {
+  Buffers::all().remove_user(this);
+}
 
-void require_buffer() {
-  static thread_local const User user;
-  static_cast<void>(user);
+/// Runs after the destructors of static objects, and before OpenBLAS's.
+[[gnu::destructor(101)]] void end_products() {
+  Buffers::all().end_products();
+}
+
+/// The calling thread, which has a buffer for as long as it lives.
+User& this_user() {
+  static thread_local User user;
+  return user;
 }
 
 /// How many threads OpenBLAS takes for a product, while it computes one of ferry's: one. A program that uses OpenBLAS,
@@ -164,14 +209,16 @@ class ProductThreads {
 /// One product, on one thread.
 class Product {
  public:
-  Product() : entered_(ProductThreads::all().enter()) { require_buffer(); }
+  Product() : user_(this_user()), entered_(ProductThreads::all().enter()) { Buffers::all().begin_product(user_); }
   ~Product() {
+    Buffers::end_product(user_);
     if (entered_) ProductThreads::all().leave();
   }
   Product(const Product&) = delete;
   Product& operator=(const Product&) = delete;
 
  private:
+  User& user_;
   const bool entered_;
 };
 
