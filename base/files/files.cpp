@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,9 @@
 
 #include "base/error.hpp"
 #include "base/files/open_file.hpp"
+#include "base/system/clock.hpp"
+#include "base/system/interrupt.hpp"
+#include "base/system/output.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -149,11 +153,45 @@ bool names_a_descriptor(std::string_view path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
+// Opens a FIFO for writing once another process reads it. Returns a closed descriptor, with the errno ENXIO, if none
+// comes in time. Error(interrupted) if a signal asks the run to end.
+Descriptor open_fifo(const std::string& path, int flags) {
+  constexpr std::chrono::seconds kReaderComes{5};
+  constexpr std::chrono::milliseconds kLook{20};
+  const Deadline deadline(system_clock(), kReaderComes);
+  for (;;) {
+    Descriptor fifo = open_path(path, flags | O_NONBLOCK);
+    if (fifo.open() || errno != ENXIO) return fifo;
+    check_interrupt();
+    if (deadline.expired() || preemption_requested()) {
+      errno = ENXIO;
+      return fifo;
+    }
+    system_clock().sleep(kLook);
+  }
+}
+
+// Writes to a FIFO with a slow reader too, but stops waiting for it once the run is asked to end. Returns 0 or the
+// errno.
+int write_fifo(int descriptor, Pieces pieces) {
+  for (const std::span<const std::byte> piece : pieces)
+    if (const int error = write_all(descriptor, {reinterpret_cast<const char*>(piece.data()), piece.size()});
+        error != 0)
+      return error;
+  return 0;
+}
+
 void write_at_end(const std::string& path, Pieces pieces, int flags) {
   const std::uint64_t bytes = total_size(pieces);
-  Descriptor stream = open_path(path, O_WRONLY | O_APPEND | O_NOCTTY | flags);
-  if (!stream.open()) throw cannot_write(path, bytes, "opening", errno);
-  const int error = write_pieces(stream.get(), pieces);
+  struct stat status {};
+  const bool fifo = ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  flags |= O_WRONLY | O_APPEND | O_NOCTTY;
+  Descriptor stream = fifo ? open_fifo(path, flags) : open_path(path, flags);
+  if (!stream.open()) {
+    Error error = cannot_write(path, bytes, "opening", errno);
+    throw fifo ? error.hint("start the program that reads this FIFO first, or name a regular file") : error;
+  }
+  const int error = fifo ? write_fifo(stream.get(), pieces) : write_pieces(stream.get(), pieces);
   if (error != 0) throw cannot_write(path, bytes, "writing", error);
   if (!stream.close()) throw cannot_write(path, bytes, "closing", errno);
 }

@@ -56,7 +56,8 @@ class FileSystem {
 
   /// Makes or replaces a file; its content is the pieces, one after another. Afterwards the whole new content is on the
   /// disk; after an error or a crash the previous content is. A symbolic link is followed; a terminal, pipe or device
-  /// (/dev/stdout) is written directly, since it cannot be replaced.
+  /// (/dev/stdout) is written directly, since it cannot be replaced. A FIFO is waited for until a process reads it, for
+  /// 5 s at most, then Code::usage; Error(interrupted) once the run is asked to end.
   virtual void write(const std::string& path, std::span<const std::span<const std::byte>> pieces) = 0;
   void write(const std::string& path, std::span<const std::byte> content) { write(path, std::span(&content, 1)); }
   void write(const std::string& path, std::string_view content) { write(path, std::as_bytes(std::span(content))); }

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -22,6 +23,7 @@
 #include "base/files/folder_lock.hpp"
 #include "base/files/open_file.hpp"
 #include "base/process/process_state.hpp"
+#include "base/system/interrupt.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 
@@ -164,6 +166,27 @@ TEST_CASE("files: only regular files are read (FAULTS 33)") {
   refused(folder / "socket", "socket");
   refused(folder / "missing", "No such file");
   refused((folder / "missing").append("/deeper"), "No such file");
+}
+
+TEST_CASE("files: a FIFO without a reader does not hold up a run that is asked to end") {
+  const TempFolder folder;
+  const std::string fifo = folder / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  request_interrupt(SIGTERM);
+  CHECK(error_of([&] { local_files().write(fifo, "x"); }).code() == Code::interrupted);
+  CHECK(error_of([&] { local_files().append(fifo, "x"); }).code() == Code::interrupted);
+  clear_interrupt();
+  request_preemption();
+  const Error unread = error_of([&] { local_files().append(fifo, "x"); });
+  clear_interrupt();
+  CHECK(unread.code() == Code::usage);
+  CHECK(unread.text().find("start the program that reads this FIFO first") != std::string::npos);
+  const Descriptor reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK));
+  local_files().write(fifo, "first ");
+  local_files().append(fifo, "second");
+  std::array<char, 20> read{};
+  CHECK(::read(reader.get(), read.data(), read.size()) == 12);
+  CHECK(std::string(read.data()) == "first second");
 }
 
 TEST_CASE("files: a name with NUL is refused and escaped") {
