@@ -120,6 +120,7 @@ FileBytes gunzip(std::span<const std::byte> packed, std::uint64_t limit, std::st
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
     if (result != Z_OK && result != Z_STREAM_END) throw damaged(name, "gzip", zlib_reason(inflater, result));
     if (result == Z_OK) continue;
+    while (!packed.empty() && packed.front() == std::byte{0}) packed = packed.subspan(1);  // of a tape, or of blocks
     if (packed.empty()) return out.take();
     inflateReset(inflater.get());  // another member
   }

@@ -1,5 +1,6 @@
 #include "base/files/csv.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -61,6 +62,8 @@ class Parser {
     field = trimmed(line_.substr(begin_, end - begin_));
     column_ = begin_ + 1;
     begin_ = end + 1;
+    if (field.starts_with('"') && std::ranges::count(field, '"') % 2 != 0)
+      fail(column_, "quotes that do not end on this line; a field must have no line breaks");
     if (is_quoted(field)) field = trimmed(field.substr(1, field.size() - 2));
     return true;
   }

@@ -30,7 +30,8 @@ struct CsvPart {
 /// Gives the fields to `take`, without blanks and quotes around them. The first line is a header when none of its
 /// fields is a number (quotes inside a name stay as they are). LF or CRLF ends a line, the last may lack it; empty
 /// lines may stand at the end only; a UTF-8 byte order mark is skipped. Throws Code::file with `name`:line:column (both
-/// from 1, the column in bytes) for a field that is empty or that `take` finds wrong, and for a row of another length.
+/// from 1, the column in bytes) for a field that is empty, that has a line break in its quotes or that `take` finds
+/// wrong, and for a row of another length.
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part,
                                  const CsvTake& take);
 

@@ -73,6 +73,13 @@ TEST_CASE("compress: the limit is exact") {
   CHECK(unpacked(zstd(""), 0).empty());
 }
 
+TEST_CASE("compress: zeros behind gzip data are no data, as for gzip") {
+  const std::string padding(100, '\0');
+  CHECK(unpacked(gzipped("one") + padding) == "one");
+  CHECK(unpacked(gzipped("one") + padding + gzipped("two")) == "onetwo");
+  CHECK(error_of([&] { (void)unpacked(gzipped("one") + padding + "x"); }).code() == Code::file);
+}
+
 TEST_CASE("compress: bombs are refused") {
   const std::string zeros(20'000'000, '\0');
   CHECK(gzipped(zeros).size() < 30'000);

@@ -46,6 +46,7 @@ TEST_CASE("csv: a header line is told by having no number") {
   CHECK(table.names == std::vector<std::string>{"x", "y, or z", "größe"});
   CHECK(table.values == Values{1, 2, 3});
   CHECK(error_of([] { (void)parsed("1e999,x\n"); }).text() == "x.csv:1:1: \"1e999\" is too large");
+  CHECK(parsed("a 5\" pipe\n1\n").names == std::vector<std::string>{"a 5\" pipe"});
   const Parsed only = parsed("x,y\n");
   CHECK(only.rows == 0);
   CHECK(only.columns == 2);
@@ -78,6 +79,8 @@ TEST_CASE("csv: errors name file, line and column") {
   };
   refused("1,2\n3,x4\n", "x.csv:2:3: \"x4\" is not a number");
   refused("1,2x\n", "x.csv:1:3: \"2x\" is not a number");
+  refused("\"a\nb\",c\n1,2\n", "x.csv:1:1: quotes that do not end on this line; a field must have no line breaks");
+  refused("1,\"2\n\"\n", "x.csv:1:3: quotes that do not end on this line; a field must have no line breaks");
   refused("a,b\n1,\n", "x.csv:2:3: an empty field");
   refused("1,2\n3\n", "x.csv:2:1: 1 fields, and the line before has 2");
   refused("a,b\n1,2,3\n", "x.csv:2:1: 3 fields, and the line before has 2");

@@ -292,6 +292,7 @@ TEST_CASE("images that cannot be read are refused, with the file's name and what
   refused(jpeg.substr(0, jpeg.size() / 2) + "\xff\xd9", {"is no JPEG image that can be read: ", "premature end"});
   for (const std::size_t left : {std::size_t{20}, png.size() / 2})
     refused(png.substr(0, left), {"is no PNG image that can be read: "});
+  refused(png.substr(0, png.size() - 12), {"is no PNG image that can be read: it is cut short, its end is missing"});
   std::string changed = png;
   changed[png.size() / 2] ^= 1;
   refused(changed, {"is no PNG image that can be read: "});

@@ -35,11 +35,23 @@ std::vector<std::byte> without_colors(std::span<const std::byte> file) {
   return rest;
 }
 
+/// Whether the file has its last chunk. libpng reads an image without it if all rows are there.
+bool has_end(std::span<const std::byte> file) {
+  constexpr std::size_t kSignature = 8, kAround = 12;
+  for (std::uint64_t at = kSignature; at + kAround <= file.size();) {
+    const auto* const chunk = reinterpret_cast<png_const_bytep>(file.data() + at);
+    if (std::string_view(reinterpret_cast<const char*>(chunk) + 4, 4) == "IEND") return true;
+    at += kAround + std::uint64_t{png_get_uint_32(chunk)};
+  }
+  return false;
+}
+
 class Png final : public Image {
  public:
   Png(std::span<const std::byte> file, std::string_view name) : name_(name), file_(without_colors(file)) {
     png_.version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_memory(&png_, file_.data(), file_.size()) == 0) fail();
+    if (png_image_begin_read_from_memory(&png_, file_.data(), file_.size()) == 0) fail(png_.message);
+    if (!has_end(file)) fail("it is cut short, its end is missing");
   }
   Png(const Png&) = delete;
   Png& operator=(const Png&) = delete;
@@ -51,13 +63,13 @@ class Png final : public Image {
     png_.format = PNG_FORMAT_RGBA;
     png_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // else 16-bit images would count as linear in light
     Pixels pixels{FileBytes(std::uint64_t{PNG_IMAGE_SIZE(png_)}), png_.width, png_.height, box};
-    if (png_image_finish_read(&png_, nullptr, pixels.bytes.data(), 0, nullptr) == 0) fail();
+    if (png_image_finish_read(&png_, nullptr, pixels.bytes.data(), 0, nullptr) == 0) fail(png_.message);
     return pixels;
   }
 
  private:
-  [[noreturn]] void fail() const {
-    throw Error(Code::file, in_quotes(name_) + " is no PNG image that can be read: " + png_.message)
+  [[noreturn]] void fail(const char* why) const {
+    throw Error(Code::file, in_quotes(name_) + " is no PNG image that can be read: " + why)
         .hint("replace the file or remove it");
   }
 
