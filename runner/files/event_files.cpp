@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
@@ -113,13 +114,13 @@ EventFiles::EventFiles(std::string folder, std::int64_t before, FileSystem& file
 void EventFiles::add(std::int64_t step, std::string_view entry, const Metrics& metrics) {
   if (metrics.empty()) return;
   const auto [at, fresh] = of_entry_.try_emplace(std::string(entry));
-  if (fresh) at->second = file_for(entry);
+  if (fresh) at->second = file_for(entry, step);
   if (at->second != nullptr) at->second->add(scalars(step, metrics));
 }
 
-std::unique_ptr<GrowingFile> EventFiles::file_for(std::string_view entry) {
+std::unique_ptr<GrowingFile> EventFiles::file_for(std::string_view entry, std::int64_t step) {
   const std::string folder = folder_ + "/" + file_name_of(std::string(entry)),
-                    first = first_event() + restart(before_ + 1);
+                    first = first_event() + restart(std::min(before_ + 1, step));  // an evaluation may be repeated
   try {
     files_.make_folders(folder);
     return std::make_unique<GrowingFile>(new_file_in(folder, files_), first, "--tensorboard", files_, clock_);

@@ -30,7 +30,7 @@ class EventFiles final : public MetricsSink {
   void flush() override;
 
  private:
-  std::unique_ptr<GrowingFile> file_for(std::string_view entry);
+  std::unique_ptr<GrowingFile> file_for(std::string_view entry, std::int64_t step);
 
   const std::string folder_;
   const std::int64_t before_;

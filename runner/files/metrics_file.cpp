@@ -11,8 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The lines in the file for steps up to `before`, unchanged.
-std::string kept_lines(const std::string& path, std::int64_t before, FileSystem& files) {
+/// The lines in the file for steps up to `before`, unchanged. Adds the entries with a line for that step to
+/// `at_before`.
+std::string kept_lines(const std::string& path, std::int64_t before, FileSystem& files,
+                       std::set<std::string, std::less<>>& at_before) {
   if (before == 0 || !files.exists(path)) return {};
   const FileBytes bytes = files.read(path);
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -27,7 +29,9 @@ std::string kept_lines(const std::string& path, std::int64_t before, FileSystem&
     if (!is_line)
       throw Error(Code::file, in_quotes(path) + ":" + std::to_string(number) + ": this is no line of --metrics")
           .hint("give another file, or remove this one");
-    if (fields["step"].get<std::int64_t>() <= before) kept += std::string(line) + "\n";
+    const auto step = fields["step"].get<std::int64_t>();
+    if (step <= before) kept += std::string(line) + "\n";
+    if (step == before) at_before.insert(fields.value("entry", ""));
   }
   return kept;
 }
@@ -35,9 +39,13 @@ std::string kept_lines(const std::string& path, std::int64_t before, FileSystem&
 }  // namespace
 
 MetricsFile::MetricsFile(const std::string& path, std::int64_t before, FileSystem& files, Clock& clock)
-    : clock_(clock), begin_(clock.now()), file_(path, kept_lines(path, before, files), "--metrics", files, clock) {}
+    : before_(before),
+      clock_(clock),
+      begin_(clock.now()),
+      file_(path, kept_lines(path, before, files, at_before_), "--metrics", files, clock) {}
 
 void MetricsFile::add(std::int64_t step, std::string_view entry, const Metrics& metrics) {
+  if (step == before_ && at_before_.contains(entry)) return;
   Json line;
   line["step"] = step;
   line["seconds"] = std::chrono::duration<double>(clock_.now() - begin_).count();

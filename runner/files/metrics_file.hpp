@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -17,14 +18,16 @@ namespace ferry {
 class MetricsFile final : public MetricsSink {
  public:
   /// A run that resumes after step `before` keeps the lines up to that step and drops later ones. A run from the
-  /// beginning (0) empties the file. Errors as FileSystem::write; Error(file) when lines that are to be kept cannot be
-  /// read.
+  /// beginning (0) empties the file. An evaluation after step `before` that is repeated keeps its line. Errors as
+  /// FileSystem::write; Error(file) when lines that are to be kept cannot be read.
   MetricsFile(const std::string& path, std::int64_t before, FileSystem& files, Clock& clock);
 
   void add(std::int64_t step, std::string_view entry, const Metrics& metrics) override;
   void flush() override { file_.flush(); }
 
  private:
+  const std::int64_t before_;
+  std::set<std::string, std::less<>> at_before_;  ///< entries with a line for that step, of the run before
   Clock& clock_;
   const TimePoint begin_;
   GrowingFile file_;

@@ -67,6 +67,24 @@ TEST_CASE("a run that goes on keeps the lines of the steps that it has done, a n
   CHECK(text_in(path).empty());
 }
 
+TEST_CASE("an evaluation that is repeated after the checkpoint of its step has one line") {
+  const test::TempFolder folder;
+  const std::string path = folder / "m.jsonl";
+  test::ManualClock clock;
+  for (const std::int64_t before : {0, 2}) {
+    MetricsFile file(path, before, local_files(), clock);
+    if (before == 0) file.add(2, "train", {});
+    file.add(2, "eval", {{"accuracy", 1}});
+    file.add(3, "train", {});
+    file.add(3, "eval", {});
+  }
+  CHECK(text_in(path) == R"({"step":2,"seconds":0.0,"entry":"train","values":{}}
+{"step":2,"seconds":0.0,"entry":"eval","values":{"accuracy":1.0}}
+{"step":3,"seconds":0.0,"entry":"train","values":{}}
+{"step":3,"seconds":0.0,"entry":"eval","values":{}}
+)");
+}
+
 TEST_CASE("a full disk costs the lines, not the run, and is told once") {
   const test::TempFolder folder;
   test::ManualClock clock;
