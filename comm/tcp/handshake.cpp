@@ -73,6 +73,7 @@ std::vector<Guest> Guests::advance() {
       std::memcpy(&guest.particulars, half.bytes.data() + sizeof guest.hello, sizeof guest.particulars);
       guest.particulars.who.back() = '\0';
     }
+    met_strangers_ = met_strangers_ || (step == Step::drop && half.nonce);
     return step != Step::more || half.deadline.expired();
   });
   return complete;

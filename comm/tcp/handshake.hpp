@@ -86,6 +86,8 @@ class Guests {
   void add_to(std::vector<pollfd>& waiting) const;
   /// Accepts connections and continues all handshakes; returns the complete ones.
   [[nodiscard]] std::vector<Guest> advance();
+  /// Whether one has begun a handshake and has not proved that it knows the key.
+  [[nodiscard]] bool met_strangers() const { return met_strangers_; }
 
  private:
   struct Half {
@@ -106,6 +108,7 @@ class Guests {
   int to_;
   std::size_t most_;
   std::vector<Half> halves_;
+  bool met_strangers_ = false;
 };
 
 }  // namespace ferry::tcp

@@ -177,6 +177,20 @@ std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& optio
   return wrong(", where no ferry answers, or another version").hint("see whether task 0 runs, by the same build");
 }
 
+/// Joins the job of a notice. Nothing, with the fault in `wrong`, if no server of that job answers there.
+std::optional<Joined> join_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
+                              std::optional<Error>& wrong) {
+  Socket server, listener;
+  wrong = greet_at(point, options, deadline, server, listener);
+  if (wrong) return std::nullopt;
+  TcpOptions there = options;
+  there.address = point.address.host();
+  there.port = point.address.port();
+  Joined joined = read_reply(server, there);
+  joined.listener = std::move(listener);
+  return joined;
+}
+
 }  // namespace
 
 std::vector<Address> known_addresses(const TcpOptions& options, const Deadline& deadline) {
@@ -231,22 +245,10 @@ Joined join(const TcpOptions& options, const std::string& job, const Deadline& d
 Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline& deadline) {
   require_long_secret(options.secret);
   const Deadline answers(system_clock(), options.deadline + kGrace);
+  std::optional<Error> wrong;  // with the last notice, which may have gone since
   for (;;) {
-    const auto text = notice.get(answers);
-    std::optional<Error> wrong;
-    if (text) {
-      const MeetingPoint point = meeting_point(notice, *text);
-      Socket server, listener;
-      wrong = greet_at(point, options, deadline, server, listener);
-      if (!wrong) {
-        TcpOptions there = options;
-        there.address = point.address.host();
-        there.port = point.address.port();
-        Joined joined = read_reply(server, there);
-        joined.listener = std::move(listener);
-        return joined;
-      }
-    }
+    if (const auto text = notice.get(answers))
+      if (auto joined = join_at(meeting_point(notice, *text), options, deadline, wrong)) return std::move(*joined);
     if (deadline.expired()) {
       const std::string by = "rendezvous by " + notice.where() + ": ";
       if (wrong) throw Error(Code::stalled, by + "the notice there says " + wrong->text());
@@ -256,6 +258,12 @@ Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline&
     check_interrupt();
     system_clock().sleep(std::min<Duration>(deadline.remaining(), kLookAgain));
   }
+}
+
+void require_no_other_task_0(const TcpOptions& options, Notice& notice, const Deadline& deadline) {
+  std::optional<Error> gone;
+  if (const auto text = notice.get(deadline))
+    static_cast<void>(join_at(meeting_point(notice, *text), options, deadline, gone));
 }
 
 }  // namespace ferry::tcp

@@ -5,6 +5,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "comm/tcp/join.hpp"
 
 namespace ferry::tcp {
 namespace {
@@ -42,7 +43,7 @@ Announcement::Announcement(const TcpOptions& options, Notice& notice, const Dead
              hex_digest(new_nonce())},
       server_({.address = point_.address.host(), .tasks = options.tasks, .secret = options.secret, .job = point_.job}) {
   point_.address.set_port(server_.port());
-  if (const auto there = notice_.get(deadline)) static_cast<void>(meeting_point(notice_, *there));
+  require_no_other_task_0(options, notice_, deadline);
   notice_.put(point_.str(), deadline);
 }
 

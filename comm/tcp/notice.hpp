@@ -51,8 +51,8 @@ struct MeetingPoint {
 [[nodiscard]] MeetingPoint meeting_point(const Notice& notice, const std::string& text);
 
 /// Task 0's part of a rendezvous by notice: a server at a free port. Its address is published during the lifetime of
-/// this object. Replaces the notice of another job, but nothing that is no notice. Errors as Notice and
-/// RendezvousServer.
+/// this object. Replaces the notice of another job, but nothing that is no notice. Errors as Notice, RendezvousServer
+/// and require_no_other_task_0().
 class Announcement {
  public:
   Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline);

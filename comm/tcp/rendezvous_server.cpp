@@ -179,6 +179,9 @@ void RendezvousServer::State::look_after_tasks() {
 Error RendezvousServer::State::missed(const std::vector<int>& absent) const {
   Error error(Code::stalled, "rendezvous: " + tasks_text(absent) + " of " + std::to_string(places.size()) +
                                  " did not come before the deadline");
+  if (guests.met_strangers())
+    error.note(
+        "other processes connected that do not know the secret of this job: FERRY_SECRET must be the same for all");
   std::string hint =
       "see whether it was started, with RANK and the same variables as the others besides; --deadline gives it more "
       "time";

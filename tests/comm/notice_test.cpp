@@ -11,6 +11,7 @@
 #include <functional>
 #include <future>
 #include <initializer_list>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -258,6 +259,31 @@ TEST_CASE("task 0 that fails takes its notice away") {
   check_fails(task(0, place), {kOtherSize});
   other.get();
   CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("two processes with number 0, and jobs at one place, are told in both") {
+  const TempFolder folder;
+  const std::string place = "file:" + folder / "job";
+  auto first =
+      std::async(std::launch::async, [&] { check_fails(task(0, place), {"two tasks say that they are task 0"}); });
+  while (!std::filesystem::exists(folder / "job")) std::this_thread::yield();
+  check_fails(task(0, place), {"two tasks say that they are task 0", "give each task another RANK"});
+  first.get();
+}
+
+TEST_CASE("tasks with another secret are told on both sides, also once the notice is gone") {
+  const TempFolder folder;
+  const std::string place = "file:" + folder / "job";
+  constexpr std::chrono::seconds kEnoughToMeet{1};
+  TcpOptions other = task(1, place, kEnoughToMeet);
+  other.secret = "another one of this length";
+  auto first = std::async(std::launch::async, [&] {
+    check_fails(task(0, place, kEnoughToMeet), {"task 1 of 2 did not come", "do not know the secret of this job"},
+                Code::stalled);
+  });
+  while (!std::filesystem::exists(folder / "job")) std::this_thread::yield();
+  check_fails(other, {"where another job answers, or one with another secret"}, Code::stalled);
+  first.get();
 }
 
 TEST_CASE("task 0 that fails leaves the notice of another job") {
