@@ -94,13 +94,6 @@ Session::Session(Plan plan, const Cluster& cluster, SessionOptions options) {
 
 Session::~Session() = default;
 
-std::vector<Tensor> Session::run(const std::vector<Value>& fetches, const FeedMap& feeds) {
-  RunRequest request;
-  request.fetches = fetches;
-  request.feeds = feeds;
-  return run(request);
-}
-
 std::vector<Tensor> Session::run(const RunRequest& request) {
   require_feeds(request);
   if (state_->plan) return state_->plan->run(request);

@@ -18,8 +18,9 @@ struct Plan;
 struct PlanResult;
 
 /// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a call during
-/// another one is refused with Error(usage). A plan is made for each (fetches, targets, feed types) and kept
-/// (ExecutionOptions::plan_cache_bytes).
+/// another one is refused with Error(usage). Where a launcher has started the job, that is the thread that called
+/// Cluster::connect(); calls on another thread are refused with Error(usage). A plan is made for each (fetches,
+/// targets, feed types) and kept (ExecutionOptions::plan_cache_bytes).
 ///
 ///     Session session(g, cluster);
 ///     Tensor c_now = session.run({c})[0];
@@ -49,7 +50,12 @@ class Session {
   /// undefined (Tensor::defined), and reading them is Error(usage). Error(usage) for bad feeds or fetches (the session
   /// stays usable). Any error while running ends the job on all tasks: this session cannot be used again; the first
   /// call of a new session, which all tasks make, begins a new job of the cluster.
-  std::vector<Tensor> run(const std::vector<Value>& fetches, const FeedMap& feeds = {});
+  ///
+  /// A template only so that run({.targets = …}) is the other function: g++ takes the braces for a vector, too.
+  template <class = void>
+  std::vector<Tensor> run(const std::vector<Value>& fetches, const FeedMap& feeds = {}) {
+    return run(RunRequest{.fetches = fetches, .feeds = feeds});
+  }
   /// Runs the request's steps and returns the fetches of the last one, defined in the process of RunRequest::fetch_to.
   ///
   /// A plan's fetches come in the order of Plan::fetches, defined where they arrive. Feeds that the plan takes from

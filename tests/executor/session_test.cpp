@@ -37,6 +37,25 @@ TEST_CASE("c = a + b over three tasks") {
   for (const TaskStats& task : stats.tasks) CHECK(task.measured == task.planned);
 }
 
+TEST_CASE("a request is written in braces, with names or as a list of fetches") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {2});
+  const Value y = x + 1.0, z = x * 2.0;
+  Session session(g, tasks(1));
+  const TensorMap feeds{{"x", Tensor::of<float>({2}, {1, 2})}};
+  CHECK(session.run({.targets = {y}, .feeds = feeds}).empty());
+  CHECK(session.run({.targets = {y, z}, .feeds = feeds}).empty());
+  CHECK(session.run({.fetches = {y}, .feeds = feeds, .steps = 2}).size() == 1);
+  CHECK(session.run({.fetches = {y, z}, .feeds = feeds})[1].str() == "[2 4]");
+  CHECK(session.run({y}, feeds)[0].str() == "[2 3]");
+  CHECK(session.run({y, z}, {{"x", Tensor::of<float>({2}, {3, 4})}})[1].str() == "[6 8]");
+  Graph fixed;
+  const Value two = fixed.constant({2.0});
+  Session without_feeds(fixed, tasks(1));
+  CHECK(without_feeds.run({.targets = {two}}).empty());  // one name alone was ambiguous for g++
+  CHECK(without_feeds.run({.fetches = {two}}).size() == 1);
+}
+
 TEST_CASE("variables keep their values from step to step, and take new ones together at its end") {
   Graph g;
   const Value one = g.constant({1.0, 2.0});
