@@ -16,7 +16,8 @@ struct ExecutionOptions {
   std::uint64_t seed = 0;        ///< of random numbers and of the order of data; the same on all tasks
   std::string data_folder = {};  ///< the only folder that the graph's data ops may read; empty: none
   /// Checks every number that an op makes. If one is NaN or Inf though the op's inputs were not, the job ends with
-  /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0).
+  /// Error(numeric), which names the op, its line and the step. Ops then run one by one (as with fuse_from = 0). The
+  /// same on all tasks.
   bool check_numerics = false;
   /// The number of steps between comparisons of variables: tasks that have the same part of a variable compare its
   /// bytes, by a hash of each part. If they differ, the job ends with Error(numeric), which names the variable, the
@@ -43,7 +44,8 @@ struct ExecutionOptions {
   /// Of a run with record_turns: the turns come in that order, so that a run with as many steps gives the same bits.
   /// Error(usage) for a run with checkpoints: where tasks meet for these differs from run to run.
   std::string replay_turns = {};
-  std::string trace_file = {};  ///< Chrome trace of all tasks, written by task 0 when the session closes
+  /// Chrome trace of all tasks, written by task 0 when the session closes; given in all processes or in none.
+  std::string trace_file = {};
   /// Called with that trace in the process of task 0 when the session closes; given in all processes or in none.
   std::function<void(std::string_view trace)> on_trace = {};
 };

@@ -58,6 +58,16 @@ void require_same_number(const char* options, std::int64_t first, std::int64_t o
       .hint("make the session with the same ExecutionOptions on every task");
 }
 
+/// The options that all tasks must have alike, since they decide results and exchanges between tasks, by their names.
+std::vector<std::pair<const char*, std::int64_t>> common_options(const ExecutionOptions& run) {
+  return {{"seeds", static_cast<std::int64_t>(run.seed)},
+          {"check_replicas", run.check_replicas},
+          {"plan_cache_bytes", static_cast<std::int64_t>(run.plan_cache_bytes)},
+          {"check_numerics", run.check_numerics ? 1 : 0},
+          {"replay_turns (1: given)", run.replay_turns.empty() ? 0 : 1},
+          {"trace_file or on_trace (1: given)", traces(run) ? 1 : 0}};
+}
+
 std::vector<std::string> lines_of(const Plan& plan) {
   std::vector<std::string> lines;
   for (const PlanClass& c : plan.classes)
@@ -196,17 +206,16 @@ void SessionPlans::keep_within_budget() {
 /// Compares also the options of runs that decide results and exchanges.
 void SessionPlans::compare(const VerifiedPlan& planned) {
   JobMember& member = task_.member;
-  const ExecutionOptions& run = task_.options.run;
   member.together([&] {
-    const auto all = member.exchange(
-        BlobWriter().add(run.seed).add(run.check_replicas).add(run.plan_cache_bytes).add(planned.fingerprint).take());
+    const auto options = common_options(task_.options.run);
+    BlobWriter mine;
+    for (const auto& option : options) mine.add(option.second);
+    const auto all = member.exchange(mine.add(planned.fingerprint).take());
     bool same = true;
     for (std::size_t task = 1; task < all.size(); ++task) {
       if (all[task].empty()) continue;  // it is lost
       BlobReader first(all[0]), other(all[task]);
-      require_same_number("seeds", first.number(), other.number(), task);
-      require_same_number("check_replicas", first.number(), other.number(), task);
-      require_same_number("plan_cache_bytes", first.number(), other.number(), task);
+      for (const auto& option : options) require_same_number(option.first, first.number(), other.number(), task);
       same = same && first.number() == other.number();
     }
     if (same) return data_files_.require_same(planned.result.plan, member);

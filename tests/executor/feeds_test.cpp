@@ -88,6 +88,23 @@ TEST_CASE("seeds that differ between processes are refused") {
   });
 }
 
+TEST_CASE("options of processes that decide what tasks exchange must be alike") {
+  const auto refused = [](const ExecutionOptions& of_task_1, std::string_view said) {
+    test::in_processes(2, [&](int rank, const Cluster& cluster) {
+      const Total model;
+      Session session(model.graph, cluster, {.run = rank == 1 ? of_task_1 : ExecutionOptions()});
+      const Error error = test::error_of([&] { session.run({model.total}, rows(2, 1)); });
+      CHECK(error.code() == Code::usage);
+      CHECK_MESSAGE(test::says(error, said), error.text());
+    });
+  };
+  refused({.check_numerics = true}, "the tasks have different check_numerics: 0 on task 0, 1 on task 1");
+  refused({.replay_turns = "x"}, "the tasks have different replay_turns (1: given): 0 on task 0, 1 on task 1");
+  constexpr std::string_view kTrace = "different trace_file or on_trace (1: given): 0 on task 0, 1 on task 1";
+  refused({.trace_file = "trace.json"}, kTrace);
+  refused({.on_trace = [](std::string_view) {}}, kTrace);
+}
+
 TEST_CASE("feeds of bounded sizes, of several inputs and of tasks that share a process are compared") {
   test::in_processes(kProcesses, [](int rank, const Cluster& cluster) {
     Graph g;
