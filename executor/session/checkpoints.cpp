@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "executor/job/fit.hpp"
 #include "executor/session/agreement.hpp"
+#include "executor/session/fed_parts.hpp"
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
 #include "executor/state/checkpoint_saver.hpp"
@@ -187,7 +188,9 @@ struct Checkpoints::State {
       : session(s), graph(s.graph("Checkpoints")), options(with_defaults(std::move(o))), files(*options.files) {
     check_options();
     const std::string job = join_folder();
-    if (is_main()) settings = settings_now(request);
+    const auto parts = session.group().of_first<std::map<std::string, std::string>>(
+        [&](TaskSession& task) { return texts_of_parts(request.feeds, task.member()); });
+    if (is_main()) settings = settings_now(request, parts);
     const Cluster& cluster = s.group().cluster();
     CheckpointWriter::Options how{&files,
                                   options.folder,
@@ -214,17 +217,20 @@ struct Checkpoints::State {
     require_range("CheckpointOptions::keep", options.keep, 1, std::numeric_limits<int>::max());
   }
 
-  /// What is only fetched changes nothing, unless there are no targets.
-  [[nodiscard]] RunSettings settings_now(const RunRequest& request) const {
+  /// What is only fetched changes nothing, unless there are no targets. `parts`: texts_of_parts().
+  [[nodiscard]] RunSettings settings_now(const RunRequest& request,
+                                         const std::map<std::string, std::string>& parts) const {
     std::vector<ValueId> values;
     std::vector<OpId> targets;
     for (const Value& target : request.targets) targets.push_back(target.op().id());
     if (targets.empty())
       for (const Value& fetch : request.fetches) values.push_back(fetch.id());
-    TensorMap whole;  // parts are data, as batches are
+    TensorMap whole;
     for (const auto& [name, feed] : request.feeds)
       if (!feed.by_parts()) whole[name] = feed.of(0);
-    return settings_of(graph, values, targets, whole, files, session.group().options().run.data_folder);
+    RunSettings now = settings_of(graph, values, targets, whole, files, session.group().options().run.data_folder);
+    for (const auto& [name, text] : parts) now.ops[name]["feed"] = text;
+    return now;
   }
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/blob.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -105,7 +107,56 @@ class RowMover {
   std::vector<RowsOfTask> given_, wanted_;  // by task
 };
 
+/// The rows of one input as a number: a hash of each row, multiplied by a power for its place, and all added up. So the
+/// parts of the tasks are put together without the rows themselves.
+struct RowsHash {
+  std::int64_t rows = 0;
+  std::uint64_t hash = 0, power = 1;
+
+  void add(const RowsHash& behind) {
+    rows += behind.rows;
+    hash = hash * behind.power + behind.hash;
+    power *= behind.power;
+  }
+};
+
+RowsHash hash_of_rows(const Tensor& part) {
+  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;  // odd, so that no row is lost
+  RowsHash all;
+  const auto rows = static_cast<std::size_t>(part.sizes()[0]);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t size = part.bytes().size() / rows;
+    all.add({1, hash64(part.bytes().subspan(row * size, size)), kFactor});
+  }
+  return all;
+}
+
 }  // namespace
+
+std::map<std::string, std::string> texts_of_parts(const FeedMap& feeds, const JobMember& member) {
+  BlobWriter mine;
+  for (const auto& [name, feed] : feeds) {
+    const Tensor part = feed.by_parts() ? feed.of(member.local_index()) : Tensor();
+    if (!part.defined() || part.sizes().empty()) continue;
+    const RowsHash rows = hash_of_rows(part);
+    mine.add(name).add(rows.rows).add(rows.hash).add(rows.power);
+  }
+  std::map<std::string, RowsHash> inputs;
+  for (const std::string& of_task : member.exchange(mine.take()))
+    for (BlobReader reader(of_task); !reader.empty();) {
+      RowsHash& all = inputs[std::string(reader.text())];
+      RowsHash part;
+      part.rows = reader.number();
+      part.hash = static_cast<std::uint64_t>(reader.number());
+      part.power = static_cast<std::uint64_t>(reader.number());
+      all.add(part);
+    }
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, all] : inputs)
+    texts[name] = plural(static_cast<std::uint64_t>(all.rows), "row") + " by parts, with the hash " +
+                  Hasher().add(all.hash).hex().substr(0, 16);
+  return texts;
+}
 
 std::int64_t rows_in(const std::vector<std::int64_t>& rows) {
   return given_by(rows).back().end();

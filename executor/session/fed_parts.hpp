@@ -29,6 +29,10 @@ struct RunFeeds {
 /// How many rows all tasks give together.
 [[nodiscard]] std::int64_t rows_in(const std::vector<std::int64_t>& rows);
 
+/// A text for each input that is fed by parts, by its name, which shows whether two runs are fed the same rows. It does
+/// not depend on which task gives which rows. All tasks call it.
+[[nodiscard]] std::map<std::string, std::string> texts_of_parts(const FeedMap& feeds, const JobMember& member);
+
 /// Error(usage), the same on all tasks, if a task has a part of an input and gives none of it. `line_of` gives the
 /// user's line of an input.
 void require_parts(const Plan& plan, const PartRows& rows,

@@ -16,6 +16,7 @@
 #include "base/system/interrupt.hpp"
 #include "executor/state/checkpoint_format.hpp"
 #include "tests/support/faulty_files.hpp"
+#include "tests/support/has.hpp"
 #include "tests/support/log_text.hpp"
 #include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -370,6 +371,30 @@ TEST_CASE("checkpoints: another constant is named, and the run continues") {
   CHECK_MESSAGE(log.text.find("resumes with another setting: Constant") != std::string::npos, log.text);
   CHECK_MESSAGE(log.text.find("0.25, was ") != std::string::npos, log.text);
   CHECK(log.text.find("was saved by an older ferry") == std::string::npos);
+}
+
+TEST_CASE("checkpoints: other rows that are fed by parts are named, but not other parts of the same rows") {
+  const TempFolder folder;
+  const auto log_of_resumed = [&](int tasks, const FeedMap& feeds) {
+    Graph g;
+    const Value x = g.input("x", DType::float32, {4}), v = g.variable("v", g.constant({0.0}));
+    RunRequest request{.targets = {assign(v, v + sum(x))}, .feeds = feeds};
+    const test::LogText log;
+    Session session(g, cluster_of(tasks));
+    Checkpoints checkpoints(session, request, {.folder = folder / "saved", .resume = true});
+    request.checkpoints = &checkpoints;
+    session.run(request);
+    checkpoints.save();
+    return log.text;
+  };
+  const auto rows = [](std::vector<float> of) { return Tensor::of<float>({static_cast<std::int64_t>(of.size())}, of); };
+  log_of_resumed(2, {{"x", parts({rows({1, 2, 3}), rows({4})})}});
+  CHECK(log_of_resumed(2, {{"x", parts({rows({1, 2}), rows({3, 4})})}}) == "");
+  CHECK(log_of_resumed(3, {{"x", parts({rows({1}), rows({}), rows({2, 3, 4})})}}) == "");
+  const std::string other = log_of_resumed(2, {{"x", parts({rows({1, 2}), rows({4, 3})})}});
+  CHECK(test::has(other, "resumes with another setting: Input \"x\""));
+  CHECK(test::has(other, "feed = 4 rows by parts, with the hash "));
+  CHECK(test::has(other, ", was 4 rows by parts, with the hash "));
 }
 
 TEST_CASE("checkpoints: one without settings, of an older ferry, is resumed with one warning") {
