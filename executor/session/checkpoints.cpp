@@ -187,6 +187,7 @@ struct Checkpoints::State {
   State(Session& s, const RunRequest& request, CheckpointOptions o)
       : session(s), graph(s.graph("Checkpoints")), options(with_defaults(std::move(o))), files(*options.files) {
     check_options();
+    require_same_options();
     const std::string job = join_folder();
     const auto parts = session.group().of_first<std::map<std::string, std::string>>(
         [&](TaskSession& task) { return texts_of_parts(request.feeds, task.member()); });
@@ -215,6 +216,25 @@ struct Checkpoints::State {
                   std::numeric_limits<decltype(options.every_steps)>::max());
     require_range("CheckpointOptions::every_seconds", options.every_seconds, 0.0, kMostSeconds.count());
     require_range("CheckpointOptions::keep", options.keep, 1, std::numeric_limits<int>::max());
+  }
+
+  /// Error(usage), the same on all tasks, if they would save at other steps or keep other numbers of checkpoints.
+  void require_same_options() {
+    const std::string mine = "every_steps = " + std::to_string(options.every_steps) +
+                             ", every_seconds = " + digits_text(options.every_seconds, 6) +
+                             ", keep = " + std::to_string(options.keep) +
+                             ", resume = " + (options.resume ? "true" : "false");
+    session.group().on_all([&](TaskSession& task) {
+      task.member().agreed([&] {
+        const std::vector<std::string> all = task.member().exchange(mine);
+        for (std::size_t other = 1; other < all.size(); ++other)
+          if (!all[other].empty() && all[other] != all[0])
+            throw Error(Code::usage, "the tasks have different CheckpointOptions")
+                .note("task 0 has " + all[0])
+                .note("task " + std::to_string(other) + " has " + all[other])
+                .hint("make Checkpoints with the same options on every task");
+      });
+    });
   }
 
   /// What is only fetched changes nothing, unless there are no targets. `parts`: texts_of_parts().

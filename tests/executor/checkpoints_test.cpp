@@ -15,6 +15,7 @@
 #include "base/files/npy.hpp"
 #include "base/system/interrupt.hpp"
 #include "executor/state/checkpoint_format.hpp"
+#include "tests/executor/in_processes.hpp"
 #include "tests/support/faulty_files.hpp"
 #include "tests/support/has.hpp"
 #include "tests/support/log_text.hpp"
@@ -371,6 +372,19 @@ TEST_CASE("checkpoints: another constant is named, and the run continues") {
   CHECK_MESSAGE(log.text.find("resumes with another setting: Constant") != std::string::npos, log.text);
   CHECK_MESSAGE(log.text.find("0.25, was ") != std::string::npos, log.text);
   CHECK(log.text.find("was saved by an older ferry") == std::string::npos);
+}
+
+TEST_CASE("checkpoints: options that differ between processes are refused") {
+  const TempFolder folder;
+  test::in_processes(2, [&](int rank, const Cluster& cluster) {
+    Walk walk;
+    Session session(walk.graph, cluster);
+    const Error error = error_of(
+        [&] { const Checkpoints checkpoints(session, walk.request, {.folder = folder / "saved", .keep = 3 + rank}); });
+    CHECK(error.code() == Code::usage);
+    CHECK(says(error, "task 0 has every_steps = 0, every_seconds = 0, keep = 3, resume = false"));
+    CHECK(says(error, "task 1 has every_steps = 0, every_seconds = 0, keep = 4, resume = false"));
+  });
 }
 
 TEST_CASE("checkpoints: other rows that are fed by parts are named, but not other parts of the same rows") {
