@@ -52,3 +52,4 @@
 #include "ops/train/regularize.hpp"
 #include "ops/train/schedule.hpp"
 #include "runner/files/saved_model.hpp"
+#include "runner/run/session_options.hpp"

@@ -10,7 +10,6 @@
 #include "graph/op/core_ops.hpp"
 #include "ops/train/pipeline.hpp"
 #include "plan/file/plan_file.hpp"
-#include "runner/command/op_libraries.hpp"
 #include "runner/files/cluster_file.hpp"
 #include "runner/options/budget_option.hpp"
 #include "runner/options/device_rules.hpp"
@@ -103,7 +102,6 @@ void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
 void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   app.add_option("FILE", options.file, "A graph (.pb, .pbtxt), an ONNX model (.onnx) or a plan (.plan)")->required();
   add_job_options(app, options);
-  add_ops_option(app, options.ops);
   within(app.add_option("--hosts", options.cluster.hosts,
                         "Plans for so many hosts like this one, which share the tasks in order; default: one"),
          1, kMostTasks);

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "runner/command/commands.hpp"
-#include "runner/command/op_libraries.hpp"
 #include "runner/command/planned.hpp"
 #include "runner/files/graph_files.hpp"
 #include "runner/run/job.hpp"
@@ -19,7 +18,6 @@ void add_run_command(CLI::App& app, Action& action) {
       ->required();
   add_run_options(*command, *options);
   add_cluster_option(*command, *options)->group("");  // hidden: it is there only to be refused
-  add_ops_option(*command, options->ops);
   add_examples(*command, R"(
     ferry run add.pb --tasks 3                       three virtual tasks in this process
     mpirun -np 3 ferry run add.pb                    three processes

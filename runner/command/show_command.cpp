@@ -14,11 +14,11 @@
 #include "plan/file/plan_file.hpp"
 #include "plan/requirements.hpp"
 #include "runner/command/commands.hpp"
-#include "runner/command/op_libraries.hpp"
 #include "runner/command/planned.hpp"
 #include "runner/files/graph_files.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/number_options.hpp"
+#include "runner/options/op_libraries.hpp"
 
 namespace ferry {
 namespace {

@@ -4,24 +4,34 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Numbers and words with their defaults, which run_main() reads from the command line.
+/// Numbers and words with their defaults, which run_main() and session_options() read from the command line.
 ///
 ///     std::int64_t batch = 32;
 ///     ferry::ProgramOptions own;
 ///     own.number("--batch", batch, "Images of a step");
 ///
-/// The variables must outlive run_main(). Names must differ from the names of `ferry run`'s options.
+/// The variables must outlive the call. Names must differ from the names of `ferry run`'s options.
 class ProgramOptions {
  public:
   /// Adds an option that takes a whole number from 1 to 1,000,000,000.
-  void number(std::string_view name, std::int64_t& value, std::string_view help);
+  void number(std::string_view name, std::int64_t& value, std::string_view help) {
+    options_.push_back({.name = std::string(name), .help = std::string(help), .number = &value, .choices = {}});
+  }
   /// Adds an option that takes one of `choices`.
-  void word(std::string_view name, std::string& value, std::vector<std::string> choices, std::string_view help);
+  void word(std::string_view name, std::string& value, std::vector<std::string> choices, std::string_view help) {
+    options_.push_back(
+        {.name = std::string(name), .help = std::string(help), .word = &value, .choices = std::move(choices)});
+  }
+
+  /// Sets how many steps run_main() runs without --steps and --epochs. Otherwise it runs one.
+  void steps(std::int64_t by_default) { steps_ = by_default; }
+  [[nodiscard]] std::int64_t default_steps() const { return steps_; }
 
   struct Option {
     std::string name, help;
@@ -33,6 +43,7 @@ class ProgramOptions {
 
  private:
   std::vector<Option> options_;
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace ferry

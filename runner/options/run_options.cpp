@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "runner/options/budget_option.hpp"
 #include "runner/options/number_options.hpp"
+#include "runner/options/op_libraries.hpp"
 
 namespace ferry {
 
@@ -145,6 +146,7 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_flag("--balance", options.balance,
                "Cuts the layers of pipelines into stages of about the same time, one for each task");
   add_budget_option(app, options.budget);
+  add_ops_option(app, options.ops);
 }
 
 void add_run_options(CLI::App& app, RunOptions& options) {

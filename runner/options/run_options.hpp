@@ -33,7 +33,7 @@ struct JobOptions {
   bool balance = false;  ///< for balance_stages
   Budget budget;         ///< for apply_budget
   ClusterOptions cluster;
-  /// The ops that a graph file may use; null in a program, which builds its graph itself.
+  /// The ops that a graph may use, and their kernels; null: ferry's.
   std::shared_ptr<const UserOps> ops;
   /// The ops of `ops`, or ferry's.
   [[nodiscard]] const OpSet& op_set() const { return ops ? ops->ops : default_ops(); }
@@ -82,9 +82,8 @@ CLI::Option* takes_plan_file(CLI::Option* option);
 /// Each adds one option: --dim (for ONNX models), --feed.
 void add_dim_option(CLI::App& app, JobOptions& options);
 void add_feed_option(CLI::App& app, JobOptions& options);
-/// Adds --entry, --fetch, --fetch-to, --feed, --feed-part, --dim, --tasks, --invariant, --jobs, --threads, --memory,
-/// --gpu-memory,
-/// --device, --devices, --soft-placement.
+/// Adds --entry, --fetch, --fetch-to, --feed, --feed-part, --dim, --ops, --tasks, --invariant, --jobs, --threads,
+/// --memory, --gpu-memory, --device, --devices, --soft-placement, --balance, --budget.
 void add_job_options(CLI::App& app, JobOptions& options);
 /// Adds those and all other options of `ferry run`, except FILE.
 void add_run_options(CLI::App& app, RunOptions& options);

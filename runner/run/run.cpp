@@ -1,9 +1,11 @@
 #include "runner/run/run.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "base/files/files.hpp"
+#include "base/float_state.hpp"
 #include "base/process/process_state.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -38,15 +40,14 @@ class Run {
         selection_(select_entry(graph, options.entry, options.fetches)),
         data_(data_of(graph, selection_)),
         total_(total_steps()) {
-    if (options_.eval_every > 0) eval_ = select_entry(graph_, "eval", {});
+    if (options_.eval_every > 0) select_eval();
     require_inputs(inputs_of(graph_),
                    {options_.feeds, options_.feed_parts});  // all tasks find the same, so one of them says it
     require_turns();
     selection_.request.fetch_to = options_.fetch_to;
-    if (eval_) eval_->request.fetch_to = options_.fetch_to;
   }
 
-  void run(const Cluster& cluster) {
+  void run(const Cluster& cluster, const Loop& loop) {
     cluster_ = &cluster;
     check_written_files(options_, selection_.names, is_main(), has_fetches());
     require_own_parts(cluster, options_.feed_parts);
@@ -71,17 +72,21 @@ class Run {
       tell_beginning(*checkpoints);
     }
     if (is_main() && options_.model.empty() && (!checkpoints || checkpoints->step() == 0)) warn_of_initial_values();
-    if (options_.tune) tune(session);
     Results results;
     results.names = selection_.names;
-    const std::int64_t before = checkpoints ? checkpoints->step() : 0;
-    results.fetched = all_steps(session, checkpoints ? &*checkpoints : nullptr, report.curves(), results);
     if (model) results.model = &*model;
-    if (eval_ && before < total_) evaluate_at_end(session, checkpoints ? &*checkpoints : nullptr, results);
+    Steps steps(*this, session, checkpoints ? &*checkpoints : nullptr, report.curves());
+    if (loop)
+      run_program(loop, steps);
+    else
+      steps.run_all();
+    steps.finish(results);
+    const bool ran = steps.ran();  // false: the checkpoint is of the last step
+    if (eval_ && ran && evaluated_at_ != steps.done())
+      evaluate_at_end(session, checkpoints ? &*checkpoints : nullptr, steps.done(), results);
     if (checkpoints) checkpoints->save();
-    const bool ran = !checkpoints || checkpoints->step() < total_;  // false: the checkpoint is of the last step
     if ((!options_.stats.empty() || !options_.report.empty()) && ran) results.stats = session.stats();
-    if (!options_.report.empty()) add_plans(session, report);
+    if (!options_.report.empty() && ran) add_plans(session, report);
     // Last, because it is a run of its own, and stats() describes the last run.
     if (!options_.save.empty() && results.variables.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
@@ -100,6 +105,130 @@ class Run {
   }
 
  private:
+  /// The steps of the run, one after another, with the evaluations between them.
+  class Steps final : public TrainingLoop {
+   public:
+    Steps(Run& run, Session& session, Checkpoints* checkpoints, Curves& curves)
+        : run_(run),
+          session_(session),
+          feeds_(run.selection_.request.feeds),
+          before_(checkpoints != nullptr ? checkpoints->step() : 0),
+          done_(before_) {
+      const RunOptions& options = run_.options_;
+      if (run_.has_fetches()) run_.metrics_ = sinks_of(options, done_, curves);
+      StepReport::Options told = step_report_options(options.print_every, run_.total_);
+      told.metrics = run_.metrics_.empty() ? nullptr : &run_.metrics_;
+      told.entry = run_.selection_.entry;
+      report_.emplace(run_.selection_.names, RunLength{.steps = run_.total_, .before = done_, .samples = run_.data_},
+                      told, system_clock());
+      if (run_.has_fetches() && (run_.total_ > 1 || options.print_every > 0 || !run_.metrics_.empty()))
+        request().on_step = [this](std::int64_t, std::span<const Tensor> fetched) { report_->update(fetched); };
+      if (checkpoints != nullptr && run_.eval_missing(*checkpoints, done_)) run_.evaluate(session_, done_);
+    }
+
+    /// Runs all steps, and all evaluations except the one after the last step.
+    void run_all() {
+      while (advance(run_.total_)) {
+      }
+    }
+
+    /// Sets the fetches of the last step, and the means of the last epoch.
+    void finish(Results& results) {
+      report_->pause();
+      run_.metrics_.flush();
+      results.means = report_->means().take();
+      results.means_label = report_->means().label();
+      results.fetched = fetched_;
+    }
+    /// Whether this run, and not only one that it continues, has run a step.
+    [[nodiscard]] bool ran() const { return done_ > before_; }
+
+    bool step(const FeedMap& feeds) override {
+      const DefaultFloats floats;
+      request().feeds = feeds_;
+      for (const auto& [name, feed] : feeds) request().feeds.insert_or_assign(name, feed);
+      return advance(1);
+    }
+
+    [[nodiscard]] std::int64_t done() const override { return done_; }
+    [[nodiscard]] std::int64_t total() const override { return run_.total_; }
+    [[nodiscard]] Session& session() override { return session_; }
+
+    [[nodiscard]] const Tensor& fetched(std::string_view name) const override {
+      const std::size_t i = index_of(name, run_.selection_);
+      if (fetched_.empty()) throw Error(Code::usage, "fetched: no step has run yet").hint("call step() first");
+      return fetched_[i];
+    }
+
+    double evaluate(std::string_view name, const FeedMap& feeds) override {
+      const DefaultFloats floats;
+      run_.select_eval();
+      const std::size_t i = index_of(name, *run_.eval_);
+      const Type& type = run_.eval_->request.fetches[i].type();
+      if (type.shape.rank() != 0)
+        throw Error(Code::usage, "evaluate: '" + escaped(name) + "' is " + type.str() + ", which is no scalar")
+            .at(run_.eval_->request.fetches[i].op().line())
+            .hint("session().run() fetches other values");
+      if (run_.evaluated_at_ != done_ || !feeds.empty()) {
+        run_.eval_->request.feeds = feeds;
+        evaluate_now();
+      }
+      const Cluster& cluster = *run_.cluster_;
+      const auto at = std::ranges::find(run_.means_, name, &Metrics::value_type::first);
+      const double here = at == run_.means_.end() ? 0 : at->second;
+      const auto all = cluster.exchange(std::to_string(std::bit_cast<std::uint64_t>(here)));
+      return std::bit_cast<double>(
+          std::uint64_t{std::stoull(all[static_cast<std::size_t>(cluster.process_of(run_.options_.fetch_to))])});
+    }
+
+   private:
+    [[nodiscard]] RunRequest& request() const { return run_.selection_.request; }
+
+    /// Runs at most that many steps, up to the next evaluation, and evaluates; false: none was left.
+    bool advance(std::int64_t most) {
+      if (done_ >= run_.total_) return false;
+      if (run_.options_.tune && !ran()) run_.tune(session_);
+      const std::int64_t every = run_.options_.eval_every;
+      const std::int64_t next = every > 0 ? (done_ / every + 1) * every : run_.total_;
+      request().steps = std::min({next - done_, run_.total_ - done_, most});
+      fetched_ = session_.run(request());
+      done_ += request().steps;
+      if (every > 0 && done_ % every == 0 && done_ < run_.total_) evaluate_now();
+      return true;
+    }
+
+    void evaluate_now() {
+      report_->pause();
+      run_.evaluate(session_, done_);
+      report_->resume();
+    }
+
+    static std::size_t index_of(std::string_view name, const Selection& selection) {
+      const auto at = std::ranges::find(selection.names, name);
+      if (at != selection.names.end()) return static_cast<std::size_t>(at - selection.names.begin());
+      Error error(Code::usage, "the entry '" + escaped(selection.entry) + "' fetches no value '" + escaped(name) + "'");
+      const std::string like = nearest(name, selection.names);
+      throw error.hint(like.empty() ? "it fetches " + escaped(join(selection.names, ", "), 200) : escaped(like) + "?");
+    }
+
+    Run& run_;
+    Session& session_;
+    FeedMap feeds_;  // those of the command line
+    std::int64_t before_, done_;
+    std::optional<StepReport> report_;
+    std::vector<Tensor> fetched_;
+  };
+
+  /// Calls the program's loop, in the program's floating-point settings.
+  static void run_program(const Loop& loop, Steps& steps) {
+    try {
+      const ProgramFloats theirs;
+      loop(steps);
+    } catch (...) {
+      throw as_error(std::current_exception(), Code::program, "the program");
+    }
+  }
+
   [[nodiscard]] bool is_main() const { return cluster_->rank() == 0; }
   /// Whether the fetches arrive in this process.
   [[nodiscard]] bool has_fetches() const {
@@ -132,6 +261,12 @@ class Run {
     log_warn("the entry '" + escaped(selection_.entry) +
              "' reads variables and sets none, so they have their initial values: " + escaped(join(read, ", "), 200) +
              "; give trained ones by --model DIR, which --save DIR has written");
+  }
+
+  void select_eval() {
+    if (eval_) return;
+    eval_ = select_entry(graph_, "eval", {});
+    eval_->request.fetch_to = options_.fetch_to;
   }
 
   void tune(Session& session) {
@@ -177,49 +312,19 @@ class Run {
 
   /// The evaluation after the last step. If it fails, what was trained is not lost: the model is saved, and if no
   /// evaluation has shown before that it can be done, a checkpoint, too.
-  void evaluate_at_end(Session& session, Checkpoints* checkpoints, Results& results) {
-    if (checkpoints != nullptr && !evaluated_) checkpoints->save();
+  void evaluate_at_end(Session& session, Checkpoints* checkpoints, std::int64_t done, Results& results) {
+    if (checkpoints != nullptr && evaluated_at_ < 0) checkpoints->save();
     if (!options_.save.empty()) results.variables = session.variables();
     Attempts attempts;
     bool evaluated = false;
     attempts([&] {
-      evaluate(session, total_);
+      evaluate(session, done);
       evaluated = true;
     });
     if (!evaluated && results.model != nullptr) attempts([&] { results.model->write(results.variables); });
     attempts.finish();
     metrics_.flush();
     if (!eval_->request.targets.empty()) results.variables.clear();  // it may have set some
-  }
-
-  /// Returns the fetches of the last step, and sets the means of the last epoch. All evaluations are done except the
-  /// one after the last step.
-  std::vector<Tensor> all_steps(Session& session, const Checkpoints* checkpoints, Curves& curves, Results& results) {
-    std::int64_t done = checkpoints != nullptr ? checkpoints->step() : 0;
-    if (has_fetches()) metrics_ = sinks_of(options_, done, curves);
-    StepReport::Options told = step_report_options(options_.print_every, total_);
-    told.metrics = metrics_.empty() ? nullptr : &metrics_;
-    told.entry = selection_.entry;
-    StepReport report(selection_.names, {.steps = total_, .before = done, .samples = data_}, told, system_clock());
-    if (has_fetches() && (total_ > 1 || options_.print_every > 0 || !metrics_.empty()))
-      selection_.request.on_step = [&](std::int64_t, std::span<const Tensor> fetched) { report.update(fetched); };
-    std::vector<Tensor> fetched;
-    if (checkpoints != nullptr && eval_missing(*checkpoints, done)) evaluate(session, done);
-    while (done < total_) {
-      const std::int64_t next = eval_ ? (done / options_.eval_every + 1) * options_.eval_every : total_;
-      selection_.request.steps = std::min(next, total_) - done;
-      fetched = session.run(selection_.request);
-      done += selection_.request.steps;
-      if (!eval_ || done == total_) continue;
-      report.pause();
-      evaluate(session, done);
-      report.resume();
-    }
-    report.pause();
-    metrics_.flush();
-    results.means = report.means().take();
-    results.means_label = report.means().label();
-    return fetched;
   }
 
   /// How many steps the eval entry takes to go over its data once.
@@ -244,11 +349,11 @@ class Run {
       means.add(metrics_of(eval_->names, fetched), epoch.weight(i));
     };
     static_cast<void>(session.run(eval_->request));
-    evaluated_ = true;
+    evaluated_at_ = step;
     if (!has_fetches()) return;
-    const Metrics metrics = means.take();
-    print("eval after step " + std::to_string(step) + ":" + text_of(metrics) + "\n");
-    metrics_.add(step, eval_->entry, metrics);
+    means_ = means.take();
+    print("eval after step " + std::to_string(step) + ":" + text_of(means_) + "\n");
+    metrics_.add(step, eval_->entry, means_);
   }
 
   /// Logs what --invariant costs, compared with the same run without it where that can be planned.
@@ -280,7 +385,8 @@ class Run {
   std::optional<Batches> data_;  // none: the entry reads none in batches
   std::int64_t total_;
   std::optional<Selection> eval_;
-  bool evaluated_ = false;  // at least once
+  std::int64_t evaluated_at_ = -1;  // the step after which the last evaluation was; -1: none yet
+  Metrics means_;                   // of the last evaluation, in the process that has the fetches
   MetricsSinks metrics_;
 };
 
@@ -290,7 +396,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
   return escaped(name) + " = " + value.str() + "  " + value.type().str() + "\n";
 }
 
-int run_graph(Graph& graph, RunOptions options) {
+int run_graph(Graph& graph, RunOptions options, const Loop& loop) {
   add_alike_options(options);
   Run run = before_job(options.cluster, [&] {
     if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
@@ -298,7 +404,7 @@ int run_graph(Graph& graph, RunOptions options) {
     require_apart(options, data_files(graph));
     return Run(graph, options);
   });
-  in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { run.run(cluster); });
+  in_job(options, !options.checkpoint.empty(), [&](const Cluster& cluster) { run.run(cluster, loop); });
   return 0;
 }
 

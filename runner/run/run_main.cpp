@@ -7,34 +7,18 @@
 #include "base/process/descriptor.hpp"
 #include "base/system/log.hpp"
 #include "base/system/output.hpp"
-#include "base/text.hpp"
 #include "graph/file/graph_file.hpp"
 #include "runner/options/command_line.hpp"
-#include "runner/options/number_options.hpp"
+#include "runner/options/own_options.hpp"
 #include "runner/run/job.hpp"
 #include "runner/run/run.hpp"
 
 namespace ferry {
 namespace {
 
-constexpr std::int64_t kMostNumber = 1'000'000'000;
-
-void add_own_options(CLI::App& app, const ProgramOptions& own) {
-  for (const ProgramOptions::Option& option : own.options()) {
-    if (option.number != nullptr)
-      within(app.add_option(option.name, *option.number, option.help), std::int64_t{1}, kMostNumber)
-          ->capture_default_str();
-    else
-      app.add_option(option.name, *option.word, option.help)
-          ->check(CLI::IsMember(option.choices).description(""))
-          ->type_name(join(option.choices, "|"))
-          ->capture_default_str();
-  }
-}
-
 /// `graph_for` is called after the options are read, and gives the graph.
 int run_program(int argc, char** argv, const ProgramOptions& own,
-                const std::function<Graph&(const RunOptions&)>& graph_for) noexcept {
+                const std::function<Graph&(const RunOptions&)>& graph_for, const Loop& loop) noexcept {
   open_standard();
   const WithoutWriteSignals no_signals;
   const DefaultFloats floats;
@@ -46,8 +30,9 @@ int run_program(int argc, char** argv, const ProgramOptions& own,
     add_run_options(app, options);
     app.add_option("--save-graph", save_graph_file, "Writes the graph and runs nothing")->type_name("FILE.pb");
     if (!before_job(options.cluster, [&] { return parse_command_line(app, argc, argv); })) return 0;
+    if (options.steps == 0 && options.epochs == 0) options.steps = own.default_steps();
     Graph& graph = *before_job(options.cluster, [&] { return &graph_for(options); });
-    if (save_graph_file.empty()) return run_graph(graph, options);
+    if (save_graph_file.empty()) return run_graph(graph, options, loop);
     if (options.balance)
       throw Error(Code::usage, "--balance: --save-graph writes the graph as the program makes it")
           .hint("give --balance to the run of the file");
@@ -58,23 +43,14 @@ int run_program(int argc, char** argv, const ProgramOptions& own,
 
 }  // namespace
 
-void ProgramOptions::number(std::string_view name, std::int64_t& value, std::string_view help) {
-  options_.push_back({.name = std::string(name), .help = std::string(help), .number = &value, .choices = {}});
+int run_main(int argc, char** argv, Graph& graph, const Loop& loop) noexcept {
+  return run_program(
+      argc, argv, {}, [&](const RunOptions&) -> Graph& { return graph; }, loop);
 }
 
-void ProgramOptions::word(std::string_view name, std::string& value, std::vector<std::string> choices,
-                          std::string_view help) {
-  options_.push_back(
-      {.name = std::string(name), .help = std::string(help), .word = &value, .choices = std::move(choices)});
-}
-
-int run_main(int argc, char** argv, Graph& graph) noexcept {
-  return run_program(argc, argv, {}, [&](const RunOptions&) -> Graph& { return graph; });
-}
-
-int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept {
+int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make, const Loop& loop) noexcept {
   Graph graph;
-  return run_program(argc, argv, own, [&](const RunOptions& options) -> Graph& {
+  const auto made = [&](const RunOptions& options) -> Graph& {
     try {
       const ProgramFloats theirs;
       make(graph, options.run.data_folder);
@@ -82,7 +58,8 @@ int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& 
       throw as_error(std::current_exception(), Code::program, "the program");
     }
     return graph;
-  });
+  };
+  return run_program(argc, argv, own, made, loop);
 }
 
 }  // namespace ferry

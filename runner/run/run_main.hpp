@@ -6,6 +6,7 @@
 
 #include "graph/graph.hpp"
 #include "runner/options/program_options.hpp"
+#include "runner/run/training_loop.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -19,13 +20,16 @@ namespace ferry {
 ///       g.fetch("run", "c", g.constant({1, 2}) + g.constant({3, 4}));
 ///       return ferry::run_main(argc, argv, g);
 ///     }
-[[nodiscard]] int run_main(int argc, char** argv, Graph& graph) noexcept;
+///
+/// With a `loop`, the steps are those that it runs (training_loop.hpp); without one, all.
+[[nodiscard]] int run_main(int argc, char** argv, Graph& graph, const Loop& loop = {}) noexcept;
 
 /// Builds a graph; `data` is the folder that --data names, or empty. Every process of a job must build the same graph.
 using MakeGraph = std::function<void(Graph& graph, const std::string& data)>;
 
 /// Does the same for a graph that depends on the program's own options `own`: `make` builds it after they are read.
-[[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make) noexcept;
+[[nodiscard]] int run_main(int argc, char** argv, const ProgramOptions& own, const MakeGraph& make,
+                           const Loop& loop = {}) noexcept;
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -58,6 +58,14 @@ MPI_FLAGS = ["-DOMPI_SKIP_MPICXX=1", *output("pkg-config", "--cflags", "ompi").s
 # Blocks of C++ in pages that are not whole programs: what they stand in, with PAGE in their place, in the order of each page.
 USING = "#include <ferry/ferry.hpp>\nusing namespace ferry;\n"
 HYPOT = (USER_OPS / "hypot.cpp").read_text().partition("void ferry_add_ops")[0]
+HYPOT_PROGRAM = """#include <ferry/runner/run_main.hpp>
+int main(int argc, char** argv) {
+  ferry::Graph g;
+  const ferry::Value sides[] = {g.constant({3.0, 5.0, 8.0}), g.constant({4.0, 12.0, 15.0})};
+  g.fetch("run", "c", g.add(kHypot, sides, {}, ferry::source_location::current())[0]);
+  return ferry::run_main(argc, argv, g);
+}
+"""
 OF_FERRY = "".join(f'#include "ops/{name}.hpp"\n' for name in ("build", "gradient/gradient", "math/logic", "math/math")) + "using namespace ferry;\n"
 FRAMES = {
     "add_an_op.md": [OF_FERRY + "namespace page {PAGE const OpDef& op = kClamp; }",
@@ -277,6 +285,9 @@ int main() {
     def test_the_guide(self):
         self.follow("guide.md")
 
+    def test_a_training_loop(self):
+        self.follow("training_loop.md")
+
     def test_host_names(self):
         self.follow("host_names.md")
 
@@ -320,6 +331,10 @@ int main() {
         plan = self.folder / "triangle.plan"
         self.ferry("plan", graph, "--tasks", 2, "--ops", library, "--save", plan)
         self.assertIn(wanted, self.ferry("run", plan, "--ops", library))
+        program = self.folder / "with_hypot"
+        program.with_suffix(".cpp").write_text(HYPOT + HYPOT_PROGRAM)
+        output(CXX, *WARNINGS, f"{program}.cpp", "-o", program, *self.flags("--cflags", "--libs"))
+        self.assertIn(wanted, output(str(program), "--tasks", "2", "--ops", str(library), env=self.env))
 
     def test_libraries_that_hold_no_ops(self):
         library = self.op_library(USER_OPS / "hypot.cpp")

@@ -1,4 +1,4 @@
-#include "runner/command/op_libraries.hpp"
+#include "runner/options/op_libraries.hpp"
 
 #include <dlfcn.h>
 
@@ -64,7 +64,6 @@ std::shared_ptr<const UserOps> load_op_libraries(const std::vector<std::string>&
 }
 
 void add_ops_option(CLI::App& app, std::shared_ptr<const UserOps>& known) {
-  known = load_op_libraries({});
   app.add_option_function<std::vector<std::string>>(
          "--ops", [&known](const std::vector<std::string>& libraries) { known = load_op_libraries(libraries); },
          "A library of ops that are not ferry's, and their kernels; repeatable")

@@ -18,7 +18,7 @@ namespace ferry {
 /// of ferry or has an op without a kernel; Error(usage) when two ops have the same name.
 [[nodiscard]] std::shared_ptr<const UserOps> load_op_libraries(const std::vector<std::string>& libraries);
 
-/// Adds --ops, which is repeatable and sets `known` to load_op_libraries() of its values.
+/// Adds --ops, which is repeatable and sets `known` to load_op_libraries() of its values; without it `known` stays.
 void add_ops_option(CLI::App& app, std::shared_ptr<const UserOps>& known);
 
 }  // namespace ferry

@@ -1,0 +1,37 @@
+// session_options: gives a program that makes its own Session the options of `ferry run`.
+#pragma once
+
+#include <memory>
+
+#include "executor/session/session.hpp"
+#include "runner/options/program_options.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+struct UserOps;
+
+/// The options of a job and its session.
+struct SessionArguments {
+  ClusterOptions cluster;
+  SessionOptions session;
+  std::shared_ptr<const UserOps> ops;  ///< of --ops; `session` points to them, so they must outlive the session
+};
+
+/// Takes ferry's options out of argv: those of `ferry run` that a session follows, such as --tasks, --check-numerics,
+/// --trace and --report, and the program's `own`. --help lists them and exits. Call it before the job is formed.
+///
+///     int main(int argc, char** argv) {
+///       const auto options = ferry::session_options(argc, argv);
+///       const auto cluster = ferry::Cluster::connect(options.cluster);
+///       …
+///       ferry::Session session(g, cluster, options.session);
+///
+/// Other arguments stay in argv. Error(usage) for an argument that resembles one of ferry's options, unless it follows
+/// "--", and for options of `ferry run` that a session alone cannot follow, such as --steps, --metrics, and
+/// --checkpoint: run_main() with a TrainingLoop follows them. The session writes the report when it is closed; the
+/// report then has no curves and no plan.
+[[nodiscard]] SessionArguments session_options(int& argc, char** argv, const ProgramOptions& own = {});
+
+}  // namespace ferry
+#pragma GCC visibility pop
