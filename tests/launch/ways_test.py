@@ -29,10 +29,10 @@ def ended(command, **variables):
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
 
 
-def each_by_hand(command, **variables):
+def each_by_hand(command, rank_in="RANK", size_in="WORLD_SIZE", **variables):
     """Starts each task, as a user would, and waits for all."""
     tasks = [subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env=tcp_job.environment(RANK=str(rank), WORLD_SIZE=str(TASKS), FERRY_INTERFACE="127.0.0.1", **variables))
+                              env=tcp_job.environment(**{rank_in: str(rank), size_in: str(TASKS)}, FERRY_INTERFACE="127.0.0.1", **variables))
              for rank in range(TASKS)]
     try:
         said = [task.communicate(timeout=SECONDS)[0] for task in tasks]
@@ -61,8 +61,26 @@ def by_mpirun_over_tcp(command):
               FERRY_RENDEZVOUS=f"file:{folder}/job", FERRY_INTERFACE="127.0.0.1")
 
 
+def by_mpiexec_over_mpi(command):
+    ended(["mpiexec.mpich", "-n", TASKS, *command])
+
+
+def by_mpiexec_over_tcp(command):
+    """The tasks meet by the launcher's PMI."""
+    ended(["mpiexec.mpich", "-n", TASKS, *command, "--transport", "tcp"])
+
+
 def by_address(command):
     each_by_hand(command, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(tcp_job.free_port()))
+
+
+def by_kubeflow(command):
+    each_by_hand(command, "PET_NODE_RANK", "PET_NNODES", PET_MASTER_ADDR="127.0.0.1", PET_MASTER_PORT=str(tcp_job.free_port()),
+                 PET_NPROC_PER_NODE="auto")
+
+
+def by_kubeflow_for_xgboost(command):
+    each_by_hand(command, "DMLC_TASK_ID", "DMLC_NUM_WORKER", DMLC_TRACKER_URI="127.0.0.1", DMLC_TRACKER_PORT=str(tcp_job.free_port()))
 
 
 def by_file(command):
@@ -96,6 +114,7 @@ def results_of(way, folder):
 def main():
     lacks = {by_redis: REDIS is None and "no redis-server here", by_mpirun_over_mpi: not shutil.which("mpirun") and "no mpirun here"}
     lacks[by_mpirun_over_tcp] = lacks[by_mpirun_over_mpi]
+    lacks[by_mpiexec_over_mpi] = lacks[by_mpiexec_over_tcp] = not shutil.which("mpiexec.mpich") and "no mpiexec of MPICH here"
     with tempfile.TemporaryDirectory(prefix="ferry-ways-") as folder:
         folder = Path(os.path.realpath(folder))
         expected = results_of(in_one_process, folder)
@@ -105,7 +124,8 @@ def main():
             differ = [sample for sample in JOBS if results[sample] != expected[sample]]
             assert not differ, f"other bits than in one process: {differ}"
             return f"{sum(map(len, results.values()))} results of {len(JOBS)} jobs have the bits of one process"
-        ways = (by_ferry_launch, by_mpirun_over_mpi, by_mpirun_over_tcp, by_address, by_file, by_redis)
+        ways = (by_ferry_launch, by_mpirun_over_mpi, by_mpirun_over_tcp, by_mpiexec_over_mpi, by_mpiexec_over_tcp, by_address, by_kubeflow,
+                by_kubeflow_for_xgboost, by_file, by_redis)
         return run_cases([(way.__name__, functools.partial(same, way)) for way in ways if not lacks.get(way)],
                          [(way.__name__, lacks[way]) for way in ways if lacks.get(way)])
 

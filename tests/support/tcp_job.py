@@ -6,7 +6,8 @@ import subprocess
 
 def environment(**more):
     """Ours, without what any launcher has set."""
-    names = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "RANK", "WORLD_SIZE", "MASTER_", "LOCAL_", "FERRY_", "NO_COLOR")
+    names = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "RANK", "WORLD_SIZE", "MASTER_", "LOCAL_", "PET_", "DMLC_", "FERRY_",
+             "NO_COLOR")
     return dict({name: value for name, value in os.environ.items() if not name.startswith(names)}, **more)
 
 
