@@ -141,6 +141,13 @@ class Installed(unittest.TestCase):
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(compile_alone, sorted(headers)))
 
+    def test_pages_that_errors_name_are_there(self):
+        named = output("grep", "-rhoE", "docs/[a-z_]+\\.md", "--include=*.cpp", *("base comm executor runner kernels placement".split()),
+                       cwd=Path(README).parent).split()
+        self.assertIn("docs/starting.md", named)
+        for page in set(named):
+            self.assertTrue((self.prefix / "share" / "doc" / "ferry" / page).exists(), page)
+
     def test_options_by_name_give_no_warning(self):
         source = self.folder / "by_name.cpp"
         source.write_text("""#include <ferry/ferry.hpp>
