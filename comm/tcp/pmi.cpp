@@ -60,19 +60,17 @@ Pmi::Pmi(const Deadline& deadline) : socket_(inherited(environment("PMI_FD"))) {
   space_ = field(ask("cmd=get_my_kvsname", deadline), "kvsname").value_or("");
 }
 
+/// A launcher ends a job when a process ends without this goodbye.
 Pmi::~Pmi() {
+  if (failed_) return;
   try {
-    const Deadline soon(system_clock(), kToSayGoodbye);
-    if (failed_)
-      send("cmd=abort exitcode=" + std::to_string(static_cast<int>(*failed_)), soon);
-    else
-      ask("cmd=finalize", soon);
+    ask("cmd=finalize", Deadline(system_clock(), kToSayGoodbye));
   } catch (const Error&) {  // the launcher has ended
   }
 }
 
 void Pmi::fail(Error error) {
-  failed_ = error.code();
+  failed_ = true;
   throw std::move(error);
 }
 

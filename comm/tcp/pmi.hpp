@@ -34,8 +34,8 @@ class Pmi {
   /// Nothing when no process has put it before the last fence.
   [[nodiscard]] std::optional<std::string> get(std::string_view key, const Deadline& deadline);
 
-  /// Throws `error`. At its exit this process asks the launcher to end the job, whose other processes may wait for this
-  /// one in MPI_Init, without a deadline.
+  /// Throws `error`. The exit of this process then ends the whole job, whose other processes may wait for this one in
+  /// MPI_Init, without a deadline.
   [[noreturn]] void fail(Error error);
 
  private:
@@ -46,7 +46,7 @@ class Pmi {
 
   net::Socket socket_;
   std::string space_;  // the name of the job's texts
-  std::optional<Code> failed_;
+  bool failed_ = false;
 };
 
 /// The text that task 0 gives to all tasks of the job, which all call it: `mine` of task 0.
