@@ -151,7 +151,9 @@ TcpOptions with_secret(TcpOptions options, const Deadline& deadline) {
 Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
   const auto notice = notice_at(options.rendezvous, options.task);
   if (options.task != 0 || options.served) return join_by_notice(options, *notice, deadline);
-  const Announcement announcement(options, *notice, deadline);
+  const Announcement announcement(options, *notice, deadline, [&](const MeetingPoint& point) {
+    require_no_other_task_0(point, options, deadline);
+  });
   TcpOptions here = options;
   here.address = announcement.point().address.host();
   here.port = announcement.point().address.port();

@@ -260,10 +260,9 @@ Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline&
   }
 }
 
-void require_no_other_task_0(const TcpOptions& options, Notice& notice, const Deadline& deadline) {
+void require_no_other_task_0(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline) {
   std::optional<Error> gone;
-  if (const auto text = notice.get(deadline))
-    static_cast<void>(join_at(meeting_point(notice, *text), options, deadline, gone));
+  static_cast<void>(join_at(point, options, deadline, gone));
 }
 
 }  // namespace ferry::tcp

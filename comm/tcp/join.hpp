@@ -33,9 +33,9 @@ struct Joined {
 /// By the server that the notice of task 0 names. Looks again while there is no notice, or an old one: nobody, another
 /// program or another job answers there. Errors as join() and Notice.
 [[nodiscard]] Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline& deadline);
-/// Called by task 0 before it puts up its notice. Error(usage), in both jobs, if the task 0 of the notice that is there
-/// still waits for its tasks: two processes have RANK 0, or two jobs have one place.
-void require_no_other_task_0(const TcpOptions& options, Notice& notice, const Deadline& deadline);
+/// Called by task 0 before it replaces the notice of `point`. Error(usage), in both jobs, if the task 0 there still
+/// waits for its tasks: two processes have RANK 0, or two jobs have one place.
+void require_no_other_task_0(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline);
 
 /// The addresses of the host in options.address, at least one. A name that is not known yet, as while a cluster starts
 /// the host, is looked up again until the deadline, with a warning; then Error(usage).

@@ -5,7 +5,6 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "comm/tcp/join.hpp"
 
 namespace ferry::tcp {
 namespace {
@@ -37,13 +36,14 @@ MeetingPoint meeting_point(const Notice& notice, const std::string& text) {
       .hint("remove it, or give the job another name there");
 }
 
-Announcement::Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline)
+Announcement::Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline,
+                           const std::function<void(const MeetingPoint&)>& before_replacing)
     : notice_(notice),
       point_{options.interface.empty() ? notice.here(deadline) : net::interface_address(options.interface),
              hex_digest(new_nonce())},
       server_({.address = point_.address.host(), .tasks = options.tasks, .secret = options.secret, .job = point_.job}) {
   point_.address.set_port(server_.port());
-  require_no_other_task_0(options, notice_, deadline);
+  if (const auto there = notice_.get(deadline)) before_replacing(meeting_point(notice_, *there));
   notice_.put(point_.str(), deadline);
 }
 

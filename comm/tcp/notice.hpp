@@ -1,6 +1,7 @@
 // Notice: the place where task 0 publishes its address, for jobs in which tasks cannot know it before they start.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,11 +52,13 @@ struct MeetingPoint {
 [[nodiscard]] MeetingPoint meeting_point(const Notice& notice, const std::string& text);
 
 /// Task 0's part of a rendezvous by notice: a server at a free port. Its address is published during the lifetime of
-/// this object. Replaces the notice of another job, but nothing that is no notice. Errors as Notice, RendezvousServer
-/// and require_no_other_task_0().
+/// this object. Replaces the notice of another job, but nothing that is no notice. Errors as Notice and
+/// RendezvousServer.
 class Announcement {
  public:
-  Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline);
+  /// `before_replacing` is called with the notice of another job that is there, and may throw.
+  Announcement(const TcpOptions& options, Notice& notice, const Deadline& deadline,
+               const std::function<void(const MeetingPoint&)>& before_replacing);
   ~Announcement();
   Announcement(const Announcement&) = delete;
   Announcement& operator=(const Announcement&) = delete;
