@@ -34,6 +34,21 @@ void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
       .hint("choose by --transport mpi or --transport tcp, or unset what is left of another launch");
 }
 
+/// Error(usage) if this process is one of several tasks that no launcher of MPI has started: each would be a job of its
+/// own over MPI.
+void require_no_other_launch() {
+  const auto tcp = tcp_launch();
+  const auto numbers = numbered_launch();
+  const int tasks = tcp ? tcp->tasks : numbers ? numbers->size : 1;
+  if (tasks == 1) return;
+  throw Error(Code::usage, "--transport mpi: " + (tcp ? "RANK and WORLD_SIZE say" : numbers->by + " says") +
+                               " that this is one of " + std::to_string(tasks) +
+                               " tasks, and no mpirun or srun --mpi=pmix has started it")
+      .hint(
+          "leave --transport out, start the tasks by mpirun or srun --mpi=pmix, or unset what is left of another "
+          "launch");
+}
+
 }  // namespace
 
 Launch launch_of(const ClusterOptions& options) {
@@ -41,6 +56,7 @@ Launch launch_of(const ClusterOptions& options) {
   if (wanted == "inproc") return {};
   if (wanted == "mpi") {
     const auto mpi = mpi_launch();
+    if (!mpi) require_no_other_launch();
     return {Launch::By::mpi, mpi ? mpi->size : 1, mpi ? mpi->rank : 0, {}};
   }
   if (wanted == "tcp") {

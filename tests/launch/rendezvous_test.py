@@ -220,6 +220,12 @@ class NumberedByALauncher(unittest.TestCase):
             self.assertEqual("".join(errors for _, errors in ends).count(
                 "warning: srun starts this program 3 times (SLURM_STEP_NUM_TASKS), and each runs the whole job by itself\n  try: "), warnings)
 
+    def test_no_mpirun_has_started_them(self):
+        for rank, size, says in ("RANK", "WORLD_SIZE", "RANK and WORLD_SIZE say"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS says"):
+            for code, errors in end(self.tasks(rank, size, transport="mpi", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")):
+                self.assertEqual(code, 2, errors)
+                self.assertIn(f"--transport mpi: {says} that this is one of 3 tasks, and no mpirun or srun --mpi=pmix has started it\n  try: ", errors)
+
 
 class ByAddress(unittest.TestCase):
     def test_the_bits_are_the_same(self):
