@@ -129,6 +129,10 @@ class Graph {
   Value constant(Literal value, DType dtype = DType::float32, source_location at = source_location::current());
   /// A value that the caller of run() gives. Dims may be symbolic: g.input("x", DType::float32, {"batch", 784}).
   Value input(std::string_view name, DType dtype, Shape shape, source_location at = source_location::current());
+  /// The same with elements of float32.
+  Value input(std::string_view name, Shape shape, source_location at = source_location::current()) {
+    return input(name, DType::float32, std::move(shape), at);
+  }
   /// State that lives from step to step. The entry "init" computes `initial`; run() runs that entry by itself for
   /// variables that have no value yet. The result is the variable's value from before the step.
   Value variable(std::string_view name, const Value& initial, source_location at = source_location::current());

@@ -125,4 +125,9 @@ CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& 
   return Parser(text, name, part, take).parse();
 }
 
+std::string_view without_lines(std::string_view text, std::int64_t lines) {
+  for (; lines > 0 && !text.empty(); --lines) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text;
+}
+
 }  // namespace ferry

@@ -35,5 +35,8 @@ struct CsvPart {
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part,
                                  const CsvTake& take);
 
+/// `text` without its first lines; nothing if it has fewer.
+[[nodiscard]] std::string_view without_lines(std::string_view text, std::int64_t lines);
+
 }  // namespace ferry
 #pragma GCC visibility pop

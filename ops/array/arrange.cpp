@@ -11,6 +11,7 @@
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/broadcast.hpp"
+#include "ops/math/math.hpp"
 
 namespace ferry {
 namespace {
@@ -167,6 +168,30 @@ Value tril(const Value& x, std::int64_t k, source_location at) {
 
 Value triu(const Value& x, std::int64_t k, source_location at) {
   return triangle(x, k, true, at);
+}
+
+Value roll(const Value& x, std::int64_t shift, std::int64_t axis, source_location at) {
+  const Scope here = derived(graph_of({{x}}, at), at);
+  const auto dim = static_cast<int>(checked_axes("roll", x, {axis}, at)[0]);
+  const Dim& size = x.shape()[dim];
+  if (!size.fixed())
+    throw Error(Code::plan,
+                "roll: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() + " has no known size")
+        .at(at);
+  const std::int64_t n = size.size();
+  const std::int64_t up = n == 0 ? 0 : (shift % n + n) % n;
+  if (up == 0) return x;
+  const Value stays = slice(x, dim, 0, n - up);
+  const Value enters = slice(x, dim, n - up);
+  if (x.dtype() == DType::boolean) return concat({enters, stays}, dim);
+  // A sum of windows, not a concatenation: windows have halos. Adding -0 changes no element, not even -0.
+  Ints low(static_cast<std::size_t>(x.rank()), 0), high = low, none = low;
+  low[static_cast<std::size_t>(dim)] = up;
+  high[static_cast<std::size_t>(dim)] = n - up;
+  const double nothing = is_float(x.dtype()) ? -0.0 : 0.0;
+  const Value moved = pad(stays, low, none, nothing);
+  const Value entered = pad(enters, none, high, nothing);
+  return moved + entered;
 }
 
 Value tile(const Value& x, Ints repeats, source_location at) {

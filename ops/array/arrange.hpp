@@ -15,6 +15,10 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
+/// x with its elements along `axis` moved up by `shift`, or down where it is negative; elements that leave at one end
+/// enter at the other, as in periodic boundaries. The size of the dim must be known. Where the dim is split over tasks,
+/// only rows near the ends of parts are sent.
+Value roll(const Value& x, std::int64_t shift, std::int64_t axis, source_location at = source_location::current());
 /// x with the order of its elements along these axes reversed.
 Value flip(const Value& x, Ints axes, source_location at = source_location::current());
 /// The matrices in the last two dims with 0 above (triu: below) the k-th diagonal. Diagonal 0 begins at the first

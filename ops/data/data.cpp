@@ -6,6 +6,10 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/files/compress.hpp"
+#include "base/files/csv.hpp"
+#include "base/files/files.hpp"
+#include "base/files/npy.hpp"
 #include "base/text.hpp"
 #include "graph/types/batches.hpp"
 #include "ops/build.hpp"
@@ -24,11 +28,13 @@ void check_path(const OpFacts& facts) {
 std::vector<Shape> file_shape(const OpFacts& facts) {
   check_path(facts);
   const Shape& shape = facts.attr<Shape>("shape");
-  if (!shape.fixed()) OpFacts::fail("the sizes of " + shape.str() + " are not all known");
+  if (!shape.fixed())
+    OpFacts::fail("the sizes of " + shape.str() +
+                  " are not all known; csv_shape(file) and npy_shape(file) give those of a file");
   return {shape};
 }
 
-std::vector<Shape> csv_shape(const OpFacts& facts) {
+std::vector<Shape> table_shape(const OpFacts& facts) {
   std::vector<Shape> shapes = file_shape(facts);
   if (shapes[0].rank() != 2) OpFacts::fail("a table has two dims, not " + shapes[0].str());
   if (facts.attr<std::int64_t>("skip") < 0) OpFacts::fail("skip is negative");
@@ -234,7 +240,7 @@ constexpr OpDef kReadCsv{.name = "ReadCsv",
                          .types = "->@dtype",
                          .attrs = kCsvAttrs,
                          .index_of = file_index,
-                         .infer = csv_shape,
+                         .infer = table_shape,
                          .flops = 100,
                          .flags = kStateful | kOnce,
                          .no_grad = kNoInputs};
@@ -307,6 +313,16 @@ constexpr const OpDef* kDataOps[] = {&kReadIdx,    &kReadCsv,    &kReadNpy, &kRe
 Value read(const OpDef& def, Graph& graph, std::string_view path, DType dtype, const Shape& shape,
            const SourceLine& line) {
   return graph.add(def, {}, {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}}, line)[0];
+}
+
+/// body(); an Error that it throws gets the line.
+template <class F>
+Shape of_file(const SourceLine& line, const F& body) {
+  try {
+    return body();
+  } catch (Error& error) {
+    throw error.at(line);
+  }
 }
 
 bool is_packed(const std::string& path) {
@@ -424,6 +440,24 @@ Values batch(std::span<const Value> arrays, std::int64_t size, const BatchOption
       make(kBatch, in_memory, batch_attrs(in_memory.empty() ? Value() : in_memory[0], size, options), at);
   for (std::size_t i = 0; i < places.size(); ++i) rows[places[i]] = taken[i];
   return rows;
+}
+
+Shape csv_shape(const std::string& file, std::int64_t skip, source_location at) {
+  return of_file(at, [&] {
+    const FileBytes text = maybe_decompress(local_files().read(file), kNoLimit, file);
+    const CsvTable table = parse_csv(without_lines(text.text(), skip), file, {.first_line = skip + 1},
+                                     [](std::string_view) { return std::string(); });
+    return Shape{static_cast<std::int64_t>(table.rows), static_cast<std::int64_t>(table.columns)};
+  });
+}
+
+Shape npy_shape(const std::string& file, source_location at) {
+  return of_file(at, [&] {
+    const std::vector<std::int64_t> sizes =
+        is_packed(file) ? parse_npy(maybe_decompress(local_files().read(file), kNoLimit, file), file).shape
+                        : npy_place(*local_files().open(file)).shape;
+    return Shape(std::span<const std::int64_t>(sizes));
+  });
 }
 
 std::span<const OpDef* const> data_ops() {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/source_location.hpp"
@@ -38,6 +39,34 @@ Value read_raw(Graph& graph, std::string_view path, DType dtype, const Shape& sh
 /// The tensor of that name in a safetensors file. A task reads only its part.
 Value read_safetensors(Graph& graph, std::string_view path, std::string_view tensor, DType dtype, const Shape& shape,
                        source_location at = source_location::current());
+
+/// The same with elements of float32.
+inline Value read_csv(Graph& graph, std::string_view path, const Shape& shape, std::int64_t skip = 0,
+                      source_location at = source_location::current()) {
+  return read_csv(graph, path, DType::float32, shape, skip, at);
+}
+inline Value read_npy(Graph& graph, std::string_view path, const Shape& shape,
+                      source_location at = source_location::current()) {
+  return read_npy(graph, path, DType::float32, shape, at);
+}
+inline Value read_raw(Graph& graph, std::string_view path, const Shape& shape,
+                      source_location at = source_location::current()) {
+  return read_raw(graph, path, DType::float32, shape, at);
+}
+inline Value read_safetensors(Graph& graph, std::string_view path, std::string_view tensor, const Shape& shape,
+                              source_location at = source_location::current()) {
+  return read_safetensors(graph, path, tensor, DType::float32, shape, at);
+}
+
+/// The rows and columns of a CSV file, and the sizes of an array in an npy file, for the readers above. They read the
+/// file while the graph is built, in every process: csv_shape() and packed files the whole of it. `file` is a path of
+/// its own, not one below the data folder. Error(file), with the caller's line, if the file cannot be read.
+///
+///     run_main(argc, argv, {}, [](Graph& g, const std::string& data) {
+///       Value table = read_csv(g, "points.csv", csv_shape(data + "/points.csv"));
+[[nodiscard]] Shape csv_shape(const std::string& file, std::int64_t skip = 0,
+                              source_location at = source_location::current());
+[[nodiscard]] Shape npy_shape(const std::string& file, source_location at = source_location::current());
 
 /// Sparse rows. Entry j of row i is the element values[i, j] of column indices[i, j]. Where a row has fewer than `most`
 /// entries, the rest are 0 in column 0, so that sums over entries are right.

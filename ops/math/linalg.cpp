@@ -125,6 +125,14 @@ Value cofactors(const Value& x) {
 }  // namespace
 
 Value matmul(const Value& a, const Value& b, bool transpose_a, bool transpose_b, source_location at) {
+  Graph& graph = graph_of({{a, b}}, at);
+  if (const bool row = a.rank() == 1, column = b.rank() == 1; row || column) {
+    const Scope here = derived(graph, at);
+    const Value left = row ? expand_dims(a, {0}) : a;
+    const Value right = column ? expand_dims(b, {1}) : b;
+    const Value product = matmul(left, right, transpose_a && !row, transpose_b && !column, at);
+    return squeeze(product, row && column ? Ints{-2, -1} : Ints{row ? -2 : -1});
+  }
   Attrs attrs;
   if (transpose_a) attrs.set("transpose_a", true);
   if (transpose_b) attrs.set("transpose_b", true);

@@ -11,8 +11,9 @@
 namespace ferry {
 
 /// The matrix product of the last two dims: [...,m,k] times [...,k,n] is [...,m,n]; leading dims are broadcast as numpy
-/// does. `transpose_a`: a is [...,k,m]; `transpose_b`: b is [...,n,k]. Both are numbers of rank 2 or more; two dtypes
-/// become one as in ops/math/math.hpp. Error(plan) with the caller's line when shapes or dtypes do not fit.
+/// does. `transpose_a`: a is [...,k,m]; `transpose_b`: b is [...,n,k]. A vector is a row on the left and a column on
+/// the right, also where it is transposed, and the result lacks that dim: [m,k] times [k] is [m]. Both are numbers; two
+/// dtypes become one as in ops/math/math.hpp. Error(plan) with the caller's line when shapes or dtypes do not fit.
 Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
              source_location at = source_location::current());
 

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
+#include "ops/math/activation.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -74,6 +75,24 @@ Value nll_loss(const Value& scores, const Value& labels, const Counted& counted,
   if (!weights.defined()) return mean(losses);
   const Value total = sum(losses);
   return total / sum(weights);
+}
+
+Value binary_cross_entropy_with_logits(const Value& logits, const Value& labels, source_location at) {
+  const Scope here = derived(graph_of({{logits, labels}}, at), at);
+  bool fits = logits.rank() == labels.rank();
+  for (int d = 0; fits && d < logits.rank(); ++d) fits = is_one(logits.shape()[d]) == is_one(labels.shape()[d]);
+  if (!fits)
+    throw Error(Code::plan, "binary_cross_entropy_with_logits: labels " + labels.shape().str() + " do not fit logits " +
+                                logits.shape().str())
+        .at(at)
+        .hint("give both one shape, for example by squeeze(logits, {-1})");
+  const Value wanted = is_float(labels.dtype()) ? labels : cast(labels, logits.dtype());
+  return in_float32({logits, wanted}, at, [](const Values& v) {
+    const Value product = v[0] * v[1];
+    const Value linear = relu(v[0]) - product;
+    const Value size = minimum(v[0], -v[0]);  // -|x|; its gradient at 0 is 1, since relu's gradient is 0 there
+    return linear + softplus(size);
+  });
 }
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Classification losses with class weights and ignored labels.
+// Classification losses: of two classes, and of several with class weights and ignored labels.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -31,6 +31,11 @@ struct Counted {
 /// a loss of 0.
 Value nll_loss(const Value& scores, const Value& labels, const Counted& counted = {},
                source_location at = source_location::current());
+
+/// -labels log(p) - (1 - labels) log(1 - p) of each element, with p = sigmoid(logits), exact also where p is near 0
+/// or 1. Labels are probabilities, or 0 and 1 of any dtype; both have one shape, which is the result's.
+Value binary_cross_entropy_with_logits(const Value& logits, const Value& labels,
+                                       source_location at = source_location::current());
 
 }  // namespace ferry
 #pragma GCC visibility pop

@@ -2,7 +2,13 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/files/files.hpp"
+#include "base/system/log.hpp"
+#include "base/text.hpp"
+#include "graph/file/tensor_file.hpp"
 #include "runner/files/model_files.hpp"
 
 namespace ferry {
@@ -40,6 +46,21 @@ void load(Session& session, const std::string& folder) {
   TensorMap variables;
   at_task_0(session.cluster(), [&] { variables = read_model(folder); });
   session.restore(variables);
+}
+
+void load_state(Session& session, const std::string& file) {
+  TensorMap state = session.variables();
+  at_task_0(session.cluster(), [&] {
+    TensorMap loaded = read_tensors(local_files(), file);
+    std::vector<std::string> kept;
+    for (const auto& [name, value] : state)
+      if (!loaded.contains(name)) kept.push_back(name);
+    if (!kept.empty() && kept.size() < state.size())
+      log_info(in_quotes(file) + " lacks variables, which keep their values: " + escaped(join(kept, ", "), 200));
+    loaded.merge(state);  // tensors of the file stay
+    state = std::move(loaded);
+  });
+  session.restore(state);
 }
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Saves and loads the variables of a session (docs/model_format.md).
+// Saves and loads the variables of a session (docs/model_format.md), also from a safetensors file of another program.
 //
 //     ferry::Session session(g, ferry::Cluster::connect(argc, argv));
 //     ferry::load(session, "model");
@@ -23,6 +23,12 @@ void save(Session& session, const std::string& folder);
 /// written. All tasks call it. The same Error on all tasks: Error(file) if the folder has no model, or one that is
 /// damaged, or its variables differ from the graph's. The session stays usable.
 void load(Session& session, const std::string& folder);
+
+/// Sets variables of the session from a safetensors file on the host of task 0, such as the state of a PyTorch module:
+/// each tensor sets the variable of its name. Variables that the file lacks keep their values; ferry logs their names.
+/// All tasks call it. The same Error on all tasks: Error(file) if the file cannot be read, or if a tensor is no
+/// variable or differs from it in dtype or shape. The session stays usable.
+void load_state(Session& session, const std::string& file);
 
 }  // namespace ferry
 #pragma GCC visibility pop

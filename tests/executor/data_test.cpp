@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/files/compress.hpp"
 #include "base/files/npy.hpp"
 #include "executor/session/session.hpp"
 #include "ops/array/reshape.hpp"
@@ -128,6 +129,28 @@ TEST_CASE("a file that is cut while it is read is named, with the op and the lin
   for (const char* part :
        {"\"rows.npy\" in", "changed while it was read: of 16 bytes from byte", "BatchFile", "data_test.cpp"})
     CHECK(test::says(error, part));
+}
+
+TEST_CASE("the sizes of a file are known while the graph is built, as its reader finds them") {
+  const test::TempFolder folder;
+  const std::string csv = folder / "a.csv", npy = folder / "a.npy";
+  local_files().write(csv, "made in 2026\nx,y,z\n1,2,3\n4,5,6\n");
+  write_npy(local_files(), npy, "<f4", counting({2, 3}).sizes(), counting({2, 3}).bytes());
+  for (const auto& [plain, packed] : {std::pair(csv, folder / "b.csv.gz"), std::pair(npy, folder / "b.npy.gz")})
+    local_files().write(packed, gzip(local_files().read(plain).span()).text());
+  CHECK(csv_shape(csv, 1).str() == "[2,3]");
+  CHECK(csv_shape(folder / "b.csv.gz", 1).str() == "[2,3]");
+  CHECK(npy_shape(npy).str() == "[2,3]");
+  CHECK(npy_shape(folder / "b.npy.gz").str() == "[2,3]");
+  Graph g;
+  const Value table = read_csv(g, "a.csv", csv_shape(csv, 1), 1), array = read_npy(g, "a.npy", npy_shape(npy));
+  Session session(g, tasks(1), reading(folder));
+  CHECK(session.run({table + array})[0].str() == "[[1 3 5] [7 9 11]]");
+  const Error missing = test::error_of([&] { static_cast<void>(csv_shape(folder / "none.csv")); });
+  CHECK(missing.code() == Code::file);
+  CHECK(test::says(missing, "none.csv"));
+  CHECK(test::says(missing, "data_test.cpp:"));
+  CHECK(test::says(test::error_of([&] { read_csv(g, "a.csv", {"n", 3}); }), "csv_shape(file)"));
 }
 
 }  // namespace ferry

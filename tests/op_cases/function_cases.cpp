@@ -6,8 +6,10 @@
 #include "ops/math/activation.hpp"
 #include "ops/math/bits.hpp"
 #include "ops/math/einsum.hpp"
+#include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/train/loss.hpp"
 #include "tests/op_cases/case.hpp"
 
 namespace ferry::test {
@@ -42,6 +44,8 @@ std::vector<Case> function_cases() {
       {"log_sum_exp", [](X x) -> Values { return {log_sum_exp(x[0], {1})}; }, [](auto& in) { const Nd sums = folded({1}, 0, [](D a, D b) { return a + std::exp(b); })(in)[0]; return std::vector{Nd(sums.sizes, [&](const Sizes& i) { return std::log(sums.at(i)); })}; }, {{{2, 3}}, {{2, 0}}, {{0, 3}}}, {}, ~0U, kFloats},
 
       // ---- arrange ----
+      {"roll", [](X x) -> Values { return {roll(x[0], 1, 0)}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { const std::int64_t n = in[0].sizes[0]; return in[0].at({(i[0] + n - 1) % n, i[1]}); }), {{{5, 2}}, {{1, 3}}, {{0, 3}}}, {}, ~0U, kAnyType},
+      {"roll", [](X x) -> Values { return {roll(x[0], -8, -1)}; }, indexed([](auto& in) { return in[0].sizes; }, [](auto& in, auto& i) { return in[0].at({i[0], (i[1] + 8) % in[0].sizes[1]}); }), {{{2, 6}}, {{3, 4}}}, {}, ~0U, kAnyType},
       {"tile", [](X x) -> Values { return {tile(x[0], {2, 1, 3})}; }, indexed([](auto& in) { return Sizes{2 * in[0].sizes[0], in[0].sizes[1], 3 * in[0].sizes[2]}; }, [](auto& in, auto& i) { return in[0].at({i[0] % in[0].sizes[0], i[1], i[2] % in[0].sizes[2]}); }), {{{2, 3, 2}}, {{1, 0, 2}}}, {}, ~0U, kAnyType},
       {"pad_reflect", [](X x) -> Values { return {pad(x[0], {1, 0}, {5, -1}, PadMode::reflect)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0] + 6, in[0].sizes[1] - 1}; }, [](auto& in, auto& i) { std::int64_t at = std::abs(i[0] - 1); const std::int64_t last = in[0].sizes[0] - 1; while (at > last || at < 0) at = at > last ? 2 * last - at : -at; return in[0].at({at, i[1]}); }), {{{3, 2}}, {{4, 1}}}, {}, ~0U, kAnyType},
       {"pad_edge", [](X x) -> Values { return {pad(x[0], {1}, {2}, PadMode::edge)}; }, indexed([](auto& in) { return Sizes{in[0].sizes[0] + 3}; }, [](auto& in, auto& i) { return in[0].at({std::min(std::max<std::int64_t>(i[0] - 1, 0), in[0].sizes[0] - 1)}); }), {{{3}}, {{1}}}, {}, ~0U, kAnyType},
@@ -62,6 +66,15 @@ std::vector<Case> function_cases() {
       {"einsum_rows", [](X x) -> Values { return {einsum("...i,...i->...", x)}; }, einsum("abi,bi->ab"), {{{2, 3, 2}, {3, 2}}, {{2, 3, 2}, {1, 2}}}, {}, ~0U, kNumbers},
       {"einsum_three", [](X x) -> Values { return {einsum("ij,jk,kl->il", x)}; }, einsum("ij,jk,kl->il"), {{{2, 3}, {3, 2}, {2, 2}}}, {}, ~0U, kNumbers},
       {"einsum_lonely", [](X x) -> Values { return {einsum("ijk,jl->l", x)}; }, einsum("ijk,jl->l"), {{{2, 3, 2}, {3, 2}}}, {}, ~0U, kNumbers},
+
+      // ---- linalg ----
+      {"matmul_vector", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("mk,k->m"), {{{2, 3}, {3}}, {{0, 3}, {3}}}, {}, ~0U, kNumbers},
+      {"matmul_vector", [](X x) -> Values { return {matmul(x[0], x[1], true, true)}; }, einsum("k,nk->n"), {{{3}, {2, 3}}}, {}, ~0U, kNumbers},
+      {"matmul_vector", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("bmk,k->bm"), {{{2, 4, 3}, {3}}}, {}, ~0U, kNumbers},
+      {"matmul_vector", [](X x) -> Values { return {matmul(x[0], x[1])}; }, einsum("k,k->"), {{{3}, {3}}}, {}, ~0U, kNumbers},
+
+      // ---- loss ----
+      {"binary_cross_entropy_with_logits", [](X x) -> Values { return {binary_cross_entropy_with_logits(x[0], x[1])}; }, elements([](D a, D b) { return b * softplus_of(-a) + (1 - b) * softplus_of(a); }), {{{2, 3}, {2, 3}}, {{0}, {0}}}, {{-6, 6}, {0, 1}}, ~0U, kFloats},
 
       // ---- activation ----
       {"gelu", [](X x) -> Values { return {gelu(x[0])}; }, elements([](D a) { return a * std::erfc(-a / std::sqrt(D(2))) / 2; }), kOneInput, kWide, ~0U, kFloats},

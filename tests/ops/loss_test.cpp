@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/gradient/gradient.hpp"
+#include "ops/math/reduce.hpp"
 #include "ops/nn/nn.hpp"
 #include "tests/ops/support.hpp"
 #include "tests/support/evaluate.hpp"
@@ -54,6 +55,31 @@ TEST_CASE_FIXTURE(Scores, "nll_loss of log_softmax is softmax_cross_entropy, als
   CHECK(error_of([&] {
           nll_loss(logits, g.constant(Tensor(DType::int64, {2, 1})));
         }).starts_with("nll_loss: labels [2,1] do not fit scores [2,3] of [n,classes,…]\n  at loss_test.cpp:"));
+}
+
+TEST_CASE("binary_cross_entropy_with_logits: exact at both ends, with a gradient at 0, for labels of any dtype") {
+  Graph g;
+  const Value x = g.constant(Tensor::of<float>({5}, {0, 40, -40, 200, -200}));
+  const Value labels = g.constant(Tensor::of<std::uint8_t>({5}, {1, 1, 0, 0, 1}));
+  const Value losses = binary_cross_entropy_with_logits(x, labels);
+  const Value gradient = gradients(sum(losses), {x})[0];
+  const std::vector<Tensor> got = test::Evaluator(g).run({losses, gradient});
+  CHECK(got[0].number(0) == doctest::Approx(std::log(2)));
+  CHECK(got[0].number(1) == doctest::Approx(std::exp(-40)));
+  CHECK(got[0].number(2) == doctest::Approx(std::exp(-40)));
+  CHECK(got[0].number(3) == 200);
+  CHECK(got[0].number(4) == 200);
+  CHECK(got[1].str() == "[-0.5 0 4.24835e-18 1 -1]");
+}
+
+TEST_CASE("binary_cross_entropy_with_logits refuses labels that would be broadcast") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {"n", 1});
+  CHECK(error_of([&] {
+          binary_cross_entropy_with_logits(x, g.input("labels", DType::float32, {"n"}));
+        }).starts_with("binary_cross_entropy_with_logits: labels [n] do not fit logits [n,1]\n  at loss_test.cpp:"));
+  const Value row = g.input("row", DType::float32, {"n", 4});
+  CHECK(error_of([&] { binary_cross_entropy_with_logits(x, row); }).find("squeeze") != std::string::npos);
 }
 
 }  // namespace

@@ -137,8 +137,9 @@ TEST_CASE("matmul") {
   CHECK(test::notation(matmul(w, w, true)) == "...km,...kn->...mn");
   CHECK(test::notation(matmul(w, w, false, true)) == "...mk,...nk->...mn");
   CHECK(error_of([&] { matmul(w, w); }).starts_with("MatMul: sizes differ: k is 6 and 5\n  input 0: float32[5,6] w"));
-  CHECK(
-      error_of([&] { matmul(w, g.constant({1.0})); }).starts_with("MatMul: input 1 has rank 1, expected at least 2\n"));
+  CHECK(error_of([&] { matmul(w, g.constant(1.0)); }).starts_with("MatMul: input 1 has rank 0, expected at least 2\n"));
+  CHECK(matmul(a, g.constant({1.0, 2.0, 3.0, 4.0, 5.0})).shape().str() == "[batch,4]");
+  CHECK(error_of([&] { matmul(w, g.constant({1.0})); }).starts_with("MatMul: sizes differ: k is 6 and 1\n"));
 }
 
 TEST_CASE("every op has a gradient or says why not") {

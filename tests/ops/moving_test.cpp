@@ -135,6 +135,7 @@ TEST_CASE("what does not fit is said on the caller's line") {
     CHECK(error_of([&] {
             pad(longest, {0, 1}, {0, 2}, mode);
           }).starts_with("pad: dim 1 of longest [batch,9223372036854775807] is too long"));
+  CHECK(error_of([&] { roll(x, 1, 0); }).starts_with("roll: dim 0 of x [batch,3] has no known size\n  at moving_test"));
   CHECK(error_of([&] { tile(x, {2}); }).starts_with("tile: needs a number of times for each dim of x [batch,3]"));
   CHECK(error_of([&] { depth_to_space(x, 2); }).starts_with("depth_to_space: blocks do not fit x [batch,3]"));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/types/halo.hpp"
+#include "ops/array/arrange.hpp"
 #include "ops/array/array.hpp"
 #include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -60,6 +61,19 @@ TEST_CASE("a stencil sends each neighbour the rows that it reads, once") {
       }
       CHECK(verify(plan).reason == "");
     }
+}
+
+TEST_CASE("a roll sends each neighbour of a ring the row that it reads") {
+  for (int tasks = 2; tasks <= 4; ++tasks) {
+    CAPTURE(tasks);
+    Graph g;
+    auto here = g.on(g.mesh({{"x", tasks}}, "/task:*"));
+    const Value u = g.variable("u", g.constant(Tensor(DType::float32, {24, 6}))).laid({split(0)});
+    const Value before = roll(u, 1, 0), after = roll(u, -1, 0);
+    const Plan plan = test::planned(g, {}, tasks, {assign(u, before + after)});
+    for (int task = 0; task < tasks; ++task) CHECK(traffic_of(plan, task, 1).sent_bytes == 2 * 6 * 4);
+    CHECK(verify(plan).reason == "");
+  }
 }
 
 TEST_CASE("in blocks, rows go along one axis and columns along the other") {

@@ -8,7 +8,6 @@
 #include "tests/support/log_text.hpp"
 #include "tests/support/manual_clock.hpp"
 #include "tests/support/temp_folder.hpp"
-#include "tests/support/text_in.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -16,24 +15,29 @@ namespace {
 
 using std::chrono::milliseconds;
 
+std::string text_in(const std::string& path) {
+  const FileBytes bytes = local_files().read(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 TEST_CASE("each step is a line of JSON, written some times a second") {
   const test::TempFolder folder;
   const std::string path = folder / "m.jsonl";
   test::ManualClock clock;
   {
     MetricsFile file(path, 0, local_files(), clock);
-    CHECK(test::text_in(path).empty());
+    CHECK(text_in(path).empty());
     clock.advance(milliseconds(100));
     file.add(1, "train", {{"loss", 0.5}, {"a \"b\"", NAN}});
-    CHECK(test::text_in(path).empty());  // too soon
+    CHECK(text_in(path).empty());  // too soon
     clock.advance(milliseconds(150));
     file.add(2, "train", {{"loss", 0.25}});
-    CHECK(test::text_in(path) == R"({"step":1,"seconds":0.1,"entry":"train","values":{"loss":0.5,"a \"b\"":null}}
+    CHECK(text_in(path) == R"({"step":1,"seconds":0.1,"entry":"train","values":{"loss":0.5,"a \"b\"":null}}
 {"step":2,"seconds":0.25,"entry":"train","values":{"loss":0.25}}
 )");
     file.add(2, "eval", {{"accuracy", 1}});
   }
-  CHECK(test::text_in(path).ends_with(R"({"step":2,"seconds":0.25,"entry":"eval","values":{"accuracy":1.0}}
+  CHECK(text_in(path).ends_with(R"({"step":2,"seconds":0.25,"entry":"eval","values":{"accuracy":1.0}}
 )"));
 }
 
@@ -46,21 +50,21 @@ TEST_CASE("a run that goes on keeps the lines of the steps that it has done, a n
     for (std::int64_t step = before + 1; step <= 4; ++step)
       file.add(step, "train", {{"x", static_cast<double>(before)}});
   }
-  CHECK(test::text_in(path) == R"({"step":1,"seconds":0.0,"entry":"train","values":{"x":0.0}}
+  CHECK(text_in(path) == R"({"step":1,"seconds":0.0,"entry":"train","values":{"x":0.0}}
 {"step":2,"seconds":0.0,"entry":"train","values":{"x":0.0}}
 {"step":3,"seconds":0.0,"entry":"train","values":{"x":2.0}}
 {"step":4,"seconds":0.0,"entry":"train","values":{"x":2.0}}
 )");
   local_files().write(path, "{\"step\":1}\n{\"step\":2}\n{\"st");  // by a run that was killed
   { const MetricsFile file(path, 2, local_files(), clock); }
-  CHECK(test::text_in(path) == "{\"step\":1}\n{\"step\":2}\n");
+  CHECK(text_in(path) == "{\"step\":1}\n{\"step\":2}\n");
   local_files().write(path, "{\"step\":1}\nloss 3\n");
   const Error error = test::error_of([&] { const MetricsFile file(path, 2, local_files(), clock); });
   CHECK(error.code() == Code::file);
   CHECK(test::says(error, "m.jsonl\":2: this is no line of --metrics"));
-  CHECK(test::text_in(path) == "{\"step\":1}\nloss 3\n");
+  CHECK(text_in(path) == "{\"step\":1}\nloss 3\n");
   { const MetricsFile file(path, 0, local_files(), clock); }
-  CHECK(test::text_in(path).empty());
+  CHECK(text_in(path).empty());
 }
 
 TEST_CASE("an evaluation that is repeated after the checkpoint of its step has one line") {
@@ -95,7 +99,7 @@ TEST_CASE("a full disk costs the lines, not the run, and is told once") {
   }
   CHECK(log.text.find("No space left on device") != std::string::npos);
   CHECK(log.text.find("--metrics") == log.text.rfind("--metrics"));
-  CHECK(test::text_in(folder / "m.jsonl").empty());
+  CHECK(text_in(folder / "m.jsonl").empty());
 }
 
 }  // namespace

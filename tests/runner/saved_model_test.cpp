@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "base/files/files.hpp"
+#include "graph/file/tensor_file.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/array/array.hpp"
 #include "ops/control/state.hpp"
 #include "ops/math/math.hpp"
 #include "tests/executor/in_processes.hpp"
+#include "tests/support/log_text.hpp"
 #include "tests/support/temp_folder.hpp"
 #include "tests/support/throws.hpp"
 
@@ -82,6 +84,30 @@ TEST_CASE("a model of another graph is not loaded") {
     CHECK(test::says(error, "missing: v"));
     CHECK(other.run({v}).size() == 1);
   });
+}
+
+TEST_CASE("the state of another program is loaded by the names of its tensors") {
+  const test::TempFolder folder;
+  const std::string file = folder / "state.safetensors";
+  const test::LogText log;
+  write_tensors(local_files(), file, {{"w", Tensor::of<float>({3}, {7, 8, 9})}});
+  test::in_processes(2, [&](int rank, const Cluster& cluster) {
+    Model m;
+    const Value count = m.graph.variable("count", m.graph.constant(5));
+    Session session(m.graph, cluster);
+    load_state(session, file);
+    const std::vector<Tensor> now = session.run({m.w, count});
+    if (rank == 0) CHECK(now[0].str() + now[1].str() == "[7 8 9]5");
+    Graph g;
+    const Value v = g.variable("w", g.constant({1.0}));
+    Session other(g, cluster);
+    const Error error = test::error_of([&] { load_state(other, file); });
+    CHECK(error.code() == Code::file);
+    CHECK(test::says(error, "differs: w is float32[1] in the graph, float32[3] in the file"));
+    CHECK(test::says(test::error_of([&] { load_state(other, folder / "none"); }), "none"));
+    CHECK(other.run({v}).size() == 1);
+  });
+  CHECK(log.text.find("lacks variables, which keep their values: count") != std::string::npos);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/files/files.hpp"
 #include "graph/graph.hpp"
 #include "ops/math/math.hpp"
 #include "tests/support/temp_folder.hpp"
-#include "tests/support/text_in.hpp"
 #include "tests/support/throws.hpp"
 
 namespace ferry {
@@ -97,7 +97,7 @@ TEST_CASE("a session writes a report when it is closed") {
   Session session(g, Cluster::connect(options.cluster), options.session);
   session.run({c});
   session.close();
-  CHECK(test::text_in(page).find("</html>") != std::string::npos);
+  CHECK(local_files().read(page).text().find("</html>") != std::string::npos);
 }
 
 }  // namespace

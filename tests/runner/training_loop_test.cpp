@@ -15,7 +15,6 @@
 #include "runner/run/run_main.hpp"
 #include "tests/support/log_text.hpp"
 #include "tests/support/temp_folder.hpp"
-#include "tests/support/text_in.hpp"
 
 namespace ferry {
 namespace {
@@ -61,7 +60,7 @@ TEST_CASE("a program's loop runs the steps of --steps with its own feeds, and it
   CHECK(code == 0);
   CHECK(sums == std::vector<double>{2, 4, 7});
   CHECK(read_model(model).find("w")->second.number(0) == 7);
-  CHECK(test::text_in(metrics).find("\"sum\":7") != std::string::npos);
+  CHECK(local_files().read(metrics).text().find("\"sum\":7") != std::string::npos);
   CHECK(local_files().exists(page));
 }
 

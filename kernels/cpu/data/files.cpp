@@ -73,11 +73,6 @@ void read_npy_file(KernelRun& run) {
   copy_array(run, parse_npy(file.read(kMostElementBytes), file.declared.path));
 }
 
-std::string_view without_lines(std::string_view text, std::int64_t lines) {
-  for (; lines > 0; --lines) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-  return text;
-}
-
 void read_csv_file(KernelRun& run) {
   constexpr std::uint64_t kNumberBytes = 32;
   const auto& file = kept<DataFile>(run);

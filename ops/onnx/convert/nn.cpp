@@ -9,16 +9,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// numpy's product: a vector is a row on the left and a column on the right.
 Outs to_matmul(Context& c) {
-  const bool row = c.rank(0) == 1, column = c.rank(1) == 1;
-  const Value a = row ? expand_dims(c.in(0), {0}) : c.in(0);
-  const Value b = column ? expand_dims(c.in(1), {-1}) : c.in(1);
-  const Value product = matmul(a, b);
-  Ints axes;
-  if (row) axes.push_back(-2);
-  if (column) axes.push_back(-1);
-  return axes.empty() ? product : squeeze(product, axes);
+  return matmul(c.in(0), c.in(1));
 }
 
 Value scaled(const Value& x, double factor) {
