@@ -124,6 +124,19 @@ const std::byte* Tensor::element(std::int64_t i) const {
   return data_ + static_cast<std::size_t>(i) * size_of(dtype_);
 }
 
+std::int64_t Tensor::position(std::span<const std::int64_t> index) const {
+  const std::vector<std::int64_t>& all = sizes();
+  bool is_there = index.size() == all.size();
+  std::int64_t position = 0;
+  for (std::size_t d = 0; is_there && d < all.size(); ++d) {
+    is_there = index[d] >= 0 && index[d] < all[d];
+    position = position * all[d] + index[d];
+  }
+  if (is_there) return position;
+  throw Error(Code::usage, "a tensor " + type().str() + " has no element at " + Shape(index).str())
+      .hint("at() takes an index for each dim, from 0 to its size - 1");
+}
+
 double Tensor::number(std::int64_t i) const {
   return dispatch(dtype_, [&](auto zero) {
     decltype(zero) value;
@@ -154,7 +167,7 @@ void Tensor::check_dtype(DType wanted) const {
   if (wanted == dtype()) return;
   throw Error(Code::plan, "the elements of a tensor " + type().str() + " are not " + std::string(name_of(wanted)))
       .hint("data<T>() and mutable_data<T>() take the C++ type of " + std::string(name_of(dtype_)) +
-            "; number(i) and integer(i) convert an element");
+            "; number(i), integer(i) and at(i, j) convert an element");
 }
 
 void Tensor::reject_undefined() const {

@@ -1,6 +1,8 @@
 // Tensor: a host array with dtype and known sizes. Constants, feeds and fetched results are tensors.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -43,6 +45,11 @@ class Tensor {
   template <class T>
   [[nodiscard]] static Tensor of(std::vector<std::int64_t> sizes, std::span<const T> values) {
     return of_values(dtype_of<T>(), std::move(sizes), std::as_bytes(values));
+  }
+  /// A tensor of rank 1: Tensor::of<float>({1, 2, 3}).
+  template <class T>
+  [[nodiscard]] static Tensor of(const std::vector<T>& values) {
+    return of<T>({static_cast<std::int64_t>(values.size())}, std::span<const T>(values));
   }
   template <class T>
   [[nodiscard]] static Tensor scalar(T value) {
@@ -87,6 +94,17 @@ class Tensor {
     check_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(const_cast<std::byte*>(data_)), byte_count_ / sizeof(T)};
   }
+  /// A copy of the elements; T must be the dtype's type.
+  template <class T>
+  [[nodiscard]] std::vector<T> to_vector() const {
+    const std::span<const T> elements = data<T>();
+    return {elements.begin(), elements.end()};
+  }
+  /// The element at an index for each dim, converted: matrix.at(1, 2), and scalar.at(). Error(usage) if there is none.
+  template <std::integral... Index>
+  [[nodiscard]] double at(Index... index) const {
+    return number(position(std::array<std::int64_t, sizeof...(Index)>{static_cast<std::int64_t>(index)...}));
+  }
   /// Element i of the flattened tensor, converted; Error(usage) if there is none. For a uint64 above the range of
   /// int64, integer() gives the same bits.
   [[nodiscard]] double number(std::int64_t i) const;
@@ -105,6 +123,8 @@ class Tensor {
   }
   [[noreturn]] void reject_undefined() const;
   [[nodiscard]] const std::byte* element(std::int64_t i) const;
+  /// The number of an element in the flattened tensor.
+  [[nodiscard]] std::int64_t position(std::span<const std::int64_t> index) const;
 
   DType dtype_ = DType::float32;
   std::int32_t fetched_to_ = -1;  // undefined: the task that has the value, if there is one

@@ -56,6 +56,19 @@ TEST_CASE("an undefined tensor can be copied and assigned to, and all else is an
   CHECK(Tensor(DType::float32, {0}).str() == "[]");
 }
 
+TEST_CASE("a tensor is made of a vector, read by indices, and copied into a vector") {
+  const std::vector<float> six{1, 2, 3, 4, 5, 6};
+  const Tensor matrix = Tensor::of<float>({2, 3}, six);
+  CHECK(matrix.at(1, 0) == 4);
+  CHECK(matrix.at(0, 2) == 3);
+  CHECK(matrix.to_vector<float>() == six);
+  CHECK(Tensor::of(six).type().str() == "float32[6]");
+  CHECK(Tensor::of<std::int64_t>({7, 8}).at(1) == 8);
+  CHECK(Tensor::of<bool>({2}, {true, false}).to_vector<bool>() == std::vector<bool>{true, false});
+  CHECK(Tensor::scalar(2.5).at() == 2.5);
+  CHECK(Tensor(DType::float32, {0, 3}).to_vector<float>().empty());
+}
+
 TEST_CASE("elements that are not there, and elements as another type, are errors that name the tensor's type") {
   const Tensor t = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   for (const std::int64_t i : {std::int64_t{4}, std::int64_t{-1}, std::int64_t{1} << 62}) {
@@ -63,6 +76,10 @@ TEST_CASE("elements that are not there, and elements as another type, are errors
                      "a tensor float32[2,2] has no element " + std::to_string(i)));
     CHECK(test::error_of([&] { static_cast<void>(t.integer(i)); }).code() == Code::usage);
   }
+  for (const auto& none :
+       {test::error_of([&] { static_cast<void>(t.at(0, 2)); }), test::error_of([&] { static_cast<void>(t.at(-1, 0)); }),
+        test::error_of([&] { static_cast<void>(t.at(1)); })})
+    CHECK(test::says(none, "a tensor float32[2,2] has no element at ["));
   const Error other = test::error_of([&] { static_cast<void>(t.data<std::int64_t>()); });
   CHECK(test::says(other, "the elements of a tensor float32[2,2] are not int64\n  try: "));
   CHECK(test::says(test::error_of([] {

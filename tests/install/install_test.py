@@ -292,6 +292,9 @@ int main() {
     def test_the_guide(self):
         self.follow("guide.md")
 
+    def test_tensors(self):
+        self.follow("tensors.md")
+
     def test_a_training_loop(self):
         self.follow("training_loop.md")
 
