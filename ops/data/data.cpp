@@ -30,7 +30,7 @@ std::vector<Shape> file_shape(const OpFacts& facts) {
   const Shape& shape = facts.attr<Shape>("shape");
   if (!shape.fixed())
     OpFacts::fail("the sizes of " + shape.str() +
-                  " are not all known; csv_shape(file) and npy_shape(file) give those of a file");
+                  " are not all known; csv_shape(file) and npy_shape(file) return the sizes of a file");
   return {shape};
 }
 

@@ -213,7 +213,7 @@ class Run {
 
     Run& run_;
     Session& session_;
-    FeedMap feeds_;  // those of the command line
+    FeedMap feeds_;  // of the command line
     std::int64_t before_, done_;
     std::optional<StepReport> report_;
     std::vector<Tensor> fetched_;

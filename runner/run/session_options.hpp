@@ -18,7 +18,7 @@ struct SessionArguments {
   std::shared_ptr<const UserOps> ops;  ///< of --ops; `session` points to them, so they must outlive the session
 };
 
-/// Takes ferry's options out of argv: those of `ferry run` that a session follows, such as --tasks, --check-numerics,
+/// Takes options out of argv: the options of `ferry run` that a session follows, such as --tasks, --check-numerics,
 /// --trace and --report, and the program's `own`. --help lists them and exits. Call it before the job is formed.
 ///
 ///     int main(int argc, char** argv) {

@@ -1,4 +1,5 @@
-// A library with a destructor that takes some time, so that threads still run when those of other libraries are done.
+// A library with a destructor that takes some time, so that threads still run when the destructors of other libraries
+// are done.
 #include <unistd.h>
 
 [[gnu::destructor]] static void end_slowly() {
