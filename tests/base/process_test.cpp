@@ -98,6 +98,7 @@ TEST_CASE("a group lives until all of its processes have ended") {
 }
 
 TEST_CASE("descendants have handlers and an environment") {
+  const auto spared = adopt_orphans();
   Pipe out = make_pipe();
   const int process =
       start_shell("trap : TERM; (NAME=value sleep 1000) & echo; wait", out, {.arguments = {}, .set = {{"EMPTY", ""}}});
@@ -117,9 +118,7 @@ TEST_CASE("descendants have handlers and an environment") {
   CHECK(handles_signal(found[0], SIGTERM));
   CHECK_FALSE(handles_signal(found[0], SIGHUP));
   CHECK_FALSE(handles_signal(found[1], SIGTERM));
-  signal_group(process, SIGKILL);
-  await(process);
-  while (next_ended_child()) continue;
+  kill_descendants(spared);
   CHECK_FALSE(handles_signal(found[0], SIGTERM));
   CHECK(first_environment(found[0]).empty());
 }
