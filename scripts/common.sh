@@ -81,10 +81,15 @@ report_cuda() {
   fi
 }
 
+# Every clone of the repository shares what ccache keeps: with debug information of lines alone, the folder changes nothing that a test
+# reads. ccache has to be told about precompiled headers.
+export CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+
 # configure COMPILER FOLDER [MESON OPTION…]: sets up a build folder, with warnings as errors.
 configure() {
   local compiler=$1 folder=$2
   shift 2
+  if command -v ccache >/dev/null; then compiler="ccache $compiler"; fi
   if [ -f "$folder/build.ninja" ]; then
     meson configure "$folder" -Dwerror=true "$@"
   else

@@ -252,7 +252,7 @@ int main() {
         def compile_it(name):
             output(CXX, *WARNINGS, f"{name}.cpp", "-o", name, *self.flags("--cflags", "--libs"), cwd=folder)
 
-        not_typed = [name for name, _ in pages.programs(text) if f"g++ -std=c++20 {name}.cpp" not in text]  # the page says it once for all
+        not_typed = [name for name, _ in pages.programs(text) if not re.search(rf"(g\+\+|mpicxx) -std=c\+\+20 {name}\.cpp", text)]  # the page says it once for all
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(compile_it, not_typed))
         commands = pages.commands(text)
