@@ -80,7 +80,7 @@ bool equal(const Op& a, const Op& b) {
     const ValueId x = without_identities(graph, a.inputs()[i]), y = without_identities(graph, b.inputs()[i]);
     const Tensor *const left = graph.constant_value(x), *const right = graph.constant_value(y);
     if (x != y && (left == nullptr || right == nullptr || !left->same_bits(*right))) return false;
-    shared = shared || left == nullptr;
+    shared = shared || x == y || left == nullptr;
   }
   return shared;
 }
