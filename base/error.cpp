@@ -32,7 +32,8 @@ Error as_error(const std::exception_ptr& thrown, Code code, std::string_view who
     if (error.code() == Code::ok) return {code, threw + error.text()};  // thrown, so not a success
     return error;
   } catch (const std::bad_alloc&) {
-    return {Code::resource, "out of memory"};
+    return Error(Code::resource, "out of memory")
+        .hint("a host with more memory, or a higher limit (ulimit -v; ferry doctor prints the limits)");
   } catch (const std::exception& error) {
     const std::string text = error.what();
     return {code, threw + (text.size() <= kShown ? text : text.substr(0, kShown) + " …")};

@@ -155,7 +155,7 @@ Report report_of(const std::exception_ptr& error) {
   } catch (const Error& e) {
     return {static_cast<int>(e.job_code()), e.text(), e.is_told_elsewhere()};
   } catch (const std::bad_alloc&) {
-    return {static_cast<int>(Code::resource), "out of memory"};
+    return {static_cast<int>(Code::resource), as_error(error, Code::resource, "ferry").text()};
   } catch (const std::system_error& e) {
     const Error error =
         Error(Code::resource, std::string("the system refuses what ferry asks for: ") + e.what())

@@ -239,7 +239,7 @@ def case_046_launcher_variable_missing():
     path = write("add.pbtxt", add())
     refused(2, ["OMPI_COMM_WORLD_SIZE"], path, env={"OMPI_COMM_WORLD_RANK": "0"})
     if MPIRUN:  # of a shell that mpirun had started, say
-        refused(2, ["mpi: OMPI_COMM_WORLD_SIZE says 2 tasks, MPI's world has 1", "or unset OMPI_COMM_WORLD_SIZE"], path,
+        refused(2, ["mpi: OMPI_COMM_WORLD_SIZE says 2 tasks, the world of Open MPI", "has 1", "or unset OMPI_COMM_WORLD_SIZE"], path,
                 env={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"})
 
 
