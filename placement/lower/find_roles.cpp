@@ -18,21 +18,36 @@ class Roles {
       : program_(program),
         plan_(plan),
         messages_(messages),
-        class_of_(static_cast<std::size_t>(program.topology->size())) {}
+        class_of_(static_cast<std::size_t>(program.topology->size())) {
+    for (const ProgramRegion& region : program.regions) {
+      for (const NodeId id : region.order) add(id);
+      for (const PValueId parameter : region.parameters) add(program.values[parameter].producer);
+    }
+    std::ranges::sort(nodes_);
+  }
 
   std::vector<std::uint32_t> classes() {
     std::vector<std::int32_t> all(class_of_.size());
     std::iota(all.begin(), all.end(), 0);
     tell_apart(all, [&](std::size_t i) { return program_.topology->tasks[i].threads; });
-    for (const Where& where : program_.wheres) tell_apart(where.tasks, [](std::size_t) { return 0; });
+    std::set<WhereId> wheres;
+    for (const NodeId id : nodes_) wheres.insert(program_.nodes[id].where);
+    for (const PValueId value : values_) wheres.insert(program_.values[value].where);
+    wheres.erase(kNone);
+    for (const WhereId where : wheres) tell_apart(program_.wheres[where].tasks, [](std::size_t) { return 0; });
     part_sizes();
-    for (const PValue& value : program_.values) rows(value);
+    for (const PValueId value : values_) rows(program_.values[value]);
     ends();
     number_in_order();
     return std::move(class_of_);
   }
 
  private:
+  void add(NodeId id) {
+    nodes_.push_back(id);
+    for (const PValueId output : program_.nodes[id].outputs) values_.push_back(output);
+  }
+
   /// Splits classes: tasks in the list leave those that are not, and those in the list with different values part.
   template <class ValueAt>
   void tell_apart(std::span<const std::int32_t> tasks, const ValueAt& value_at) {
@@ -55,7 +70,8 @@ class Roles {
 
   void part_sizes() {
     std::set<std::tuple<WhereId, std::int64_t, std::vector<std::size_t>>> splits;  // mesh, size of a dim, its axes
-    for (const PValue& value : program_.values)
+    for (const PValueId id : values_) {
+      const PValue& value = program_.values[id];
       for (int dim = 0; dim < value.type.shape.rank(); ++dim) {
         std::vector<std::size_t> axes;
         for (std::size_t axis = 0; axis < value.layout.size(); ++axis)
@@ -63,6 +79,7 @@ class Roles {
         if (!axes.empty() && !is_even(value.where, value.type.shape[dim].size(), axes))
           splits.emplace(value.where, value.type.shape[dim].size(), std::move(axes));
       }
+    }
     for (const auto& split : splits) {
       const auto& [where_id, size, axes] = split;
       const Where& where = program_.wheres[where_id];
@@ -103,7 +120,7 @@ class Roles {
 
   void ends() {
     std::set<std::pair<std::vector<std::uint32_t>, std::int32_t>> met;  // groupings of a node's collectives, and root
-    for (NodeId id = 0; id < program_.nodes.size(); ++id) {
+    for (const NodeId id : nodes_) {
       const Node& node = program_.nodes[id];
       if (node.kind == NodeKind::transfer && node.where != kNone) {
         single_out(sender_of(program_, node));
@@ -145,6 +162,8 @@ class Roles {
   const Program& program_;
   const Plan& plan_;
   const MessageNumbers& messages_;
+  std::vector<NodeId> nodes_;     ///< the nodes of all regions; passes have left out others
+  std::vector<PValueId> values_;  ///< outputs of nodes_
   std::vector<std::uint32_t> class_of_;
   std::uint32_t next_ = 1;  ///< the next fresh number
 };

@@ -175,7 +175,6 @@ class Builder {
         return maximum(x, y);
       case 4:
         most = known.most * other.most * count;
-        if (x.rank() < 2 || y.rank() < 2) throw Error(Code::plan, "matmul: random graphs multiply matrices");
         return matmul(x, y) + 0;  // + 0: the sign of a zero sum depends on the kernel, thus on a task's rows
       case 5:
         return -x;
