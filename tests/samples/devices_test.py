@@ -2,10 +2,9 @@
 planned.
 
 usage: devices_test.py FERRY SAMPLES_FOLDER DATA_FOLDER SEEDS
-       devices_test.py FERRY SAMPLES_FOLDER DATA_FOLDER gpu|gpu-quick
+       devices_test.py FERRY SAMPLES_FOLDER DATA_FOLDER gpu
 On simulated devices, where as many orders are drawn for each; or on the GPUs that FERRY finds, whose sums of floats may be rounded
-otherwise: gpu-quick is on 2 tasks, or 3, without large samples and steps. Three steps, of which the second captures what the third
-replays; one of large samples. The last line is "N passed, N failed, N skipped".
+otherwise. Each run has three steps: the second captures work for the third to replay. Large samples run one step. The last line is "N passed, N failed, N skipped".
 """
 
 import math
@@ -15,7 +14,7 @@ import sys
 
 from samples_test import ENVIRONMENT, FERRY, SAMPLES, check_stats, data_of, fed, jobs_of, refusal, run, run_all
 
-ON_GPU, QUICK = sys.argv[4].startswith("gpu"), sys.argv[4] == "gpu-quick"
+ON_GPU = sys.argv[4] == "gpu"
 DEVICES = ["gpu"] if ON_GPU else [f"sim:{seed}" for seed in range(1, 1 + int(sys.argv[4]))]
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 LARGE = {"fashion", "fashion_cnn", "resnet50"}  # tens of seconds: on 2 tasks alone, but for many seeds
@@ -37,9 +36,7 @@ def sample(name):
         file, tried = SAMPLES / f"{name}.pb", 0
         entries = re.findall(r"^entry (\w+):", run("show", file), re.M)
         for entry in entries if name != "resnet50" else ["init"]:  # the rest of it takes minutes
-            if QUICK and f"{name} {entry}" in ONE_STEP:
-                continue
-            for tasks in (2, 3) if QUICK else (2,) if name in LARGE and len(DEVICES) == 1 else (1, 2, 3):
+            for tasks in (2,) if name in LARGE and len(DEVICES) == 1 else (1, 2, 3):
                 steps = 1 if name in LARGE or {name, f"{name} {entry}"} & ONE_STEP else 3
                 words = [file, "--entry", entry, "--data", data_of(name), "--steps", steps, "--threads", 1, "--deadline", 600, *jobs_of(name, tasks)]
                 words += fed(folder / f"{entry}-{tasks}", *words, "--tasks", tasks)
@@ -57,16 +54,13 @@ def sample(name):
                     assert alike(done.stdout, here.stdout), f"{said}: {done.stdout}, not {here.stdout}"
                     check_stats(stats)
                 tried += 1
-                if QUICK:
-                    break
         assert tried > 0
     return all_entries
 
 
 def cases():
     for file in sorted(SAMPLES.glob("*.pb")):
-        if not (QUICK and file.stem in {*LARGE, "pipeline"}):
-            yield file.stem, sample(file.stem) if data_of(file.stem).exists() else None
+        yield file.stem, sample(file.stem) if data_of(file.stem).exists() else None
 
 
 if __name__ == "__main__":
