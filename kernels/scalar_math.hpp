@@ -233,8 +233,19 @@ FERRY_HD_INLINED constexpr double erf(double x) {
   const double outer = 1.0 - exp(-far * far) * polynomial(far, kP) / polynomial(far, kQ);
   return size < 1.0 || x != x ? inner : (x < 0 ? -outer : outer);
 }
-FERRY_HD constexpr float erf(float x) {
-  return static_cast<float>(erf(static_cast<double>(x)));
+/// Below 1 a polynomial of erf(x) / x - 1 in x^2; from 1 on 1 - exp(p(|x|)), where p is a polynomial of log(erfc). Both
+/// are minimax fits: the relative error of erf is 1.3e-9 without rounding, and 1.5 units in the last place with it.
+FERRY_HD_INLINED constexpr float erf(float x) {
+  const float size = magnitude(x);
+  constexpr float kP[] = {7.8538615e-5F,  -8.0101937e-4F, 5.1883277e-3F, -2.6853813e-2F,
+                          1.12835854e-1F, -3.7612626e-1F, 1.2837917e-1F};
+  const float inner = x * polynomial(x * x, kP) + x;
+  constexpr float kQ[] = {1.863793e-4F,   -2.9476595e-3F, 2.1838069e-2F, -1.0310677e-1F,
+                          -6.3814485e-1F, -1.1270891e0F,  -3.4152137e-4F};
+  const float far = size > 4.0F ? 4.0F : size;  // erf(4) rounds to 1
+  const auto [fraction, exponent] = scaled_exp(polynomial(far, kQ));
+  const float outer = 1.0F - fraction * power_of_two(exponent);
+  return size < 1.0F || x != x ? inner : with_sign(outer, x);
 }
 
 /// x^y by libm's pow, computed in float64 for both types.

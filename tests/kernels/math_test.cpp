@@ -55,7 +55,7 @@ TEST_CASE_TEMPLATE("elementary functions are within 3 ulp", T, float, double) {
             T(-60), T(60), [](T x) { return math::sigmoid(x); },
             [](long double x) { return kLongOne / (kLongOne + std::exp(-x)); }) < 2.5);
   CHECK(worst<T>(
-            T(-7), T(7), [](T x) { return math::erf(x); }, [](long double x) { return std::erf(x); }) < 3);
+            T(-7), T(7), [](T x) { return math::erf(x); }, [](long double x) { return std::erf(x); }) < 2);
 }
 
 TEST_CASE_TEMPLATE("elementary functions at the edges", T, float, double) {
