@@ -55,6 +55,10 @@ std::optional<MpiLaunch> launch_now() {
     // Shells in an allocation of SLURM's have a size, too. Elsewhere a size proves a launch with a missing rank.
     const bool size_tells = launcher != Launcher::srun && std::getenv(size) != nullptr;
     if (std::getenv(rank) == nullptr && !size_tells) continue;
+    // Open MPI sets PMIX_RANK in a program that calls MPI_Init and that no launcher has started.
+    const bool by_itself = launcher == Launcher::srun && std::getenv(size) == nullptr &&
+                           std::getenv(variable_of(launcher, LaunchVariable::Says::number)) == nullptr;
+    if (by_itself) continue;
     return launch_by(rank, size);
   }
   if (std::getenv("PMI_PORT") != nullptr && std::getenv("PMI_ID") != nullptr)

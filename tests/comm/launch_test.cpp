@@ -84,6 +84,15 @@ TEST_CASE("what MPI sets as it is initialized is no launcher's") {
   CHECK(WEXITSTATUS(status) == 0);
 }
 
+TEST_CASE("a program that has called MPI_Init by itself has no launcher") {
+  const Launcher singleton{{"PMIX_RANK", "0"}};
+  CHECK_FALSE(mpi_launch().has_value());
+  const Launcher srun{{"PMIX_RANK", "0"}, {"SLURM_PROCID", "0"}};
+  const auto error = error_in([] { (void)mpi_launch(); });
+  REQUIRE(error.has_value());
+  CHECK(error->text().starts_with("launch: PMIX_RANK is set, SLURM_STEP_NUM_TASKS is not"));
+}
+
 TEST_CASE("a missing or bad variable is named") {
   {
     const Launcher half{{"OMPI_COMM_WORLD_SIZE", "4"}};
