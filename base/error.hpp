@@ -16,7 +16,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The kinds of failures; the values are the exit codes of the `ferry` command (docs/exit_codes.md).
+/// The kinds of failures; the values are the exit codes of the `ferry` command (docs/reference/exit_codes.md).
 enum class Code : int {
   ok = 0,
   conformance = 1,   ///< conformance cases failed

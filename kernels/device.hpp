@@ -1,6 +1,6 @@
 // The interface between ferry and devices other than the host: their memory, queues and events, as a table of C
 // functions. A library that is loaded at run time can provide such a table. The executor uses the class Devices.
-// docs/add_a_device.md describes how to add a device.
+// docs/internals/add_a_device.md describes how to add a device.
 #pragma once
 
 #include <chrono>

@@ -105,7 +105,7 @@ struct ElementLoop {
 
 /// Thrown by a kernel when the value of an input is bad: an index out of range, a divisor of zero. The executor traces
 /// input number `input` back to where the value came from, says so in the message, and sets the exit code accordingly
-/// (docs/exit_codes.md).
+/// (docs/reference/exit_codes.md).
 class BadValue : public Error {
  public:
   BadValue(std::size_t input, std::string message) : Error(Code::program, std::move(message)), input_(input) {}

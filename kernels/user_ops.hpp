@@ -1,4 +1,4 @@
-// Ops of one's own in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/user_ops.md).
+// Ops of one's own in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/guide/user_ops.md).
 //
 // The library defines one function. It need not be linked with ferry, because the command provides ferry's symbols.
 //

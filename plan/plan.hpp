@@ -1,8 +1,8 @@
 // Plan: what each task does in a step. Pure data: made by planning, printed, saved, verified, executed.
 //
 // All tasks of a job hold the same plan. Tasks that do the same share a plan class. The differences between them (the
-// member index in a collective, the begin of the part of a split value) follow from their number. docs/plan_format.md
-// describes the file; `ferry plan` prints it.
+// member index in a collective, the begin of the part of a split value) follow from their number.
+// docs/reference/plan_format.md describes the file; `ferry plan` prints it.
 #pragma once
 
 #include <cstddef>

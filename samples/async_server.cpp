@@ -1,5 +1,5 @@
 // An asynchronous parameter server: a server has the weights, and three workers learn to tell clothes apart, none of
-// which waits for another as long as they are at most eight steps apart; docs/asynchronous.md. In the entry
+// which waits for another as long as they are at most eight steps apart; docs/guide/asynchronous.md. In the entry
 // `synchronous` the server waits for all of them in each step.
 //
 // With DATA=/usr/share/datasets/fashion-mnist:

@@ -1,7 +1,7 @@
 // A pipeline: a transformer that learns to write a text, as `charlm` does, whose blocks lie on two or four tasks. A
-// batch goes through them in eight microbatches, so that all tasks work at a time; docs/microbatches.md. In the entry
-// `two` each task has two blocks one after another, in `two_in_turn` the first and third, the second and fourth. `four`
-// has the schedule 1f1b, `four_gpipe` and `four_zero_bubble` others, whose results are the same to the bit:
+// batch goes through them in eight microbatches, so that all tasks work at a time; docs/guide/pipelines.md. In the
+// entry `two` each task has two blocks one after another, in `two_in_turn` the first and third, the second and fourth.
+// `four` has the schedule 1f1b, `four_gpipe` and `four_zero_bubble` others, whose results are the same to the bit:
 //
 //     mpirun -np 4 build/ferry run build/samples/pipeline.pb --entry four --data /usr/share/common-licenses --epochs 3
 #include <ferry/ferry.hpp>

@@ -1,4 +1,4 @@
-// A training loop of one's own, made data-parallel in three lines: docs/coming_from_horovod.md. No graph, no planner:
+// A training loop of one's own, made data-parallel in three lines: docs/coming_from/horovod.md. No graph, no planner:
 // every process computes the gradients of its rows in plain C++, and ferry takes the mean of them.
 //
 //     mpirun -np 4 build/samples/three_lines

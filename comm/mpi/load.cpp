@@ -185,7 +185,7 @@ const OpenedMpi& required_mpi(std::string_view wanted_by) {
   throw std::move(error).hint(
       "install an MPI (openmpi-bin or mpich), or name its library by FERRY_MPI=/PATH/libmpi.so.12; a job over TCP "
       "needs "
-      "none (docs/starting.md)");
+      "none (docs/getting_started/starting.md)");
 }
 
 }  // namespace

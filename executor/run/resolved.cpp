@@ -315,7 +315,7 @@ const Kernel& ResolvedPlan::kernel_of(const Instruction& instruction, const Reso
   Error error(Code::plan, "there is no kernel for " + std::string(op));
   error.at(plan_.line(instruction.line));
   if (default_ops().find(op) == nullptr)
-    error.hint("load the library that has it: --ops LIB.so, or ExecutionOptions::kernels (docs/user_ops.md)");
+    error.hint("load the library that has it: --ops LIB.so, or ExecutionOptions::kernels (docs/guide/user_ops.md)");
   throw error;
 }
 

@@ -1,5 +1,5 @@
 // Checkpoints: what a run needs to go on after it was stopped or killed, saved while it runs
-// (docs/checkpoint_format.md).
+// (docs/reference/checkpoint_format.md).
 #pragma once
 
 #include <cstdint>

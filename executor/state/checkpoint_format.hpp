@@ -1,4 +1,4 @@
-// The files of a checkpoint (docs/checkpoint_format.md): a manifest beside a safetensors file for each task.
+// The files of a checkpoint (docs/reference/checkpoint_format.md): a manifest beside a safetensors file for each task.
 #pragma once
 
 #include <cstdint>

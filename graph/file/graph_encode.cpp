@@ -251,7 +251,7 @@ std::string text_content(const file::GraphFile& message) {
   std::string content;
   if (!google::protobuf::TextFormat::PrintToString(message, &content) || content.size() > kMaxGraphBytes)
     throw Error(Code::resource, "this graph is too large for a text file").hint("save it as .pb");
-  return "# A ferry graph: docs/graph_format.md\n" + content;
+  return "# A ferry graph: docs/reference/graph_format.md\n" + content;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Graph files: `.pb` (protobuf) and `.pbtxt` (the same as text), with large tensors in a `.safetensors` file beside
-// them. The format is described in docs/graph_format.md.
+// them. The format is described in docs/reference/graph_format.md.
 //
 // No file is trusted: reading checks head and hash, all counts, names, references, cycles and bodies, compares types
 // with those that inference gives, and ends with check_legal. Reading and writing take time linear in the file, up to

@@ -1,4 +1,4 @@
-// OpDef: everything ferry knows about an op, in one place, as data. See docs/add_an_op.md.
+// OpDef: everything ferry knows about an op, in one place, as data. See docs/internals/add_an_op.md.
 //
 //     inline constexpr OpDef kMatMul{.name = "MatMul", .types = "T,T->T", .T = kFloats,
 //                                    .index = "...mk,...kn->...mn", .reduce = Reduce::sum, .grad = …};
@@ -130,10 +130,10 @@ struct OpDef {
   DTypeSet U = kNumbers;
   std::span<const AttrDef> attrs = {};
 
-  /// Index notation (docs/add_an_op.md): "...mk,...kn->...mn". Each letter binds to one size. "..." are the leading
-  /// dims, broadcast as numpy does. "[n]" marks a letter that may not be split; "(n)" also says that the letter's
-  /// position follows from the other letters' positions, so that it adds no work. Give `index_of` instead when it
-  /// depends on attributes or ranks. From it come the shape check, the output shapes (unless `infer` is given), the
+  /// Index notation (docs/internals/add_an_op.md): "...mk,...kn->...mn". Each letter binds to one size. "..." are the
+  /// leading dims, broadcast as numpy does. "[n]" marks a letter that may not be split; "(n)" also says that the
+  /// letter's position follows from the other letters' positions, so that it adds no work. Give `index_of` instead when
+  /// it depends on attributes or ranks. From it come the shape check, the output shapes (unless `infer` is given), the
   /// cost and the legal layouts.
   std::string_view index = {};
   IndexFn index_of = nullptr;

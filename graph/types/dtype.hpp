@@ -1,5 +1,5 @@
 // Element types. The names are numpy's; the enumerators' numbers are part of the file formats of graphs and plans.
-// docs/dtypes.md says what each means for a user.
+// docs/reference/dtypes.md says what each means for a user.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Data: files as values, and batches of their rows. See docs/data.md.
+// Data: files as values, and batches of their rows. See docs/guide/data.md.
 //
 // Files lie beneath the session's data folder (ExecutionOptions::data_folder). IDX, CSV, npy and LibSVM files may be
 // compressed by gzip or zstd. Each file is read once in a session, except where batch() reads rows as they are needed.

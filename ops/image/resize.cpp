@@ -54,7 +54,7 @@ T place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
 }
 
 /// The original element that is nearest to new element i. The place is computed in float32, and a tie is recognized, as
-/// by onnxruntime: docs/decisions/nearest_neighbours.md.
+/// by onnxruntime: docs/internals/decisions/nearest_neighbours.md.
 std::int64_t nearest(const Resizing& resizing, const Resized& dim, std::int64_t i) {
   constexpr float kTie = 1e-6F;
   const auto at = place<float>(dim, resizing.coordinates, i);

@@ -14,8 +14,8 @@
 namespace ferry {
 
 /// The place in the original dim of element i (of nearest neighbours computed in float32, see
-/// docs/decisions/nearest_neighbours.md), when a dim is resized from n to m elements. scale is m / n. Where the
-/// user gives a scale, m in these formulas is scale * n, not rounded, as in ONNX.
+/// docs/internals/decisions/nearest_neighbours.md), when a dim is resized from n to m elements. scale is m / n. Where
+/// the user gives a scale, m in these formulas is scale * n, not rounded, as in ONNX.
 enum class Coordinates {
   half_pixel,            ///< (i + 0.5) / scale - 0.5
   half_pixel_symmetric,  ///< half_pixel, moved so that what rounding scale * n loses is lost evenly at both ends

@@ -1,5 +1,5 @@
 // Elementwise arithmetic and functions. Operands are broadcast and cast to one dtype as numpy does; a number takes the
-// dtype of the other operand (docs/dtypes.md). The result has that dtype. Integers wrap around.
+// dtype of the other operand (docs/reference/dtypes.md). The result has that dtype. Integers wrap around.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once

@@ -1,5 +1,5 @@
-// The interface through which a converter reads an ONNX node and makes ops. For ops/onnx alone; docs/import.md says how
-// to add a converter.
+// The interface through which a converter reads an ONNX node and makes ops. For ops/onnx alone; docs/guide/import.md
+// says how to add a converter.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Import of ONNX models: docs/import.md.
+// Import of ONNX models: docs/guide/import.md.
 //
 // A model is imported for the shapes of its inputs: dims that are given are numbers, others stay symbolic. Values that
 // depend on sizes and constants alone are computed while importing, so that shapes, axes and bounds become attributes

@@ -6,7 +6,7 @@
 //     { auto here = g.on(g.mesh("workers", "/job:worker/*"));  loss = mean(…); }
 //     for (const Value& update : asynchronous(sgd(loss, {weights}, 0.1), {.staleness = 4})) g.target("train", update);
 //
-// See docs/asynchronous.md.
+// See docs/guide/asynchronous.md.
 #pragma once
 
 #include <cstdint>

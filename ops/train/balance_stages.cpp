@@ -31,7 +31,7 @@ class Balancer {
     if (tasks_ < 1) throw Error(Code::usage, "balance: " + std::to_string(tasks_) + " tasks").hint("1 or more");
     if (labelled_.pipelines.empty())
       throw Error(Code::usage, "balance: the graph has no pipeline()")
-          .hint("docs/microbatches.md says how to make one");
+          .hint("docs/guide/pipelines.md says how to make one");
     for (std::uint32_t pipeline = 0; pipeline < labelled_.pipelines.size(); ++pipeline) cut(pipeline);
     spread_to_inputs();
     find_of_variables();

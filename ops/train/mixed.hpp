@@ -65,7 +65,7 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
 /// its weights. So the mean is the gradient of all rows. State: the sums ("w/accumulated"), and a count of steps and
 /// the sum of their weights, named after the first variable. A batch can then be larger than memory. It saves no
 /// messages: the sums are variables with the same value on all tasks, so gradients are summed over the tasks in every
-/// step (docs/decisions/accumulated.md).
+/// step (docs/internals/decisions/accumulated.md).
 ///
 /// Error(plan) also if the loss is a sum of means that are divided by different numbers.
 ///

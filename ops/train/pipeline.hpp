@@ -11,7 +11,7 @@
 //
 // A stage is what devices or meshes say: nothing else need be annotated. A device that the layers come back to has
 // several stages (Megatron's interleaved schedule). Or nothing is annotated, and {.stages = 4} cuts the network into
-// stages of about the same time. See docs/microbatches.md.
+// stages of about the same time. See docs/guide/pipelines.md.
 #pragma once
 
 #include <cstdint>

@@ -70,7 +70,7 @@ void Reasons::warn_of_gather(NodeId id) {
   program_.warnings.push_back(program_.name(user) + (line.known() ? " at " + escaped(line.str()) : "") + " gathers " +
                               human_bytes(static_cast<std::uint64_t>(bytes_of(message))) +
                               " in each step, because a part of " + program_.name(program_.inputs(message)[0]) +
-                              " is no part of its result (docs/layouts.md, Reshapes)");
+                              " is no part of its result (docs/guide/layouts.md, Reshapes)");
 }
 
 void Reasons::brought(PValueId result) {

@@ -55,7 +55,7 @@ void ClassKernels::push_on_host(const Instruction& instruction) {
     if (made[k] != out_[k]) plan_.push(copy, {made[k]}, {out_[k]});
 }
 
-/// For fuse_elements, where it pays (docs/decisions/tiles.md).
+/// For fuse_elements, where it pays (docs/internals/decisions/tiles.md).
 void ClassKernels::note_row(const Node& node) {
   const Buffer& first = role_.buffers[in_[0]];
   const auto elements = elements_of(first);

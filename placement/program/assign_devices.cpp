@@ -387,9 +387,10 @@ class Assigner {
       return;
     }
     throw Error(Code::plan, "there is no " + std::string(name_of(kind)) + " kernel for " + op.str())
-        .hint(kind == DeviceKind::gpu
-                  ? "place it on cpu:0 (--device cpu), simulate GPUs (--device sim), or use --soft-placement"
-                  : "load the library that has it: --ops LIB.so, or ExecutionOptions::kernels (docs/user_ops.md)");
+        .hint(
+            kind == DeviceKind::gpu
+                ? "place it on cpu:0 (--device cpu), simulate GPUs (--device sim), or use --soft-placement"
+                : "load the library that has it: --ops LIB.so, or ExecutionOptions::kernels (docs/guide/user_ops.md)");
   }
 
   Program& program_;

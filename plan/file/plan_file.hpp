@@ -1,4 +1,4 @@
-// Plan files: a plan as bytes, and back. The format is described in docs/plan_format.md.
+// Plan files: a plan as bytes, and back. The format is described in docs/reference/plan_format.md.
 //
 // Equal plans give equal bytes, on every machine and from every compiler. A file is not trusted until these checks have
 // passed. Length and hash of the whole refuse a file that is cut or has a flipped bit. Then follow the flatbuffers

@@ -45,7 +45,7 @@ struct Topology {
   std::vector<TaskInfo> tasks;
   LinkCost on_host{1e-6, 8e9};
   LinkCost between_hosts{20e-6, 1e9};
-  /// Copies between a host and a GPU of it. docs/cluster_format.md has the source of these figures.
+  /// Copies between a host and a GPU of it. docs/reference/cluster_format.md has the source of these figures.
   LinkCost host_gpu{10e-6, 55e9};
   /// Messages between GPUs that work together, on one host and on several. Latencies include the library's call.
   LinkCost gpus_on_host{20e-6, 300e9};

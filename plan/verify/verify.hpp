@@ -30,8 +30,8 @@ struct Verdict {
 /// that every send has its receive with equal bytes. Checks that no tasks wait for each other in a cycle even if
 /// nothing is buffered, and that all members come to collectives in the same order. Checks that no buffer is read while
 /// or before it is written, that buffers are within their arenas, and that arenas fit into the memory of tasks and
-/// hosts, if the topology knows it. docs/proof.md has the full list. Takes time and memory of at most the plan's
-/// instructions × tasks.
+/// hosts, if the topology knows it. docs/internals/verifier.md has the full list. Takes time and memory of at most the
+/// plan's instructions × tasks.
 [[nodiscard]] Verdict verify(const Plan& plan, const KnownOps& known = {});
 
 /// Throws Error(file) with the reason unless every index, number and size of a plan from a file is in range. It is the

@@ -81,7 +81,7 @@ Finding tcp_finding(const Machine& machine) {
   if (machine.tcp_congestion.empty()) return {"tcp", "congestion control unknown", nullptr};
   const std::string paces = machine.tcp_congestion == "bbr"
                                 ? ", which paces: messages of 1 MB take up to 3 times as long as "
-                                  "with cubic (docs/launching.md)"
+                                  "with cubic (docs/guide/launching.md)"
                                 : "";
   return {"tcp", "congestion control by " + escaped(machine.tcp_congestion) + paces, machine.tcp_congestion};
 }

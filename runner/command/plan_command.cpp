@@ -165,7 +165,7 @@ void add_plan_command(CLI::App& app, Action& action) {
     ferry plan add.pb --tasks 4 --hosts 2        as on two hosts with two tasks each
     ferry plan add.pb --tasks 3 --svg add.svg    as a picture
     ferry plan add.pb --tasks 3 --dump-after reshard
-    ferry plan add.pb --cluster cluster.pbtxt    for a cluster that is somewhere else (docs/cluster_format.md)
+    ferry plan add.pb --cluster cluster.pbtxt    for a cluster that is somewhere else (docs/reference/cluster_format.md)
     ferry plan add.pb --tasks 3 --save old.plan  and later, when the graph has changed:
     ferry plan add.pb --tasks 3 --diff old.plan
     ferry plan model.pb --entry predict --shape x=64,784 --save model.plan)");

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
 constexpr std::uint32_t kMostGpus = 1024;  // of a task
-constexpr const char* kHint = "docs/cluster_format.md says how it is written";
+constexpr const char* kHint = "docs/reference/cluster_format.md says how it is written";
 
 /// Keeps the first error of the parser.
 class FirstError final : public google::protobuf::io::ErrorCollector {

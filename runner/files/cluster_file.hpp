@@ -1,4 +1,4 @@
-// Reads the description of a cluster to plan for, which --cluster names (docs/cluster_format.md).
+// Reads the description of a cluster to plan for, which --cluster names (docs/reference/cluster_format.md).
 #pragma once
 
 #include <string>

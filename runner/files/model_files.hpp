@@ -1,4 +1,4 @@
-// Saved models: a folder with the variables in safetensors form and a manifest (docs/model_format.md).
+// Saved models: a folder with the variables in safetensors form and a manifest (docs/reference/model_format.md).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Saves and loads the variables of a session (docs/model_format.md), also from a safetensors file of another program.
+// Saves and loads the variables of a session (docs/reference/model_format.md), also from a safetensors file of another
+// program.
 //
 //     ferry::Session session(g, ferry::Cluster::connect(argc, argv));
 //     ferry::load(session, "model");

@@ -1,4 +1,4 @@
-// Counters as JSON: the format of --stats (docs/stats_format.md).
+// Counters as JSON: the format of --stats (docs/reference/stats_format.md).
 #pragma once
 
 #include <string>

@@ -25,9 +25,9 @@ struct LaunchOptions {
   std::chrono::milliseconds grace = std::chrono::seconds(30);         ///< for tasks to end that are asked to
 };
 
-/// Runs the job to its end. Returns its exit code: the exit code of the task that failed first (docs/launching.md).
-/// When it returns, none of the job's processes is left on this host, and on others those that run are about to be
-/// killed.
+/// Runs the job to its end. Returns its exit code: the exit code of the task that failed first
+/// (docs/guide/launching.md). When it returns, none of the job's processes is left on this host, and on others those
+/// that run are about to be killed.
 [[nodiscard]] int launch(const LaunchOptions& options);
 
 }  // namespace ferry

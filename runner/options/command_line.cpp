@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kScreenLines = 40;
 constexpr std::size_t kAlignedExample = 48;  // columns of a command beside which others are aligned
 
-/// The meaning of each exit code in a few words; docs/exit_codes.md has more.
+/// The meaning of each exit code in a few words; docs/reference/exit_codes.md has more.
 constexpr std::pair<Code, const char*> kMeanings[] = {
     {Code::ok, "done"},
     {Code::conformance, "conformance cases failed"},

@@ -1,5 +1,5 @@
 // What the command lines of all subcommands share: parsing with helpful messages, and the one place where an error
-// becomes text on stderr and an exit code (docs/exit_codes.md).
+// becomes text on stderr and an exit code (docs/reference/exit_codes.md).
 #pragma once
 
 #include <exception>

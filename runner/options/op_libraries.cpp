@@ -37,7 +37,7 @@ void add_library(const std::string& library, UserOps& known) {
   const std::string path = library.find('/') == std::string::npos ? "./" + library : library;
   static_cast<void>(local_files().read(path));  // fails for a FIFO, on which dlopen() would block
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw refused(library, last_error()).hint("build it as docs/user_ops.md says");
+  if (handle == nullptr) throw refused(library, last_error()).hint("build it as docs/guide/user_ops.md says");
   const auto add_ops = function_in<void (*)(UserOps&)>(handle, "ferry_add_ops");
   const auto layout = function_in<const OpsLayout* (*)()>(handle, "ferry_ops_layout");
   if (add_ops == nullptr || layout == nullptr)

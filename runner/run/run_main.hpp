@@ -12,8 +12,8 @@
 namespace ferry {
 
 /// Runs `graph` as `ferry run` would run its file, with the options in argv (--help lists them), or with --save-graph
-/// FILE.pb writes the graph and runs nothing. Returns the exit code (docs/exit_codes.md); errors go to stderr. Every
-/// process of a job calls it, once, from its main thread.
+/// FILE.pb writes the graph and runs nothing. Returns the exit code (docs/reference/exit_codes.md); errors go to
+/// stderr. Every process of a job calls it, once, from its main thread.
 ///
 ///     int main(int argc, char** argv) {
 ///       ferry::Graph g;

@@ -1,5 +1,5 @@
 // An op that ferry does not have: Hypot(a, b), the square root of a² + b² without overflow on the way. See
-// docs/user_ops.md.
+// docs/guide/user_ops.md.
 #include <cmath>
 
 #include <ferry/ferry.hpp>

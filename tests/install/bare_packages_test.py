@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The Debian packages from beginning to end: built on a bare Debian with what debian/control names, seen through by lintian, and
-installed on another one, where a new user types docs/first_program.md, up to a job over three hosts and its report; then upgraded and
+installed on another one, where a new user types docs/getting_started/first_program.md, up to a job over three hosts and its report; then upgraded and
 purged.
 
     bare_packages_test.py SOURCE_ROOT
@@ -29,7 +29,7 @@ ROOT, BUILD = Path(sys.argv[1]).resolve(), sys.argv[2:]
 BARE = ROOT / "scripts" / "bare_debian"
 NAMES = ["libferry0", "libferry-dev", "ferry", "ferry-openmpi", "ferry-mpich"]
 # netns.sh calls its hosts h1 to h3.
-FIRST_PROGRAM = re.sub(r"node(\d)", r"h\1", (ROOT / "docs" / "first_program.md").read_text())
+FIRST_PROGRAM = re.sub(r"node(\d)", r"h\1", (ROOT / "docs" / "getting_started" / "first_program.md").read_text())
 TYPED_WITH = re.search("`apt-get install (.*)`", FIRST_PROGRAM)[1]
 ON_HOSTS = "ferry launch --hostfile"
 MOST_SECONDS = 600  # from the installation to the report

@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in done.stderr, done.stderr
     index = (site / "index.html").read_text()
-    assert "1.2.3" in index and 'href="page_docs_first_program.html"' in index, index
+    assert "1.2.3" in index and 'href="page_docs_getting_started_first_program.html"' in index, index
     assert 'src="files/docs/images/add.svg"' in index and (site / "files/docs/images/add.svg").exists(), index
     graph = (site / "classferry_1_1Graph.html").read_text()
     assert "A dataflow graph" in graph and "ferry/graph/graph.hpp" in graph, graph

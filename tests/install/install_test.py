@@ -68,27 +68,27 @@ int main(int argc, char** argv) {
 """
 OF_FERRY = "".join(f'#include "ops/{name}.hpp"\n' for name in ("build", "gradient/gradient", "math/logic", "math/math")) + "using namespace ferry;\n"
 FRAMES = {
-    "add_an_op.md": [OF_FERRY + "namespace page {PAGE const OpDef& op = kClamp; }",
+    "internals/add_an_op.md": [OF_FERRY + "namespace page {PAGE const OpDef& op = kClamp; }",
                      OF_FERRY + "namespace page { const OpDef kClamp{.name = \"Clamp\", .types = \"T->T\"}; PAGE}"],
-    "budgets.md": [USING + "void f(Graph& g) {PAGE}"],
-    "checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::Value loss, std::vector<ferry::Value> updates) {PAGE}"],
-    "coming_from_horovod.md": ["#include <ferry/ferry.hpp>\n#include <vector>\n"
+    "guide/budgets.md": [USING + "void f(Graph& g) {PAGE}"],
+    "guide/checkpoints.md": ["#include <ferry/ferry.hpp>\nvoid f(ferry::Session& session, ferry::Value loss, std::vector<ferry::Value> updates) {PAGE}"],
+    "coming_from/horovod.md": ["#include <ferry/ferry.hpp>\n#include <vector>\n"
                                "void f(int argc, char** argv, std::vector<float>& weights, std::vector<float>& gradients) {PAGE}",
                                "#include <ferry/ferry.hpp>\n#include <vector>\nvoid load_next_batch();\n"
                                "void f(const ferry::Cluster& cluster, std::vector<float>& gradients) {PAGE}",
                                "#include <ferry/ferry.hpp>\nvoid f(const ferry::Cluster& cluster, std::size_t parameters) {PAGE}"],
-    "coming_from_mpi.md": ["#include <mpi.h>\n#include <algorithm>\n#include <vector>\nusing Floats = std::vector<float>;\n"
+    "coming_from/mpi.md": ["#include <mpi.h>\n#include <algorithm>\n#include <vector>\nusing Floats = std::vector<float>;\n"
                            "void multiply(const Floats&, const Floats&, Floats&);\n"
                            "void f(int size, int rows, int inner, int columns, Floats a, Floats b, Floats c) {PAGE}"],
-    "data.md": [USING + "Value f(Graph& g) {PAGE return x + labels; }"],
-    "dtypes.md": [USING + "Value f(Graph& g) {PAGE return half + g.constant(t); }",
+    "guide/data.md": [USING + "Value f(Graph& g) {PAGE return x + labels; }"],
+    "reference/dtypes.md": [USING + "Value f(Graph& g) {PAGE return half + g.constant(t); }",
                   USING + "Value f(Value x, Value weights, Value weights_scale) {PAGE return y; }"],
-    "layouts.md": [USING + "Value f(Graph& g, Value initial) {PAGE return y; }",
+    "guide/layouts.md": [USING + "Value f(Graph& g, Value initial) {PAGE return y; }",
                    USING + "Value f(Graph& g, Tensor start) {PAGE return up + down; }",
                    USING + "void f(Graph& g, Value x, Value weights, Value y) {PAGE}"],
-    "microbatches.md": [USING + "#include <functional>\n#include <string>\n#include <vector>\n"
+    "guide/pipelines.md": [USING + "#include <functional>\n#include <string>\n#include <vector>\n"
                         "void f(Graph& g, Value x, Value labels, Values weights, std::vector<std::function<Value(Value)>> layers) {PAGE}"],
-    "user_ops.md": [HYPOT + "PAGE", HYPOT + "void f(const ferry::Graph& graph, const ferry::Cluster& cluster) {PAGE}"],
+    "guide/user_ops.md": [HYPOT + "PAGE", HYPOT + "void f(const ferry::Graph& graph, const ferry::Cluster& cluster) {PAGE}"],
 }
 
 
@@ -142,9 +142,9 @@ class Installed(unittest.TestCase):
             list(pool.map(compile_alone, sorted(headers)))
 
     def test_pages_that_errors_name_are_there(self):
-        named = output("grep", "-rhoE", "docs/[a-z_]+\\.md", "--include=*.cpp", *("base comm executor runner kernels placement".split()),
+        named = output("grep", "-rhoE", "docs/[a-z_/]+\\.md", "--include=*.cpp", *("base comm executor runner kernels placement".split()),
                        cwd=Path(README).parent).split()
-        self.assertIn("docs/starting.md", named)
+        self.assertIn("docs/getting_started/starting.md", named)
         for page in set(named):
             self.assertTrue((self.prefix / "share" / "doc" / "ferry" / page).exists(), page)
 
@@ -267,12 +267,14 @@ int main() {
 
     def test_blocks_of_pages_compile(self):
         sources = []
-        for page in sorted((Path(README).parent / "docs").rglob("*.md")):
-            blocks = re.findall(r"^ *```cpp\n(?!// \w+\.cpp\n)(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL)
-            frames = FRAMES.get(page.name, [])
-            self.assertEqual(len(blocks), len(frames), f"{page.name}: a block needs a name (// NAME.cpp) or a frame in FRAMES")
+        docs = Path(README).parent / "docs"
+        for path in sorted(docs.rglob("*.md")):
+            page = path.relative_to(docs).as_posix()
+            blocks = re.findall(r"^ *```cpp\n(?!// \w+\.cpp\n)(.*?)^ *```", path.read_text(), re.MULTILINE | re.DOTALL)
+            frames = FRAMES.get(page, [])
+            self.assertEqual(len(blocks), len(frames), f"{page}: a block needs a name (// NAME.cpp) or a frame in FRAMES")
             for number, (block, frame) in enumerate(zip(blocks, frames)):
-                sources.append(self.folder / f"{page.stem}_{number}.cpp")
+                sources.append(self.folder / f"{path.stem}_{number}.cpp")
                 sources[-1].write_text(frame.replace("PAGE", "\n" + block.replace("\n…\n", "\n")))
 
         def compile_it(source):
@@ -283,30 +285,30 @@ int main() {
             list(pool.map(compile_it, sources))
 
     def test_a_first_program(self):
-        self.follow("first_program.md")
+        self.follow("getting_started/first_program.md")
 
     def test_data(self):
         cards = {"blue/1": (0, 0, 255), "blue/2": (0, 51, 204), "blue/3": (0, 102, 153), "red/1": (255, 0, 0), "red/2": (204, 51, 0)}
-        self.follow("data.md", {f"cards/{name}.png": png(48, 36, colour) for name, colour in cards.items()})
+        self.follow("guide/data.md", {f"cards/{name}.png": png(48, 36, colour) for name, colour in cards.items()})
 
     def test_the_guide(self):
-        self.follow("guide.md")
+        self.follow("guide/how_to.md")
 
     def test_tensors(self):
-        self.follow("tensors.md")
+        self.follow("guide/tensors.md")
 
     def test_a_training_loop(self):
-        self.follow("training_loop.md")
+        self.follow("guide/training_loop.md")
 
     def test_host_names(self):
-        self.follow("host_names.md")
+        self.follow("getting_started/host_names.md")
 
     def test_coming_from_elsewhere(self):
-        names = sorted(path.name for path in (Path(README).parent / "docs").glob("coming_from_*.md"))
+        names = sorted(path.name for path in (Path(README).parent / "docs" / "coming_from").glob("*.md"))
         for page in names:
             with self.subTest(page):
-                self.follow(page)
-        self.assertIn("coming_from_horovod.md", names)
+                self.follow(f"coming_from/{page}")
+        self.assertIn("horovod.md", names)
 
     def ferry(self, *arguments, code=0):
         """What the installed command prints: its output, or where it fails its errors."""

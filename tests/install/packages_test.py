@@ -125,7 +125,7 @@ class Packages(unittest.TestCase):
     def consumer(self, name):
         folder = self.folder / name
         folder.mkdir()
-        text = (ROOT / "docs" / "first_program.md").read_text()
+        text = (ROOT / "docs" / "getting_started" / "first_program.md").read_text()
         pages.write_files(text, folder)
         output("bash", "-c", next(command for command, _ in pages.commands(text) if command.endswith("> points.csv")), cwd=folder)
         return folder

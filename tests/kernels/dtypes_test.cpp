@@ -25,7 +25,7 @@ __extension__ using Wide = __int128;
 template <class T>
 constexpr bool kIsInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-/// Converts as docs/dtypes.md says.
+/// Converts as docs/reference/dtypes.md says.
 template <class To, class From>
 To converted(From x) {
   if constexpr (std::is_same_v<To, bool>) {

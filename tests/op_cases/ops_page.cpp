@@ -1,9 +1,10 @@
-// Makes the page docs/ops.md from the ops' definitions, kernels, cases and the tables of ONNX's converters.
+// Makes the page docs/reference/ops.md from the ops' definitions, kernels, cases and the tables of ONNX's converters.
 //
-//     ops_page docs/ops.md             fails when the page is out of date, when an op of ONNX is neither imported nor
+//     ops_page docs/reference/ops.md             fails when the page is out of date, when an op of ONNX is neither
+//     imported nor
 //                                      has a reason why not (or both), or when two converters have the same op and
 //                                      version
-//     ops_page --write docs/ops.md     writes the page
+//     ops_page --write docs/reference/ops.md     writes the page
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -72,7 +73,8 @@ std::string devices(const OpDef& def) {
 std::string page() {
   std::ostringstream out;
   out << "# Ops\n\n"
-         "This page is made by `build/tests/op_cases/ops_page --write docs/ops.md` from the ops' definitions; a test "
+         "This page is made by `build/tests/op_cases/ops_page --write docs/reference/ops.md` from the ops' "
+         "definitions; a test "
          "fails "
          "when it is old.\nFunctions made of several ops (`gelu`, `einsum`, `layer_norm`, …) are in the headers of "
          "`ops/`.\n\n"
@@ -136,7 +138,7 @@ int run(bool write, const std::string& path) {
   std::ifstream file(path);
   const std::string found{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (found == made) return 0;
-  std::cerr << path << " is old: run build/tests/op_cases/ops_page --write docs/ops.md\n";
+  std::cerr << path << " is old: run build/tests/op_cases/ops_page --write docs/reference/ops.md\n";
   return 1;
 }
 

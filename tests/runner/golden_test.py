@@ -5,7 +5,7 @@
 
 With --update it rewrites the files: look at the difference before you commit it. Version numbers and the folders in which
 samples were compiled are left out; everything else must be equal to the byte. by_hand_1.pbtxt and by_hand_2.pbtxt are the graphs of
-docs/graph_format.md.
+docs/reference/graph_format.md.
 """
 import difflib
 import os
@@ -27,7 +27,7 @@ ENTRIES = str(FOLDER / "entries.pbtxt")
 UNEVEN = str(FOLDER / "uneven.pbtxt")
 JOINED = str(FOLDER / "joined.pbtxt")
 METRICS = [str(FOLDER / "metrics.jsonl"), str(FOLDER / "metrics_killed.jsonl")]
-GRAPH_FORMAT = FOLDER.parents[2] / "docs" / "graph_format.md"
+GRAPH_FORMAT = FOLDER.parents[2] / "docs" / "reference" / "graph_format.md"
 SECONDS = 60
 
 COMMANDS = {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the pictures of README.md and docs/layouts.md show the plans that ferry makes.
+"""Checks that the pictures of README.md and docs/guide/layouts.md show the plans that ferry makes.
 
     pictures_test.py FERRY SAMPLES_FOLDER [--update]
 
@@ -15,7 +15,7 @@ import xml.etree.ElementTree as xml
 
 FERRY, SAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PICTURES = ROOT / "docs" / "layouts"
+PICTURES = ROOT / "docs" / "images" / "layouts"
 
 IN_README = "add"
 PLANS = {
@@ -76,7 +76,7 @@ def main():
     text = (PICTURES.parent / "layouts.md").read_text()
     for name in sorted({picture.stem for picture in PICTURES.glob("*.svg")} ^ set(re.findall(r"\(layouts/(\w+)\.svg\)", text))):
         failed += 1
-        print(f"FAILED layouts/{name}.svg is shown in docs/layouts.md and not there, or the other way round")
+        print(f"FAILED layouts/{name}.svg is shown in docs/guide/layouts.md and not there, or the other way round")
     print(f"{len(PLANS) - failed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

@@ -76,7 +76,8 @@ std::uint32_t alignment_of(const KernelRun& run, const Products& products) {
 }
 
 /// The addend of the epilogue, if the epilogue only adds and one rounding of the sum gives the same bits. Sums of
-/// products of 16-bit floats are float32 and would have to be rounded first (docs/decisions/gpu_epilogues.md).
+/// products of 16-bit floats are float32 and would have to be rounded first
+/// (docs/internals/decisions/gpu_epilogues.md).
 BlasAddend addend_of(const KernelRun& run, const Products& products) {
   const DType dtype = run.outputs[0].dtype;
   if (run.epilogue == nullptr || (dtype != DType::float32 && dtype != DType::float64)) return {};
