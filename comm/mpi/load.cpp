@@ -184,8 +184,7 @@ const OpenedMpi& required_mpi(std::string_view wanted_by) {
   for (const std::string& why : tried) error.note(escaped(why, 400));
   throw std::move(error).hint(
       "install an MPI (openmpi-bin or mpich), or name its library by FERRY_MPI=/PATH/libmpi.so.12; a job over TCP "
-      "needs "
-      "none (docs/getting_started/starting.md)");
+      "needs none (docs/getting_started/running.md)");
 }
 
 }  // namespace

@@ -69,12 +69,12 @@ Launch launch_of(const ClusterOptions& options) {
                                    std::to_string(numbers->size) + " tasks, and nothing says where they meet")
           .hint(
               "FERRY_RENDEZVOUS=file:/shared/folder/NAME, or MASTER_ADDR and MASTER_PORT, for all of them "
-              "(mpirun -x FERRY_RENDEZVOUS; docs/getting_started/starting.md)");
+              "(mpirun -x FERRY_RENDEZVOUS; docs/getting_started/rendezvous.md)");
     if (!tcp)
       throw Error(Code::usage, "--transport tcp: RANK and WORLD_SIZE are not set")
           .hint(
               "start each task of a job with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or RANK, WORLD_SIZE and "
-              "FERRY_RENDEZVOUS (docs/getting_started/starting.md)");
+              "FERRY_RENDEZVOUS (docs/getting_started/rendezvous.md)");
     return over_tcp(*std::move(tcp), options);
   }
   if (wanted != "auto")
@@ -101,16 +101,15 @@ void warn_of_copies(const ClusterOptions& options) {
       log_warn(
           std::string(name) + "=" + escaped(value) +
           " is set, but no other variable of a launch: this process runs the whole job by itself\n  try: set RANK, "
-          "WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task (docs/getting_started/starting.md), or unset " +
+          "WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task (docs/getting_started/rendezvous.md), or unset " +
           name);
   const auto numbers = numbered_launch();
   if (!numbers || numbers->size == 1 || numbers->rank != 0) return;
   log_warn("srun starts this program " + std::to_string(numbers->size) + " times (" + numbers->by +
            "), and each runs the whole job by itself\n  try: srun --mpi=pmix for Open MPI, srun --mpi=pmi2 for MPICH "
            "or without an MPI; or --transport tcp, with "
-           "FERRY_RENDEZVOUS=file:/shared/folder/NAME (docs/getting_started/starting.md); or --transport inproc if "
-           "separate jobs are "
-           "meant");
+           "FERRY_RENDEZVOUS=file:/shared/folder/NAME (docs/getting_started/rendezvous.md); or --transport inproc if "
+           "separate jobs are meant");
 }
 
 OutputOfLaunch output_of_launch() {

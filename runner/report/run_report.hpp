@@ -36,7 +36,7 @@ class RunReport {
   /// The trace of all tasks; `name` identifies the report in the Error(file) for text that is not a report.
   void set_trace(std::string_view trace, const std::string& name) { run_ = read_trace(trace, name); }
 
-  /// One JSON object: docs/guide/report.md has its keys.
+  /// One JSON object: docs/guide/report_data.md has its keys.
   [[nodiscard]] std::string json() const;
 
  private:

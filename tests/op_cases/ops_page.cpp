@@ -1,14 +1,16 @@
-// Makes the page docs/reference/ops.md from the ops' definitions, kernels, cases and the tables of ONNX's converters.
+// Makes the page docs/reference/ops.md from the ops' definitions, kernels, cases, the headers of ops/, and the tables
+// of ONNX's converters.
 //
-//     ops_page docs/reference/ops.md             fails when the page is out of date, when an op of ONNX is neither
-//     imported nor
-//                                      has a reason why not (or both), or when two converters have the same op and
-//                                      version
-//     ops_page --write docs/reference/ops.md     writes the page
+//     ops_page docs/reference/ops.md            fails when the page is out of date, when an op of ONNX is neither
+//                                               imported nor has a reason why not (or both), or when two converters
+//                                               have the same op and version
+//     ops_page --write docs/reference/ops.md    writes the page
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <sstream>
 #include <string>
 
@@ -70,32 +72,73 @@ std::string devices(const OpDef& def) {
   return def.is(kView) ? "all" : "executor";
 }
 
-std::string page() {
+/// The functions that the headers in a folder declare, by their names in lower case without underscores.
+std::map<std::string, std::string> functions_in(const std::filesystem::path& folder) {
+  const std::regex declaration(R"((?:\[\[nodiscard\]\] )?(?:inline )?[A-Z]\w* (\w+)\(.*)");
+  std::map<std::string, std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".hpp") continue;
+    std::ifstream file(entry.path());
+    std::smatch match;
+    for (std::string line; std::getline(file, line);) {
+      if (!std::regex_match(line, match, declaration)) continue;
+      found.emplace(std::regex_replace(match.str(1), std::regex("_"), ""), match.str(1));
+    }
+  }
+  return found;
+}
+
+/// The function that adds the op to a graph; empty for ops that gradients and planning add.
+std::string function_of(std::string_view op, const std::map<std::string, std::string>& functions) {
+  static const std::map<std::string_view, std::string_view> kOthers = {{"And", "logical_and"},
+                                                                       {"BatchFile", "batch"},
+                                                                       {"BroadcastLike", "broadcast_as"},
+                                                                       {"Constant", "Graph::constant"},
+                                                                       {"Input", "Graph::input"},
+                                                                       {"Not", "logical_not"},
+                                                                       {"Or", "logical_or"},
+                                                                       {"RandomNormal", "normal"},
+                                                                       {"RandomUniform", "uniform"},
+                                                                       {"RandomUniformLike", "uniform_like"},
+                                                                       {"ReshapeLike", "reshape_as"},
+                                                                       {"SumLike", "sum_as"},
+                                                                       {"Triangle", "tril"},
+                                                                       {"Variable", "Graph::variable"},
+                                                                       {"While", "while_loop"}};
+  if (const auto other = kOthers.find(op); other != kOthers.end()) return "`" + std::string(other->second) + "`";
+  std::string name;
+  for (const char c : op) name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const auto function = functions.find(name);
+  return function == functions.end() ? "" : "`" + function->second + "`";
+}
+
+/// The page, for the headers of the tree.
+std::string page(const std::filesystem::path& root) {
+  const std::map<std::string, std::string> functions = functions_in(root / "ops");
   std::ostringstream out;
   out << "# Ops\n\n"
-         "This page is made by `build/tests/op_cases/ops_page --write docs/reference/ops.md` from the ops' "
-         "definitions; a test "
-         "fails "
-         "when it is old.\nFunctions made of several ops (`gelu`, `einsum`, `layer_norm`, …) are in the headers of "
-         "`ops/`.\n\n"
-         "## ferry's ops\n\n"
-         "Types: of inputs and outputs; any: "
-      << kAnyType.str() << "; numbers: " << kNumbers.str() << "; floats: " << kFloats.str()
-      << ".\nAttributes: those in brackets may be left out; kinds are fields of `Attr` in `graph/ferry_graph.proto` (a "
-         "subgraph is `body`).\nLayouts: index notation ([add_an_op.md](add_an_op.md)), where it depends on attributes "
-         "and ranks as an "
-         "example: a letter without brackets may be\nsplit over tasks. Devices: `executor` where no kernel is run for "
-         "it, "
-         "`all` where no bytes are touched.\n\n"
-         "| op | types | attributes | gradient | layouts | devices |\n|---|---|---|---|---|---|\n";
+         "This page lists the ops of graphs and the ops of ONNX that ferry imports. Use it to look up the C++ "
+         "function, "
+         "dtypes,\nattributes, gradient and layouts of an op. [functions.md](functions.md) also has functions made of "
+         "several ops.\n`build/tests/op_cases/ops_page --write docs/reference/ops.md` makes this page; a test fails if "
+         "it is out of date.\n\n"
+         "## Ops of ferry\n\n"
+         "- C++: the function that adds the op, in `<ferry/ops/…>`. Ops without a function come from gradients and "
+         "planning.\n- Types: inputs and outputs.\n  - any: "
+      << kAnyType.str() << "\n  - numbers: " << kNumbers.str() << "\n  - floats: " << kFloats.str()
+      << "\n- Attributes: an attribute in brackets is optional. Kinds are fields of `Attr` in "
+         "`graph/ferry_graph.proto`; a subgraph\n  is `body`.\n"
+         "- Layouts: index notation ([add_an_op.md](../internals/add_an_op.md)). If it depends on attributes and "
+         "ranks, the table\n  has an example. A letter without brackets may be split over tasks.\n"
+         "- Devices: `executor` if no kernel runs for the op, `all` if the op touches no bytes.\n\n"
+         "| op | C++ | types | attributes | gradient | layouts | devices |\n|---|---|---|---|---|---|---|\n";
   for (const OpDef* def : default_ops().all())
-    out << "| " << def->name << " | " << dtypes(*def) << " | " << attributes(*def) << " | "
-        << (def->grad != nullptr ? "yes" : "none: " + std::string(def->no_grad)) << " | " << layouts(*def) << " | "
-        << devices(*def) << " |\n";
-  out << "\n## ONNX's ops\n\n"
-         "Imported from the version of the operator set that is given, up to the next one; the last is good for newer "
-         "sets, "
-         "too.\nOf random ops the numbers are ferry's own.\n\n"
+    out << "| " << def->name << " | " << function_of(def->name, functions) << " | " << dtypes(*def) << " | "
+        << attributes(*def) << " | " << (def->grad != nullptr ? "yes" : "none: " + std::string(def->no_grad)) << " | "
+        << layouts(*def) << " | " << devices(*def) << " |\n";
+  out << "\n## Ops of ONNX\n\n"
+         "ferry imports an op from the given version of the operator set up to the next one. The last version also "
+         "holds for newer\nsets. Random ops give ferry's own numbers.\n\n"
          "| op | from version |\n|---|---|\n";
   std::map<std::string_view, std::string> versions;
   for (const onnx::ConvertOp& converter : onnx::all_converters()) {
@@ -103,8 +146,8 @@ std::string page() {
     list += (list.empty() ? "" : ", ") + std::to_string(converter.since);
   }
   for (const auto& [op, list] : versions) out << "| " << op << " | " << list << " |\n";
-  out << "\nNot imported, of the " << std::size(kOnnxOps)
-      << " ops of ONNX's own operator set:\n\n| op | why |\n|---|---|\n";
+  out << "\nONNX's own operator set has " << std::size(kOnnxOps)
+      << " ops. ferry does not import these:\n\n| op | reason |\n|---|---|\n";
   for (const NotImported& one : kNotImported) out << "| " << one.op << " | " << one.why << " |\n";
   return out.str();
 }
@@ -129,7 +172,7 @@ bool check_converters() {
 }
 
 int run(bool write, const std::string& path) {
-  const std::string made = page();
+  const std::string made = page(std::filesystem::absolute(path).parent_path() / ".." / "..");
   if (write) {
     std::ofstream(path) << made;
     return 0;

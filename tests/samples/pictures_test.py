@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the pictures of README.md and docs/guide/layouts.md show the plans that ferry makes.
+"""Checks that the pictures of README.md and docs/guide/parallel_strategies.md show the plans that ferry makes.
 
     pictures_test.py FERRY SAMPLES_FOLDER [--update]
 
@@ -73,10 +73,10 @@ def main():
         failed += 1
         print(f"FAILED {picture} is out of date; pictures_test.py --update draws it anew. Differences:")
         print("\n".join(f"  {item}" for item in sorted(map(str, wanted ^ shown))[:12]))
-    text = (PICTURES.parent / "layouts.md").read_text()
-    for name in sorted({picture.stem for picture in PICTURES.glob("*.svg")} ^ set(re.findall(r"\(layouts/(\w+)\.svg\)", text))):
+    text = (ROOT / "docs" / "guide" / "parallel_strategies.md").read_text()
+    for name in sorted({picture.stem for picture in PICTURES.glob("*.svg")} ^ set(re.findall(r"\(\.\./images/layouts/(\w+)\.svg\)", text))):
         failed += 1
-        print(f"FAILED layouts/{name}.svg is shown in docs/guide/layouts.md and not there, or the other way round")
+        print(f"FAILED layouts/{name}.svg is shown in docs/guide/parallel_strategies.md and not there, or the other way round")
     print(f"{len(PLANS) - failed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

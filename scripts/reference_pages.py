@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Makes pages of docs/reference from the public headers, with the first sentences of their comments: functions.md has the functions
+of ops/, classes.md the classes and functions of programs.
+
+    reference_pages.py ROOT            ends with 1 if a page is out of date
+    reference_pages.py ROOT --write    writes them
+"""
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+REFERENCE = Path("docs") / "reference"
+# Folders of ops/ and their titles, in the order of the page.
+FAMILIES = {"math": "Arithmetic", "array": "Arrays", "control": "Control flow and state", "data": "Data", "image": "Images",
+            "nn": "Neural networks", "train": "Training", "gradient": "Gradients"}
+# Results of functions that their comments do not describe one by one.
+RESULTS = {"add": "a + b", "sub": "a - b", "mul": "a * b", "neg": "-x", "abs": "the absolute value of each element", "square": "x * x",
+           "exp": "the exponential function", "sqrt": "the square root", "tanh": "the hyperbolic tangent",
+           "sin": "the sine", "cos": "the cosine", "tan": "the tangent", "sinh": "the hyperbolic sine", "cosh": "the hyperbolic cosine",
+           "asinh": "the inverse hyperbolic sine", "bit_and": "the bits that both have", "bit_or": "the bits that one of the two has",
+           "bit_xor": "the bits that one of the two has, but not both", "bit_not": "all bits inverted",
+           "loss_scale": "the variable by which the loss is multiplied in 16-bit training",
+           "count_steps": "a variable that counts steps, and its update",
+           "on(device)": "the device of one op: `g.constant({1, 2}, on(\"/task:0\"))`",
+           "replicated()": "each task of the axis has the whole value", "split(dim)": "each task of the axis has a part of dim `dim`",
+           "partial(reduce)": "the value is the sum (maximum, minimum) over the tasks of the axis",
+           "part_of(size, parts, index)": "the part of a dim that task `index` of `parts` tasks has", "str(layout)": "the layout as text"}
+# Functions of those headers that programs do not call.
+NOT_CALLED = {"are_bools", "checked_count", "name_of", "devices_of", "simulation_seed", "mpi_transport_over", "as_error", "assertion_failed"}
+PUBLIC = "#pragma GCC visibility push(default)"
+DECLARATION = re.compile(r"(?:\[\[\w+\]\] )?(?:inline |constexpr )*[\w:<>]+ (\w+)\(")
+# Headers of classes.md, by section, with the classes that it leaves out.
+PROGRAMS = {
+    "Graphs": ["graph/graph.hpp", "graph/value.hpp"],
+    "Tensors, shapes and layouts": ["graph/types/tensor.hpp", "graph/types/shape.hpp", "graph/types/layout.hpp"],
+    "Sessions": ["executor/session/session.hpp", "executor/session/session_types.hpp", "executor/execution_options.hpp",
+                 "plan/planning_options.hpp", "executor/session/checkpoints.hpp", "executor/state/checkpoint_options.hpp"],
+    "Jobs": ["executor/job/cluster.hpp", "executor/job/collectives.hpp", "mpi.hpp"],
+    "Programs": ["runner/run/run_main.hpp", "runner/run/training_loop.hpp", "runner/options/program_options.hpp",
+                 "runner/run/session_options.hpp", "runner/files/saved_model.hpp"],
+    "Layers": ["ops/nn/layers.hpp"],
+    "Errors": ["base/error.hpp"],
+}
+LEFT_OUT = {"RunCheckpoints", "PassReport", "DirectCall", "Scope", "SourceLine"}
+CLASS = re.compile(r"(class|struct) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : [^;]*)? \{$")
+HEAD_OF_CLASSES = """# Classes
+
+This page lists the classes and functions of programs, by header. Use it to find a member; its comment in the header has
+errors, thread safety and examples. `scripts/reference_pages.py . --write` makes this page from the headers; a test
+fails if it is out of date. [functions.md](functions.md) lists the functions that add ops to a graph.
+
+Members without text are described by their names, or by the member before.
+"""
+HEAD = """# Functions
+
+This page lists the C++ functions that add ops to a graph, by header. Use it to find a function; its comment in the
+header has shapes, dtypes and errors. `scripts/reference_pages.py . --write` makes this page from the headers; a test
+fails if it is out of date.
+
+- `<ferry/ferry.hpp>` includes all these headers, except where a section says otherwise.
+- Every function also takes the source line of the caller, by default.
+- `x`, `a` and `b` are values, `g` is a graph. Operators (`+`, `-`, `*`, `/`, `<`, `>`, …) and most functions of two
+  operands also take numbers.
+- [ops.md](ops.md) lists dtypes, gradients and layouts.
+"""
+
+
+def first_sentence(comment):
+    text = " ".join(" ".join(line for line in comment if not line.startswith("     ")).split())  # without examples
+    end = re.search(r"(?<!et al)\.(?= |$)|:$", text)
+    return (text[:end.start()] if end else text).replace("|", "\\|")
+
+
+def parameter(text):
+    """The name of a parameter, with its default."""
+    declared, _, default = text.partition("=")
+    name = re.findall(r"\w+", declared)[-1]
+    default = re.sub(r"^(?:\w+::)+", "", default.strip())
+    return f"{name} = {default}" if default else name
+
+
+def parameters(declaration):
+    """What stands between the brackets of a declaration, divided at its commas."""
+    parts, depth, start = [], 0, declaration.index("(") + 1
+    for at in range(start, len(declaration)):
+        sign = declaration[at]
+        if sign in "(<{":
+            depth += 1
+        elif depth and sign in ")>}":
+            depth -= 1
+        elif not depth and sign in ",)":
+            parts.append(declaration[start:at].strip())
+            start = at + 1
+            if sign == ")":
+                return [part for part in parts if part]
+    return parts
+
+
+def signature(declaration):
+    name = DECLARATION.match(declaration)[1]
+    shown = [parameter(part) for part in parameters(declaration) if "source_location" not in part]
+    return f"{name}({', '.join('g' if one == 'graph' else one for one in shown)})"
+
+
+def functions(header):
+    """Yields ([signatures], sentence) of declarations that have one comment."""
+    comment, group, lines = [], [], header.read_text(encoding="utf-8").splitlines()
+    for at, line in enumerate(lines):
+        if line.startswith("///"):
+            if group:
+                yield group, first_sentence(comment)
+            comment = [line[3:].rstrip()] if group else [*comment, line[3:].rstrip()]
+            group = []
+        elif DECLARATION.match(line):
+            text = " ".join(part.strip() for part in lines[at:at + 8])
+            said, name = signature(text), DECLARATION.match(line)[1]
+            if name in NOT_CALLED:
+                comment = []
+            elif (own := RESULTS.get(said) or RESULTS.get(name)):
+                if group:
+                    yield group, first_sentence(comment)
+                yield [said], own
+                comment, group = [], []
+            elif said not in group:
+                group.append(said)
+        elif not line.strip() or re.match(r"(struct|class|enum|using|namespace|#)", line):
+            if group:
+                yield group, first_sentence(comment)
+            comment, group = [], []
+    if group:
+        yield group, first_sentence(comment)
+
+
+def about(header):
+    """The first sentence of a header's head."""
+    head = []
+    for line in header.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("// "):
+            break
+        head.append(line[3:])
+    return re.split(r"(?<=\.) ", " ".join(head))[0].rstrip(".:") + "."
+
+
+def members(lines):
+    """Yields (member, sentence) of the public members in the body of a class."""
+    public, comment, at = lines[0].startswith("struct"), [], 0
+    while at + 1 < len(lines):
+        at += 1
+        line = lines[at]
+        if label := re.match(r" (public|private|protected):", line):
+            public, comment = label[1] == "public", []
+        elif re.match(r"  ///(?!<)", line):
+            comment.append(line.strip()[3:])
+        elif not line.strip():
+            comment = []
+        elif re.match(r"  \S", line) and not line.startswith(("  }", "  //", "  template", "  friend", "  using", "  #", "  requires")):
+            said = line.strip()
+            while not re.search(r"[;{}](?:\s*//.*)?$", said) and at + 1 < len(lines):
+                at += 1
+                said += " " + lines[at].strip()
+            said, _, after = said.partition("///<")
+            if public and (shown := member(said)):
+                yield shown, first_sentence([after] if after.strip() else comment)
+            comment = []
+
+
+def member(said):
+    """A member as the page shows it; empty for what users do not call."""
+    said = re.sub(r"\[\[\w+\]\] |\b(?:virtual|explicit|inline|static|constexpr|mutable) ", "", said.strip())
+    called = re.match(r"(?:[^=({]*?[ &*>])?(~?\w+)\(", said)
+    if re.search(r"\boperator\b|= delete|= default|~|^(?:struct|class|enum|private|friend)\b", said):
+        return ""
+    if called:
+        shown = [parameter(part) for part in parameters(said) if "source_location" not in part]
+        return f"{called[1]}({', '.join(shown)})"
+    field = re.match(r"(?:const )?[\w:]+(?:<.*>)?[&*]? [&*]?(\w.*?);", said)
+    return re.sub(r"(?<=\w)\{.*\}$| = \{\}", "", field[1]) if field and not field[1].endswith("_") else ""
+
+
+def once(found):
+    """The members, overloads with the same names of parameters once."""
+    known = {}
+    for one, said in found:
+        known[one] = known.get(one) or said
+    return list(known.items())
+
+
+def classes(header):
+    """Yields (class, sentence, its members), and ("", "", free functions)."""
+    lines, comment = header.read_text(encoding="utf-8").splitlines(), []
+    free = [("`, `".join(group), sentence) for group, sentence in functions(header)]
+    if free:
+        yield "", "", free
+    for at, line in enumerate(lines):
+        if line.startswith("///"):
+            comment.append(line[3:])
+        elif (found := CLASS.match(line)) and found[2] not in LEFT_OUT:
+            end = next(i for i in range(at, len(lines)) if lines[i].startswith("}"))
+            yield found[2], first_sentence(comment), once(members(lines[at:end]))
+            comment = []
+        elif not line.startswith("template"):
+            comment = []
+
+
+def page_of_classes(root):
+    parts = [HEAD_OF_CLASSES]
+    for title, headers in PROGRAMS.items():
+        parts.append(f"\n## {title}\n")
+        for name in headers:
+            folder, file = name.partition("/")[0], Path(name).name
+            shown = "ferry/" + (file if "/" not in name else f"{'placement' if folder == 'plan' else folder}/{file}")
+            for kind, sentence, found in classes(root / name):
+                if not found:
+                    continue
+                parts.append(f"\n### {kind or f'Functions of {file}'}\n\n`<{shown}>`" + (f": {sentence}." if sentence else "") + "\n\n")
+                parts[-1] = "\n".join(textwrap.fill(line, 120, break_long_words=False, break_on_hyphens=False)
+                                      for line in parts[-1].split("\n"))
+                parts.append("| member | meaning |\n|---|---|\n" if kind else "| function | meaning |\n|---|---|\n")
+                for one, said in found:
+                    parts.append(f"| `{one}` | {said} |\n")
+    return "".join(parts)
+
+
+def page_of_functions(root):
+    umbrella = (root / "ferry.hpp").read_text(encoding="utf-8")
+    parts = [HEAD]
+    for folder, title in FAMILIES.items():
+        parts.append(f"\n## {title}\n")
+        for header in sorted((root / "ops" / folder).glob("*.hpp")):
+            if PUBLIC not in header.read_text(encoding="utf-8") or not (groups := list(functions(header))):
+                continue
+            inside = re.search(r"namespace ferry::(\w+)", header.read_text(encoding="utf-8"))
+            notes = [about(header)]
+            if inside:
+                notes.append(f"In namespace `ferry::{inside[1]}`.")
+            if f'"ops/{folder}/{header.name}"' not in umbrella:
+                notes.append("Not in `<ferry/ferry.hpp>`.")
+            parts.append(f"\n### ops/{header.name}\n\n" + textwrap.fill(" ".join(notes), 120, break_long_words=False, break_on_hyphens=False) + "\n\n")
+            parts.append("| function | result |\n|---|---|\n")
+            for signatures, sentence in groups:
+                parts.append(f"| {', '.join(f'`{one}`' for one in signatures)} | {sentence} |\n")
+    return "".join(parts)
+
+
+def main(root, *options):
+    root, code = Path(root), 0
+    for name, made in ("functions.md", page_of_functions(root)), ("classes.md", page_of_classes(root)):
+        file = root / REFERENCE / name
+        if options == ("--write",):
+            file.write_text(made, encoding="utf-8")
+        elif not file.exists() or file.read_text(encoding="utf-8") != made:
+            print(f"{REFERENCE / name} is out of date: python3 scripts/reference_pages.py . --write")
+            code = 1
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

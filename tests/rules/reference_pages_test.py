@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""scripts/reference_pages.py reads declarations, comments and defaults of headers."""
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import reference_pages  # noqa: E402
+
+FUNCTIONS = """// Functions for a test. And more.
+#pragma GCC visibility push(default)
+namespace ferry {
+
+/// The first (second) sentence, et al. 2020: with a colon. Not this one.
+///
+///     an example;
+[[nodiscard]] Value first(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
+inline Values second(Graph& graph, std::span<const Value> values, const Options& options = {.most = 3},
+                     source_location at = source_location::current()) {
+
+Value alone(const std::function<Value(const Values&)>& body);
+}
+"""
+CLASSES = """/// A thing. It has parts.
+class Thing final : public Base {
+ public:
+  Thing() = default;
+  /// Makes a thing.
+  explicit Thing(int size, DType dtype = DType::float32);
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  bool operator==(const Thing&) const;
+  std::vector<int> sizes, parts;  ///< of all tasks
+  std::int64_t most = 3;
+
+ private:
+  int hidden() const;
+  int size_ = 0;
+};
+"""
+
+
+class ReferencePages(unittest.TestCase):
+    def test_functions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = Path(folder) / "ops" / "math" / "few.hpp"
+            header.parent.mkdir(parents=True)
+            header.write_text(FUNCTIONS)
+            (Path(folder) / "ferry.hpp").write_text("")
+            page = reference_pages.page_of_functions(Path(folder))
+        self.assertIn("### ops/few.hpp\n\nFunctions for a test. Not in `<ferry/ferry.hpp>`.\n", page)
+        self.assertIn("| `first(x, axis = -1)`, `second(g, values, options = {.most = 3})` | "
+                      "The first (second) sentence, et al. 2020: with a colon |\n", page)
+        self.assertIn("| `alone(body)` |  |\n", page)
+
+    def test_classes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = Path(folder) / "thing.hpp"
+            header.write_text(CLASSES)
+            found = list(reference_pages.classes(header))
+        self.assertEqual(found, [("Thing", "A thing", [
+            ("Thing(size, dtype = float32)", "Makes a thing"), ("empty()", ""), ("sizes, parts", "of all tasks"), ("most = 3", "")])])
+
+
+if __name__ == "__main__":
+    unittest.main()
