@@ -60,7 +60,7 @@ def by_address(root):
 def main(root):
     root = Path(root)
     found = [*crowded(root), *twice(root), *by_address(root)]
-    print("\n".join(found) if found else "the house is in order")
+    print("\n".join(found) if found else "the tree is in order")
     return 1 if found else 0
 
 
