@@ -1,9 +1,12 @@
 // Large kernels, each the only work of a session's step: matrix products, convolutions, a chain of elementwise ops,
 // softmax, norms, reductions and a transpose.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
+#include <utility>
 
+#include "base/error.hpp"
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/graphs/one_task.hpp"
@@ -152,6 +155,61 @@ std::vector<Figure> chains() {
   return figures;
 }
 
+// ---- Products of one row and matrices that no cache holds, beside reading as many bytes ----
+
+constexpr std::int64_t kMatrixBytes = 128 << 20;  // of all matrices of a figure together
+
+/// Reads floats on one thread, as some streams at once: the processor fetches several streams faster than one.
+class Reading {
+ public:
+  Reading() : from_(kMatrixBytes / sizeof(float), 1) {}
+  /// GB/s of the best number of streams.
+  double operator()() {
+    double best = 0;
+    for (const std::size_t streams : {1, 2, 4, 8, 16}) {
+      const std::size_t each = from_.size() / streams;
+      const TimePoint begin = system_clock().now();
+      std::array<float, kLanes> sums{};
+      for (std::size_t i = 0; i < each; i += kLanes)
+        for (std::size_t stream = 0; stream < streams; ++stream)
+          for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += from_[stream * each + i + lane];
+      const double seconds = std::chrono::duration<double>(system_clock().now() - begin).count();
+      FERRY_ASSERT(sums[0] > 0, "the numbers are read");
+      best = std::max(best, static_cast<double>(kMatrixBytes) * 1e-9 / seconds);
+    }
+    return best;
+  }
+
+ private:
+  static constexpr std::size_t kLanes = 64;
+  std::vector<float> from_;
+};
+
+/// A figure for each shape of a small language model's layers.
+std::vector<Figure> row_products() {
+  Reading read;
+  std::vector<Figure> figures;
+  for (const auto& [k, n] : {std::pair<std::int64_t, std::int64_t>{576, 1536}, {1536, 576}, {576, 576}}) {
+    const std::int64_t count = kMatrixBytes / (k * n * 4);
+    std::vector<Ints> sizes{{1, k}};
+    sizes.resize(static_cast<std::size_t>(1 + count), {k, n});
+    OneOp products(
+        sizes,
+        [](const Values& x) {
+          Values rows;
+          for (std::size_t i = 1; i < x.size(); ++i) rows.push_back(matmul(x[0], x[i]));
+          return concat(rows, 0);
+        },
+        1, 3);
+    const double gigabytes = static_cast<double>(count * k * n * 4) * 1e-9;
+    Figure figure = compare(
+        kPairs, [&] { return gigabytes / products.run(); }, [&] { return read(); });
+    figure.part = std::to_string(k) + "x" + std::to_string(n);
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
 // ---- Kernels that memory bandwidth limits, beside memcpy of the input ----
 
 struct OfMatrix {
@@ -198,6 +256,7 @@ std::vector<Benchmark> kernel_benchmarks() {
                                   {"transpose", [](const Value& x) {
                                      return transpose(x, {1, 0});
                                    }}};
+  all.push_back({"gemv.float32", "GB/s", Benchmark::Better::higher, "reading", row_products});
   for (const OfMatrix& op : kOps)
     all.push_back({"kernel." + op.name, "ms", Benchmark::Better::lower, "memcpy", [&op] { return of_matrix(op); }});
   return all;

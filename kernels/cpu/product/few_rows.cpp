@@ -1,7 +1,6 @@
 #include "kernels/cpu/product/few_rows.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "kernels/cpu/finish.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -13,12 +12,41 @@ namespace {
 
 constexpr std::int64_t kFew = 4;
 constexpr std::int64_t kLarge = 1 << 12;  // elements of a matrix that is worth it
-constexpr std::int64_t kColumns = 128;    // of the result that are computed together: its sums are in registers
+constexpr std::int64_t kColumns = 1024;   // of the result that a thread takes at least: kSweepRows rows fit the cache
 constexpr std::int64_t kWork = 1 << 17;   // multiplications that are worth handing to another thread
 
 /// The number of columns of the result that a thread takes at once; each column reads `depth` elements of the matrix.
 std::int64_t columns_together(std::int64_t depth) {
   return (kWork / depth / kColumns + 1) * kColumns;
+}
+
+/// The columns [begin, end) of a product with a transposed matrix.
+template <class T>
+void multiply_by_dots(const ProductSizes& sizes, std::int64_t begin, std::int64_t end, const T* a, const T* b, T* c) {
+  const auto [m, n, k] = sizes;
+  constexpr std::int64_t kTogether = 128;  // their rows of the matrix stay in the cache for the next row of `a`
+  for (std::int64_t first = begin; first < end; first += kTogether)
+    for (std::int64_t r = 0; r < m; ++r)
+      dot_products_of<T>()(k, std::min(kTogether, end - first), a + r * k, b + first * k, c + r * n + first);
+}
+
+/// The columns [begin, end) of a product with a matrix, some rows of the matrix at a time. So the processor reads the
+/// matrix from memory in a few long runs.
+template <class T>
+void multiply_by_sweeps(const ProductSizes& sizes, std::int64_t begin, std::int64_t end, const T* a, const T* b, T* c) {
+  const auto [m, n, k] = sizes;
+  const RowSweep<T> sweep = product_tiles_of<T>().sweep;
+  const std::int64_t whole = (end - begin) / kMostLanes * kMostLanes, left = end - begin - whole;
+  T last[kFew][kMostLanes];  // the last kMostLanes columns; the first of them are in c, too
+  for (std::int64_t i = 0; i < k; i += kSweepRows) {
+    const std::int64_t rows = std::min(kSweepRows, k - i);
+    for (std::int64_t r = 0; r < m; ++r) {
+      sweep(rows, a + r * k + i, b + i * n + begin, n, whole, c + r * n + begin, i > 0);
+      if (left > 0) sweep(rows, a + r * k + i, b + i * n + end - kMostLanes, n, kMostLanes, last[r], i > 0);
+    }
+  }
+  for (std::int64_t r = 0; left > 0 && r < m; ++r)
+    std::copy(last[r] + kMostLanes - left, last[r] + kMostLanes, c + r * n + end - left);
 }
 
 }  // namespace
@@ -31,27 +59,11 @@ bool has_few_rows(const ProductSizes& sizes, bool a_transposed, bool b_transpose
 template <class T>
 void multiply_few_rows(const KernelRun& run, const ProductSizes& sizes, const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const auto [m, n, k] = sizes;
-  const ProductTiles<T>& tiles = product_tiles_of<T>();
-  const DotProducts<T> dots = dot_products_of<T>();
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(b.transposed ? 0 : k));  // where the matrix's rows begin
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i) * n;
   for_chunks(run.parallel, n, columns_together(k), [&, m = m, n = n, k = k](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t first = begin; first < end; first += kColumns) {
-      const std::int64_t count = std::min(kColumns, end - first), whole = count / kMostLanes * kMostLanes;
-      for (std::int64_t r = 0; r < m; ++r) {
-        const T* const row = a.data + r * k;
-        T* const to = c + r * n + first;
-        if (b.transposed) {
-          dots(k, count, row, b.data + first * k, to);
-          continue;
-        }
-        tiles.overlapping(k, row, rows.data(), b.data + first, whole, to);
-        if (whole == count) continue;
-        T last[kMostLanes];  // columns of the result; the first of them may have been computed already
-        tiles.overlapping(k, row, rows.data(), b.data + n - kMostLanes, kMostLanes, last);
-        std::copy(last + kMostLanes - (count - whole), last + kMostLanes, to + whole);
-      }
-    }
+    if (b.transposed)
+      multiply_by_dots(sizes, begin, end, a.data, b.data, c);
+    else
+      multiply_by_sweeps(sizes, begin, end, a.data, b.data, c);
     finish_rows(run, begin, end - begin, m, n);
   });
 }

@@ -133,6 +133,33 @@ void overlapping(std::int64_t taps, const T* weights, const std::int64_t* offset
   sweep.template operator()<1>();
 }
 
+template <class T, int rows>
+void sweep_of(const T* weights, const T* x, std::int64_t step, std::int64_t n, T* y, bool add) {
+  using V = typename VectorOf<T>::Type;
+  for (std::int64_t i = 0; i < n; i += kLanesOf<T>) {
+    V sum = add ? *reinterpret_cast<const V*>(y + i) : V{};
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) sum += weights[r] * *reinterpret_cast<const V*>(x + r * step + i);
+    *reinterpret_cast<V*>(y + i) = sum;
+  }
+}
+
+template <class T>
+void sweep(std::int64_t rows, const T* weights, const T* x, std::int64_t step, std::int64_t n, T* y, bool add) {
+  const auto take = [&]<int some>() {
+    if ((rows & some) == 0) return;
+    sweep_of<T, some>(weights, x, step, n, y, add);
+    weights += some;
+    x += some * step;
+    add = true;
+  };
+  take.template operator()<16>();
+  take.template operator()<8>();
+  take.template operator()<4>();
+  take.template operator()<2>();
+  take.template operator()<1>();
+}
+
 template <class T, int vectors, int... rows>
 constexpr void set_tiles(ProductTiles<T>& all, std::integer_sequence<int, rows...>) {
   ((all.of[vectors - 1][rows] = tile<T, rows + 1, vectors>), ...);
@@ -140,7 +167,7 @@ constexpr void set_tiles(ProductTiles<T>& all, std::integer_sequence<int, rows..
 
 template <class T>
 constexpr ProductTiles<T> tiles() {
-  ProductTiles<T> all{kLanesOf<T>, kRows, kApart, {}, overlapping<T>};
+  ProductTiles<T> all{kLanesOf<T>, kRows, kApart, {}, overlapping<T>, sweep<T>};
   set_tiles<T, 1>(all, std::make_integer_sequence<int, kRows>());
   set_tiles<T, 2>(all, std::make_integer_sequence<int, kRows>());
   return all;

@@ -35,6 +35,16 @@ template <class T>
 using OverlappingProduct = void (*)(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x,
                                     std::int64_t n, T* y);
 
+/// The most rows of a matrix that a RowSweep reads.
+inline constexpr std::int64_t kSweepRows = 16;
+
+/// y[i] = sum over r < rows of weights[r] * x[r * step + i] for i < n: a row times some rows of a matrix, each of which
+/// is read from its beginning to its end. `add`: the sum begins with y. Terms are added in the order of r. Whole
+/// vectors are read and written, as by OverlappingProduct.
+template <class T>
+using RowSweep = void (*)(std::int64_t rows, const T* weights, const T* x, std::int64_t step, std::int64_t n, T* y,
+                          bool add);
+
 /// Elements in the widest vectors of any processor.
 inline constexpr int kMostLanes = 16;
 
@@ -45,6 +55,7 @@ struct ProductTiles {
   bool apart;                           ///< tiles are faster if all their rows lie one or two elements apart
   ProductTile<T> of[2][kMostTileRows];  ///< panels of one and two vectors; tiles of 1, 2 … rows
   OverlappingProduct<T> overlapping;
+  RowSweep<T> sweep;
 };
 
 struct ProductTileSet {
