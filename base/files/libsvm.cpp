@@ -73,11 +73,7 @@ class Parser {
   void read_row() {
     std::string_view word;
     next_word(word);
-    if (word.find(':') != std::string_view::npos)
-      fail(begin_, in_quotes(word) +
-                       " is a label with a weight, and ferry reads labels without: give the weights in a file "
-                       "of their own");
-    rows_.labels.push_back(number<float>(word, "label"));
+    read_label(word);
     std::int64_t before = -1;
     const std::size_t first = rows_.values.size();
     bool is_first = true;
@@ -91,6 +87,15 @@ class Parser {
       before = read_entry(word, before);
     }
     rows_.offsets.push_back(static_cast<std::int64_t>(rows_.values.size()));
+  }
+
+  void read_label(std::string_view word) {
+    const std::size_t colon = std::min(word.find(':'), word.size());
+    rows_.labels.push_back(number<float>(word.substr(0, colon), "label"));
+    begin_ += colon + 1;
+    const float weight = colon == word.size() ? 1 : number<float>(word.substr(colon + 1), "weight");
+    if (weight < 0) fail(begin_, "the weight " + in_quotes(word.substr(colon + 1)) + " is negative");
+    rows_.weights.push_back(weight);
   }
 
   std::int64_t read_entry(std::string_view word, std::int64_t before) {

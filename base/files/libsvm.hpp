@@ -1,6 +1,7 @@
 // Sparse rows of numbers as LibSVM's tools write them (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets): a line
-// is a label, then index:value pairs in ascending order of the index; an index alone has the value 1. After the label
-// there may be "qid:" and an integer, which is left out. All functions are thread-safe.
+// is a label, then index:value pairs in ascending order of the index; an index alone has the value 1. A label may have
+// a weight, as in "1:0.5". After it there may be "qid:" and an integer, which is left out. All functions are
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,7 @@ struct LibsvmRange {
 /// Compressed rows: the entries of row i are [offsets[i], offsets[i + 1]) of `values` and `indices`.
 struct LibsvmRows {
   std::vector<float> labels;
+  std::vector<float> weights;  ///< of the labels; 1 where the file has none
   std::vector<float> values;
   std::vector<std::int32_t> indices;  ///< as in the file, ascending within a row
   std::vector<std::int64_t> offsets;  ///< one more than there are rows
@@ -43,8 +45,7 @@ struct LibsvmRows {
 /// Reads the rows of `range`; others are skipped unchecked. `first_line` is the number in the file of the text's first
 /// line. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8 byte order mark is
 /// skipped. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a label, index or
-/// value that is not a number, an index that does not ascend, a label with a weight ("1:0.5"), and what is beyond
-/// `bounds`.
+/// value that is not a number, an index that does not ascend, a negative weight, and what is beyond `bounds`.
 [[nodiscard]] LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds = {},
                                       const LibsvmRange& range = {}, std::int64_t first_line = 1);
 

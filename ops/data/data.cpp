@@ -66,11 +66,9 @@ struct FilePart {
   DType dtype;
   int rank;
 };
-constexpr FilePart kParts[] = {{"libsvm", "labels", DType::float32, 1},
-                               {"libsvm", "values", DType::float32, 2},
-                               {"libsvm", "indices", DType::int32, 2},
-                               {"images", "images", DType::uint8, 4},
-                               {"images", "labels", DType::int32, 1}};
+constexpr FilePart kParts[] = {{"libsvm", "labels", DType::float32, 1}, {"libsvm", "values", DType::float32, 2},
+                               {"libsvm", "indices", DType::int32, 2},  {"libsvm", "weights", DType::float32, 1},
+                               {"images", "images", DType::uint8, 4},   {"images", "labels", DType::int32, 1}};
 
 void check_features(std::int64_t features) {
   if (features < 1 || features > std::numeric_limits<std::int32_t>::max())
@@ -125,7 +123,7 @@ std::vector<Shape> sparse_shapes(const OpFacts& facts) {
   if (most < 1) OpFacts::fail("at most " + std::to_string(most) + " entries in a row");
   check_features(features);
   static_cast<void>(checked_count(Ints{rows, most}));
-  return {Shape{rows}, Shape{rows, most}, Shape{rows, most}};
+  return {Shape{rows}, Shape{rows, most}, Shape{rows, most}, Shape{rows}};
 }
 
 constexpr std::string_view kKeep = "keep";
@@ -270,9 +268,9 @@ constexpr OpDef kReadSafetensors{.name = "ReadSafetensors",
                                  .no_grad = kNoInputs};
 
 constexpr OpDef kReadLibsvm{.name = "ReadLibsvm",
-                            .types = "->float32,float32,int32",
+                            .types = "->float32,float32,int32,float32",
                             .attrs = kSparseAttrs,
-                            .index = "->r,rm,rm",
+                            .index = "->r,rm,rm,r",
                             .infer = sparse_shapes,
                             .flops = 100,
                             .flags = kStateful | kOnce,
@@ -402,7 +400,7 @@ SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, s
                        source_location at) {
   const Values parts = graph.add(
       kReadLibsvm, {}, {{"features", features}, {"most", most}, {"path", std::string(path)}, {"rows", rows}}, at);
-  return {parts[0], parts[1], parts[2]};
+  return {parts[0], parts[1], parts[2], parts[3]};
 }
 
 ImageRows read_images(Graph& graph, std::string_view path, const Shape& shape, std::int64_t classes,

@@ -74,9 +74,11 @@ struct SparseRows {
   Value labels;   ///< float32 [rows]
   Value values;   ///< float32 [rows, most]
   Value indices;  ///< int32 [rows, most]
+  Value weights;  ///< float32 [rows]: of the labels, 1 where the file has none
 };
-/// A LibSVM file ("label index:value …" in each line) of `rows` rows, with at most `most` entries each and indices
-/// below `features`; a file that exceeds this is refused with the number of the line. A task parses only its rows.
+/// A LibSVM file of `rows` rows, with at most `most` entries each and indices below `features`. Each line is "label
+/// index:value …", or "label:weight index:value …". A file that exceeds this is refused with the number of the line. A
+/// task parses only its rows.
 SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most, std::int64_t features,
                        source_location at = source_location::current());
 

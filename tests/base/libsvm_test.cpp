@@ -48,6 +48,13 @@ TEST_CASE("libsvm: an index without a value has the value 1, a query's id is lef
   CHECK(rows.values == std::vector<float>{1, 3, 1});
 }
 
+TEST_CASE("libsvm: a label may have a weight, which is 1 by default") {
+  const LibsvmRows rows = parse_libsvm("1:0.5 2:3\n0 qid:8\n-1:2e1 qid:8 1\n", "x");
+  CHECK(rows.labels == std::vector<float>{1, 0, -1});
+  CHECK(rows.weights == std::vector<float>{0.5F, 1, 20});
+  CHECK(rows.indices == std::vector<std::int32_t>{2, 1});
+}
+
 TEST_CASE("libsvm: a range of rows, the others unread") {
   const LibsvmRows rows = parse_libsvm("nonsense\n1 2:3\n2 4:5\nnonsense\n", "x", {}, {1, 2});
   CHECK(rows.labels == std::vector<float>{1, 2});
@@ -75,7 +82,9 @@ TEST_CASE("libsvm: bad files are refused with line, column and reason") {
   refused("1 2:3 four\n", "x.txt:1:7: the index \"four\" is not a number");
   refused("1 qid:x 2:3\n", "x.txt:1:3: the qid \"x\" is not a number");
   refused("1 2:3 qid:1\n", "x.txt:1:7: the index \"qid\" is not a number");
-  refused("1:0.5 2:3\n", "x.txt:1:1: \"1:0.5\" is a label with a weight");
+  refused("1: 2:3\n", "x.txt:1:3: the weight \"\" is not a number");
+  refused("one:2 2:3\n", "x.txt:1:1: the label \"one\" is not a number");
+  refused("1:-0.5 2:3\n", "x.txt:1:3: the weight \"-0.5\" is negative");
   refused("1 2.5:3\n", "x.txt:1:3: the index \"2.5\" is not a number");
   refused("1 2:\n", "x.txt:1:5: the value \"\" is not a number");
   refused("1 2:3x\n", "x.txt:1:5: the value \"3x\" is not a number");

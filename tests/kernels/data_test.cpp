@@ -170,12 +170,13 @@ TEST_CASE("a tensor of a safetensors file is read") {
 
 TEST_CASE("the rows of a LibSVM file have one number of places") {
   const Folder folder;
-  local_files().write(folder.path("rows.txt"), std::string_view("1 3:1 9:0.5\n0\n-1 0:2 4:-1 5:3\n"));
+  local_files().write(folder.path("rows.txt"), std::string_view("1 3:1 9:0.5\n0:0.25\n-1 0:2 4:-1 5:3\n"));
   Graph g;
   const SparseRows rows = read_libsvm(g, "rows.txt", 3, 3, 10);
   CHECK(folder.evaluate(g, rows.labels).str() == "[1 0 -1]");
   CHECK(folder.evaluate(g, rows.values).str() == "[[1 0.5 0] [0 0 0] [2 -1 3]]");
   CHECK(folder.evaluate(g, rows.indices).str() == "[[3 9 0] [0 0 0] [0 4 5]]");
+  CHECK(folder.evaluate(g, rows.weights).str() == "[1 0.25 1]");
   const auto refused = [&](std::int64_t count, std::int64_t most, std::int64_t features, const char* why) {
     CHECK_THROWS_WITH_AS(
         static_cast<void>(folder.evaluate(g, read_libsvm(g, "rows.txt", count, most, features).values)),
@@ -229,7 +230,7 @@ Values in_files(const Folder& folder, Graph& g) {
   std::string table = "made by hand\nleft,right\r\n", sparse = "# made by hand\n\n";
   for (int i = 0; i < 23; ++i) {
     table += std::to_string(2 * i) + ", \"" + std::to_string(2 * i + 1) + "\"\n";
-    sparse += std::to_string(i) + (i % 3 == 0 ? "\n\n" : " 2:0.5 7:" + std::to_string(i) + " # row\n");
+    sparse += std::to_string(i) + (i % 2 == 0 ? "" : ":" + std::to_string(i)) + (i % 3 == 0 ? "\n\n" : " 2:0.5 7:" + std::to_string(i) + " # row\n");
   }
   local_files().write(folder.path("x.csv"), table + "\n\n");
   local_files().write(folder.path("x.txt"), sparse);
@@ -239,6 +240,7 @@ Values in_files(const Folder& folder, Graph& g) {
           rows_of_text.labels,
           rows_of_text.values,
           rows_of_text.indices,
+          rows_of_text.weights,
           read_npy(g, "x.npy", DType::int32, shape),
           read_safetensors(g, "x.safetensors", "x", DType::int32, shape),
           read_raw(g, "x.raw", DType::int32, shape),

@@ -141,6 +141,7 @@ void read_libsvm_file(KernelRun& run) {
     if (i == 1) place_entries<float>(rows, rows.values, output.begin[1], output.sizes[1], output.as<float>());
     if (i == 2)
       place_entries<std::int32_t>(rows, rows.indices, output.begin[1], output.sizes[1], output.as<std::int32_t>());
+    if (i == 3) std::copy(rows.weights.begin(), rows.weights.end(), output.as<float>());
   }
 }
 

@@ -73,6 +73,8 @@ void TextFile::read_sparse(std::string_view text, std::int64_t first, std::byte*
       parse_libsvm(text, declared_.path, {.entries = most, .features = declared_.features}, {}, rows_->line(first));
   if (declared_.tensor == "labels")
     std::copy(rows.labels.begin(), rows.labels.end(), reinterpret_cast<float*>(target));
+  else if (declared_.tensor == "weights")
+    std::copy(rows.weights.begin(), rows.weights.end(), reinterpret_cast<float*>(target));
   else if (declared_.tensor == "values")
     place_entries<float>(rows, rows.values, 0, most, reinterpret_cast<float*>(target));
   else
