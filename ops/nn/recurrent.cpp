@@ -4,12 +4,16 @@
 
 #include "base/error.hpp"
 #include "ops/array/array.hpp"
+#include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/array/scatter.hpp"
 #include "ops/build.hpp"
+#include "ops/control/control.hpp"
 #include "ops/math/broadcast.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
+#include "ops/math/reduce.hpp"
 #include "ops/nn/cell.hpp"
 
 namespace ferry {
@@ -30,18 +34,15 @@ Activation or_else(const Activation& given, Value (*usual)(const Value&, source_
   return [usual](const Value& x) { return usual(x, source_location::current()); };
 }
 
-/// A limit, since ops are made for each step.
-constexpr std::int64_t kMostSteps = 1 << 16;
-
 /// What all kinds of layers share: the products of the inputs of all steps with their weights, computed at once, and
-/// the loop over the steps.
-class Unrolled {
+/// the steps.
+class Recurrence {
  public:
-  Unrolled(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates, const SourceLine& line)
+  Recurrence(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates,
+             const SourceLine& line)
       : layer_(layer), steps_(known(what, x, 0, line)), hidden_(known(what, layer.state, 1, line)) {
-    if (x.rank() != 3 || steps_ < 1 || steps_ > kMostSteps)
-      throw Error(Code::plan, what + ": of " + x.name() + " " + x.shape().str() +
-                                  ", not of [steps,n,features] with 1 to " + std::to_string(kMostSteps) + " steps")
+    if (x.rank() != 3)
+      throw Error(Code::plan, what + ": of " + x.name() + " " + x.shape().str() + ", not of [steps,n,features]")
           .at(line);
     if (known(what, layer.state, 0, line) != gates * hidden_)
       throw Error(Code::plan, what + ": weights of the state " + layer.state.shape().str() + " are not [" +
@@ -56,6 +57,7 @@ class Unrolled {
   /// The state `given`, or zeros if it is undefined.
   [[nodiscard]] Value initial(const Value& given) const {
     if (given.defined()) return given;
+    if (steps_ == 0) return sum(outputs_room(), {0});
     return zeros_like(squeeze(slice(products_, {0, 2}, {0, 0}, {1, hidden_}), {0}));
   }
   [[nodiscard]] Value clipped(const Value& x) const {
@@ -66,26 +68,58 @@ class Unrolled {
   /// Calls step(products of the step's input, [n,gates * hidden]; state), which gives the new state: h, and c if any.
   template <class Step>
   Sequence run(Values state, const Step& step) const {
+    if (steps_ == 0) return {outputs_room(), state[0], state.back()};
+    if (steps_ > layer_.most_unrolled) return loop(state, step);
     const Values inputs = split(products_, 0, Ints(static_cast<std::size_t>(steps_), 1));
     Values outputs(inputs.size());
-    const Value lengths = layer_.lengths.defined() ? expand_dims(layer_.lengths, {1}) : Value();
+    const Value lengths = column_of_lengths();
     for (std::int64_t i = 0; i < steps_; ++i) {
       const std::int64_t t = layer_.reverse ? steps_ - 1 - i : i;
       const Values next = step(squeeze(inputs[static_cast<std::size_t>(t)], {0}), state);
-      Value y = next[0];
-      if (lengths.defined()) {
-        const Value inside = greater(lengths, t);
-        for (std::size_t k = 0; k < state.size(); ++k) state[k] = select(inside, next[k], state[k]);
-        y = select(inside, y, 0);
-      } else {
-        state = next;
-      }
-      outputs[static_cast<std::size_t>(t)] = expand_dims(y, {0});
+      const Value inside = lengths.defined() ? greater(lengths, t) : Value();
+      outputs[static_cast<std::size_t>(t)] = expand_dims(advance(state, next, inside), {0});
     }
     return {concat(outputs, 0), state[0], state.back()};
   }
 
  private:
+  /// [steps,n,hidden], with the dtype of the outputs.
+  [[nodiscard]] Value outputs_room() const { return zeros_like(slice(products_, 2, 0, hidden_)); }
+  /// The lengths as [n,1]; undefined if there are none.
+  [[nodiscard]] Value column_of_lengths() const {
+    return layer_.lengths.defined() ? expand_dims(layer_.lengths, {1}) : Value();
+  }
+
+  /// Makes `next` the state, and returns the step's output. Only sequences with `inside`, if it is defined, take part.
+  static Value advance(Values& state, const Values& next, const Value& inside) {
+    if (!inside.defined()) {
+      state = next;
+      return next[0];
+    }
+    for (std::size_t k = 0; k < state.size(); ++k) state[k] = select(inside, next[k], state[k]);
+    return select(inside, next[0], 0);
+  }
+
+  /// run() as a while_loop(), which has no gradient. It carries the number of the step, the outputs, and the state.
+  template <class Step>
+  Sequence loop(const Values& state, const Step& step) const {
+    Values initial{products_.graph().constant(Tensor::scalar<std::int64_t>(0)), outputs_room()};
+    initial.insert(initial.end(), state.begin(), state.end());
+    const Value lengths = column_of_lengths();
+    const Values end = while_loop(
+        initial, [&](const Values& now) { return less(now[0], steps_); },
+        [&](const Values& now) {
+          const Value t = layer_.reverse ? steps_ - 1 - now[0] : now[0];
+          Values carried(now.begin() + 2, now.end());
+          const Values next = step(gather(products_, t), carried);
+          const Value inside = lengths.defined() ? greater(lengths, cast(t, lengths.dtype())) : Value();
+          const Value y = expand_dims(advance(carried, next, inside), {0});
+          carried.insert(carried.begin(), {now[0] + 1, scatter_nd(now[1], reshape(t, {1, 1}), y)});
+          return carried;
+        });
+    return {end[1], end[2], end.back()};
+  }
+
   const Recurrent& layer_;
   std::int64_t steps_, hidden_;
   Value products_;
@@ -112,11 +146,11 @@ Ints blocks(std::size_t count, std::int64_t size) {
 Sequence rnn(const Value& x, const Recurrent& layer, source_location at) {
   const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
   if (is_half(x.dtype())) return in_float32(rnn, x, layer, at);
-  Unrolled unrolled("rnn", x, layer, 1, at);
-  if (layer.state_bias.defined()) unrolled.products() = unrolled.products() + layer.state_bias;
+  Recurrence steps("rnn", x, layer, 1, at);
+  if (layer.state_bias.defined()) steps.products() = steps.products() + layer.state_bias;
   const Activation f = or_else(layer.gate, tanh);
-  Sequence sequence = unrolled.run({unrolled.initial(layer.h)}, [&](const Value& input, const Values& state) {
-    return Values{f(unrolled.clipped(input + matmul(state[0], layer.state, false, true)))};
+  Sequence sequence = steps.run({steps.initial(layer.h)}, [&](const Value& input, const Values& state) {
+    return Values{f(steps.clipped(input + matmul(state[0], layer.state, false, true)))};
   });
   sequence.c = Value();
   return sequence;
@@ -125,10 +159,10 @@ Sequence rnn(const Value& x, const Recurrent& layer, source_location at) {
 Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
   const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
   if (is_half(x.dtype())) return in_float32(gru, x, layer, at);
-  Unrolled unrolled("gru", x, layer, 3, at);
-  const std::int64_t n = unrolled.hidden();
+  Recurrence steps("gru", x, layer, 3, at);
+  const std::int64_t n = steps.hidden();
   const bool late_bias = layer.reset_after && layer.state_bias.defined();
-  if (layer.state_bias.defined() && !late_bias) unrolled.products() = unrolled.products() + layer.state_bias;
+  if (layer.state_bias.defined() && !late_bias) steps.products() = steps.products() + layer.state_bias;
   const Values weights = layer.reset_after ? Values{layer.state} : split(layer.state, 0, {2 * n, n});
   const Activation f = or_else(layer.gate, sigmoid), g = or_else(layer.candidate, tanh);
 
@@ -143,14 +177,14 @@ Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
     Value product = matmul(h, weights[0], false, true);
     if (late_bias) product = product + layer.state_bias;
     const Values products = layer.reset_after ? split(product, 1, {2 * n, n}) : Values{product};
-    const Values gates = split(f(unrolled.clipped(inputs[0] + products[0])), 1, blocks(2, n));
+    const Values gates = split(f(steps.clipped(inputs[0] + products[0])), 1, blocks(2, n));
     const Value reset = layer.reset_after ? gates[1] * products[1] : matmul(gates[1] * h, weights[1], false, true);
-    const Value candidate = g(unrolled.clipped(inputs[1] + reset));
+    const Value candidate = g(steps.clipped(inputs[1] + reset));
     const Value kept = gates[0] * (h - candidate);
     return Values{candidate + kept};
   };
-  const Value h = unrolled.initial(layer.h);
-  Sequence sequence = one_op ? unrolled.run({h}, cell) : unrolled.run({h}, step);
+  const Value h = steps.initial(layer.h);
+  Sequence sequence = one_op ? steps.run({h}, cell) : steps.run({h}, step);
   sequence.c = Value();
   return sequence;
 }
@@ -158,15 +192,15 @@ Sequence gru(const Value& x, const Recurrent& layer, source_location at) {
 Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
   const Scope here = derived(graph_of({{x, layer.input, layer.state}}, at), at);
   if (is_half(x.dtype())) return in_float32(lstm, x, layer, at);
-  Unrolled unrolled("lstm", x, layer, 4, at);
-  const std::int64_t n = unrolled.hidden();
-  if (layer.state_bias.defined()) unrolled.products() = unrolled.products() + layer.state_bias;
+  Recurrence steps("lstm", x, layer, 4, at);
+  const std::int64_t n = steps.hidden();
+  if (layer.state_bias.defined()) steps.products() = steps.products() + layer.state_bias;
   const Values peepholes = layer.peepholes.defined() ? split(layer.peepholes, 0, blocks(3, n)) : Values();
   const Activation f = or_else(layer.gate, sigmoid), g = or_else(layer.candidate, tanh),
                    end = or_else(layer.output, tanh);
   const auto gate = [&](const Value& sum, std::size_t peephole, const Value& c) {
     const Value seen = peepholes.empty() ? sum : sum + peepholes[peephole] * c;
-    return f(unrolled.clipped(seen));
+    return f(steps.clipped(seen));
   };
 
   const auto sums_of = [&](const Value& input, const Value& h) {
@@ -183,15 +217,15 @@ Sequence lstm(const Value& x, const Recurrent& layer, source_location at) {
     const Values parts = split(sums_of(input, state[0]), 1, blocks(4, n));
     const Value in = gate(parts[0], 0, state[1]);
     const Value forget = layer.coupled ? 1 - in : gate(parts[2], 2, state[1]);
-    const Value candidate = g(unrolled.clipped(parts[3]));
+    const Value candidate = g(steps.clipped(parts[3]));
     const Value kept = forget * state[1];
     const Value c = kept + in * candidate;
     const Value out = gate(parts[1], 1, c);
     return Values{out * end(c), c};
   };
-  const Value h = unrolled.initial(layer.h);
-  const Values first{h, unrolled.initial(layer.c)};
-  return one_op ? unrolled.run(first, cell) : unrolled.run(first, step);
+  const Value h = steps.initial(layer.h);
+  const Values first{h, steps.initial(layer.c)};
+  return one_op ? steps.run(first, cell) : steps.run(first, step);
 }
 
 }  // namespace ferry

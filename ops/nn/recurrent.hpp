@@ -34,7 +34,9 @@ struct Recurrent {
   /// lstm: functions that replace the products of x and of h with their weights; only the sizes of `input` and `state`
   /// are used then.
   Activation times_input = {}, times_state = {};
-  bool coupled = false;      ///< lstm: the forget gate is 1 - the input gate
+  bool coupled = false;  ///< lstm: the forget gate is 1 - the input gate
+  /// Ops are made for each of so many steps; more steps are the iterations of a loop, which has no gradient.
+  std::int64_t most_unrolled = 1 << 14;
   bool reset_after = false;  ///< gru: the reset gate is applied after the product of the state with its weights
 };
 
