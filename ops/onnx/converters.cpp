@@ -14,12 +14,12 @@ const std::vector<ConvertOp>& all() {
   static const std::vector<ConvertOp> kAll = [] {
     std::vector<ConvertOp> result;
     for (const auto family :
-         {array_converters(),    attention_converters(), control_converters(), conv_converters(),
-          indexing_converters(), linalg_converters(),    loss_converters(),    math_converters(),
-          ngram_converters(),    nn_converters(),        norm_converters(),    quantize_converters(),
-          random_converters(),   recurrent_converters(), reduce_converters(),  resize_converters(),
-          sample_converters(),   sequence_converters(),  signal_converters(),  training_converters(),
-          tree_converters()})
+         {array_converters(),    attention_converters(), control_converters(),  conv_converters(),
+          indexing_converters(), linalg_converters(),    loss_converters(),     math_converters(),
+          ngram_converters(),    nn_converters(),        norm_converters(),     quantize_converters(),
+          random_converters(),   recurrent_converters(), reduce_converters(),   resize_converters(),
+          sample_converters(),   scan_converters(),      sequence_converters(), signal_converters(),
+          training_converters(), tree_converters()})
       result.insert(result.end(), family.begin(), family.end());
     std::sort(result.begin(), result.end(), before);
     return result;

@@ -119,6 +119,9 @@ inline constexpr std::int64_t kNewestOpset = 28;
 /// A limit of the inputs, and of the outputs, of a node: the time to plan a node grows with the square of their number.
 inline constexpr std::int64_t kMostValues = 1 << 14;
 
+/// A limit of the nodes that calls of functions and rounds of loops add to a model: their numbers multiply when nested.
+inline constexpr std::int64_t kMostAgain = 200'000;
+
 /// Reads a model. Error(file) names the file, the node or tensor, and the fault. External data are read from files
 /// beneath the model's folder only, by links only where they lie beneath the folder of the model's real file.
 [[nodiscard]] Model read_model(const std::string& path, FileSystem& files = local_files());

@@ -24,6 +24,13 @@ std::string carries(const std::string& v, const std::string& w, const std::strin
 
 const std::string kTen = "initializer { name: 'ten' data_type: 1 float_data: 10 } ";
 
+/// Nodes that nobody uses: so many that a body with them is not written out 700 times.
+const std::string kManyNodes = [] {
+  std::string nodes;
+  for (int k = 0; k < 300; ++k) nodes += node("unused_" + std::to_string(k), "Neg", "x");
+  return nodes;
+}();
+
 /// Nodes for the condition of the body that carries `v`: whether the greatest element of `w` is below 10.
 std::string until_ten(const std::string& v, const std::string& w) {
   return node("most_" + v, "ReduceMax", w, attribute("keepdims", "i: 0", "INT")) +
@@ -171,7 +178,22 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   CHECK(run(0)[0].str() == "[1 3]");
   CHECK(run(0)[1].type().str() == "float32[0,2]");
   CHECK(run(-3)[1].type().str() == "float32[0,2]");
-  CHECK(says(error_of([&] { run(1'000'000'000); }), "its body would be written out 1000000000 times"));
+}
+
+TEST_CASE("a loop that is too long to be written out gives something in each iteration") {
+  const std::string body = value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+                           value("input", "v", "float32", {}) + value("output", "c", "bool", {}) +
+                           value("output", "w", "float32", {}) + value("output", "u", "int64", {"1"}) +
+                           node("w", "Add", "v, x") + node("u", "Unsqueeze", "i, zero");
+  const auto model = [&](std::int64_t times, const std::string& rest) {
+    return model_of(value("input", "x", "float32", {}) + initializer("n", {}, {times}) + initializer("zero", {1}, {0}) +
+                    kY + value("output", "all", "int64", {}) + node("y, all", "Loop", "n,, x", body_of(body + rest)));
+  };
+  CHECK(import(model((1 << 14) + 1, ""))->size() < 20);
+  const std::vector<Tensor> got = run_model(model(700, kManyNodes), {{"x", Tensor::scalar<float>(1)}});
+  CHECK(got[0].number(0) == 701);
+  CHECK(got[1].type().str() == "int64[700,1]");
+  for (std::int64_t i = 0; i < 700; ++i) REQUIRE(got[1].integer(i) == i);
 }
 
 TEST_CASE("a loop whose condition is false from the beginning gives nothing") {
@@ -330,6 +352,34 @@ TEST_CASE("a scan of operator set 8 goes over the rows of a batch") {
   CHECK(run(3, "")[1].str() == "[[0 1 3] [13 17 22]]");
   CHECK(run(3, attribute("directions", "ints: 1", "INTS"))[1].str() == "[[2 3 3] [15 19 22]]");
   CHECK(says(error_of([&] { static_cast<void>(run(2, "")); }), "a sequence of 2 of 3"));
+}
+
+TEST_CASE("a scan of too many elements to be written out is a loop, with the same results") {
+  const std::string body = value("input", "s", "float32", {"2"}) + value("input", "e", "float32", {"2"}) +
+                           value("output", "t", "float32", {"2"}) + value("output", "u", "float32", {"2"}) +
+                           node("t", "Add", "s, e") + node("u", "Neg", "e");
+  constexpr std::int64_t kLength = 700;
+  for (const bool backwards : {false, true}) {
+    const std::vector<Tensor> got =
+        run_model(model_of(value("input", "a", "float32", {"2"}) + value("input", "x", "float32", {"2", "700"}) + kY +
+                           value("output", "all", "float32", {}) +
+                           node("y, all", "Scan", "a, x",
+                                body_of(body) + attribute("num_scan_inputs", "i: 1", "INT") +
+                                    attribute("scan_input_axes", "ints: 1", "INTS") +
+                                    attribute("scan_output_axes", "ints: -1", "INTS") +
+                                    attribute("scan_input_directions", "ints: 1", "INTS") +
+                                    attribute("scan_output_directions", backwards ? "ints: 1" : "ints: 0", "INTS"))),
+                  {{"a", Tensor::of<float>({2}, {0, 0})}, {"x", counting({2, kLength})}});
+    CHECK(got[1].type().str() == "float32[2,700]");
+    float sum = 0;
+    for (std::int64_t i = 0; i < kLength; ++i) {
+      const std::int64_t from = backwards ? i : kLength - 1 - i;
+      REQUIRE(got[1].number(i) == -static_cast<double>(from));
+      REQUIRE(got[1].number(kLength + i) == -static_cast<double>(kLength + from));
+      sum += static_cast<float>(kLength - 1 - i);
+    }
+    CHECK(got[0].number(0) == static_cast<double>(sum));
+  }
 }
 
 TEST_CASE("a scan goes over the elements of its inputs, backwards too") {

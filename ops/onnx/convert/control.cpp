@@ -1,5 +1,5 @@
 // Control flow: ONNX's bodies become ferry's bodies. A loop that gives an element in each iteration is unrolled if its
-// number of iterations is known; otherwise there must be a bound on that number.
+// number of iterations is known and not too large; otherwise there must be a bound on that number.
 #include "ops/control/control.hpp"
 
 #include <algorithm>
@@ -9,31 +9,14 @@
 #include "ops/array/array.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
-#include "ops/array/scatter.hpp"
-#include "ops/math/broadcast.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
-#include "ops/onnx/converters.hpp"
+#include "ops/onnx/convert/bodies.hpp"
 
 namespace ferry::onnx {
 namespace {
 
-using Results = std::vector<Out>;
-
-Outs outs_of(const Results& results) {
-  Outs outs{};
-  outs.assign(results.begin(), results.end());
-  return outs;
-}
-
 // ---- If ----
-
-/// The outputs of a body as values of ops that are made in the body itself.
-Values values_of(Context& c, const Results& results) {
-  Values values;
-  for (const Out& out : results) values.push_back(identity(c.value(out)));
-  return values;
-}
 
 Outs to_if(Context& c) {
   const GraphDef& yes = c.body("then_branch");
@@ -51,32 +34,6 @@ Outs to_if(Context& c) {
 }
 
 // ---- Loop ----
-
-/// Refuses to unroll a body too often: each iteration gives an input of the op that joins their results.
-void check_written(std::int64_t times) {
-  if (times > kMostValues)
-    Context::fail("its body would be written out " + std::to_string(times) + " times; the limit is " +
-                  std::to_string(kMostValues) + " times");
-}
-
-/// Stacks one element of each iteration along a new dim `axis`.
-Value stacked(Context& c, const Results& elements, std::int64_t axis) {
-  Values rows;
-  for (const Out& element : elements) rows.push_back(expand_dims(c.value(element), {axis}));
-  return concat(rows, axis);
-}
-
-/// The stacked elements of no iterations: an empty tensor. Error(file) when the element's size is not fixed.
-Tensor none_of(const Type& element, std::int64_t axis) {
-  if (!element.shape.fixed())
-    Context::fail("it gives " + element.str() + " in each iteration, which has not one size, and has none");
-  Ints sizes = element.shape.sizes();
-  const std::int64_t rank = std::ssize(sizes) + 1, at = axis < 0 ? axis + rank : axis;
-  if (at < 0 || at >= rank)
-    Context::fail("axis " + std::to_string(axis) + " is out of range for " + std::to_string(rank) + " dims");
-  sizes.insert(sizes.begin() + at, 0);
-  return {element.dtype, sizes};
-}
 
 struct LoopForm {
   const GraphDef& body;
@@ -102,13 +59,10 @@ std::vector<Tried> first_iteration(Context& c, const LoopForm& form) {
 
 /// The outputs of a loop without iterations: the carried values as they are, and no elements.
 Outs no_iterations(Context& c, const LoopForm& form) {
-  Results state;
+  BodyOuts state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
   const std::vector<Tried> results = first_iteration(c, form);
-  for (std::size_t k = form.carried + 1; k < results.size(); ++k) {
-    const Tensor& known = results[k].known;
-    state.emplace_back(none_of(known.defined() ? known.type() : results[k].type, 0));
-  }
+  for (std::size_t k = form.carried + 1; k < results.size(); ++k) state.emplace_back(none_of(results[k], 0));
   return outs_of(state);
 }
 
@@ -116,21 +70,21 @@ Outs no_iterations(Context& c, const LoopForm& form) {
 /// known, and may be sequences. Throws `otherwise` where the body computes at run time if the loop goes on.
 Outs written_loop(Context& c, const LoopForm& form, std::int64_t times, const Error& otherwise) {
   if (form.collected > 0) check_written(times);
-  Results state;
+  BodyOuts state;
   for (std::size_t i = 0; i < form.carried; ++i) state.push_back(c.out(static_cast<int>(i) + 2));
-  std::vector<Results> elements(form.collected);
+  std::vector<BodyOuts> elements(form.collected);
   bool more = !c.constant_if(1).defined() || c.whole_number(1) != 0;
   for (std::int64_t i = 0; i < times && more; ++i) {
     if (i >= kMostValues) check_written(times);
-    Results inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(true)};
+    BodyOuts inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(true)};
     inputs.insert(inputs.end(), state.begin(), state.end());
-    const Results results = c.build(form.body, inputs);
+    const BodyOuts results = c.build(form.body, inputs);
     if (!results[0].known.defined()) throw otherwise;
     more = Context::only(0, results[0].known).integer(0) != 0;
     state.assign(results.begin() + 1, results.begin() + 1 + static_cast<std::ptrdiff_t>(form.carried));
     for (std::size_t k = 0; k < form.collected; ++k) elements[k].push_back(results[form.carried + 1 + k]);
   }
-  for (const Results& list : elements) state.emplace_back(stacked(c, list, 0));
+  for (const BodyOuts& list : elements) state.emplace_back(stacked(c, list, 0));
   return outs_of(state);
 }
 
@@ -201,19 +155,13 @@ Value with_rows_of(Context& c, const Value& x, const Type& type) {
   return gather(x, arange(rows, type.shape[0].size()), 0);
 }
 
-/// Zeros with room for the elements that at most `most` iterations give.
-Values room_for(Context& c, const LoopForm& form, const std::vector<Type>& carried, std::int64_t most) {
+/// Room for the elements that at most `most` iterations give.
+Values rooms(Context& c, const LoopForm& form, const std::vector<Type>& carried, std::int64_t most) {
   std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
   for (const Type& type : carried) given.push_back({type, {}});
   const std::vector<Tried> results = c.tried(form.body, given);
   Values room;
-  for (std::size_t k = form.carried + 1; k < results.size(); ++k) {
-    const Type& type = results[k].type;
-    if (!type.shape.fixed()) Context::fail("it gives " + type.str() + " in each iteration, which has not one size");
-    Ints sizes = type.shape.sizes();
-    sizes.insert(sizes.begin(), most);
-    room.push_back(broadcast_to(c.graph().constant(Tensor(type.dtype, Ints{})), sizes));
-  }
+  for (std::size_t k = form.carried + 1; k < results.size(); ++k) room.push_back(room_for(c, results[k], most));
   return room;
 }
 
@@ -224,8 +172,14 @@ std::vector<Type> carried_types(Context& c, const LoopForm& form) {
   return in_all_iterations(c, form, first);
 }
 
-/// The loop as a while_loop(). `most`: the most iterations, needed where each gives an element.
-Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, std::int64_t most) {
+/// The number of iterations: needed where each gives an element.
+struct Iterations {
+  std::int64_t most = 0;
+  bool always = false;  ///< there are always `most`
+};
+
+/// The loop as a while_loop().
+Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, const Iterations& iterations) {
   Values initial;
   initial.push_back(c.graph().constant(Tensor::scalar<std::int64_t>(0)));
   initial.push_back(c.has(1) ? reshape(c.in(1), {}) : c.graph().constant(Tensor::scalar<bool>(true)));
@@ -233,7 +187,7 @@ Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, 
     initial.push_back(with_rows_of(c, c.in(static_cast<int>(k) + 2), types[k]));
   const std::size_t states = initial.size();
   if (form.collected > 0)
-    for (const Value& room : room_for(c, form, types, most)) initial.push_back(room);
+    for (const Value& room : rooms(c, form, types, iterations.most)) initial.push_back(room);
   const Value times = c.has(0) ? reshape(c.in(0), {}) : Value();
   Values end = while_loop(
       initial,
@@ -244,17 +198,15 @@ Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, 
       },
       [&](const Values& now) {
         Values next{now[0] + 1};
-        const Results given(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(states));
+        const BodyOuts given(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(states));
         const Values results = values_of(c, c.build(form.body, given));
         next.push_back(reshape(results[0], {}));
         for (std::size_t k = 0; k < types.size(); ++k) next.push_back(with_rows_of(c, results[k + 1], types[k]));
-        for (std::size_t k = states; k < now.size(); ++k) {
-          const Value row = expand_dims(results[k - 1], {0});
-          next.push_back(scatter_nd(now[k], reshape(now[0], {1, 1}), row));
-        }
+        for (std::size_t k = states; k < now.size(); ++k) next.push_back(with_row(now[k], now[0], results[k - 1]));
         return next;
       });
-  for (std::size_t k = states; k < end.size(); ++k) end[k] = gather(end[k], arange(end[0], most), 0);
+  for (std::size_t k = states; k < end.size() && !iterations.always; ++k)
+    end[k] = gather(end[k], arange(end[0], iterations.most), 0);
   end.erase(end.begin(), end.begin() + 2);
   return end;
 }
@@ -274,7 +226,7 @@ Outs to_loop(Context& c) {
       if (why.code() == Code::usage) throw;
       return written_because(c, form, why);
     }
-    return while_of(c, form, types, 0);
+    return while_of(c, form, types, {});
   }
   if (c.constant_if(1).defined() && c.whole_number(1) == 0) return no_iterations(c, form);
   const Number times = c.has(0) ? c.number_of(0) : Number(IntegerRange::kHighest);
@@ -282,6 +234,8 @@ Outs to_loop(Context& c) {
   if (times.known() && !ends_by_itself(c, form)) {
     const bool begins = !c.has(1) || c.constant_if(1).defined();
     if (!begins) c.take_by_value(1);
+    if (begins && is_too_long(form.body, times.number()))
+      return while_of(c, form, carried_types(c, form), {times.number(), true});
     if (begins)
       return written_loop(
           c, form, times.number(),
@@ -296,135 +250,12 @@ Outs to_loop(Context& c) {
     throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
         .hint("--dim " + escaped(name) + "=100, for at most 100");
   }
-  return while_of(c, form, carried_types(c, form), most);
-}
-
-// ---- Scan ----
-
-/// Element `at` of `x` along `axis`.
-Value element(const Value& x, std::int64_t axis, std::int64_t at) {
-  return squeeze(slice(x, axis, at, at + 1), {axis});
-}
-
-std::int64_t at_or_zero(const Ints& list, std::size_t i) {
-  return i < list.size() ? list[i] : 0;
-}
-
-/// An input: each iteration takes one element along `axis`.
-struct Scanned {
-  Value x;
-  std::int64_t axis;
-  bool backwards;
-};
-
-struct ScanForm {
-  const GraphDef& body;
-  int first;            ///< the first input that the body gets
-  std::size_t scanned;  ///< inputs
-  std::size_t states;
-  std::size_t collected;  ///< outputs: each iteration contributes one element
-};
-
-ScanForm scan_form(Context& c, int first) {
-  const GraphDef& body = c.body("body");
-  const std::int64_t scanned = c.integer("num_scan_inputs"), inputs = c.inputs() - first;
-  if (scanned < 1 || scanned > inputs || static_cast<std::int64_t>(body.inputs.size()) != inputs ||
-      static_cast<std::int64_t>(body.outputs.size()) + scanned < inputs)
-    Context::fail("its body does not fit its inputs");
-  const auto states = static_cast<std::size_t>(inputs - scanned);
-  return {body, first, static_cast<std::size_t>(scanned), states, body.outputs.size() - states};
-}
-
-/// The results of no iterations: the states as they are, followed by empty tensors.
-Results nothing_scanned(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs,
-                        const Ints& out_axes) {
-  std::vector<Tried> given;
-  for (const Out& one : state) given.push_back({one.known.defined() ? Type() : c.value(one).type(), one.known});
-  for (const Scanned& input : inputs) {
-    Shape shape;
-    for (int d = 0; d < input.x.shape().rank(); ++d)
-      if (d != input.axis) shape.push_back(input.x.shape()[d]);
-    given.push_back({{input.x.dtype(), std::move(shape)}, {}});
-  }
-  const std::vector<Tried> results = c.tried(form.body, given);
-  for (std::size_t k = 0; k < form.collected; ++k) {
-    const Tried& one = results[form.states + k];
-    state.emplace_back(none_of(one.known.defined() ? one.known.type() : one.type, at_or_zero(out_axes, k)));
-  }
-  return state;
-}
-
-/// Unrolls the body `length` times. Gives the states at the end, followed by the collected elements, stacked along
-/// `out_axes`.
-Results scan(Context& c, const ScanForm& form, Results state, const std::vector<Scanned>& inputs, std::int64_t length,
-             const Ints& out_axes, const Ints& out_backwards) {
-  if (length == 0) return nothing_scanned(c, form, std::move(state), inputs, out_axes);
-  std::vector<Results> elements(form.collected);
-  for (std::int64_t t = 0; t < length; ++t) {
-    Results given = state;
-    for (const Scanned& input : inputs)
-      given.emplace_back(element(input.x, input.axis, input.backwards ? length - 1 - t : t));
-    const Results results = c.build(form.body, given);
-    state.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(form.states));
-    for (std::size_t k = 0; k < elements.size(); ++k) elements[k].push_back(results[form.states + k]);
-  }
-  for (std::size_t k = 0; k < elements.size(); ++k) {
-    if (at_or_zero(out_backwards, k) != 0) std::reverse(elements[k].begin(), elements[k].end());
-    state.emplace_back(stacked(c, elements[k], at_or_zero(out_axes, k)));
-  }
-  return state;
-}
-
-Outs to_scan(Context& c) {
-  const ScanForm form = scan_form(c, 0);
-  const Ints axes = c.integers("scan_input_axes"), backwards = c.integers("scan_input_directions");
-  const std::int64_t length = c.size(static_cast<int>(form.states), at_or_zero(axes, 0));
-  check_written(length);
-  Results state;
-  for (std::size_t i = 0; i < form.states; ++i) state.push_back(c.out(static_cast<int>(i)));
-  std::vector<Scanned> inputs;
-  for (std::size_t k = 0; k < form.scanned; ++k) {
-    const int input = static_cast<int>(form.states + k);
-    inputs.push_back({c.in(input), c.axis(input, at_or_zero(axes, k)), at_or_zero(backwards, k) != 0});
-  }
-  return outs_of(
-      scan(c, form, state, inputs, length, c.integers("scan_output_axes"), c.integers("scan_output_directions")));
-}
-
-/// Scan in operator set 8: runs for each element of the batch, with states [batch,…] and inputs [batch,length,…]. Input
-/// 0 may give lengths; all of them must equal `length`.
-Outs to_scan_8(Context& c) {
-  const ScanForm form = scan_form(c, 1);
-  const Ints backwards = c.integers("directions");
-  const int first_scanned = form.first + static_cast<int>(form.states);
-  const std::int64_t batch = c.size(first_scanned, 0), length = c.size(first_scanned, 1);
-  check_written(checked_count(Ints{batch, length}));
-  if (c.has(0))
-    for (const std::int64_t one : c.ints(0))
-      if (one != length) Context::fail("a sequence of " + std::to_string(one) + " of " + std::to_string(length));
-  std::vector<Results> rows(form.states + form.collected);
-  for (std::int64_t b = 0; b < batch; ++b) {
-    Results state;
-    for (int i = form.first; i < first_scanned; ++i) state.emplace_back(element(c.in(i), 0, b));
-    std::vector<Scanned> inputs;
-    for (std::size_t k = 0; k < form.scanned; ++k) {
-      const Value x = c.in(first_scanned + static_cast<int>(k));
-      inputs.push_back({element(x, 0, b), 0, at_or_zero(backwards, k) != 0});
-    }
-    const Results results = scan(c, form, state, inputs, length, {}, {});
-    for (std::size_t o = 0; o < rows.size(); ++o) rows[o].push_back(results[o]);
-  }
-  if (batch == 0) Context::fail("a batch of none");
-  Results outs;
-  for (const Results& row : rows) outs.emplace_back(stacked(c, row, 0));
-  return outs_of(outs);
+  return while_of(c, form, carried_types(c, form), {most});
 }
 
 constexpr ConvertOp kControl[] = {
     {"If", 1, to_if},
     {"Loop", 1, to_loop},
-    {"Scan", 8, to_scan_8},
-    {"Scan", 9, to_scan},
 };
 
 }  // namespace

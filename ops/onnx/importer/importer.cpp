@@ -17,8 +17,6 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMostAgain = 200'000;  // nodes of functions and bodies; their numbers multiply when nested
-
 /// The node's outputs, of the dtypes that ONNX's definition of the op says.
 Outs converted(const ConvertOp& converter, Context& context, const Frame& frame) {
   const std::string_view signature = signature_of(context.node(), context.opset());

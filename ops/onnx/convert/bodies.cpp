@@ -1,0 +1,82 @@
+#include "ops/onnx/convert/bodies.hpp"
+
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/array/scatter.hpp"
+#include "ops/math/broadcast.hpp"
+
+namespace ferry::onnx {
+namespace {
+
+Type type_of(const Tried& element) {
+  return element.known.defined() ? element.known.type() : element.type;
+}
+
+/// The element's sizes with `rows` as dim `axis`.
+Ints sizes_with_rows(const Type& element, std::int64_t axis, std::int64_t rows) {
+  if (!element.shape.fixed()) Context::fail("it gives " + element.str() + " in each iteration, which has not one size");
+  Ints sizes = element.shape.sizes();
+  sizes.insert(sizes.begin() + stacking_axis(axis, std::ssize(sizes) + 1), rows);
+  return sizes;
+}
+
+/// The number of nodes, with those of bodies within.
+std::int64_t nodes_of(const GraphDef& body) {
+  std::int64_t count = std::ssize(body.nodes);
+  for (const ModelNode& node : body.nodes)
+    for (const GraphDef* inner : node.bodies()) count += nodes_of(*inner);
+  return count;
+}
+
+}  // namespace
+
+Outs outs_of(const BodyOuts& results) {
+  Outs outs{};
+  outs.assign(results.begin(), results.end());
+  return outs;
+}
+
+Values values_of(Context& c, const BodyOuts& results) {
+  Values values;
+  for (const Out& out : results) values.push_back(identity(c.value(out)));
+  return values;
+}
+
+bool is_too_long(const GraphDef& body, std::int64_t times) {
+  return times > kMostValues || times * (nodes_of(body) + 1) > kMostAgain;
+}
+
+void check_written(std::int64_t times) {
+  if (times > kMostValues)
+    Context::fail("its body would be written out " + std::to_string(times) + " times; the limit is " +
+                  std::to_string(kMostValues) + " times");
+}
+
+std::int64_t stacking_axis(std::int64_t axis, std::int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    Context::fail("axis " + std::to_string(axis) + " is out of range for " + std::to_string(rank) + " dims");
+  return axis < 0 ? axis + rank : axis;
+}
+
+Value stacked(Context& c, const BodyOuts& elements, std::int64_t axis) {
+  Values rows;
+  for (const Out& element : elements) rows.push_back(expand_dims(c.value(element), {axis}));
+  return concat(rows, axis);
+}
+
+Tensor none_of(const Tried& element, std::int64_t axis) {
+  const Type type = type_of(element);
+  return {type.dtype, sizes_with_rows(type, axis, 0)};
+}
+
+Value room_for(Context& c, const Tried& element, std::int64_t most) {
+  const Type type = type_of(element);
+  return broadcast_to(c.graph().constant(Tensor(type.dtype, Ints{})), sizes_with_rows(type, 0, most));
+}
+
+Value with_row(const Value& room, const Value& at, const Value& element) {
+  const Value row = expand_dims(element, {0});
+  return scatter_nd(room, reshape(at, {1, 1}), row);
+}
+
+}  // namespace ferry::onnx
