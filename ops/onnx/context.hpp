@@ -86,6 +86,8 @@ class Context {
   [[nodiscard]] virtual Value of_size(const std::string& symbol) = 0;
   /// What a user can type so that `dim`, of input i, is known: "--dim batch=4, or give the sizes of the inputs".
   [[nodiscard]] virtual std::string sizes_hint(int i, const Dim& dim) = 0;
+  /// Throws an error that nothing bounds `number`: Error(usage), with what to type, if it is computed from open sizes.
+  [[noreturn]] virtual void fail_unbounded(const Number& number) = 0;
   /// Restarts the import, by an exception, if input i would be known with inputs of the model taken by their values;
   /// else returns.
   virtual void take_by_value(int i) = 0;

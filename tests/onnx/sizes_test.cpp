@@ -66,6 +66,23 @@ TEST_CASE("what to type for a size that must be known names the dims that it com
         "--dim h=4 --dim w=4, or give the sizes of the inputs");
   CHECK(hint(image + value("input", "g", "float32", {"n", "2", "2", "2"}), node("y", "GridSample", "x, g")) ==
         "--dim h=4 --dim n=4 --dim w=4, or give the sizes of the inputs");
+  CHECK(
+      hint(value("input", "x", "float32", {"n", "1", "h", "w"}) + value("input", "g", "float32", {"n", "a", "b", "c"}),
+           node("y", "GridSample", "x, g")) ==
+      "--dim a=4 --dim b=4 --dim c=4 --dim h=4 --dim n=4 --dim w=4, or give the "
+      "sizes of the inputs");
+  CHECK(hint(value("input", "x", "float32", {"n", "t", "d"}) + initializer("heads", {4}, {0, 0, 3, -1}),
+             node("y", "Reshape", "x, heads")) == "--dim n=4, or give the sizes of the inputs");
+  CHECK(hint(value("input", "x", "float32", {"n", "t", "d"}) + initializer("first", {1}, {0}) +
+                 initializer("rest", {3}, {4, 3, -1}),
+             node("s", "Shape", "x") + node("n", "Gather", "s, first") +
+                 node("heads", "Concat", "n, rest", attribute("axis", "i: 0", "INT")) +
+                 node("y", "Reshape", "x, heads")) == "--dim n=4, or give the sizes of the inputs");
+  CHECK(hint(value("input", "x", "float32", {"n", "d"}) + value("input", "z", "float32", {"m", "d"}) +
+                 initializer("first", {1}, {0}),
+             node("sx", "Shape", "x") + node("n", "Gather", "sx, first") + node("sz", "Shape", "z") +
+                 node("m", "Gather", "sz, first") + node("sum", "Add", "n, m") + node("y", "ConstantOfShape", "sum")) ==
+        "--dim m=4 --dim n=4, or give the sizes of the inputs");
   CHECK(hint("input { name: 'x' type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } dim { dim_value: 3 } "
              "dim { } } } } } ",
              node("y", "MaxPool", "x",

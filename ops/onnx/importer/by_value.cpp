@@ -126,6 +126,25 @@ void try_by_value(const Value& value, const ImportOptions& options) {
   throw found;
 }
 
+std::set<std::string> sizes_behind(const Value& value, IntegerRanges& ranges) {
+  std::set<std::string> options;
+  std::set<ValueId> seen;
+  Values stack{value};
+  while (!stack.empty()) {
+    const Value next = stack.back();
+    stack.pop_back();
+    if (!seen.insert(next.id()).second) continue;
+    bool only_sizes = true;
+    for (const IntegerRange& range : ranges.of(next)) {
+      for (const std::string& symbol : range.symbols) options.insert("--dim " + escaped(symbol) + "=4");
+      only_sizes = only_sizes && !range.symbols.empty();
+    }
+    if (only_sizes) continue;
+    for (const ValueId input : next.op().inputs()) stack.push_back(next.graph().value(input));
+  }
+  return options;
+}
+
 std::set<std::string> size_options(const Value& value, const Dim& dim) {
   return size_options(value.graph(), value.id(), dim);
 }

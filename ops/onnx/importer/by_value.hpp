@@ -7,6 +7,7 @@
 
 #include "graph/graph.hpp"
 #include "ops/onnx/import.hpp"
+#include "ops/onnx/sizes/ranges.hpp"
 
 namespace ferry::onnx {
 
@@ -25,6 +26,8 @@ void try_by_value(const Value& value, const ImportOptions& options);
 /// What to type so that `dim`, of a value of this import, is known: "--dim height=4", "--dim width=4". If the dim has
 /// no symbol of an input, these are the open dims of the inputs that the value is computed from.
 [[nodiscard]] std::set<std::string> size_options(const Value& value, const Dim& dim);
+/// The same for the symbolic sizes that the integer `value` is computed from.
+[[nodiscard]] std::set<std::string> sizes_behind(const Value& value, IntegerRanges& ranges);
 /// "--dim height=4 --dim width=4, or give the sizes of the inputs".
 [[nodiscard]] std::string sizes_hint(const std::set<std::string>& options);
 

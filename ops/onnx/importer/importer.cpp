@@ -57,16 +57,43 @@ std::vector<std::pair<Value, Dim>> open_dims(const ModelNode& node, const Frame&
   return open;
 }
 
-/// A frame in which the inputs of the node are inputs of `scratch`, with `size` for each size that is open, except for
-/// those that are `kept`.
-Frame with_sizes(const ModelNode& node, const Frame& frame, std::int64_t size, const Dim* kept, Graph& scratch) {
+/// The dim with the number that `sizes` has for it.
+Dim tried_dim(const Dim& dim, const TriedSizes& sizes) {
+  if (dim.known() || std::find(sizes.kept.begin(), sizes.kept.end(), dim) != sizes.kept.end()) return dim;
+  return sizes.other != nullptr && dim == *sizes.other ? sizes.others : sizes.size;
+}
+
+/// The integers of `value` where all of them are known, or products of sizes that have a number in `sizes`.
+std::optional<Tensor> tried_integers(const Value& value, const RangeList& ranges, const TriedSizes& sizes) {
+  if (value.dtype() != DType::int64 || !value.shape().fixed()) return std::nullopt;
+  Tensor tensor(DType::int64, value.shape().sizes());
+  if (std::ssize(ranges) != tensor.count()) return std::nullopt;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    std::int64_t number = ranges[i].symbols.empty() ? ranges[i].least : ranges[i].factor;
+    if (ranges[i].symbols.empty() && !ranges[i].is_known()) return std::nullopt;
+    for (const std::string& symbol : ranges[i].symbols) {
+      const Dim dim = tried_dim(Dim(symbol), sizes);
+      if (!dim.fixed() || __builtin_mul_overflow(number, dim.size(), &number)) return std::nullopt;
+    }
+    tensor.mutable_data<std::int64_t>()[i] = number;
+  }
+  return tensor;
+}
+
+/// A frame in which the inputs of the node are inputs of `scratch`, with `sizes` for the sizes that are open. Integers
+/// that are computed from these are known.
+Frame with_sizes(const ModelNode& node, const Frame& frame, const TriedSizes& sizes, IntegerRanges& ranges,
+                 Graph& scratch) {
   Frame sized = Frame::over(frame);
   const std::set<std::string> names(node.inputs.begin(), node.inputs.end());
   for (const std::string& name : names) {
     if (name.empty() || !frame.get(name).value.defined()) continue;
+    if (const auto known = tried_integers(frame.get(name).value, ranges.of(frame.get(name).value), sizes)) {
+      sized.set(name, Out(*known));
+      continue;
+    }
     auto [dtype, shape] = frame.get(name).type();
-    for (int d = 0; d < shape.rank(); ++d)
-      if (!shape[d].known() && (kept == nullptr || shape[d] != *kept)) shape[d] = Dim(size);
+    for (int d = 0; d < shape.rank(); ++d) shape[d] = tried_dim(shape[d], sizes);
     sized.set(name, Out(scratch.input("input_" + std::to_string(scratch.size()), dtype, shape)));
   }
   return sized;
@@ -181,21 +208,34 @@ void Importer::take_by_value(const ModelNode& node, const Frame& frame) const {
 void Importer::ask_for_sizes(const ConvertOp& converter, const ModelNode& node, const Frame& frame, const Error& why) {
   const auto open = open_dims(node, frame);
   if (open.empty() || !node.bodies().empty()) return;
-  for (const std::int64_t size : {4, 8, 16, 64, 1}) {
-    if (!converts_with(size, nullptr, converter, node, frame)) continue;
-    std::set<std::string> needed, all;
-    for (const auto& [value, dim] : open) {
-      all.merge(size_options(value, dim));
-      if (!converts_with(size, &dim, converter, node, frame)) needed.merge(size_options(value, dim));
-    }
-    throw Error(Code::usage, why.text()).hint(sizes_hint(needed.empty() ? all : needed));
+  auto sizes = sizes_that_convert(converter, node, frame, open);
+  if (!sizes) return;
+  std::set<std::string> needed, all;
+  for (const auto& [value, dim] : open) {
+    all.merge(size_options(value, dim));
+    sizes->kept.push_back(dim);
+    if (converts_with(*sizes, converter, node, frame)) continue;
+    sizes->kept.pop_back();
+    needed.merge(size_options(value, dim));
   }
+  throw Error(Code::usage, why.text()).hint(sizes_hint(needed.empty() ? all : needed));
 }
 
-bool Importer::converts_with(std::int64_t size, const Dim* kept, const ConvertOp& converter, const ModelNode& node,
+std::optional<TriedSizes> Importer::sizes_that_convert(const ConvertOp& converter, const ModelNode& node,
+                                                       const Frame& frame,
+                                                       const std::vector<std::pair<Value, Dim>>& open) {
+  for (const std::int64_t size : {4, 8, 16, 64, 1, 24, 60})  // of 24 and 60 many numbers are divisors
+    if (const TriedSizes sizes{.size = size}; converts_with(sizes, converter, node, frame)) return sizes;
+  for (const auto& [value, dim] : open)  // the last dim of a grid is 2 or 3, the number of coordinates
+    for (const std::int64_t others : {1, 2, 3})
+      if (const TriedSizes sizes{4, &dim, others}; converts_with(sizes, converter, node, frame)) return sizes;
+  return std::nullopt;
+}
+
+bool Importer::converts_with(const TriedSizes& sizes, const ConvertOp& converter, const ModelNode& node,
                              const Frame& frame) {
   Graph scratch;
-  const Frame sized = with_sizes(node, frame, size, kept, scratch);
+  const Frame sized = with_sizes(node, frame, sizes, ranges_, scratch);
   bool converts = true;
   try {
     NodeContext context(*this, scratch, node, sized);

@@ -17,6 +17,14 @@
 
 namespace ferry::onnx {
 
+/// Numbers for the open sizes of a node's inputs, to try a conversion with.
+struct TriedSizes {
+  std::int64_t size = 1;
+  const Dim* other = nullptr;  ///< has the size `others`; null: all have `size`
+  std::int64_t others = 1;
+  std::vector<Dim> kept = {};  ///< remain open
+};
+
 /// Converts the nodes of a model in order. A node with known inputs is computed at once, in a graph of its own
 /// (fold.hpp). For all other nodes, converters make ops in the import's graph, or in the body that is being built. The
 /// nodes of functions are converted at each call; converters convert the nodes of bodies (Context::build).
@@ -67,9 +75,13 @@ class Importer {
   /// For a node that cannot be converted: throws Error(usage) with what to type, and `why`, if it could be with numbers
   /// for open sizes of its inputs; else returns.
   void ask_for_sizes(const ConvertOp& converter, const ModelNode& node, const Frame& frame, const Error& why);
-  /// Whether the node can be converted with `size` for the open sizes of its inputs, except for the dim `kept`.
-  [[nodiscard]] bool converts_with(std::int64_t size, const Dim* kept, const ConvertOp& converter,
-                                   const ModelNode& node, const Frame& frame);
+  /// Numbers for the open sizes of the node's inputs with which the node can be converted, if any are found.
+  [[nodiscard]] std::optional<TriedSizes> sizes_that_convert(const ConvertOp& converter, const ModelNode& node,
+                                                             const Frame& frame,
+                                                             const std::vector<std::pair<Value, Dim>>& open);
+  /// Whether the node can be converted with these sizes.
+  [[nodiscard]] bool converts_with(const TriedSizes& sizes, const ConvertOp& converter, const ModelNode& node,
+                                   const Frame& frame);
   /// The line of the ops that are made for the current node.
   [[nodiscard]] SourceLine line_of_node() const;
 

@@ -81,6 +81,13 @@ std::string NodeContext::sizes_hint(int i, const Dim& dim) {
   return onnx::sizes_hint(size_options(item(i).value, dim));
 }
 
+void NodeContext::fail_unbounded(const Number& number) {
+  const std::string why = "nothing bounds a size that it computes";
+  const std::set<std::string> sizes = sizes_behind(number.value, importer_.ranges());
+  if (sizes.empty()) fail(why);
+  throw Error(Code::usage, why).hint(onnx::sizes_hint(sizes));
+}
+
 Value NodeContext::of_size(const std::string& symbol) {
   Graph& model = importer_.graph();
   for (const auto& feed : model.entry("predict").feeds) {

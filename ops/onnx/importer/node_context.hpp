@@ -28,6 +28,7 @@ class NodeContext final : public Context {
   std::vector<Number> numbers(int i) override;
   Value of_size(const std::string& symbol) override;
   std::string sizes_hint(int i, const Dim& dim) override;
+  [[noreturn]] void fail_unbounded(const Number& number) override;
   void take_by_value(int i) override;
   std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) override;
   std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) override;

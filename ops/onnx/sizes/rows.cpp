@@ -155,8 +155,7 @@ Value numbers_below(Context& c, const Number& count) {
     const Value one = c.graph().constant(Tensor::scalar<std::int64_t>(1));
     return cumsum(broadcast_as(one, of_size(c, count)), 0) - 1;
   }
-  if (count.range.most == IntegerRange::kHighest)
-    Context::fail("nothing tells how large a size that it computes can be");
+  if (count.range.most == IntegerRange::kHighest) c.fail_unbounded(count);
   return arange(scalar_of(c.graph(), count), std::max<std::int64_t>(count.range.most, 0));
 }
 
