@@ -113,10 +113,83 @@ class Updater {
   std::unordered_map<std::uint32_t, std::uint32_t> renamed_;  // to variables, which are not renamed
 };
 
+/// Takes out copies at the end of loops' bodies: the kernel that makes the next value of a carried one changes that.
+class CarriedValues {
+ public:
+  explicit CarriedValues(ClassPlan& plan) : class_(plan), plan_(plan.role), touches_(count_touches(plan)) {}
+
+  void run() {
+    for (std::uint32_t region = 2; region < class_.regions(); ++region)
+      if (plan_.regions[region].kind == Region::Kind::body) update(class_.list(region));
+  }
+
+ private:
+  void update(std::vector<Instruction>& body) {
+    for (std::size_t at = body.size(); at-- > 0 && body[at].what == Opcode::copy;)
+      if (write_in_place(body, at)) body.erase(body.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  /// Lets the kernel that makes the input of copy `at` write it into the copy's output. Only for kernels that change
+  /// some elements of a value: the copy of all of them would take longer. Elementwise kernels may become tiles instead.
+  bool write_in_place(std::vector<Instruction>& body, std::size_t at) {
+    const std::uint32_t next = plan_.inputs(body[at])[0], carried = plan_.outputs(body[at])[0];
+    if (!may_be(next, carried)) return false;
+    const auto maker =
+        std::find_if(body.begin(), body.end(), [&](const Instruction& i) { return is_among(i.outputs, next); });
+    if (maker == body.end() || !changes(*maker, carried)) return false;
+    std::uint32_t touches = 0;
+    for (auto i = body.begin(); i != body.end(); ++i) {
+      for (const Range range : {i->inputs, i->outputs})
+        for (const std::uint32_t b : plan_.operands_of(range)) touches += b == next ? 1U : 0U;
+      if (i <= maker || i == body.begin() + static_cast<std::ptrdiff_t>(at)) continue;
+      if (i->what == Opcode::loop || i->what == Opcode::branch) return false;
+      if (is_among(i->inputs, carried) || is_among(i->outputs, carried)) return false;
+    }
+    if (touches != touches_[next]) return false;  // it has views, or others use it
+    for (const Instruction& i : body)
+      for (const Range range : {i.inputs, i.outputs})
+        for (std::uint32_t k = 0; k < range.count; ++k)
+          if (plan_.operands[range[k]] == next) plan_.operands[range[k]] = carried;
+    return true;
+  }
+
+  /// Whether buffer `next` may have the bytes of `carried`.
+  [[nodiscard]] bool may_be(std::uint32_t next, std::uint32_t carried) const {
+    const Buffer& a = plan_.buffers[next];
+    const Buffer& b = plan_.buffers[carried];
+    return a.view_of == kNone && b.view_of == kNone && a.space == Buffer::Space::step && a.device == b.device &&
+           a.bytes == b.bytes && !a.bounded && !b.bounded;
+  }
+
+  /// Whether it is a kernel that reads the carried value, and may write its output over it.
+  [[nodiscard]] bool changes(const Instruction& maker, std::uint32_t carried) const {
+    if (maker.what != Opcode::kernel || maker.outputs.count != 1 || class_.facts.elementwise.contains(maker.op))
+      return false;
+    bool reads = false;
+    for (std::uint32_t k = 0; k < maker.inputs.count; ++k) {
+      const std::uint32_t in = plan_.inputs(maker)[k];
+      if (storage_of(plan_, in) != carried) continue;
+      if (in != carried || !may_take(maker, k)) return false;
+      reads = true;
+    }
+    return reads;
+  }
+
+  [[nodiscard]] bool is_among(Range operands, std::uint32_t storage) const {
+    const auto all = plan_.operands_of(operands);
+    return std::any_of(all.begin(), all.end(), [&](std::uint32_t b) { return storage_of(plan_, b) == storage; });
+  }
+
+  ClassPlan& class_;
+  PlanClass& plan_;
+  const std::vector<std::uint32_t> touches_;  // of each buffer; of carried values they grow
+};
+
 }  // namespace
 
 void update_variables(ClassPlan& plan) {
   Updater(plan).run();
+  CarriedValues(plan).run();
 }
 
 }  // namespace ferry

@@ -1,4 +1,5 @@
-// update_variables: gives variables their new values at the end of a step.
+// update_variables: gives variables their new values at the end of a step, and carried values theirs at the end of an
+// iteration.
 //
 // Example (abridged):
 //
@@ -19,6 +20,9 @@ namespace ferry {
 /// Carries out ClassPlan::updates. Where nobody reads a variable's old value any more, the kernel that computes the new
 /// one writes it into the variable; else a copy is added at the step's end. All variables change together: an old value
 /// that becomes another variable's new one is first copied to a buffer of its own.
+///
+/// In a loop's body, a kernel that changes some elements of a carried value (ScatterND, say) writes its output over the
+/// value where nothing reads the old one any more. Without it each iteration copies the whole value.
 void update_variables(ClassPlan& plan);
 
 }  // namespace ferry
