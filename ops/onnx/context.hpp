@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -18,10 +19,12 @@
 
 namespace ferry::onnx {
 
-/// An input or output of a body: its type, and its value where that is known.
+/// An input or output of a body: its type, and its value where that is known. Of an output that is a sequence nothing
+/// is said.
 struct Tried {
-  Type type;
-  Tensor known;
+  Type type = {};
+  Tensor known = {};
+  std::shared_ptr<const std::vector<Out>> list = {};  ///< of an input that is a sequence
 };
 
 /// One node, as its converter sees it.

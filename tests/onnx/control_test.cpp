@@ -131,6 +131,25 @@ TEST_CASE("a loop that carries a sequence is written out") {
   CHECK(says(error_of([&] { static_cast<void>(import(fed)); }), "try: give what its number of iterations"));
 }
 
+TEST_CASE("a loop that carries a sequence gives something in each iteration") {
+  const std::string body =
+      body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) + "input { name: 'list' } " +
+              "output { name: 'c' } output { name: 'longer' } output { name: 'f' } " +
+              node("f", "Cast", "i", attribute("to", "i: 1", "INT")) + node("e", "Add", "x, f") +
+              node("longer", "SequenceInsert", "list, e"));
+  const auto run = [&](std::int64_t times) {
+    return run_model(model_of(value("input", "x", "float32", {"2"}) + initializer("n", {}, {times}) + kY +
+                              value("output", "all", "float32", {}) + node("none", "SequenceConstruct", "x") +
+                              node("list, all", "Loop", "n,, none", body) +
+                              node("y", "ConcatFromSequence", "list", attribute("axis", "i: 0", "INT"))),
+                     {{"x", counting({2})}});
+  };
+  CHECK(run(2)[0].str() == "[0 1 0 1 1 2]");
+  CHECK(run(2)[1].str() == "[0 1]");
+  CHECK(run(0)[0].str() == "[0 1]");
+  CHECK(run(0)[1].type().str() == "float32[0]");
+}
+
 TEST_CASE("a branch that does not fit the shapes is left out when the predicate can be known") {
   const auto branch = [](const std::string& perm) {
     return value("output", "r", "float32", {}) + node("r", "Transpose", "x", attribute("perm", perm, "INTS"));

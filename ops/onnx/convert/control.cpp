@@ -53,7 +53,13 @@ LoopForm loop_form(Context& c) {
 /// The types, and known values, that the body would give in the first iteration.
 std::vector<Tried> first_iteration(Context& c, const LoopForm& form) {
   std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
-  for (int i = 2; i < c.inputs(); ++i) given.push_back({c.type(i), c.constant_if(i)});
+  for (int i = 2; i < c.inputs(); ++i) {
+    Tried& one = given.emplace_back();
+    one.list = c.out(i).list;
+    if (one.list != nullptr) continue;
+    one.type = c.type(i);
+    one.known = c.constant_if(i);
+  }
   return c.tried(form.body, given);
 }
 
@@ -88,8 +94,8 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times, const Er
   return outs_of(state);
 }
 
-/// Unrolls a loop that collects nothing, whose body is not one for all iterations because of `why`: its counter decides
-/// a size, say, or it carries a sequence.
+/// Unrolls a loop with a body that is not one for all iterations because of `why`: its counter decides a size, say, or
+/// it carries a sequence.
 Outs written_because(Context& c, const LoopForm& form, const Error& why) {
   const bool counted = !c.has(0) || c.constant_if(0).defined(), begins = !c.has(1) || c.constant_if(1).defined();
   if (!counted) c.take_by_value(0);
@@ -211,6 +217,18 @@ Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, 
   return end;
 }
 
+/// The loop as a while_loop(), or unrolled if its body is not one for all iterations.
+Outs loop_of(Context& c, const LoopForm& form, const Iterations& iterations) {
+  std::vector<Type> types;
+  try {
+    types = carried_types(c, form);
+  } catch (const Error& why) {
+    if (why.code() == Code::usage) throw;
+    return written_because(c, form, why);
+  }
+  return while_of(c, form, types, iterations);
+}
+
 /// True if the body computes at run time whether the loop continues.
 bool ends_by_itself(Context& c, const LoopForm& form) {
   return !first_iteration(c, form)[0].known.defined();
@@ -218,24 +236,14 @@ bool ends_by_itself(Context& c, const LoopForm& form) {
 
 Outs to_loop(Context& c) {
   const LoopForm form = loop_form(c);
-  if (form.collected == 0) {
-    std::vector<Type> types;
-    try {
-      types = carried_types(c, form);
-    } catch (const Error& why) {
-      if (why.code() == Code::usage) throw;
-      return written_because(c, form, why);
-    }
-    return while_of(c, form, types, {});
-  }
+  if (form.collected == 0) return loop_of(c, form, {});
   if (c.constant_if(1).defined() && c.whole_number(1) == 0) return no_iterations(c, form);
   const Number times = c.has(0) ? c.number_of(0) : Number(IntegerRange::kHighest);
   if (times.known() && times.number() <= 0) return no_iterations(c, form);
   if (times.known() && !ends_by_itself(c, form)) {
     const bool begins = !c.has(1) || c.constant_if(1).defined();
     if (!begins) c.take_by_value(1);
-    if (begins && is_too_long(form.body, times.number()))
-      return while_of(c, form, carried_types(c, form), {times.number(), true});
+    if (begins && is_too_long(form.body, times.number())) return loop_of(c, form, {times.number(), true});
     if (begins)
       return written_loop(
           c, form, times.number(),
@@ -250,7 +258,7 @@ Outs to_loop(Context& c) {
     throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
         .hint("--dim " + escaped(name) + "=100, for at most 100");
   }
-  return while_of(c, form, carried_types(c, form), {most});
+  return loop_of(c, form, {most});
 }
 
 constexpr ConvertOp kControl[] = {

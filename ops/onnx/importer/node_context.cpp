@@ -151,11 +151,16 @@ std::vector<Tried> NodeContext::tried(const GraphDef& body, std::span<const Trie
   const Scope here = owner.build(probe.graph());
   std::vector<Out> given;
   for (const Tried& input : inputs)
-    given.push_back(input.known.defined() ? Out(input.known) : Out(probe.graph().parameter(input.type, SourceLine())));
+    given.push_back(input.list != nullptr   ? Out(*input.list)
+                    : input.known.defined() ? Out(input.known)
+                                            : Out(probe.graph().parameter(input.type, SourceLine())));
   std::vector<Tried> results;
   for (const Out& out : build(body, given)) {
+    Tried& result = results.emplace_back();
+    if (out.list != nullptr) continue;
     out.check_tensor({});
-    results.push_back({out.type(), out.known});
+    result.type = out.type();
+    result.known = out.known;
   }
   return results;
 }
