@@ -32,6 +32,8 @@ MAY_INCLUDE = {
     "plan/file": ["base", "graph", "plan/plan", "plan/plan_generated", "plan/verify/verify"],
     "plan/verify": ["base", "graph", "ops", "plan/plan", "plan/kernel_facts", "plan/largest_values", "plan/schedule",
                     "plan/topology", "kernels/traits"],
+    "plan/equal": ["base", "graph", "ops", "plan/plan", "plan/signature", "plan/kernel_facts", "plan/schedule", "plan/topology",
+                   "kernels/traits"],
     "comm": ["base", "graph/types/dtype", "graph/types/shape", "plan/schedule", "plan/traffic"],
     "placement": ["base", "graph", "ops", "kernels/traits", "plan"],
     "placement/explain": ["base", "placement/planner"],

@@ -1,0 +1,197 @@
+// What collectives bring: sums that are owed no longer, and values in other parts.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "plan/equal/walk.hpp"
+
+namespace ferry::equal {
+namespace {
+
+bool adds_up(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce;
+}
+
+}  // namespace
+
+const std::set<std::uint32_t>& PlanWalk::classes_in(std::uint32_t grouping) {
+  const auto [at, fresh] = classes_in_.try_emplace(grouping);
+  std::set<std::uint32_t>& all = at->second;
+  if (!fresh) return all;
+  for (const auto& group : plan_.groupings[grouping])
+    for (const std::int32_t task : group) all.insert(plan_.class_of[static_cast<std::size_t>(task)]);
+  return all;
+}
+
+void PlanWalk::join_collective(Class& c, const Instruction& i) {
+  const Collective& collective = plan_.collectives[i.target];
+  Gathering& all = gatherings_[i.target];
+  if (all.members.contains(c.number) || all.done) differs(c, i, "it takes part twice");
+  Gathering::Member member{.instruction = &i};
+  const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
+  if (!outputs.empty()) member.out = outputs[0];
+  if (!inputs.empty()) {
+    member.in = inputs[0];
+    if (!c.memory.is_known(member.in))
+      differs(c, i, "it gives " + named(c, member.in) + ", which nothing has made before");
+    if (adds_up(plan_.schedules[collective.schedule].kind))
+      member.pieces = c.memory.pieces(member.in);
+    else if (c.role->buffers[member.in].bytes > 0)
+      member.fact = read(c, member.in, i);
+  }
+  all.members.emplace(c.number, std::move(member));
+  ++trusted_.collectives;
+}
+
+bool PlanWalk::end_collective(Class& c, const Instruction& i) {
+  Gathering& all = gatherings_[i.target];
+  if (!all.done && all.members.size() < classes_in(plan_.collectives[i.target].grouping).size()) return false;
+  if (!all.done) complete(all, i.target);
+  const auto member = all.members.find(c.number);
+  if (member == all.members.end()) differs(c, i, "it waits for a collective that it has not started");
+  const std::uint32_t out = member->second.out;
+  if (out == kNone) return true;
+  if (c.role->buffers[out].bytes == 0) return true;
+  if (const auto fact = all.got.find(c.number); fact != all.got.end())
+    write(c, out, fact->second);
+  else
+    c.memory.set(out, all.sum);
+  return true;
+}
+
+void PlanWalk::complete(Gathering& all, std::uint32_t number) {
+  const Collective& collective = plan_.collectives[number];
+  if (adds_up(plan_.schedules[collective.schedule].kind))
+    complete_sum(all, collective);
+  else
+    complete_move(all, collective);
+  all.done = true;
+}
+
+/// The fact without what the collective adds up. Each contribution must count once.
+Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const Instruction& i) {
+  const Schedule& schedule = plan_.schedules[collective.schedule];
+  const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
+  Fact left = fact;
+  left.owed.clear();
+  std::vector<std::uint32_t> summed;
+  for (const Owed& one : fact.owed) {
+    if (one.reduce == collective.reduce && geometry_.within(one.grouping, collective.grouping, guest))
+      summed.push_back(one.grouping);
+    else
+      left.owed.push_back(one);
+  }
+  if (!geometry_.sums_exactly(collective.grouping, guest, summed))
+    throw Stop{true, "collective '" + escaped(plan_.string(collective.name)) + "'" +
+                         (i.line == kNone ? "" : " at " + plan_.line(i.line).str()) + " combines by " +
+                         std::string(name_of(collective.reduce)) + " over tasks that do not have parts of that: of " +
+                         terms_.str(fact.value.term)};
+  return left;
+}
+
+void PlanWalk::complete_sum(Gathering& all, const Collective& collective) {
+  const Gathering::Member* first = nullptr;
+  for (const auto& [number, member] : all.members) {
+    if (member.in == kNone) continue;
+    if (first == nullptr) first = &member;
+    if (member.pieces != first->pieces)
+      differs(classes_[number], *member.instruction, "it gives other values to be added up than other members do");
+  }
+  if (first == nullptr) return;
+  all.sum = first->pieces;
+  for (HeldPiece& piece : all.sum)
+    piece.fact = facts_.number(combined(facts_[piece.fact], collective, *first->instruction));
+}
+
+void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
+  const Schedule& schedule = plan_.schedules[collective.schedule];
+  const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
+  const std::int64_t parts = schedule.members - (guest >= 0 ? 1 : 0);
+  const Gathering::Member* first = nullptr;
+  std::uint32_t giver = kNone;
+  for (const auto& [number, member] : all.members) {
+    if (!member.fact) continue;
+    if (first == nullptr) {
+      first = &member;
+      giver = number;
+    } else if (member.fact->value != first->fact->value || member.fact->window != first->fact->window ||
+               member.fact->owed != first->fact->owed) {
+      differs(classes_[number], *member.instruction,
+              "it gives " + terms_.str(member.fact->value.term) + ", and " +
+                  described(classes_[giver], *first->instruction) + " gives " + terms_.str(first->fact->value.term) +
+                  ", or another part");
+    }
+  }
+  if (first == nullptr) return;
+  const Fact& given = *first->fact;
+  const auto in_blocks = [&](int dim) {  // as all give it
+    return std::ranges::all_of(all.members, [&](const auto& entry) {
+      const auto& [number, member] = entry;
+      if (!member.fact) return true;
+      return member.fact->dim < 0 ? parts_follow(*classes_[number].role, member.in, dim)
+                                  : member.fact->dim == dim && member.fact->blocks == parts;
+    });
+  };
+  const auto is_plain = [](const auto& entry) { return !entry.second.fact || entry.second.fact->dim < 0; };
+  const bool plain = std::ranges::all_of(all.members, is_plain);
+  for (const auto& [number, member] : all.members) {
+    if (member.out == kNone) continue;
+    Class& c = classes_[number];
+    const Instruction& i = *member.instruction;
+    Fact got = given;
+    got.window = c.role->buffers[member.out].window;
+    got.value.type = type(c, member.out);
+    if (got.value.type != given.value.type) not_followed(c, i, "it makes a value of another type");
+    const Laid before = laid(given), after = laid(c, member.out);
+    const auto in_order = [&](int dim) {  // the parts come one after another
+      got.dim = parts_follow(*c.role, member.out, dim) ? -1 : dim;
+      got.blocks = got.dim < 0 ? 0 : parts;
+    };
+    int dim = -1;
+    switch (schedule.kind) {
+      case CollectiveKind::broadcast:
+        if (!given.owed.empty()) differs(c, i, "it brings one task's part of a sum to all");
+        if (!plain || !geometry_.same_as_member(collective.grouping, before, schedule.root, after, guest))
+          not_followed(c, i, "it brings a part of a value to tasks that have other parts of it");
+        break;
+      case CollectiveKind::all_gather:
+      case CollectiveKind::gather:
+        dim = geometry_.joined_dim(collective.grouping, before, after,
+                                   schedule.kind == CollectiveKind::gather ? schedule.root : -1, guest);
+        if (dim < 0 || !plain) not_followed(c, i, "its members' parts do not follow each other");
+        in_order(dim);
+        break;
+      case CollectiveKind::scatter:
+      case CollectiveKind::reduce_scatter:
+        if (schedule.kind == CollectiveKind::reduce_scatter)
+          got.owed = combined(given, collective, i).owed;
+        else if (!given.owed.empty())
+          differs(c, i, "it brings one task's part of a sum to others");
+        dim = geometry_.joined_dim(collective.grouping, after, before,
+                                   schedule.kind == CollectiveKind::scatter ? schedule.root : -1, guest);
+        if (dim < 0) not_followed(c, i, "its members do not get parts that follow each other");
+        if (!in_blocks(dim)) differs(c, i, "what it cuts is not in the order of the members' parts");
+        got.dim = -1;
+        got.blocks = 0;
+        break;
+      case CollectiveKind::all_to_all: {
+        if (given.window != kNone && plan_.windows[given.window].has == Window::Has::given) {
+          Window wanted = plan_.windows[given.window];
+          wanted.has = Window::Has::got;
+          if (got.window == kNone || plan_.windows[got.window] != wanted)
+            differs(c, i, "it brings rows that are not those given");
+          break;
+        }
+        const auto dims = geometry_.exchanged_dims(collective.grouping, before, after);
+        if (!dims) not_followed(c, i, "its members' parts are not those that blocks of them make");
+        if (!in_blocks(dims->second)) differs(c, i, "what it cuts is not in the order of the members' parts");
+        in_order(dims->first);
+        break;
+      }
+      default:
+        not_followed(c, i, "its kind is not known");
+    }
+    all.got.emplace(number, std::move(got));
+  }
+}
+
+}  // namespace ferry::equal

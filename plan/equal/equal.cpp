@@ -1,0 +1,57 @@
+#include "plan/equal/equal.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "ops/op_set.hpp"
+#include "plan/equal/graph_terms.hpp"
+#include "plan/equal/terms.hpp"
+#include "plan/equal/walk.hpp"
+
+namespace ferry {
+namespace {
+
+std::vector<std::string> grounds(const equal::GraphTerms& graph, const equal::Terms& terms,
+                                 const equal::Trusted& trusted) {
+  std::vector<std::string> lines{
+      plural(trusted.kernels.size(), "kernel") + " compute what their ops say, on parts as on whole values",
+      plural(trusted.collectives, "collective") + " and " + plural(trusted.messages, "message") +
+          " bring what the verifier proved of them",
+      "sums may be added up in another order: over tasks, and " + plural(terms.reordered(), "sum") +
+          " of three values or more"};
+  if (terms.evaluated() > 0)
+    lines.push_back(plural(terms.evaluated(), "constant") + " computed by the same kernels for graph and plan");
+  std::vector<std::string> own;
+  for (const auto& [name, def] : graph.defs)
+    if (default_ops().find(name) == nullptr) own.push_back(escaped(name));
+  if (!own.empty())
+    lines.push_back("ops of yours give equal values for equal inputs and attributes: " + join(own, ", "));
+  return lines;
+}
+
+}  // namespace
+
+std::string_view name_of(Equality::Verdict verdict) {
+  constexpr std::string_view kNames[] = {"equal", "differs", "not proved"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+Equality compare(const Graph& graph, const Signature& signature, const Plan& plan, const EqualityHelp& help) {
+  Equality result;
+  try {
+    equal::Terms terms(help.evaluate);
+    const equal::GraphTerms wanted(terms, graph, signature);
+    equal::PlanWalk walk(plan, wanted, terms, *help.kernels);
+    walk.run();
+    result.verdict = Equality::Verdict::equal;
+    result.rests_on = grounds(wanted, terms, walk.trusted());
+  } catch (const equal::Stop& stop) {
+    result.verdict = stop.differs ? Equality::Verdict::differs : Equality::Verdict::not_proved;
+    result.reason = stop.what;
+  } catch (const Error& error) {  // an op's definition refuses its inputs: the plan is another one's
+    result.verdict = Equality::Verdict::differs;
+    result.reason = error.text();
+  }
+  return result;
+}
+
+}  // namespace ferry

@@ -1,0 +1,87 @@
+// FactTable: what the buffers of a task hold, as far as the walk over its instructions has come.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "plan/equal/terms.hpp"
+#include "plan/plan.hpp"
+
+namespace ferry::equal {
+
+/// What each task has must still be combined over the groups of this grouping.
+struct Owed {
+  std::uint32_t grouping = 0;
+  Reduce reduce = Reduce::none;
+  auto operator<=>(const Owed&) const = default;
+};
+
+/// What a task holds of a value.
+struct Fact {
+  TypedTerm value;               ///< the whole value
+  std::uint32_t window = kNone;  ///< which part of it: a window of the plan; kNone: all of it
+  std::int64_t dim = -1;         ///< -1: its elements are in order; else in blocks, the parts of that dim
+  std::int64_t blocks = 0;       ///< how many
+  std::vector<Owed> owed = {};   ///< sorted
+  bool operator==(const Fact&) const = default;
+};
+
+using FactId = std::uint32_t;
+
+/// Numbers for facts: equal ones have equal numbers.
+class FactTable {
+ public:
+  [[nodiscard]] FactId number(const Fact& fact);
+  [[nodiscard]] const Fact& operator[](FactId id) const { return all_[id]; }
+
+ private:
+  std::vector<Fact> all_;
+  std::unordered_multimap<std::uint64_t, FactId> by_hash_;
+};
+
+/// Bytes [begin, end) of a buffer hold bytes of what has that fact, which has `size` bytes and would begin at `from`.
+struct HeldPiece {
+  std::int64_t begin = 0, end = 0;
+  FactId fact = 0;
+  std::int64_t from = 0, size = 0;
+  [[nodiscard]] bool whole() const { return begin == from && end == from + size; }
+  bool operator==(const HeldPiece&) const = default;
+};
+using Pieces = std::vector<HeldPiece>;
+
+/// What the buffers of one class hold. A view holds what its bytes hold.
+class Memory {
+ public:
+  explicit Memory(const PlanClass& role)
+      : role_(&role), held_(role.buffers.size()), empty_(role.buffers.size(), kNone) {}
+
+  /// The pieces that are in the buffer, counted from its begin.
+  [[nodiscard]] Pieces pieces(std::uint32_t buffer) const;
+  /// Whether every byte of the buffer has a fact.
+  [[nodiscard]] bool is_known(std::uint32_t buffer) const;
+  void set(std::uint32_t buffer, const Pieces& pieces);
+  void set(std::uint32_t buffer, FactId fact);
+  void forget(std::uint32_t storage) { held_[storage].clear(); }
+
+  /// The fact of what was written into a buffer without bytes; kNone: there is none.
+  [[nodiscard]] std::uint32_t empty(std::uint32_t buffer) const { return empty_[buffer]; }
+  void set_empty(std::uint32_t buffer, std::uint32_t fact) { empty_[buffer] = fact; }
+
+  [[nodiscard]] const Pieces& held(std::uint32_t storage) const { return held_[storage]; }
+  void restore(std::uint32_t storage, Pieces pieces) { held_[storage] = std::move(pieces); }
+  [[nodiscard]] std::uint32_t storages() const { return static_cast<std::uint32_t>(held_.size()); }
+
+ private:
+  [[nodiscard]] std::int64_t begin_of(std::uint32_t buffer) const {
+    return static_cast<std::int64_t>(role_->buffers[buffer].offset - role_->buffers[storage_of(*role_, buffer)].offset);
+  }
+
+  const PlanClass* role_;
+  std::vector<Pieces> held_;          // of each buffer that is no view; sorted
+  std::vector<std::uint32_t> empty_;  // of each buffer without bytes
+};
+
+}  // namespace ferry::equal

@@ -1,0 +1,75 @@
+// The terms of a graph's values: what a plan must compute.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "plan/equal/terms.hpp"
+#include "plan/signature.hpp"
+
+namespace ferry::equal {
+
+/// A loop of the graph. Its carried values are symbols in the bodies; what is shown of one turn holds for all.
+struct LoopTerms {
+  std::vector<TypedTerm> initial, carried, results, outputs;
+  TermId condition = kNoTerm;
+};
+
+/// The effects of ops in one body of a loop or branch, or in the step.
+using Effects = std::set<TermId>;
+
+class GraphTerms {
+ public:
+  GraphTerms(Terms& terms, const Graph& graph, const Signature& signature);
+
+  /// Of the fetches, in their order.
+  std::vector<TypedTerm> fetches;
+  std::vector<TypedTerm> feeds;  ///< of the signature's feeds
+  std::vector<std::string> feed_names;
+  [[nodiscard]] const Signature& signature() const { return signature_; }
+  /// By the names of variables: what they hold before the step and after it.
+  struct Variable {
+    TypedTerm before, after;
+    bool assigned = false;
+  };
+  std::map<std::string, Variable, std::less<>> variables;
+  /// By where they are: "step/while_1".
+  std::map<std::string, LoopTerms> loops;
+  std::map<std::string, Effects> effects;
+  /// The ops of the graph and its bodies, by name.
+  std::map<std::string, const OpDef*, std::less<>> defs;
+  /// By a place and a name, the value with that name, for messages, and for parts without elements.
+  [[nodiscard]] const TypedTerm* named(const std::string& place, std::string_view name) const;
+  /// Whether some op gives its results to workers that are steps apart.
+  bool asynchronous = false;
+
+ private:
+  using Scope = std::vector<TypedTerm>;  // of each value of one graph
+
+  void walk(const Graph& graph, const std::vector<bool>& needed, const std::string& place, Scope& values);
+  void visit(const Op& op, const std::string& place, Scope& values);
+  void visit_loop(const Op& op, const std::string& place, Scope& values);
+  void visit_branch(const Op& op, const std::string& place, Scope& values);
+  Scope walk_body(const Graph& body, const std::string& place, std::span<const TypedTerm> arguments);
+  [[nodiscard]] std::vector<TypeId> types_of(const Op& op, const Attrs& attrs, const std::vector<TypedTerm>& inputs);
+  [[nodiscard]] const Attrs& attrs_of(const Op& op);
+
+  Terms& terms_;
+  const Signature& signature_;
+  std::deque<Attrs> added_;
+  std::map<std::string, std::unordered_map<std::string, TypedTerm>> named_;
+};
+
+/// "step/while_1": an op in a place.
+[[nodiscard]] std::string inside(const std::string& place, std::string_view name);
+
+}  // namespace ferry::equal

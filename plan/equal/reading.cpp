@@ -1,0 +1,109 @@
+// What a buffer holds, from the pieces that were written into its bytes.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "plan/equal/walk.hpp"
+#include "plan/kernel_facts.hpp"
+
+namespace ferry::equal {
+
+TypeId PlanWalk::type(Class& c, std::uint32_t buffer) {
+  TypeId& known = c.types[buffer];
+  if (known == kNone) known = terms_.type(whole_type(plan_, c.role->buffers[buffer]));
+  return known;
+}
+
+bool PlanWalk::parts_follow(const PlanClass& role, std::uint32_t buffer, std::int64_t dim) {
+  const Sizes& sizes = role.buffers[buffer].sizes;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(dim) && d < sizes.size(); ++d)
+    if (sizes[d] != 1) return false;
+  return true;
+}
+
+Fact PlanWalk::read(Class& c, std::uint32_t buffer, const Instruction& i) {
+  if (c.role->buffers[buffer].bytes == 0) return read_empty(c, buffer, i);
+  const Pieces pieces = c.memory.pieces(buffer);
+  const auto bytes = static_cast<std::int64_t>(c.role->buffers[buffer].bytes);
+  if (pieces.size() == 1 && pieces[0].whole() && pieces[0].begin == 0 && pieces[0].end == bytes)
+    return shown_as(c, facts_[pieces[0].fact], buffer, i);
+  if (!c.memory.is_known(buffer)) differs(c, i, "it reads " + named(c, buffer) + ", which nothing has made before");
+  if (const auto all = joined(c, pieces, buffer)) return *all;
+  not_followed(c, i, "it reads " + named(c, buffer) + ", which was put together from parts of other values");
+}
+
+Fact PlanWalk::read_summed(Class& c, std::uint32_t buffer, const Instruction& i) {
+  Fact fact = read(c, buffer, i);
+  if (!fact.owed.empty())
+    differs(c, i, "it uses " + named(c, buffer) + ", each task's part of a sum, before the parts are added up");
+  if (fact.dim >= 0 || !(geometry_.is_part(fact.window)))
+    not_followed(c, i, "it uses " + named(c, buffer) + ", which holds no value but blocks of one");
+  return fact;
+}
+
+/// A part without elements is as good as the part of any value: the name says which one is meant.
+Fact PlanWalk::read_empty(Class& c, std::uint32_t buffer, const Instruction& i) {
+  const Buffer& b = c.role->buffers[buffer];
+  if (const std::uint32_t fact = c.memory.empty(buffer); fact != kNone) return facts_[fact];
+  const TypeId id = type(c, buffer);
+  if (terms_.is_empty(id)) return {{terms_.nothing(b.dtype), id}, b.window};
+  for (std::size_t f = c.frames.size(); f > 0; --f)
+    if (const TypedTerm* const value = graph_.named(c.frames[f - 1].place, plan_.string(b.name));
+        value != nullptr && terms_.count(value->type) == terms_.count(id))
+      return {{value->term, id}, b.window};
+  not_followed(c, i,
+               "it reads " + named(c, buffer) + ", a part without elements of a value that the graph does not name");
+}
+
+Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i) {
+  const Buffer& b = c.role->buffers[buffer];
+  const TypeId id = type(c, buffer);
+  if (fact.value.type == id && fact.window == b.window) return fact;
+  const Type &from = terms_.type(fact.value.type), &to = terms_.type(id);
+  Fact shown = fact;
+  shown.value.type = id;
+  shown.window = b.window;
+  bool same = from.dtype == to.dtype && fact.dim < 0 && terms_.count(fact.value.type) == terms_.count(id);
+  if (same && (from.shape.bounded() || to.shape.bounded()))
+    same = from.shape.rank() > 0 && to.shape.rank() > 0 && from.shape[0] == to.shape[0] && fact.window == b.window;
+  else
+    same = same && geometry_.same_elements(c.number, laid(fact), laid(c, buffer));
+  if (!same)
+    not_followed(c, i,
+                 "it reads " + named(c, buffer) + " as " + to.str() + ", and it holds " + from.str() +
+                     " in other parts or in another order");
+  return shown;
+}
+
+std::optional<Fact> PlanWalk::joined(Class& c, const Pieces& pieces, std::uint32_t buffer) {
+  const Buffer& b = c.role->buffers[buffer];
+  const TypeId id = type(c, buffer);
+  const std::vector<std::int64_t>& sizes = terms_.sizes(id);
+  if (b.bounded || !geometry_.is_part(b.window)) return std::nullopt;
+  const auto splits_of = [&](std::uint32_t window) {
+    return window == kNone ? std::vector<SplitDim>() : plan_.windows[window].splits;
+  };
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (!parts_follow(*c.role, buffer, static_cast<std::int64_t>(d))) break;
+    if (std::ranges::any_of(splits_of(b.window), [&](const SplitDim& split) { return split.dim == d; })) continue;
+    std::int64_t total = 0;
+    std::vector<TypedTerm> values;
+    bool fits = true;
+    for (const HeldPiece& piece : pieces) {
+      const Fact& fact = facts_[piece.fact];
+      const std::vector<std::int64_t>& own = terms_.sizes(fact.value.type);
+      fits = fits && piece.whole() && fact.dim < 0 && geometry_.is_part(fact.window) &&
+             fact.owed == facts_[pieces[0].fact].owed && own.size() == sizes.size() &&
+             splits_of(fact.window) == splits_of(b.window) && terms_.type(fact.value.type).dtype == b.dtype;
+      if (!fits) break;
+      for (std::size_t e = 0; e < sizes.size(); ++e) fits = fits && (e == d || own[e] == sizes[e]);
+      total += own[d];
+      values.push_back(fact.value);
+    }
+    if (!fits || total != sizes[d]) continue;
+    return Fact{
+        {terms_.joined(static_cast<std::uint32_t>(d), values, id), id}, b.window, -1, 0, facts_[pieces[0].fact].owed};
+  }
+  return std::nullopt;
+}
+
+}  // namespace ferry::equal

@@ -1,0 +1,444 @@
+#include "plan/equal/walk.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace ferry::equal {
+
+PlanWalk::PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, const KernelLookup& kernels)
+    : plan_(plan),
+      graph_(graph),
+      terms_(terms),
+      kernels_(kernels),
+      graph_terms_(terms.size()),
+      geometry_(plan),
+      sent_(plan.channels.size()),
+      gatherings_(plan.collectives.size()) {
+  for (std::uint32_t number = 0; number < plan.classes.size(); ++number) {
+    const PlanClass& role = plan.classes[number];
+    classes_.push_back({number, &role, Memory(role), {}, std::vector<TypeId>(role.buffers.size(), kNone), {}});
+  }
+}
+
+void PlanWalk::run() {
+  for (const PlanClass& role : plan_.classes)
+    if (!role.serving.turns.empty())
+      throw Stop{false, "tasks take turns that may come in any order (asynchronous updates)"};
+  if (plan_.fetches.size() != graph_.fetches.size() || plan_.feeds.size() != graph_.feeds.size())
+    throw Stop{true, "the plan has " + plural(plan_.feeds.size(), "feed") + " and gives " +
+                         plural(plan_.fetches.size(), "fetch") + "; the request has " +
+                         std::to_string(graph_.feeds.size()) + " and " + std::to_string(graph_.fetches.size())};
+  check_ports();
+  walk_all(0);
+  for (Class& c : classes_) begin_step(c);
+  walk_all(1);
+  for (Class& c : classes_) {
+    check_variables(c);
+    check_kept(c);
+  }
+  for (const auto& [name, variable] : graph_.variables)
+    if (variable.assigned && !variables_.contains(name))
+      throw Stop{true, "variable '" + escaped(name) + "' is set by the graph, and no task has it"};
+  check_effects();
+}
+
+/// The caller gives and gets values where the request says.
+void PlanWalk::check_ports() const {
+  const Signature& signature = graph_.signature();
+  for (std::size_t k = 0; k < plan_.feeds.size(); ++k) {
+    const PlanPort& port = plan_.feeds[k];
+    const Signature::Feed& feed = signature.feeds[k];
+    if (port.by_parts() != feed.by_parts || (!feed.by_parts && port.task != feed.task))
+      throw Stop{true, "the feed '" + escaped(plan_.string(port.name)) + "' is taken from " + task_text(port) +
+                           ", and the request gives it elsewhere"};
+  }
+  for (const PlanPort& port : plan_.fetches)
+    if (!signature.fetch_parts && (port.by_parts() || port.task != signature.fetch_to))
+      throw Stop{true, "the fetch '" + escaped(plan_.string(port.name)) + "' arrives at " + task_text(port) +
+                           ", and the request wants it on task " + std::to_string(signature.fetch_to)};
+}
+
+// ---- Order ----
+
+/// Walks a region of all classes. Whoever waits for a message lets the others come first.
+void PlanWalk::walk_all(std::uint32_t region) {
+  for (Class& c : classes_) c.frames.push_back({.region = region, .place = "step"});
+  bool moved = true, left = true;
+  while (moved && left) {
+    moved = left = false;
+    for (Class& c : classes_) {
+      while (!c.frames.empty() && advance(c)) moved = true;
+      left = left || !c.frames.empty();
+    }
+  }
+  for (const Class& c : classes_)
+    if (!c.frames.empty()) {
+      const Frame& frame = c.frames.back();
+      not_followed(c, c.role->instructions[c.role->regions[frame.region].instructions[frame.next]],
+                   "it waits for a message that is not sent");
+    }
+}
+
+/// Executes the next instruction of the class; false if that must wait.
+bool PlanWalk::advance(Class& c) {
+  Frame& frame = c.frames.back();
+  const Range instructions = c.role->regions[frame.region].instructions;
+  if (frame.next == instructions.count) {
+    finish(c);
+    return true;
+  }
+  const std::uint32_t index = instructions[frame.next];
+  const std::size_t depth = c.frames.size();
+  if (!execute(c, index)) return false;
+  ++c.frames[depth - 1].next;
+  return true;
+}
+
+bool PlanWalk::execute(Class& c, std::uint32_t index) {
+  const Instruction& i = c.role->instructions[index];
+  switch (i.what) {
+    case Opcode::kernel:
+      run(c, i);
+      return true;
+    case Opcode::feed:
+      feed(c, i);
+      return true;
+    case Opcode::fetch:
+      fetch(c, i);
+      return true;
+    case Opcode::copy: {
+      const std::uint32_t from = c.role->inputs(i)[0], to = c.role->outputs(i)[0];
+      if (!c.memory.is_known(from)) differs(c, i, "it copies " + named(c, from) + ", which nothing has made before");
+      if (c.role->buffers[from].bytes > 0)
+        c.memory.set(to, c.memory.pieces(from));
+      else
+        c.memory.set_empty(to, c.memory.empty(from));
+      return true;
+    }
+    case Opcode::send:
+      send(c, i);
+      return true;
+    case Opcode::receive_wait:
+      return receive(c, i);
+    case Opcode::collective:
+      join_collective(c, i);
+      return true;
+    case Opcode::collective_wait:
+      return end_collective(c, i);
+    case Opcode::loop:
+      enter_loop(c, index);
+      return true;
+    case Opcode::branch:
+      enter_branch(c, index);
+      return true;
+    case Opcode::tiles:
+    case Opcode::stencil:
+      for (const std::uint32_t k : c.role->regions[i.target].instructions) run(c, c.role->instructions[k]);
+      return true;
+    case Opcode::send_wait:
+    case Opcode::receive:
+    case Opcode::join:
+    case Opcode::stencil_begin:
+      return true;
+  }
+  not_followed(c, i, "its kind is not known");
+}
+
+void PlanWalk::finish(Class& c) {
+  const Frame frame = std::move(c.frames.back());
+  c.frames.pop_back();
+  if (frame.owner == kNone) return;
+  if (c.role->instructions[frame.owner].what == Opcode::loop)
+    finish_loop(c, frame);
+  else
+    finish_branch(c, frame);
+}
+
+std::set<std::uint32_t> PlanWalk::written(const Class& c, std::uint32_t region) const {
+  std::set<std::uint32_t> all;
+  for (const std::uint32_t k : c.role->regions[region].instructions) {
+    const Instruction& i = c.role->instructions[k];
+    for (const std::uint32_t b : c.role->outputs(i)) all.insert(storage_of(*c.role, b));
+    if (i.what == Opcode::loop || i.what == Opcode::branch) {
+      all.merge(written(c, i.target));
+      all.merge(written(c, i.other));
+    }
+    if (i.what == Opcode::tiles || i.what == Opcode::stencil) all.merge(written(c, i.target));
+  }
+  return all;
+}
+
+// ---- Loops and branches ----
+
+std::uint32_t PlanWalk::carried_number(const Class& c, const LoopTerms& loop, std::uint32_t buffer,
+                                       const Instruction& i) const {
+  const TypedTerm* const value = graph_.named(c.frames.back().place, plan_.string(c.role->buffers[buffer].name));
+  if (value != nullptr)
+    for (std::uint32_t k = 0; k < loop.outputs.size(); ++k)
+      if (loop.outputs[k] == *value) return k;
+  differs(c, i, "it carries " + named(c, buffer) + ", which the graph's loop does not");
+}
+
+/// What holds of one turn holds of all: before a turn the carried values are symbols, and whatever else the loop writes
+/// is not known.
+void PlanWalk::enter_loop(Class& c, std::uint32_t index) {
+  const Instruction& i = c.role->instructions[index];
+  const std::string place = inside(c.frames.back().place, plan_.string(i.name));
+  const auto found = graph_.loops.find(place);
+  if (found == graph_.loops.end()) differs(c, i, "the graph has no such loop there");
+  const LoopTerms& loop = found->second;
+  std::vector<std::pair<std::uint32_t, Fact>> carried;
+  for (const std::uint32_t b : c.role->outputs(i)) {
+    const std::uint32_t k = carried_number(c, loop, b, i);
+    const Fact fact = read_summed(c, b, i);
+    if (fact.value.term != loop.initial[k].term && !has_nothing(c, b))
+      wrong_value(named(c, b) + " at the begin of " + described(c, i), fact.value.term, loop.initial[k].term);
+    carried.emplace_back(b, Fact{{loop.carried[k].term, fact.value.type}, fact.window});
+  }
+  std::set<std::uint32_t> changed = written(c, i.target);
+  changed.merge(written(c, i.other));
+  for (const std::uint32_t storage : changed) c.memory.forget(storage);
+  for (const auto& [b, fact] : carried) write(c, b, fact);
+  c.frames.push_back({.region = i.target, .place = place + "/0", .owner = index});
+}
+
+void PlanWalk::finish_loop(Class& c, const Frame& frame) {
+  const Instruction& i = c.role->instructions[frame.owner];
+  const std::string place = inside(c.frames.back().place, plan_.string(i.name));
+  const LoopTerms& loop = graph_.loops.at(place);
+  if (frame.region == i.target) {
+    const Fact go_on = read_summed(c, c.role->inputs(i)[0], i);
+    if (go_on.value.term != loop.condition || go_on.window != kNone)
+      wrong_value("the condition of " + described(c, i), go_on.value.term, loop.condition);
+    c.frames.push_back({.region = i.other, .place = place + "/1", .owner = frame.owner});
+    return;
+  }
+  std::vector<std::pair<std::uint32_t, Fact>> results;
+  for (const std::uint32_t b : c.role->outputs(i)) {
+    const std::uint32_t k = carried_number(c, loop, b, i);
+    const Fact fact = read_summed(c, b, i);
+    if (fact.value.term != loop.results[k].term && !has_nothing(c, b))
+      wrong_value(named(c, b) + " after a turn of " + described(c, i), fact.value.term, loop.results[k].term);
+    results.emplace_back(b, Fact{{loop.outputs[k].term, fact.value.type}, fact.window});
+  }
+  std::set<std::uint32_t> changed = written(c, i.target);
+  changed.merge(written(c, i.other));
+  for (const std::uint32_t storage : changed) c.memory.forget(storage);
+  for (const auto& [b, fact] : results) write(c, b, fact);
+}
+
+void PlanWalk::enter_branch(Class& c, std::uint32_t index) {
+  const Instruction& i = c.role->instructions[index];
+  const Fact predicate = read_summed(c, c.role->inputs(i)[0], i);
+  if (predicate.window != kNone) not_followed(c, i, "its condition is split");
+  Frame frame{.region = i.target,
+              .place = inside(c.frames.back().place, plan_.string(i.name)) + "/0",
+              .owner = index,
+              .predicate = predicate.value.term};
+  std::set<std::uint32_t> changed = written(c, i.target);
+  changed.merge(written(c, i.other));
+  for (const std::uint32_t storage : changed) frame.before[storage] = c.memory.held(storage);
+  c.frames.push_back(std::move(frame));
+}
+
+void PlanWalk::finish_branch(Class& c, const Frame& frame) {
+  const Instruction& i = c.role->instructions[frame.owner];
+  std::vector<Fact> made;
+  for (const std::uint32_t b : c.role->outputs(i)) made.push_back(read_summed(c, b, i));
+  if (frame.region == i.target) {
+    for (const auto& [storage, pieces] : frame.before) c.memory.restore(storage, pieces);
+    Frame other = frame;
+    other.region = i.other;
+    other.next = 0;
+    other.place = inside(c.frames.back().place, plan_.string(i.name)) + "/1";
+    other.made = std::move(made);
+    c.frames.push_back(std::move(other));
+    return;
+  }
+  for (const auto& [storage, pieces] : frame.before) c.memory.forget(storage);
+  for (std::size_t k = 0; k < made.size(); ++k) {
+    if (has_nothing(c, c.role->outputs(i)[k])) {
+      c.memory.set_empty(c.role->outputs(i)[k], kNone);
+      continue;
+    }
+    const Fact &first = frame.made[k], &second = made[k];
+    if (first.window != second.window || first.value.type != second.value.type)
+      differs(c, i, "its sides give " + named(c, c.role->outputs(i)[k]) + " in different parts");
+    write(c, c.role->outputs(i)[k],
+          {{terms_.chosen(frame.predicate, first.value, second.value), first.value.type}, first.window});
+  }
+}
+
+// ---- Feeds, fetches, messages ----
+
+void PlanWalk::feed(Class& c, const Instruction& i) {
+  const std::uint32_t b = c.role->outputs(i)[0];
+  const TypedTerm value = graph_.feeds[i.target];
+  if (graph_.feed_names[i.target] != plan_.string(plan_.feeds[i.target].name))
+    differs(c, i,
+            "it takes the feed '" + escaped(plan_.string(plan_.feeds[i.target].name)) + "' for '" +
+                escaped(graph_.feed_names[i.target]) + "'");
+  if (value.type != type(c, b)) differs(c, i, "the feed has another type in the graph");
+  if (plan_.feeds[i.target].by_parts() && !geometry_.in_task_order(laid(c, b)))
+    differs(c, i, "it takes the tasks' parts in another order than that of the tasks");
+  write(c, b, {value, c.role->buffers[b].window});
+}
+
+void PlanWalk::fetch(Class& c, const Instruction& i) {
+  const std::uint32_t b = c.role->inputs(i)[0];
+  const PlanPort& port = plan_.fetches[i.target];
+  const Fact fact = read_summed(c, b, i);
+  const TypedTerm wanted = graph_.fetches[i.target];
+  if (fact.value.term != wanted.term && !has_nothing(c, b))
+    wrong_value(
+        "fetch '" + escaped(plan_.string(port.name)) + "' on task " + std::to_string(geometry_.tasks_of(c.number)[0]),
+        fact.value.term, wanted.term);
+  if (fact.window != port.window || fact.value.type != wanted.type)
+    differs(c, i, "it gives " + terms_.type(fact.value.type).str() + " in other parts than the caller gets");
+}
+
+void PlanWalk::send(Class& c, const Instruction& i) {
+  const std::uint32_t b = c.role->inputs(i)[0];
+  if (!c.memory.is_known(b)) differs(c, i, "it sends " + named(c, b) + ", which nothing has made before");
+  sent_[i.target] = {true, c.memory.pieces(b), c.role->buffers[b].bytes == 0 ? c.memory.empty(b) : kNone};
+  ++trusted_.messages;
+}
+
+/// What is received is what was sent; of a part, only if the receiver has the same part of the value.
+bool PlanWalk::receive(Class& c, const Instruction& i) {
+  Sent& sent = sent_[i.target];
+  if (!sent.there) return false;
+  const std::uint32_t b = c.role->outputs(i)[0];
+  const Channel& channel = plan_.channels[i.target];
+  for (HeldPiece& piece : sent.pieces) {
+    Fact fact = facts_[piece.fact];
+    if (!fact.owed.empty()) differs(c, i, "it receives one task's part of a sum");
+    if (fact.window == kNone) continue;
+    const auto given = geometry_.box(laid(fact), channel.from);
+    const bool same = sent.pieces.size() == 1 && piece.whole() && geometry_.is_part(fact.window) && given &&
+                      geometry_.box(laid(c, b), channel.to) == given && type(c, b) == fact.value.type;
+    if (!same) not_followed(c, i, "it receives a part of a value that is split over other tasks");
+    fact.window = c.role->buffers[b].window;
+    piece.fact = facts_.number(fact);
+  }
+  if (c.role->buffers[b].bytes > 0)
+    c.memory.set(b, sent.pieces);
+  else
+    c.memory.set_empty(b, sent.empty);
+  sent = {};
+  return true;
+}
+
+// ---- Ends ----
+
+void PlanWalk::begin_step(Class& c) {
+  for (std::uint32_t s = 0; s < c.memory.storages(); ++s) {
+    if (c.role->buffers[s].view_of != kNone || c.memory.held(s).empty()) continue;
+    if (c.role->buffers[s].space == Buffer::Space::state)
+      c.kept[s] = c.memory.held(s);
+    else
+      c.memory.forget(s);
+  }
+  for (const PlanVariable& variable : c.role->variables) {
+    const std::string_view name = plan_.string(variable.name);
+    const auto found = graph_.variables.find(name);
+    if (found == graph_.variables.end())
+      throw Stop{true, "variable '" + escaped(name) + "' on task " + std::to_string(geometry_.tasks_of(c.number)[0]) +
+                           " is not in the graph"};
+    c.kept.erase(variable.buffer);
+    const Buffer& b = c.role->buffers[variable.buffer];
+    if (found->second.before.type != type(c, variable.buffer))
+      throw Stop{true, "variable '" + escaped(name) + "' has another type in the graph"};
+    write(c, variable.buffer, {found->second.before, b.window});
+    variables_.emplace(name);
+  }
+}
+
+void PlanWalk::check_variables(Class& c) {
+  for (const PlanVariable& variable : c.role->variables) {
+    if (c.role->buffers[variable.buffer].bytes == 0) continue;
+    const std::string_view name = plan_.string(variable.name);
+    const std::string where = "variable '" + escaped(name) + "' on task " +
+                              std::to_string(geometry_.tasks_of(c.number)[0]) + " after the step";
+    const TypedTerm wanted = graph_.variables.find(name)->second.after;
+    Instruction end;
+    end.what = Opcode::copy;
+    end.name = variable.name;
+    const Fact fact = read_summed(c, variable.buffer, end);
+    if (fact.value.term != wanted.term) wrong_value(where, fact.value.term, wanted.term);
+    if (fact.window != c.role->buffers[variable.buffer].window)
+      throw Stop{true, where + " is another part of its value"};
+  }
+}
+
+/// What the setup made is the same in every step, so no step may change it.
+void PlanWalk::check_kept(Class& c) {
+  for (const auto& [storage, pieces] : c.kept)
+    if (c.memory.held(storage) != pieces)
+      throw Stop{false, "the step changes " + named(c, storage) + ", which the setup makes once, on task " +
+                            std::to_string(geometry_.tasks_of(c.number)[0])};
+}
+
+void PlanWalk::check_effects() const {
+  for (const auto& [place, wanted] : graph_.effects) {
+    const auto found = effects_.find(place);
+    for (const TermId effect : wanted)
+      if (found == effects_.end() || !found->second.contains(effect))
+        throw Stop{true, "nothing runs " + terms_.str(effect) + " for its effect"};
+  }
+  for (const auto& [place, run] : effects_) {
+    const auto wanted = graph_.effects.find(place);
+    for (const TermId effect : run)
+      if (wanted == graph_.effects.end() || !wanted->second.contains(effect))
+        throw Stop{true, "the plan runs " + terms_.str(effect) + " for an effect that the graph does not have"};
+  }
+}
+
+// ---- Texts ----
+
+std::string PlanWalk::described(const Class& c, const Instruction& i) const {
+  std::string text(i.op == kNone ? name_of(i.what) : plan_.string(i.op));
+  if (i.name != kNone) text += " '" + escaped(plan_.string(i.name)) + "'";
+  if (i.line != kNone) text += " at " + plan_.line(i.line).str();
+  return text + " on task " + std::to_string(geometry_.tasks_of(c.number)[0]);
+}
+
+std::string PlanWalk::named(const Class& c, std::uint32_t buffer) const {
+  const std::uint32_t name = c.role->buffers[buffer].name;
+  return name == kNone ? "buffer %" + std::to_string(buffer)
+                       : "'" + escaped(plan_.string(name)) + "' (%" + std::to_string(buffer) + ")";
+}
+
+void PlanWalk::differs(const Class& c, const Instruction& i, const std::string& why) const {
+  throw Stop{true, described(c, i) + ": " + why};
+}
+
+void PlanWalk::not_followed(const Class& c, const Instruction& i, const std::string& why) const {
+  throw Stop{false, described(c, i) + ": " + why};
+}
+
+/// Names the first instruction that the wrong value comes from and that makes a value which the graph does not have.
+void PlanWalk::wrong_value(const std::string& what, TermId has, TermId wanted) const {
+  std::set<TermId> seen{has};
+  std::vector<TermId> next{has};
+  while (!next.empty()) {
+    const TermId id = next.back();
+    next.pop_back();
+    if (id == kNoTerm) continue;
+    for (const TypedTerm& in : terms_[id].in)
+      if (seen.insert(in.term).second) next.push_back(in.term);
+  }
+  std::string text = what + " is another value than in the graph";
+  for (const Suspect& suspect : suspects_) {
+    if (!seen.contains(suspect.term)) continue;
+    const TypedTerm* const meant = graph_.named(suspect.place, suspect.name);
+    text += "\n  first where the plan leaves the graph: " + suspect.what + "\n  the plan has " +
+            (meant != nullptr && meant->term != kNoTerm ? terms_.difference(suspect.term, meant->term)
+                                                        : terms_.str(suspect.term));
+    throw Stop{true, std::move(text)};
+  }
+  throw Stop{true, text + "\n  the plan has " + terms_.difference(has, wanted)};
+}
+
+}  // namespace ferry::equal

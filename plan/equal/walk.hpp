@@ -1,0 +1,182 @@
+// The walk over a plan: instruction by instruction, class by class, it finds out what buffers hold, as terms.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/traits.hpp"
+#include "plan/equal/facts.hpp"
+#include "plan/equal/geometry.hpp"
+#include "plan/equal/graph_terms.hpp"
+#include "plan/equal/terms.hpp"
+#include "plan/plan.hpp"
+
+namespace ferry::equal {
+
+/// Why the proof ends: something holds another value than the graph says, or the rules do not say what it holds.
+struct Stop {
+  bool differs = false;
+  std::string what;
+};
+
+/// Counts of what a proof took for granted.
+struct Trusted {
+  std::set<std::string, std::less<>> kernels;
+  std::uint64_t collectives = 0, messages = 0;
+};
+
+class PlanWalk {
+ public:
+  PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, const KernelLookup& kernels);
+
+  /// Throws Stop unless each fetch, variable and effect is the graph's.
+  void run();
+  [[nodiscard]] const Trusted& trusted() const { return trusted_; }
+
+ private:
+  /// A region of a class that is being walked.
+  struct Frame {
+    std::uint32_t region = 0, next = 0;
+    std::string place;                            ///< of the region in the graph: "step/while_1/0"
+    std::uint32_t owner = kNone;                  ///< the loop or branch, as an instruction of the class
+    TermId predicate = kNoTerm;                   ///< of a branch
+    std::map<std::uint32_t, Pieces> before = {};  ///< of a branch: what it may change, as it was before
+    std::vector<Fact> made = {};                  ///< by the first side of a branch
+  };
+
+  struct Class {
+    std::uint32_t number = 0;
+    const PlanClass* role = nullptr;
+    Memory memory;
+    std::vector<Frame> frames;
+    std::vector<TypeId> types;             ///< of each buffer, the whole value's; kNone: not asked for yet
+    std::map<std::uint32_t, Pieces> kept;  ///< of buffers that the setup has made, but variables
+  };
+
+  /// A message that was sent.
+  struct Sent {
+    bool there = false;
+    Pieces pieces;
+    std::uint32_t empty = kNone;
+  };
+
+  /// A collective that is under way.
+  struct Gathering {
+    struct Member {
+      std::uint32_t in = kNone, out = kNone;  ///< buffers
+      Pieces pieces = {};                     ///< of sums
+      std::optional<Fact> fact = {};          ///< of other kinds
+      const Instruction* instruction = nullptr;
+    };
+    std::map<std::uint32_t, Member> members;  ///< by class
+    bool done = false;
+    Pieces sum;                         ///< of sums: what all get
+    std::map<std::uint32_t, Fact> got;  ///< of others: by class
+  };
+
+  // ---- walk.cpp: order, control flow, messages, ends ----
+  void check_ports() const;
+  void walk_all(std::uint32_t region);
+  bool advance(Class& c);
+  bool execute(Class& c, std::uint32_t index);
+  void finish(Class& c);
+  void enter_loop(Class& c, std::uint32_t index);
+  void finish_loop(Class& c, const Frame& frame);
+  void enter_branch(Class& c, std::uint32_t index);
+  void finish_branch(Class& c, const Frame& frame);
+  void feed(Class& c, const Instruction& i);
+  void fetch(Class& c, const Instruction& i);
+  void send(Class& c, const Instruction& i);
+  bool receive(Class& c, const Instruction& i);
+  void begin_step(Class& c);
+  void check_variables(Class& c);
+  void check_kept(Class& c);
+  void check_effects() const;
+  [[nodiscard]] std::set<std::uint32_t> written(const Class& c, std::uint32_t region) const;
+  [[nodiscard]] std::uint32_t carried_number(const Class& c, const LoopTerms& loop, std::uint32_t buffer,
+                                             const Instruction& i) const;
+
+  // ---- reading.cpp: facts of buffers ----
+  [[nodiscard]] Fact read(Class& c, std::uint32_t buffer, const Instruction& i);
+  [[nodiscard]] Fact read_empty(Class& c, std::uint32_t buffer, const Instruction& i);
+  [[nodiscard]] Fact shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i);
+  [[nodiscard]] std::optional<Fact> joined(Class& c, const Pieces& pieces, std::uint32_t buffer);
+  /// The value that the buffer must have whole, or its part of it, with nothing owed.
+  [[nodiscard]] Fact read_summed(Class& c, std::uint32_t buffer, const Instruction& i);
+  /// Whether a task's part has no elements, so that it is right whatever it is meant to be a part of.
+  [[nodiscard]] static bool has_nothing(const Class& c, std::uint32_t buffer) {
+    return c.role->buffers[buffer].bytes == 0;
+  }
+  void write(Class& c, std::uint32_t buffer, const Fact& fact) { c.memory.set(buffer, facts_.number(fact)); }
+  [[nodiscard]] TypeId type(Class& c, std::uint32_t buffer);
+  [[nodiscard]] Laid laid(const Fact& fact) const { return {terms_.sizes(fact.value.type), fact.window}; }
+  [[nodiscard]] Laid laid(Class& c, std::uint32_t buffer) {
+    return {terms_.sizes(type(c, buffer)), c.role->buffers[buffer].window};
+  }
+  /// Whether the parts of that dim follow each other in the buffer, in order.
+  [[nodiscard]] static bool parts_follow(const PlanClass& role, std::uint32_t buffer, std::int64_t dim);
+
+  // ---- kernels.cpp ----
+  void run(Class& c, const Instruction& i);
+  void run_op(Class& c, const Instruction& i, const OpDef& def);
+  void run_placed(Class& c, const Instruction& i, const OpDef& def);
+  void run_parts(Class& c, const Instruction& i, const OpDef& def);
+  void run_window(Class& c, const Instruction& i, const OpDef& def);
+  void run_bound(Class& c, const Instruction& i, const OpDef& def);
+  void run_unknown(Class& c, const Instruction& i);
+  void check_packed(Class& c, const Instruction& i, const Fact& source, const Kernel& kernel);
+  [[nodiscard]] const Kernel* kernel_of(const Class& c, const Instruction& i) const;
+  [[nodiscard]] std::vector<Owed> passed(Class& c, const Instruction& i, const OpDef& def,
+                                         const std::vector<std::optional<Fact>>& inputs) const;
+  void add_reduced(std::vector<Owed>& owed, const OpDef& def, const Attrs& attrs, const std::vector<TypedTerm>& values,
+                   const std::vector<std::optional<Fact>>& inputs, int output) const;
+  [[nodiscard]] const Attrs& attrs(const Instruction& i) const;
+  void note(Class& c, const Instruction& i, TermId term);
+
+  // ---- collectives.cpp ----
+  void join_collective(Class& c, const Instruction& i);
+  bool end_collective(Class& c, const Instruction& i);
+  void complete(Gathering& all, std::uint32_t number);
+  void complete_sum(Gathering& all, const Collective& collective);
+  void complete_move(Gathering& all, const Collective& collective);
+  [[nodiscard]] Fact combined(const Fact& fact, const Collective& collective, const Instruction& i);
+  [[nodiscard]] const std::set<std::uint32_t>& classes_in(std::uint32_t grouping);
+
+  // ---- texts ----
+  [[nodiscard]] std::string described(const Class& c, const Instruction& i) const;
+  [[nodiscard]] std::string named(const Class& c, std::uint32_t buffer) const;
+  [[noreturn]] void differs(const Class& c, const Instruction& i, const std::string& why) const;
+  [[noreturn]] void not_followed(const Class& c, const Instruction& i, const std::string& why) const;
+  [[noreturn]] void wrong_value(const std::string& what, TermId has, TermId wanted) const;
+
+  const Plan& plan_;
+  const GraphTerms& graph_;
+  Terms& terms_;
+  const KernelLookup& kernels_;
+  const std::uint32_t graph_terms_;  // terms below this number are the graph's
+  FactTable facts_;
+  Geometry geometry_;
+  std::vector<Class> classes_;
+  std::vector<Sent> sent_;                                       // of each channel
+  std::vector<Gathering> gatherings_;                            // of each collective
+  std::map<std::uint32_t, std::set<std::uint32_t>> classes_in_;  // of a grouping
+  std::map<std::string, Effects> effects_;
+  std::set<std::pair<std::uint32_t, TermId>> effects_of_class_;
+  std::set<std::string, std::less<>> variables_;
+  std::map<TermId, FactId> packed_from_;
+  /// The instructions that make values which the graph does not have.
+  struct Suspect {
+    std::string what;
+    TermId term = kNoTerm;
+    std::string place, name;
+  };
+  std::vector<Suspect> suspects_;
+  Trusted trusted_;
+};
+
+}  // namespace ferry::equal

@@ -1,0 +1,22 @@
+// Changes of a plan that change what it means, and that a forger, or a mistake in a pass, might make. Each is made
+// alike on all classes, so that the verifier accepts many of them.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "plan/plan.hpp"
+#include "tests/support/dice.hpp"
+
+namespace ferry::test {
+
+struct MeaningChange {
+  std::string_view name;
+  /// Changes the plan at a random place; false if there is none.
+  bool (*apply)(Plan& plan, Dice& dice);
+};
+
+/// All kinds of changes. The list is older than the proof that must refuse them.
+[[nodiscard]] std::span<const MeaningChange> meaning_changes();
+
+}  // namespace ferry::test

@@ -1,0 +1,144 @@
+// What the proof says of plans that mean something else, in words.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "ops/array/reshape.hpp"
+#include "ops/control/control.hpp"
+#include "ops/control/state.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
+#include "tests/equal/changes.hpp"
+#include "tests/equal/planned_graph.hpp"
+#include "tests/support/has.hpp"
+
+namespace ferry::test {
+namespace {
+
+/// The first instruction of the plan with that op.
+Instruction& kernel(Plan& plan, std::string_view op) {
+  for (PlanClass& c : plan.classes)
+    for (Instruction& i : c.instructions)
+      if (i.what == Opcode::kernel && plan.string(i.op) == op) return i;
+  throw Error(Code::bug, "no such op");
+}
+
+void swap_inputs(Plan& plan, std::string_view op) {
+  for (PlanClass& c : plan.classes)
+    for (Instruction& i : c.instructions)
+      if (i.what == Opcode::kernel && plan.string(i.op) == op)
+        std::swap(c.operands[i.inputs[0]], c.operands[i.inputs[1]]);
+}
+
+struct Sample {
+  Graph g;
+  Value a = g.input("a", {4, 4}), b = g.input("b", {4, 4});
+};
+
+TEST_CASE("operands exchanged are found, with the op, the user's line and the difference") {
+  Sample s;
+  const Value y = matmul(s.a, s.b), z = y - s.a;
+  const Signature signature = signature_of(s.g, {z});
+  Plan plan = plan_for(s.g, signature, Topology::local(1));
+  CHECK(compared(s.g, signature, plan).verdict == Equality::Verdict::equal);
+  swap_inputs(plan, "MatMul");
+  REQUIRE(verify(plan).pass);
+  const Equality result = compared(s.g, signature, plan);
+  CHECK(result.verdict == Equality::Verdict::differs);
+  CHECK(has(result.reason, "fetch 'sub' on task 0 is another value than in the graph"));
+  CHECK(has(result.reason, "first where the plan leaves the graph: MatMul 'matmul' at "));
+  CHECK(has(result.reason, "equal_test.cpp:"));
+  CHECK(has(result.reason, "the plan has MatMul(b, a), not MatMul(a, b)"));
+}
+
+TEST_CASE("a sum over tasks of what all have whole counts it several times") {
+  Graph g;
+  const MeshId mesh = g.mesh("x");
+  Value y;
+  {
+    auto on = g.on(mesh);
+    const Value a = g.input("a", {4, 4});
+    y = exp(sum(identity(a).laid({split(0)}), {0}));
+  }
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(2));
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
+  const auto twice = std::ranges::find(meaning_changes(), "a sum over tasks made twice", &MeaningChange::name);
+  Dice dice(0);
+  REQUIRE(twice->apply(plan, dice));
+  const Verdict verdict = verify(plan);
+  REQUIRE_MESSAGE(verdict.pass, verdict.reason);
+  const Equality result = compared(g, signature, plan);
+  CHECK(result.verdict == Equality::Verdict::differs);
+  CHECK(has(result.reason, "combines by sum over tasks that do not have parts of that: of Sum(a)"));
+}
+
+TEST_CASE("random numbers of another op, and of the setup, are not the graph's") {
+  Graph g;
+  const Value a = uniform(g, {4}), b = uniform(g, {4});
+  const Value y = a + b;
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(1));
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
+  SUBCASE("another op") {
+    Instruction& first = kernel(plan, "RandomUniform");
+    for (Instruction& i : plan.classes[0].instructions) i.name = i.op == first.op ? first.name : i.name;
+    CHECK(has(compared(g, signature, plan).reason, "is another value than in the graph"));
+  }
+  SUBCASE("the setup") {
+    PlanClass& c = plan.classes[0];
+    REQUIRE(c.regions[0].instructions.count == 0);
+    c.regions[0].instructions = {c.regions[1].instructions.first, 1};
+    c.regions[1].instructions = {c.regions[1].instructions.first + 1, c.regions[1].instructions.count - 1};
+    CHECK(has(compared(g, signature, plan).reason,
+              "it runs once, in the setup, and its value changes from step to step"));
+  }
+}
+
+TEST_CASE("a variable that is not set, and one that is set to something else") {
+  Graph g;
+  const Value v = g.variable("v", g.constant({1.0, 2.0}));
+  const Value set = assign(v, v * 2.0);
+  const Signature signature = signature_of(g, {}, {set});
+  Plan plan = plan_for(g, signature, Topology::local(1));
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
+  SUBCASE("not set") {
+    plan.classes[0].regions[1].instructions.count = 0;
+  }
+  SUBCASE("set to something else") {
+    Instruction& mul = kernel(plan, "Mul");
+    plan.classes[0].operands[mul.inputs[1]] = plan.classes[0].operands[mul.inputs[0]];
+  }
+  const Equality result = compared(g, signature, plan);
+  CHECK(result.verdict == Equality::Verdict::differs);
+  CHECK(has(result.reason, "variable 'v' on task 0 after the step is another value than in the graph"));
+}
+
+TEST_CASE("loops are equal for any number of turns") {
+  Graph g;
+  const Value n = g.input("n", DType::float32, {});
+  const Values end = while_loop(
+      {n, n * 2.0}, [](const Values& c) { return less(c[0], 10.0); },
+      [](const Values& c) {
+        return Values{c[0] + 1.0, c[1] - c[0]};
+      });
+  const Signature signature = signature_of(g, {end[0], end[1]});
+  Plan plan = plan_for(g, signature, Topology::local(1));
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
+  swap_inputs(plan, "Sub");
+  CHECK(has(compared(g, signature, plan).reason, "after a turn of loop 'while"));
+}
+
+TEST_CASE("a request of other fetches is another one") {
+  Sample s;
+  const Value y = s.a + s.b, z = s.a * s.b;
+  const Plan plan = plan_for(s.g, signature_of(s.g, {y}), Topology::local(1));
+  CHECK(compared(s.g, signature_of(s.g, {z}), plan).verdict == Equality::Verdict::differs);
+  CHECK(compared(s.g, signature_of(s.g, {y, z}), plan).verdict == Equality::Verdict::differs);
+}
+
+}  // namespace
+}  // namespace ferry::test

@@ -1,0 +1,96 @@
+// No false alarm: the plans of random graphs compute what their graphs say.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "tests/equal/planned_graph.hpp"
+#include "tests/support/mesh_graph.hpp"
+#include "tests/support/random_graph.hpp"
+#include "tests/support/random_plan.hpp"
+
+namespace ferry::test {
+namespace {
+
+std::uint64_t seeds(std::uint64_t quick) {
+  const char* const asked = std::getenv("FERRY_TEST_PLANS");
+  return asked == nullptr ? quick : std::strtoull(asked, nullptr, 10);
+}
+
+struct Tally {
+  std::map<std::string, int> reasons;
+  int equal = 0, others = 0;
+
+  void count(const Graph& g, const Signature& signature, const Plan& plan, const std::string& which) {
+    const Equality result = compared(g, signature, plan);
+    if (result.verdict == Equality::Verdict::equal) {
+      ++equal;
+      return;
+    }
+    ++others;
+    if (others <= 12)
+      FAIL_CHECK(which << (result.verdict == Equality::Verdict::differs ? " differs: " : " is not followed: ")
+                       << result.reason);
+  }
+  ~Tally() { MESSAGE(equal << " equal, " << others << " not"); }
+};
+
+PlanOptions options_for(std::uint64_t seed) {
+  PlanOptions options;
+  options.fuse_from = seed % 3 == 0 ? 2 : PlanOptions().fuse_from;
+  if (seed % 5 == 1) options.bucket_bytes = 0;
+  if (seed % 5 == 2) options.bucket_bytes = 1 << 20;
+  options.one_host = seed % 7 == 3;
+  return options;
+}
+
+TEST_CASE("plans of random graphs are equal to them") {
+  Tally tally;
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
+    const int tasks = 1 + static_cast<int>(seed % 4), gpus = seed % 6 == 5 ? 1 + static_cast<int>(seed / 6 % 2) : 0;
+    const RandomGraph made = random_graph(seed, 20 + static_cast<int>(seed % 60), tasks, gpus);
+    Topology topology = Topology::local(tasks, 1 + static_cast<int>(seed / 4 % 3));
+    for (TaskInfo& task : topology.tasks) task.gpus = gpus;
+    const Signature signature = signature_of(*made.graph, made.fetches, made.targets);
+    tally.count(*made.graph, signature, plan_for(*made.graph, signature, topology, options_for(seed)),
+                "random graph " + std::to_string(seed));
+  }
+}
+
+TEST_CASE("plans of random graphs over meshes are equal to them") {
+  Tally tally;
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
+    const MeshGraph made = mesh_graph(seed, 20 + static_cast<int>(seed % 40));
+    Topology topology = Topology::local(made.tasks);
+    for (int t = 0; t < made.tasks && !made.jobs.empty(); ++t) {  // "head=0,tail=1-3"
+      topology.tasks[static_cast<std::size_t>(t)].job = t == 0 ? "head" : "tail";
+      topology.tasks[static_cast<std::size_t>(t)].index_in_job = t == 0 ? 0 : t - 1;
+    }
+    for (const MeshGraph::Request& request : made.requests) {
+      const Signature signature = signature_of(*made.graph, request.fetches, request.targets);
+      tally.count(*made.graph, signature, plan_for(*made.graph, signature, topology, options_for(seed)),
+                  "mesh graph " + std::to_string(seed));
+    }
+  }
+}
+
+TEST_CASE("plans of random graphs with loops and branches on a mesh are equal to them") {
+  Tally tally;
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
+    RandomMeshGraph made = random_mesh_graph(seed, {.ops = 12 + static_cast<int>(seed % 20),
+                                                    .tasks = 1 + static_cast<int>(seed % 8),
+                                                    .hosts = 1 + static_cast<int>(seed / 8 % 2),
+                                                    .shares_memory = seed % 5 < 2});
+    for (TaskInfo& task : made.topology.tasks) {
+      task.threads = 1 + static_cast<int>(seed / 8 % 2);
+      task.gpus = seed % 7 == 2 ? 2 : 0;
+      task.gpu_group = task.gpus > 0 && task.memory_group < 0 && seed % 2 == 0 ? 0 : -1;
+    }
+    const Signature signature = signature_of(*made.graph, made.fetches, made.targets);
+    tally.count(*made.graph, signature, plan_for(*made.graph, signature, made.topology, options_for(seed)),
+                "graph with loops " + std::to_string(seed));
+  }
+}
+
+}  // namespace
+}  // namespace ferry::test
