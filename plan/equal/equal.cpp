@@ -12,14 +12,15 @@ namespace {
 
 std::vector<std::string> grounds(const equal::GraphTerms& graph, const equal::Terms& terms,
                                  const equal::Trusted& trusted) {
+  const auto number = [](std::uint64_t count) { return " (" + std::to_string(count) + ")"; };
   std::vector<std::string> lines{
-      plural(trusted.kernels.size(), "kernel") + " compute what their ops say, on parts as on whole values",
-      plural(trusted.collectives, "collective") + " and " + plural(trusted.messages, "message") +
+      "the kernels of " + plural(trusted.kernels.size(), "op") + " compute the ops, on parts as on whole values",
+      "collectives" + number(trusted.collectives) + " and messages" + number(trusted.messages) +
           " bring what the verifier proved of them",
-      "sums may be added up in another order: over tasks, and " + plural(terms.reordered(), "sum") +
-          " of three values or more"};
+      "sums are the same in any order, over tasks and of more than two values" + number(terms.reordered())};
   if (terms.evaluated() > 0)
-    lines.push_back(plural(terms.evaluated(), "constant") + " computed by the same kernels for graph and plan");
+    lines.push_back("the kernels compute the same constants" + number(terms.evaluated()) +
+                    " for the graph and the plan");
   std::vector<std::string> own;
   for (const auto& [name, def] : graph.defs)
     if (default_ops().find(name) == nullptr) own.push_back(escaped(name));

@@ -267,7 +267,7 @@ void PlanWalk::run_bound(Class& c, const Instruction& i, const OpDef& def) {
   const TypeId types[] = {type(c, to)};
   Fact made{{kNoTerm, types[0]}, c.role->buffers[to].window, -1, 0, facts[0].owed};
   if (def.role == OpRole::extent_of) {
-    if (!facts[0].owed.empty()) not_followed(c, i, "it takes the extent of each task's part of a sum");
+    made.owed.clear();  // parts of a sum have the extent of the sum
     if (facts[0].window != kNone)
       for (const SplitDim& split : plan_.windows[facts[0].window].splits)
         if (split.dim == 0) add(made.owed, {split.grouping, Reduce::sum});
@@ -277,7 +277,7 @@ void PlanWalk::run_bound(Class& c, const Instruction& i, const OpDef& def) {
     const Terms::Term &elements = terms_[values[0].term], &extent = terms_[values[1].term];
     const bool filled = elements.kind == Terms::Kind::op && elements.def->role == OpRole::fill_bound;
     if (extent.kind == Terms::Kind::op && extent.def->role == OpRole::extent_of && extent.in[0].type == types[0] &&
-        (terms_.is_empty(values[0].type) || (filled && elements.in == extent.in)))
+        (has_nothing(c, inputs[0]) || (filled && elements.in == extent.in)))
       made.value.term = extent.in[0].term;
   }
   if (made.value.term == kNoTerm)

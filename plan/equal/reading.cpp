@@ -63,10 +63,9 @@ Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const 
   shown.value.type = id;
   shown.window = b.window;
   bool same = from.dtype == to.dtype && fact.dim < 0 && terms_.count(fact.value.type) == terms_.count(id);
-  if (same && (from.shape.bounded() || to.shape.bounded()))
-    same = from.shape.rank() > 0 && to.shape.rank() > 0 && from.shape[0] == to.shape[0] && fact.window == b.window;
-  else
-    same = same && geometry_.same_elements(c.number, laid(fact), laid(c, buffer));
+  if (same && (from.shape.bounded() || to.shape.bounded()))  // some of the rows are there: they must stay the same
+    same = from.shape.rank() > 0 && to.shape.rank() > 0 && from.shape[0] == to.shape[0];
+  same = same && geometry_.same_elements(c.number, laid(fact), laid(c, buffer));
   if (!same)
     not_followed(c, i,
                  "it reads " + named(c, buffer) + " as " + to.str() + ", and it holds " + from.str() +

@@ -278,7 +278,33 @@ TermId Terms::windowed(const TypedTerm& input, WindowOf window, TypeId output) {
   for (Reads& reads : window.dims)
     if (reads.size == 1) reads.step = 1;
   if (is_inside(window, type(from.type).shape)) window.fill = 0;
+  if (terms_[from.term].kind == Kind::constant && type(output).bytes() <= kMostConstantBytes)
+    return constant(cut(from, window, output));
   return intern({.kind = Kind::window, .detail = this->window(window), .type = output, .in = {from}});
+}
+
+/// A window of a constant.
+Tensor Terms::cut(const TypedTerm& from, const WindowOf& window, TypeId output) const {
+  const Tensor& source = constants_[terms_[from.term].detail];
+  Tensor made(source.dtype(), sizes(output));
+  dispatch(source.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const std::span<const T> in = source.data<T>();
+    std::size_t next = 0;
+    std::vector<std::int64_t> at(window.dims.size(), 0);
+    for (T& element : made.mutable_data<T>()) {
+      std::int64_t place = 0;
+      bool inside = true;
+      for (std::size_t d = 0; d < at.size(); ++d) {
+        const std::int64_t k = window.dims[d].begin + at[d] * window.dims[d].step, size = sizes(from.type)[d];
+        inside = inside && k >= 0 && k < size;
+        place = place * size + k;
+      }
+      element = inside ? in[static_cast<std::size_t>(place)] : static_cast<T>(window.fill);
+      for (next = at.size(); next > 0 && ++at[next - 1] == window.dims[next - 1].size; --next) at[next - 1] = 0;
+    }
+  });
+  return made;
 }
 
 // ---- Ops ----

@@ -112,6 +112,7 @@ class Terms {
   [[nodiscard]] bool folds(const OpDef& def, std::span<const TypedTerm> inputs, TypeId output) const;
   [[nodiscard]] TermId folded(const OpDef& def, const Attrs& attrs, std::span<const TypedTerm> inputs, TypeId output);
   [[nodiscard]] Tensor tensor(const TypedTerm& constant) const;
+  [[nodiscard]] Tensor cut(const TypedTerm& from, const WindowOf& window, TypeId output) const;
   [[nodiscard]] Tensor concatenated(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const;
 
   friend class TermFacts;
