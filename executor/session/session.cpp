@@ -169,6 +169,10 @@ const PlanResult& Session::plan(const RunRequest& request) {
   return state_->plan ? state_->plan->plan(request) : state_->group.plan(*state_->graph, request);
 }
 
+Equality Session::compare(const RunRequest& request, const Plan& plan) {
+  return state_->group.compare(graph("compare"), request, plan);
+}
+
 void Session::close() {
   state_->group.close();
 }

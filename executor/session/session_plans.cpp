@@ -127,6 +127,11 @@ SharedPlan SessionPlans::Made::given(Plan plan) const try {
   throw cluster_.state().found_by_all(error);
 }
 
+Equality SessionPlans::Made::compare(const Graph& graph, const Signature& signature, const Plan& plan) const {
+  return ferry::compare(graph, signature, plan,
+                        {&kernels_, [this](const ConstantOp& op) { return evaluate(cpu_, op); }});
+}
+
 PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signature, BucketBytes bucket_bytes) const {
   PlanOptions options{options_.plan};
   options.one_host = cluster_.options().invariant > 0;

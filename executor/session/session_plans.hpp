@@ -18,6 +18,7 @@
 #include "executor/session/task_context.hpp"
 #include "executor/state/variable_layout.hpp"
 #include "kernels/device.hpp"
+#include "plan/equal/equal.hpp"
 #include "plan/plan_result.hpp"
 
 namespace ferry {
@@ -66,6 +67,8 @@ class SessionPlans {
     /// A plan that was made before, with this job's topology in place of the one that it was made for. Error(plan),
     /// the same in all processes, if the plan does not fit the job or the verifier refuses it.
     [[nodiscard]] SharedPlan given(Plan plan) const;
+    /// Whether the plan computes what the graph says.
+    [[nodiscard]] Equality compare(const Graph& graph, const Signature& signature, const Plan& plan) const;
     /// The kernels for the devices besides the host.
     [[nodiscard]] const KernelTable* device_kernels() const { return kernels_.devices(); }
 

@@ -168,6 +168,13 @@ struct TaskGroup::State {
           .hint("give ExecutionOptions::record_turns or replay_turns, not both");
   }
 
+  /// What this process alone agrees on for the request's planned step: the cluster is described, or all tasks are here.
+  [[nodiscard]] Agreed agreed(const Graph& graph, const RunRequest& request) const {
+    Agreed all = agree_alone(graph, request, cluster.options().invariant == 0, cluster.state().topology);
+    all.uneven = uneven_batches(graph, all.signature);
+    return all.at(request.planned_step);
+  }
+
   /// When the file is written it is too late to say that there is no place for it.
   static void require_folder_of(const std::string& file) {
     const std::size_t slash = file.rfind('/');
@@ -274,10 +281,14 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
         ->result;
   require_usable();
   const Exclusive exclusive(s.busy);
-  Agreed agreed = agree_alone(graph, request, s.cluster.options().invariant == 0, job.topology);
-  agreed.uneven = uneven_batches(graph, agreed.signature);
-  agreed = agreed.at(request.planned_step);
-  return (s.shown = s.plans.get(graph, agreed, s.options.plan.bucket_bytes))->result;
+  return (s.shown = s.plans.get(graph, s.agreed(graph, request), s.options.plan.bucket_bytes))->result;
+}
+
+Equality TaskGroup::compare(const Graph& graph, const RunRequest& request, const Plan& plan) {
+  State& s = *state_;
+  require_usable();
+  const Exclusive exclusive(s.busy);
+  return s.plans.compare(graph, s.agreed(graph, request).signature, plan);
 }
 
 SharedPlan TaskGroup::given(Plan plan) const {

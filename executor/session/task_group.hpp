@@ -8,6 +8,7 @@
 
 #include "executor/job/cluster.hpp"
 #include "executor/session/session_types.hpp"
+#include "plan/equal/equal.hpp"
 
 namespace ferry {
 
@@ -30,6 +31,8 @@ class TaskGroup {
   [[nodiscard]] const SessionOptions& options() const;
   /// Session::plan. Starts no tasks if all tasks of the job are in this process and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
+  /// Session::compare.
+  [[nodiscard]] Equality compare(const Graph& graph, const RunRequest& request, const Plan& plan);
   /// A plan that was made before: SessionPlans::Made::given.
   [[nodiscard]] std::shared_ptr<const VerifiedPlan> given(Plan plan) const;
   /// Calls body(task) for all local tasks at once and returns when all calls have returned. Then throws the error of

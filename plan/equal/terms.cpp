@@ -286,24 +286,25 @@ TermId Terms::windowed(const TypedTerm& input, WindowOf window, TypeId output) {
 /// A window of a constant.
 Tensor Terms::cut(const TypedTerm& from, const WindowOf& window, TypeId output) const {
   const Tensor& source = constants_[terms_[from.term].detail];
-  Tensor made(source.dtype(), sizes(output));
+  const std::size_t width = size_of(source.dtype());
+  Tensor made(source.dtype(), sizes(output)), fill(source.dtype(), {1});
   dispatch(source.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const std::span<const T> in = source.data<T>();
-    std::size_t next = 0;
-    std::vector<std::int64_t> at(window.dims.size(), 0);
-    for (T& element : made.mutable_data<T>()) {
-      std::int64_t place = 0;
-      bool inside = true;
-      for (std::size_t d = 0; d < at.size(); ++d) {
-        const std::int64_t k = window.dims[d].begin + at[d] * window.dims[d].step, size = sizes(from.type)[d];
-        inside = inside && k >= 0 && k < size;
-        place = place * size + k;
-      }
-      element = inside ? in[static_cast<std::size_t>(place)] : static_cast<T>(window.fill);
-      for (next = at.size(); next > 0 && ++at[next - 1] == window.dims[next - 1].size; --next) at[next - 1] = 0;
-    }
+    fill.mutable_data<T>()[0] = static_cast<T>(window.fill);
   });
+  std::vector<std::int64_t> at(window.dims.size(), 0);
+  for (std::size_t element = 0; element < made.bytes().size(); element += width) {
+    std::int64_t place = 0;
+    bool inside = true;
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      const std::int64_t k = window.dims[d].begin + at[d] * window.dims[d].step, size = sizes(from.type)[d];
+      inside = inside && k >= 0 && k < size;
+      place = place * size + k;
+    }
+    const auto bytes = inside ? source.bytes().subspan(static_cast<std::size_t>(place) * width, width) : fill.bytes();
+    std::ranges::copy(bytes, made.mutable_bytes().data() + element);
+    for (std::size_t d = at.size(); d > 0 && ++at[d - 1] == window.dims[d - 1].size; --d) at[d - 1] = 0;
+  }
   return made;
 }
 
