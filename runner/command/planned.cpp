@@ -45,7 +45,9 @@ void add_types(const Graph& graph, const InputSizes& shapes, Selection& selectio
   }
 }
 
-PlanResult plan_of_graph(const PlanCommandOptions& options) {
+}  // namespace
+
+void with_session(const PlanCommandOptions& options, const std::function<void(Session&, const Selection&)>& f) {
   const InputSizes shapes = parse_shapes(options.shapes);
   const LoadedGraph loaded = load_any_graph(options.file, options, shapes);
   const std::unique_ptr<Graph>& graph = loaded.graph;
@@ -64,12 +66,8 @@ PlanResult plan_of_graph(const PlanCommandOptions& options) {
   add_types(*graph, shapes, selection);
   if (options.balance) balance_stages(*graph, job.size());
   Session session(*graph, job, for_session);
-  PlanResult result = session.plan(selection.request);
-  name_fetches(result.plan, selection.names);
-  return result;
+  f(session, selection);
 }
-
-}  // namespace
 
 InputSizes parse_shapes(const std::vector<std::string>& texts) {
   InputSizes shapes;
@@ -131,14 +129,20 @@ CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
 }
 
 PlanResult plan_of(const PlanCommandOptions& options) {
-  if (!is_plan_file(options.file)) return plan_of_graph(options);
+  PlanResult result;
+  if (!is_plan_file(options.file)) {
+    with_session(options, [&](Session& session, const Selection& selection) {
+      result = session.plan(selection.request);
+      name_fetches(result.plan, selection.names);
+    });
+    return result;
+  }
   for (const CLI::Option* option : options.of_graphs)
     if (option->count() > 0 && (option->get_name() != "--device" || places_ops(options)))
       throw Error(Code::usage, option->get_name() + ": " + escaped(options.file) + " is a plan already")
           .hint("give the graph, or leave " + option->get_name() + " out");
   if (options.plan.on_pass || options.plan.check_passes)
     throw Error(Code::usage, escaped(options.file) + " is a plan: no pass makes it").hint("give the graph");
-  PlanResult result;
   result.plan = read_plan(local_files(), options.file);
   return result;
 }

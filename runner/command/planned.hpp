@@ -35,9 +35,12 @@ CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options);
 /// Adds FILE, --shape, --cluster and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 
-/// The plan in a .plan file (then without reasons), or one made for a graph file over virtual tasks. An input has the
-/// shape of its --feed, else the shape of --shape, else its own. Error(usage) names an input with a shape that is still
-/// unknown.
+/// Calls f with a session of the graph file over virtual tasks, and what of the graph is to be planned. An input has
+/// the shape of its --feed, else the shape of --shape, else its own. Error(usage) names an input with a shape that is
+/// still unknown.
+void with_session(const PlanCommandOptions& options, const std::function<void(Session&, const Selection&)>& f);
+
+/// The plan in a .plan file (then without reasons), or one made in with_session().
 [[nodiscard]] PlanResult plan_of(const PlanCommandOptions& options);
 
 }  // namespace ferry
