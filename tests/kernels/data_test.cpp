@@ -382,8 +382,8 @@ TEST_CASE("only large arrays of files that are not packed are streamed") {
   CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 800) == "BatchFile");
   CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 801) == "Batch");
   CHECK(op(read_npy(g, "x.npy.gz", DType::int32, shape), 1) == "Batch");
-  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 7600) == "BatchFile");
-  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 7601) == "Batch");
+  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 8000) == "BatchFile");
+  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 8001) == "Batch");
   CHECK(op(g.constant(counting({100, 2})), 1) == "Batch");
   CHECK_THROWS_WITH_AS(batch(Values{read_npy(g, "x.npy", DType::int32, shape)}, 101, {.stream_from = 1}),
                        doctest::Contains("a batch of 101 of 100 rows"), Error);

@@ -55,7 +55,8 @@ TEST_CASE_TEMPLATE("elementary functions are within 3 ulp", T, float, double) {
             T(-60), T(60), [](T x) { return math::sigmoid(x); },
             [](long double x) { return kLongOne / (kLongOne + std::exp(-x)); }) < 2.5);
   CHECK(worst<T>(
-            T(-7), T(7), [](T x) { return math::erf(x); }, [](long double x) { return std::erf(x); }) < 2);
+            T(-7), T(7), [](T x) { return math::erf(x); }, [](long double x) { return std::erf(x); }) <
+        (sizeof(T) == 4 ? 2 : 3));
 }
 
 TEST_CASE_TEMPLATE("elementary functions at the edges", T, float, double) {
@@ -118,7 +119,7 @@ TEST_CASE("elementary functions give the same bits everywhere") {
     }
     return sum;
   };
-  CHECK(digest(0.0F) == 11780618096497025755U);
+  CHECK(digest(0.0F) == 6957453242804345109U);
   CHECK(digest(0.0) == 14314968165922724243U);
 }
 
