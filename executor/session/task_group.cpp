@@ -191,8 +191,9 @@ struct TaskGroup::State {
           .hint("ferry plan, ferry check and ferry explain take --cluster; to run, start as many tasks");
     cluster.state().renew(requesters);
     const Cluster::State& job = cluster.state();
-    if (const std::uint64_t most = most_threads(); most != 0 && job.local_tasks.size() > most)
-      throw TaskThreads::no_threads(job.local_tasks.size(), most);
+    const std::size_t here = job.local_tasks.size();  // one has no threads, and need not ask the system for limits
+    if (const std::uint64_t most = here > 1 ? most_threads() : 0; most != 0 && here > most)
+      throw TaskThreads::no_threads(here, most);
     if (!job.watch && job.topology.size() > 1) cluster.state().watch_own_tasks();
     const std::lock_guard lock(beginning);
     tasks.clear();
