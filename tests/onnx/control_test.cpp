@@ -199,6 +199,25 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   CHECK(run(-3)[1].type().str() == "float32[0,2]");
 }
 
+TEST_CASE("iterations that are written out share what they compute from constants") {
+  const std::string body =
+      body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
+              value("input", "v", "float32", {"2"}) + value("output", "c", "bool", {}) +
+              value("output", "w", "float32", {"2"}) + value("output", "u", "float32", {"3"}) +
+              node("turned", "Transpose", "weights") + node("u", "MatMul", "turned, v") + node("w", "Neg", "v"));
+  const auto graph = import(model_of(
+      value("input", "x", "float32", {"2"}) + initializer("n", {}, {4}) + kY + value("output", "all", "float32", {}) +
+      "initializer { name: 'weights' data_type: 1 dims: 2 dims: 3 float_data: [1, 2, 3, 4, 5, 6] } " +
+      node("y, all", "Loop", "n,, x", body)));
+  int products = 0, constants = 0;
+  for (OpId id = 0; id < graph->size(); ++id) {
+    products += graph->op(id).def().name == "MatMul";
+    constants += graph->op(id).def().name == "Constant" && graph->type(graph->op(id).output(0)).str() == "float32[3,2]";
+  }
+  CHECK(products == 4);
+  CHECK(constants == 1);
+}
+
 TEST_CASE("a loop that is too long to be written out gives something in each iteration") {
   const std::string body = value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
                            value("input", "v", "float32", {}) + value("output", "c", "bool", {}) +

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ops/onnx/import.hpp"
+#include "ops/onnx/model.hpp"
 #include "ops/onnx/out.hpp"
 #include "ops/onnx/sizes/ranges.hpp"
 
@@ -17,5 +20,23 @@ namespace ferry::onnx {
 
 /// `out`, the output of an op in the import's graph, as a known tensor if all of its elements are known.
 [[nodiscard]] Out as_known(const Out& out, IntegerRanges& ranges);
+
+/// The results of nodes with known inputs. The nodes of a body that is written out are converted in each iteration;
+/// where their inputs are the same, the iterations share the results, which may be large weights.
+class FoldedNodes {
+ public:
+  /// The results that were kept for the node, if its inputs were the same; else null.
+  [[nodiscard]] const std::vector<Out>* find(const ModelNode& node, const std::vector<Tensor>& inputs) const;
+  void keep(const ModelNode& node, std::vector<Tensor> inputs, std::vector<Out> results) {
+    known_.insert_or_assign(&node, Folded{std::move(inputs), std::move(results)});
+  }
+
+ private:
+  struct Folded {
+    std::vector<Tensor> inputs;
+    std::vector<Out> results;
+  };
+  std::unordered_map<const ModelNode*, Folded> known_;
+};
 
 }  // namespace ferry::onnx

@@ -6,7 +6,6 @@
 #include "base/text.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/onnx/importer/by_value.hpp"
-#include "ops/onnx/importer/fold.hpp"
 #include "ops/onnx/importer/given.hpp"
 #include "ops/onnx/importer/names.hpp"
 #include "ops/onnx/importer/node_context.hpp"
@@ -34,6 +33,21 @@ bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame
     if (!typed && !node.inputs[i].empty() && !frame.get(node.inputs[i]).known.defined()) return false;
   }
   return true;
+}
+
+/// The node's inputs where it gives the same results each time that it is converted with them in this frame; nothing
+/// where it is converted once, takes attributes of a function's call, or has an input that is not known.
+std::optional<std::vector<Tensor>> repeated_inputs(const ModelNode& node, const Frame& frame) {
+  const auto refers = [](const Attribute& one) { return std::holds_alternative<AttributeRef>(one.value); };
+  if (frame.is_outermost() || std::any_of(node.attributes.begin(), node.attributes.end(), refers)) return std::nullopt;
+  std::vector<Tensor> inputs;
+  for (const std::string& name : node.inputs) {
+    if (name.empty()) continue;
+    const Tensor& known = frame.get(name).known;
+    if (!known.defined()) return std::nullopt;
+    inputs.push_back(known);
+  }
+  return inputs;
 }
 
 /// Whether no value can have both shapes.
@@ -186,6 +200,11 @@ SourceLine Importer::line_of_node() const {
 
 bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Frame& frame) {
   if (!node.bodies().empty() || !inputs_known(converter, node, frame)) return false;
+  auto repeated = repeated_inputs(node, frame);
+  if (const std::vector<Out>* before = repeated ? folded_.find(node, *repeated) : nullptr) {
+    name_outputs(node, *before, frame);
+    return true;
+  }
   Graph scratch;
   const Scope line = scratch.line(line_of_node());
   NodeContext context(*this, scratch, node, frame);
@@ -193,6 +212,7 @@ bool Importer::fold(const ConvertOp& converter, const ModelNode& node, Frame& fr
   constants_.forget([&](const Graph* graph) { return graph == &scratch; });
   const auto items = computed(scratch, outs, options_.evaluate);
   if (items) name_outputs(node, *items, frame);
+  if (items && repeated) folded_.keep(node, std::move(*repeated), *items);
   return items.has_value();
 }
 

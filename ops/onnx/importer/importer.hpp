@@ -12,6 +12,7 @@
 #include "ops/onnx/context.hpp"
 #include "ops/onnx/import.hpp"
 #include "ops/onnx/importer/body_constants.hpp"
+#include "ops/onnx/importer/fold.hpp"
 #include "ops/onnx/importer/frame.hpp"
 #include "ops/onnx/sizes/ranges.hpp"
 
@@ -91,6 +92,7 @@ class Importer {
   std::unique_ptr<Graph> graph_;
   BodyConstants constants_;
   IntegerRanges ranges_;
+  FoldedNodes folded_;
   std::vector<std::string> warnings_;
   std::int64_t nodes_ = 0;        ///< converted by now
   std::int64_t nodes_again_ = 0;  ///< converted by convert_again(), plus 1 for each call of it
