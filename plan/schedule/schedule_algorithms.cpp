@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "plan/schedule/schedule.hpp"
 #include "plan/schedule/schedule_steps.hpp"
 
 namespace ferry {
