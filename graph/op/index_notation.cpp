@@ -179,7 +179,7 @@ bool IndexSpace::in_output(int letter, int output) const {
 double IndexSpace::points() const {
   double count = 1;
   for (std::size_t letter = 0; letter < sizes.size(); ++letter)
-    if (!implied[letter]) count *= static_cast<double>(sizes[letter].size());
+    if (!implied[letter] && sizes[letter].known()) count *= static_cast<double>(sizes[letter].size());
   return count;
 }
 

@@ -34,7 +34,7 @@ struct IndexSpace {
 
   [[nodiscard]] bool in_output(int letter, int output) const;
   /// The points of the space, which the op computes with: the product of the sizes of all letters that are not implied,
-  /// a bounded size at its bound.
+  /// a bounded size at its bound, an unknown one as 1.
   [[nodiscard]] double points() const;
 };
 

@@ -6,6 +6,12 @@
 
 namespace ferry {
 
+int OpDef::input_count() const {
+  const std::string_view inputs = types.substr(0, types.find("->"));
+  if (inputs.ends_with("...")) return -1;
+  return inputs.empty() ? 0 : static_cast<int>(std::count(inputs.begin(), inputs.end(), ',')) + 1;
+}
+
 void OpSet::add(const OpDef& def) {
   const auto at = std::lower_bound(defs_.begin(), defs_.end(), def.name,
                                    [](const OpDef* d, std::string_view name) { return d->name < name; });

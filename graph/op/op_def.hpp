@@ -55,7 +55,18 @@ class OpFacts {
   [[noreturn]] static void fail(const std::string& why);
 };
 
+/// The work of an op, on whole values or on one task's parts of them.
+struct OpWork {
+  /// Operations on elements: products, additions, comparisons. A function such as exp counts as the operations that
+  /// compute it.
+  double flops = 0;
+  double bytes = 0;  ///< that the kernel reads from memory and writes to it
+};
+
 using InferFn = std::vector<Shape> (*)(const OpFacts&);
+/// Returns the flops or the bytes of an op from the types of its inputs and outputs, which may be one task's parts of
+/// whole values. A size that is not known counts as 1 (known_count() in graph/op/op_work.hpp).
+using AmountFn = double (*)(const OpFacts&, std::span<const Type> outputs);
 using IndexFn = std::string (*)(const OpFacts&);
 using GradFn = Values (*)(GradCtx&);
 
@@ -172,8 +183,13 @@ struct OpDef {
   /// For ops that may undo each other, such as transposes.
   UndoesFn undoes = nullptr;
 
-  /// Work for each point of the index space, in flops.
+  /// Flops for each point of the index space. Without index notation: for each element of the outputs.
   double flops = 1;
+  /// Returns all flops of the op. Set for an op with flops that are not in proportion to the points, such as a sort.
+  AmountFn flops_of = nullptr;
+  /// Returns the bytes of memory traffic. Set for an op that does not read its inputs and write its outputs once, such
+  /// as a gather, which reads some rows.
+  AmountFn bytes_of = nullptr;
   std::uint32_t flags = 0;
   OpRole role = OpRole::function;
 
@@ -183,6 +199,11 @@ struct OpDef {
   std::string_view no_grad = {};
 
   [[nodiscard]] bool is(OpFlag flag) const { return (flags & flag) != 0; }
+  /// How many inputs the op takes; -1: any number.
+  [[nodiscard]] int input_count() const;
+  /// The work of the op on whole values (graph/op/op_work.hpp: on parts). 0 for an op without a kernel of its own, such
+  /// as a view, a variable or a loop. Error(plan) if the index notation does not fit the inputs.
+  [[nodiscard]] OpWork work(const OpFacts& facts, std::span<const Type> outputs) const;
   /// `linear` if these inputs have that dtype; 0 if the op is not linear for it.
   [[nodiscard]] std::uint32_t linear_in(DType dtype) const { return linear_for.has(dtype) ? linear : 0; }
 };

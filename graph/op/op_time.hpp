@@ -1,40 +1,37 @@
-// How long planning takes it that an op computes: what layouts and messages are chosen by. What matters is that
-// messages and redundant computing are weighed at all.
+// The time of an op's work, as planning assumes it: layouts, stages, messages and threads are chosen by it.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 
+#include "graph/op/op_def.hpp"
 #include "graph/types/device_spec.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Picoseconds that a device takes for a kernel and its call or launch, for a byte of its inputs and outputs, and for a
-/// floating-point operation. The last figure is for a byte of an op without index notation (its work is unknown).
+/// Picoseconds that a device takes for a kernel and its call or launch, for a byte of memory traffic, and for a flop.
 struct ComputeCost {
-  double kernel, byte, flop, unknown_byte;
+  double kernel, byte, flop;
 };
 
-/// Approximately one core of 2026, and an H100: 3.35 TB/s of memory and 67 TFLOP/s of float32 (NVIDIA's data sheet).
-/// Kernels reach about 0.9 and 0.8 of these figures. A launch takes 3 µs.
+/// Approximately one core of 2026, with 25 GB/s of memory and 100 GFLOP/s of float32 in products: with these, the
+/// kernels of the samples are planned within a third of their measured time. An H100: 3.35 TB/s of memory and 67
+/// TFLOP/s of float32 (NVIDIA's data sheet), of which kernels reach about 0.9 and 0.8. A launch takes 3 µs.
 [[nodiscard]] constexpr ComputeCost compute_cost(DeviceKind kind) {
-  return kind == DeviceKind::cpu ? ComputeCost{50'000, 100, 20, 1600} : ComputeCost{3'000'000, 1.0 / 3, 0.02, 16.0 / 3};
+  return kind == DeviceKind::cpu ? ComputeCost{50'000, 40, 10} : ComputeCost{3'000'000, 1.0 / 3, 0.02};
 }
 
-/// The slower of arithmetic and memory, in picoseconds. Bytes: the bytes of the inputs and outputs.
-[[nodiscard]] inline std::int64_t computing_picoseconds(DeviceKind kind, std::int64_t bytes, double flops) {
+/// The slower of arithmetic and memory, in picoseconds.
+[[nodiscard]] inline std::int64_t computing_picoseconds(DeviceKind kind, const OpWork& work) {
   const ComputeCost cost = compute_cost(kind);
-  return std::llround(std::max(static_cast<double>(bytes) * cost.byte, flops * cost.flop));
+  return std::llround(std::max(work.bytes * cost.byte, work.flops * cost.flop));
 }
 
-/// A kernel's time, the call included. No flops: an op without index notation.
-[[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, std::int64_t bytes, std::optional<double> flops) {
-  const ComputeCost cost = compute_cost(kind);
-  return std::llround(cost.kernel) + (flops ? computing_picoseconds(kind, bytes, *flops)
-                                            : std::llround(static_cast<double>(bytes) * cost.unknown_byte));
+/// A kernel's time, the call included.
+[[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, const OpWork& work) {
+  return std::llround(compute_cost(kind).kernel) + computing_picoseconds(kind, work);
 }
 
 }  // namespace ferry

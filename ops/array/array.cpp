@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "graph/op/op_work.hpp"
 #include "graph/types/halo.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/build.hpp"
@@ -445,6 +446,7 @@ constexpr OpDef kSlice{.name = "Slice",
                        .window = slice_window,
                        .same = same_as_input,
                        .flops = 0,
+                       .bytes_of = moved_bytes,
                        .flags = kMoves,
                        .grad = [](GradCtx& g) { return Values{unslice(g.dout(), g.in(), g.attrs())}; }};
 

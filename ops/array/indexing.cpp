@@ -1,6 +1,7 @@
 #include "ops/array/indexing.hpp"
 
 #include "base/error.hpp"
+#include "graph/op/op_work.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 
@@ -70,6 +71,10 @@ std::vector<Shape> arange_shape(const OpFacts& facts) {
   return {Shape{Dim::at_most(most)}};
 }
 
+double nonzero_flops(const OpFacts& facts, std::span<const Type>) {
+  return known_count(facts.shape(0));  // a comparison for each element
+}
+
 constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};
 constexpr AttrDef kMostAttr[] = {{"most", "int"}};
 constexpr AttrDef kOneHotAttrs[] = {{"depth", "int"}, {"dtype", "dtype"}};
@@ -83,6 +88,7 @@ constexpr OpDef kGather{
     .index_of = gather_index,
     .linear = 0b01,
     .flops = 0,
+    .bytes_of = gathered_bytes,
     .flags = kMoves,
     .grad = [](GradCtx& g) {
       return Values{scatter_add(g.dout(), g.in(1), g.in(0), g.attrs().get<std::int64_t>("axis")), Value()};
@@ -115,6 +121,7 @@ constexpr OpDef kNonZero{.name = "NonZero",
                          .T = kAnyType,
                          .index_of = nonzero_index,
                          .infer = nonzero_shape,
+                         .flops_of = nonzero_flops,
                          .no_grad = "its result is an index"};
 
 constexpr OpDef kArange{.name = "Arange",

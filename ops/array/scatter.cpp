@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "graph/op/op_work.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/broadcast.hpp"
@@ -124,6 +125,11 @@ std::string scatter_nd_index(const OpFacts& facts) {
   return terms.x + "," + terms.indices + "," + terms.updates + "->" + terms.x;
 }
 
+/// One operation for each element of the updates.
+double scatter_nd_flops(const OpFacts& facts, std::span<const Type>) {
+  return known_count(facts.shape(2));
+}
+
 // ---- Gradients ----
 
 /// The gradients of a scatter: read(y) gathers from y at the op's indices, add_to(y, updates) adds there.
@@ -186,6 +192,7 @@ constexpr OpDef kGatherElements{
     .index_of = gather_elements_index,
     .linear = 0b01,
     .flops = 0,
+    .bytes_of = gathered_bytes,
     .flags = kMoves,
     .grad = [](GradCtx& g) {
       const Value zeros = zeros_like(g.like());
@@ -210,6 +217,7 @@ constexpr OpDef kGatherND{
     .index_of = gather_nd_index,
     .linear = 0b01,
     .flops = 0,
+    .bytes_of = gathered_bytes,
     .flags = kMoves,
     .grad = [](GradCtx& g) {
       const Value zeros = zeros_like(g.like());
@@ -223,6 +231,7 @@ constexpr OpDef kScatterND{.name = "ScatterND",
                            .U = kIndices,
                            .attrs = kBatchHowAttrs,
                            .index_of = scatter_nd_index,
+                           .flops_of = scatter_nd_flops,
                            .grad = scatter_nd_grad};
 
 constexpr const OpDef* kScatterOps[] = {&kGatherElements, &kScatterElements, &kGatherND, &kScatterND};

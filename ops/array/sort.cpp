@@ -1,7 +1,9 @@
 #include "ops/array/sort.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "graph/op/op_work.hpp"
 #include "ops/array/scatter.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -64,14 +66,40 @@ std::vector<Shape> unique_shape(const OpFacts& facts) {
 
 constexpr AttrDef kTopKAttrs[] = {{"axis", "int"}, {"k", "int"}, {"largest", "bool"}};
 constexpr AttrDef kUniqueAttrs[] = {{"sorted", "bool"}};
-constexpr double kOrderFlops = 20;
+/// The flops of one comparison of two elements: a test for NaN, and one or two directions.
+constexpr double kCompareFlops = 2.5;
+
+/// log2(n), at least 1.
+double levels(double n) {
+  return std::log2(std::max(n, 2.0));
+}
+
+/// A heap has the k best of a line. Each element is compared with its root, and a fraction k / i of the elements, of
+/// which i are seen, replaces the root. A heap sort orders the heap. A replaced element takes two comparisons a level.
+double top_k_flops(const OpFacts& facts, std::span<const Type> outputs) {
+  const auto axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
+  const auto size = [&](const Shape& shape) {
+    return shape[axis].known() ? static_cast<double>(shape[axis].size()) : 1;
+  };
+  const double n = size(facts.shape(0)), k = size(outputs[0].shape);
+  if (n == 0 || k == 0) return 0;
+  const double lines = known_count(facts.shape(0)) / n;
+  return kCompareFlops * lines * (n + 2 * k * levels(k) * (1 + std::log(n / k)));
+}
+
+/// The rows are sorted, which compares few elements of two rows in both directions, and then read once.
+double unique_flops(const OpFacts& facts, std::span<const Type>) {
+  const Shape& x = facts.shape(0);
+  const double rows = x[0].known() ? static_cast<double>(x[0].size()) : 1;
+  return 2 * kCompareFlops * rows * levels(rows) + known_count(x);
+}
 
 constexpr OpDef kTopK{.name = "TopK",
                       .types = "T->T,int64",
                       .attrs = kTopKAttrs,
                       .index_of = top_k_index,
                       .infer = top_k_shape,
-                      .flops = kOrderFlops,
+                      .flops_of = top_k_flops,
                       .grad = top_k_grad};
 
 constexpr OpDef kUnique{.name = "Unique",
@@ -80,7 +108,7 @@ constexpr OpDef kUnique{.name = "Unique",
                         .attrs = kUniqueAttrs,
                         .index_of = unique_index,
                         .infer = unique_shape,
-                        .flops = kOrderFlops,
+                        .flops_of = unique_flops,
                         .no_grad = "which elements are equal depends on their values"};
 
 constexpr const OpDef* kSortOps[] = {&kTopK, &kUnique};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/op/index_notation.hpp"
+#include "graph/op/op_work.hpp"
 #include "graph/types/halo.hpp"
 
 namespace ferry {
@@ -55,6 +56,11 @@ std::string window_index(const OpFacts& facts) {
   return term(from) + "->" + term(to);
 }
 
+/// An addition for each element of each input after the first.
+double added_flops(const OpFacts& facts, std::span<const Type>) {
+  return (facts.inputs() - 1) * known_count(facts.shape(0));
+}
+
 }  // namespace
 
 const OpDef kTakePart{.name = "TakePart",
@@ -62,6 +68,7 @@ const OpDef kTakePart{.name = "TakePart",
                       .T = kAnyType,
                       .index = "...->...",
                       .flops = 0,
+                      .bytes_of = moved_bytes,
                       .flags = kMoves,
                       .role = OpRole::take_part,
                       .no_grad = "inserted after gradients are made"};
@@ -88,6 +95,7 @@ const OpDef kCutHalo{.name = "CutHalo",
                      .attrs = kHaloAttrs,
                      .index = "...->...",
                      .flops = 0,
+                     .bytes_of = moved_bytes,
                      .flags = kMoves,
                      .role = OpRole::cut_halo,
                      .no_grad = "inserted after gradients are made"};
@@ -116,6 +124,7 @@ const OpDef kExtentOf{.name = "ExtentOf",
                       .T = kAnyType,
                       .infer = [](const OpFacts&) -> std::vector<Shape> { return {Shape{1}}; },
                       .flops = 0,
+                      .bytes_of = moved_bytes,
                       .role = OpRole::extent_of,
                       .no_grad = "inserted after gradients are made"};
 const OpDef kWithExtent{
@@ -136,6 +145,7 @@ const OpDef kAddUp{.name = "AddUp",
                        if (facts.shape(i) != facts.shape(0)) OpFacts::fail("its inputs have different shapes");
                      return {facts.shape(0)};
                    },
+                   .flops_of = added_flops,
                    .no_grad = "inserted after gradients are made"};
 
 }  // namespace ferry

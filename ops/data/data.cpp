@@ -11,6 +11,7 @@
 #include "base/files/files.hpp"
 #include "base/files/npy.hpp"
 #include "base/text.hpp"
+#include "graph/op/op_work.hpp"
 #include "graph/types/batches.hpp"
 #include "ops/build.hpp"
 
@@ -302,6 +303,7 @@ constexpr OpDef kBatch{.name = "Batch",
                        .infer = batch_shape,
                        .batches = array_batches,
                        .flops = 0,
+                       .bytes_of = moved_bytes,
                        .flags = kRandom | kMoves | kOnHost,
                        .no_grad = "which rows it takes is not differentiable"};
 

@@ -1,7 +1,9 @@
 #include "ops/image/boxes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "graph/op/op_work.hpp"
 #include "ops/build.hpp"
 
 namespace ferry {
@@ -33,6 +35,17 @@ std::vector<Shape> suppressed_shape(const OpFacts& facts) {
   return {Shape{Dim::at_most(checked_count(Ints{scores[0].size(), scores[1].size(), each})), 3}};
 }
 
+/// For each image and class a sort of the boxes by score, and the overlaps of each box with half of the boxes kept.
+double suppressed_flops(const OpFacts& facts, std::span<const Type>) {
+  constexpr double kCompareFlops = 4, kOverlapFlops = 15;
+  const Shape& scores = facts.shape(1);
+  const Dim& last = scores[scores.rank() - 1];
+  const double n = last.known() ? static_cast<double>(last.size()) : 1;
+  const double kept = std::min(n, static_cast<double>(facts.attr<std::int64_t>("most")));
+  const double of_each = kCompareFlops * std::log2(std::max(n, 2.0)) + kOverlapFlops * kept / 2;
+  return known_count(scores) * of_each;
+}
+
 constexpr AttrDef kAttrs[] = {{"centres", "bool"}, {"most", "int"}, {"overlap", "float"}, {"score", "float"}};
 
 constexpr OpDef kNonMaxSuppression{.name = "NonMaxSuppression",
@@ -41,7 +54,7 @@ constexpr OpDef kNonMaxSuppression{.name = "NonMaxSuppression",
                                    .attrs = kAttrs,
                                    .index_of = suppressed_index,
                                    .infer = suppressed_shape,
-                                   .flops = 20,
+                                   .flops_of = suppressed_flops,
                                    .no_grad = "its result is an index"};
 
 constexpr const OpDef* kBoxOps[] = {&kNonMaxSuppression};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "graph/op/op_work.hpp"
 #include "graph/types/halo.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -308,13 +309,29 @@ constexpr OpDef like_input_2(OpDef def) {
   return def;
 }
 
+constexpr std::string_view kDown = "nc(x)(y)->nc[p][q]";
+constexpr std::string_view kDownBoth = "nc(x)(y),nc(x)(y)->nc[p][q]";
+constexpr std::string_view kUp = "nc[p][q],nc(x)(y)->nc(x)(y)";
+
+/// A comparison or an addition for each element of each window; the shape has an element for each window.
+double flops_of_windows(const OpFacts& facts, const Shape& windows) {
+  const auto& size = facts.attr<Ints>("size");
+  return known_count(windows) * static_cast<double>(size[0] * size[1]);
+}
+double pool_flops(const OpFacts& facts, std::span<const Type> outputs) {
+  return flops_of_windows(facts, outputs[0].shape);
+}
+double pool_grad_flops(const OpFacts& facts, std::span<const Type>) {
+  return flops_of_windows(facts, facts.shape(0));
+}
+
 constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn infer, SlidesFn slides, GradFn grad) {
   OpDef def{.name = name, .types = index.find(',') == std::string_view::npos ? "T->T" : "T,T->T", .T = kFloats};
   def.attrs = kPoolAttrs;
   def.index = index;
   def.infer = infer;
   def.slides = slides;
-  def.flops = 4;  // a window of 2 x 2 for each position
+  def.flops_of = index == kUp ? pool_grad_flops : pool_flops;
   def.grad = grad;
   return def;
 }
@@ -339,10 +356,6 @@ Values max_pool_grad_grad(GradCtx& g);
 Values pick_grad(GradCtx& g);
 Values avg_pool_grad(GradCtx& g);
 Values avg_pool_grad_grad(GradCtx& g);
-
-constexpr std::string_view kDown = "nc(x)(y)->nc[p][q]";
-constexpr std::string_view kDownBoth = "nc(x)(y),nc(x)(y)->nc[p][q]";
-constexpr std::string_view kUp = "nc[p][q],nc(x)(y)->nc(x)(y)";
 
 constexpr OpDef kConv2D = convolving("Conv2D", conv_index, conv_shape, conv_slides, conv_grad);
 constexpr OpDef of_integers(OpDef def) {

@@ -1,5 +1,6 @@
 #include "ops/math/linalg.hpp"
 
+#include "graph/op/op_work.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
@@ -101,10 +102,33 @@ std::string cofactors_index(const OpFacts& facts) {
 
 Value cofactors(const Value& x);
 
-constexpr double kMatrixFlops = 10;
+/// The size of square matrices, and their number.
+struct Matrices {
+  explicit Matrices(const Shape& shape) {
+    const Dim& rows = shape[shape.rank() - 1];
+    n = rows.known() ? static_cast<double>(rows.size()) : 1;
+    count = n == 0 ? 0 : known_count(shape) / (n * n);
+  }
+  double n, count;
+};
+
+/// The flops of a determinant by elimination: n - 1 steps, each of which divides a column and subtracts a multiple of a
+/// row from each of the rows below, and the product of the pivots.
+double elimination_flops(double n) {
+  return (n - 1) * n * (2 * n - 1) / 3 + n * (n - 1) / 2 + n;
+}
+double det_flops(const OpFacts& facts, std::span<const Type>) {
+  const Matrices all(facts.shape(0));
+  return all.count * elimination_flops(all.n);
+}
+/// The determinant of each minor.
+double cofactors_flops(const OpFacts& facts, std::span<const Type>) {
+  const Matrices all(facts.shape(0));
+  return all.count * all.n * all.n * elimination_flops(all.n - 1);
+}
 
 constexpr OpDef kDet{
-    .name = "Det", .types = "T->T", .T = kFloats, .index_of = det_index, .flops = kMatrixFlops, .grad = [](GradCtx& g) {
+    .name = "Det", .types = "T->T", .T = kFloats, .index_of = det_index, .flops_of = det_flops, .grad = [](GradCtx& g) {
       const Value dy = expand_dims(g.dout(), {-2, -1});
       return Values{dy * cofactors(g.in())};
     }};
@@ -113,7 +137,7 @@ constexpr OpDef kCofactors{.name = "Cofactors",
                            .types = "T->T",
                            .T = kFloats,
                            .index_of = cofactors_index,
-                           .flops = kMatrixFlops,
+                           .flops_of = cofactors_flops,
                            .no_grad = "second derivatives of determinants are not built"};
 
 constexpr const OpDef* kLinalgOps[] = {&kMatMul, &kMatMulOverRows, &kMatMulInteger, &kDet, &kCofactors};

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "graph/op/op_work.hpp"
 #include "ops/control/label_ops.hpp"
 #include "ops/train/pipeline.hpp"
 #include "ops/train/stages.hpp"

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <unordered_map>
 
 #include "graph/graph_facts.hpp"
-#include "graph/op/index_notation.hpp"
 #include "graph/op/op_time.hpp"
+#include "graph/op/op_work.hpp"
 
 namespace ferry {
 namespace {
@@ -85,29 +84,73 @@ std::vector<std::size_t> cut_between(std::span<const std::int64_t> times, std::s
   return first;
 }
 
-}  // namespace
-
-std::int64_t known_bytes(const Type& type) {
-  auto bytes = static_cast<std::int64_t>(size_of(type.dtype));
-  for (int d = 0; d < type.shape.rank(); ++d)
-    if (type.shape[d].known() || type.shape[d].bounded()) bytes *= type.shape[d].size();
-  return bytes;
-}
-
-std::int64_t planned_time(const Op& op) {
-  if (op.def().is(kView)) return 0;
-  std::int64_t bytes = 0;
-  std::vector<Type> outputs;
-  for (std::size_t i = 0; i < op.inputs().size(); ++i)
-    if (i >= 32 || (op.def().unread >> i & 1U) == 0) bytes += known_bytes(op.graph().type(op.inputs()[i]));
-  for (int o = 0; o < op.outputs(); ++o) {
-    outputs.push_back(op.graph().type(op.output(o)));
-    bytes += known_bytes(outputs.back());
+/// The times of ops on a CPU as planning assumes them (graph/op/op_time.hpp), in picoseconds. Sizes that are not known
+/// count as 1. A value that fusing may keep in the cache costs no memory traffic.
+class PlannedTimes {
+ public:
+  explicit PlannedTimes(const Graph& graph) : graph_(graph), readers_(graph.values()) {
+    for (OpId id = 0; id < graph.size(); ++id)
+      for (const ValueId input : graph.op(id).inputs()) readers_[input].add(id);
   }
-  const auto space = index_space(op.def(), GraphFacts(op), outputs);
-  return kernel_picoseconds(DeviceKind::cpu, bytes,
-                            space ? std::optional(op.def().flops * space->points()) : std::nullopt);
+
+  [[nodiscard]] std::int64_t of(const Op& op) const {
+    if (op.def().is(kControlFlow)) return of_bodies(op);
+    if (op.def().is(kView)) return 0;
+    std::vector<Type> outputs;
+    double kept = 0;
+    for (const ValueId input : op.inputs())
+      if (may_fuse(graph_.op(graph_.producer(input)).def(), op.def())) kept += bytes_of(input);
+    for (int o = 0; o < op.outputs(); ++o) {
+      outputs.push_back(graph_.type(op.output(o)));
+      const Readers& readers = readers_[op.output(o)];
+      if (readers.count == 1 && may_fuse(op.def(), graph_.op(readers.last).def())) kept += bytes_of(op.output(o));
+    }
+    OpWork work = op.def().work(GraphFacts(op), outputs);
+    work.bytes = std::max(0.0, work.bytes - kept);
+    return kernel_picoseconds(DeviceKind::cpu, work);
+  }
+
+ private:
+  struct Readers {
+    std::size_t count = 0;
+    OpId last = 0;
+    void add(OpId reader) {
+      ++count;
+      last = reader;
+    }
+  };
+
+  [[nodiscard]] double bytes_of(ValueId value) const { return static_cast<double>(known_bytes(graph_.type(value))); }
+
+  /// The ops of all bodies: one iteration of a loop, both sides of a branch.
+  [[nodiscard]] std::int64_t of_bodies(const Op& op) const {
+    std::int64_t time = 0;
+    for (const auto& [name, value] : op.attrs())
+      if (const auto* ref = std::get_if<SubgraphRef>(&value)) {
+        const Graph& body = graph_.subgraph(*ref);
+        const PlannedTimes planned(body);
+        for (OpId inner = 0; inner < body.size(); ++inner) time += planned.of(body.op(inner));
+      }
+    return time;
+  }
+
+  const Graph& graph_;
+  std::vector<Readers> readers_;
+};
+
+/// Of each op, whether training sends gradients through it: it depends on a variable and is differentiable.
+std::vector<bool> find_trained(const Graph& graph) {
+  std::vector<bool> trained(graph.size());
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const Op op = graph.op(id);
+    const auto from_trained = [&](ValueId input) { return trained[graph.producer(input)]; };
+    trained[id] = op.def().role == OpRole::variable ||
+                  (op.def().grad != nullptr && std::ranges::any_of(op.inputs(), from_trained));
+  }
+  return trained;
 }
+
+}  // namespace
 
 std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
                                     std::size_t stages) {
@@ -119,8 +162,14 @@ std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::sp
 }
 
 std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops, std::size_t stages) {
+  const PlannedTimes planned(graph);
+  const std::vector<bool> trained = find_trained(graph);
   std::vector<std::int64_t> times;
-  for (const OpId id : ops) times.push_back(planned_time(graph.op(id)));
+  for (const OpId id : ops) {
+    const auto has_gradient = [&](ValueId input) { return trained[graph.producer(input)]; };
+    const auto passes = trained[id] ? 1 + std::ranges::count_if(graph.op(id).inputs(), has_gradient) : 1;
+    times.push_back(planned.of(graph.op(id)) * passes);
+  }
   return cut_evenly(times, bytes_kept(graph, ops), stages);
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/op/op_def.hpp"
 #include "plan/plan.hpp"
 #include "plan/plan_tables.hpp"
 
@@ -20,11 +21,12 @@ namespace ferry {
 
 /// What passes know of kernels beyond what the plan says. Ops are numbers of the strings with their names.
 struct KernelFacts {
-  std::unordered_set<std::uint32_t> elementwise;   ///< ops with kernels that can compute any run of elements by itself
-  std::unordered_set<std::uint32_t> shifts;        ///< give windows of input 0 (Kernel::shifting)
-  std::unordered_set<std::uint32_t> heads;         ///< finish their output piece by piece (Kernel::finishes)
-  std::unordered_set<std::uint32_t> streams;       ///< write their output from end to end (Kernel::streams)
-  std::unordered_map<std::uint32_t, double> work;  ///< nanoseconds for each output element
+  std::unordered_set<std::uint32_t> elementwise;  ///< ops with kernels that can compute any run of elements by itself
+  std::unordered_set<std::uint32_t> shifts;       ///< give windows of input 0 (Kernel::shifting)
+  std::unordered_set<std::uint32_t> heads;        ///< finish their output piece by piece (Kernel::finishes)
+  std::unordered_set<std::uint32_t> streams;      ///< write their output from end to end (Kernel::streams)
+  /// By the name of a kernel (Instruction::name), if threads may share the work of its region.
+  std::unordered_map<std::uint32_t, OpWork> work;
   /// By output buffer of a kernel that works by rows (Kernel::row): elements of a row of its first input.
   std::unordered_map<std::uint32_t, std::int64_t> rows;
   std::int64_t fuse_from = 0;  ///< elements of a value from which tiles pay (PlanOptions::fuse_from); 0: never

@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-/// A line for each op with facts, by name: "  op Exp elementwise streams, 1.25 ns".
+/// A line for each op with facts, by name: "  op Exp elementwise streams".
 std::string ops_text(const KernelFacts& facts, const PlanTables& tables) {
   std::map<std::string, std::string> ops;
   const auto add = [&](const std::unordered_set<std::uint32_t>& having, const char* what) {
@@ -19,10 +19,19 @@ std::string ops_text(const KernelFacts& facts, const PlanTables& tables) {
   add(facts.shifts, " shifts");
   add(facts.heads, " finishes");
   add(facts.streams, " streams");
-  for (const auto& [op, work] : facts.work)
-    ops[exact_name(tables.text(op))] += " takes " + digits_text(work, 17) + " ns";
   std::string text;
   for (const auto& [op, has] : ops) text.append("  op ").append(op).append(has).append("\n");
+  return text;
+}
+
+/// A line for each kernel with work, by name: "  kernel y has 640 flops, 512 bytes".
+std::string work_text(const KernelFacts& facts, const PlanTables& tables) {
+  std::map<std::string, OpWork> kernels;
+  for (const auto& [name, work] : facts.work) kernels[exact_name(tables.text(name))] = work;
+  std::string text;
+  for (const auto& [name, work] : kernels)
+    text.append("  kernel ").append(name).append(" has ") +=
+        digits_text(work.flops, 17) + " flops, " + digits_text(work.bytes, 17) + " bytes\n";
   return text;
 }
 
@@ -36,7 +45,8 @@ std::string ClassPlan::str() const {
   const Plan& plan = tables().plan();
   std::string text = exact_text_of(plan, snapshot(), static_cast<std::uint32_t>(plan.classes.size()));
   text += std::string("for later passes") + (joined() ? ", which may add no instruction" : "") + "\n  fuse from " +
-          plural(static_cast<std::uint64_t>(facts.fuse_from), "element") + "\n" + ops_text(facts, tables());
+          plural(static_cast<std::uint64_t>(facts.fuse_from), "element") + "\n" + ops_text(facts, tables()) +
+          work_text(facts, tables());
   const std::map<std::uint32_t, std::int64_t> rows(facts.rows.begin(), facts.rows.end());
   for (const auto& [buffer, elements] : rows)
     text += "  rows of " + number(buffer) + " have " + plural(static_cast<std::uint64_t>(elements), "element") + "\n";

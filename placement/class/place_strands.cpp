@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/op/op_time.hpp"
 #include "placement/class/dependences.hpp"
 #include "placement/class/strand_clocks.hpp"
 
@@ -14,12 +15,10 @@ namespace ferry {
 namespace {
 
 // Nanoseconds; only their ratios matter. A wait across threads costs about two transfers of a cache line.
-constexpr std::uint64_t kKernel = 40;    // to call a kernel that does something
-constexpr std::uint64_t kIdle = 4;       // to call one that does no work on elements
+constexpr std::uint64_t kIdle = 4;       // to call a kernel that only moves elements
 constexpr std::uint64_t kWait = 80;      // on the thread that waits
 constexpr std::uint64_t kPublish = 20;   // on the thread that is waited for
 constexpr std::uint64_t kLatency = 100;  // until the waiting thread sees that the other is done
-constexpr std::uint64_t kBytesPerNanosecond = 8;
 /// A kernel that touches more than this splits over the threads by itself.
 constexpr std::uint64_t kSplitBytes = 32768;
 /// Threads must make a step at least this much shorter, in percent.
@@ -67,20 +66,18 @@ class StrandPlacer {
     }
   }
 
+  /// Nanoseconds; `bytes` are those of the operands.
   std::uint64_t cost(const Instruction& instruction, std::uint64_t bytes) const {
     if (instruction.what == Opcode::tiles && instruction.other == 0)
       return cost(plan_.instructions[plan_.regions[instruction.target].instructions.first], bytes);
-    if (instruction.what != Opcode::kernel) return kKernel + bytes / kBytesPerNanosecond;
-    const auto found = work_.find(instruction.op);
-    const double work = found == work_.end() ? 0 : found->second;
-    if (work == 0) return kIdle;
-    double elements = 0;
-    for (const std::uint32_t b : plan_.outputs(instruction)) {
-      const Buffer& out = plan_.buffers[b];
-      elements += static_cast<double>(elements_of(out));
-    }
-    return kKernel + bytes / kBytesPerNanosecond + static_cast<std::uint64_t>(work * elements);
+    const auto found = instruction.what == Opcode::kernel ? work_.find(instruction.name) : work_.end();
+    if (found == work_.end()) return nanoseconds(kernel_picoseconds(DeviceKind::cpu, {0, static_cast<double>(bytes)}));
+    const OpWork& work = found->second;
+    if (work.flops == 0) return kIdle + nanoseconds(computing_picoseconds(DeviceKind::cpu, work));
+    return nanoseconds(kernel_picoseconds(DeviceKind::cpu, work));
   }
+
+  static std::uint64_t nanoseconds(std::int64_t picoseconds) { return static_cast<std::uint64_t>(picoseconds) / 1000; }
 
   // ---- Strands ----
 
@@ -182,7 +179,7 @@ class StrandPlacer {
 
   PlanClass& plan_;
   const Range step_;
-  const std::unordered_map<std::uint32_t, double>& work_;
+  const std::unordered_map<std::uint32_t, OpWork>& work_;
   const Dependences needs_;
   std::vector<std::uint32_t> costs_;   // of each instruction of the step
   std::vector<std::uint32_t> strand_;  // of each instruction of the step; kNone: it is on thread 0

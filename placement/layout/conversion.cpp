@@ -104,20 +104,29 @@ std::int64_t moved(const ConversionStep& step, std::int64_t whole, std::int64_t 
   }
 }
 
-}  // namespace
-
-std::vector<ConversionStep> conversion(const Layout& from, const Layout& to) {
-  return Conversion(from, to).steps();
-}
-
-std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where) {
+/// The sizes of the largest part; a bounded dim has its bound.
+std::vector<std::int64_t> part_sizes(const Type& type, const Layout& layout, const Where& where) {
   std::vector<std::int64_t> sizes = type.shape.sizes();
   for (std::size_t axis = 0; axis < layout.size(); ++axis) {
     if (layout[axis].kind != Kind::split) continue;
     std::int64_t& size = sizes[static_cast<std::size_t>(layout[axis].dim)];
     size = (size + where.axes[axis] - 1) / where.axes[axis];
   }
-  return checked_count(sizes) * static_cast<std::int64_t>(size_of(type.dtype));
+  return sizes;
+}
+
+}  // namespace
+
+std::vector<ConversionStep> conversion(const Layout& from, const Layout& to) {
+  return Conversion(from, to).steps();
+}
+
+Type part_type(const Type& type, const Layout& layout, const Where& where) {
+  return {type.dtype, Shape(part_sizes(type, layout, where))};
+}
+
+std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where) {
+  return checked_count(part_sizes(type, layout, where)) * static_cast<std::int64_t>(size_of(type.dtype));
 }
 
 std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where, const Layout& from,

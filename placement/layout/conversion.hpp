@@ -24,7 +24,10 @@ struct ConversionStep {
 /// cut or gathered only while no later axis splits that dim. `to` may be partial only where `from` is.
 [[nodiscard]] std::vector<ConversionStep> conversion(const Layout& from, const Layout& to);
 
-/// The bytes of the largest part of a value in `layout` on `where`.
+/// The type of the largest part of a value in `layout` on `where`.
+[[nodiscard]] Type part_type(const Type& type, const Layout& layout, const Where& where);
+
+/// The bytes of that part.
 [[nodiscard]] std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where);
 
 /// The time that one task's messages of the conversion take, in picoseconds, by the link that each axis of `where`

@@ -5,6 +5,7 @@
 
 #include "graph/op/index_notation.hpp"
 #include "graph/op/op_time.hpp"
+#include "graph/op/op_work.hpp"
 #include "ops/control/comm.hpp"
 #include "placement/layout/conversion.hpp"
 #include "placement/layout/windows.hpp"
@@ -257,14 +258,32 @@ class Chooser {
 
   /// The time that the kernel takes on one task, by the slower of arithmetic and memory. Layouts decide in which order
   /// sums are folded, so they are chosen alike for all kinds of devices.
-  std::int64_t computing() const {
-    std::int64_t bytes = 0;
+  std::int64_t computing() const { return computing_picoseconds(DeviceKind::cpu, work()); }
+
+  /// The work of a task on its parts in the layouts that are tried.
+  OpWork work() const {
+    if (node_.def->flops_of != nullptr || node_.def->bytes_of != nullptr) return work_of_types();
+    OpWork work{flops(), 0};
     for (std::size_t i = 0; i < node_.inputs; ++i)
       if (!is_unread(program_, node_, i))
-        bytes += part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_);
+        work.bytes +=
+            static_cast<double>(part_bytes(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_));
     for (std::uint32_t o = 0; o < node_.outputs.count; ++o)
-      bytes += part_bytes(program_.values[node_.outputs[o]].type, tried_.outputs[o], where_);
-    return computing_picoseconds(DeviceKind::cpu, bytes, flops());
+      work.bytes += static_cast<double>(part_bytes(program_.values[node_.outputs[o]].type, tried_.outputs[o], where_));
+    return work;
+  }
+
+  /// The same from the types of the parts. That takes longer, since it makes types for each layout that is tried.
+  OpWork work_of_types() const {
+    OpParts parts;
+    std::vector<Type> outputs;
+    for (std::size_t i = 0; i < node_.inputs; ++i)
+      parts.inputs.push_back(part_type(program_.values[program_.inputs(node_)[i]].type, tried_.inputs[i], where_));
+    for (std::uint32_t o = 0; o < node_.outputs.count; ++o) {
+      outputs.push_back(program_.values[node_.outputs[o]].type);
+      parts.outputs.push_back(part_type(outputs.back(), tried_.outputs[o], where_));
+    }
+    return work_of_parts(*node_.def, ProgramFacts(program_, program_.inputs(node_), *node_.attrs), outputs, parts);
   }
 
   /// The flops of the part of the index space that one task computes.
@@ -335,21 +354,6 @@ NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy
       return hint->second.causes[axis];
   }
   return kNone;
-}
-
-std::int64_t computing_cost(const Program& program, const Node& node) {
-  if (node.def->is(kView)) return 0;
-  std::int64_t bytes = 0;
-  const auto add = [&](PValueId id) {
-    const PValue& value = program.values[id];
-    bytes += part_bytes(value.type, value.layout, program.wheres[value.where]);
-  };
-  for (std::size_t i = 0; i < node.inputs; ++i)
-    if (!is_unread(program, node, i)) add(program.inputs(node)[i]);
-  for (const PValueId output : node.outputs) add(output);
-  const auto space = space_of(program, node);
-  const DeviceKind kind = program.runs_on_host(node) ? DeviceKind::cpu : program.where(node).kind;
-  return kernel_picoseconds(kind, bytes, space ? std::optional(node.def->flops * space->points()) : std::nullopt);
 }
 
 Strategy choose_strategy(const Program& program, const Node& node, const std::vector<Layout>& given,

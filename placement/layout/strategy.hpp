@@ -40,10 +40,6 @@ template <class OfInput>
 /// The layout of a value once its partial results are reduced: partial axes become replicated.
 [[nodiscard]] Layout joined(Layout layout);
 
-/// The time in picoseconds that one task computes for the node, 0 for a view. A rough estimate: it counts the bytes of
-/// the task's parts but the flops of the whole op, which is too high if the op is split.
-[[nodiscard]] std::int64_t computing_cost(const Program& program, const Node& node);
-
 /// Chooses the layouts with the least time, over all axes of the mesh together. The time is the computing time of a
 /// task plus the time of its messages (conversion.hpp). The messages convert the inputs, convert the outputs to the
 /// `wanted` layouts, and reduce-scatter a partial output, which is needed sooner or later. Along an axis, an op is

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "plan/kernel_work.hpp"
+
 namespace ferry {
 namespace {
 
-constexpr double kNanosecondsPerFlop = 1.0 / 16;
 /// Fusing kernels that work by rows pays for values too large for the second cache: from kRowsPay × fuse_from elements
 /// on; and if a row has at least fuse_from / kShortestRow elements.
 constexpr std::int64_t kRowsPay = 32, kShortestRow = 64;
@@ -40,6 +41,9 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
   instruction.in_place = kernel.in_place;
   if (on_host) return push_on_host(instruction);
   plan_.push(instruction, in_, out_);
+  if (movable)
+    plan_.facts.work[instruction.name] =
+        kernel_work(*node.def, tables_.plan(), role_, plan_.list(plan_.region()).back());
 }
 
 /// Its output for a message of several values is where the message is assembled, maybe on another device.
@@ -132,7 +136,6 @@ bool ClassKernels::is_free(const Node& node) const {
 }
 
 ClassKernels::Facts ClassKernels::facts_of(const OpDef& def, DeviceKind kind) {
-  if (def.flops > 0) plan_.facts.work[tables_.string(def.name)] = def.flops * kNanosecondsPerFlop;
   const Facts facts{&def, kind, tables_.string(def.name), program_.kernels->find(def.name, kind)};
   FERRY_ASSERT(facts.kernel != nullptr, "an op without a kernel was placed");
   if (facts.kernel->elementwise || !facts.kernel->scalar.function.empty()) plan_.facts.elementwise.insert(facts.op);

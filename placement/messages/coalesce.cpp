@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
-#include "placement/layout/strategy.hpp"
+#include "placement/layout/computing_times.hpp"
 #include "placement/messages/regroup.hpp"
 #include "placement/program/parts.hpp"
 
@@ -53,6 +54,7 @@ class Coalescer {
     regroup_.enter(region);
     const std::map<std::size_t, std::vector<Parcel>> parcels = parcels_of(order);
     if (parcels.empty()) return;
+    times_.emplace(program_);
     clocks_.assign(program_.wheres.size(), {});
     batches_.clear();
     batch_of_.clear();
@@ -138,7 +140,7 @@ class Coalescer {
     if (node.where == kNone || node.once || !watched_[node.where]) return;
     Clock& clock = clocks_[node.where];
     if (may_wait(node, at)) ++clock.waits;
-    if (node.kind == NodeKind::compute) clock.computed += computing_cost(program_, node);
+    if (node.kind == NodeKind::compute) clock.computed += times_->of(node);
   }
 
   /// Whether a task may have to wait at this node for something other than its own computing.
@@ -222,9 +224,10 @@ class Coalescer {
 
   Program& program_;
   Regroup regroup_;
-  const std::int64_t latency_;  // of a link between hosts, in picoseconds
-  const std::int64_t full_;     // bytes
-  std::vector<Clock> clocks_;   // of each device set
+  const std::int64_t latency_;           // of a link between hosts, in picoseconds
+  const std::int64_t full_;              // bytes
+  std::optional<ComputingTimes> times_;  // of the program as it is before the current region changes
+  std::vector<Clock> clocks_;            // of each device set
   std::vector<bool> watched_;
   std::unordered_map<std::int32_t, std::vector<WhereId>> wheres_of_;  // of a task
   std::vector<Batch> batches_;                                        // of the current region

@@ -12,7 +12,7 @@
 
 #include "base/text.hpp"
 #include "ops/control/label_ops.hpp"
-#include "placement/layout/strategy.hpp"
+#include "placement/layout/computing_times.hpp"
 #include "placement/microbatches/schedule_work.hpp"
 
 namespace ferry {
@@ -45,6 +45,7 @@ class RegionOrder {
       : program_(program),
         region_(region),
         labelled_(labelled),
+        times_(program),
         nodes_(region.order.size()),
         teams_(program.topology->tasks.size()) {
     for (std::size_t at = 0; at < region.order.size(); ++at) place_[region.order[at]] = at;
@@ -180,7 +181,7 @@ class RegionOrder {
     }
     facts.work = static_cast<std::uint32_t>(found->second);
     places_[facts.work].push_back(at);
-    if (node(at).kind == NodeKind::compute) work_[facts.work].time += computing_cost(program_, node(at));
+    if (node(at).kind == NodeKind::compute) work_[facts.work].time += times_.of(node(at));
   }
 
   /// Finds what work needs what other, by way of what belongs to none, too.
@@ -290,6 +291,7 @@ class RegionOrder {
   Program& program_;
   ProgramRegion& region_;
   const LabelledOps& labelled_;
+  const ComputingTimes times_;
   std::vector<NodeFacts> nodes_;  // of each place
   std::unordered_map<NodeId, std::size_t> place_;
   Teams teams_;

@@ -23,13 +23,6 @@
 namespace ferry::verifier {
 namespace {
 
-/// How many inputs the op takes; -1: any number.
-int inputs_of(const OpDef& def) {
-  const std::string_view inputs = def.types.substr(0, def.types.find("->"));
-  if (inputs.ends_with("...")) return -1;
-  return inputs.empty() ? 0 : static_cast<int>(std::count(inputs.begin(), inputs.end(), ',')) + 1;
-}
-
 class Types {
  public:
   Types(const Plan& plan, const KnownOps& known)
@@ -144,7 +137,7 @@ class Types {
     for (std::uint32_t k = 0; k < i.outputs.count; ++k)
       if (has_rows(operand(i.outputs, k))) refuse(i, "it gives " + named(operand(i.outputs, k)) + " as rows");
     if (def.is(kControlFlow)) refuse(i, "it is no kernel: it has bodies");
-    const int taken = inputs_of(def);
+    const int taken = def.input_count();
     const bool packed = taken > 0 && static_cast<int>(i.inputs.count) == taken + 1;
     const std::uint32_t count = packed ? i.inputs.count - 1 : i.inputs.count;
     std::vector<Type> inputs;
@@ -337,8 +330,8 @@ class Types {
 
   /// For ops that take the extent from a bounded value, or give it back: the elements must stay split as they are.
   void check_bound(const Instruction& i, const OpDef& def) const {
-    if (static_cast<int>(i.inputs.count) != inputs_of(def) || i.outputs.count != 1)
-      refuse(i, "it takes " + std::to_string(inputs_of(def)) + " values and gives one");
+    if (static_cast<int>(i.inputs.count) != def.input_count() || i.outputs.count != 1)
+      refuse(i, "it takes " + std::to_string(def.input_count()) + " values and gives one");
     std::vector<Type> inputs;
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
       inputs.push_back(whole(operand(i.inputs, k)));

@@ -65,8 +65,7 @@ std::string messages_text(const PlanResult& result) {
 
 /// Who is in the class, and what each of them does in a step.
 std::string role_text(const Plan& plan, std::uint32_t index, int task, const OpSet& ops) {
-  double seconds = 0;
-  for (const auto& [kernel, of_kernel] : planned_times(plan, task, ops)) seconds += of_kernel;
+  const double seconds = planned_step_seconds(plan, task, ops);
   return heading_of(plan, index) + "; " + plural(plan.classes[index].regions[1].instructions.count, "instruction") +
          (seconds < 1e-6 ? ", less than 0.001"
                          : ", estimated " + decimals_text(seconds * 1e3, seconds < 1e-3 ? 3 : 1)) +

@@ -1,25 +1,19 @@
 #include "runner/report/planned_times.hpp"
 
 #include <cmath>
-#include <optional>
 #include <set>
 #include <vector>
 
-#include "base/error.hpp"
-#include "graph/op/index_notation.hpp"
 #include "graph/op/op_time.hpp"
-#include "plan/kernel_facts.hpp"
+#include "ops/control/comm.hpp"
+#include "plan/kernel_work.hpp"
 
 namespace ferry {
 namespace {
 
-std::vector<Type> types_of(const PlanClass& role, Range range) {
-  std::vector<Type> types;
-  for (const std::uint32_t i : range) {
-    const Buffer& buffer = role.buffers[role.operands[i]];
-    types.push_back(type_of(buffer.dtype, buffer.sizes.vector(), false));
-  }
-  return types;
+/// Whether a trace has the op's name for the instruction, not the opcode's.
+bool is_by_op(const Instruction& instruction) {
+  return instruction.what == Opcode::kernel || instruction.what == Opcode::tiles;
 }
 
 bool is_stencil(const Instruction& instruction) {
@@ -32,13 +26,7 @@ class Reckoning {
 
   [[nodiscard]] std::int64_t picoseconds(const Instruction& instruction) const {
     if (crosses_devices(instruction)) return copying(plan_.topology.host_gpu, instruction);
-    const DeviceKind kind = role_.on_queue(instruction) ? DeviceKind::gpu : DeviceKind::cpu;
-    if (instruction.what != Opcode::tiles && !is_stencil(instruction))
-      return kernel_picoseconds(kind, bytes(instruction), flops(instruction));
-    const Range kernels = role_.regions[instruction.target].instructions;
-    double work = 0;
-    for (const std::uint32_t i : kernels) work += flops(role_.instructions[i]).value_or(0);
-    return kernel_picoseconds(kind, bytes(instruction), work);
+    return kernel_picoseconds(role_.on_queue(instruction) ? DeviceKind::gpu : DeviceKind::cpu, work(instruction));
   }
 
  private:
@@ -52,29 +40,36 @@ class Reckoning {
     return std::llround((link.latency_seconds + moved / link.bytes_per_second) * 1e12);
   }
 
-  [[nodiscard]] std::int64_t bytes(const Instruction& instruction) const {
-    std::uint64_t sum = 0;
+  /// Kernels that run together read and write memory for their common operands alone.
+  [[nodiscard]] OpWork work(const Instruction& instruction) const {
+    if (instruction.what == Opcode::kernel) return of_kernel(instruction);
+    OpWork work{0, bytes(instruction)};
+    if (instruction.what != Opcode::copy)
+      for (const std::uint32_t i : role_.regions[instruction.target].instructions)
+        work.flops += of_kernel(role_.instructions[i]).flops;
+    return work;
+  }
+
+  /// The op of that name, which the graph or placement added; null: neither knows it.
+  [[nodiscard]] const OpDef* definition_of(std::string_view name) const {
+    for (const OpDef* const def : kCommOps)
+      if (def->name == name) return def;
+    return ops_.find(name);
+  }
+
+  [[nodiscard]] OpWork of_kernel(const Instruction& kernel) const {
+    const OpDef* const def = definition_of(plan_.string(kernel.op));
+    return def != nullptr ? kernel_work(*def, plan_, role_, kernel) : OpWork{0, bytes(kernel)};
+  }
+
+  [[nodiscard]] double bytes(const Instruction& instruction) const {
+    double sum = 0;
     for (const Range range : {instruction.inputs, instruction.outputs})
       for (const std::uint32_t i : range) {
         const Buffer& buffer = role_.buffers[role_.operands[i]];
-        if (buffer.space != Buffer::Space::none) sum += buffer.bytes;
+        if (buffer.space != Buffer::Space::none) sum += static_cast<double>(buffer.bytes);
       }
-    return static_cast<std::int64_t>(sum);
-  }
-
-  [[nodiscard]] std::optional<double> flops(const Instruction& instruction) const {
-    if (instruction.what == Opcode::copy) return 0;
-    const OpDef* const def = ops_.find(plan_.string(instruction.op));
-    if (def == nullptr) return std::nullopt;
-    static const Attrs kNoAttrs;
-    const PlanKernelFacts facts(types_of(role_, instruction.inputs),
-                                instruction.attrs == kNone ? kNoAttrs : plan_.attrs[instruction.attrs]);
-    try {
-      const auto space = index_space(*def, facts, types_of(role_, instruction.outputs));
-      return space ? std::optional(def->flops * space->points()) : std::nullopt;
-    } catch (const Error&) {  // packed or fused kernels have other inputs than the op
-      return std::nullopt;
-    }
+    return sum;
   }
 
   const Plan& plan_;
@@ -82,27 +77,41 @@ class Reckoning {
   const OpSet& ops_;
 };
 
-}  // namespace
-
-std::map<std::string, double> planned_times(const Plan& plan, int task, const OpSet& ops) {
+/// Calls f(region, instruction, picoseconds) for each kernel, tile region and copy of the task.
+template <class F>
+void for_each_timed(const Plan& plan, int task, const OpSet& ops, const F& f) {
   const PlanClass& role = plan.class_for(task);
   const Reckoning reckoning(plan, role, ops);
-  std::map<std::string, double> times;
   std::set<std::uint32_t> begun;
   for (const Region& region : role.regions) {
     if (region.kind == Region::Kind::tile) continue;
     for (const std::uint32_t i : region.instructions) {
       const Instruction& instruction = role.instructions[i];
-      const bool by_op = instruction.what == Opcode::kernel || instruction.what == Opcode::tiles;
-      if (!by_op && instruction.what != Opcode::copy && !is_stencil(instruction)) continue;
+      if (!is_by_op(instruction) && instruction.what != Opcode::copy && !is_stencil(instruction)) continue;
       if (instruction.what == Opcode::stencil && !begun.insert(instruction.target).second) continue;  // the edges alone
       if (instruction.what == Opcode::stencil_begin) begun.insert(instruction.target);
-      const std::string name = std::string(by_op ? plan.string(instruction.op) : name_of(instruction.what)) + " " +
-                               std::string(plan.string(instruction.name));
-      times[name] = static_cast<double>(reckoning.picoseconds(instruction)) * 1e-12;
+      f(region, instruction, reckoning.picoseconds(instruction));
     }
   }
+}
+
+}  // namespace
+
+std::map<std::string, double> planned_times(const Plan& plan, int task, const OpSet& ops) {
+  std::map<std::string, double> times;
+  for_each_timed(plan, task, ops, [&](const Region&, const Instruction& instruction, std::int64_t picoseconds) {
+    const std::string what(is_by_op(instruction) ? plan.string(instruction.op) : name_of(instruction.what));
+    times[what + " " + std::string(plan.string(instruction.name))] = static_cast<double>(picoseconds) * 1e-12;
+  });
   return times;
+}
+
+double planned_step_seconds(const Plan& plan, int task, const OpSet& ops) {
+  std::int64_t sum = 0;
+  for_each_timed(plan, task, ops, [&](const Region& region, const Instruction&, std::int64_t picoseconds) {
+    if (region.kind != Region::Kind::setup) sum += picoseconds;
+  });
+  return static_cast<double>(sum) * 1e-12;
 }
 
 }  // namespace ferry

@@ -197,8 +197,10 @@ void for_products(const Windows& windows, const Sizes& x, const Sizes& w, const 
   const Nd all({y[0], y[1], y[2], y[3], w[1], w[2], w[3]}, [&](const Sizes& i) {
     const std::int64_t c = i[1] / std::max<std::int64_t>(1, out) * w[1] + i[4];
     const std::int64_t row = windows.place(0, i[2], i[5]), column = windows.place(1, i[3], i[6]);
-    if (row >= 0 && row < x[2] && column >= 0 && column < x[3])
+    if (row >= 0 && row < x[2] && column >= 0 && column < x[3]) {
       each(Sizes{i[0], i[1], i[2], i[3]}, Sizes{i[0], c, row, column}, Sizes{i[1], i[4], i[5], i[6]});
+      ++counted().operations;
+    }
     return 0.0;
   });
 }
@@ -270,6 +272,7 @@ std::vector<Sizes> covered(const Windows& windows, const Sizes& image, const Siz
       const std::int64_t row = windows.place(0, at[2], u), column = windows.place(1, at[3], v);
       if (row >= 0 && row < image[2] && column >= 0 && column < image[3]) places.push_back({at[0], at[1], row, column});
     }
+  counted().operations += static_cast<std::int64_t>(places.size());
   return places;
 }
 

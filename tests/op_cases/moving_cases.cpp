@@ -125,6 +125,7 @@ Reference written_elements(std::size_t axis, D (*join)(D, D)) {
     for_indices(in[1].sizes, [&](const Sizes& index) {
       D& to = element(out, moved(in[1], index, axis, out.sizes[axis]));
       to = join(to, in[2].at(index));
+      ++counted().operations;
     });
     return std::vector{out};
   };
@@ -173,6 +174,7 @@ Reference written_blocks(std::size_t batch, D (*join)(D, D)) {
       const auto [row, rest] = parts(in[1], index);
       D& to = element(out, block(in[0], in[1], row, batch, rest));
       to = join(to, in[2].at(index));
+      ++counted().operations;
     });
     return std::vector{out};
   };

@@ -37,6 +37,11 @@ Sizes broadcast_sizes(const std::vector<Nd>& inputs) {
 
 }  // namespace
 
+Counted& counted() {
+  thread_local Counted kCounted;
+  return kCounted;
+}
+
 Nd::Nd(Sizes given, const std::function<Real(const Sizes&)>& element) : sizes(std::move(given)) {
   data.reserve(static_cast<std::size_t>(count_of(sizes)));
   for_indices(sizes, [&](const Sizes& index) { data.push_back(element(index)); });
@@ -64,22 +69,30 @@ Real& element(Nd& nd, const Sizes& index) {
 
 Reference elements(Real (*f)(Real)) {
   return {[f](const std::vector<Nd>& in) {
-            return std::vector{Nd(in[0].sizes, [&](const Sizes& i) { return f(in[0].at(i)); })};
+            return std::vector{Nd(in[0].sizes, [&](const Sizes& i) {
+              ++counted().operations;
+              return f(in[0].at(i));
+            })};
           },
           true};
 }
 
 Reference elements(Real (*f)(Real, Real)) {
   return {[f](const std::vector<Nd>& in) {
-            return std::vector{Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i)); })};
+            return std::vector{Nd(broadcast_sizes(in), [&](const Sizes& i) {
+              ++counted().operations;
+              return f(in[0].at(i), in[1].at(i));
+            })};
           },
           true};
 }
 
 Reference elements(Real (*f)(Real, Real, Real)) {
   return {[f](const std::vector<Nd>& in) {
-            return std::vector{
-                Nd(broadcast_sizes(in), [&](const Sizes& i) { return f(in[0].at(i), in[1].at(i), in[2].at(i)); })};
+            return std::vector{Nd(broadcast_sizes(in), [&](const Sizes& i) {
+              ++counted().operations;
+              return f(in[0].at(i), in[1].at(i), in[2].at(i));
+            })};
           },
           true};
 }
@@ -123,6 +136,7 @@ Reference einsum(std::string_view notation) {
           product *= in[i].at(index[i]);
         }
         sum += product;
+        ++counted().operations;
       });
       return sum;
     })};
@@ -143,6 +157,7 @@ Reference folded(Sizes axes, Real start, Real (*join)(Real, Real)) {
         std::size_t o = 0, i = 0;
         for (std::size_t d = 0; d < index.size(); ++d) index[d] = is_gone(d) ? inner[i++] : outer[o++];
         result = join(result, in[0].at(index));
+        ++counted().operations;
       });
       return result;
     })};
@@ -162,6 +177,7 @@ Reference rows(std::vector<Real> (*f)(const std::vector<Real>&)) {
     for (std::int64_t at = 0; n > 0 && at < static_cast<std::int64_t>(out.data.size()); at += n) {
       const std::vector<Real> row = f({out.data.begin() + at, out.data.begin() + at + n});
       std::copy(row.begin(), row.end(), out.data.begin() + at);
+      counted().operations += n;
     }
     return std::vector{out};
   };

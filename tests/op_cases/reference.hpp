@@ -34,6 +34,13 @@ struct Nd {
 /// The element at `index`, without any broadcasting.
 [[nodiscard]] Real& element(Nd& nd, const Sizes& index);
 
+/// The operations that references have counted on this thread: a product with its addition, an element that is folded,
+/// written or under a window, or a function applied to an element. Not all references count.
+struct Counted {
+  std::int64_t operations = 0;
+};
+[[nodiscard]] Counted& counted();
+
 /// Computes what a case's op must give for these inputs: one array for each output.
 struct Reference {
   using Compute = std::function<std::vector<Nd>(const std::vector<Nd>& inputs)>;

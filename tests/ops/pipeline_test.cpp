@@ -10,6 +10,7 @@
 #include "ops/control/state.hpp"
 #include "ops/data/data.hpp"
 #include "ops/gradient/gradient.hpp"
+#include "ops/image/conv.hpp"
 #include "ops/math/activation.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
@@ -201,6 +202,43 @@ TEST_CASE("a chain of ops is cut into parts of about the same time, where little
   bytes[25] = 0;  // too far from the middle
   CHECK(cut_evenly(even, bytes, 2) == Parts{0, 21});
   CHECK(cut_evenly(std::vector<std::int64_t>(4, 0), std::vector<std::int64_t>(4, 0), 4) == Parts{0, 1, 2, 3});
+}
+
+std::vector<OpId> ops_of(const Values& values) {
+  std::vector<OpId> ops;
+  for (const Value& value : values) ops.push_back(value.op().id());
+  return ops;
+}
+
+TEST_CASE("stages are cut by the work of convolutions and poolings, not by their number") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {8, 1, 32, 32});
+  const auto filter = [&](Ints sizes) { return g.constant(Tensor(DType::float32, std::move(sizes))); };
+  Values layers{conv2d(x, filter({16, 1, 3, 3}), {.padding = same_padding(3)})};
+  layers.push_back(max_pool2d(layers.back(), {2, 2}, {.strides = {2, 2}}));
+  for (int k = 0; k < 2; ++k)
+    layers.push_back(conv2d(layers.back(), filter({16, 16, 3, 3}), {.padding = same_padding(3)}));
+  CHECK(cut_into_stages(g, ops_of(layers), 2) == std::vector<std::size_t>{0, 3});
+}
+
+TEST_CASE("the gradients of a layer's inputs and weights count in its stage") {
+  Graph g;
+  Values layers{g.input("x", DType::float32, {64, 256})};
+  for (int k = 0; k < 5; ++k) {
+    const Value w = g.constant(Tensor(DType::float32, {256, 256}));
+    layers.push_back(matmul(layers.back(), k < 3 ? w : g.variable("w" + std::to_string(k), w)));
+  }
+  layers.erase(layers.begin());
+  CHECK(cut_into_stages(g, ops_of(layers), 2) == std::vector<std::size_t>{0, 4});  // of 1, 1, 1, 2 and 3 products
+}
+
+TEST_CASE("stages are cut by memory traffic, of which fused values cause none") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {512, 512});
+  Values chain{relu(x)};
+  for (int k = 1; k < 12; ++k) chain.push_back(relu(chain.back()));
+  for (int k = 0; k < 2; ++k) chain.push_back(transpose(chain.back()));
+  CHECK(cut_into_stages(g, ops_of(chain), 2) == std::vector<std::size_t>{0, 12});
 }
 
 TEST_CASE("chosen stages have the variables that they read, and the first one the batch") {

@@ -414,6 +414,7 @@ class ClassReader {
     made_.facts.fuse_from = in_.counted("element");
     in_.end_line();
     while (in_.accept("op")) op();
+    while (in_.accept("kernel")) work();
     while (in_.accept("rows of")) {
       const std::uint32_t buffer = in_.reference();
       in_.expect("have");
@@ -435,16 +436,22 @@ class ClassReader {
     }
   }
 
+  void work() {
+    OpWork& work = made_.facts.work[tables_.string(in_.name())];
+    in_.expect("has");
+    work.flops = in_.decimal();
+    in_.expect("flops,");
+    work.bytes = in_.decimal();
+    in_.expect("bytes");
+    in_.end_line();
+  }
+
   void op() {
     const std::uint32_t op = tables_.string(in_.name());
     if (in_.accept("elementwise")) made_.facts.elementwise.insert(op);
     if (in_.accept("shifts")) made_.facts.shifts.insert(op);
     if (in_.accept("finishes")) made_.facts.heads.insert(op);
     if (in_.accept("streams")) made_.facts.streams.insert(op);
-    if (in_.accept("takes")) {
-      made_.facts.work[op] = in_.decimal();
-      in_.expect("ns");
-    }
     in_.end_line();
   }
 

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "graph/op/op_time.hpp"
 #include "ops/op_set.hpp"
 
 namespace ferry {
@@ -50,7 +53,76 @@ TEST_CASE("kernels of GPUs and copies to them are reckoned with by their own spe
              on_host = planned_times(negated(false), 0, default_ops());
   CHECK(on_gpu.at("copy x") == doctest::Approx(2e-6 + 4e6 / 4e9));
   CHECK(on_gpu.at("Neg y") == doctest::Approx(3e-6 + 8e6 / 3e12));
-  CHECK(on_host.at("Neg y") == doctest::Approx(50e-9 + 8e6 / 1e10));
+  CHECK(on_host.at("Neg y") == doctest::Approx(50e-9 + 8e6 / 2.5e10));
+}
+
+/// A convolution of a 1 x 1 x 32 x 32 image with 16 filters of 5 x 5, which takes the filter in a packed form, too, if
+/// `packed`; then, in one tile region with it if `fused`, a Relu.
+Plan convolved(bool packed, bool fused) {
+  Plan plan;
+  plan.topology = Topology::local(1);
+  plan.strings = {"x", "w", "p", "y", "z", "Conv2D", "Relu", "PackedFilter"};
+  plan.attrs = {Attrs{
+      {"dilations", Ints{1, 1}}, {"groups", std::int64_t{1}}, {"padding", Ints{0, 0, 0, 0}}, {"strides", Ints{1, 1}}}};
+  plan.class_of = {0};
+  PlanClass& role = plan.classes.emplace_back();
+  role.devices = {{}};
+  const std::vector<std::vector<std::int64_t>> sizes{
+      {1, 1, 32, 32}, {16, 1, 5, 5}, {400}, {1, 16, 28, 28}, {1, 16, 28, 28}};
+  for (const auto& each : sizes) {
+    Buffer buffer;
+    buffer.sizes = each;
+    buffer.bytes = 4;
+    for (const std::int64_t size : each) buffer.bytes *= static_cast<std::uint64_t>(size);
+    role.buffers.push_back(std::move(buffer));
+  }
+  role.operands = {0, 1, 2, 3, 4};
+  Instruction pack, conv, relu, tiles;
+  pack.op = 7;
+  pack.name = 2;
+  pack.inputs = {1, 1};
+  pack.outputs = {2, 1};
+  conv.op = 5;
+  conv.name = 3;
+  conv.attrs = 0;
+  conv.inputs = {0, packed ? 3U : 2U};
+  conv.outputs = {3, 1};
+  relu.op = 6;
+  relu.name = 4;
+  relu.inputs = {3, 1};
+  relu.outputs = {4, 1};
+  tiles.what = Opcode::tiles;
+  tiles.op = 5;
+  tiles.name = 4;
+  tiles.target = 2;
+  tiles.inputs = conv.inputs;
+  tiles.outputs = relu.outputs;
+  role.regions = {{Region::Kind::setup, {0, 1}}, {Region::Kind::step, {1, fused ? 1U : 2U}}};
+  role.instructions = {pack, conv, relu};
+  if (fused) {
+    role.instructions = {pack, tiles, conv, relu};
+    role.regions.push_back({Region::Kind::tile, {2, 2}});
+  }
+  return plan;
+}
+
+constexpr double kConvFlops = 2.0 * 16 * 28 * 28 * 25, kReluFlops = 16 * 28 * 28;
+
+TEST_CASE("the packed form of an input does not change the planned time of a kernel") {
+  const auto plain = planned_times(convolved(false, false), 0, default_ops()),
+             packed = planned_times(convolved(true, false), 0, default_ops());
+  const ComputeCost cost = compute_cost(DeviceKind::cpu);
+  CHECK(plain.at("Conv2D y") == doctest::Approx((cost.kernel + kConvFlops * cost.flop) * 1e-12));
+  CHECK(packed.at("Conv2D y") == plain.at("Conv2D y"));
+}
+
+TEST_CASE("a value inside a fused region costs no memory traffic, and what is done once is no part of a step") {
+  const ComputeCost cost = compute_cost(DeviceKind::cpu);
+  const double relu = std::max(2 * kReluFlops * 4 * cost.byte, kReluFlops * cost.flop);
+  CHECK(planned_step_seconds(convolved(true, false), 0, default_ops()) ==
+        doctest::Approx((2 * cost.kernel + kConvFlops * cost.flop + relu) * 1e-12));
+  CHECK(planned_step_seconds(convolved(true, true), 0, default_ops()) ==
+        doctest::Approx((cost.kernel + (kConvFlops + kReluFlops) * cost.flop) * 1e-12));
 }
 
 }  // namespace

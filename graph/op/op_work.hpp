@@ -1,0 +1,42 @@
+// The work of ops, in flops and bytes of memory traffic: functions for OpDef::flops_of and OpDef::bytes_of, and the
+// work on parts of values. op_time.hpp turns work into time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "graph/op/op_def.hpp"
+
+#pragma GCC visibility push(default)
+namespace ferry {
+
+/// The number of elements of a shape. A size that is not known counts as 1, a bounded one as its bound.
+[[nodiscard]] double known_count(const Shape& shape);
+/// The bytes of a value of the type, counted alike.
+[[nodiscard]] std::int64_t known_bytes(const Type& type);
+/// The bytes of all outputs.
+[[nodiscard]] double bytes_of_outputs(std::span<const Type> outputs);
+/// OpDef::bytes_of for an op that reads as many bytes of its inputs as it writes, such as a slice.
+[[nodiscard]] double moved_bytes(const OpFacts& facts, std::span<const Type> outputs);
+/// OpDef::bytes_of for an op that reads all of input 1, indices, and as many bytes of input 0 as it writes.
+[[nodiscard]] double gathered_bytes(const OpFacts& facts, std::span<const Type> outputs);
+
+/// The types of an op's values as one task has them: parts of the whole values.
+struct OpParts {
+  std::vector<Type> inputs, outputs;
+};
+
+/// The work of a task that has these parts of the values of an op. `facts` and `outputs` have the types of the whole
+/// values. A letter of the index notation that splits an operand divides the flops. Error(plan) as OpDef::work.
+[[nodiscard]] OpWork work_of_parts(const OpDef& def, const OpFacts& facts, std::span<const Type> outputs,
+                                   const OpParts& parts);
+
+/// Whether each element of the output depends only on the elements of the inputs at its position: "...,...->...".
+[[nodiscard]] bool is_elementwise(const OpDef& def);
+/// Whether fusing may keep a value of `maker` in the cache until `user` reads it, if nothing else reads it. `user` is
+/// elementwise, and `maker` is elementwise or a sum of products such as a convolution.
+[[nodiscard]] bool may_fuse(const OpDef& maker, const OpDef& user);
+
+}  // namespace ferry
+#pragma GCC visibility pop

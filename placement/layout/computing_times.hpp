@@ -1,0 +1,28 @@
+// ComputingTimes: the planned time of each node's kernel, by which messages are joined and microbatches ordered.
+#pragma once
+
+#include <cstdint>
+
+#include "placement/program/program.hpp"
+#include "placement/program/users.hpp"
+
+namespace ferry {
+
+/// The planned computing times of a program's nodes (graph/op/op_work.hpp, op_time.hpp). The program must outlive it;
+/// nodes that are added later have no users for it. Thread-safe.
+class ComputingTimes {
+ public:
+  explicit ComputingTimes(const Program& program) : program_(program), users_(program) {}
+
+  /// The time in picoseconds in which one task computes its largest part of the node; 0 for a view. A value that fusing
+  /// may keep in the cache costs no memory traffic.
+  [[nodiscard]] std::int64_t of(const Node& node) const;
+
+ private:
+  [[nodiscard]] bool is_kept(PValueId value, const Node& user) const;
+
+  const Program& program_;
+  const Users users_;
+};
+
+}  // namespace ferry
