@@ -56,10 +56,11 @@ std::vector<Shape> tensor_shape(const OpFacts& facts) {
 /// The formats with rows that can be read one by one (BatchFile's `format`), and the ops that read such files whole.
 struct Streamable {
   std::string_view op, format;
+  std::string_view part = {};  ///< of the format, where the op gives only that
 };
 constexpr Streamable kStreamable[] = {
-    {"ReadIdx", "idx"}, {"ReadNpy", "npy"},       {"ReadRaw", "raw"},      {"ReadSafetensors", "safetensors"},
-    {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}, {"ReadImages", "images"}};
+    {"ReadIdx", "idx"}, {"ReadNpy", "npy"},       {"ReadRaw", "raw"},       {"ReadSafetensors", "safetensors"},
+    {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}, {"ReadImages", "images"}, {"ReadLibsvmWeights", "libsvm", "weights"}};
 
 /// The outputs of ops that have several, in order. A BatchFile that streams one of them has its name as `tensor`.
 struct FilePart {
@@ -124,7 +125,11 @@ std::vector<Shape> sparse_shapes(const OpFacts& facts) {
   if (most < 1) OpFacts::fail("at most " + std::to_string(most) + " entries in a row");
   check_features(features);
   static_cast<void>(checked_count(Ints{rows, most}));
-  return {Shape{rows}, Shape{rows, most}, Shape{rows, most}, Shape{rows}};
+  return {Shape{rows}, Shape{rows, most}, Shape{rows, most}};
+}
+
+std::vector<Shape> weights_shape(const OpFacts& facts) {
+  return {sparse_shapes(facts)[0]};
 }
 
 constexpr std::string_view kKeep = "keep";
@@ -269,13 +274,22 @@ constexpr OpDef kReadSafetensors{.name = "ReadSafetensors",
                                  .no_grad = kNoInputs};
 
 constexpr OpDef kReadLibsvm{.name = "ReadLibsvm",
-                            .types = "->float32,float32,int32,float32",
+                            .types = "->float32,float32,int32",
                             .attrs = kSparseAttrs,
-                            .index = "->r,rm,rm,r",
+                            .index = "->r,rm,rm",
                             .infer = sparse_shapes,
                             .flops = 100,
                             .flags = kStateful | kOnce,
                             .no_grad = kNoInputs};
+
+constexpr OpDef kReadLibsvmWeights{.name = "ReadLibsvmWeights",
+                                   .types = "->float32",
+                                   .attrs = kSparseAttrs,
+                                   .index = "->r",
+                                   .infer = weights_shape,
+                                   .flops = 100,
+                                   .flags = kStateful | kOnce,
+                                   .no_grad = kNoInputs};
 
 constexpr OpDef kReadImages{.name = "ReadImages",
                             .types = "->uint8,int32",
@@ -307,8 +321,8 @@ constexpr OpDef kBatch{.name = "Batch",
                        .flags = kRandom | kMoves | kOnHost,
                        .no_grad = "which rows it takes is not differentiable"};
 
-constexpr const OpDef* kDataOps[] = {&kReadIdx,    &kReadCsv,    &kReadNpy, &kReadRaw,  &kReadSafetensors,
-                                     &kReadLibsvm, &kReadImages, &kBatch,   &kBatchFile};
+constexpr const OpDef* kDataOps[] = {&kReadIdx,    &kReadCsv,           &kReadNpy,    &kReadRaw, &kReadSafetensors,
+                                     &kReadLibsvm, &kReadLibsvmWeights, &kReadImages, &kBatch,   &kBatchFile};
 
 Value read(const OpDef& def, Graph& graph, std::string_view path, DType dtype, const Shape& shape,
            const SourceLine& line) {
@@ -369,8 +383,9 @@ Value batch_file(const Value& array, const Streamable& from, std::int64_t size, 
   attrs.set("path", file.get<std::string>("path"));
   attrs.set("prefetch", options.prefetch);
   attrs.set("shape", array.shape());
-  attrs.set("tensor", part != std::end(kParts) ? std::string(part[array.id() - op.output(0)].name)
-                                               : file.get_or<std::string>("tensor", ""));
+  attrs.set("tensor", !from.part.empty()         ? std::string(from.part)
+                      : part != std::end(kParts) ? std::string(part[array.id() - op.output(0)].name)
+                                                 : file.get_or<std::string>("tensor", ""));
   for (const char* also : {"augment", "classes", "features", "resize", "skip"})
     if (const AttrValue* value = file.find(also); value != nullptr) attrs.set(also, *value);
   const Scope there = array.graph().annotated(op.annotation());
@@ -402,7 +417,13 @@ SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, s
                        source_location at) {
   const Values parts = graph.add(
       kReadLibsvm, {}, {{"features", features}, {"most", most}, {"path", std::string(path)}, {"rows", rows}}, at);
-  return {parts[0], parts[1], parts[2], parts[3]};
+  return {parts[0], parts[1], parts[2]};
+}
+
+Value read_libsvm_weights(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most,
+                          std::int64_t features, source_location at) {
+  return graph.add(kReadLibsvmWeights, {},
+                   {{"features", features}, {"most", most}, {"path", std::string(path)}, {"rows", rows}}, at)[0];
 }
 
 ImageRows read_images(Graph& graph, std::string_view path, const Shape& shape, std::int64_t classes,

@@ -74,13 +74,15 @@ struct SparseRows {
   Value labels;   ///< float32 [rows]
   Value values;   ///< float32 [rows, most]
   Value indices;  ///< int32 [rows, most]
-  Value weights;  ///< float32 [rows]: of the labels, 1 where the file has none
 };
 /// A LibSVM file of `rows` rows, with at most `most` entries each and indices below `features`. Each line is "label
 /// index:value …", or "label:weight index:value …". A file that exceeds this is refused with the number of the line. A
 /// task parses only its rows.
 SparseRows read_libsvm(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most, std::int64_t features,
                        source_location at = source_location::current());
+/// The weights of the labels in such a file, float32 [rows]; 1 where a label has none.
+Value read_libsvm_weights(Graph& graph, std::string_view path, std::int64_t rows, std::int64_t most,
+                          std::int64_t features, source_location at = source_location::current());
 
 /// How read_images() makes images of one size.
 struct ImageOptions {
@@ -145,10 +147,10 @@ inline Values batch(const Values& arrays, std::int64_t size, const BatchOptions&
 }
 
 /// ReadIdx, ReadNpy, ReadRaw {path, dtype, shape}, ReadSafetensors {path, tensor, dtype, shape}, ReadCsv {path, dtype,
-/// shape, skip}, ReadLibsvm {path, rows, most, features}, ReadImages {path, shape, classes, augment, resize}, Batch
-/// {batch, rest, rows, shuffle, seed}, BatchFile {format, path, tensor, dtype, shape, batch, rest, rows, shuffle, seed,
-/// prefetch, augment, classes, features, resize, skip}. `rest` is "keep" or left out; `rows` is left out in graphs
-/// (OpDef::batches).
+/// shape, skip}, ReadLibsvm and ReadLibsvmWeights {path, rows, most, features}, ReadImages {path, shape, classes,
+/// augment, resize}, Batch {batch, rest, rows, shuffle, seed}, BatchFile {format, path, tensor, dtype, shape, batch,
+/// rest, rows, shuffle, seed, prefetch, augment, classes, features, resize, skip}. `rest` is "keep" or left out; `rows`
+/// is left out in graphs (OpDef::batches).
 [[nodiscard]] std::span<const OpDef* const> data_ops();
 
 }  // namespace ferry

@@ -176,7 +176,7 @@ TEST_CASE("the rows of a LibSVM file have one number of places") {
   CHECK(folder.evaluate(g, rows.labels).str() == "[1 0 -1]");
   CHECK(folder.evaluate(g, rows.values).str() == "[[1 0.5 0] [0 0 0] [2 -1 3]]");
   CHECK(folder.evaluate(g, rows.indices).str() == "[[3 9 0] [0 0 0] [0 4 5]]");
-  CHECK(folder.evaluate(g, rows.weights).str() == "[1 0.25 1]");
+  CHECK(folder.evaluate(g, read_libsvm_weights(g, "rows.txt", 3, 3, 10)).str() == "[1 0.25 1]");
   const auto refused = [&](std::int64_t count, std::int64_t most, std::int64_t features, const char* why) {
     CHECK_THROWS_WITH_AS(
         static_cast<void>(folder.evaluate(g, read_libsvm(g, "rows.txt", count, most, features).values)),
@@ -230,7 +230,8 @@ Values in_files(const Folder& folder, Graph& g) {
   std::string table = "made by hand\nleft,right\r\n", sparse = "# made by hand\n\n";
   for (int i = 0; i < 23; ++i) {
     table += std::to_string(2 * i) + ", \"" + std::to_string(2 * i + 1) + "\"\n";
-    sparse += std::to_string(i) + (i % 2 == 0 ? "" : ":" + std::to_string(i)) + (i % 3 == 0 ? "\n\n" : " 2:0.5 7:" + std::to_string(i) + " # row\n");
+    sparse += std::to_string(i) + (i % 2 == 0 ? "" : ":" + std::to_string(i)) +
+              (i % 3 == 0 ? "\n\n" : " 2:0.5 7:" + std::to_string(i) + " # row\n");
   }
   local_files().write(folder.path("x.csv"), table + "\n\n");
   local_files().write(folder.path("x.txt"), sparse);
@@ -240,7 +241,7 @@ Values in_files(const Folder& folder, Graph& g) {
           rows_of_text.labels,
           rows_of_text.values,
           rows_of_text.indices,
-          rows_of_text.weights,
+          read_libsvm_weights(g, "x.txt", 23, 3, 8),
           read_npy(g, "x.npy", DType::int32, shape),
           read_safetensors(g, "x.safetensors", "x", DType::int32, shape),
           read_raw(g, "x.raw", DType::int32, shape),
@@ -382,8 +383,8 @@ TEST_CASE("only large arrays of files that are not packed are streamed") {
   CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 800) == "BatchFile");
   CHECK(op(read_npy(g, "x.npy", DType::int32, shape), 801) == "Batch");
   CHECK(op(read_npy(g, "x.npy.gz", DType::int32, shape), 1) == "Batch");
-  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 8000) == "BatchFile");
-  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 8001) == "Batch");
+  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 7600) == "BatchFile");
+  CHECK(op(read_libsvm(g, "x.txt", 100, 9, 9).labels, 7601) == "Batch");
   CHECK(op(g.constant(counting({100, 2})), 1) == "Batch");
   CHECK_THROWS_WITH_AS(batch(Values{read_npy(g, "x.npy", DType::int32, shape)}, 101, {.stream_from = 1}),
                        doctest::Contains("a batch of 101 of 100 rows"), Error);

@@ -119,15 +119,21 @@ std::unique_ptr<KernelState> prepare_libsvm(const KernelSetup& setup) {
                          setup.attrs.get<std::int64_t>("most"), setup.attrs.get<std::int64_t>("features")});
 }
 
-void read_libsvm_file(KernelRun& run) {
+/// The text of the file. Error(file) where it has fewer rows than the graph declares.
+FileBytes text_of(const SparseFile& file) {
   constexpr std::uint64_t kEntryBytes = 32;
-  const auto& file = kept<SparseFile>(run);
   const auto limit =
       static_cast<std::uint64_t>(file.rows) * static_cast<std::uint64_t>(file.most + 1) * kEntryBytes + kSlack;
-  const FileBytes bytes = unpacked(*file.files, file.folder, file.path, limit);
+  FileBytes bytes = unpacked(*file.files, file.folder, file.path, limit);
   if (const std::int64_t found = libsvm_rows(bytes.text()); found < file.rows)
     throw Error(Code::file, in_quotes(file.path) + " holds " + std::to_string(found) + " rows; the graph declares " +
                                 std::to_string(file.rows));
+  return bytes;
+}
+
+void read_libsvm_file(KernelRun& run) {
+  const auto& file = kept<SparseFile>(run);
+  const FileBytes bytes = text_of(file);
   const LibsvmBounds bounds{file.rows, file.most, file.features};
   LibsvmRange range;
   LibsvmRows rows;
@@ -141,8 +147,15 @@ void read_libsvm_file(KernelRun& run) {
     if (i == 1) place_entries<float>(rows, rows.values, output.begin[1], output.sizes[1], output.as<float>());
     if (i == 2)
       place_entries<std::int32_t>(rows, rows.indices, output.begin[1], output.sizes[1], output.as<std::int32_t>());
-    if (i == 3) std::copy(rows.weights.begin(), rows.weights.end(), output.as<float>());
   }
+}
+
+void read_libsvm_weights(KernelRun& run) {
+  const auto& file = kept<SparseFile>(run);
+  const Array& output = run.outputs[0];
+  const LibsvmRows rows = parse_libsvm(text_of(file).text(), file.path, {file.rows, file.most, file.features},
+                                       {output.begin[0], output.sizes[0]});
+  std::copy(rows.weights.begin(), rows.weights.end(), output.as<float>());
 }
 
 constexpr char kIdx[] = "idx";
@@ -157,6 +170,7 @@ constexpr Kernel kKernels[] = {
     {.op = "ReadRaw", .run = read_array_file, .prepare = prepare<kRaw>, .takes = kAnyType},
     {.op = "ReadSafetensors", .run = read_array_file, .prepare = prepare<kSafetensors>, .takes = kAnyType},
     {.op = "ReadLibsvm", .run = read_libsvm_file, .prepare = prepare_libsvm, .takes = kAnyType},
+    {.op = "ReadLibsvmWeights", .run = read_libsvm_weights, .prepare = prepare_libsvm, .takes = kAnyType},
     {.op = "ReadCsv", .run = read_csv_file, .prepare = prepare<kCsv>, .takes = kAnyType},
 };
 
