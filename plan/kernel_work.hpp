@@ -8,7 +8,7 @@
 namespace ferry {
 
 /// The work of a kernel of the class, which computes `def`, on the parts that a task has. A packed form of an input,
-/// which the kernel takes besides the op's inputs, does not count. Where the operands are not those of the op, such as
+/// which the kernel takes besides the op's inputs, does not count. Where the operands are not the op's own, such as
 /// rows that go to others, each element of the outputs counts as OpDef::flops. `plan` has the class's tables.
 [[nodiscard]] OpWork kernel_work(const OpDef& def, const Plan& plan, const PlanClass& role, const Instruction& kernel);
 

@@ -16,9 +16,9 @@ struct ComputeCost {
   double kernel, byte, flop;
 };
 
-/// Approximately one core of 2026, with 25 GB/s of memory and 100 GFLOP/s of float32 in products: with these, the
-/// kernels of the samples are planned within a third of their measured time. An H100: 3.35 TB/s of memory and 67
-/// TFLOP/s of float32 (NVIDIA's data sheet), of which kernels reach about 0.9 and 0.8. A launch takes 3 µs.
+/// Approximately one core of 2026, with 25 GB/s of memory and 100 GFLOP/s of float32 in products: the kernels of the
+/// samples are planned within a third of their measured time. An H100 has 3.35 TB/s of memory and 67 TFLOP/s of float32
+/// (NVIDIA's data sheet); kernels reach about 0.9 and 0.8 of these figures, and a launch takes 3 µs.
 [[nodiscard]] constexpr ComputeCost compute_cost(DeviceKind kind) {
   return kind == DeviceKind::cpu ? ComputeCost{50'000, 40, 10} : ComputeCost{3'000'000, 1.0 / 3, 0.02};
 }

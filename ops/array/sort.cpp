@@ -74,8 +74,8 @@ double levels(double n) {
   return std::log2(std::max(n, 2.0));
 }
 
-/// A heap has the k best of a line. Each element is compared with its root, and a fraction k / i of the elements, of
-/// which i are seen, replaces the root. A heap sort orders the heap. A replaced element takes two comparisons a level.
+/// A heap has the k best elements of a line so far. Each element is compared with the root. Element i of random numbers
+/// replaces the root with probability k / i, which takes two comparisons a level. Finally a heap sort orders the heap.
 double top_k_flops(const OpFacts& facts, std::span<const Type> outputs) {
   const auto axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
   const auto size = [&](const Shape& shape) {

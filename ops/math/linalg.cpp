@@ -112,8 +112,8 @@ struct Matrices {
   double n, count;
 };
 
-/// The flops of a determinant by elimination: n - 1 steps, each of which divides a column and subtracts a multiple of a
-/// row from each of the rows below, and the product of the pivots.
+/// The flops of a determinant by elimination. Each of n - 1 steps divides a column, and subtracts a multiple of a row
+/// from each of the rows below. Then the pivots are multiplied.
 double elimination_flops(double n) {
   return (n - 1) * n * (2 * n - 1) / 3 + n * (n - 1) / 2 + n;
 }

@@ -66,7 +66,7 @@ class StrandPlacer {
     }
   }
 
-  /// Nanoseconds; `bytes` are those of the operands.
+  /// Nanoseconds; `bytes` are the bytes of the operands.
   std::uint64_t cost(const Instruction& instruction, std::uint64_t bytes) const {
     if (instruction.what == Opcode::tiles && instruction.other == 0)
       return cost(plan_.instructions[plan_.regions[instruction.target].instructions.first], bytes);

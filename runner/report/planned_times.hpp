@@ -13,8 +13,8 @@ namespace ferry {
 /// an op that `ops` lacks counts as a copy of its operands.
 [[nodiscard]] std::map<std::string, double> planned_times(const Plan& plan, int task, const OpSet& ops);
 
-/// The seconds of all of them in a step of the task, without what is computed once. Both sides of a branch count, and a
-/// loop's body counts once. Threads and queues are not considered.
+/// The seconds of all of them in a step of the task. Kernels that run once per session do not count. Both sides of a
+/// branch count, and a loop's body counts once. Threads and queues are not considered.
 [[nodiscard]] double planned_step_seconds(const Plan& plan, int task, const OpSet& ops);
 
 }  // namespace ferry

@@ -281,7 +281,7 @@ TEST_CASE("views, variables, constants and ops with bodies have no work of their
   }
 }
 
-TEST_CASE("a task's work is that of its parts") {
+TEST_CASE("a task has the work of its parts") {
   Graph graph;
   const Value a = graph.input("a", DType::float32, {8, 6}), b = graph.input("b", DType::float32, {6, 10});
   const Op product = matmul(a, b).op();

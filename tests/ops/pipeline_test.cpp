@@ -232,7 +232,7 @@ TEST_CASE("the gradients of a layer's inputs and weights count in its stage") {
   CHECK(cut_into_stages(g, ops_of(layers), 2) == std::vector<std::size_t>{0, 4});  // of 1, 1, 1, 2 and 3 products
 }
 
-TEST_CASE("stages are cut by memory traffic, of which fused values cause none") {
+TEST_CASE("stages are cut by memory traffic, which fused values do not cause") {
   Graph g;
   const Value x = g.input("x", DType::float32, {512, 512});
   Values chain{relu(x)};

@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "graph/op/op_time.hpp"
 #include "ops/control/label_ops.hpp"
 #include "ops/math/activation.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/op_set.hpp"
 #include "ops/train/optim.hpp"
 #include "ops/train/pipeline.hpp"
 #include "plan/traffic/costs.hpp"
@@ -226,6 +228,31 @@ TEST_CASE("the arena grows with the microbatches where a schedule keeps all of t
     CHECK(grown(PipelineSchedule::gpipe, s) >= 8 * kPass);
     CHECK(grown(PipelineSchedule::one_f_one_b, s) <= kValue);  // a gap between buffers
   }
+}
+
+/// The planned time of a forward pass with `functions` functions of the elements of a row, one after another.
+std::int64_t planned_forward(int functions, std::int64_t elements) {
+  Graph g;
+  const Scope here = g.device("/task:0");
+  Value x = g.input("x", DType::float32, {2, elements});
+  for (int k = 0; k < functions; ++k) x = tanh(x);
+  const Value loss = pipeline(mean(x), {.microbatches = 2});
+  Signature signature;
+  signature.fetches = {loss.id()};
+  signature.feeds = {{g.op(*g.find("x")).output(0), 0, {2, elements}}};
+  PlanOptions options;
+  options.reasons = true;
+  const PlanResult result = make_plan(g, signature, Topology::local(1), test::AllKernels(), options);
+  REQUIRE(result.pipelines.size() == 1);
+  return result.pipelines[0].rows[0].work[0].time;
+}
+
+TEST_CASE("a value that a chain of elementwise ops keeps in the cache adds no memory traffic to the work of a stage") {
+  constexpr std::int64_t kElements = 1 << 16;
+  const OpDef& def = *default_ops().find("Tanh");
+  const OpWork in_between{def.flops * kElements, 0};
+  CHECK(planned_forward(3, kElements) - planned_forward(2, kElements) ==
+        kernel_picoseconds(DeviceKind::cpu, in_between));
 }
 
 }  // namespace

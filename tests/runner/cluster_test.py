@@ -39,10 +39,10 @@ class Clusters(unittest.TestCase):
         self.assertIn("task 1, 2 threads", out)
         # Where messages have a long latency, more sums share one.
         hosts = 'host { name: "a" count: 4 }'
-        usual = self.plan("fashion_cnn.pb", hosts)
-        slow = self.plan("fashion_cnn.pb", hosts + "\nbetween_hosts { latency_seconds: 1 bytes_per_second: 1e9 }")
-        self.assertEqual((usual[0], slow[0]), (0, 0), usual[2] + slow[2])
-        self.assertLess(slow[1].count("all_reduce sum"), usual[1].count("all_reduce sum"))
+        links = "\nbetween_hosts {{ latency_seconds: {} bytes_per_second: 1e9 }}"
+        quick, slow = (self.plan("fashion_cnn.pb", hosts + links.format(latency)) for latency in ("1e-6", "1"))
+        self.assertEqual((quick[0], slow[0]), (0, 0), quick[2] + slow[2])
+        self.assertLess(slow[1].count("all_reduce sum"), quick[1].count("all_reduce sum"))
 
     def test_links_of_gpus(self):
         def sums(links, hosts=1):

@@ -116,7 +116,7 @@ TEST_CASE("the packed form of an input does not change the planned time of a ker
   CHECK(packed.at("Conv2D y") == plain.at("Conv2D y"));
 }
 
-TEST_CASE("a value inside a fused region costs no memory traffic, and what is done once is no part of a step") {
+TEST_CASE("a value inside a fused region costs no memory traffic, and the setup is no part of a step") {
   const ComputeCost cost = compute_cost(DeviceKind::cpu);
   const double relu = std::max(2 * kReluFlops * 4 * cost.byte, kReluFlops * cost.flop);
   CHECK(planned_step_seconds(convolved(true, false), 0, default_ops()) ==
