@@ -228,6 +228,16 @@ TEST_CASE("a loop that is too long to be written out gives something in each ite
                     kY + value("output", "all", "int64", {}) + node("y, all", "Loop", "n,, x", body_of(body + rest)));
   };
   CHECK(import(model((1 << 14) + 1, ""))->size() < 20);
+  const std::string open = model_of(value("input", "x", "float32", {"rows"}) + initializer("n", {}, {1 << 20}) + kY +
+                                    value("output", "all", "float32", {}) +
+                                    node("y, all", "Loop", "n,, x",
+                                         body_of(carries("v", "w",
+                                                         goes_on("v") + node("w", "Add", "v, x") +
+                                                             "output { name: 'w2' } " + node("w2", "Neg", "w")))));
+  const Error error = error_of([&] { static_cast<void>(import(open)); });
+  CHECK(error.code() == Code::usage);
+  CHECK(says(error, "it gives float32[rows] in each iteration, which has not one size"));
+  CHECK(says(error, "try: --dim rows=4, or give the sizes of the inputs"));
   const std::vector<Tensor> got = run_model(model(700, kManyNodes), {{"x", Tensor::scalar<float>(1)}});
   CHECK(got[0].number(0) == 701);
   CHECK(got[1].type().str() == "int64[700,1]");

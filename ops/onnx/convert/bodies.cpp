@@ -1,9 +1,15 @@
 #include "ops/onnx/convert/bodies.hpp"
 
+#include <set>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/array/scatter.hpp"
 #include "ops/math/broadcast.hpp"
+#include "ops/onnx/importer/by_value.hpp"
 
 namespace ferry::onnx {
 namespace {
@@ -12,9 +18,18 @@ Type type_of(const Tried& element) {
   return element.known.defined() ? element.known.type() : element.type;
 }
 
+[[noreturn]] void fail_open(const Type& element) {
+  const std::string why = "it gives " + escaped(element.str()) + " in each iteration, which has not one size";
+  std::set<std::string> options;
+  for (const Dim& dim : element.shape.dims())
+    if (!dim.known() && !dim.symbol().empty()) options.insert("--dim " + escaped(dim.symbol()) + "=4");
+  if (options.empty()) Context::fail(why);
+  throw Error(Code::usage, why).hint(sizes_hint(options));
+}
+
 /// The element's sizes with `rows` as dim `axis`.
 Ints sizes_with_rows(const Type& element, std::int64_t axis, std::int64_t rows) {
-  if (!element.shape.fixed()) Context::fail("it gives " + element.str() + " in each iteration, which has not one size");
+  if (!element.shape.fixed()) fail_open(element);
   Ints sizes = element.shape.sizes();
   sizes.insert(sizes.begin() + stacking_axis(axis, std::ssize(sizes) + 1), rows);
   return sizes;

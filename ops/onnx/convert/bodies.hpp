@@ -29,10 +29,11 @@ void check_written(std::int64_t times);
 /// Stacks one element of each iteration along a new dim `axis`.
 [[nodiscard]] Value stacked(Context& c, const BodyOuts& elements, std::int64_t axis);
 
-/// The stacked elements of no iterations: an empty tensor. Error(file) when the element's size is not fixed.
+/// The stacked elements of no iterations: an empty tensor. Error(usage) when the element's size is open, Error(file)
+/// when the data decide it.
 [[nodiscard]] Tensor none_of(const Tried& element, std::int64_t axis);
 
-/// Zeros with room for the elements of at most `most` iterations, along dim 0. Error(file) as none_of().
+/// Zeros with room for the elements of at most `most` iterations, along dim 0. Errors as none_of().
 [[nodiscard]] Value room_for(Context& c, const Tried& element, std::int64_t most);
 
 /// `room` with the element of the body's results in row `at`, an int64 scalar.
