@@ -50,7 +50,10 @@ bool PlanWalk::end_collective(Class& c, const Instruction& i) {
   if (member == all.members.end()) differs(c, i, "it waits for a collective that it has not started");
   const std::uint32_t out = member->second.out;
   if (out == kNone) return true;
-  if (c.role->buffers[out].bytes == 0) return true;
+  if (has_nothing(c, out)) {
+    c.memory.set_empty(out, kNone);
+    return true;
+  }
   if (const auto fact = all.got.find(c.number); fact != all.got.end())
     write(c, out, fact->second);
   else
@@ -71,6 +74,9 @@ void PlanWalk::complete(Gathering& all, std::uint32_t number) {
 Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const Instruction& i) {
   const Schedule& schedule = plan_.schedules[collective.schedule];
   const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
+  if (const DType dtype = terms_.type(fact.value.type).dtype; dtype != collective.dtype)
+    throw Stop{true, "collective '" + escaped(plan_.string(collective.name)) + "' adds up " +
+                         std::string(name_of(dtype)) + " as " + std::string(name_of(collective.dtype))};
   Fact left = fact;
   left.owed.clear();
   std::vector<std::uint32_t> summed;

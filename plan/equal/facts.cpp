@@ -72,7 +72,7 @@ void Memory::set(std::uint32_t buffer, const Pieces& pieces) {
 void Memory::set(std::uint32_t buffer, FactId fact) {
   const auto bytes = static_cast<std::int64_t>(role_->buffers[buffer].bytes);
   if (bytes == 0)
-    empty_[buffer] = fact;
+    set_empty(buffer, fact);
   else
     set(buffer, Pieces{{0, bytes, fact, 0, bytes}});
 }

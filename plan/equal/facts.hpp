@@ -67,8 +67,8 @@ class Memory {
   void forget(std::uint32_t storage) { held_[storage].clear(); }
 
   /// The fact of what was written into a buffer without bytes; kNone: there is none.
-  [[nodiscard]] std::uint32_t empty(std::uint32_t buffer) const { return empty_[buffer]; }
-  void set_empty(std::uint32_t buffer, std::uint32_t fact) { empty_[buffer] = fact; }
+  [[nodiscard]] std::uint32_t empty(std::uint32_t buffer) const { return empty_[shown_by(buffer)]; }
+  void set_empty(std::uint32_t buffer, std::uint32_t fact) { empty_[shown_by(buffer)] = fact; }
 
   [[nodiscard]] const Pieces& held(std::uint32_t storage) const { return held_[storage]; }
   void restore(std::uint32_t storage, Pieces pieces) { held_[storage] = std::move(pieces); }
@@ -77,6 +77,12 @@ class Memory {
  private:
   [[nodiscard]] std::int64_t begin_of(std::uint32_t buffer) const {
     return static_cast<std::int64_t>(role_->buffers[buffer].offset - role_->buffers[storage_of(*role_, buffer)].offset);
+  }
+
+  /// The buffer without bytes that this one is a view of, or itself.
+  [[nodiscard]] std::uint32_t shown_by(std::uint32_t buffer) const {
+    const std::uint32_t storage = storage_of(*role_, buffer);
+    return role_->buffers[storage].bytes == 0 ? storage : buffer;
   }
 
   const PlanClass* role_;

@@ -43,8 +43,11 @@ Fact PlanWalk::read_summed(Class& c, std::uint32_t buffer, const Instruction& i)
 /// A part without elements is as good as the part of any value: the name says which one is meant.
 Fact PlanWalk::read_empty(Class& c, std::uint32_t buffer, const Instruction& i) {
   const Buffer& b = c.role->buffers[buffer];
-  if (const std::uint32_t fact = c.memory.empty(buffer); fact != kNone) return facts_[fact];
   const TypeId id = type(c, buffer);
+  if (const std::uint32_t known = c.memory.empty(buffer); known != kNone) {
+    const Fact& fact = facts_[known];
+    return fact.value.type == id ? fact : Fact{{fact.value.term, id}, b.window, -1, 0, fact.owed};
+  }
   if (terms_.is_empty(id)) return {{terms_.nothing(b.dtype), id}, b.window};
   for (std::size_t f = c.frames.size(); f > 0; --f)
     if (const TypedTerm* const value = graph_.named(c.frames[f - 1].place, plan_.string(b.name));
@@ -62,7 +65,8 @@ Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const 
   Fact shown = fact;
   shown.value.type = id;
   shown.window = b.window;
-  bool same = from.dtype == to.dtype && fact.dim < 0 && terms_.count(fact.value.type) == terms_.count(id);
+  bool same =
+      size_of(from.dtype) == size_of(to.dtype) && fact.dim < 0 && terms_.count(fact.value.type) == terms_.count(id);
   if (same && (from.shape.bounded() || to.shape.bounded()))  // some of the rows are there: they must stay the same
     same = from.shape.rank() > 0 && to.shape.rank() > 0 && from.shape[0] == to.shape[0];
   same = same && geometry_.same_elements(c.number, laid(fact), laid(c, buffer));

@@ -45,24 +45,16 @@ bool is_inside(const WindowOf& window, const Shape& from) {
   return true;
 }
 
-/// The window `second` of the window `first` of a value of the shape `from`, as one window. Nothing if it is none: what
-/// `second` reads outside of a dim is its fill, but `first` may have read elements there.
-std::optional<WindowOf> composed(const WindowOf& second, const WindowOf& first, const Shape& from) {
-  WindowOf both = first;
-  bool fills = false;
-  for (std::size_t d = 0; d < both.dims.size(); ++d) {
-    const Reads &outer = second.dims[d], &inner = first.dims[d];
-    if (!is_inside(outer, inner.size)) {
-      if (first.cuts(d, from[static_cast<int>(d)].size())) return std::nullopt;
-      fills = true;
-    }
-    both.dims[d] = {inner.begin + outer.begin * inner.step, inner.step * outer.step, outer.size};
-  }
-  if (!fills) return both;
-  if (!is_inside(first, from) && std::bit_cast<std::uint64_t>(first.fill) != std::bit_cast<std::uint64_t>(second.fill))
-    return std::nullopt;
-  both.fill = second.fill;
-  return both;
+bool fills(const WindowOf& window, const Shape& from) {
+  return !is_inside(window, from);
+}
+
+/// Whether dim d of a window of the window `inner`, of a value of the shape `from`, may be read by `inner` at once. It
+/// may not if it reads outside where `inner` may have read something, or fills with something else.
+bool moves_in(const WindowOf& outer, const WindowOf& inner, const Shape& from, std::size_t d) {
+  if (is_inside(outer.dims[d], inner.dims[d].size)) return true;
+  return !inner.cuts(d, from[static_cast<int>(d)].size()) &&
+         (!fills(inner, from) || std::bit_cast<std::uint64_t>(inner.fill) == std::bit_cast<std::uint64_t>(outer.fill));
 }
 
 }  // namespace
@@ -177,7 +169,8 @@ TermId Terms::constant(const Tensor& value) {
 Tensor Terms::tensor(const TypedTerm& constant) const {
   const Tensor& value = constants_[terms_[constant.term].detail];
   const std::vector<std::int64_t> sizes = type(constant.type).shape.sizes();
-  return value.sizes() == sizes ? value : Tensor::copy_of(value.dtype(), sizes, value.bytes());
+  const DType dtype = type(constant.type).dtype;
+  return value.sizes() == sizes && value.dtype() == dtype ? value : Tensor::copy_of(dtype, sizes, value.bytes());
 }
 
 TermId Terms::nothing(DType dtype) {
@@ -193,7 +186,7 @@ TermId Terms::sum(std::span<const TypedTerm> inputs) {
   Term term{.kind = Kind::sum};
   for (const TypedTerm& input : inputs) {
     const Term& one = terms_[input.term];
-    if (one.kind == Kind::sum)
+    if (one.kind == Kind::sum && type(one.type).dtype == type(input.type).dtype)
       term.in.insert(term.in.end(), one.in.begin(), one.in.end());
     else
       term.in.push_back({input.term, 0});
@@ -264,23 +257,35 @@ std::uint32_t Terms::window(const WindowOf& window) {
 }
 
 TermId Terms::windowed(const TypedTerm& input, WindowOf window, TypeId output) {
-  TypedTerm from = input;
-  while (true) {
-    const Shape& shape = type(from.type).shape;
-    if (is_identity(window, shape)) return from.term;
-    const Term& inner = terms_[from.term];
-    if (inner.kind != Kind::window || inner.type != from.type) break;
-    std::optional<WindowOf> both = composed(window, windows_[inner.detail], type(inner.in[0].type).shape);
-    if (!both) break;
-    window = *std::move(both);
-    from = inner.in[0];
+  const Type from = type(input.type);
+  if (is_identity(window, from.shape)) return input.term;
+  const Term inner = terms_[input.term];
+  if (inner.kind == Kind::window && inner.type == input.type) {
+    WindowOf before = windows_[inner.detail];
+    const Shape source = type(inner.in[0].type).shape;
+    bool any = false, outside = false;
+    std::vector<std::int64_t> between = sizes(input.type);
+    for (std::size_t d = 0; d < window.dims.size(); ++d) {
+      Reads &outer = window.dims[d], &read = before.dims[d];
+      if (!window.cuts(d, read.size) || !moves_in(window, windows_[inner.detail], source, d)) continue;
+      any = true;
+      outside = outside || !is_inside(outer, read.size);
+      read = {read.begin + outer.begin * read.step, read.step * outer.step, outer.size};
+      between[d] = outer.size;
+      outer = {0, 1, outer.size};
+    }
+    if (any) {
+      if (outside) before.fill = window.fill;
+      const TypeId made = type({from.dtype, Shape(std::span<const std::int64_t>(between))});
+      return windowed({windowed(inner.in[0], std::move(before), made), made}, std::move(window), output);
+    }
   }
   for (Reads& reads : window.dims)
     if (reads.size == 1) reads.step = 1;
-  if (is_inside(window, type(from.type).shape)) window.fill = 0;
-  if (terms_[from.term].kind == Kind::constant && type(output).bytes() <= kMostConstantBytes)
-    return constant(cut(from, window, output));
-  return intern({.kind = Kind::window, .detail = this->window(window), .type = output, .in = {from}});
+  if (!fills(window, from.shape)) window.fill = 0;
+  if (inner.kind == Kind::constant && type(output).bytes() <= kMostConstantBytes)
+    return constant(cut(input, window, output));
+  return intern({.kind = Kind::window, .detail = this->window(window), .type = output, .in = {input}});
 }
 
 /// A window of a constant.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "plan/kernel_facts.hpp"
 
 namespace ferry::equal {
 
@@ -44,7 +45,7 @@ void PlanWalk::run() {
 }
 
 /// The caller gives and gets values where the request says.
-void PlanWalk::check_ports() const {
+void PlanWalk::check_ports() {
   const Signature& signature = graph_.signature();
   for (std::size_t k = 0; k < plan_.feeds.size(); ++k) {
     const PlanPort& port = plan_.feeds[k];
@@ -52,6 +53,10 @@ void PlanWalk::check_ports() const {
     if (port.by_parts() != feed.by_parts || (!feed.by_parts && port.task != feed.task))
       throw Stop{true, "the feed '" + escaped(plan_.string(port.name)) + "' is taken from " + task_text(port) +
                            ", and the request gives it elsewhere"};
+    if (terms_.type(type_of(port.dtype, port.sizes, port.bounded)) != graph_.feeds[k].type)
+      throw Stop{true, "the feed '" + escaped(plan_.string(port.name)) + "' is " +
+                           type_of(port.dtype, port.sizes, port.bounded).str() + ", in the request " +
+                           terms_.type(graph_.feeds[k].type).str()};
   }
   for (const PlanPort& port : plan_.fetches)
     if (!signature.fetch_parts && (port.by_parts() || port.task != signature.fetch_to))

@@ -80,7 +80,7 @@ class PlanWalk {
   };
 
   // ---- walk.cpp: order, control flow, messages, ends ----
-  void check_ports() const;
+  void check_ports();
   void walk_all(std::uint32_t region);
   bool advance(Class& c);
   bool execute(Class& c, std::uint32_t index);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
@@ -130,6 +131,40 @@ TEST_CASE("loops are equal for any number of turns") {
   CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
   swap_inputs(plan, "Sub");
   CHECK(has(compared(g, signature, plan).reason, "after a turn of loop 'while"));
+}
+
+TEST_CASE("windows of windows that fill with different numbers, cut along one dim after another") {
+  Graph g;
+  const MeshId mesh = g.mesh({{"down", 2}, {"across", 2}});
+  const Value x = g.input("x", {6, 6});
+  Value y;
+  {
+    auto on = g.on(mesh);
+    const Value once = pad(identity(x).laid({split(0), split(1)}), {1, 0}, {1, 0}, 1.0);
+    y = pad(once, {2, 2}, {0, 2}, 2.0) * 2.0;
+  }
+  const Signature signature = signature_of(g, {y});
+  const Equality result = compared(g, signature, plan_for(g, signature, Topology::local(4)));
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
+}
+
+TEST_CASE("the bits of a value as another dtype are summed as that, and not as the value") {
+  Graph g;
+  const MeshId mesh = g.mesh("x");
+  const Value x = g.input("x", {4, 4});
+  Value y;
+  {
+    auto on = g.on(mesh);
+    const Value bits = bit_cast(identity(x).laid({split(0)}), DType::int32);
+    y = exp(cast(sum(bits, {0}), DType::float32));
+  }
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(2));
+  const Equality result = compared(g, signature, plan);
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
+  for (Collective& collective : plan.collectives)
+    if (collective.reduce == Reduce::sum) collective.dtype = DType::float32;
+  CHECK(has(compared(g, signature, plan).reason, "adds up int32 as float32"));
 }
 
 TEST_CASE("a request of other fetches is another one") {

@@ -36,7 +36,7 @@ struct Sample {
   std::string results;
 };
 
-Tensor integers(const Type& type, Dice& dice) {
+Tensor integers(const Type& type, Dice dice) {
   Tensor tensor(type.dtype, type.shape.sizes());
   dispatch(type.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -48,12 +48,13 @@ Tensor integers(const Type& type, Dice& dice) {
 /// What a plan asks of the machine may be changed, too: then it cannot run, and nothing is known of its results.
 bool cannot_run(const std::string& results) {
   return results == "error " + std::to_string(static_cast<int>(Code::plan)) ||
+         results == "error " + std::to_string(static_cast<int>(Code::usage)) ||
          results == "error " + std::to_string(static_cast<int>(Code::resource));
 }
 
 /// The results of three steps, or the error with which they end.
 std::string results_of(Plan plan) try {
-  Dice dice(11);
+  const auto dice = [](std::string_view name) { return Dice(hash64(name)); };
   ClusterOptions options{.tasks = plan.topology.size(), .threads = 1, .transport = "inproc"};
   options.deadline = std::chrono::milliseconds(5000);
   for (const PlanClass& c : plan.classes) options.threads = std::max(options.threads, static_cast<int>(c.threads));
@@ -61,8 +62,8 @@ std::string results_of(Plan plan) try {
   TensorMap feeds, values;
   for (const PlanPort& port : plan.feeds)
     feeds[std::string(plan.string(port.name))] =
-        integers({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice);
-  for (const auto& [name, type] : variables_of(plan)) values[name] = integers(type, dice);
+        integers({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice(plan.string(port.name)));
+  for (const auto& [name, type] : variables_of(plan)) values[name] = integers(type, dice(name));
   const Cluster job = Cluster::connect(options);
   Session session(std::move(plan), job);
   session.restore(values);
@@ -149,14 +150,14 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
     const Sample& sample = dice.of(all);
     Plan plan = sample.plan;
     const std::size_t kind = dice.below(changes.size() + 3);
-    std::string name = "any field";
+    std::string name = "any field", what;
     if (kind < changes.size()) {
       name = changes[kind].name;
       bool changed = false;
       for (int tries = 0; tries < 4 && !changed; ++tries) changed = changes[kind].apply(plan, dice);
       if (!changed) continue;
     } else {
-      static_cast<void>(mutate(plan, dice));
+      what = mutate(plan, dice);
     }
     Counts& counts = by_kind[name];
     ++counts.made;
@@ -174,8 +175,8 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
     const std::string results = results_apart(plan);
     if (equal && results != sample.results && !cannot_run(results)) {
       ++counts.wrong;
-      std::printf("seed %llu, %s: found equal, and gives %s\n", static_cast<unsigned long long>(seed), name.c_str(),
-                  results.substr(0, 12).c_str());
+      std::printf("seed %llu, %s: found equal, and gives %s\n", static_cast<unsigned long long>(seed),
+                  (what.empty() ? name : what).c_str(), results.substr(0, 12).c_str());
     }
     if (!equal && results == sample.results) {
       ++counts.needless;

@@ -16,6 +16,7 @@ FERRY, SAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3]
 ALL = "all" in sys.argv[3:]
 WAYS = [[], ["--device", "sim"], ["--threads", "2"], ["--hosts", "2"], ["--invariant"]] if ALL else [[]]
 SHAPES = {"fashion": "images=8,28,28", "fashion_cnn": "images=8,28,28", "resnet50": "images=8,3,224,224"}
+LARGE = ("charlm", "fashion")  # of more tasks than rows, some have none
 SERVED = ("async_server", "parameter_server")
 NOT_FOLLOWED = {("async_server", "train")}  # its tasks take turns in any order
 
@@ -28,7 +29,8 @@ def cases():
     for sample in sorted(SAMPLES.glob("*.pb")):
         for entry in re.findall(r"^entry ([\w.]+):", run(FERRY, "show", sample).stdout, re.M) or [None]:
             for way in WAYS:
-                for tasks in range(1, 9) if ALL else (2, 4):
+                many = (64,) if sample.stem in LARGE and way == [] else ()
+                for tasks in (*(range(1, 9) if ALL else (2, 4)), *many):
                     words = [f"--invariant={tasks}"] if way == ["--invariant"] else ["--tasks", tasks, *way]
                     words += ["--entry", entry] if entry else []
                     words += ["--jobs", f"ps=0,worker=1-{tasks - 1}"] if sample.stem in SERVED and tasks > 1 else []
