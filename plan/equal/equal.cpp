@@ -18,6 +18,10 @@ std::vector<std::string> grounds(const equal::GraphTerms& graph, const equal::Te
       "collectives" + number(trusted.collectives) + " and messages" + number(trusted.messages) +
           " bring what the verifier proved of them",
       "sums are the same in any order, over tasks and of more than two values" + number(terms.reordered())};
+  if (trusted.turns)
+    lines.emplace_back(
+        "servers make each update with what one worker gives, in place of the sum over all: not the same "
+        "by definition");
   if (terms.evaluated() > 0)
     lines.push_back("the kernels compute the same constants" + number(terms.evaluated()) +
                     " for the graph and the plan");

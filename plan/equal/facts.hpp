@@ -26,6 +26,7 @@ struct Fact {
   std::int64_t dim = -1;         ///< -1: its elements are in order; else in blocks, the parts of that dim
   std::int64_t blocks = 0;       ///< how many
   std::vector<Owed> owed = {};   ///< sorted
+  std::int32_t worker = -1;      ///< what this task gave its server, which takes it in a turn; -1: no such value
   bool operator==(const Fact&) const = default;
 };
 
@@ -64,6 +65,11 @@ class Memory {
   [[nodiscard]] bool is_known(std::uint32_t buffer) const;
   void set(std::uint32_t buffer, const Pieces& pieces);
   void set(std::uint32_t buffer, FactId fact);
+  /// Whether the two are the same bytes, maybe in other shapes.
+  [[nodiscard]] bool same_bytes(std::uint32_t a, std::uint32_t b) const {
+    return storage_of(*role_, a) == storage_of(*role_, b) && begin_of(a) == begin_of(b) &&
+           role_->buffers[a].bytes == role_->buffers[b].bytes;
+  }
   void forget(std::uint32_t storage) { held_[storage].clear(); }
 
   /// The fact of what was written into a buffer without bytes; kNone: there is none.

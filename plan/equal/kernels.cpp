@@ -1,6 +1,7 @@
 // What kernels make: the term of their op on the terms of their inputs, in the part that the plan says, with what is
 // still owed.
 #include <algorithm>
+#include <set>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
@@ -82,7 +83,10 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
       continue;
     }
     facts.push_back(read(c, inputs[k], i));
-    const Fact& fact = *facts.back();
+    Fact& fact = *facts.back();
+    if (fact.worker >= 0 && fact.worker != c.worker)
+      differs(c, i, "it uses " + named(c, inputs[k]) + ", which another worker gave, or outside of the worker's turn");
+    if (fact.worker >= 0) fact.owed.clear();
     if (fact.dim >= 0 || (!geometry_.is_part(fact.window) && plan_.windows[fact.window].has != Window::Has::read))
       differs(c, i, "it takes " + named(c, inputs[k]) + ", which holds blocks of a value, for the value");
     values.push_back(fact.value);
@@ -191,13 +195,16 @@ void PlanWalk::run_placed(Class& c, const Instruction& i, const OpDef& def) {
   const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
   if (def.reduce != Reduce::none) {
     std::vector<TypedTerm> values;
-    Fact fact = read(c, inputs[0], i);
+    std::vector<Fact> given;
     for (const std::uint32_t b : inputs) {
-      const Fact other = read(c, b, i);
-      if (other.owed != fact.owed || other.window != fact.window || other.dim >= 0)
-        differs(c, i, "it adds up parts of sums over different tasks");
-      values.push_back(other.value);
+      given.push_back(read(c, b, i));
+      values.push_back(given.back().value);
     }
+    Fact fact = given[0];
+    if (fact.worker >= 0) return write(c, outputs[0], added_up(c, i, given));
+    for (const Fact& other : given)
+      if (other.owed != fact.owed || other.window != fact.window || other.dim >= 0 || other.worker >= 0)
+        differs(c, i, "it adds up parts of sums over different tasks");
     fact.value.term = terms_.sum(values);
     return write(c, outputs[0], fact);
   }
@@ -210,6 +217,21 @@ void PlanWalk::run_placed(Class& c, const Instruction& i, const OpDef& def) {
     return write(c, outputs[0], fact);
   }
   run_parts(c, i, def);
+}
+
+Fact PlanWalk::added_up(Class& c, const Instruction& i, const std::vector<Fact>& given) const {
+  std::set<std::int32_t> workers;
+  for (const Fact& one : given) {
+    if (one.value != given[0].value || one.window != kNone || one.dim >= 0)
+      differs(c, i, "it adds up " + terms_.str(one.value.term) + " and " + terms_.str(given[0].value.term));
+    workers.insert(one.worker);
+  }
+  if (workers.contains(-1) || workers.size() != given.size() || workers.size() != c.role->serving.turns.size())
+    differs(c, i, "it does not add up what each worker gave, each once");
+  Fact sum = given[0];
+  sum.owed.clear();
+  sum.worker = -1;
+  return sum;
 }
 
 /// CutParts puts the parts of a dim one after another, JoinParts puts them back.

@@ -28,6 +28,10 @@ Fact PlanWalk::read(Class& c, std::uint32_t buffer, const Instruction& i) {
     return shown_as(c, facts_[pieces[0].fact], buffer, i);
   if (!c.memory.is_known(buffer)) differs(c, i, "it reads " + named(c, buffer) + ", which nothing has made before");
   if (const auto all = joined(c, pieces, buffer)) return *all;
+  // A view of a concatenation: the parts may only fit the shape of another view.
+  for (std::uint32_t other = 0; other < c.role->buffers.size(); ++other)
+    if (c.memory.same_bytes(other, buffer))
+      if (const auto all = joined(c, pieces, other)) return shown_as(c, *all, buffer, i);
   not_followed(c, i, "it reads " + named(c, buffer) + ", which was put together from parts of other values");
 }
 

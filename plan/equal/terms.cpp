@@ -441,7 +441,7 @@ std::string Terms::str(TermId id, int depth) const {
   return head + "(" + join(inputs, ", ") + ")";
 }
 
-std::string Terms::difference(TermId has, TermId wanted) const {
+std::string Terms::difference(TermId has, TermId wanted, int depth) const {
   if (has == kNoTerm || wanted == kNoTerm) return str(has) + ", not " + str(wanted);
   const Term &a = terms_[has], &b = terms_[wanted];
   const bool alike = a.kind == b.kind && a.def == b.def && a.in.size() == b.in.size() && !a.in.empty();
@@ -461,10 +461,11 @@ std::string Terms::difference(TermId has, TermId wanted) const {
         different = k - 1;
         ++differences;
       }
-    if (differences == 1 && a.in[different].term != b.in[different].term && a.in[different].term != kNoTerm &&
-        b.in[different].term != kNoTerm && terms_[a.in[different].term].kind == Kind::op)
+    if (differences == 1 && depth > 0 && a.in[different].term != b.in[different].term &&
+        a.in[different].term != kNoTerm && b.in[different].term != kNoTerm &&
+        terms_[a.in[different].term].kind == Kind::op)
       return "input " + std::to_string(different) + " of " + std::string(a.def->name) + ": " +
-             difference(a.in[different].term, b.in[different].term);
+             difference(a.in[different].term, b.in[different].term, depth - 1);
   }
   return str(has) + ", not " + str(wanted);
 }

@@ -96,7 +96,7 @@ class Terms {
   /// The term in words, to a depth: "MatMul(x, Add(w, 1))".
   [[nodiscard]] std::string str(TermId id, int depth = 3) const;
   /// How two terms differ, in words; where their ops are alike, how the first different inputs differ.
-  [[nodiscard]] std::string difference(TermId has, TermId wanted) const;
+  [[nodiscard]] std::string difference(TermId has, TermId wanted, int depth = 8) const;
 
   [[nodiscard]] std::uint32_t evaluated() const { return evaluated_; }
   /// How many sums have terms that come from several ops of the graph, so that their order was given up.

@@ -23,9 +23,6 @@ PlanWalk::PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, cons
 }
 
 void PlanWalk::run() {
-  for (const PlanClass& role : plan_.classes)
-    if (!role.serving.turns.empty())
-      throw Stop{false, "tasks take turns that may come in any order (asynchronous updates)"};
   if (plan_.fetches.size() != graph_.fetches.size() || plan_.feeds.size() != graph_.feeds.size())
     throw Stop{true, "the plan has " + plural(plan_.feeds.size(), "feed") + " and gives " +
                          plural(plan_.fetches.size(), "fetch") + "; the request has " +
@@ -87,6 +84,7 @@ void PlanWalk::walk_all(std::uint32_t region) {
 
 /// Executes the next instruction of the class; false if that must wait.
 bool PlanWalk::advance(Class& c) {
+  if (c.frames.size() == 1 && c.frames[0].region == 1) meet_turns(c, c.frames[0].next);
   Frame& frame = c.frames.back();
   const Range instructions = c.role->regions[frame.region].instructions;
   if (frame.next == instructions.count) {
@@ -295,12 +293,19 @@ void PlanWalk::fetch(Class& c, const Instruction& i) {
   const PlanPort& port = plan_.fetches[i.target];
   const Fact fact = read_summed(c, b, i);
   const TypedTerm wanted = graph_.fetches[i.target];
-  if (fact.value.term != wanted.term && !has_nothing(c, b))
+  if (fact.value.term != wanted.term && !has_nothing(c, b) && !is_updated(c, fact.value.term, wanted.term))
     wrong_value(
         "fetch '" + escaped(plan_.string(port.name)) + "' on task " + std::to_string(geometry_.tasks_of(c.number)[0]),
         fact.value.term, wanted.term);
   if (fact.window != port.window || fact.value.type != wanted.type)
     differs(c, i, "it gives " + terms_.type(fact.value.type).str() + " in other parts than the caller gets");
+}
+
+/// A variable that a server gives has the updates of the step.
+bool PlanWalk::is_updated(const Class& c, TermId has, TermId wanted) const {
+  return !c.role->serving.turns.empty() && std::ranges::any_of(graph_.variables, [&](const auto& entry) {
+    return entry.second.before.term == wanted && entry.second.after.term == has;
+  });
 }
 
 void PlanWalk::send(Class& c, const Instruction& i) {
@@ -318,7 +323,11 @@ bool PlanWalk::receive(Class& c, const Instruction& i) {
   const Channel& channel = plan_.channels[i.target];
   for (HeldPiece& piece : sent.pieces) {
     Fact fact = facts_[piece.fact];
-    if (!fact.owed.empty()) differs(c, i, "it receives one task's part of a sum");
+    if (!fact.owed.empty()) {
+      if (!is_of_workers(c, fact)) differs(c, i, "it receives one task's part of a sum");
+      fact.worker = channel.from;
+      piece.fact = facts_.number(fact);
+    }
     if (fact.window == kNone) continue;
     const auto given = geometry_.box(laid(fact), channel.from);
     const bool same = sent.pieces.size() == 1 && piece.whole() && geometry_.is_part(fact.window) && given &&
@@ -333,6 +342,60 @@ bool PlanWalk::receive(Class& c, const Instruction& i) {
     c.memory.set_empty(b, sent.empty);
   sent = {};
   return true;
+}
+
+// ---- Turns ----
+
+/// Whether it is a worker's part of a sum over just the workers of this server.
+bool PlanWalk::is_of_workers(const Class& c, const Fact& fact) const {
+  const std::vector<Serving::Turns>& turns = c.role->serving.turns;
+  if (turns.empty() || fact.worker >= 0 || fact.owed.size() != 1 || fact.owed[0].reduce != Reduce::sum) return false;
+  const std::uint32_t grouping = fact.owed[0].grouping;
+  const std::int32_t group = geometry_.spot(grouping, turns[0].worker).group;
+  return group >= 0 && plan_.groupings[grouping][static_cast<std::size_t>(group)].size() == turns.size() &&
+         std::ranges::all_of(
+             turns, [&](const Serving::Turns& one) { return geometry_.spot(grouping, one.worker).group == group; });
+}
+
+/// Before a turn of a server takes what its worker gave, variables are as some steps before have left them: symbols.
+/// Afterwards those that it sets are what the graph sets them to, with what one worker gave in place of the sum over
+/// all.
+void PlanWalk::meet_turns(Class& c, std::uint32_t next) {
+  for (const Serving::Turns& turns : c.role->serving.turns) {
+    if (next == turns.take.first + turns.take.count && c.worker == turns.worker) {
+      std::set<std::uint32_t> set;
+      for (const PlanVariable& variable : c.role->variables) {
+        const auto& known = graph_.variables.find(plan_.string(variable.name))->second;
+        const TermId now = read_variable(c, variable).value.term;
+        if (now == known.before.term) continue;
+        if (now != known.after.term)
+          wrong_value("variable '" + escaped(plan_.string(variable.name)) + "' after the turn of task " +
+                          std::to_string(turns.worker),
+                      now, known.after.term);
+        set.insert(variable.name);
+      }
+      if (c.turns_met > 0 && set != c.set_in_turns)
+        throw Stop{true,
+                   "the turns of task " + std::to_string(turns.worker) + " and of others set different variables"};
+      c.set_in_turns = std::move(set);
+      ++c.turns_met;
+      c.worker = -1;
+    }
+    if (next != turns.take.first || c.worker == turns.worker) continue;
+    c.worker = turns.worker;
+    trusted_.turns = true;
+    for (const PlanVariable& variable : c.role->variables)
+      write(
+          c, variable.buffer,
+          {graph_.variables.find(plan_.string(variable.name))->second.before, c.role->buffers[variable.buffer].window});
+  }
+}
+
+Fact PlanWalk::read_variable(Class& c, const PlanVariable& variable) {
+  Instruction end;
+  end.what = Opcode::copy;
+  end.name = variable.name;
+  return read_summed(c, variable.buffer, end);
 }
 
 // ---- Ends ----
@@ -367,10 +430,7 @@ void PlanWalk::check_variables(Class& c) {
     const std::string where = "variable '" + escaped(name) + "' on task " +
                               std::to_string(geometry_.tasks_of(c.number)[0]) + " after the step";
     const TypedTerm wanted = graph_.variables.find(name)->second.after;
-    Instruction end;
-    end.what = Opcode::copy;
-    end.name = variable.name;
-    const Fact fact = read_summed(c, variable.buffer, end);
+    const Fact fact = read_variable(c, variable);
     if (fact.value.term != wanted.term) wrong_value(where, fact.value.term, wanted.term);
     if (fact.window != c.role->buffers[variable.buffer].window)
       throw Stop{true, where + " is another part of its value"};

@@ -28,6 +28,7 @@ struct Stop {
 struct Trusted {
   std::set<std::string, std::less<>> kernels;
   std::uint64_t collectives = 0, messages = 0;
+  bool turns = false;  ///< servers make updates with what one worker gives
 };
 
 class PlanWalk {
@@ -56,6 +57,9 @@ class PlanWalk {
     std::vector<Frame> frames;
     std::vector<TypeId> types;             ///< of each buffer, the whole value's; kNone: not asked for yet
     std::map<std::uint32_t, Pieces> kept;  ///< of buffers that the setup has made, but variables
+    std::int32_t worker = -1;              ///< of a server: in the turn of which worker it is
+    std::uint32_t turns_met = 0;
+    std::set<std::uint32_t> set_in_turns = {};  ///< names of variables
   };
 
   /// A message that was sent.
@@ -93,6 +97,10 @@ class PlanWalk {
   void fetch(Class& c, const Instruction& i);
   void send(Class& c, const Instruction& i);
   bool receive(Class& c, const Instruction& i);
+  [[nodiscard]] bool is_of_workers(const Class& c, const Fact& fact) const;
+  void meet_turns(Class& c, std::uint32_t next);
+  [[nodiscard]] Fact read_variable(Class& c, const PlanVariable& variable);
+  [[nodiscard]] bool is_updated(const Class& c, TermId has, TermId wanted) const;
   void begin_step(Class& c);
   void check_variables(Class& c);
   void check_kept(Class& c);
@@ -125,6 +133,8 @@ class PlanWalk {
   void run(Class& c, const Instruction& i);
   void run_op(Class& c, const Instruction& i, const OpDef& def);
   void run_placed(Class& c, const Instruction& i, const OpDef& def);
+  /// The sum of what all workers gave their server.
+  [[nodiscard]] Fact added_up(Class& c, const Instruction& i, const std::vector<Fact>& given) const;
   void run_parts(Class& c, const Instruction& i, const OpDef& def);
   void run_window(Class& c, const Instruction& i, const OpDef& def);
   void run_bound(Class& c, const Instruction& i, const OpDef& def);

@@ -12,6 +12,8 @@
 #include "ops/math/math.hpp"
 #include "ops/math/random.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/train/asynchronous.hpp"
+#include "ops/train/optim.hpp"
 #include "tests/equal/changes.hpp"
 #include "tests/equal/planned_graph.hpp"
 #include "tests/support/has.hpp"
@@ -165,6 +167,63 @@ TEST_CASE("the bits of a value as another dtype are summed as that, and not as t
   for (Collective& collective : plan.collectives)
     if (collective.reduce == Reduce::sum) collective.dtype = DType::float32;
   CHECK(has(compared(g, signature, plan).reason, "adds up int32 as float32"));
+}
+
+TEST_CASE("a concatenation whose parts are made in their places, in another shape") {
+  Graph g;
+  const Value a = g.input("a", {4}), b = g.input("b", {4});
+  const Value row = expand_dims(concat({a + 1.0, b + 2.0}, 0), {0});
+  const Value y = concat({row, row * 2.0}, 0);
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(1));
+  const Equality result = compared(g, signature, plan);
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
+  PlanClass& c = plan.classes[0];
+  std::vector<Buffer*> parts;
+  for (Buffer& buffer : c.buffers)
+    if (buffer.view_of != kNone && buffer.bytes == 16) parts.push_back(&buffer);
+  REQUIRE(parts.size() >= 2);
+  std::swap(parts[0]->offset, parts[1]->offset);
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::differs);
+}
+
+TEST_CASE("a server's turns are followed one by one, and what all workers gave is added up once") {
+  Graph g;
+  Value w, loss;
+  {
+    auto server = g.device("/job:ps/task:0/cpu:0");
+    w = g.variable("w", g.constant({{0.0}, {0.0}}));
+  }
+  {
+    auto here = g.on(g.mesh("workers", "/job:worker/task:*"));
+    const Value x = uniform(g, {4, 2}).laid({split(0)});
+    loss = mean(square(matmul(x, w) - 1.0));
+  }
+  const Values updates = asynchronous(sgd(loss, {w}, 0.5), {.staleness = 4});
+  Topology topology = Topology::local(3);
+  for (std::size_t t = 0; t < 3; ++t) {
+    topology.tasks[t].job = t == 0 ? "ps" : "worker";
+    topology.tasks[t].index_in_job = t == 0 ? 0 : static_cast<std::int32_t>(t) - 1;
+  }
+  const Signature signature = signature_of(g, {loss}, updates);
+  Plan plan = plan_for(g, signature, topology);
+  const Equality result = compared(g, signature, plan);
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
+  CHECK(std::ranges::any_of(result.rests_on, [](const std::string& line) { return line.find("servers make") == 0; }));
+  PlanClass& c = plan.classes[plan.class_of[0]];
+  SUBCASE("of one worker only") {
+    kernel(plan, "AddUp").inputs.count = 1;
+    CHECK(has(compared(g, signature, plan).reason, "it does not add up what each worker gave, each once"));
+  }
+  SUBCASE("of one worker twice") {
+    const Range inputs = kernel(plan, "AddUp").inputs;
+    c.operands[inputs[0]] = c.operands[inputs[1]];
+    CHECK(has(compared(g, signature, plan).reason, "it does not add up what each worker gave, each once"));
+  }
+  SUBCASE("the update of the other way round") {
+    swap_inputs(plan, "Sub");
+    CHECK(compared(g, signature, plan).verdict == Equality::Verdict::differs);
+  }
 }
 
 TEST_CASE("a request of other fetches is another one") {

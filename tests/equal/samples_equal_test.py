@@ -18,7 +18,6 @@ WAYS = [[], ["--device", "sim"], ["--threads", "2"], ["--hosts", "2"], ["--invar
 SHAPES = {"fashion": "images=8,28,28", "fashion_cnn": "images=8,28,28", "resnet50": "images=8,3,224,224"}
 LARGE = ("charlm", "fashion")  # of more tasks than rows, some have none
 SERVED = ("async_server", "parameter_server")
-NOT_FOLLOWED = {("async_server", "train")}  # its tasks take turns in any order
 
 
 def run(*words):
@@ -42,8 +41,6 @@ def tried(case):
     sample, entry, words = case
     done = run(FERRY, "check", "--equal", sample, *words)
     if "\nEQUAL: " in done.stdout and done.returncode == 0:
-        return "passed", ""
-    if (sample.stem, entry) in NOT_FOLLOWED and done.returncode == 1 and "it is not proved that" in done.stderr:
         return "passed", ""
     if "computes what the graph says" not in done.stderr and "not compute what the graph says" not in done.stderr and done.returncode in (2, 4):
         return "skipped", ""
