@@ -88,7 +88,7 @@ class Session {
   /// call of plan() or the end of the session. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Whether a plan that has passed verify(), made by this session or by another one, computes what the graph says for
-  /// `request` (docs/guide/equality.md). Of the request it uses fetches, targets, feeds, fetch_to, fetch_parts and
+  /// `request` (docs/internals/equality.md). Of the request it uses fetches, targets, feeds, fetch_to, fetch_parts and
   /// planned_step. Error(usage) if the session was made from a plan.
   [[nodiscard]] Equality compare(const RunRequest& request, const Plan& plan);
   /// Writes the trace, if ExecutionOptions::trace_file names one, for which all tasks must call it, and frees

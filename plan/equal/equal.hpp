@@ -1,5 +1,5 @@
 // The proof that a plan computes what its graph says. It shares no code with the passes that make plans, nor with the
-// verifier. docs/guide/equality.md has its rules, and what it takes for granted.
+// verifier. docs/internals/equality.md has its rules, and what it takes for granted.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Terms: what values are, as functions of a step's inputs, variables and constants. Equal terms have equal numbers.
-// Each term is in a normal form, so that what planning may do with a graph changes no number (docs/guide/equality.md
-// has the rules).
+// Each term is in a normal form, so that what planning may do with a graph changes no number
+// (docs/internals/equality.md has the rules).
 #pragma once
 
 #include <cstdint>
