@@ -93,24 +93,30 @@ int Geometry::joined_dim(std::uint32_t grouping, const Laid& parts, const Laid& 
   add(key, whole);
   const auto [at, fresh] = known_.try_emplace(std::move(key), -1);
   if (!fresh) return static_cast<int>(at->second);
+  // What the members have together, if those that must have it all have the same.
+  const auto together = [&](const std::vector<std::int32_t>& group) {
+    std::optional<Box> all;
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      if (of >= 0 ? static_cast<std::int32_t>(m) != of : static_cast<std::int32_t>(m) == guest) continue;
+      const auto one = box(whole, group[m]);
+      if (!one || (all && *all != *one)) return std::optional<Box>();
+      all = one;
+    }
+    return all;
+  };
   const auto fits = [&](const std::vector<std::int32_t>& group, std::size_t d) {
-    for (std::size_t w = 0; w < group.size(); ++w) {
-      if (of >= 0 ? static_cast<std::int32_t>(w) != of : static_cast<std::int32_t>(w) == guest) continue;
-      const auto all = box(whole, group[w]);
-      if (!all) return false;
-      std::int64_t next = (*all)[d].begin;
-      std::int64_t member = 0;
-      const auto members = static_cast<std::int64_t>(group.size()) - (guest >= 0 ? 1 : 0);
-      for (std::size_t m = 0; m < group.size(); ++m) {
-        if (static_cast<std::int32_t>(m) == guest) continue;
-        const auto part = box(parts, group[m]);
-        if (!part || (*part)[d].begin != next) return false;
-        for (std::size_t e = 0; e < part->size(); ++e)
-          if (e != d && (*part)[e] != (*all)[e]) return false;
-        if ((*part)[d].size != part_of((*all)[d].size, members, member++).size) return false;
-        next = (*part)[d].end();
-      }
-      if (next != (*all)[d].end()) return false;
+    const auto all = together(group);
+    if (!all) return false;
+    const auto members = static_cast<std::int64_t>(group.size()) - (guest >= 0 ? 1 : 0);
+    std::int64_t next = (*all)[d].begin, member = 0;
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      if (static_cast<std::int32_t>(m) == guest) continue;
+      const auto part = box(parts, group[m]);
+      if (!part) return false;
+      Box wanted = *all;
+      wanted[d] = {next, part_of((*all)[d].size, members, member++).size};
+      if (*part != wanted) return false;
+      next = wanted[d].end();
     }
     return true;
   };
@@ -189,21 +195,21 @@ bool Geometry::same_as_member(std::uint32_t grouping, const Laid& a, std::int32_
 
 bool Geometry::within(std::uint32_t inner, std::uint32_t outer, std::int32_t guest) {
   const auto [at, fresh] = known_.try_emplace({encloses, inner, outer, guest}, 1);
-  if (fresh)
-    for (const auto& group : plan_.groupings[outer])
-      for (std::size_t m = 0; m < group.size(); ++m) {
-        if (static_cast<std::int32_t>(m) == guest) continue;
-        const GroupSpot here = spot(inner, group[m]);
-        if (here.group < 0) {
+  if (!fresh) return at->second == 1;
+  std::set<std::int32_t> met;  // groups of `inner`; no two groups of `outer` have members in one
+  for (std::size_t g = 0; g < plan_.groupings[outer].size(); ++g) {
+    const std::vector<std::int32_t>& group = plan_.groupings[outer][g];
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      if (static_cast<std::int32_t>(m) == guest) continue;
+      const GroupSpot here = spot(inner, group[m]);
+      if (here.group < 0) at->second = 0;
+      if (here.group < 0 || !met.insert(here.group).second) continue;
+      for (const std::int32_t other : plan_.groupings[inner][static_cast<std::size_t>(here.group)])
+        if (const GroupSpot there = spot(outer, other);
+            there.group != static_cast<std::int32_t>(g) || there.member == guest)
           at->second = 0;
-          continue;
-        }
-        for (const std::int32_t other : plan_.groupings[inner][static_cast<std::size_t>(here.group)])
-          if (const GroupSpot there = spot(outer, other);
-              there.group < 0 || plan_.groupings[outer][static_cast<std::size_t>(there.group)] != group ||
-              there.member == guest)
-            at->second = 0;
-      }
+    }
+  }
   return at->second == 1;
 }
 
