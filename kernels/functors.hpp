@@ -144,6 +144,14 @@ struct Elu {
   }
 };
 
+/// Elu with the numbers of self-normalizing networks (Klambauer et al., 2017), alpha and gamma.
+struct Selu {
+  template <class T>
+  FERRY_HD constexpr T operator()(T a) const {
+    return Mul()(Elu()(a, T(1.67326319217681884765625)), T(1.05070102214813232421875));
+  }
+};
+
 struct Exp {
   template <class T>
   FERRY_HD constexpr T operator()(T a) const {

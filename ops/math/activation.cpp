@@ -61,7 +61,16 @@ constexpr OpDef kElu{
       return Values{through, g.want(1, [&] { return g.dout() * exp_below(g.in(0)); })};
     }};
 
-constexpr const OpDef* kActivationOps[] = {&kSwish, &kHardSwish, &kLeakyRelu, &kElu};
+/// The numbers of self-normalizing networks, which kernels know.
+constexpr double kSeluAlpha = 1.67326319217681884765625, kSeluGamma = 1.05070102214813232421875;
+
+constexpr OpDef kSelu{
+    .name = "Selu", .types = "T->T", .T = kFloats, .index = "...->...", .flops = 43, .grad = [](GradCtx& g) {
+      const Value slope = exp(minimum(g.in(), 0)) * (kSeluAlpha * kSeluGamma);
+      return Values{g.dout() * select(greater(g.in(), 0), kSeluGamma, slope)};
+    }};
+
+constexpr const OpDef* kActivationOps[] = {&kSwish, &kHardSwish, &kLeakyRelu, &kElu, &kSelu};
 
 }  // namespace
 
@@ -92,6 +101,7 @@ Value celu(const Value& x, double alpha, source_location at) {
 }
 
 Value selu(const Value& x, double alpha, double gamma, source_location at) {
+  if (alpha == kSeluAlpha && gamma == kSeluGamma) return make_one(kSelu, {x}, at);
   return activated(x, at, [&](const Value& v) { return elu(v, alpha) * gamma; });
 }
 

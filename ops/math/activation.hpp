@@ -49,7 +49,7 @@ Value hard_swish(const Value& x, source_location at = source_location::current()
 /// x - bias where x > lambda, x + bias where x < -lambda, else 0.
 Value shrink(const Value& x, double lambda = 0.5, double bias = 0, source_location at = source_location::current());
 
-/// Swish(x) = x sigmoid(x), HardSwish.
+/// Swish(x) = x sigmoid(x), HardSwish, LeakyRelu, Elu, Selu with the default numbers.
 [[nodiscard]] std::span<const OpDef* const> activation_ops();
 
 }  // namespace ferry

@@ -353,6 +353,7 @@ const std::vector<Case>& all() {
       {"Sigmoid", [](X x) -> Values { return {sigmoid(x[0])}; }, elements([](D a) { return 1 / (1 + std::exp(-a)); }), kOne},
       {"Swish", [](X x) -> Values { return {swish(x[0])}; }, elements([](D a) { return a / (1 + std::exp(-a)); }), kOne},
       {"HardSwish", [](X x) -> Values { return {hard_swish(x[0])}; }, elements([](D a) { return a * std::min(std::max(a / 6 + D(0.5), D(0)), D(1)); }), kOne, {{-5, 5}}},
+      {"Selu", [](X x) -> Values { return {selu(x[0])}; }, elements([](D a) { return 1.05070102214813232421875 * (a > 0 ? a : 1.67326319217681884765625 * std::expm1(a)); }), kOne},
       {"Relu", [](X x) -> Values { return {relu(x[0])}; }, elements([](D a) { return std::max(a, D(0)); }), kOne},
       {"LeakyRelu", [](X x) -> Values { return {prelu(x[0], x[1])}; }, elements([](D a, D b) { return a < 0 ? a * b : a; }), kTwo},
       {"Elu", [](X x) { return op("Elu", x); }, elements([](D a, D b) { return a > 0 ? a : b * std::expm1(a); }), kTwo},

@@ -33,7 +33,7 @@ constexpr Accuracy kAccuracies[] = {
     {"Atanh", 4},        {"gelu", 4, 2},      {"gelu_tanh", 4, 1}, {"elu", 6},
     {"celu", 6},         {"selu", 6},         {"leaky_relu", 1.5}, {"softplus", 6},
     {"mish", 10, 1e-34}, {"softsign", 2},     {"swish", 4, 1e-36}, {"hard_sigmoid", 2, 1},
-    {"Mod", 1},
+    {"Mod", 1},          {"Selu", 6},
 };
 
 Accuracy accuracy_of(std::string_view op) {

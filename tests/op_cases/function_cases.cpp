@@ -82,7 +82,7 @@ std::vector<Case> function_cases() {
       {"gelu_tanh", [](X x) -> Values { return {gelu_tanh(x[0])}; }, elements([](D a) { return a / (1 + std::exp(-2 * std::sqrt(2 / std::acos(D(-1))) * (a + D(0.044715) * a * a * a))); }), kOneInput, kWide, ~0U, kFloats},
       {"elu", [](X x) -> Values { return {elu(x[0], 1.5)}; }, elements([](D a) { return a > 0 ? a : 1.5 * std::expm1(a); }), kOneInput, kWide, ~0U, kFloats},
       {"celu", [](X x) -> Values { return {celu(x[0], 2)}; }, elements([](D a) { return a > 0 ? a : 2 * std::expm1(a / 2); }), kOneInput, kWide, ~0U, kFloats},
-      {"selu", [](X x) -> Values { return {selu(x[0])}; }, elements([](D a) { return 1.05070102214813232421875 * (a > 0 ? a : 1.67326319217681884765625 * std::expm1(a)); }), kOneInput, kWide, ~0U, kFloats},
+      {"selu", [](X x) -> Values { return {selu(x[0], 1.5, 1.25)}; }, elements([](D a) { return 1.25 * (a > 0 ? a : 1.5 * std::expm1(a)); }), kOneInput, kWide, ~0U, kFloats},
       {"leaky_relu", [](X x) -> Values { return {leaky_relu(x[0], 0.1)}; }, elements([](D a) { return a < 0 ? a / 10 : a; }), kOneInput, kWide, ~0U, kFloats},
       {"prelu", [](X x) -> Values { return {prelu(x[0], x[1])}; }, elements([](D a, D b) { return a < 0 ? a * b : a; }), kTwoInputs, kWide, ~0U, kFloats},
       {"thresholded_relu", [](X x) -> Values { return {thresholded_relu(x[0])}; }, elements([](D a) { return a > 1 ? a : 0; }), kOneInput, kWide, ~0U, kFloats},

@@ -50,6 +50,7 @@ constexpr Kernel kKernels[] = {
     {.op = "Tanh", .run = unary_floats<functors::Tanh>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "Sigmoid", .run = unary_floats<functors::Sigmoid>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "Swish", .run = unary_floats<functors::Swish>, .in_place = kFirst, .streams = true, .elementwise = true},
+    {.op = "Selu", .run = unary_floats<functors::Selu>, .in_place = kFirst, .streams = true, .elementwise = true},
     {.op = "HardSwish",
      .run = unary_floats<functors::HardSwish>,
      .in_place = kFirst,
