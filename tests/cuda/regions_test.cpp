@@ -163,7 +163,7 @@ TEST_CASE("regions of random ops and shapes give the CPU's bits") {
     }
     regions += chain.check();
   }
-  CHECK(regions >= 8);
+  CHECK(regions > shapes.size() / 2);  // ops that are drawn need not share values
 }
 
 namespace {
