@@ -8,13 +8,13 @@
 #include "executor/job/cluster.hpp"
 #include "executor/session/session_types.hpp"
 #include "graph/graph.hpp"
-#include "plan/equal/equal.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
 class Checkpoints;
 class TaskGroup;
+struct Equality;
 struct Plan;
 struct PlanResult;
 
@@ -89,7 +89,7 @@ class Session {
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Whether a plan that has passed verify(), made by this session or by another one, computes what the graph says for
   /// `request` (docs/internals/equality.md). Of the request it uses fetches, targets, feeds, fetch_to, fetch_parts and
-  /// planned_step. Error(usage) if the session was made from a plan.
+  /// planned_step. <ferry/plan/equal/equal.hpp> has the result. Error(usage) if the session was made from a plan.
   [[nodiscard]] Equality compare(const RunRequest& request, const Plan& plan);
   /// Writes the trace, if ExecutionOptions::trace_file names one, for which all tasks must call it, and frees
   /// everything. run() afterwards is Error(usage).
