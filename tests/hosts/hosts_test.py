@@ -81,8 +81,8 @@ def mpiexec(folder, *words):
     ssh = folder / "ssh"
     ssh.write_text(f'#!/bin/sh\nexec {output_of(NETNS, "ssh").strip()} "$@"\n')
     ssh.chmod(0o755)
-    launcher = [NETNS, "on", "1", "env", f"HYDRA_LAUNCHER_EXEC={ssh}", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth0", "mpiexec.mpich",
-                "-launcher", "ssh", "-hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "-n", "3", "-ppn", "1"]
+    launcher = [NETNS, "on", "1", "env", f"HYDRA_LAUNCHER_EXEC={ssh}", "mpiexec.mpich", "-launcher", "ssh",
+                "-hosts", "10.77.0.1,10.77.0.2,10.77.0.3", "-n", "3", "-ppn", "1"]
     return mpirun(*words, launcher=launcher)
 
 
@@ -119,17 +119,18 @@ class Cases:
         return output
 
     def hydra(self):
-        """The mpiexec of MPICH starts the tasks: over MPI; and over TCP, where they meet by PMI. Both have the same results."""
+        """The mpiexec of MPICH starts tasks that meet by PMI, and exchange messages over TCP; the results are those of MPI.
+
+        MPICH itself is not asked: over UCX it takes the namespaces for one host, and without shared memory its MPI_Finalize does not
+        return there, nor in a program that only calls MPI_Init, MPI_Alltoall and MPI_Finalize (4.0.2).
+        """
         if shutil.which("mpiexec.mpich") is None:
             return
-        doctor = mpiexec(self.folder, self.ferry, "doctor")
-        assert "3 tasks over mpi" in doctor and "MPICH" in doctor, doctor
-        kept = []
-        for transport in "mpi", "tcp":
-            out = self.folder / f"by_{transport}"
-            mpiexec(self.folder, self.ferry, "run", self.samples / "conjugate_gradient.pb", "--out", out, "--transport", transport)
-            kept.append(sorted((path.name, path.read_bytes()) for path in out.glob("*.npy")))
-        assert kept[0] and kept[0] == kept[1], "MPI and TCP give other results"
+        graph, by_pmi, by_mpi = self.samples / "conjugate_gradient.pb", self.folder / "by_pmi", self.folder / "by_mpi"
+        mpiexec(self.folder, self.ferry, "run", graph, "--out", by_pmi, "--transport", "tcp")
+        mpirun(self.ferry, "run", graph, "--out", by_mpi)
+        kept = [{path.name: path.read_bytes() for path in folder.glob("*.npy")} for folder in (by_pmi, by_mpi)]
+        assert kept[0] and kept[0] == kept[1], "PMI and MPI give other results"
 
     def add(self):
         output = self.check_sends(self.samples / "add.pb")
