@@ -157,7 +157,8 @@ class BySlurm(unittest.TestCase):
     def test_srun_starts_mpich(self):
         if shutil.which("mpiexec.mpich") is None:
             self.skipTest("there is no MPICH here")
-        self.check_bits("srun", "--mpi=pmi2", "-N", 3, "-n", 4, FERRY, "run", GRAPH, UCX_TLS="tcp,self", UCX_NET_DEVICES="eth0")
+        # On one node: hosts_test.py says what MPICH does between the namespaces.
+        self.check_bits("srun", "--mpi=pmi2", "-N", 1, "-n", 4, FERRY, "run", GRAPH)
 
     def test_ferry_launch_in_an_allocation(self):
         errors = self.check_bits("salloc", "-N", 2, "--ntasks-per-node=2", FERRY, "launch", FERRY, "run", GRAPH)
