@@ -35,7 +35,7 @@ struct Recurrent {
   /// are used then.
   Activation times_input = {}, times_state = {};
   bool coupled = false;  ///< lstm: the forget gate is 1 - the input gate
-  /// Ops are made for each of so many steps; more steps are the iterations of a loop, which has no gradient.
+  /// The most steps that are written out as ops. More steps become the iterations of a loop, which has no gradient.
   std::int64_t most_unrolled = 1 << 14;
   bool reset_after = false;  ///< gru: the reset gate is applied after the product of the state with its weights
 };

@@ -19,8 +19,8 @@
 
 namespace ferry::onnx {
 
-/// An input or output of a body: its type, and its value where that is known. Of an output that is a sequence nothing
-/// is said.
+/// An input or output of a body: its type, and its value where that is known. An output that is a
+/// sequence has neither.
 struct Tried {
   Type type = {};
   Tensor known = {};

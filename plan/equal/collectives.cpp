@@ -175,7 +175,7 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
         dim = geometry_.joined_dim(collective.grouping, after, before,
                                    schedule.kind == CollectiveKind::scatter ? schedule.root : -1, guest);
         if (dim < 0) not_followed(c, i, "its members do not get parts that follow each other");
-        if (!in_blocks(dim)) differs(c, i, "what it cuts is not in the order of the members' parts");
+        if (!in_blocks(dim)) differs(c, i, "the blocks that it cuts are not in the order of the members' parts");
         got.dim = -1;
         got.blocks = 0;
         break;
@@ -189,7 +189,8 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
         }
         const auto dims = geometry_.exchanged_dims(collective.grouping, before, after);
         if (!dims) not_followed(c, i, "its members' parts are not those that blocks of them make");
-        if (!in_blocks(dims->second)) differs(c, i, "what it cuts is not in the order of the members' parts");
+        if (!in_blocks(dims->second))
+          differs(c, i, "the blocks that it cuts are not in the order of the members' parts");
         in_order(dims->first);
         break;
       }

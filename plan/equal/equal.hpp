@@ -1,5 +1,5 @@
-// The proof that a plan computes what its graph says. It shares no code with the passes that make plans, nor with the
-// verifier. docs/internals/equality.md has its rules, and what it takes for granted.
+// The proof that a plan computes its graph. It shares no code with the passes that make plans, nor with the
+// verifier. docs/internals/equality.md has its rules and assumptions.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ struct HeldPiece {
 };
 using Pieces = std::vector<HeldPiece>;
 
-/// What the buffers of one class hold. A view holds what its bytes hold.
+/// The contents of the buffers of one class. A view has the contents of its bytes.
 class Memory {
  public:
   explicit Memory(const PlanClass& role)

@@ -142,7 +142,7 @@ std::optional<std::pair<int, int>> Geometry::exchanged_dims(std::uint32_t groupi
       had.push_back(*one);
       has.push_back(*other);
     }
-    Box all = had[0];  // what they have together
+    Box all = had[0];  // the elements of all members together
     for (const Box& box : had) all[from].size = box[from].end() - all[from].begin;
     const auto members = static_cast<std::int64_t>(group.size());
     std::int64_t next = all[from].begin;

@@ -25,7 +25,7 @@ struct DimPart {
 };
 using Box = std::vector<DimPart>;
 
-/// A value of these sizes, of which tasks have the parts that a window of the plan says; kNone: all of it.
+/// A value of these sizes. A window of the plan gives the part of each task; kNone: each task has all of it.
 struct Laid {
   std::span<const std::int64_t> sizes;
   std::uint32_t window = kNone;
@@ -62,8 +62,8 @@ class Geometry {
                                     std::int32_t guest);
   /// Whether the parts of dim 0 follow each other in the order of the tasks.
   [[nodiscard]] bool in_task_order(const Laid& value) const;
-  /// Whether the members of each group of `grouping` without a guest are those of groups of `owed`, each once: then
-  /// what each group sums up over all groupings of `owed` is the sum over its members.
+  /// Whether the members of each group of `grouping` without a guest are the members of groups of `owed`, each once:
+  /// then what each group sums up over all groupings of `owed` is the sum over its members.
   [[nodiscard]] bool sums_exactly(std::uint32_t grouping, std::int32_t guest, const std::vector<std::uint32_t>& owed);
   /// Whether each group of `inner` that shares a member with a group of `outer` is within it.
   [[nodiscard]] bool within(std::uint32_t inner, std::uint32_t outer, std::int32_t guest);

@@ -36,7 +36,7 @@ class GraphTerms {
   std::vector<TypedTerm> feeds;  ///< of the signature's feeds
   std::vector<std::string> feed_names;
   [[nodiscard]] const Signature& signature() const { return signature_; }
-  /// By the names of variables: what they hold before the step and after it.
+  /// By the names of variables: their values before the step and after it.
   struct Variable {
     TypedTerm before, after;
     bool assigned = false;

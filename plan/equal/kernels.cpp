@@ -295,7 +295,7 @@ void PlanWalk::run_bound(Class& c, const Instruction& i, const OpDef& def) {
         if (split.dim == 0) add(made.owed, {split.grouping, Reduce::sum});
   }
   if (def.role == OpRole::with_extent) {
-    if (!facts[1].owed.empty()) differs(c, i, "it takes the extent of one task's part for that of the value");
+    if (!facts[1].owed.empty()) differs(c, i, "it takes the extent of one task's part for the extent of the value");
     const Terms::Term &elements = terms_[values[0].term], &extent = terms_[values[1].term];
     const bool filled = elements.kind == Terms::Kind::op && elements.def->role == OpRole::fill_bound;
     if (extent.kind == Terms::Kind::op && extent.def->role == OpRole::extent_of && extent.in[0].type == types[0] &&

@@ -284,7 +284,7 @@ void PlanWalk::feed(Class& c, const Instruction& i) {
                 escaped(graph_.feed_names[i.target]) + "'");
   if (value.type != type(c, b)) differs(c, i, "the feed has another type in the graph");
   if (plan_.feeds[i.target].by_parts() && !geometry_.in_task_order(laid(c, b)))
-    differs(c, i, "it takes the tasks' parts in another order than that of the tasks");
+    differs(c, i, "it takes the parts in another order than the order of the tasks");
   write(c, b, {value, c.role->buffers[b].window});
 }
 
@@ -357,9 +357,9 @@ bool PlanWalk::is_of_workers(const Class& c, const Fact& fact) const {
              turns, [&](const Serving::Turns& one) { return geometry_.spot(grouping, one.worker).group == group; });
 }
 
-/// Before a turn of a server takes what its worker gave, variables are as some steps before have left them: symbols.
-/// Afterwards those that it sets are what the graph sets them to, with what one worker gave in place of the sum over
-/// all.
+/// Makes symbols of the variables: before a turn of a server, they have the values that an unknown earlier step has
+/// left. Afterwards those that it sets are what the graph sets them to, with what one worker gave in place of the sum
+/// over all.
 void PlanWalk::meet_turns(Class& c, std::uint32_t next) {
   for (const Serving::Turns& turns : c.role->serving.turns) {
     if (next == turns.take.first + turns.take.count && c.worker == turns.worker) {

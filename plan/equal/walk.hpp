@@ -18,7 +18,7 @@
 
 namespace ferry::equal {
 
-/// Why the proof ends: something holds another value than the graph says, or the rules do not say what it holds.
+/// The end of a proof: a buffer has another value than the graph, or the rules do not give its value.
 struct Stop {
   bool differs = false;
   std::string what;
@@ -43,11 +43,12 @@ class PlanWalk {
   /// A region of a class that is being walked.
   struct Frame {
     std::uint32_t region = 0, next = 0;
-    std::string place;                            ///< of the region in the graph: "step/while_1/0"
-    std::uint32_t owner = kNone;                  ///< the loop or branch, as an instruction of the class
-    TermId predicate = kNoTerm;                   ///< of a branch
-    std::map<std::uint32_t, Pieces> before = {};  ///< of a branch: what it may change, as it was before
-    std::vector<Fact> made = {};                  ///< by the first side of a branch
+    std::string place;            ///< of the region in the graph: "step/while_1/0"
+    std::uint32_t owner = kNone;  ///< the loop or branch, as an instruction of the class
+    TermId predicate = kNoTerm;   ///< of a branch
+    std::map<std::uint32_t, Pieces> before =
+        {};                       ///< of a branch: the contents before it of all buffers that it may change
+    std::vector<Fact> made = {};  ///< by the first side of a branch
   };
 
   struct Class {
@@ -57,7 +58,7 @@ class PlanWalk {
     std::vector<Frame> frames;
     std::vector<TypeId> types;             ///< of each buffer, the whole value's; kNone: not asked for yet
     std::map<std::uint32_t, Pieces> kept;  ///< of buffers that the setup has made, but variables
-    std::int32_t worker = -1;              ///< of a server: in the turn of which worker it is
+    std::int32_t worker = -1;              ///< of a server: the worker of the current turn
     std::uint32_t turns_met = 0;
     std::set<std::uint32_t> set_in_turns = {};  ///< names of variables
   };

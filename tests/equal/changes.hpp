@@ -1,4 +1,4 @@
-// Changes of a plan that change what it means, and that a forger, or a mistake in a pass, might make. Each is made
+// Changes of the meaning of a plan, which a forger, or a mistake in a pass, might make. Each is made
 // alike on all classes, so that the verifier accepts many of them.
 #pragma once
 

@@ -3,8 +3,8 @@
 
     samples_equal_test.py FERRY SAMPLES_FOLDER [all]
 
-With `all` on one to eight tasks and with several ways to plan, else on two and four. A plan that cannot be made on so many
-tasks is left out. The last line is "N passed, N failed, N skipped".
+With `all` on one to eight tasks and with several ways to plan, else on two and four. Entries that cannot be planned
+on a number of tasks are left out. The last line is "N passed, N failed, N skipped".
 """
 import concurrent.futures
 import pathlib

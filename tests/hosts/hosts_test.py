@@ -119,7 +119,7 @@ class Cases:
         return output
 
     def hydra(self):
-        """The mpiexec of MPICH starts tasks that meet by PMI, and exchange messages over TCP; the results are those of MPI.
+        """The mpiexec of MPICH starts tasks that meet by PMI, and exchange messages over TCP; the results equal the results over MPI.
 
         MPICH itself is not asked: over UCX it takes the namespaces for one host, and without shared memory its MPI_Finalize does not
         return there, nor in a program that only calls MPI_Init, MPI_Alltoall and MPI_Finalize (4.0.2).

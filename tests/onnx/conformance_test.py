@@ -9,7 +9,7 @@ dtypes. Of those cases, SHARE must pass. With --update the file is written anew:
 
     conformance_test.py FERRY EXPECTED_FAILURES --wheels FOLDER
 
-By hand: runs the cases in wheels of onnx, such as those of older versions. Pip gets the wheel of a VERSION from 1.5.0 to
+By hand: runs the cases in wheels of onnx, which have the cases of older versions. Pip gets the wheel of a VERSION from 1.5.0 to
 1.12.0 by
 
     pip download --no-deps --only-binary=:all: --python-version 3.7 --implementation cp --abi cp37m

@@ -24,7 +24,7 @@ std::string carries(const std::string& v, const std::string& w, const std::strin
 
 const std::string kTen = "initializer { name: 'ten' data_type: 1 float_data: 10 } ";
 
-/// Nodes that nobody uses: so many that a body with them is not written out 700 times.
+/// Nodes that nobody uses. With them, a body is too long to be written out 700 times.
 const std::string kManyNodes = [] {
   std::string nodes;
   for (int k = 0; k < 300; ++k) nodes += node("unused_" + std::to_string(k), "Neg", "x");
@@ -199,7 +199,7 @@ TEST_CASE("a loop that gives something in each iteration is written out") {
   CHECK(run(-3)[1].type().str() == "float32[0,2]");
 }
 
-TEST_CASE("iterations that are written out share what they compute from constants") {
+TEST_CASE("iterations that are written out share values that depend on constants alone") {
   const std::string body =
       body_of(value("input", "i", "int64", {}) + value("input", "c", "bool", {}) +
               value("input", "v", "float32", {"2"}) + value("output", "c", "bool", {}) +

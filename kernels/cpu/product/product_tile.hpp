@@ -38,9 +38,9 @@ using OverlappingProduct = void (*)(std::int64_t taps, const T* weights, const s
 /// The most rows of a matrix that a RowSweep reads.
 inline constexpr std::int64_t kSweepRows = 16;
 
-/// y[i] = sum over r < rows of weights[r] * x[r * step + i] for i < n: a row times some rows of a matrix, each of which
-/// is read from its beginning to its end. `add`: the sum begins with y. Terms are added in the order of r. Whole
-/// vectors are read and written, as by OverlappingProduct.
+/// y[i] = sum over r < rows of weights[r] * x[r * step + i] for i < n: a row times some rows of a matrix. Each
+/// row of the matrix is read from its beginning to its end. `add`: the sum begins with y. Terms are added in the order
+/// of r. Whole vectors are read and written, as by OverlappingProduct.
 template <class T>
 using RowSweep = void (*)(std::int64_t rows, const T* weights, const T* x, std::int64_t step, std::int64_t n, T* y,
                           bool add);

@@ -35,7 +35,7 @@ Ints sizes_with_rows(const Type& element, std::int64_t axis, std::int64_t rows) 
   return sizes;
 }
 
-/// The number of nodes, with those of bodies within.
+/// The number of nodes, including the nodes of inner bodies.
 std::int64_t nodes_of(const GraphDef& body) {
   std::int64_t count = std::ssize(body.nodes);
   for (const ModelNode& node : body.nodes)
