@@ -69,7 +69,8 @@ TEST_CASE("a sum over tasks of what all have whole counts it several times") {
   const Signature signature = signature_of(g, {y});
   Plan plan = plan_for(g, signature, Topology::local(2));
   CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
-  const auto twice = std::ranges::find(meaning_changes(), "a sum over tasks made twice", &MeaningChange::name);
+  const std::vector<MeaningChange> changes = meaning_changes();
+  const auto twice = std::ranges::find(changes, "a sum over tasks made twice", &MeaningChange::name);
   Dice dice(0);
   REQUIRE(twice->apply(plan, dice));
   const Verdict verdict = verify(plan);
