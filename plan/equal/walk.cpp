@@ -163,10 +163,7 @@ std::set<std::uint32_t> PlanWalk::written(const Class& c, std::uint32_t region) 
   for (const std::uint32_t k : c.role->regions[region].instructions) {
     const Instruction& i = c.role->instructions[k];
     for (const std::uint32_t b : c.role->outputs(i)) all.insert(storage_of(*c.role, b));
-    if (i.what == Opcode::loop || i.what == Opcode::branch) {
-      all.merge(written(c, i.target));
-      all.merge(written(c, i.other));
-    }
+    if (i.what == Opcode::loop || i.what == Opcode::branch) all.merge(written_by(c, i));
     if (i.what == Opcode::tiles || i.what == Opcode::stencil) all.merge(written(c, i.target));
   }
   return all;
@@ -183,8 +180,14 @@ std::uint32_t PlanWalk::carried_number(const Class& c, const LoopTerms& loop, st
   differs(c, i, "it carries " + named(c, buffer) + ", which the graph's loop does not");
 }
 
-/// What holds of one turn holds of all: before a turn the carried values are symbols, and whatever else the loop writes
-/// is not known.
+std::set<std::uint32_t> PlanWalk::written_by(const Class& c, const Instruction& i) const {
+  std::set<std::uint32_t> all = written(c, i.target);
+  all.merge(written(c, i.other));
+  return all;
+}
+
+/// A proof for one turn is a proof for all turns: before a turn the carried values are symbols, and all else that the
+/// loop writes is unknown.
 void PlanWalk::enter_loop(Class& c, std::uint32_t index) {
   const Instruction& i = c.role->instructions[index];
   const std::string place = inside(c.frames.back().place, plan_.string(i.name));
@@ -199,9 +202,7 @@ void PlanWalk::enter_loop(Class& c, std::uint32_t index) {
       wrong_value(named(c, b) + " at the begin of " + described(c, i), fact.value.term, loop.initial[k].term);
     carried.emplace_back(b, Fact{{loop.carried[k].term, fact.value.type}, fact.window});
   }
-  std::set<std::uint32_t> changed = written(c, i.target);
-  changed.merge(written(c, i.other));
-  for (const std::uint32_t storage : changed) c.memory.forget(storage);
+  for (const std::uint32_t storage : written_by(c, i)) c.memory.forget(storage);
   for (const auto& [b, fact] : carried) write(c, b, fact);
   c.frames.push_back({.region = i.target, .place = place + "/0", .owner = index});
 }
@@ -225,9 +226,7 @@ void PlanWalk::finish_loop(Class& c, const Frame& frame) {
       wrong_value(named(c, b) + " after a turn of " + described(c, i), fact.value.term, loop.results[k].term);
     results.emplace_back(b, Fact{{loop.outputs[k].term, fact.value.type}, fact.window});
   }
-  std::set<std::uint32_t> changed = written(c, i.target);
-  changed.merge(written(c, i.other));
-  for (const std::uint32_t storage : changed) c.memory.forget(storage);
+  for (const std::uint32_t storage : written_by(c, i)) c.memory.forget(storage);
   for (const auto& [b, fact] : results) write(c, b, fact);
 }
 
@@ -239,9 +238,7 @@ void PlanWalk::enter_branch(Class& c, std::uint32_t index) {
               .place = inside(c.frames.back().place, plan_.string(i.name)) + "/0",
               .owner = index,
               .predicate = predicate.value.term};
-  std::set<std::uint32_t> changed = written(c, i.target);
-  changed.merge(written(c, i.other));
-  for (const std::uint32_t storage : changed) frame.before[storage] = c.memory.held(storage);
+  for (const std::uint32_t storage : written_by(c, i)) frame.before[storage] = c.memory.held(storage);
   c.frames.push_back(std::move(frame));
 }
 

@@ -107,6 +107,8 @@ class PlanWalk {
   void check_kept(Class& c);
   void check_effects() const;
   [[nodiscard]] std::set<std::uint32_t> written(const Class& c, std::uint32_t region) const;
+  /// The same for both regions of a loop or branch.
+  [[nodiscard]] std::set<std::uint32_t> written_by(const Class& c, const Instruction& i) const;
   [[nodiscard]] std::uint32_t carried_number(const Class& c, const LoopTerms& loop, std::uint32_t buffer,
                                              const Instruction& i) const;
 
