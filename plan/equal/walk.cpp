@@ -24,8 +24,8 @@ PlanWalk::PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, cons
 
 void PlanWalk::run() {
   if (plan_.fetches.size() != graph_.fetches.size() || plan_.feeds.size() != graph_.feeds.size())
-    throw Stop{true, "the plan has " + plural(plan_.feeds.size(), "feed") + " and gives " +
-                         plural(plan_.fetches.size(), "fetch") + "; the request has " +
+    throw Stop{true, "the plan's feeds and fetches are " + std::to_string(plan_.feeds.size()) + " and " +
+                         std::to_string(plan_.fetches.size()) + ", the request's " +
                          std::to_string(graph_.feeds.size()) + " and " + std::to_string(graph_.fetches.size())};
   check_ports();
   walk_all(0);

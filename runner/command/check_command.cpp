@@ -45,9 +45,11 @@ Verdict verdict_of(CheckOptions& options, const KnownOps& known, Equality& equal
 /// Throws unless the plan is proved to compute what the graph says.
 void require_equal(const Equality& equality) {
   if (equality.verdict == Equality::Verdict::differs)
-    throw Error(Code::plan, "the plan does not compute what the graph says: " + equality.reason);
+    throw Error(Code::plan, "the plan does not compute what the graph says: " + equality.reason)
+        .hint("a plan is compared for the request that it was made for: --entry, --fetch and --feed choose it");
   if (equality.verdict == Equality::Verdict::not_proved)
-    throw Error(Code::conformance, "it is not proved that the plan computes what the graph says: " + equality.reason);
+    throw Error(Code::conformance, "it is not proved that the plan computes what the graph says: " + equality.reason)
+        .hint("the plan may be right: docs/internals/equality.md has the rules of the proof");
 }
 
 void require_usable(const CheckOptions& options) {
