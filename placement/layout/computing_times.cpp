@@ -6,6 +6,7 @@
 #include "graph/op/op_time.hpp"
 #include "graph/op/op_work.hpp"
 #include "placement/layout/conversion.hpp"
+#include "placement/program/parts.hpp"
 
 namespace ferry {
 
@@ -16,20 +17,35 @@ bool ComputingTimes::is_kept(PValueId value, const Node& user) const {
 }
 
 std::int64_t ComputingTimes::of(const Node& node) const {
+  return of_parts(node, [&](PValueId id, std::size_t) {
+    const PValue& value = program_.values[id];
+    const Where& where = program_.wheres[value.where];
+    if (value.halo == kNone) return part_type(value.type, value.layout, where);
+    return Type{value.type.dtype, Shape(local_sizes(program_, value, where.tasks[0]))};
+  });
+}
+
+std::int64_t ComputingTimes::of(const Node& node, const Way& way) const {
+  return of_parts(node, [&](PValueId id, std::size_t i) {
+    const Layout& layout = i < node.inputs ? way.inputs[i] : way.outputs[i - node.inputs];
+    return part_type(program_.values[id].type, layout, program_.where(node));
+  });
+}
+
+template <class Part>
+std::int64_t ComputingTimes::of_parts(const Node& node, const Part& part) const {
   if (node.def->is(kView)) return 0;
   OpParts parts;
   std::vector<Type> outputs;
   double kept = 0;
-  const auto add = [&](PValueId id, std::vector<Type>& types) {
-    const PValue& value = program_.values[id];
-    types.push_back(part_type(value.type, value.layout, program_.wheres[value.where]));
-  };
-  for (const PValueId input : program_.inputs(node)) {
-    add(input, parts.inputs);
+  for (std::size_t i = 0; i < node.inputs; ++i) {
+    const PValueId input = program_.inputs(node)[i];
+    parts.inputs.push_back(part(input, i));
     if (is_kept(input, node)) kept += static_cast<double>(parts.inputs.back().bytes());
   }
-  for (const PValueId output : node.outputs) {
-    add(output, parts.outputs);
+  for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
+    const PValueId output = node.outputs[o];
+    parts.outputs.push_back(part(output, node.inputs + o));
     outputs.push_back(program_.values[output].type);
     const auto users = users_[output];
     if (users.size() != 1) continue;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "placement/layout/ways.hpp"
 #include "placement/program/program.hpp"
 #include "placement/program/users.hpp"
 
@@ -17,8 +18,13 @@ class ComputingTimes {
   /// The time in picoseconds in which one task computes its largest part of the node; 0 for a view. A value that fusing
   /// may keep in the cache costs no memory traffic.
   [[nodiscard]] std::int64_t of(const Node& node) const;
+  /// The same for a node on a mesh whose values would have the layouts of that way.
+  [[nodiscard]] std::int64_t of(const Node& node, const Way& way) const;
 
  private:
+  /// `part` gives the type of one task's part of a value: part(value, layout index), inputs first.
+  template <class Part>
+  [[nodiscard]] std::int64_t of_parts(const Node& node, const Part& part) const;
   [[nodiscard]] bool is_kept(PValueId value, const Node& user) const;
 
   const Program& program_;

@@ -129,6 +129,12 @@ std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& whe
   return checked_count(part_sizes(type, layout, where)) * static_cast<std::int64_t>(size_of(type.dtype));
 }
 
+std::int64_t sent_bytes(const Type& type, const Where& where, const Layout& now, const ConversionStep& step) {
+  Layout unsplit = now;
+  unsplit[step.axis] = replicated();
+  return moved(step, part_bytes(type, unsplit, where), where.axes[step.axis]);
+}
+
 std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where, const Layout& from,
                              const Layout& to) {
   if (from == to) return 0;
@@ -137,11 +143,7 @@ std::int64_t conversion_cost(const Program& program, const Type& type, const Whe
   std::int64_t cost = 0;
   Layout now = from;
   for (const ConversionStep& step : conversion(from, to)) {
-    Layout unsplit = now;
-    unsplit[step.axis] = replicated();
-    const std::int64_t members = where.axes[step.axis];
-    const std::int64_t bytes = moved(step, part_bytes(type, unsplit, where), members);
-    cost += message_cost(program, where, step.axis, bytes);
+    cost += message_cost(program, where, step.axis, sent_bytes(type, where, now, step));
     now[step.axis] = step.after;
   }
   return cost;

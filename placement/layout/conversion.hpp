@@ -30,6 +30,10 @@ struct ConversionStep {
 /// The bytes of that part.
 [[nodiscard]] std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where);
 
+/// The bytes that one task sends in a step of a conversion, where `now` is the layout before the step.
+[[nodiscard]] std::int64_t sent_bytes(const Type& type, const Where& where, const Layout& now,
+                                      const ConversionStep& step);
+
 /// The time that one task's messages of the conversion take, in picoseconds, by the link that each axis of `where`
 /// uses. An integer, so that all compilers choose alike. Negative if it is not possible (a value cannot be made
 /// partial).

@@ -66,7 +66,7 @@ class Resharder {
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.where == kNone) return;  // a constant that is copied to each of its users
-    if (program_.where(node).single() || !sums_.adds(node)) return lay(id);
+    if (program_.where(node).single() || program_.chosen.ways.contains(id) || !sums_.adds(node)) return lay(id);
     add_up(id);
   }
 
@@ -127,8 +127,7 @@ class Resharder {
     std::vector<Layout> given;
     for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
     const std::vector<Layout> wanted = annotated_layouts(node, where);
-    const Strategy strategy = where.single() ? Strategy{given, std::vector<Layout>(node.outputs.count), {}, {}}
-                                             : choose_strategy(program_, node, given, or_hinted(node, wanted));
+    const Strategy strategy = strategy_of(id, given, wanted);
     const std::vector<NodeId> causes = causes_of(id, strategy);
     const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
     if (source != kNone) note_windows(source);
@@ -149,10 +148,35 @@ class Resharder {
       place(node.outputs[o], node.where, strategy.outputs[o], causes);
     to_.emit(id);
     for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
+      convert_once(id, node.outputs[o]);
       if (wanted[o].empty()) continue;
       const auto asking = reasons_.asking(id, std::vector<NodeId>(wanted[o].size(), id));
       to_.replace(node.outputs[o], node.where, wanted[o]);
     }
+  }
+
+  /// The strategy that was chosen for the whole program, else the cheapest one for this node.
+  Strategy strategy_of(NodeId id, const std::vector<Layout>& given, const std::vector<Layout>& wanted) const {
+    const Node& node = program_.nodes[id];
+    if (program_.where(node).single()) return {given, std::vector<Layout>(node.outputs.count), {}, {}};
+    const auto chosen = program_.chosen.ways.find(id);
+    if (chosen == program_.chosen.ways.end()) return choose_strategy(program_, node, given, or_hinted(node, wanted));
+    const Way& way = chosen->second;
+    return {way.inputs, way.outputs, std::vector<std::uint32_t>(way.slides.size(), kNone), way.slides};
+  }
+
+  /// The layout that was chosen for a value, else `otherwise`.
+  Layout chosen_or(PValueId value, Layout otherwise) const {
+    const auto chosen = program_.chosen.laid.find(value);
+    return chosen == program_.chosen.laid.end() ? std::move(otherwise) : chosen->second;
+  }
+
+  /// Converts a value that several nodes read, if that was chosen.
+  void convert_once(NodeId id, PValueId value) {
+    const auto chosen = program_.chosen.converted.find(value);
+    if (chosen == program_.chosen.converted.end()) return;
+    const auto asking = reasons_.asking(id, std::vector<NodeId>(chosen->second.size(), kNone));
+    to_.replace(value, program_.values[to_.current(value)].where, chosen->second);
   }
 
   // ---- Windows ----
@@ -345,6 +369,7 @@ class Resharder {
         annotated_layouts(node, program_.wheres[home])[0].empty() && !program_.hints.contains(node.outputs[0]);
     const bool stays = is_fed_by_parts(program_, node) && home == node.where && layout_is_free;
     if (!stays) send_home(id, home);
+    convert_once(id, node.outputs[0]);
   }
 
   /// A variable is where it is annotated.
@@ -352,17 +377,18 @@ class Resharder {
     const Node node = program_.nodes[id];
     const Layout wanted = annotated_layouts(node, program_.where(node))[0];
     if (wanted.empty())
-      to_.place(node.outputs[0], node.where, program_.where(node).all_replicated());
+      to_.place(node.outputs[0], node.where, chosen_or(node.outputs[0], program_.where(node).all_replicated()));
     else
       place(node.outputs[0], node.where, wanted, std::vector<NodeId>(wanted.size(), id));
     to_.emit(id);
+    convert_once(id, node.outputs[0]);
   }
 
   void send_home(NodeId feed, WhereId home) {
     const Node node = program_.nodes[feed];
     Layout layout = annotated_layouts(node, program_.wheres[home])[0];
     std::vector<NodeId> causes(layout.size(), feed);
-    if (layout.empty()) layout = program_.wheres[home].all_replicated();
+    if (layout.empty()) layout = chosen_or(node.outputs[0], program_.wheres[home].all_replicated());
     if (const auto hint = program_.hints.find(node.outputs[0]); hint != program_.hints.end()) {
       layout = hint->second.layout;
       causes = hint->second.causes;
@@ -431,7 +457,7 @@ class Resharder {
       PValueId& else_result = program_.regions[first + 1].results[i];
       const PValueId made = to_.current(then_result);  // an annotation may have replaced it already
       const WhereId at = place_of(made, to_.current(else_result), node.where);
-      const Layout layout = whole_layout(made, at);
+      const Layout layout = chosen_or(node.outputs[i], whole_layout(made, at));
       const auto asking = reasons_.asking(id, reasons_.causes(made, at));
       then_result = in_region(first, [&, r = then_result] { return to_.need(r, at, layout); });
       else_result = in_region(first + 1, [&, r = else_result] { return to_.need(r, at, layout); });
@@ -452,7 +478,7 @@ class Resharder {
       const WhereId at = program_.nodes[program_.values[parameters[i]].producer].where;
       const PValueId argument = to_.current(program_.inputs(program_.nodes[owner])[input]);
       const auto asking = reasons_.asking(owner, reasons_.causes(argument, at));
-      set_input(owner, input, at, whole_layout(argument, at));
+      set_input(owner, input, at, chosen_or(parameters[i], whole_layout(argument, at)));
       const PValueId bound = program_.inputs(program_.nodes[owner])[input];
       place(parameters[i], at, layout_on(bound, at), reasons_.causes(bound, at));
     }

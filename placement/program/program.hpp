@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -188,6 +189,29 @@ struct LayoutHint {
   std::vector<NodeId> causes;
 };
 
+/// A mesh of all tasks, on which ops without an annotation are and have layouts that are chosen by their costs.
+struct AutoMesh {
+  std::vector<std::int64_t> axes;         ///< sizes; their product is the number of tasks
+  bool replicates_variables = false;      ///< variables without an annotation are whole on each task
+  std::map<OpId, Layout> variables = {};  ///< layouts that are decided already, by the variable's op
+};
+
+/// The layouts of the inputs and outputs of one op on a mesh.
+struct Way {
+  std::vector<Layout> inputs, outputs;
+  /// For each axis, which of the dims along which the op slides windows (sliding_dims()) is split; kNone: none.
+  std::vector<std::uint32_t> slides;
+};
+
+/// Layouts that choose_layouts chose for a mesh (placement/choose/choose_layouts.hpp). reshard carries them out.
+struct ChosenLayouts {
+  std::unordered_map<NodeId, Way> ways;  ///< of compute nodes
+  /// Of variables, feeds, parameters of regions and results of branches.
+  std::unordered_map<PValueId, Layout> laid;
+  /// Of values that several nodes read: the value is converted to this layout once, and then for each reader.
+  std::unordered_map<PValueId, Layout> converted;
+};
+
 struct Program {
   const Graph* graph = nullptr;
   const Signature* signature = nullptr;
@@ -210,6 +234,10 @@ struct Program {
   std::deque<Attrs> added_attrs;                  ///< of nodes that placement adds
   std::vector<WhereId> feed_homes;  ///< of each feed: where its input is annotated to be; kNone: where it is given
   std::unordered_map<PValueId, LayoutHint> hints;
+  std::optional<AutoMesh> auto_mesh;  ///< placement by itself (placement/choose)
+  WhereId auto_where = kNone;         ///< the device set of `auto_mesh`; kNone: no node is on it
+  ChosenLayouts chosen;
+  std::int64_t chosen_value = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts
   Causes causes;
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< index into `reasons`
