@@ -6,6 +6,8 @@
 #include "base/float_state.hpp"
 #include "base/system/clock.hpp"
 #include "graph/legality.hpp"
+#include "placement/choose/choose_layouts.hpp"
+#include "placement/choose/choose_mesh.hpp"
 #include "placement/class/capture_stretches.hpp"
 #include "placement/class/check_budget.hpp"
 #include "placement/class/copy_between_devices.hpp"
@@ -55,6 +57,7 @@ constexpr FormPass<Program> kProgramPasses[] = {
     {"merge", merge},
     {"send_parts", send_parts},
     {"join_windows", join_windows},
+    {"choose_layouts", choose_layouts},
     {"propagate", propagate},
     {"reshard", reshard},
     {"serve_workers", serve_workers},
@@ -119,15 +122,48 @@ class Pipeline {
   const PlanOptions& options_;
 };
 
-Program placed(const Pipeline& pipeline, const Graph& graph, const Signature& signature, const Topology& topology,
-               const KernelLookup& kernels, const PlanOptions& options) {
-  Program program = pipeline.program(kSelect, [&] { return select(graph, signature, topology, kernels, options); });
+/// What the passes over a Program start from.
+struct Request {
+  const Graph& graph;
+  const Signature& signature;
+  const Topology& topology;
+  const KernelLookup& kernels;
+};
+
+Program placed(const Pipeline& pipeline, const Request& request, const PlanOptions& options,
+               const std::optional<AutoMesh>& mesh) {
+  Program program = pipeline.program(kSelect, [&] {
+    Program selected = select(request.graph, request.signature, request.topology, request.kernels, options);
+    selected.auto_mesh = mesh;
+    return selected;
+  });
   for (const FormPass<Program>& pass : kProgramPasses)
     program = pipeline.program(pass.name, [&] {
       pass.run(program);
       return std::move(program);
     });
   return program;
+}
+
+/// Chooses a mesh and the layouts of variables, without a report on the passes that this takes. The request that
+/// decides for the whole graph is taken if there is one and it can be planned.
+MeshChoice chosen_mesh(const Request& request, PlanOptions options) {
+  options.reasons = false;
+  options.on_pass = {};
+  const Pipeline silent(options);
+  const auto choose = [&](const Signature& signature) {
+    const Request tried{request.graph, signature, request.topology, request.kernels};
+    return choose_mesh(request.topology,
+                       [&](const std::optional<AutoMesh>& mesh) { return placed(silent, tried, options, mesh); });
+  };
+  if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
+      MeshChoice choice = choose(*deciding);
+      choice.report.entry = "train";
+      return choice;
+    } catch (const Error& error) {
+      if (error.code() != Code::plan) throw;
+    }
+  return choose(request.signature);
 }
 
 /// Fills the plan's tables and makes its classes, one for each role.
@@ -184,8 +220,15 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   if (options.one_host)
     for (TaskInfo& task : planned_on.tasks) task.host = 0;
   const Pipeline pipeline(options);
-  Program program = placed(pipeline, graph, signature, planned_on, kernels, options);
+  const Request request{graph, signature, planned_on, kernels};
   PlanResult result;
+  std::optional<AutoMesh> mesh;
+  if (options.placing == Placing::automatic) {
+    MeshChoice choice = chosen_mesh(request, options);
+    mesh = std::move(choice.mesh);
+    result.placement = std::move(choice.report);
+  }
+  Program program = placed(pipeline, request, options, mesh);
   lower_all(pipeline, program, result.plan);
   result.plan.topology = topology;
   result.plan.bucket_bytes = options.bucket_bytes;

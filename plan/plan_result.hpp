@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,11 +48,29 @@ struct PipelineChart {
   [[nodiscard]] std::int64_t waits(const Row& row) const;
 };
 
+/// How placement by itself (Placing::automatic) came to its choice. Times are planned times of a step.
+struct AutoPlacement {
+  struct Candidate {
+    std::string name;  ///< "as annotated", "mesh 4 with whole variables", "mesh 2x2"
+    double step_seconds = 0;
+  };
+  std::string entry;                  ///< the entry that decided; empty: the request itself
+  std::vector<Candidate> candidates;  ///< all that could be planned; the first of the fastest was taken
+  std::size_t taken = 0;              ///< index into `candidates`
+  /// Of the candidate that was taken: the time until the last task has done its work, and the most of it that one task
+  /// computes or sends.
+  double step_seconds = 0, computing_seconds = 0, message_seconds = 0;
+  /// The cost of the chosen layouts in the model that they minimize, and a lower bound of that cost for all layouts on
+  /// that mesh. Both are 0 if the graph's annotations decide all.
+  double model_seconds = 0, bound_seconds = 0;
+};
+
 struct PlanResult {
   Plan plan;
-  std::vector<Reason> reasons;                ///< one for each op and transfer, in plan order, when asked for
-  std::vector<std::string> warnings;          ///< soft placement's moves, large gathers for reshapes
-  std::vector<PipelineChart> pipelines = {};  ///< of each pipeline of the entry, when reasons are asked for
+  std::vector<Reason> reasons;                  ///< one for each op and transfer, in plan order, when asked for
+  std::vector<std::string> warnings;            ///< soft placement's moves, large gathers for reshapes
+  std::vector<PipelineChart> pipelines = {};    ///< of each pipeline of the entry, when reasons are asked for
+  std::optional<AutoPlacement> placement = {};  ///< given for Placing::automatic
 };
 
 }  // namespace ferry

@@ -19,8 +19,15 @@ struct PassReport {
   std::function<std::string()> text;  ///< its result as text; of a pass over a plan class, that class alone
 };
 
+/// Who says where ops are.
+enum class Placing : std::uint8_t {
+  annotated,  ///< the graph's annotations; ops without one are where their inputs are, or on task 0
+  automatic   ///< annotations are constraints; the planner chooses the rest by planned times
+};
+
 /// For Session and make_plan. The same on all tasks, except the functions.
 struct PlanningOptions {
+  Placing placing = Placing::annotated;
   bool soft_placement = false;  ///< an op without a kernel for its device may move to the CPU; each move is reported
   /// The device kind of ops with an annotation that names none. Not given: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device = {};

@@ -86,7 +86,7 @@ class Assigner {
       const Op op = node.graph->op(node.op);
       const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
-      program_.feed_homes[node.detail] = home.value_or(kNone);
+      program_.feed_homes[node.detail] = home ? *home : program_.auto_mesh ? auto_where() : kNone;
       if (is_fed_by_parts(program_, node)) return place_parts(id, home);
       place(id, usual_device(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
       return;
@@ -94,9 +94,27 @@ class Assigner {
     if (node.kind == NodeKind::assign) return;
     const Op op = node.graph->op(node.op);
     if (node.def->is(kLocal)) check_local(op);
-    if (node.kind == NodeKind::parameter || op.annotation().empty()) return;
-    const auto where = resolved(op);
-    if (where) place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
+    if (node.kind == NodeKind::parameter) return;
+    const auto where = op.annotation().empty() ? std::nullopt : resolved(op);
+    if (where) return place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
+    if (program_.auto_mesh) by_itself(id);
+  }
+
+  /// An op without an annotation is on the mesh of all tasks.
+  void by_itself(NodeId id) {
+    const Node& node = program_.nodes[id];
+    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch || node.role() == OpRole::constant) return;
+    place(id, auto_where(), kNone, [] { return "no annotation: on all tasks, with the layouts that cost the least"; });
+  }
+
+  WhereId auto_where() {
+    if (program_.auto_where != kNone) return program_.auto_where;
+    Where where;
+    for (std::int32_t task = 0; task < program_.topology->size(); ++task) where.tasks.push_back(task);
+    where.axes = program_.auto_mesh->axes;
+    const auto has_gpu = [this](std::int32_t task) { return usual_kind(task) != DeviceKind::cpu; };
+    if (std::ranges::all_of(where.tasks, has_gpu)) where.kind = *program_.options.default_device;
+    return program_.auto_where = program_.intern(std::move(where));
   }
 
   /// A feed by parts is split over the mesh of the input, or over all tasks if that has no mesh of several tasks.
@@ -323,7 +341,7 @@ class Assigner {
     }
   }
 
-  WhereId default_where() { return usual_device(0); }
+  WhereId default_where() { return program_.auto_mesh ? auto_where() : usual_device(0); }
 
   /// Of ops on the task that name none.
   WhereId usual_device(int task) { return program_.single(task, usual_kind(task)); }

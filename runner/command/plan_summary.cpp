@@ -95,10 +95,26 @@ std::string totals_text(const Plan& plan) {
   return text;
 }
 
+std::string placement_text(const AutoPlacement& placement) {
+  const auto milliseconds = [](double seconds) { return decimals_text(seconds * 1e3, 3) + " ms"; };
+  const auto& taken = placement.candidates[placement.taken];
+  std::string text = "placed by itself" + (placement.entry.empty() ? "" : ", by the entry " + placement.entry) + ": " +
+                     taken.name + ", a step of " + milliseconds(placement.step_seconds) + " = computing " +
+                     milliseconds(placement.computing_seconds) + ", messages " +
+                     milliseconds(placement.message_seconds) + "\n";
+  if (placement.model_seconds > 0)
+    text += "  layouts of " + milliseconds(placement.model_seconds) + " by the model; no others take less than " +
+            milliseconds(placement.bound_seconds) + "\n";
+  for (const AutoPlacement::Candidate& other : placement.candidates)
+    if (&other != &taken) text += "  " + other.name + ": " + milliseconds(other.step_seconds) + "\n";
+  return text;
+}
+
 }  // namespace
 
 std::string plan_summary(const PlanResult& result, const OpSet& ops) {
-  return totals_text(result.plan) + roles_text(result.plan, ops) + messages_text(result) +
+  return (result.placement ? placement_text(*result.placement) : "") + totals_text(result.plan) +
+         roles_text(result.plan, ops) + messages_text(result) +
          "--all prints every buffer and instruction; ferry explain FILE why each message exists\n";
 }
 

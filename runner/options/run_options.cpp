@@ -141,6 +141,11 @@ void add_job_options(CLI::App& app, JobOptions& options) {
   app.add_option("--devices", options.device_rules,
                  "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
       ->type_name("RULES.txt");
+  app.add_option_function<std::string>(
+         "--place", [&options](const std::string&) { options.plan.placing = Placing::automatic; },
+         "auto: ops without an annotation are on all tasks, with the layouts that take the least planned time; "
+         "annotations are constraints")
+      ->check(CLI::IsMember({"auto"}));
   app.add_flag("--soft-placement", options.plan.soft_placement,
                "An op whose device lacks it may move to the CPU; each move is reported");
   app.add_flag("--balance", options.balance,

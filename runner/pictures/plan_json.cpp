@@ -101,6 +101,20 @@ Json change_json(const Change& change) {
   return {change.before, change.after};
 }
 
+Json placement_json(const AutoPlacement& placement) {
+  Json json = {{"entry", placement.entry},
+               {"taken", placement.candidates[placement.taken].name},
+               {"step_seconds", placement.step_seconds},
+               {"computing_seconds", placement.computing_seconds},
+               {"message_seconds", placement.message_seconds},
+               {"model_seconds", placement.model_seconds},
+               {"bound_seconds", placement.bound_seconds},
+               {"candidates", Json::array()}};
+  for (const AutoPlacement::Candidate& candidate : placement.candidates)
+    json["candidates"].push_back({{"name", candidate.name}, {"step_seconds", candidate.step_seconds}});
+  return json;
+}
+
 Json place_json(const std::optional<std::string>& place) {
   return place ? Json(*place) : Json();
 }
@@ -131,7 +145,8 @@ std::string diff_json(const PlanDiff& diff) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string plan_json(const Plan& plan) {
+std::string plan_json(const PlanResult& result) {
+  const Plan& plan = result.plan;
   Json json = {{"version", plan.version},  {"tasks", Json::array()},    {"feeds", Json::array()},
                {"fetches", Json::array()}, {"channels", Json::array()}, {"collectives", Json::array()},
                {"classes", Json::array()}};
@@ -149,6 +164,7 @@ std::string plan_json(const Plan& plan) {
   for (const Collective& collective : plan.collectives)
     json["collectives"].push_back(collective_json(plan, collective));
   if (plan.bucket_bytes) json["bucket_bytes"] = *plan.bucket_bytes;
+  if (result.placement) json["place"] = placement_json(*result.placement);
   for (std::uint32_t c = 0; c < plan.classes.size(); ++c) json["classes"].push_back(class_json(plan, c));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -10,8 +10,9 @@
 
 namespace ferry {
 
-/// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions.
-[[nodiscard]] std::string plan_json(const Plan& plan);
+/// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions; and
+/// how placement by itself chose, if it did.
+[[nodiscard]] std::string plan_json(const PlanResult& result);
 
 /// The difference as one JSON object; each number is a list of the old and the new one.
 [[nodiscard]] std::string diff_json(const PlanDiff& diff);

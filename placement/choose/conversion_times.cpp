@@ -1,0 +1,93 @@
+#include "placement/choose/conversion_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/op/op_time.hpp"
+#include "graph/op/op_work.hpp"
+#include "placement/choose/message_times.hpp"
+#include "placement/choose/problem.hpp"
+
+namespace ferry {
+namespace {
+
+using Kind = AxisLayout::Kind;
+
+constexpr double kLatenciesOfBucket = 8;  // as fuse_messages fills buckets
+
+}  // namespace
+
+ConversionTimes::Number ConversionTimes::number(const Layout& layout) {
+  const auto [found, fresh] = number_of_.try_emplace(str(layout), static_cast<Number>(layouts_.size()));
+  if (fresh) layouts_.push_back(layout);
+  return found->second;
+}
+
+ConversionTimes::Number ConversionTimes::number_of_type(PValueId value) {
+  const auto [found, fresh] = type_of_.try_emplace(value);
+  if (fresh)
+    found->second =
+        types_.try_emplace(program_.values[value].type.str(), static_cast<Number>(types_.size())).first->second;
+  return found->second;
+}
+
+std::int64_t ConversionTimes::of(PValueId value, bool shares, Number from, Number to) {
+  if (from == to) return 0;
+  const bool once = program_.nodes[program_.values[value].producer].once;
+  const std::uint64_t key = static_cast<std::uint64_t>(number_of_type(value)) << 34U |
+                            static_cast<std::uint64_t>(once) << 33U | static_cast<std::uint64_t>(shares) << 32U |
+                            static_cast<std::uint64_t>(from) << 16U | to;
+  const auto [found, fresh] = times_.try_emplace(key);
+  if (fresh) found->second = computed(program_.values[value].type, shares, once, layouts_[from], layouts_[to]);
+  return found->second;
+}
+
+std::int64_t ConversionTimes::computed(const Type& type, bool shares, bool once, const Layout& from,
+                                       const Layout& to) const {
+  for (std::size_t axis = 0; axis < to.size(); ++axis)
+    if (to[axis].kind == Kind::partial && from[axis] != to[axis]) return kImpossible;
+  std::int64_t time = 0;
+  Layout now = from;
+  for (const ConversionStep& step : conversion(from, to)) {
+    const std::int64_t bytes = sent_bytes(type, where_, now, step);
+    const LinkCost& link =
+        where_.between_hosts[step.axis] ? program_.topology->between_hosts : program_.topology->on_host;
+    const bool is_sum = step.before.kind == Kind::partial && step.after.kind == Kind::replicated;
+    const CollectiveKind kind = is_sum ? CollectiveKind::all_reduce : CollectiveKind::all_gather;
+    const std::int64_t alone = message_picoseconds(link, bytes, rounds_of(kind, where_.axes[step.axis]));
+    time = add_costs(time, is_sum && shares ? shared(type, link, moving_picoseconds(link, bytes), alone) : alone);
+    Layout after = now;
+    after[step.axis] = step.after;
+    if (!once) time = add_costs(time, copying(type, step, now, after));
+    now = std::move(after);
+    once = once && bytes == 0;
+  }
+  return time;
+}
+
+std::int64_t ConversionTimes::copying(const Type& type, const ConversionStep& step, const Layout& now,
+                                      const Layout& after) const {
+  const auto lies_apart = [&](const AxisLayout& axis) {
+    if (axis.kind != Kind::split) return false;
+    for (int d = 0; d < axis.dim; ++d)
+      if (type.shape[d].size() != 1) return true;
+    return false;
+  };
+  const auto time_of = [&](const Layout& layout) {
+    const double bytes = 2 * static_cast<double>(part_bytes(type, layout, where_));
+    return kernel_picoseconds(DeviceKind::cpu, {.flops = 0, .bytes = bytes});
+  };
+  if (step.before.kind == Kind::replicated) return time_of(after);
+  return (lies_apart(step.after) ? time_of(now) : 0) + (lies_apart(step.before) ? time_of(after) : 0);
+}
+
+std::int64_t ConversionTimes::shared(const Type& type, const LinkCost& link, std::int64_t moving,
+                                     std::int64_t alone) const {
+  const double bucket = program_.options.bucket_bytes
+                            ? static_cast<double>(*program_.options.bucket_bytes)
+                            : kLatenciesOfBucket * link.latency_seconds * link.bytes_per_second;
+  const double share = bucket > 0 ? std::min(1.0, static_cast<double>(known_bytes(type)) / bucket) : 1;
+  return moving + std::llround(static_cast<double>(alone - moving) * share);
+}
+
+}  // namespace ferry

@@ -1,0 +1,50 @@
+// ConversionTimes: the planned times of converting values from one layout to another on a mesh.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/layout/conversion.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// Numbers types and layouts, and computes each time once. Not thread-safe.
+class ConversionTimes {
+ public:
+  using Number = std::uint32_t;
+
+  ConversionTimes(const Program& program, WhereId mesh) : program_(program), where_(program.wheres[mesh]) {}
+
+  [[nodiscard]] Number number(const Layout& layout);
+  [[nodiscard]] const Layout& layout(Number number) const { return layouts_[number]; }
+
+  /// The time in picoseconds of the messages and copies that convert a value; kImpossible if none can, because a whole
+  /// value is no partial sum. `shares`: sums over tasks share their message with others (fuse_messages), so that each
+  /// bears only its part of the latency.
+  [[nodiscard]] std::int64_t of(PValueId value, bool shares, Number from, Number to);
+
+ private:
+  [[nodiscard]] std::int64_t computed(const Type& type, bool shares, bool once, const Layout& from,
+                                      const Layout& to) const;
+  /// The time in which a task cuts its part out of a value, or puts parts together or apart that do not lie one after
+  /// another, where `after` is the layout after the step.
+  [[nodiscard]] std::int64_t copying(const Type& type, const ConversionStep& step, const Layout& now,
+                                     const Layout& after) const;
+  [[nodiscard]] std::int64_t shared(const Type& type, const LinkCost& link, std::int64_t moving,
+                                    std::int64_t alone) const;
+  [[nodiscard]] Number number_of_type(PValueId value);
+
+  const Program& program_;
+  const Where& where_;
+  std::map<std::string, Number> number_of_;
+  std::vector<Layout> layouts_;
+  std::map<std::string, Number> types_;
+  std::unordered_map<PValueId, Number> type_of_;
+  std::unordered_map<std::uint64_t, std::int64_t> times_;
+};
+
+}  // namespace ferry

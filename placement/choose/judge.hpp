@@ -1,0 +1,26 @@
+// The judge: the planned time of a program that has its messages, by which placements are compared.
+#pragma once
+
+#include <cstdint>
+
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// The planned time of a step, in picoseconds.
+struct StepTime {
+  std::int64_t step = 0;       ///< until the last task has done its work
+  std::int64_t computing = 0;  ///< of the task that computes the longest
+  std::int64_t messages = 0;   ///< of the task with the longest messages; tasks may compute while others send
+
+  bool operator==(const StepTime&) const = default;
+};
+
+/// The time of the program after fuse_messages. Each task runs its nodes one after another, in the program's order. A
+/// node begins when its tasks are free and its inputs are there; all tasks of a collective take part from its beginning
+/// to its end. A kernel takes its planned time divided by its task's threads (ComputingTimes), a message
+/// message_picoseconds(). The bodies of a loop run kIterations times; both sides of a branch count. What is computed
+/// once per session does not. Tasks that take part in the same nodes are simulated once.
+[[nodiscard]] StepTime judge(const Program& program);
+
+}  // namespace ferry

@@ -1,0 +1,453 @@
+#include "placement/choose/model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "graph/op/op_work.hpp"
+#include "placement/choose/conversion_times.hpp"
+#include "placement/choose/message_times.hpp"
+#include "placement/layout/computing_times.hpp"
+#include "placement/layout/strategy.hpp"
+#include "placement/layout/ways.hpp"
+#include "placement/program/parts.hpp"
+#include "placement/program/users.hpp"
+
+namespace ferry {
+namespace {
+
+using Kind = AxisLayout::Kind;
+
+/// A variable of the problem with the layout of one value for each of its choices; without a variable, one layout.
+struct Layouts {
+  std::uint32_t variable = kNone;
+  std::vector<ConversionTimes::Number> by_choice;
+};
+
+/// Someone who reads a value in a layout.
+struct Demand {
+  Layouts wanted;
+  std::int64_t weight = 1;
+};
+
+bool is_partial(const Layout& layout) {
+  return std::ranges::any_of(layout, [](const AxisLayout& axis) { return axis.kind == Kind::partial; });
+}
+
+std::int64_t times(std::int64_t cost, std::int64_t weight) {
+  if (cost >= kImpossible / weight) return kImpossible;
+  return cost * weight;
+}
+
+}  // namespace
+
+class ModelMaker {
+ public:
+  explicit ModelMaker(const Program& program)
+      : program_(program),
+        mesh_(program.auto_where),
+        where_(program.wheres[mesh_]),
+        times_(program),
+        conversions_(program, mesh_),
+        weights_(program.regions.size(), 1),
+        late_(program.values.size(), false),
+        is_result_(region_results(program)),
+        demands_(program.values.size()),
+        sources_(program.values.size()) {}
+
+  LayoutModel run() {
+    weigh(0);
+    note_late(0);
+    region(0);
+    for (PValueId value = 0; value < demands_.size(); ++value)
+      if (!sources_[value].by_choice.empty()) connect(value);
+    for (auto& [ends, costs] : edges_) model_.problem_.edges.push_back({ends.first, ends.second, std::move(costs)});
+    return std::move(model_);
+  }
+
+ private:
+  // ---- Weights ----
+
+  /// Bodies of loops run several times.
+  void weigh(RegionId id) {
+    for (const NodeId node_id : program_.regions[id].order) {
+      const Node& node = program_.nodes[node_id];
+      if (node.kind != NodeKind::loop && node.kind != NodeKind::branch) continue;
+      const std::int64_t often = node.kind == NodeKind::loop ? kIterations : 1;
+      for (const RegionId body : {node.detail, node.detail + 1}) {
+        weights_[body] = std::min(weights_[id] * often, kIterations * kIterations);
+        weigh(body);
+      }
+    }
+  }
+
+  /// Notes the values that only elementwise ops read on the way to assignments. Their sums share messages.
+  void note_late(RegionId id) {
+    const Users users(program_);
+    const std::vector<NodeId>& order = program_.regions[id].order;
+    for (std::size_t i = order.size(); i > 0; --i) {
+      const Node& node = program_.nodes[order[i - 1]];
+      for (const PValueId output : node.outputs)
+        late_[output] = !is_result_[output] && std::ranges::all_of(users[output], [&](NodeId user) {
+          const Node& reader = program_.nodes[user];
+          if (reader.kind == NodeKind::assign) return true;
+          return reader.kind == NodeKind::compute && is_elementwise(*reader.def) && late_[reader.outputs[0]];
+        });
+    }
+  }
+
+  // ---- Nodes ----
+
+  void region(RegionId id) {
+    const std::int64_t outer = std::exchange(weight_, weights_[id]);
+    for (const NodeId node : program_.regions[id].order) visit(node);
+    weight_ = outer;
+  }
+
+  void visit(NodeId id) {
+    const Node& node = program_.nodes[id];
+    switch (node.kind) {
+      case NodeKind::compute:
+        return compute(id);
+      case NodeKind::feed:
+        return feed(node);
+      case NodeKind::variable:
+        if (node.where == mesh_) lay_out(node.outputs[0], node);
+        return;
+      case NodeKind::assign:
+        return assign(node);
+      case NodeKind::loop:
+        return loop(id);
+      case NodeKind::branch:
+        return branch(id);
+      default:
+        return read_whole(node, 0);
+    }
+  }
+
+  void compute(NodeId id) {
+    const Node& node = program_.nodes[id];
+    if (node.where != mesh_) return read_whole(node, 0);
+    std::vector<Way> ways;
+    std::vector<std::int64_t> costs;
+    const Ways all(program_, node);
+    Way tried{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
+              std::vector<Layout>(node.outputs.count, Layout(where_.axes.size())),
+              std::vector<std::uint32_t>(where_.axes.size(), kNone)};
+    std::vector<std::vector<AxisWay>> along;
+    for (std::size_t axis = 0; axis < where_.axes.size(); ++axis) along.push_back(all.along(axis));
+    const auto consider = [&] {
+      if (is_twice(ways, tried)) return;
+      const auto halos = all.halo_cost(tried, tried.inputs);
+      if (!halos) return;
+      costs.push_back(times(cost_of(node, tried) + *halos, weight_));
+      ways.push_back(tried);
+    };
+    std::vector<int> letters(where_.axes.size(), -1);
+    const auto combine = [&](const auto& self, std::size_t axis) -> void {
+      if (axis == where_.axes.size()) return consider();
+      for (const AxisWay& way : along[axis]) {
+        const auto same = [&](int letter) { return letter >= 0 && letter == way.letter; };
+        if (std::any_of(letters.begin(), letters.begin() + static_cast<std::ptrdiff_t>(axis), same)) continue;
+        for (std::size_t i = 0; i < node.inputs; ++i) tried.inputs[i][axis] = way.inputs[i];
+        for (std::size_t o = 0; o < node.outputs.count; ++o) tried.outputs[o][axis] = way.outputs[o];
+        tried.slides[axis] = way.slides;
+        letters[axis] = way.letter;
+        self(self, axis + 1);
+      }
+    };
+    combine(combine, 0);
+    const std::uint32_t variable = model_.problem_.add(std::move(costs));
+    for (std::uint32_t i = 0; i < node.inputs; ++i)
+      if (!is_unread(program_, node, i))
+        read(program_.inputs(node)[i], layouts_of(variable, ways, [i](const Way& way) { return way.inputs[i]; }));
+    for (std::uint32_t o = 0; o < node.outputs.count; ++o)
+      sources_[node.outputs[o]] = layouts_of(variable, ways, [o](const Way& way) { return way.outputs[o]; });
+    model_.ways_.emplace(id, std::pair(variable, std::move(ways)));
+  }
+
+  static bool is_twice(const std::vector<Way>& ways, const Way& way) {
+    return std::ranges::any_of(
+        ways, [&](const Way& other) { return other.inputs == way.inputs && other.outputs == way.outputs; });
+  }
+
+  template <class F>
+  Layouts layouts_of(std::uint32_t variable, const std::vector<Way>& ways, const F& layout) {
+    Layouts layouts{variable, {}};
+    for (const Way& way : ways) layouts.by_choice.push_back(conversions_.number(layout(way)));
+    return layouts;
+  }
+
+  Layouts layouts_of(std::uint32_t variable, const std::vector<Layout>& all) {
+    Layouts layouts{variable, {}};
+    for (const Layout& layout : all) layouts.by_choice.push_back(conversions_.number(layout));
+    return layouts;
+  }
+
+  /// The time of the kernel and of bringing inputs that are elsewhere.
+  std::int64_t cost_of(const Node& node, const Way& way) const {
+    std::int64_t cost = node.once ? 0 : times_.of(node, way) / threads();
+    for (std::uint32_t i = 0; i < node.inputs; ++i)
+      if (!is_unread(program_, node, i)) cost = add_costs(cost, arrival(program_.inputs(node)[i], way.inputs[i]));
+    return cost;
+  }
+
+  [[nodiscard]] std::int64_t threads() const {
+    return std::max(1, program_.topology->tasks[static_cast<std::size_t>(where_.tasks[0])].threads);
+  }
+
+  /// The time in which a value that is elsewhere comes to the mesh; 0 for one that is there or made there.
+  std::int64_t arrival(PValueId value, const Layout& layout) const {
+    const WhereId at = place_of(value);
+    if (at == mesh_) return 0;
+    if (is_partial(layout)) return kImpossible;
+    if (at == kNone) return 0;
+    const std::int64_t bytes = known_bytes(program_.values[value].type);
+    const bool between = std::ranges::find(where_.between_hosts, true) != where_.between_hosts.end();
+    return message_picoseconds(link(between), bytes,
+                               rounds_of(CollectiveKind::broadcast, static_cast<std::int64_t>(where_.tasks.size())));
+  }
+
+  [[nodiscard]] const LinkCost& link(bool between_hosts) const {
+    return between_hosts ? program_.topology->between_hosts : program_.topology->on_host;
+  }
+
+  /// Where a value will be; kNone for a constant that each user makes.
+  [[nodiscard]] WhereId place_of(PValueId value) const {
+    const Node& maker = program_.nodes[program_.values[value].producer];
+    if (maker.kind == NodeKind::branch) return model_.laid_.contains(value) ? mesh_ : maker.where;
+    if (maker.kind == NodeKind::loop)
+      return place_of(program_.regions[maker.detail].parameters[value - maker.outputs[0]]);
+    return maker.kind == NodeKind::feed ? home_of(maker) : maker.where;
+  }
+
+  [[nodiscard]] WhereId home_of(const Node& feed) const {
+    const WhereId home = program_.feed_homes[feed.detail];
+    return home == kNone ? feed.where : home;
+  }
+
+  void feed(const Node& node) {
+    if (home_of(node) != mesh_) return;
+    if (is_fed_by_parts(program_, node)) {
+      sources_[node.outputs[0]] = layouts_of(kNone, std::vector<Layout>{fed_layout(program_, node)});
+      return;
+    }
+    const Layouts& laid = lay_out(node.outputs[0], node);
+    if (node.where == mesh_) return;
+    const std::int64_t bytes = known_bytes(program_.values[node.outputs[0]].type);
+    const bool between = std::ranges::find(where_.between_hosts, true) != where_.between_hosts.end();
+    for (std::int64_t& cost : model_.problem_.costs[laid.variable]) cost = message_picoseconds(link(between), bytes, 1);
+  }
+
+  void assign(const Node& node) {
+    const PValueId variable = program_.inputs(node)[0], value = program_.inputs(node)[1];
+    const Layouts& own = sources_[variable];
+    if (own.by_choice.empty()) return read_whole(node, 1);
+    read(value, own);
+    sources_[node.outputs[0]] = own;
+  }
+
+  void loop(NodeId id) {
+    const Node& node = program_.nodes[id];
+    for (const RegionId body : {node.detail, node.detail + 1}) bind(node, body);
+    region(node.detail);
+    region(node.detail + 1);
+    const ProgramRegion& body = program_.regions[node.detail + 1];
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
+      const Layouts& carried = sources_[body.parameters[i]];
+      if (carried.by_choice.empty()) continue;
+      const std::int64_t outer = std::exchange(weight_, weights_[node.detail + 1]);
+      read(body.results[i], carried);
+      weight_ = outer;
+      sources_[node.outputs[i]] = carried;
+    }
+    read_everywhere(program_.regions[node.detail].results[0], weights_[node.detail]);
+  }
+
+  void branch(NodeId id) {
+    const Node& node = program_.nodes[id];
+    for (const RegionId side : {node.detail, node.detail + 1}) {
+      bind(node, side);
+      region(side);
+    }
+    for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
+      const PValueId results[] = {program_.regions[node.detail].results[i],
+                                  program_.regions[node.detail + 1].results[i]};
+      const WhereId first = place_of(results[0]);
+      if ((first != kNone ? first : place_of(results[1])) != mesh_) continue;
+      const Layouts laid = lay_out(node.outputs[i], node);
+      for (const PValueId result : results) read(result, laid);
+    }
+    read_everywhere(program_.inputs(node)[0], weight_);
+  }
+
+  /// The parameters of a region are laid out by themselves; the owner's inputs are converted to their layouts.
+  void bind(const Node& owner, RegionId id) {
+    const std::vector<PValueId>& parameters = program_.regions[id].parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const Node& parameter = program_.nodes[program_.values[parameters[i]].producer];
+      const PValueId argument = program_.inputs(owner)[program_.argument(owner, id, i)];
+      if (parameter.where != mesh_) {
+        read_everywhere(argument, weight_);
+        continue;
+      }
+      const Layouts laid = lay_out(parameters[i], parameter);
+      for (std::size_t choice = 0; choice < laid.by_choice.size(); ++choice) {
+        std::int64_t& cost = model_.problem_.costs[laid.variable][choice];
+        cost = add_costs(cost, times(arrival(argument, conversions_.layout(laid.by_choice[choice])), weight_));
+      }
+      read(argument, laid);
+    }
+  }
+
+  // ---- Values ----
+
+  /// Adds a variable for a value that is laid out by itself.
+  const Layouts& lay_out(PValueId value, const Node& node) {
+    std::vector<Layout> layouts = free_layouts(value);
+    if (node.kind == NodeKind::variable) decide(node, layouts);
+    if (node.kind == NodeKind::variable || node.kind == NodeKind::feed)
+      if (const std::vector<Layout> annotated = annotated_layouts(node, where_); !annotated[0].empty())
+        layouts = {where_.laid_out(annotated[0])};
+    const std::uint32_t variable = model_.problem_.add(std::vector<std::int64_t>(layouts.size()));
+    sources_[value] = layouts_of(variable, layouts);
+    model_.laid_.emplace(value, std::pair(variable, std::move(layouts)));
+    return sources_[value];
+  }
+
+  /// Leaves the layout of a variable that is decided already.
+  void decide(const Node& variable, std::vector<Layout>& layouts) const {
+    const AutoMesh& mesh = *program_.auto_mesh;
+    if (mesh.replicates_variables) layouts.resize(1);
+    if (const auto decided = mesh.variables.find(variable.op); decided != mesh.variables.end())
+      layouts = {decided->second};
+  }
+
+  /// All layouts without partial sums, the replicated one first.
+  std::vector<Layout> free_layouts(PValueId value) const {
+    const Shape& shape = program_.values[value].type.shape;
+    std::vector<Layout> all{{}};
+    for (const std::int64_t members : where_.axes) {
+      std::vector<Layout> longer;
+      for (const Layout& layout : all) {
+        longer.push_back(layout);
+        longer.back().push_back(replicated());
+        for (int d = 0; members > 1 && d < shape.rank(); ++d) {
+          if (shape[d].bounded() || shape[d].size() < 2) continue;
+          longer.push_back(layout);
+          longer.back().push_back(split(d));
+        }
+      }
+      all = std::move(longer);
+    }
+    return all;
+  }
+
+  void read(PValueId value, Layouts wanted) { demands_[value].push_back({std::move(wanted), weight_}); }
+
+  /// Another device reads the node's inputs from `first` on.
+  void read_whole(const Node& node, std::uint32_t first) {
+    for (std::uint32_t i = first; i < node.inputs; ++i) read_everywhere(program_.inputs(node)[i], weight_);
+  }
+
+  void read_everywhere(PValueId value, std::int64_t weight) {
+    demands_[value].push_back({layouts_of(kNone, std::vector<Layout>{where_.all_replicated()}), weight});
+  }
+
+  /// Adds the costs between what makes a value and its readers. With several readers, a variable of its own says to
+  /// which layout the value is converted once; an annotated layout is its only choice.
+  void connect(PValueId value) {
+    const Node& node = program_.nodes[program_.values[value].producer];
+    Layouts source = sources_[value];
+    const std::int64_t made_weight = weights_[region_of(value)];
+    std::vector<Layout> once;
+    if (node.kind == NodeKind::compute) {
+      const std::vector<Layout> annotated = annotated_layouts(node, where_);
+      const std::size_t output = value - node.outputs[0];
+      if (!annotated[output].empty()) once = {where_.laid_out(annotated[output])};
+    }
+    const bool forced = !once.empty();
+    const bool may_convert =
+        node.kind == NodeKind::compute || node.kind == NodeKind::variable || node.kind == NodeKind::feed;
+    if (!forced && may_convert && demands_[value].size() > 1) {
+      once = free_layouts(value);
+      for (const ConversionTimes::Number number : source.by_choice)
+        if (const Layout& layout = conversions_.layout(number); std::ranges::find(once, layout) == once.end())
+          once.push_back(layout);
+    }
+    if (!once.empty()) {
+      const Layouts converted = layouts_of(model_.problem_.add(std::vector<std::int64_t>(once.size())), once);
+      convert(value, source, converted, made_weight);
+      if (!forced) model_.conversions_.emplace(value, std::pair(converted.variable, std::move(once)));
+      source = converted;
+    }
+    for (const Demand& demand : demands_[value]) convert(value, source, demand.wanted, demand.weight);
+  }
+
+  RegionId region_of(PValueId value) {
+    if (region_of_.empty()) {
+      region_of_.assign(program_.values.size(), 0);
+      for (RegionId region = 0; region < program_.regions.size(); ++region) {
+        for (const NodeId id : program_.regions[region].order)
+          for (const PValueId output : program_.nodes[id].outputs) region_of_[output] = region;
+        for (const PValueId parameter : program_.regions[region].parameters) region_of_[parameter] = region;
+      }
+    }
+    return region_of_[value];
+  }
+
+  /// Adds the times of the conversions between any choices of both.
+  void convert(PValueId value, const Layouts& from, const Layouts& to, std::int64_t weight) {
+    const auto cost = [&](std::size_t i, std::size_t j) {
+      return times(conversions_.of(value, late_[value], from.by_choice[i], to.by_choice[j]), weight);
+    };
+    if (from.variable == kNone && to.variable == kNone) return;
+    if (from.variable == to.variable || from.variable == kNone || to.variable == kNone) {
+      const bool only_to = from.variable == kNone;
+      std::vector<std::int64_t>& costs = model_.problem_.costs[only_to ? to.variable : from.variable];
+      for (std::size_t choice = 0; choice < costs.size(); ++choice)
+        costs[choice] = add_costs(costs[choice], cost(only_to ? 0 : choice, to.variable == kNone ? 0 : choice));
+      return;
+    }
+    const bool forwards = from.variable < to.variable;
+    const std::size_t rows = forwards ? from.by_choice.size() : to.by_choice.size();
+    const std::size_t columns = forwards ? to.by_choice.size() : from.by_choice.size();
+    std::vector<std::int64_t>& costs = edges_[std::minmax(from.variable, to.variable)];
+    costs.resize(rows * columns);
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j) {
+        std::int64_t& entry = costs[i * columns + j];
+        entry = add_costs(entry, forwards ? cost(i, j) : cost(j, i));
+      }
+  }
+
+  const Program& program_;
+  const WhereId mesh_;
+  const Where& where_;
+  const ComputingTimes times_;
+  ConversionTimes conversions_;
+  std::vector<std::int64_t> weights_;  // by region: how often it runs in a step
+  std::vector<bool> late_;             // by value: note_late()
+  const std::vector<bool> is_result_;
+  std::vector<std::vector<Demand>> demands_;  // by value
+  std::vector<Layouts> sources_;              // by value; no layouts: it is not on the mesh
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> edges_;
+  std::vector<RegionId> region_of_;
+  std::int64_t weight_ = 1;
+  LayoutModel model_;
+};
+
+LayoutModel LayoutModel::of(const Program& program) {
+  return ModelMaker(program).run();
+}
+
+ChosenLayouts LayoutModel::layouts(std::span<const std::uint32_t> choices) const {
+  ChosenLayouts chosen;
+  for (const auto& [node, of] : ways_) chosen.ways.emplace(node, of.second[choices[of.first]]);
+  for (const auto& [value, of] : laid_) chosen.laid.emplace(value, of.second[choices[of.first]]);
+  for (const auto& [value, of] : conversions_)
+    if (const Layout& layout = of.second[choices[of.first]]; !is_partial(layout))
+      chosen.converted.emplace(value, layout);
+  return chosen;
+}
+
+}  // namespace ferry

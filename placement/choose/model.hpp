@@ -1,0 +1,42 @@
+// The model: the choice of layouts on one mesh as a Problem (problem.hpp).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "placement/choose/problem.hpp"
+#include "placement/program/program.hpp"
+
+namespace ferry {
+
+/// One iteration of a loop is planned to run so often: the number is not known.
+constexpr std::int64_t kIterations = 100;
+
+/// The choice of layouts on a mesh. A variable of the problem is
+/// - a compute node on the mesh; its choices are the node's ways, its costs the planned times of the kernel and halos;
+/// - a value that is laid out by itself: a variable, a feed, a region's parameter, a branch's result;
+/// - a value with several readers; its choices are the layouts to which it is converted once.
+/// An edge has the times of the messages that convert one choice's layout to the other's. Annotated layouts are the
+/// only choices where they are, and so are AutoMesh::variables. The program must have devices, and a node on
+/// Program::auto_where; it must outlive the model.
+class LayoutModel {
+ public:
+  [[nodiscard]] static LayoutModel of(const Program& program);
+
+  [[nodiscard]] const Problem& problem() const { return problem_; }
+  /// The layouts that the choices stand for.
+  [[nodiscard]] ChosenLayouts layouts(std::span<const std::uint32_t> choices) const;
+
+ private:
+  friend class ModelMaker;
+
+  Problem problem_;
+  std::map<NodeId, std::pair<std::uint32_t, std::vector<Way>>> ways_;              // of compute nodes
+  std::map<PValueId, std::pair<std::uint32_t, std::vector<Layout>>> laid_;         // of values laid out by themselves
+  std::map<PValueId, std::pair<std::uint32_t, std::vector<Layout>>> conversions_;  // of values with several readers
+};
+
+}  // namespace ferry
