@@ -71,7 +71,8 @@ def main(doxygen, root, include, version, out):
     for folder in (out, work):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    found = [root / "CONTRIBUTING.md", root / "CHANGELOG.md", root / "bench" / "NOTEBOOK.md", *(root / "docs").rglob("*.md")]
+    found = [root / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/NOTEBOOK.md")]
+    found += (root / "docs").rglob("*.md")
     pages = [MAIN, *sorted(path.relative_to(root) for path in found)]
     for path in pages:
         (work / path).parent.mkdir(parents=True, exist_ok=True)
