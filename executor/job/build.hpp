@@ -6,7 +6,7 @@
 
 namespace ferry {
 
-/// "ferry 0.1.0, protocol 1, ops 5f0c…": ferry's version, the version of the control messages, and a hash of the ops'
+/// "ferry 0.2.0, protocol 1, ops 5f0c…": ferry's version, the version of the control messages, and a hash of the ops'
 /// definitions and the version of the plan format. Equal for equal sources, whatever the compiler.
 [[nodiscard]] const std::string& build_text();
 

@@ -199,7 +199,7 @@ int main() {
         source.mkdir()
         (source / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.16)\nproject(mine CXX)\n"
-            f"find_package(ferry 0.1 CONFIG REQUIRED {component})\n"
+            f"find_package(ferry 0.2 CONFIG REQUIRED {component})\n"
             f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE {target})\n")
         program = MPI_PROGRAM if "mpi" in component else readme_program()
         (source / f"{name}.cpp").write_text(program)

@@ -39,10 +39,18 @@ def field(deb, name):
 
 
 class Versions(unittest.TestCase):
-    def test_the_changelog_has_the_version(self):
+    def test_all_files_have_the_version(self):
+        version = re.search(r"^ *version: '(.*?)'", (ROOT / "meson.build").read_text(), re.MULTILINE)[1]
+        minor = version.rpartition(".")[0]
+        wanted = {"debian/changelog": f"ferry ({version}) ", "CHANGELOG.md": f"\n## [{version}] - ", "README.md": f"version {minor};",
+                  "deploy/modulefiles/ferry": f"ferry {version}:", "deploy/spack/packages/ferry/package.py": f'version("{version}")',
+                  f"deploy/easybuild/ferry-{version}-gfbf-2024a.eb": f"version = '{version}'",
+                  "deploy/kubernetes/job.yaml": f"ferry:{minor}\n", "docs/getting_started/first_program.md": f"find_package(ferry {minor} ",
+                  "docs/project/status.md": f"ferry {minor}:"}
+        for path, text in wanted.items():
+            self.assertIn(text, (ROOT / path).read_text(), path)
         newest = re.match(r"ferry \((.*?)\)", (ROOT / "debian" / "changelog").read_text())[1]
-        project = re.search(r"^ *version: '(.*?)'", (ROOT / "meson.build").read_text(), re.MULTILINE)[1]
-        self.assertEqual(newest, project, "debian/changelog and meson.build")
+        self.assertEqual(newest, version, "debian/changelog and meson.build")
 
 
 class Packages(unittest.TestCase):

@@ -1,6 +1,6 @@
 # A Spack recipe for ferry. Untested: Spack has not run it yet.
 #
-#     git archive --prefix=ferry-0.1.0/ -o ferry-0.1.0.tar.gz HEAD
+#     git archive --prefix=ferry-0.2.0/ -o ferry-0.2.0.tar.gz HEAD
 #     spack repo add deploy/spack
 #     spack install ferry
 from spack.package import *
@@ -9,8 +9,8 @@ from spack.package import *
 class Ferry(MesonPackage):
     """A dataflow-graph runtime in C++20 with automatic message passing."""
 
-    url = "file://{0}/ferry-0.1.0.tar.gz".format(join_path(__file__, "..", "..", "..", "..", ".."))
-    version("0.1.0")
+    url = "file://{0}/ferry-0.2.0.tar.gz".format(join_path(__file__, "..", "..", "..", "..", ".."))
+    version("0.2.0")
 
     variant("openmpi", default=False, description="plug-in for Open MPI")
     variant("mpich", default=False, description="plug-in for MPICH, Intel MPI and MVAPICH")
