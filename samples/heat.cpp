@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   spot.mutable_data<float>()[kRows / 2 * kColumns + kColumns / 2] = 1;
 
   ferry::Graph g;
-  auto blocks = g.on(g.mesh({{"down", 2}, {"across", ferry::Mesh::kOpen}}, "/task:*"));
+  auto blocks = g.on(g.mesh({{"rows", 2}, {"columns", ferry::Mesh::kOpen}}, "/task:*"));
   const ferry::Value source = g.constant(spot).laid({ferry::split(0), ferry::split(1)});
   const ferry::Value plate = ferry::while_loop(
       {g.constant(0.0), source}, [](const Values& s) { return s[0] < kSteps; },
