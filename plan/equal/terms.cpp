@@ -183,21 +183,26 @@ TermId Terms::symbol(std::string_view name, TypeId type) {
 }
 
 TermId Terms::sum(std::span<const TypedTerm> inputs) {
-  Term term{.kind = Kind::sum};
-  for (const TypedTerm& input : inputs) {
-    const Term& one = terms_[input.term];
-    if (one.kind == Kind::sum && type(one.type).dtype == type(input.type).dtype)
-      term.in.insert(term.in.end(), one.in.begin(), one.in.end());
-    else
-      term.in.push_back({input.term, 0});
-  }
-  if (term.in.size() == 1) return term.in[0].term;
-  std::ranges::sort(term.in, {}, &TypedTerm::term);
-  term.type = type({type(inputs[0].type).dtype, Shape{count(inputs[0].type)}});
-  const std::uint32_t before = size();
-  const TermId id = intern(std::move(term));
-  if (id == before && terms_[id].in.size() > 2) ++reordered_;
-  return id;
+  const DType dtype = type(inputs[0].type).dtype;
+  if (is_empty(inputs[0].type)) return nothing(dtype);
+  const TypeId flat = type({dtype, Shape{count(inputs[0].type)}});
+  const auto is_sum = [&](const TypedTerm& input) {
+    return terms_[input.term].kind == Kind::sum && terms_[input.term].type == flat;
+  };
+  const auto terms_of = [&](const TypedTerm& input) {
+    return is_sum(input) ? terms_[input.term].detail : multisets_.single(input.term);
+  };
+  Multisets::Id all = terms_of(inputs[0]);
+  for (const TypedTerm& input : inputs.subspan(1)) all = multisets_.add(all, terms_of(input));
+  if (multisets_.size() > kMostInSums)
+    throw Stop{false, "sums of sums have too many different terms: more than " + std::to_string(kMostInSums) +
+                          " in all of them together"};
+  if (const auto only = multisets_.only_element(all)) return *only;
+  const auto [at, fresh] = sums_.try_emplace({all, flat}, size());
+  if (!fresh) return at->second;
+  if (inputs.size() > 2 || std::ranges::any_of(inputs, is_sum)) ++reordered_;
+  terms_.push_back({.kind = Kind::sum, .detail = all, .type = flat, .in = {inputs.begin(), inputs.end()}});
+  return at->second;
 }
 
 TermId Terms::joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) {
@@ -439,6 +444,17 @@ std::string Terms::str(TermId id, int depth) const {
   for (std::size_t k = 0; k < term.in.size() && k < 6; ++k) inputs.push_back(str(term.in[k].term, depth - 1));
   if (term.in.size() > 6) inputs.emplace_back("…");
   return head + "(" + join(inputs, ", ") + ")";
+}
+
+/// The first terms of a sum in words, "3 × x" for a term that is in the sum three times.
+std::vector<std::string> Terms::texts_of_sum(Multisets::Id terms, int depth) const {
+  std::vector<std::string> texts;
+  multisets_.visit(terms, [&](TermId term, const std::string& count) {
+    if (texts.size() == 6) return texts.emplace_back("…"), false;
+    texts.push_back((count == "1" ? "" : count + " × ") + str(term, depth));
+    return true;
+  });
+  return texts;
 }
 
 std::string Terms::difference(TermId has, TermId wanted, int depth) const {

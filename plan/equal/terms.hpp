@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "graph/op/constant_op.hpp"
@@ -18,12 +19,19 @@
 #include "graph/types/halo.hpp"
 #include "graph/types/shape.hpp"
 #include "graph/types/tensor.hpp"
+#include "plan/equal/multisets.hpp"
 
 namespace ferry::equal {
 
 using TermId = std::uint32_t;
 using TypeId = std::uint32_t;
 inline constexpr std::uint32_t kNoTerm = 0xffffffffU;
+
+/// The end of a proof: a buffer has another value than the graph, or the rules do not give its value.
+struct Stop {
+  bool differs = false;
+  std::string what;
+};
 
 /// A whole value: its elements in row-major order, and its type. Views of one value have one term.
 struct TypedTerm {
@@ -41,13 +49,15 @@ class Terms {
     constant,  ///< `constant`, an index into the constants
     op,        ///< output `output` of an op
     window,    ///< elements of `in[0]`, by `window`
-    sum,       ///< of its inputs, in any order
+    sum,       ///< of the multiset `detail` of terms, in any order; `in` are the values that it was first made from
     joined,    ///< its inputs one after another along dim `output`; kFlat: of all of their elements
     chosen,    ///< in[1] if in[0], else in[2]
     symbol,    ///< an input, a variable, or a value that a loop carries: `name`
     packed     ///< what the kernel of an op makes of in[0] to read it faster: `name`, `attrs`
   };
   static constexpr std::uint32_t kFlat = 0xffffffffU;
+  /// The most nodes and words of Multisets: about 400 MB. A chain of 400,000 additions of different values needs them.
+  static constexpr std::uint64_t kMostInSums = 1U << 22U;
 
   struct Term {
     Kind kind = Kind::symbol;
@@ -55,7 +65,7 @@ class Terms {
     std::uint32_t attrs = 0;
     std::uint32_t name = 0;  ///< of ops that are more than a function of their inputs: where they are, and their name
     std::uint32_t output = 0;
-    std::uint32_t detail = 0;  ///< index of a constant or a window
+    std::uint32_t detail = 0;  ///< index of a constant, a window or a multiset
     TypeId type = 0;           ///< with which it was made
     std::vector<TypedTerm> in = {};
     bool operator==(const Term&) const = default;
@@ -82,11 +92,17 @@ class Terms {
   [[nodiscard]] std::vector<TypedTerm> apply(const OpDef& def, const Attrs& attrs, std::span<const TypedTerm> inputs,
                                              std::span<const TypeId> outputs,
                                              const std::function<std::string()>& where);
+  /// The term of an op as its output number `output`, without the rules for outputs without elements and for ops that
+  /// are functions. Effects are told apart by it.
+  [[nodiscard]] TermId make_op(const OpDef& def, const Attrs& attrs, std::span<const TypedTerm> inputs,
+                               std::uint32_t output, TypeId type, const std::function<std::string()>& where);
   /// The types that the op's inference gives. Error(plan) as infer_types.
   [[nodiscard]] std::vector<Type> inferred(const OpDef& def, const Attrs& attrs,
                                            std::span<const TypedTerm> inputs) const;
   [[nodiscard]] TermId constant(const Tensor& value);
   [[nodiscard]] TermId symbol(std::string_view name, TypeId type);
+  /// The sum of values of one type. A sum of the same type among them counts as its terms. Stop (not proved) if the
+  /// multisets of all sums take more memory than kMostInSums.
   [[nodiscard]] TermId sum(std::span<const TypedTerm> inputs);
   [[nodiscard]] TermId joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId type);
   [[nodiscard]] TermId chosen(TermId predicate, const TypedTerm& then_value, const TypedTerm& else_value);
@@ -112,6 +128,7 @@ class Terms {
   [[nodiscard]] bool folds(const OpDef& def, std::span<const TypedTerm> inputs, TypeId output) const;
   [[nodiscard]] TermId folded(const OpDef& def, const Attrs& attrs, std::span<const TypedTerm> inputs, TypeId output);
   [[nodiscard]] Tensor tensor(const TypedTerm& constant) const;
+  [[nodiscard]] std::vector<std::string> texts_of_sum(Multisets::Id terms, int depth) const;
   [[nodiscard]] Tensor cut(const TypedTerm& from, const WindowOf& window, TypeId output) const;
   [[nodiscard]] Tensor concatenated(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const;
 
@@ -133,6 +150,8 @@ class Terms {
   std::unordered_multimap<std::uint64_t, TermId> constants_by_hash_;
   std::vector<WindowOf> windows_;
   std::map<std::vector<std::int64_t>, std::uint32_t> window_numbers_;
+  Multisets multisets_;
+  std::map<std::pair<Multisets::Id, TypeId>, TermId> sums_;
   std::map<std::vector<std::uint32_t>, TermId> folded_;  // kNoTerm: the op could not be evaluated
   std::uint32_t evaluated_ = 0, reordered_ = 0;
 };

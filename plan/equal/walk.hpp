@@ -18,12 +18,6 @@
 
 namespace ferry::equal {
 
-/// The end of a proof: a buffer has another value than the graph, or the rules do not give its value.
-struct Stop {
-  bool differs = false;
-  std::string what;
-};
-
 /// Counts of what a proof took for granted.
 struct Trusted {
   std::set<std::string, std::less<>> kernels;

@@ -1,0 +1,59 @@
+// Multisets: the terms of a sum, and how often the sum has each of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace ferry::equal {
+
+/// Makes multisets of numbers. Each multiset is stored once, so equal multisets have equal ids, in whatever order they
+/// were put together. A multiset is a Patricia tree over the bits of its elements. Its shape depends on the elements
+/// alone, and multisets share equal parts. So a chain of n additions of one element makes about n log n nodes, and an
+/// addition to itself makes as many nodes as there are different elements. A count has as many bits as it needs.
+/// Example: single(7) added to itself 3,000 times makes 3,001 nodes, and the count is 2^3000. Not thread-safe.
+class Multisets {
+ public:
+  using Id = std::uint32_t;
+
+  /// The multiset that has the element once.
+  [[nodiscard]] Id single(std::uint32_t element);
+  /// The multiset that has each element as often as `a` and `b` together.
+  [[nodiscard]] Id add(Id a, Id b);
+  /// The element of a multiset that has one element, once. Otherwise nothing.
+  [[nodiscard]] std::optional<std::uint32_t> only_element(Id id) const;
+
+  /// Calls visit(element, count) for the elements in increasing order, until it returns false. The count is in words:
+  /// "3", or "2^64" for a count of 65 bits or more, rounded down to a power of two.
+  bool visit(Id id, const std::function<bool(std::uint32_t, const std::string&)>& visit) const;
+
+  /// The memory of all multisets: the number of nodes, plus the number of 64-bit words of counts above 2^31.
+  [[nodiscard]] std::uint64_t size() const { return nodes_.size() + words_; }
+
+ private:
+  /// A leaf has `bit` 0, the element as `prefix`, and its count as `left`. A branch has the elements whose bits above
+  /// `bit` are those of `prefix`: in `left` those without the bit, in `right` those with it.
+  struct Node {
+    std::uint32_t prefix = 0, bit = 0;
+    Id left = 0, right = 0;
+    bool operator==(const Node&) const = default;
+  };
+  using Words = std::vector<std::uint64_t>;  // of a number, the lowest first
+
+  [[nodiscard]] Id intern(const Node& node);
+  [[nodiscard]] Id merge(Id a, Id b);
+  [[nodiscard]] std::uint32_t add_counts(std::uint32_t a, std::uint32_t b);
+  [[nodiscard]] Words words_of(std::uint32_t count) const;
+
+  std::vector<Node> nodes_;
+  std::unordered_multimap<std::uint64_t, Id> by_hash_;
+  std::unordered_map<std::uint64_t, Id> added_;  // by both ids
+  std::vector<Words> large_;                     // counts from kLarge on are in here
+  std::unordered_multimap<std::uint64_t, std::uint32_t> large_by_hash_;
+  std::uint64_t words_ = 0;
+};
+
+}  // namespace ferry::equal
