@@ -79,9 +79,10 @@ void GraphTerms::visit(const Op& op, const std::string& place, Scope& values) {
   }
   const Attrs& attrs = attrs_of(op);
   const std::vector<TypeId> types = types_of(op, attrs, inputs);
-  const auto made = terms_.apply(def, attrs, inputs, types, [&] { return inside(place, op.name()); });
+  const auto where = [&] { return inside(place, op.name()); };
+  const auto made = terms_.apply(def, attrs, inputs, types, where);
   for (std::size_t o = 0; o < made.size(); ++o) values[op.output(static_cast<int>(o))] = made[o];
-  if (def.is(kEffect)) effects[place].insert(made[0].term);
+  if (def.is(kEffect)) effects[place].insert(terms_.make_op(def, attrs, inputs, 0, types[0], where));
 }
 
 const Attrs& GraphTerms::attrs_of(const Op& op) {

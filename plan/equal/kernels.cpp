@@ -100,8 +100,8 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   std::vector<TypeId> types;
   for (const std::uint32_t b : outputs) types.push_back(type(c, b));
   const std::string place = c.frames.back().place;
-  const std::vector<TypedTerm> made =
-      terms_.apply(def, attrs(i), values, types, [&] { return inside(place, plan_.string(i.name)); });
+  const auto where = [&] { return inside(place, plan_.string(i.name)); };
+  const std::vector<TypedTerm> made = terms_.apply(def, attrs(i), values, types, where);
   const std::vector<Owed> through = passed(c, i, def, facts);
   for (std::size_t o = 0; o < made.size(); ++o) {
     Fact fact{made[o], c.role->buffers[outputs[o]].window, -1, 0, through};
@@ -110,8 +110,9 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
     write(c, outputs[o], fact);
   }
   if (!def.is(kEffect)) return;
-  if (!effects_of_class_.emplace(c.number, made[0].term).second) differs(c, i, "it runs twice");
-  effects_[place].insert(made[0].term);
+  const TermId effect = terms_.make_op(def, attrs(i), values, 0, types[0], where);
+  if (!effects_of_class_.emplace(c.number, effect).second) differs(c, i, "it runs twice");
+  effects_[place].insert(effect);
 }
 
 /// The last input is the packed form of another one.

@@ -368,9 +368,7 @@ std::vector<TypedTerm> Terms::apply(const OpDef& def, const Attrs& own, std::spa
                                     std::span<const TypeId> outputs, const std::function<std::string()>& where) {
   std::vector<TypedTerm> made;
   if (def.role == OpRole::constant) return {{constant(own.get<Tensor>("value")), outputs[0]}};
-  const bool function = is_function(def);
-  if (function && outputs.size() == 1) {
-    if (is_empty(outputs[0])) return {{nothing(type(outputs[0]).dtype), outputs[0]}};
+  if (is_function(def) && outputs.size() == 1 && !is_empty(outputs[0])) {
     const TermFacts facts(*this, inputs, own);
     const auto bounded = [&](const TypedTerm& value) { return type(value.type).shape.bounded(); };
     if (!inputs.empty()) {
@@ -391,14 +389,19 @@ std::vector<TypedTerm> Terms::apply(const OpDef& def, const Attrs& own, std::spa
                       inputs[1].type == outputs[0];
     if (adds) return {{sum(inputs), outputs[0]}};
   }
-  Term term{.kind = Kind::op, .def = &def, .attrs = attrs(own), .in = {inputs.begin(), inputs.end()}};
-  if (!function) term.name = text(where());
-  for (std::uint32_t o = 0; o < outputs.size(); ++o) {
-    term.output = o;
-    term.type = outputs[o];
-    made.push_back({function && is_empty(outputs[o]) ? nothing(type(outputs[o]).dtype) : intern(term), outputs[o]});
-  }
+  for (std::uint32_t o = 0; o < outputs.size(); ++o)
+    made.push_back(
+        {is_empty(outputs[o]) ? nothing(type(outputs[o]).dtype) : make_op(def, own, inputs, o, outputs[o], where),
+         outputs[o]});
   return made;
+}
+
+TermId Terms::make_op(const OpDef& def, const Attrs& own, std::span<const TypedTerm> inputs, std::uint32_t output,
+                      TypeId type, const std::function<std::string()>& where) {
+  Term term{.kind = Kind::op, .def = &def, .attrs = attrs(own), .output = output, .type = type};
+  term.in = {inputs.begin(), inputs.end()};
+  if (!is_function(def)) term.name = text(where());
+  return intern(std::move(term));
 }
 
 std::vector<Type> Terms::inferred(const OpDef& def, const Attrs& own, std::span<const TypedTerm> inputs) const {
@@ -426,8 +429,7 @@ std::string Terms::str(TermId id, int depth) const {
       head = "Window";
       break;
     case Kind::sum:
-      head = "Sum of";
-      break;
+      return depth == 0 ? "Sum of(…)" : "Sum of(" + join(texts_of_sum(term.detail, depth - 1), ", ") + ")";
     case Kind::joined:
       head = "Concat";
       break;

@@ -114,6 +114,8 @@ class Terms {
   /// How two terms differ, in words; where their ops are alike, how the first different inputs differ.
   [[nodiscard]] std::string difference(TermId has, TermId wanted, int depth = 8) const;
 
+  /// The memory of the sums: Multisets::size().
+  [[nodiscard]] std::uint64_t size_of_sums() const { return multisets_.size(); }
   [[nodiscard]] std::uint32_t evaluated() const { return evaluated_; }
   /// How many sums have terms that come from several ops of the graph, so that their order was given up.
   [[nodiscard]] std::uint32_t reordered() const { return reordered_; }

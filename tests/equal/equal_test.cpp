@@ -227,6 +227,51 @@ TEST_CASE("a server's turns are followed one by one, and what all workers gave i
   }
 }
 
+/// On the first of three tasks, what make(g) gives. On a mesh of one task, what use() makes of it.
+void check_moved(const std::string& which, Value (*make)(Graph&), Value (*use)(const Value&)) {
+  Graph g;
+  Value r, y;
+  {
+    auto here = g.device("/task:0");
+    r = make(g);
+  }
+  {
+    auto on = g.on(g.mesh("x", "/task:1"));
+    y = use(r);
+  }
+  const Signature signature = signature_of(g, {y});
+  const Equality result = compared(g, signature, plan_for(g, signature, Topology::local(3)));
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, which << ": " << result.reason);
+}
+
+TEST_CASE("random values without elements are equal to all values without elements") {
+  constexpr std::int64_t kNoElements = 0;
+  const auto row = [](Graph& g) { return uniform(g, {kNoElements}); };
+  const auto rows = [](Graph& g) { return uniform(g, {3, kNoElements}); };
+  check_moved("Pad", row, [](const Value& r) { return pad(r, {0}, {2}, 1.0); });
+  check_moved("Sum", row, [](const Value& r) { return sum(r); });
+  check_moved("Prod", row, [](const Value& r) { return prod(r); });
+  check_moved("MatMul", rows, [](const Value& r) { return matmul(r, r, false, true); });
+  check_moved("Reshape", rows, [](const Value& r) { return pad(reshape(r, {0}), {1}, {1}, 2.0); });
+  check_moved("Add", row, [](const Value& r) { return concat({r + r + r, pad(r, {0}, {1}, 1.0)}, 0); });
+}
+
+TEST_CASE("effects of values without elements are told apart") {
+  Graph g;
+  const Value none = g.input("none", {std::int64_t{0}});
+  const Value first = print(none, "first"), second = print(none, "second");
+  const Signature signature = signature_of(g, {}, {first, second});
+  Plan plan = plan_for(g, signature, Topology::local(1));
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
+  PlanClass& c = plan.classes[0];
+  std::vector<Instruction*> prints;
+  for (Instruction& i : c.instructions)
+    if (i.what == Opcode::kernel && plan.string(i.op) == "Print") prints.push_back(&i);
+  REQUIRE(prints.size() == 2);
+  *prints[1] = *prints[0];
+  CHECK(has(compared(g, signature, plan).reason, "it runs twice"));
+}
+
 TEST_CASE("a request of other fetches is another one") {
   Sample s;
   const Value y = s.a + s.b, z = s.a * s.b;
