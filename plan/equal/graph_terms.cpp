@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
@@ -24,7 +25,10 @@ GraphTerms::GraphTerms(Terms& terms, const Graph& graph, const Signature& signat
   }
   Scope values(graph.values());
   walk(graph, needed_ops(graph, signature.fetches, signature.targets), "step", values);
-  for (const ValueId fetch : signature.fetches) fetches.push_back(values[fetch]);
+  for (const ValueId fetch : signature.fetches) {
+    fetches.push_back(values[fetch]);
+    fetch_names.push_back(graph.value_name(fetch));
+  }
 }
 
 const TypedTerm* GraphTerms::named(const std::string& place, std::string_view name) const {
@@ -53,8 +57,9 @@ void GraphTerms::visit(const Op& op, const std::string& place, Scope& values) {
   const ValueId output = op.output(0);
   if (def.role == OpRole::input) {
     const auto feed = std::ranges::find(signature_.feeds, output, &Signature::Feed::value);
-    if (feed != signature_.feeds.end())
-      values[output] = feeds[static_cast<std::size_t>(feed - signature_.feeds.begin())];
+    if (feed == signature_.feeds.end())
+      throw Stop{true, "the request does not feed '" + escaped(op.name()) + "', which it needs"};
+    values[output] = feeds[static_cast<std::size_t>(feed - signature_.feeds.begin())];
     return;
   }
   if (def.role == OpRole::variable) {

@@ -128,7 +128,7 @@ void PlanWalk::check_packed(Class& c, const Instruction& i, const Fact& source, 
 /// An op that is not in the graph may pack an input of one that is. Else it is an op of nobody.
 void PlanWalk::run_unknown(Class& c, const Instruction& i) {
   const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
-  if (inputs.size() != 1 || outputs.size() != 1) differs(c, i, "the graph has no such op");
+  if (inputs.size() != 1 || outputs.size() != 1) differs(c, i, "the request needs no such op of the graph");
   const Fact fact = read(c, inputs[0], i);
   const TermId term = terms_.packed(plan_.string(i.op), attrs(i), fact.value, facts_.number(fact));
   packed_from_[term] = facts_.number(fact);

@@ -23,10 +23,6 @@ PlanWalk::PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, cons
 }
 
 void PlanWalk::run() {
-  if (plan_.fetches.size() != graph_.fetches.size() || plan_.feeds.size() != graph_.feeds.size())
-    throw Stop{true, "the plan's feeds and fetches are " + std::to_string(plan_.feeds.size()) + " and " +
-                         std::to_string(plan_.fetches.size()) + ", the request's " +
-                         std::to_string(graph_.feeds.size()) + " and " + std::to_string(graph_.fetches.size())};
   check_ports();
   walk_all(0);
   for (Class& c : classes_) begin_step(c);
@@ -44,6 +40,16 @@ void PlanWalk::run() {
 /// The caller gives and gets values where the request says.
 void PlanWalk::check_ports() {
   const Signature& signature = graph_.signature();
+  std::vector<std::string> feeds, fetches;
+  for (const PlanPort& port : plan_.feeds) feeds.emplace_back(plan_.string(port.name));
+  for (const PlanPort& port : plan_.fetches) fetches.emplace_back(plan_.string(port.name));
+  const auto names = [](const std::vector<std::string>& all) {
+    return all.empty() ? "nothing" : escaped(join(all, ", "), 200);
+  };
+  if (feeds != graph_.feed_names)
+    throw Stop{true, "the plan is fed " + names(feeds) + "; the request feeds " + names(graph_.feed_names)};
+  if (fetches.size() != graph_.fetches.size())
+    throw Stop{true, "the plan fetches " + names(fetches) + "; the request fetches " + names(graph_.fetch_names)};
   for (std::size_t k = 0; k < plan_.feeds.size(); ++k) {
     const PlanPort& port = plan_.feeds[k];
     const Signature::Feed& feed = signature.feeds[k];
@@ -275,10 +281,6 @@ void PlanWalk::finish_branch(Class& c, const Frame& frame) {
 void PlanWalk::feed(Class& c, const Instruction& i) {
   const std::uint32_t b = c.role->outputs(i)[0];
   const TypedTerm value = graph_.feeds[i.target];
-  if (graph_.feed_names[i.target] != plan_.string(plan_.feeds[i.target].name))
-    differs(c, i,
-            "it takes the feed '" + escaped(plan_.string(plan_.feeds[i.target].name)) + "' for '" +
-                escaped(graph_.feed_names[i.target]) + "'");
   if (value.type != type(c, b)) differs(c, i, "the feed has another type in the graph");
   if (plan_.feeds[i.target].by_parts() && !geometry_.in_task_order(laid(c, b)))
     differs(c, i, "it takes the parts in another order than the order of the tasks");

@@ -276,8 +276,14 @@ TEST_CASE("a request of other fetches is another one") {
   Sample s;
   const Value y = s.a + s.b, z = s.a * s.b;
   const Plan plan = plan_for(s.g, signature_of(s.g, {y}), Topology::local(1));
-  CHECK(compared(s.g, signature_of(s.g, {z}), plan).verdict == Equality::Verdict::differs);
-  CHECK(compared(s.g, signature_of(s.g, {y, z}), plan).verdict == Equality::Verdict::differs);
+  CHECK(has(compared(s.g, signature_of(s.g, {z}), plan).reason, "the request needs no such op of the graph"));
+  CHECK(
+      has(compared(s.g, signature_of(s.g, {y, z}), plan).reason, "the plan fetches add; the request fetches add, mul"));
+  Signature unfed = signature_of(s.g, {y});
+  unfed.feeds.pop_back();
+  CHECK(has(compared(s.g, unfed, plan).reason, "the request does not feed 'b', which it needs"));
+  static_cast<void>(s.g.input("c", {4, 4}));
+  CHECK(has(compared(s.g, signature_of(s.g, {y}), plan).reason, "the plan is fed a, b; the request feeds a, b, c"));
 }
 
 }  // namespace
