@@ -33,13 +33,13 @@ Dim dim(const file::Dim& from) {
   return from.bounded() ? Dim::at_most(from.size()) : Dim(from.size());
 }
 
-/// `number` as an element of type T. Error(file) when T cannot hold it.
+/// `number` as an element of type T; floats take NaN and infinities. Error(file) when T cannot hold it.
 template <class T, class Number>
 T element(Number number) {
   if constexpr (is_float(dtype_of<T>())) {
-    if (!(std::abs(static_cast<double>(number)) <= static_cast<double>(std::numeric_limits<T>::max())))
-      fail("the number " + digits_text(static_cast<double>(number), 6) + " is no " +
-           std::string(name_of(dtype_of<T>())));
+    const double value = static_cast<double>(number);
+    if (std::isfinite(value) && std::abs(value) > static_cast<double>(std::numeric_limits<T>::max()))
+      fail("the number " + digits_text(value, 6) + " is no " + std::string(name_of(dtype_of<T>())));
     return static_cast<T>(number);
   } else if constexpr (std::is_integral_v<Number>) {
     if (static_cast<Number>(static_cast<T>(number)) != number || (number < 0 && !std::is_signed_v<T>))

@@ -171,6 +171,22 @@ TEST_CASE("a file written by hand may leave out what can be inferred") {
   CHECK(graph->constant_value(1)->str() == "[4 5 6]");
 }
 
+TEST_CASE("numbers written by hand may be NaN or infinite, and must fit the dtype") {
+  const auto read = [](const std::string& dtype, const std::string& value) {
+    const std::string text =
+        "version: 1 graph { op { name: 'c' op: 'Constant' attr { name: 'value' tensor { dtype: " + dtype +
+        " size: 1 floats { value: " + value + " } } } } }";
+    return decode_graph(bytes_of(text), GraphFormat::text, "c.pbtxt", default_ops())->constant_value(0)->number(0);
+  };
+  for (const char* dtype : {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64"}) {
+    CHECK(std::isnan(read(dtype, "nan")));
+    CHECK(read(dtype, "inf") == INFINITY);
+    CHECK(read(dtype, "-inf") == -INFINITY);
+  }
+  CHECK_THROWS_WITH_AS(read("FLOAT16", "1e6"), doctest::Contains("the number 1e+06 is no float16"), Error);
+  CHECK_THROWS_WITH_AS(read("INT32", "nan"), doctest::Contains("a tensor of int32 needs ints, not floats"), Error);
+}
+
 TEST_CASE("a graph is saved only when it is legal") {
   Graph graph;
   graph.constant({1}).named(std::string("a\0b", 3));
