@@ -85,12 +85,25 @@ Error unknown_word(CLI::App& app, const std::string& word) {
   return error.hint(help_of(command));
 }
 
+/// The parser's message in ferry's words, for an option that is given too often or without a value.
+Error refused_option(CLI::App& app, const std::string& message) {
+  constexpr std::string_view kOften = ": At Most 1 required but received ", kMissing = ": 1 required ";
+  if (const std::size_t at = message.find(kOften); at != std::string::npos) {
+    const std::string option = escaped(message.substr(0, at));
+    return Error(Code::usage, option + " is given " + message.substr(at + kOften.size()) + " times")
+        .hint("give " + option + " once");
+  }
+  if (const std::size_t at = message.find(kMissing); at != std::string::npos && message.ends_with(" missing"))
+    return Error(Code::usage, escaped(message.substr(0, at)) + ": its value is missing").hint(help_of(chosen(app)));
+  return Error(Code::usage, escaped(message, 400)).hint(help_of(chosen(app)));
+}
+
 Error not_parsed(CLI::App& app, const CLI::ParseError& error) {
   const auto words = app.remaining(true);
   for (const std::string& word : words)
     if (word.starts_with("-")) return unknown_word(app, word);
   if (!words.empty()) return unknown_word(app, words.front());
-  return Error(Code::usage, escaped(error.what(), 400)).hint(help_of(chosen(app)));
+  return refused_option(app, error.what());
 }
 
 /// Error(usage) for a word without text, such as what "$UNSET" leaves: no option has a use for it, and CLI11 takes the

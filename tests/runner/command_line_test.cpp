@@ -74,6 +74,13 @@ TEST_CASE("a value of the wrong kind names its option") {
   CHECK(text.find("many") != std::string::npos);
 }
 
+TEST_CASE("an option that is given several times or without its value") {
+  CHECK(refused({"run", "--tasks", "3", "--tasks", "4"}) == "--tasks is given 2 times\n  try: give --tasks once");
+  CHECK(refused({"run", "--tasks=3", "--tasks=4", "--tasks=5"}) ==
+        "--tasks is given 3 times\n  try: give --tasks once");
+  CHECK(refused({"run", "a.pb", "--tasks"}) == "--tasks: its value is missing\n  try: ferry run --help");
+}
+
 TEST_CASE("an empty value names its option") {
   for (const std::vector<const char*>& words : {std::vector{"run", "--tasks", ""}, std::vector{"run", "--tasks="},
                                                 std::vector{"run", "--tasks=", "a.pb"}, std::vector{"--tasks="}})
