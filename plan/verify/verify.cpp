@@ -79,7 +79,9 @@ void require_well_formed(const Plan& plan) {
 
 void require_verified(const Plan& plan, const KnownOps& known) {
   const Verdict verdict = verify(plan, known);
-  if (!verdict.pass) throw Error(Code::plan, "the plan is refused: " + verdict.reason);
+  if (!verdict.pass)
+    throw Error(Code::plan, "the plan is refused: " + verdict.reason)
+        .hint("make the plan again, with this ferry and for this machine");
 }
 
 }  // namespace ferry

@@ -57,7 +57,7 @@ std::map<std::string, std::int64_t, std::less<>> parse_dims(const std::vector<st
     const auto [at, error] = std::from_chars(text.data() + equals + 1, end, size);
     if (error != std::errc() || at != end || size < 0) throw fail();
     if (!result.emplace(text.substr(0, equals), size).second)
-      throw Error(Code::usage, "--dim " + escaped(text) + ": given twice");
+      throw Error(Code::usage, "--dim " + escaped(text) + ": given twice").hint("give one size for it");
   }
   return result;
 }

@@ -34,7 +34,8 @@ void read_budget(const std::string& text, Budget& budget) {
                                                                     : nullptr;
     if (equals == std::string_view::npos || limit == nullptr)
       throw Error(Code::usage, "--budget " + escaped(item) + ": expected bytes=, messages= or memory=").hint(kExample);
-    if (*limit) throw Error(Code::usage, "--budget: " + std::string(what) + " is given twice");
+    if (*limit)
+      throw Error(Code::usage, "--budget: " + std::string(what) + " is given twice").hint("give one limit for it");
     *limit = limit_in(trimmed(item), what == "messages", trimmed(item.substr(equals + 1)));
   }
 }

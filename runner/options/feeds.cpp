@@ -24,7 +24,8 @@ void check_type(const FeedInput& input, const std::string& option, const Type& g
   }
   if (!fits)
     throw Error(Code::usage, escaped(option) + ": the file is " + given.str() + ", the input " + wanted.str())
-        .at(input.line);
+        .at(input.line)
+        .hint("give a file with " + wanted.str());
 }
 
 /// A feed as the user gave it: NAME=VALUE.
@@ -35,7 +36,8 @@ struct GivenFeed {
 GivenFeed given_feed(const std::string& feed, const std::string& option, const char* wanted) {
   const std::size_t equals = feed.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == feed.size())
-    throw Error(Code::usage, option + " " + escaped(feed) + ": expected " + wanted);
+    throw Error(Code::usage, option + " " + escaped(feed) + ": expected " + wanted)
+        .hint("for example " + option + " x=x.npy");
   return {feed.substr(0, equals), feed.substr(equals + 1)};
 }
 
@@ -61,7 +63,8 @@ std::optional<Tensor> scalar(const FeedInput& input, const std::string& text) {
   if (fault != NumberFault::none)
     throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
                                  std::string(name_of(input.dtype)))
-        .at(input.line);
+        .at(input.line)
+        .hint("give a number that fits, or an npy file");
   return tensor;
 }
 
@@ -98,7 +101,7 @@ void require_inputs(const std::vector<FeedInput>& inputs, const FeedOptions& opt
   const auto require = [&](const std::string& name, const char* option) {
     const FeedInput& input = input_named(inputs, name, option);
     if (!names.insert(input.name).second)
-      throw Error(Code::usage, std::string(option) + " " + escaped(input.name) + ": given twice");
+      throw Error(Code::usage, std::string(option) + " " + escaped(input.name) + ": given twice").hint("feed it once");
   };
   for (const std::string& feed : options.whole)
     require(given_feed(feed, "--feed", "NAME=FILE.npy or NAME=NUMBER").name, "--feed");

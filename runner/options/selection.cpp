@@ -91,9 +91,11 @@ void replace_fetches(Graph& graph, const Entry* entry, const std::vector<std::st
   for (const std::string& list : lists) {
     for (const std::string_view item : split(list, ',')) {
       const std::string name(trimmed(item));
-      if (name.empty()) throw Error(Code::usage, "--fetch " + escaped(list) + ": a name is empty");
+      if (name.empty())
+        throw Error(Code::usage, "--fetch " + escaped(list) + ": a name is empty")
+            .hint("write names with one comma between two of them");
       if (std::find(selection.names.begin(), selection.names.end(), name) != selection.names.end())
-        throw Error(Code::usage, "--fetch " + escaped(name) + ": given twice");
+        throw Error(Code::usage, "--fetch " + escaped(name) + ": given twice").hint("name it once");
       selection.names.push_back(name);
       selection.request.fetches.push_back(fetched_value(graph, entry, name));
     }
