@@ -40,6 +40,15 @@ std::string_view name_of(Equality::Verdict verdict) {
   return kNames[static_cast<std::size_t>(verdict)];
 }
 
+void require_equal(const Equality& equality) {
+  if (equality.verdict == Equality::Verdict::differs)
+    throw Error(Code::plan, "the plan does not compute what the graph says: " + equality.reason)
+        .hint("compare the plan with its own graph, for the entry, fetches and feeds that it was made for");
+  if (equality.verdict == Equality::Verdict::not_proved)
+    throw Error(Code::conformance, "it is not proved that the plan computes what the graph says: " + equality.reason)
+        .hint("the plan may be right: docs/internals/equality.md has the rules of the proof");
+}
+
 Equality compare(const Graph& graph, const Signature& signature, const Plan& plan, const EqualityHelp& help) {
   Equality result;
   try {

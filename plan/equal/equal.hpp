@@ -39,6 +39,10 @@ struct Equality {
 /// "equal", "differs", "not proved".
 [[nodiscard]] std::string_view name_of(Equality::Verdict verdict);
 
+/// Throws unless the verdict is `equal`: Error(plan) with the first difference, or Error(conformance) if the rules do
+/// not follow the plan. Thread-safe.
+void require_equal(const Equality& equality);
+
 /// Compares what the plan computes with what the graph says for a request. The plan must have passed verify(): the
 /// proof takes its buffers for values. Takes time in proportion to the instructions of all classes. Thread-safe.
 [[nodiscard]] Equality compare(const Graph& graph, const Signature& signature, const Plan& plan,

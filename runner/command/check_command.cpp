@@ -24,6 +24,15 @@ struct CheckOptions : PlanCommandOptions {
   bool as_json = false, equal = false;
 };
 
+/// The results of a check.
+struct Found {
+  Verdict verdict;
+  Equality equality;         ///< with --equal
+  std::string last_batches;  ///< a line for each plan of a last batch that passed, too
+
+  [[nodiscard]] bool is_equal() const { return equality.verdict == Equality::Verdict::equal; }
+};
+
 /// The verdict of the verifier on the plan of a graph, or on a .plan file. With --equal also whether the plan computes
 /// what the graph says.
 Verdict verdict_of(CheckOptions& options, const KnownOps& known, Equality& equality) {
@@ -32,7 +41,7 @@ Verdict verdict_of(CheckOptions& options, const KnownOps& known, Equality& equal
   std::optional<Plan> given;
   if (!options.plan.empty()) {
     given = read_plan(local_files(), options.plan);
-    options.cluster.tasks = given->topology.size();
+    options.cluster.elsewhere = given->topology;
   }
   with_session(options, [&](Session& session, const Selection& selection) {
     const Plan& plan = given ? *given : session.plan(selection.request).plan;
@@ -42,25 +51,25 @@ Verdict verdict_of(CheckOptions& options, const KnownOps& known, Equality& equal
   return verdict;
 }
 
-/// Throws unless the plan is proved to compute what the graph says.
-void require_equal(const Equality& equality) {
-  if (equality.verdict == Equality::Verdict::differs)
-    throw Error(Code::plan, "the plan does not compute what the graph says: " + equality.reason)
-        .hint("a plan is compared for the request that it was made for: --entry, --fetch and --feed choose it");
-  if (equality.verdict == Equality::Verdict::not_proved)
-    throw Error(Code::conformance, "it is not proved that the plan computes what the graph says: " + equality.reason)
-        .hint("the plan may be right: docs/internals/equality.md has the rules of the proof");
-}
-
 void require_usable(const CheckOptions& options) {
   if (!options.plan.empty() && !options.equal)
     throw Error(Code::usage, "check: " + escaped(options.plan) + " is a second file").hint("--equal compares the two");
   if (options.equal && is_plan_file(options.file))
     throw Error(Code::usage, "check --equal: " + escaped(options.file) + " is a plan, and does not hold its graph")
         .hint("ferry check --equal GRAPH.pb " + escaped(options.file));
+  constexpr std::string_view kOfRequests[] = {"--entry",     "--fetch", "--fetch-to", "--feed",
+                                              "--feed-part", "--dim",   "--shape",    "--step"};
+  if (!options.plan.empty()) refuse_options_of_graphs(options, options.plan, kOfRequests);
 }
 
-int check(CheckOptions options) {
+/// Error(usage) for a --step although all steps have the same plan, and that plan is given.
+void require_uneven(const CheckOptions& options, const std::vector<Batches>& uneven) {
+  if (options.plan.empty() || options.step == 0 || !uneven.empty()) return;
+  throw Error(Code::usage, "--step " + std::to_string(options.step) + ": all steps of the graph have the same plan")
+      .hint("leave --step out");
+}
+
+Found find(CheckOptions options) {
   require_usable(options);
   const KernelTable& cpu = options.ops ? options.ops->kernels : cpu_kernels();
   std::string no_gpus;
@@ -69,39 +78,73 @@ int check(CheckOptions options) {
   std::vector<Batches> uneven;
   options.on_selection = [&](Graph& graph, const Selection& selection) {
     uneven = uneven_batches(graph, needed_ops(graph, selection));
+    require_uneven(options, uneven);
   };
-  Equality equality, of_other;
-  Verdict verdict = verdict_of(options, known, equality);
+  Found found;
+  found.verdict = verdict_of(options, known, found.equality);
   options.on_selection = {};
-  std::string others;
   for (const Batches& batches : uneven) {
     options.step = batches.steps() - 1;
-    if (!verdict.pass || !options.plan.empty()) break;
+    if (!found.verdict.pass || !options.plan.empty()) break;
+    Equality of_other;
     const Verdict other = verdict_of(options, known, of_other);
     const std::string which = "the last batch of an epoch, which has " + plural(batches.last(), "row") + " (--step " +
                               std::to_string(options.step) + ")";
-    others += "PASS of " + which + "\n";
-    if (!other.pass) verdict = {false, {}, {}, which + ": " + other.reason};
-    if (options.equal && other.pass && of_other.verdict != Equality::Verdict::equal) equality = of_other;
+    found.last_batches += "PASS of " + which + "\n";
+    if (!other.pass) found.verdict = {false, {}, {}, which + ": " + other.reason};
+    if (options.equal && other.pass && of_other.verdict != Equality::Verdict::equal) found.equality = of_other;
   }
-  if (options.as_json) {
-    nlohmann::ordered_json json = {
-        {"pass", verdict.pass}, {"proved", verdict.proved}, {"unproved", verdict.unproved}, {"reason", verdict.reason}};
-    if (options.equal)
-      json["equality"] = {
-          {"verdict", name_of(equality.verdict)}, {"rests_on", equality.rests_on}, {"reason", equality.reason}};
-    print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  } else if (verdict.pass) {
-    print("PASS\n");
-    for (const std::string& fact : verdict.proved) print("  " + fact + "\n");
-    if (equality.verdict == Equality::Verdict::equal) print("EQUAL: each fetch, variable and effect is the graph's\n");
-    for (const std::string& ground : equality.rests_on) print("  if " + ground + "\n");
-    for (const std::string& doubt : verdict.unproved) print("not proved: " + doubt + "\n");
-    if (!verdict.unproved.empty()) print("  try: --ops LIB.so, with the library that has them\n");
-    print(others);
+  return found;
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void print_json(const Found& found, bool with_equality) {
+  const Verdict& verdict = found.verdict;
+  nlohmann::ordered_json json = {{"pass", verdict.pass && (!with_equality || found.is_equal())},
+                                 {"proved", verdict.proved},
+                                 {"unproved", verdict.unproved},
+                                 {"reason", verdict.pass ? found.equality.reason : verdict.reason}};
+  if (with_equality)
+    json["equality"] = {{"verdict", name_of(found.equality.verdict)},
+                        {"rests_on", found.equality.rests_on},
+                        {"reason", found.equality.reason}};
+  print_json(json);
+}
+
+void print_text(const Found& found) {
+  if (!found.verdict.pass) return;
+  print("PASS\n");
+  for (const std::string& fact : found.verdict.proved) print("  " + fact + "\n");
+  if (found.is_equal()) print("EQUAL: each fetch, variable and effect is the graph's\n");
+  for (const std::string& ground : found.equality.rests_on) print("  if " + ground + "\n");
+  for (const std::string& doubt : found.verdict.unproved) print("not proved: " + doubt + "\n");
+  if (!found.verdict.unproved.empty()) print("  try: --ops LIB.so, with the library that has them\n");
+  print(found.last_batches);
+}
+
+int check(const CheckOptions& options) {
+  Found found;
+  try {
+    found = find(options);
+  } catch (const Error& error) {
+    if (options.as_json)
+      print_json({{"pass", false},
+                  {"proved", nlohmann::json::array()},
+                  {"unproved", nlohmann::json::array()},
+                  {"reason", error.text()}});
+    throw;
   }
-  if (!verdict.pass) throw Error(Code::plan, "the plan is refused: " + verdict.reason);
-  if (options.equal) require_equal(equality);
+  if (options.as_json)
+    print_json(found, options.equal);
+  else
+    print_text(found);
+  if (!found.verdict.pass)
+    throw Error(Code::plan, "the plan is refused: " + found.verdict.reason)
+        .hint("make the plan again, with this ferry and for this machine");
+  if (options.equal) require_equal(found.equality);
   return 0;
 }
 

@@ -86,7 +86,7 @@ InputSizes parse_shapes(const std::vector<std::string>& texts) {
       sizes.push_back(size);
     }
     if (!shapes.emplace(text.substr(0, equals), std::move(sizes)).second)
-      throw Error(Code::usage, "--shape " + escaped(text) + ": given twice");
+      throw Error(Code::usage, "--shape " + escaped(text) + ": given twice").hint("give one shape for it");
   }
   return shapes;
 }
@@ -128,6 +128,17 @@ CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
       ->type_name("CLUSTER.pbtxt");
 }
 
+void refuse_options_of_graphs(const PlanCommandOptions& options, const std::string& plan,
+                              std::span<const std::string_view> used) {
+  for (const CLI::Option* option : options.of_graphs) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || std::ranges::find(used, name) != used.end()) continue;
+    if (name == "--device" && !places_ops(options)) continue;
+    throw Error(Code::usage, name + ": " + escaped(plan) + " is a plan already")
+        .hint((plan == options.file ? "give the graph, or leave " : "leave ") + name + " out");
+  }
+}
+
 PlanResult plan_of(const PlanCommandOptions& options) {
   PlanResult result;
   if (!is_plan_file(options.file)) {
@@ -137,10 +148,7 @@ PlanResult plan_of(const PlanCommandOptions& options) {
     });
     return result;
   }
-  for (const CLI::Option* option : options.of_graphs)
-    if (option->count() > 0 && (option->get_name() != "--device" || places_ops(options)))
-      throw Error(Code::usage, option->get_name() + ": " + escaped(options.file) + " is a plan already")
-          .hint("give the graph, or leave " + option->get_name() + " out");
+  refuse_options_of_graphs(options, options.file);
   if (options.plan.on_pass || options.plan.check_passes)
     throw Error(Code::usage, escaped(options.file) + " is a plan: no pass makes it").hint("give the graph");
   result.plan = read_plan(local_files(), options.file);

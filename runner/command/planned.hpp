@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "placement/planner.hpp"
@@ -39,6 +41,11 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 /// the shape of its --feed, else the shape of --shape, else its own. Error(usage) names an input with a shape that is
 /// still unknown.
 void with_session(const PlanCommandOptions& options, const std::function<void(Session&, const Selection&)>& f);
+
+/// Error(usage) for an option of `of_graphs` that was given although `plan` names a plan file, except the names in
+/// `used`. A --device that simulates is no error: it gives the tasks their devices.
+void refuse_options_of_graphs(const PlanCommandOptions& options, const std::string& plan,
+                              std::span<const std::string_view> used = {});
 
 /// The plan in a .plan file (then without reasons), or one made in with_session().
 [[nodiscard]] PlanResult plan_of(const PlanCommandOptions& options);

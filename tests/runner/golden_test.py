@@ -41,6 +41,7 @@ COMMANDS = {
     "add_equal": ["check", "--equal", ADD, "--tasks", "3"],
     "add_equal_plan": ["check", "--equal", ADD, "add.plan"],
     "add_equal_another": ["check", "--equal", PARALLEL, "add.plan"],
+    "add_equal_memory": ["check", "--equal", ADD, "add.plan", "--memory", "1"],
     "add_equal_no_graph": ["check", "--equal", "add.plan"],
     "data_parallel_summary": ["plan", PARALLEL, "--tasks", "2", "--threads", "1"],
     "data_parallel_plan": ["plan", PARALLEL, "--tasks", "2", "--threads", "1", "--all"],
