@@ -138,6 +138,29 @@ std::vector<FixedPlan::OneSize> FixedPlan::sizes_of_batches(const Plan& plan, co
   return found;
 }
 
+void FixedPlan::prove(const Graph& graph, RunRequest request, const Topology& planned_for) const try {
+  for (const PlanPort& port : plan_.feeds) {
+    const std::string name(plan_.string(port.name));
+    if (request.feeds.contains(name) || request.feed_types.contains(name)) continue;
+    const Type type = type_of(port.dtype, port.sizes, port.bounded);
+    const std::optional<OpId> input = graph.find(name);
+    if (!input || graph.op(*input).def().role != OpRole::input)
+      require_equal({Equality::Verdict::differs, {}, "the graph has no input '" + escaped(name) + "'"});
+    if (const Type& wanted = graph.type(graph.op(*input).output(0)); wanted.dtype != type.dtype)
+      require_equal({Equality::Verdict::differs,
+                     {},
+                     "the feed '" + escaped(name) + "' is " + type.str() + ", in the graph " + wanted.str()});
+    request.feed_types[name] = type;
+  }
+  Signature signature = group_.signature(graph, request, planned_for);
+  signature.rows.clear();
+  for (const OneSize& one : batches_)
+    if (one.rows == one.batches.last()) signature.rows[one.batches.symbol()] = one.rows;
+  require_equal(group_.compare(graph, signature, plan_));
+} catch (const Error& error) {
+  throw group_.cluster().state().found_by_all(error);
+}
+
 const PlanResult& FixedPlan::plan(const RunRequest& request) const {
   require_own(request);
   return planned_->result;

@@ -27,6 +27,10 @@ class FixedPlan {
   /// The plan is checked (TaskGroup::given). `ops` define its ops, as far as they are known. `group` must outlive this.
   FixedPlan(TaskGroup& group, SharedPlan planned, const OpSet& ops);
 
+  /// Throws as require_equal() unless the plan computes what the graph says for the request. The topology is the one
+  /// that the plan was made for. The plan decides the types of feeds that the request leaves out, and whether batches
+  /// are whole or the last batches of epochs.
+  void prove(const Graph& graph, RunRequest request, const Topology& planned_for) const;
   /// The plan. Error(usage) unless the request leaves fetches and targets to the plan.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request) const;
   /// As Session::run, restore and variables, for a session that was made from a plan.

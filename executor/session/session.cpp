@@ -64,9 +64,13 @@ Feed parts(std::vector<Tensor> of_tasks) {
 struct Session::State {
   State(const Graph& g, const Cluster& cluster, SessionOptions options)
       : graph(&g), group(cluster, std::move(options)) {}
-  State(Plan given, const Cluster& cluster, SessionOptions options) : group(cluster, std::move(options)) {
+  /// With a graph, after a proof that the plan computes what it says for the request.
+  State(Plan given, const Cluster& cluster, SessionOptions options, const Graph* proved, const RunRequest& request)
+      : group(cluster, std::move(options)) {
     const OpSet* const ops = group.options().run.ops;
+    const Topology planned_for = given.topology;
     plan.emplace(group, group.given(std::move(given)), ops != nullptr ? *ops : default_ops());
+    if (proved != nullptr) plan->prove(*proved, request, planned_for);
   }
 
   /// Runs the request on `g`, which is the session's graph or one that restores its variables.
@@ -89,7 +93,13 @@ Session::Session(const Graph& graph, const Cluster& cluster, SessionOptions opti
 
 Session::Session(Plan plan, const Cluster& cluster, SessionOptions options) {
   const DefaultFloats floats;
-  state_ = std::make_unique<State>(std::move(plan), cluster, std::move(options));
+  state_ = std::make_unique<State>(std::move(plan), cluster, std::move(options), nullptr, RunRequest());
+}
+
+Session::Session(Plan plan, const Graph& graph, const RunRequest& request, const Cluster& cluster,
+                 SessionOptions options) {
+  const DefaultFloats floats;
+  state_ = std::make_unique<State>(std::move(plan), cluster, std::move(options), &graph, request);
 }
 
 Session::~Session() = default;
@@ -170,7 +180,8 @@ const PlanResult& Session::plan(const RunRequest& request) {
 }
 
 Equality Session::compare(const RunRequest& request, const Plan& plan) {
-  return state_->group.compare(graph("compare"), request, plan);
+  const Graph& g = graph("compare");
+  return state_->group.compare(g, state_->group.signature(g, request, plan.topology), plan);
 }
 
 void Session::close() {

@@ -43,6 +43,13 @@ class Session {
   /// needs more memory than there is. Requests of the session have no fetches, targets, fetch_to, planned_step or
   /// checkpoints, and the session has no tune() and no Checkpoints: else Error(usage).
   Session(Plan plan, const Cluster& cluster, SessionOptions options = {});
+  /// Proves that the plan computes what the graph says for `request`, then runs it as Session(plan, cluster). Errors of
+  /// the proof: require_equal(). Feeds that the request leaves out have the plan's types. The plan also decides which
+  /// step's batches it has, so planned_step is not used. The graph may end before the session.
+  ///
+  ///     Session session(read_plan(local_files(), "model.plan"), g, {.fetches = {scores}}, cluster);
+  Session(Plan plan, const Graph& graph, const RunRequest& request, const Cluster& cluster,
+          SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -88,8 +95,9 @@ class Session {
   /// call of plan() or the end of the session. All tasks call it.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request);
   /// Whether a plan that has passed verify(), made by this session or by another one, computes what the graph says for
-  /// `request` (docs/internals/equality.md). Of the request it uses fetches, targets, feeds, fetch_to, fetch_parts and
-  /// planned_step. <ferry/plan/equal/equal.hpp> has the result. Error(usage) if the session was made from a plan.
+  /// `request` (docs/internals/equality.md). Of the request it uses fetches, targets, fetch_to, fetch_parts,
+  /// planned_step, and the types of feeds: the plan says which tasks give them. <ferry/placement/equal.hpp> has the
+  /// result. Error(usage) if the session was made from a plan.
   [[nodiscard]] Equality compare(const RunRequest& request, const Plan& plan);
   /// Writes the trace, if ExecutionOptions::trace_file names one, for which all tasks must call it, and frees
   /// everything. run() afterwards is Error(usage).

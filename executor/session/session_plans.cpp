@@ -127,7 +127,11 @@ SharedPlan SessionPlans::Made::given(Plan plan) const try {
   throw cluster_.state().found_by_all(error);
 }
 
-Equality SessionPlans::Made::compare(const Graph& graph, const Signature& signature, const Plan& plan) const {
+Equality SessionPlans::Made::compare(const Graph& graph, Signature signature, const Plan& plan) const {
+  for (std::size_t k = 0; k < std::min(signature.feeds.size(), plan.feeds.size()); ++k) {
+    signature.feeds[k].task = plan.feeds[k].task;
+    signature.feeds[k].by_parts = plan.feeds[k].by_parts();
+  }
   return ferry::compare(graph, signature, plan,
                         {&kernels_, [this](const ConstantOp& op) { return evaluate(cpu_, op); }});
 }

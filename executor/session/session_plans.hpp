@@ -67,8 +67,8 @@ class SessionPlans {
     /// A plan that was made before, with this job's topology in place of the one that it was made for. Error(plan),
     /// the same in all processes, if the plan does not fit the job or the verifier refuses it.
     [[nodiscard]] SharedPlan given(Plan plan) const;
-    /// Whether the plan computes what the graph says.
-    [[nodiscard]] Equality compare(const Graph& graph, const Signature& signature, const Plan& plan) const;
+    /// Whether the plan computes what the graph says. The plan decides which tasks give its feeds.
+    [[nodiscard]] Equality compare(const Graph& graph, Signature signature, const Plan& plan) const;
     /// The kernels for the devices besides the host.
     [[nodiscard]] const KernelTable* device_kernels() const { return kernels_.devices(); }
 

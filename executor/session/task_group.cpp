@@ -168,9 +168,10 @@ struct TaskGroup::State {
           .hint("give ExecutionOptions::record_turns or replay_turns, not both");
   }
 
-  /// What this process alone agrees on for the request's planned step: the cluster is described, or all tasks are here.
-  [[nodiscard]] Agreed agreed(const Graph& graph, const RunRequest& request) const {
-    Agreed all = agree_alone(graph, request, cluster.options().invariant == 0, cluster.state().topology);
+  /// What this process alone agrees on for the request's planned step, for the tasks of a topology: the cluster is
+  /// described, all tasks are here, or nothing is to run.
+  [[nodiscard]] Agreed agreed(const Graph& graph, const RunRequest& request, const Topology& topology) const {
+    Agreed all = agree_alone(graph, request, cluster.options().invariant == 0, topology);
     all.uneven = uneven_batches(graph, all.signature);
     return all.at(request.planned_step);
   }
@@ -282,14 +283,18 @@ const PlanResult& TaskGroup::plan(const Graph& graph, const RunRequest& request)
         ->result;
   require_usable();
   const Exclusive exclusive(s.busy);
-  return (s.shown = s.plans.get(graph, s.agreed(graph, request), s.options.plan.bucket_bytes))->result;
+  return (s.shown = s.plans.get(graph, s.agreed(graph, request, job.topology), s.options.plan.bucket_bytes))->result;
 }
 
-Equality TaskGroup::compare(const Graph& graph, const RunRequest& request, const Plan& plan) {
+Signature TaskGroup::signature(const Graph& graph, const RunRequest& request, const Topology& topology) const {
+  return state_->agreed(graph, request, topology).signature;
+}
+
+Equality TaskGroup::compare(const Graph& graph, const Signature& signature, const Plan& plan) {
   State& s = *state_;
   require_usable();
   const Exclusive exclusive(s.busy);
-  return s.plans.compare(graph, s.agreed(graph, request).signature, plan);
+  return s.plans.compare(graph, signature, plan);
 }
 
 SharedPlan TaskGroup::given(Plan plan) const {

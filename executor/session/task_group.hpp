@@ -31,8 +31,10 @@ class TaskGroup {
   [[nodiscard]] const SessionOptions& options() const;
   /// Session::plan. Starts no tasks if all tasks of the job are in this process and nothing has run yet.
   [[nodiscard]] const PlanResult& plan(const Graph& graph, const RunRequest& request);
-  /// Session::compare.
-  [[nodiscard]] Equality compare(const Graph& graph, const RunRequest& request, const Plan& plan);
+  /// The signature of the request's planned step for tasks of that topology. Asks no other process.
+  [[nodiscard]] Signature signature(const Graph& graph, const RunRequest& request, const Topology& topology) const;
+  /// SessionPlans::Made::compare.
+  [[nodiscard]] Equality compare(const Graph& graph, const Signature& signature, const Plan& plan);
   /// A plan that was made before: SessionPlans::Made::given.
   [[nodiscard]] std::shared_ptr<const VerifiedPlan> given(Plan plan) const;
   /// Calls body(task) for all local tasks at once and returns when all calls have returned. Then throws the error of
