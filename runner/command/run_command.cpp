@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/planned.hpp"
 #include "runner/files/graph_files.hpp"
@@ -17,13 +19,17 @@ void add_run_command(CLI::App& app, Action& action) {
                    "A graph (.pb, .pbtxt), an ONNX model (.onnx), or a plan that ferry plan --save wrote (.plan)")
       ->required();
   add_run_options(*command, *options);
+  command
+      ->add_option("--graph", options->graph,
+                   "Of a plan: the graph that it must compute, which is proved before it runs (exit code 4)")
+      ->type_name("FILE");
   add_cluster_option(*command, *options)->group("");  // hidden: it is there only to be refused
   add_examples(*command, R"(
     ferry run add.pb --tasks 3                       three virtual tasks in this process
     mpirun -np 3 ferry run add.pb                    three processes
     ferry run model.pb --entry predict --model m --feed x=digits.npy --out results
     ferry run model.onnx --feed x=x.npy              an ONNX model, for the shapes of what is fed
-    ferry run add.plan                               as it was planned
+    ferry run add.plan --graph add.pb                as it was planned, if the plan computes the graph
     ferry run mine.pb --ops ./libmine.so             with ops of one's own
     ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m
     ferry run model.pb --epochs 3 --checkpoint c --checkpoint-every 30s --resume   continues after the last checkpoint
@@ -32,6 +38,9 @@ void add_run_command(CLI::App& app, Action& action) {
   command->callback([&action, options] {
     action = [options] {
       if (is_plan_file(options->file)) return run_plan(*options);
+      if (!options->graph.empty())
+        throw Error(Code::usage, "--graph: " + escaped(options->file) + " is no plan to compare with a graph")
+            .hint("leave --graph out, or give a .plan file in place of " + escaped(options->file));
       LoadedGraph loaded = before_job(options->cluster, [&] { return load_any_graph(options->file, *options); });
       options->feeds = std::move(loaded.feeds);
       return run_graph(*loaded.graph, *options);

@@ -27,7 +27,7 @@ struct OptionGroup {
 };
 
 constexpr OptionGroup kGroups[] = {
-    {"Input", "--entry --fetch --fetch-to --feed --feed-part --dim --shape --data --model --ops"},
+    {"Input", "--entry --fetch --fetch-to --feed --feed-part --dim --shape --data --model --graph --ops"},
     {"Steps", "--steps --epochs --eval-every --seed --step"},
     {"Tasks and devices",
      "--tasks --hosts --cluster --jobs --threads --invariant --memory --gpu-memory --device --devices --soft-placement "

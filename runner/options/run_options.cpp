@@ -51,6 +51,7 @@ std::vector<GivenFile> files_read(const JobOptions& options) {
 void require_apart(const RunOptions& options, const std::vector<std::string>& data) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
+  read.push_back({"--graph", options.graph});
   if (!options.run.data_folder.empty())
     for (const std::string& path : data) read.push_back({"--data", options.run.data_folder + "/" + path});
   require_apart(read, {{"--save-plan", options.save_plan},

@@ -41,6 +41,7 @@ struct JobOptions {
 
 struct RunOptions : JobOptions {
   std::string file;        ///< that the graph or plan is read from; empty: the program makes the graph
+  std::string graph;       ///< file of the graph that the plan in `file` must compute; empty: not compared
   std::string out;         ///< folder for the fetches as NAME.npy; empty: they are printed
   std::int64_t steps = 0;  ///< 0: as many as `epochs` take, or one
   std::int64_t epochs = 0;

@@ -1,15 +1,19 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "base/files/files.hpp"
 #include "base/process/process_state.hpp"
+#include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "ops/op_set.hpp"
 #include "placement/planner.hpp"
 #include "plan/file/plan_file.hpp"
+#include "runner/files/graph_files.hpp"
 #include "runner/files/model_files.hpp"
 #include "runner/options/feeds.hpp"
+#include "runner/options/selection.hpp"
 #include "runner/report/report_page.hpp"
 #include "runner/report/run_report.hpp"
 #include "runner/run/job.hpp"
@@ -21,14 +25,19 @@
 namespace ferry {
 namespace {
 
-/// Error(usage) for options that say how a plan is made, or that need the graph.
+/// Error(usage) for options that say how a plan is made, or that need the graph. With --graph, --entry and --dim say
+/// what the plan is compared with.
 void refuse_options_of_graphs(const RunOptions& options) {
-  const std::pair<bool, const char*> of_planning[] = {
-      {!options.entry.empty(), "--entry"},   {options.plan.soft_placement, "--soft-placement"},
-      {places_ops(options), "--device"},     {!options.device_rules.empty(), "--devices"},
-      {!options.budget.empty(), "--budget"}, {!options.dims.empty(), "--dim"},
-      {options.balance, "--balance"},        {!options.cluster.jobs.empty(), "--jobs"},
-      {options.fetch_to != 0, "--fetch-to"}};
+  const bool alone = options.graph.empty();
+  const std::pair<bool, const char*> of_planning[] = {{alone && !options.entry.empty(), "--entry"},
+                                                      {options.plan.soft_placement, "--soft-placement"},
+                                                      {places_ops(options), "--device"},
+                                                      {!options.device_rules.empty(), "--devices"},
+                                                      {!options.budget.empty(), "--budget"},
+                                                      {alone && !options.dims.empty(), "--dim"},
+                                                      {options.balance, "--balance"},
+                                                      {!options.cluster.jobs.empty(), "--jobs"},
+                                                      {options.fetch_to != 0, "--fetch-to"}};
   const std::pair<bool, const char*> of_graphs[] = {{options.epochs != 0, "--epochs"},
                                                     {options.eval_every != 0, "--eval-every"},
                                                     {options.tune, "--tune"},
@@ -73,7 +82,8 @@ std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std:
       const auto fail = [&](const std::string& why) { return Error(Code::usage, "--fetch " + escaped(item) + why); };
       if (at == known.end())
         throw fail(": the plan has no such fetch").hint("one of " + escaped(join(known, ", "), 300));
-      if (std::find(chosen.begin(), chosen.end(), index) != chosen.end()) throw fail(": given twice");
+      if (std::find(chosen.begin(), chosen.end(), index) != chosen.end())
+        throw fail(": given twice").hint("name it once");
       chosen.push_back(index);
     }
   for (std::size_t i = 0; lists.empty() && i < known.size(); ++i) chosen.push_back(i);
@@ -94,6 +104,32 @@ FeedMap feeds_here(const Plan& plan, const RunOptions& options, std::span<const 
   return parse_feeds(inputs, {reads ? options.feeds : std::vector<std::string>(), options.feed_parts}, tasks);
 }
 
+/// The graph that the plan must compute, and the request for which it must: the entry's targets, and the fetches of the
+/// plan, by their names.
+struct Compared {
+  std::unique_ptr<Graph> graph;
+  RunRequest request;
+};
+
+/// Error(plan) if the graph lacks one of the plan's fetches.
+Compared compared_graph(const Plan& plan, const RunOptions& options) {
+  std::vector<std::string> fetches;
+  InputSizes sizes;
+  for (const PlanPort& port : plan.fetches) fetches.emplace_back(plan.string(port.name));
+  if (is_onnx_file(options.graph))
+    for (const PlanPort& port : plan.feeds)
+      sizes[std::string(plan.string(port.name))] = {port.sizes.begin(), port.sizes.end()};
+  Compared compared{load_any_graph(options.graph, options, sizes).graph, {}};
+  try {
+    compared.request = select_entry(*compared.graph, options.entry, fetches).request;
+  } catch (const Error& error) {
+    if (fetches.empty()) throw;
+    throw Error(Code::plan, "the plan does not compute what the graph says: " + error.text());
+  }
+  if (!plan.fetches.empty()) compared.request.fetch_to = plan.fetches[0].task;
+  return compared;
+}
+
 /// The options of the job. Tasks and threads are those that the plan was made for, unless the user or the launcher sets
 /// others.
 JobOptions job_for(const Plan& plan, const RunOptions& options) {
@@ -104,14 +140,26 @@ JobOptions job_for(const Plan& plan, const RunOptions& options) {
   return job;
 }
 
-void run_in(const Cluster& cluster, Plan given, std::span<const std::size_t> chosen, const RunOptions& options) {
+/// A session of the plan, after the proof that it computes the graph, if there is one.
+std::unique_ptr<Session> session_of(Plan given, const Compared& compared, const Cluster& cluster,
+                                    const SessionOptions& options) {
+  if (compared.graph)
+    return std::make_unique<Session>(std::move(given), *compared.graph, compared.request, cluster, options);
+  return std::make_unique<Session>(std::move(given), cluster, options);
+}
+
+void run_in(const Cluster& cluster, Plan given, const Compared& compared, std::span<const std::size_t> chosen,
+            const RunOptions& options) {
   const bool is_main = cluster.rank() == 0;
   std::optional<ModelFolder> model = model_folder(options, cluster);
   SessionOptions for_session = session_options(options, options.run);
   RunReport run_report(started_as());
   std::string trace;
   if (!options.report.empty()) for_session.run.on_trace = [&](std::string_view text) { trace = text; };
-  Session session(std::move(given), cluster, for_session);
+  if (is_main && !compared.graph)
+    log_info(escaped(options.file) + " is not compared with its graph: --graph FILE proves that it computes the graph");
+  const std::unique_ptr<Session> made = session_of(std::move(given), compared, cluster, for_session);
+  Session& session = *made;
   const Plan& plan = session.plan({}).plan;
   if (!options.model.empty()) session.restore(is_main ? read_model(options.model) : TensorMap());
   std::vector<std::string> names;
@@ -163,6 +211,7 @@ int run_plan(RunOptions options) {
   add_alike_options(options);
   JobOptions job = options;
   std::vector<std::size_t> chosen;
+  Compared compared;
   Plan plan = before_job(options.cluster, [&] {
     refuse_options_of_graphs(options);
     Plan read = read_plan(local_files(), options.file);
@@ -170,9 +219,10 @@ int run_plan(RunOptions options) {
     require_whole_fetches(read);
     chosen = chosen_fetches(read, options.fetches);
     job = job_for(read, options);
+    if (!options.graph.empty()) compared = compared_graph(read, options);
     return read;
   });
-  in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), chosen, options); });
+  in_job(job, false, [&](const Cluster& cluster) { run_in(cluster, std::move(plan), compared, chosen, options); });
   return 0;
 }
 

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Tests `ferry check --equal FILE PLAN` from outside.
+"""Tests `ferry check --equal FILE PLAN` and `ferry run FILE.plan --graph FILE` from outside.
 
     command_test.py FERRY SAMPLES_FOLDER
 """
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from npy import write_npy
 
 FERRY, SAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "runner" / "golden"
@@ -16,6 +20,15 @@ ADD, UNEVEN, PARALLEL = SAMPLES / "add.pb", GOLDEN / "uneven.pbtxt", GOLDEN / "d
 OF_PLANS = [["--tasks", "3"], ["--hosts", "2"], ["--device", "cpu"], ["--invariant"], ["--memory", "1"],
             ["--gpu-memory", "1"], ["--threads", "1"], ["--jobs", "ps=0,worker=1-2"], ["--devices", "rules.txt"],
             ["--soft-placement"], ["--balance"], ["--budget", "bytes=1GB"]]
+BY_HAND = """
+version: 1
+graph {
+  op { name: "a" op: "Input" attr { name: "dtype" dtype: FLOAT32 } attr { name: "shape" shape { dim { size: 2 } } } }
+  op { name: "b" op: "Input" attr { name: "dtype" dtype: FLOAT32 } attr { name: "shape" shape { dim { size: 2 } } } }
+  op { name: "c" op: "Sub" input: "FIRST" input: "SECOND" }
+}
+entry { name: "predict" fetch { name: "c" value: "c" } }
+"""
 
 
 def ferry(*words):
@@ -64,12 +77,36 @@ def last_batches(folder):
     check(ferry("check", "--equal", UNEVEN, plan), 4)
 
 
+def run_with_graph(folder):
+    first, other, plan = folder / "first.pbtxt", folder / "other.pbtxt", folder / "first.plan"
+    first.write_text(BY_HAND.replace("FIRST", "a").replace("SECOND", "b"))
+    other.write_text(BY_HAND.replace("FIRST", "b").replace("SECOND", "a"))
+    check(ferry("plan", first, "--save", plan), 0)
+    feeds = ["--feed", f"a={vector(folder, 'a', 3)}", "--feed", f"b={vector(folder, 'b', 1)}"]
+    alone = check(ferry("run", plan, *feeds), 0, "first.plan is not compared with its graph: --graph FILE")
+    assert "c = [2 2]" in alone.stdout, alone.stdout
+    proved = check(ferry("run", plan, "--graph", first, *feeds), 0)
+    assert proved.stdout == alone.stdout and "not compared" not in proved.stderr, proved.stderr
+    check(ferry("run", plan, "--graph", first, "--entry", "predict", *feeds), 0)
+    check(ferry("run", plan, "--graph", other, *feeds), 4, "Sub 'c'", "the plan has Sub(a, b), not Sub(b, a)")
+    check(ferry("check", "--equal", first, plan, "--fetch", "a"), 4, "the plan is fed a, b; the request feeds a")
+    check(ferry("run", plan, "--graph", ADD, *feeds), 4, "the plan does not compute what the graph says")
+    check(ferry("run", first, "--graph", first, *feeds), 2, "is no plan to compare with a graph")
+    check(ferry("run", plan, "--entry", "predict", *feeds), 2, "--entry")
+
+
+def vector(folder, name, value):
+    path = folder / f"{name}.npy"
+    write_npy(path, "<f4", (2,), struct.pack("<2f", value, value))
+    return path
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="ferry-equal-") as name:
         folder = pathlib.Path(name)
         (folder / "rules.txt").write_text("# none\n")
         OF_PLANS[8][1] = str(folder / "rules.txt")
-        for test in (options_without_effect, as_json, last_batches):
+        for test in (options_without_effect, as_json, last_batches, run_with_graph):
             test(folder)
             print("ok", test.__name__)
 

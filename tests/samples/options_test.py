@@ -134,7 +134,8 @@ OPTIONS = {
 }
 # Options that all runs here have, that are part of another option above, or that have tests of their own.
 ELSEWHERE = {"--help", "--entry", "--tasks", "--steps", "--out", "--data", "--checkpoint-keep",
-             "--fetch", "--feed", "--feed-part", "--dim", "--epochs", "--ops", "--interface", "--record-turns", "--replay-turns"}
+             "--fetch", "--feed", "--feed-part", "--dim", "--epochs", "--ops", "--interface", "--record-turns", "--replay-turns",
+             "--graph"}
 APART = ({"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},
          {"--device", "--device sim"}, {"--device", "--device sim:7"}, {"--device sim", "--device sim:7"}, {"--checkpoint", "--resume"}, {"--checkpoint-every", "--resume"}, {"--model", "--resume"})
 
