@@ -77,7 +77,7 @@ TEST_CASE("a number too small for the dtype is 0 or a subnormal one, one too lar
 
 TEST_CASE("unknown and duplicate feeds are refused by name") {
   CHECK(refusal({"rat=1"}) == "--feed rat: there is no such input\n  try: rate?");
-  CHECK(refusal({"rate=1", "rate=2"}) == "--feed rate: given twice");
+  CHECK(refusal({"rate=1", "rate=2"}) == "--feed rate: given twice\n  try: feed it once");
   for (const char* bad : {"rate", "=1", "rate="})
     CHECK(refusal({bad}).find("expected NAME=FILE.npy or NAME=NUMBER") != std::string::npos);
 }

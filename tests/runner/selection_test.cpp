@@ -73,7 +73,7 @@ TEST_CASE("what is unknown is named with the nearest that is there") {
   CHECK(refusal(f.g, "zzz", {}) == "--entry zzz: the graph has no such entry\n  try: one of train");
   CHECK(refusal(f.g, "", {"los"}) == "--fetch los: there is no such fetch or value\n  try: loss?");
   CHECK(refusal(f.g, "", {"produkt"}).find("product") != std::string::npos);
-  CHECK(refusal(f.g, "", {"loss,loss"}) == "--fetch loss: given twice");
+  CHECK(refusal(f.g, "", {"loss,loss"}) == "--fetch loss: given twice\n  try: name it once");
   CHECK(refusal(f.g, "", {"loss,"}).find("empty") != std::string::npos);
 }
 
