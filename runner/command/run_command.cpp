@@ -21,7 +21,7 @@ void add_run_command(CLI::App& app, Action& action) {
   add_run_options(*command, *options);
   command
       ->add_option("--graph", options->graph,
-                   "Of a plan: the graph that it must compute, which is proved before it runs (exit code 4)")
+                   "Proves first that the plan FILE computes this graph (.pb, .pbtxt, .onnx), else exit code 4")
       ->type_name("FILE");
   add_cluster_option(*command, *options)->group("");  // hidden: it is there only to be refused
   add_examples(*command, R"(
