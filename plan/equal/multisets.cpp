@@ -12,6 +12,9 @@ namespace {
 /// Counts below this number are stored as they are. The others are kLarge plus an index into the table of large counts.
 constexpr std::uint32_t kLarge = std::uint32_t{1} << 31U;
 
+/// A place in the hash table that no node has.
+constexpr Multisets::Id kFree = 0xffffffffU;
+
 /// The bits above `bit`, which is one bit.
 constexpr std::uint32_t bits_above(std::uint32_t bit) {
   return ~(bit | (bit - 1));
@@ -47,14 +50,23 @@ bool Multisets::visit(Id id, const std::function<bool(std::uint32_t, const std::
 }
 
 Multisets::Id Multisets::intern(const Node& node) {
-  const std::uint64_t key = hash64(std::as_bytes(std::span(&node, 1)));
-  const auto [first, last] = by_hash_.equal_range(key);
-  for (auto at = first; at != last; ++at)
-    if (nodes_[at->second] == node) return at->second;
-  const auto id = static_cast<Id>(nodes_.size());
-  nodes_.push_back(node);
-  by_hash_.emplace(key, id);
-  return id;
+  if (places_.size() < 2 * (nodes_.size() + 1)) {
+    places_.assign(std::max<std::size_t>(2 * places_.size(), 1024), kFree);
+    for (Id id = 0; id < nodes_.size(); ++id) places_[place_of(nodes_[id])] = id;
+  }
+  Id& place = places_[place_of(node)];
+  if (place == kFree) {
+    place = static_cast<Id>(nodes_.size());
+    nodes_.push_back(node);
+  }
+  return place;
+}
+
+std::size_t Multisets::place_of(const Node& node) const {
+  const std::size_t mask = places_.size() - 1;
+  std::size_t place = hash64(std::as_bytes(std::span(&node, 1))) & mask;
+  while (places_[place] != kFree && nodes_[places_[place]] != node) place = (place + 1) & mask;
+  return place;
 }
 
 Multisets::Id Multisets::merge(Id a, Id b) {

@@ -44,12 +44,14 @@ class Multisets {
   using Words = std::vector<std::uint64_t>;  // of a number, the lowest first
 
   [[nodiscard]] Id intern(const Node& node);
+  /// The place of the node in the hash table, or the free place for it.
+  [[nodiscard]] std::size_t place_of(const Node& node) const;
   [[nodiscard]] Id merge(Id a, Id b);
   [[nodiscard]] std::uint32_t add_counts(std::uint32_t a, std::uint32_t b);
   [[nodiscard]] Words words_of(std::uint32_t count) const;
 
   std::vector<Node> nodes_;
-  std::unordered_multimap<std::uint64_t, Id> by_hash_;
+  std::vector<Id> places_;                       // a hash table of the nodes; its size is a power of two
   std::unordered_map<std::uint64_t, Id> added_;  // by both ids
   std::vector<Words> large_;                     // counts from kLarge on are in here
   std::unordered_multimap<std::uint64_t, std::uint32_t> large_by_hash_;

@@ -56,7 +56,7 @@ class Terms {
     packed     ///< what the kernel of an op makes of in[0] to read it faster: `name`, `attrs`
   };
   static constexpr std::uint32_t kFlat = 0xffffffffU;
-  /// The most nodes and words of Multisets: about 400 MB. A chain of 400,000 additions of different values needs them.
+  /// The most nodes and words of Multisets: about 150 MB. A chain of 400,000 additions of different values needs them.
   static constexpr std::uint64_t kMostInSums = 1U << 22U;
 
   struct Term {
