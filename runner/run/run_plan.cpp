@@ -124,7 +124,8 @@ Compared compared_graph(const Plan& plan, const RunOptions& options) {
     compared.request = select_entry(*compared.graph, options.entry, fetches).request;
   } catch (const Error& error) {
     if (fetches.empty()) throw;
-    throw Error(Code::plan, "the plan does not compute what the graph says: " + error.text());
+    throw Error(Code::plan,
+                "the plan does not compute what the graph says, its fetches are not there: " + error.text());
   }
   if (!plan.fetches.empty()) compared.request.fetch_to = plan.fetches[0].task;
   return compared;
