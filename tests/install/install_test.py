@@ -77,7 +77,7 @@ FRAMES = {
         USING + "Value f(Graph& g, Value x) {PAGE return total; }",
         USING + "Tensor f(int argc, char** argv, Graph& g, Value c) {PAGE return results[0]; }",
         USING + "#include <ferry/base/files.hpp>\n#include <ferry/placement/plan_file.hpp>\n#include <ferry/placement/plan_result.hpp>\n"
-        "void f(Session& session, Cluster& cluster, Value c) {PAGE}"],
+        "void f(Session& session, Cluster& cluster, Graph& g, Value c) {PAGE}"],
     "internals/add_an_op.md": [OF_FERRY + "namespace page {PAGE const OpDef& op = kClamp; }",
                      OF_FERRY + "namespace page { const OpDef kClamp{.name = \"Clamp\", .types = \"T->T\"}; PAGE}"],
     "guide/budgets.md": [USING + "void f(Graph& g) {PAGE}"],
