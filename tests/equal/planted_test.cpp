@@ -11,9 +11,11 @@
 
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
+#include "ops/control/state.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
+#include "ops/train/optim.hpp"
 #include "placement/lower/class_nodes.hpp"
 #include "placement/lower/find_roles.hpp"
 #include "placement/lower/lower.hpp"
@@ -220,6 +222,50 @@ TEST_CASE("a sum over the tasks of another axis of the mesh") {
   c.check_refused(false, "reshard", [](Program& program) {
     const Node& sum = program.nodes[collectives(program, CollectiveKind::all_reduce)[0]];
     program.collectives[sum.detail].members.grouping = program.where(sum).groupings[0];
+  });
+}
+
+/// A step of training on two tasks, each with half of the rows.
+struct Trained : Case {
+  Trained() {
+    const Value first = g.variable("first", g.constant(Tensor(DType::float32, {4, 4})));
+    const Value second = g.variable("second", g.constant(Tensor(DType::float32, {4, 4})));
+    const auto on = g.on(g.mesh("x"));
+    const Value rows = g.input("rows", {4, 4});
+    const Value loss = sum(square(matmul(matmul(identity(rows).laid({split(0)}), first), second)));
+    signature = signature_of(g, {loss}, sgd(loss, {first, second}, 0.5));
+  }
+};
+
+TEST_CASE("a gradient that is not added up over the tasks") {
+  Trained().check_refused(false, "reshard", [](Program& program) {
+    for (const NodeId sum : collectives(program, CollectiveKind::all_reduce)) {
+      const PValueId part = program.inputs(program.nodes[sum])[0];
+      if (program.values[part].type.shape.rank() != 2) continue;
+      leave_out(program, sum, part);
+      return lay_as(program, part, program.wheres[program.values[part].where].all_replicated());
+    }
+    FAIL("no gradient");
+  });
+}
+
+TEST_CASE("two gradients that are exchanged") {
+  Trained().check_refused(true, "reshard", [](Program& program) {
+    std::vector<PValueId> gradients;
+    for (const NodeId sum : collectives(program, CollectiveKind::all_reduce))
+      gradients.push_back(program.nodes[sum].outputs[0]);
+    REQUIRE(gradients.size() == 2);
+    for (PValueId& operand : program.operands)
+      operand = operand == gradients[0] ? gradients[1] : operand == gradients[1] ? gradients[0] : operand;
+    auto& order = program.regions[0].order;
+    const NodeId update = ops(program, "Sub")[0];  // of the variable whose gradient comes first: it must wait now
+    const NodeId set = nodes_of(program, [&](const Node& node) {
+      return node.kind == NodeKind::assign && program.inputs(node)[1] == program.nodes[update].outputs[0];
+    })[0];
+    for (const NodeId id : {update, set}) {
+      std::erase(order, id);
+      order.push_back(id);
+    }
   });
 }
 
