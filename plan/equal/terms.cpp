@@ -223,7 +223,13 @@ TermId Terms::joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeI
   if (std::ranges::all_of(term.in, is_constant) && type(output).bytes() <= kMostConstantBytes)
     return constant(concatenated(flat ? 0 : dim, term.in, output));
   term.type = flat ? type({type(output).dtype, Shape{count(output)}}) : output;
-  return intern(std::move(term));
+  const std::uint32_t before = size();
+  const TermId id = intern(std::move(term));
+  if (id == before) parts_ += terms_[id].in.size();
+  if (parts_ > kMostParts)
+    throw Stop{false, "concatenations of concatenations have too many parts: more than " + std::to_string(kMostParts) +
+                          " in all of them together"};
+  return id;
 }
 
 /// The constants one after another along a dim.

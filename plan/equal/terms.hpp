@@ -58,6 +58,8 @@ class Terms {
   static constexpr std::uint32_t kFlat = 0xffffffffU;
   /// The most nodes and words of Multisets: about 150 MB. A chain of 400,000 additions of different values needs them.
   static constexpr std::uint64_t kMostInSums = 1U << 22U;
+  /// The most parts of all concatenations: about 130 MB. A chain of 5,700 concatenations of different values has them.
+  static constexpr std::uint64_t kMostParts = 1U << 24U;
 
   struct Term {
     Kind kind = Kind::symbol;
@@ -104,6 +106,7 @@ class Terms {
   /// The sum of values of one type. A sum of the same type among them counts as its terms. Stop (not proved) if the
   /// multisets of all sums take more memory than kMostInSums.
   [[nodiscard]] TermId sum(std::span<const TypedTerm> inputs);
+  /// Stop (not proved) if all concatenations together have more than kMostParts parts.
   [[nodiscard]] TermId joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId type);
   [[nodiscard]] TermId chosen(TermId predicate, const TypedTerm& then_value, const TypedTerm& else_value);
   /// `source` tells the parts of the input apart.
@@ -156,6 +159,7 @@ class Terms {
   std::map<std::pair<Multisets::Id, TypeId>, TermId> sums_;
   std::map<std::vector<std::uint32_t>, TermId> folded_;  // kNoTerm: the op could not be evaluated
   std::uint32_t evaluated_ = 0, reordered_ = 0;
+  std::uint64_t parts_ = 0;  // of all concatenations
 };
 
 /// Whether the op's outputs are a function of its inputs and attributes alone.

@@ -136,6 +136,30 @@ TEST_CASE("loops are equal for any number of turns") {
   CHECK(has(compared(g, signature, plan).reason, "after a turn of loop 'while"));
 }
 
+TEST_CASE("3,000 doublings and 3,000 Fibonacci steps") {
+  Graph g;
+  Value x, z;
+  {
+    const auto here = g.device("/task:0");
+    x = g.input("x", {2});
+  }
+  {
+    const auto there = g.device("/task:1");
+    z = g.input("z", {2});
+    for (int k = 0; k < 3000; ++k) z = z + z;
+    for (int k = 0; k < 3000; ++k) x = std::exchange(z, z + x);
+  }
+  const Signature signature = signature_of(g, {z});
+  Plan plan = plan_for(g, signature, Topology::local(2));
+  const Equality result = compared(g, signature, plan);
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
+  Instruction& first = kernel(plan, "Add");
+  first.what = Opcode::copy;
+  first.op = kNone;
+  first.inputs.count = 1;
+  CHECK(has(compared(g, signature, plan).reason, "fetch 'add_5999' on task 0 is another value than in the graph"));
+}
+
 TEST_CASE("windows of windows that fill with different numbers, cut along one dim after another") {
   Graph g;
   const MeshId mesh = g.mesh({{"down", 2}, {"across", 2}});

@@ -1,4 +1,5 @@
-// Sums of sums: equal in any order, in memory that is near-linear in the number of additions.
+// Sums of sums: equal in any order, in memory that is near-linear in the number of additions. Concatenations of
+// concatenations: refused before they need too much memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -96,6 +97,21 @@ TEST_CASE("sums with too many different terms are not proved") {
       all[k] = {s.terms.sum(std::vector{all[k - 1], all[k - 2], all[k]}), s.type};
   };
   CHECK_THROWS_AS(add_all(), Stop);
+}
+
+TEST_CASE("concatenations with too many parts are not proved") {
+  Sums s;
+  TypedTerm x = s.symbol(0);
+  const auto double_it = [&] {
+    const TypeId twice = s.terms.type({DType::float32, {2 * s.terms.count(x.type)}});
+    x = {s.terms.joined(0, std::vector{x, x}, twice), twice};
+  };
+  for (int k = 0; k < 20; ++k) double_it();
+  CHECK_THROWS_AS(
+      [&] {
+        for (int k = 0; k < 20; ++k) double_it();
+      }(),
+      Stop);
 }
 
 }  // namespace
