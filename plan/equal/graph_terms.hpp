@@ -33,8 +33,8 @@ class GraphTerms {
 
   /// Of the fetches, in their order.
   std::vector<TypedTerm> fetches;
-  std::vector<std::string> fetch_names;
-  std::vector<TypedTerm> feeds;  ///< of the signature's feeds
+  std::vector<std::string> fetch_names;  ///< in the graph
+  std::vector<TypedTerm> feeds;          ///< of the signature's feeds
   std::vector<std::string> feed_names;
   [[nodiscard]] const Signature& signature() const { return signature_; }
   /// By the names of variables: their values before the step and after it.

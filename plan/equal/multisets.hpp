@@ -34,8 +34,8 @@ class Multisets {
   [[nodiscard]] std::uint64_t size() const { return nodes_.size() + words_; }
 
  private:
-  /// A leaf has `bit` 0, the element as `prefix`, and its count as `left`. A branch has the elements whose bits above
-  /// `bit` are those of `prefix`: in `left` those without the bit, in `right` those with it.
+  /// A leaf has `bit` 0, the element as `prefix`, and its count as `left`. All elements of a branch have the bits of
+  /// `prefix` above `bit`. The elements without `bit` are in `left`, the elements with it in `right`.
   struct Node {
     std::uint32_t prefix = 0, bit = 0;
     Id left = 0, right = 0;
