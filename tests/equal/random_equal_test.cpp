@@ -2,9 +2,18 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "ops/array/array.hpp"
+#include "ops/array/reshape.hpp"
+#include "ops/math/linalg.hpp"
+#include "ops/math/math.hpp"
+#include "ops/math/random.hpp"
+#include "ops/math/reduce.hpp"
 #include "tests/equal/planned_graph.hpp"
+#include "tests/support/dice.hpp"
 #include "tests/support/mesh_graph.hpp"
 #include "tests/support/random_graph.hpp"
 #include "tests/support/random_plan.hpp"
@@ -75,6 +84,66 @@ TEST_CASE("plans of random graphs with loops and branches on a mesh are equal to
     const Signature signature = signature_of(*made.graph, made.fetches, made.targets);
     check_equal(*made.graph, signature, plan_for(*made.graph, signature, made.topology, options_for(seed)),
                 "graph with loops " + std::to_string(seed));
+  }
+}
+
+TEST_CASE("plans of random graphs of sums that share terms are equal to them") {
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
+    Dice dice(seed);
+    Graph g;
+    const auto on = g.on(g.mesh("x"));
+    std::vector<Value> values{g.input("a", {6, 6}), g.input("b", {6, 6})};
+    const auto split_along = [&](int dim) { return identity(dice.of(values)).laid({split(dim)}); };
+    for (std::uint64_t left = 5 + dice.below(40); left > 0; --left) {
+      const std::uint64_t kind = dice.below(10);
+      if (kind < 6)
+        values.push_back(dice.of(values) + dice.of(values));
+      else if (kind < 8)
+        values.push_back(matmul(split_along(1), split_along(0)));  // a partial sum
+      else
+        values.push_back(kind == 8 ? exp(split_along(0)) : split_along(1));
+    }
+    const Signature signature = signature_of(g, {dice.of(values), values.back()});
+    check_equal(g, signature, plan_for(g, signature, Topology::local(3), options_for(seed)),
+                "graph of sums " + std::to_string(seed));
+  }
+}
+
+TEST_CASE("plans of random graphs of random values without elements are equal to them") {
+  constexpr std::int64_t kNoElements = 0;
+  for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
+    Dice dice(seed);
+    Graph g;
+    const MeshId one = g.mesh("one", "/task:1"), all = g.mesh("all");
+    std::vector<Value> values;  // of two dims
+    const auto add = [&](const std::function<Value()>& make) {
+      const std::uint64_t where = dice.below(5);
+      const auto here = where < 3 ? g.device("/task:" + std::to_string(where)) : g.on(where == 3 ? one : all);
+      values.push_back(make());
+    };
+    for (std::uint64_t left = 5 + dice.below(12); left > 0; --left)
+      add([&] {
+        const std::uint64_t kind = values.empty() ? 0 : dice.below(7);
+        if (kind == 0) return uniform(g, {dice.one_in(2) ? kNoElements : 3, kNoElements});
+        const Value x = dice.of(values);
+        switch (kind) {
+          case 1:
+            return pad(x, {0, 1}, {1, 0}, 1.0);
+          case 2:
+            return matmul(x, x, false, true);
+          case 3:
+            return x + x;
+          case 4:
+            return dice.one_in(2) ? sum(x, {0}, true) : prod(x, {1}, true);
+          case 5:
+            return reshape(x, {1, -1});
+          default:
+            return concat({x, exp(x)}, 0);
+        }
+      });
+    const Signature signature = signature_of(g, {dice.of(values), values.back()});
+    check_equal(g, signature, plan_for(g, signature, Topology::local(3), options_for(seed)),
+                "graph of empty values " + std::to_string(seed));
   }
 }
 
