@@ -26,7 +26,7 @@ OpWork kernel_work(const OpDef& def, const Plan& plan, const PlanClass& role, co
   try {
     return work_of_parts(def, facts, outputs, parts);
   } catch (const Error&) {
-    OpWork work{0, bytes_of_outputs(parts.outputs) + bytes_of_outputs(parts.inputs)};
+    OpWork work{0, bytes_of_outputs(parts.outputs) + bytes_of_outputs(parts.inputs), kind_of_work(def)};
     for (const Type& output : parts.outputs) work.flops += def.flops * known_count(output.shape);
     return work;
   }

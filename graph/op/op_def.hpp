@@ -55,12 +55,16 @@ class OpFacts {
   [[noreturn]] static void fail(const std::string& why);
 };
 
+/// Kinds of arithmetic with different times of a flop (compute_costs.hpp).
+enum class WorkKind : std::uint8_t { element, product, convolution, reduction };
+
 /// The work of an op, on whole values or on one task's parts of them.
 struct OpWork {
   /// Operations on elements: products, additions, comparisons. A function such as exp counts as the operations that
   /// compute it.
   double flops = 0;
   double bytes = 0;  ///< that the kernel reads from memory and writes to it
+  WorkKind kind = WorkKind::element;
 };
 
 using InferFn = std::vector<Shape> (*)(const OpFacts&);

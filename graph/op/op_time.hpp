@@ -5,33 +5,72 @@
 #include <cmath>
 #include <cstdint>
 
+#include "graph/op/compute_costs.hpp"
 #include "graph/op/op_def.hpp"
 #include "graph/types/device_spec.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Picoseconds that a device takes for a kernel and its call or launch, for a byte of memory traffic, and for a flop.
-struct ComputeCost {
-  double kernel, byte, flop;
-};
+/// The figures of GPUs, in picoseconds. An H100 has 3.35 TB/s of memory and 67 TFLOP/s of float32 (NVIDIA's data
+/// sheet); kernels reach about 0.9 and 0.8 of these figures, and a launch takes 3 µs.
+inline constexpr ComputeCosts kGpuCosts{.call = 3'000'000,
+                                        .memory_byte = 1.0 / 3,
+                                        .cache_byte = 1.0 / 3,
+                                        .product_flop = 0.02,
+                                        .convolution_flop = 0.02,
+                                        .reduction_flop = 0.02,
+                                        .element_flop = 0.02};
 
-/// Approximately one core of 2026, with 25 GB/s of memory and 100 GFLOP/s of float32 in products: the kernels of the
-/// samples are planned within a third of their measured time. An H100 has 3.35 TB/s of memory and 67 TFLOP/s of float32
-/// (NVIDIA's data sheet); kernels reach about 0.9 and 0.8 of these figures, and a launch takes 3 µs.
-[[nodiscard]] constexpr ComputeCost compute_cost(DeviceKind kind) {
-  return kind == DeviceKind::cpu ? ComputeCost{50'000, 40, 10} : ComputeCost{3'000'000, 1.0 / 3, 0.02};
+/// Kernels that take less than this many picoseconds do not split over threads.
+inline constexpr double kLeastSplit = 1'300'000;
+
+/// The costs of a device of this kind, where `host` are the costs of the hosts.
+[[nodiscard]] constexpr const ComputeCosts& costs_of(DeviceKind kind, const ComputeCosts& host) {
+  return kind == DeviceKind::cpu ? host : kGpuCosts;
 }
 
-/// The slower of arithmetic and memory, in picoseconds.
-[[nodiscard]] inline std::int64_t computing_picoseconds(DeviceKind kind, const OpWork& work) {
-  const ComputeCost cost = compute_cost(kind);
-  return std::llround(std::max(work.bytes * cost.byte, work.flops * cost.flop));
+/// The picoseconds of the arithmetic alone.
+[[nodiscard]] constexpr double arithmetic_picoseconds(const ComputeCosts& costs, const OpWork& work) {
+  switch (work.kind) {
+    case WorkKind::product:
+      return work.flops * costs.product_flop;
+    case WorkKind::convolution:
+      return work.flops * costs.convolution_flop;
+    case WorkKind::reduction:
+      return work.flops * costs.reduction_flop;
+    default:
+      return work.flops * costs.element_flop;
+  }
+}
+
+/// The picoseconds of this many bytes of memory traffic alone.
+[[nodiscard]] constexpr double traffic_picoseconds(const ComputeCosts& costs, double bytes) {
+  return bytes * (bytes > costs.cache_bytes ? costs.memory_byte : costs.cache_byte);
+}
+
+/// The slower of arithmetic and memory traffic, in picoseconds, on this many threads.
+[[nodiscard]] inline std::int64_t slower_picoseconds(const ComputeCosts& costs, double arithmetic, double traffic,
+                                                     int threads) {
+  const auto split = [threads](double time, double parallel) {
+    return time < kLeastSplit ? time : time * (1 - parallel + parallel / threads);
+  };
+  return std::llround(std::max(split(arithmetic, costs.parallel_flops), split(traffic, costs.parallel_bytes)));
+}
+
+/// The time of an op's work on the CPU or GPU of a task, the call not included. `host` are the costs of the hosts, and
+/// `threads` the threads of the task.
+[[nodiscard]] inline std::int64_t computing_picoseconds(DeviceKind kind, const ComputeCosts& host, const OpWork& work,
+                                                        int threads = 1) {
+  const ComputeCosts& costs = costs_of(kind, host);
+  return slower_picoseconds(costs, arithmetic_picoseconds(costs, work), traffic_picoseconds(costs, work.bytes),
+                            threads);
 }
 
 /// A kernel's time, the call included.
-[[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, const OpWork& work) {
-  return std::llround(compute_cost(kind).kernel) + computing_picoseconds(kind, work);
+[[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, const ComputeCosts& host, const OpWork& work,
+                                                     int threads = 1) {
+  return std::llround(costs_of(kind, host).call) + computing_picoseconds(kind, host, work, threads);
 }
 
 }  // namespace ferry

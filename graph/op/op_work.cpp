@@ -77,7 +77,12 @@ OpWork work_by(const OpDef& def, const OpFacts& facts, std::span<const Type> out
     return def.flops * elements;
   };
   return {flops(),
-          def.bytes_of != nullptr ? def.bytes_of(part, part_outputs) : read_and_written(def, part, part_outputs)};
+          def.bytes_of != nullptr ? def.bytes_of(part, part_outputs) : read_and_written(def, part, part_outputs),
+          kind_of_work(def)};
+}
+
+bool sums_products(const OpDef& def) {
+  return def.reduce == Reduce::sum && def.flops == 2;
 }
 
 }  // namespace
@@ -127,9 +132,19 @@ bool is_elementwise(const OpDef& def) {
          def.index.find("...") != std::string_view::npos && def.flops != 0;
 }
 
+WorkKind kind_of_work(const OpDef& def) {
+  if (def.reduce == Reduce::none || is_elementwise(def)) return WorkKind::element;
+  if (!sums_products(def)) return WorkKind::reduction;
+  return def.slides != nullptr ? WorkKind::convolution : WorkKind::product;
+}
+
+std::string_view name_of(WorkKind kind) {
+  static constexpr std::string_view kNames[] = {"element", "product", "convolution", "reduction"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 bool may_fuse(const OpDef& maker, const OpDef& user) {
-  const bool sums_products = maker.reduce == Reduce::sum && maker.flops == 2;
-  return is_elementwise(user) && (is_elementwise(maker) || sums_products);
+  return is_elementwise(user) && (is_elementwise(maker) || sums_products(maker));
 }
 
 }  // namespace ferry

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "graph/op/op_def.hpp"
@@ -34,6 +35,10 @@ struct OpParts {
 
 /// Whether each element of the output depends only on the elements of the inputs at its position: "...,...->...".
 [[nodiscard]] bool is_elementwise(const OpDef& def);
+/// The kind of the op's arithmetic, by what it does with a contracted letter and with windows.
+[[nodiscard]] WorkKind kind_of_work(const OpDef& def);
+/// "element", "product", "convolution" or "reduction".
+[[nodiscard]] std::string_view name_of(WorkKind kind);
 /// Whether fusing may keep a value of `maker` in the cache until `user` reads it, if nothing else reads it. `user` is
 /// elementwise, and `maker` is elementwise or a sum of products such as a convolution.
 [[nodiscard]] bool may_fuse(const OpDef& maker, const OpDef& user);

@@ -20,9 +20,10 @@ constexpr int kNoStage = -1;
 
 class Balancer {
  public:
-  Balancer(Graph& graph, int tasks)
+  Balancer(Graph& graph, int tasks, const ComputeCosts& costs)
       : graph_(graph),
         tasks_(tasks),
+        costs_(costs),
         labelled_(label_ops(graph)),
         stage_(graph.size(), kNoStage),
         of_variables_(graph.size()),
@@ -75,7 +76,7 @@ class Balancer {
                                   " in a microbatch")
           .at(line)
           .hint("fewer tasks");
-    const std::vector<std::size_t> first = cut_into_stages(graph_, of[0], static_cast<std::size_t>(tasks_));
+    const std::vector<std::size_t> first = cut_into_stages(graph_, of[0], static_cast<std::size_t>(tasks_), costs_);
     for (const std::vector<OpId>& ops : of) {
       for (std::size_t i = 0; i < ops.size(); ++i)
         stage_[ops[i]] = static_cast<int>(std::upper_bound(first.begin(), first.end(), i) - first.begin()) - 1;
@@ -253,6 +254,7 @@ class Balancer {
 
   Graph& graph_;
   const int tasks_;
+  const ComputeCosts& costs_;
   const LabelledOps labelled_;
   std::vector<int> stage_;  // of each op
   std::vector<bool> of_variables_, leads_;
@@ -261,8 +263,8 @@ class Balancer {
 
 }  // namespace
 
-void balance_stages(Graph& graph, int tasks) {
-  Balancer(graph, tasks).run();
+void balance_stages(Graph& graph, int tasks, const ComputeCosts& costs) {
+  Balancer(graph, tasks, costs).run();
 }
 
 }  // namespace ferry

@@ -179,7 +179,7 @@ class Repeater {
             .at(op.line())
             .hint("leave out .stages, or the devices and meshes of the layers");
     }
-    const std::vector<std::size_t> first = cut_into_stages(graph_, repeated_, stages);
+    const std::vector<std::size_t> first = cut_into_stages(graph_, repeated_, stages, {});
     for (std::size_t s = 0; s < stages; ++s) {
       const Annotation place{DeviceSpec::parse("/task:" + std::to_string(s)), kNoMesh, {}};
       const std::size_t end = s + 1 < stages ? first[s + 1] : repeated_.size();

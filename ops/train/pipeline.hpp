@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "base/source_location.hpp"
+#include "graph/op/compute_costs.hpp"
 #include "graph/value.hpp"
 #include "ops/control/microbatch.hpp"
 
@@ -59,11 +60,12 @@ struct PipelineOptions {
 /// Cuts the pipelines of a finished graph into other stages: annotates the ops of each microbatch as `tasks` stages of
 /// about the same time, stage s on task s. Their old annotations do not matter. With a stage go the variables and
 /// batches that it reads, its backward pass, and what its variables are updated with; ops outside of the pipelines that
-/// read such variables are put beside them. Every process of a job calls it alike, before its Session is made.
+/// read such variables are put beside them. `costs` are the costs of the tasks' hosts, Topology::compute. Every process
+/// of a job calls it alike, before its Session is made.
 ///
 /// Error(usage) when there is no pipeline or `tasks` is below 1; Error(plan) when a layer is on a mesh, or when there
 /// are fewer ops in a microbatch than tasks.
-void balance_stages(Graph& graph, int tasks);
+void balance_stages(Graph& graph, int tasks, const ComputeCosts& costs = {});
 
 }  // namespace ferry
 #pragma GCC visibility pop

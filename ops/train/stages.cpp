@@ -88,7 +88,7 @@ std::vector<std::size_t> cut_between(std::span<const std::int64_t> times, std::s
 /// count as 1. A value that fusing may keep in the cache costs no memory traffic.
 class PlannedTimes {
  public:
-  explicit PlannedTimes(const Graph& graph) : graph_(graph), readers_(graph.values()) {
+  PlannedTimes(const Graph& graph, const ComputeCosts& costs) : graph_(graph), costs_(costs), readers_(graph.values()) {
     for (OpId id = 0; id < graph.size(); ++id)
       for (const ValueId input : graph.op(id).inputs()) readers_[input].add(id);
   }
@@ -107,7 +107,7 @@ class PlannedTimes {
     }
     OpWork work = op.def().work(GraphFacts(op), outputs);
     work.bytes = std::max(0.0, work.bytes - kept);
-    return kernel_picoseconds(DeviceKind::cpu, work);
+    return kernel_picoseconds(DeviceKind::cpu, costs_, work);
   }
 
  private:
@@ -128,13 +128,14 @@ class PlannedTimes {
     for (const auto& [name, value] : op.attrs())
       if (const auto* ref = std::get_if<SubgraphRef>(&value)) {
         const Graph& body = graph_.subgraph(*ref);
-        const PlannedTimes planned(body);
+        const PlannedTimes planned(body, costs_);
         for (OpId inner = 0; inner < body.size(); ++inner) time += planned.of(body.op(inner));
       }
     return time;
   }
 
   const Graph& graph_;
+  const ComputeCosts& costs_;
   std::vector<Readers> readers_;
 };
 
@@ -161,8 +162,9 @@ std::vector<std::size_t> cut_evenly(std::span<const std::int64_t> times, std::sp
   return first.empty() ? cut_between(times, bytes, stages, 0, longest) : first;
 }
 
-std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops, std::size_t stages) {
-  const PlannedTimes planned(graph);
+std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops, std::size_t stages,
+                                         const ComputeCosts& costs) {
+  const PlannedTimes planned(graph, costs);
   const std::vector<bool> trained = find_trained(graph);
   std::vector<std::int64_t> times;
   for (const OpId id : ops) {

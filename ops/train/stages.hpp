@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "graph/op/compute_costs.hpp"
 
 namespace ferry {
 
@@ -20,6 +21,6 @@ namespace ferry {
 /// later ones. The gradient of each input that depends on a variable counts as the op does, since the backward pass of
 /// an op is in its stage.
 [[nodiscard]] std::vector<std::size_t> cut_into_stages(const Graph& graph, std::span<const OpId> ops,
-                                                       std::size_t stages);
+                                                       std::size_t stages, const ComputeCosts& costs);
 
 }  // namespace ferry

@@ -3,6 +3,7 @@
 
 #include "base/number_text.hpp"
 #include "base/text.hpp"
+#include "graph/op/op_work.hpp"
 #include "placement/class/class_plan.hpp"
 #include "plan/text/exact_text.hpp"
 
@@ -24,14 +25,17 @@ std::string ops_text(const KernelFacts& facts, const PlanTables& tables) {
   return text;
 }
 
-/// A line for each kernel with work, by name: "  kernel y has 640 flops, 512 bytes".
+/// A line for each kernel with work, by name: "  kernel y has 640 product flops, 512 bytes"; "flops" alone are of kind
+/// element.
 std::string work_text(const KernelFacts& facts, const PlanTables& tables) {
   std::map<std::string, OpWork> kernels;
   for (const auto& [name, work] : facts.work) kernels[exact_name(tables.text(name))] = work;
   std::string text;
   for (const auto& [name, work] : kernels)
     text.append("  kernel ").append(name).append(" has ") +=
-        digits_text(work.flops, 17) + " flops, " + digits_text(work.bytes, 17) + " bytes\n";
+        digits_text(work.flops, 17) +
+        (work.kind == WorkKind::element ? " " : " " + std::string(name_of(work.kind)) + " ") + "flops, " +
+        digits_text(work.bytes, 17) + " bytes\n";
   return text;
 }
 

@@ -27,7 +27,11 @@ constexpr std::uint64_t kGain = 15;
 class StrandPlacer {
  public:
   explicit StrandPlacer(ClassPlan& plan)
-      : plan_(plan.role), step_(plan_.regions[1].instructions), work_(plan.facts.work), needs_(plan_, step_) {}
+      : plan_(plan.role),
+        step_(plan_.regions[1].instructions),
+        work_(plan.facts.work),
+        computing_(plan.tables().plan().topology.compute),
+        needs_(plan_, step_) {}
 
   void run() {
     find_costs();
@@ -71,10 +75,11 @@ class StrandPlacer {
     if (instruction.what == Opcode::tiles && instruction.other == 0)
       return cost(plan_.instructions[plan_.regions[instruction.target].instructions.first], bytes);
     const auto found = instruction.what == Opcode::kernel ? work_.find(instruction.name) : work_.end();
-    if (found == work_.end()) return nanoseconds(kernel_picoseconds(DeviceKind::cpu, {0, static_cast<double>(bytes)}));
-    const OpWork& work = found->second;
-    if (work.flops == 0) return kIdle + nanoseconds(computing_picoseconds(DeviceKind::cpu, work));
-    return nanoseconds(kernel_picoseconds(DeviceKind::cpu, work));
+    const auto threads = static_cast<int>(plan_.threads);
+    const OpWork work = found == work_.end() ? OpWork{0, static_cast<double>(bytes)} : found->second;
+    if (found != work_.end() && work.flops == 0)
+      return kIdle + nanoseconds(computing_picoseconds(DeviceKind::cpu, computing_, work, threads));
+    return nanoseconds(kernel_picoseconds(DeviceKind::cpu, computing_, work, threads));
   }
 
   static std::uint64_t nanoseconds(std::int64_t picoseconds) { return static_cast<std::uint64_t>(picoseconds) / 1000; }
@@ -180,6 +185,7 @@ class StrandPlacer {
   PlanClass& plan_;
   const Range step_;
   const std::unordered_map<std::uint32_t, OpWork>& work_;
+  const ComputeCosts& computing_;
   const Dependences needs_;
   std::vector<std::uint32_t> costs_;   // of each instruction of the step
   std::vector<std::uint32_t> strand_;  // of each instruction of the step; kNone: it is on thread 0

@@ -56,7 +56,7 @@ std::int64_t ComputingTimes::of_parts(const Node& node, const Part& part) const 
   const DeviceKind kind = program_.runs_on_host(node) ? DeviceKind::cpu : program_.where(node).kind;
   OpWork work = work_of_parts(*node.def, ProgramFacts(program_, program_.inputs(node), *node.attrs), outputs, parts);
   work.bytes = std::max(0.0, work.bytes - kept);
-  return kernel_picoseconds(kind, work);
+  return kernel_picoseconds(kind, program_.topology->compute, work, program_.threads(program_.where(node)));
 }
 
 }  // namespace ferry

@@ -92,6 +92,18 @@ std::int64_t picoseconds(double seconds) {
   return std::llround(seconds * 1e12);
 }
 
+/// The time of messages of `bytes` bytes on a link, the receiver's wait included.
+std::int64_t time_of(const Program& program, const LinkCost& link, std::int64_t bytes) {
+  if (bytes == 0) return 0;
+  return std::llround(program.topology->compute.wait) + picoseconds(link.latency_seconds) +
+         bytes * picoseconds(1 / link.bytes_per_second);
+}
+
+/// The same for a sum over the tasks of an axis, of which a task sends `bytes` bytes.
+std::int64_t sum_cost(const Program& program, const Where& where, std::size_t axis, std::int64_t bytes) {
+  return time_of(program, program.topology->sums(!where.between_hosts[axis]), bytes);
+}
+
 /// Bytes that one task sends in a step; `whole`: the bytes of its part if it were not split along the step's axis.
 std::int64_t moved(const ConversionStep& step, std::int64_t whole, std::int64_t members) {
   if (step.before.kind == Kind::replicated) return 0;
@@ -143,7 +155,9 @@ std::int64_t conversion_cost(const Program& program, const Type& type, const Whe
   std::int64_t cost = 0;
   Layout now = from;
   for (const ConversionStep& step : conversion(from, to)) {
-    cost += message_cost(program, where, step.axis, sent_bytes(type, where, now, step));
+    const std::int64_t bytes = sent_bytes(type, where, now, step);
+    cost += step.before.kind == Kind::partial ? sum_cost(program, where, step.axis, bytes)
+                                              : message_cost(program, where, step.axis, bytes);
     now[step.axis] = step.after;
   }
   return cost;
@@ -160,7 +174,7 @@ std::int64_t row_bytes(const Type& type, const Layout& layout, const Where& wher
 
 std::int64_t message_cost(const Program& program, const Where& where, std::size_t axis, std::int64_t bytes) {
   const LinkCost& link = where.between_hosts[axis] ? program.topology->between_hosts : program.topology->on_host;
-  return bytes == 0 ? 0 : picoseconds(link.latency_seconds) + bytes * picoseconds(1 / link.bytes_per_second);
+  return time_of(program, link, bytes);
 }
 
 }  // namespace ferry

@@ -128,7 +128,8 @@ class Chooser {
     double parts = 1;
     for (std::size_t axis = 0; axis < parallel_.size(); ++axis)
       if (parallel_[axis]) parts *= static_cast<double>(where_.axes[axis]);
-    return computing_picoseconds(DeviceKind::cpu, ways_.work(tried_, parts));
+    return computing_picoseconds(DeviceKind::cpu, program_.topology->compute, ways_.work(tried_, parts),
+                                 program_.threads(where_));
   }
 
   bool add_cost(std::int64_t& cost, PValueId value, const Layout& from, const Layout& to) const {

@@ -159,7 +159,7 @@ std::optional<std::int64_t> Ways::sliding_halos(const Way& way, const std::vecto
 
 OpWork Ways::work(const Way& way, double parts) const {
   if (node_.def->flops_of != nullptr || node_.def->bytes_of != nullptr) return work_of_types(way);
-  OpWork work{space_ ? node_.def->flops * space_->points() / parts : 0, 0};
+  OpWork work{space_ ? node_.def->flops * space_->points() / parts : 0, 0, kind_of_work(*node_.def)};
   for (std::size_t i = 0; i < node_.inputs; ++i)
     if (!is_unread(program_, node_, i))
       work.bytes += static_cast<double>(part_bytes(input_type(i), way.inputs[i], where_));

@@ -103,10 +103,19 @@ class MessageFuser {
     const ProgramCollective& what = program_.collectives[program_.nodes[id].detail];
     const Grouping& groups = program_.groupings[what.members.grouping];
     const DeviceKind kind = program_.wheres[program_.values[program_.inputs(program_.nodes[id])[0]].where].kind;
-    const LinkCost link = program_.topology->link(
-        kind, !program_.crosses_hosts(groups),
-        std::ranges::all_of(groups, [&](const auto& group) { return program_.topology->join_gpus(group); }));
-    return static_cast<std::int64_t>(kFull * link.latency_seconds * link.bytes_per_second);
+    const Topology& topology = *program_.topology;
+    const bool one_host = !program_.crosses_hosts(groups);
+    if (kind == DeviceKind::cpu) {
+      const LinkCost sums = topology.sums(one_host);
+      return full_bytes(sums.latency_seconds + topology.compute.wait * 1e-12, sums.bytes_per_second);
+    }
+    const LinkCost link = topology.link(
+        kind, one_host, std::ranges::all_of(groups, [&](const auto& group) { return topology.join_gpus(group); }));
+    return full_bytes(link.latency_seconds, link.bytes_per_second);
+  }
+
+  static std::int64_t full_bytes(double latency_seconds, double bytes_per_second) {
+    return static_cast<std::int64_t>(kFull * latency_seconds * bytes_per_second);
   }
 
   void close(Bucket& bucket) {

@@ -256,6 +256,10 @@ struct Program {
   /// The index of the input of a loop or branch that a parameter of its body stands for.
   [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
   [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
+  /// The threads of the first task there.
+  [[nodiscard]] int threads(const Where& where) const {
+    return topology->tasks[static_cast<std::size_t>(where.tasks[0])].threads;
+  }
   /// The op's name, or the name of the value that an added node moves.
   [[nodiscard]] std::string name(const Node& node) const;
   [[nodiscard]] std::string name(PValueId value) const;

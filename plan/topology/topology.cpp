@@ -88,6 +88,10 @@ LinkCost Topology::link(DeviceKind kind, bool one_host, bool gpus_join) const {
           1 / (1 / hosts.bytes_per_second + 2 / host_gpu.bytes_per_second)};
 }
 
+LinkCost Topology::sums(bool one_host) const {
+  return one_host ? sums_on_host.value_or(on_host) : sums_between_hosts.value_or(between_hosts);
+}
+
 bool Topology::gpu_regions() const {
   return std::ranges::all_of(tasks, [](const TaskInfo& task) { return task.gpus == 0 || task.gpu_regions; });
 }

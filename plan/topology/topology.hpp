@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "graph/op/compute_costs.hpp"
 #include "graph/types/device_spec.hpp"
 
 #pragma GCC visibility push(default)
@@ -41,8 +43,9 @@ struct LinkCost {
   bool operator==(const LinkCost&) const = default;
 };
 
-struct Topology {
-  std::vector<TaskInfo> tasks;
+/// The figures by which plans weigh messages and computing against each other: the built-in ones, or the figures of a
+/// cluster file (docs/reference/cluster_format.md).
+struct PlanningCosts {
   LinkCost on_host{1e-6, 8e9};
   LinkCost between_hosts{20e-6, 1e9};
   /// Copies between a host and a GPU of it. docs/reference/cluster_format.md has the source of these figures.
@@ -50,6 +53,16 @@ struct Topology {
   /// Messages between GPUs that work together, on one host and on several. Latencies include the library's call.
   LinkCost gpus_on_host{20e-6, 300e9};
   LinkCost gpus_between_hosts{30e-6, 45e9};
+  /// Sums over tasks of one host, and over tasks of several: seconds = latency + bytes that a task sends ÷ bandwidth.
+  /// Not given: as other messages.
+  std::optional<LinkCost> sums_on_host = {}, sums_between_hosts = {};
+  ComputeCosts compute;
+
+  bool operator==(const PlanningCosts&) const = default;
+};
+
+struct Topology : PlanningCosts {
+  std::vector<TaskInfo> tasks;
 
   [[nodiscard]] int size() const { return static_cast<int>(tasks.size()); }
   /// The global task that `spec` names; Error(plan) if its job or task does not exist; the message lists the existing
@@ -65,6 +78,8 @@ struct Topology {
   /// The link that messages between values on devices of this kind take, on one host or between hosts. Where GPUs do
   /// not work together, it is two copies and the hosts' link, one after another.
   [[nodiscard]] LinkCost link(DeviceKind kind, bool one_host, bool gpus_join) const;
+  /// The link that sums over hosts' values take.
+  [[nodiscard]] LinkCost sums(bool one_host) const;
 
   /// True if plans have tile regions on GPUs: the GPUs of all tasks that have some can run them.
   [[nodiscard]] bool gpu_regions() const;

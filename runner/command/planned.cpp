@@ -64,7 +64,7 @@ void with_session(const PlanCommandOptions& options, const std::function<void(Se
   const Cluster job = Cluster::connect(cluster);
   selection.request.feeds = parse_feeds(inputs_of(*graph), {loaded.feeds, options.feed_parts}, job.local_tasks());
   add_types(*graph, shapes, selection);
-  if (options.balance) balance_stages(*graph, job.size());
+  if (options.balance) balance_stages(*graph, job.size(), job.topology().compute);
   Session session(*graph, job, for_session);
   f(session, selection);
 }

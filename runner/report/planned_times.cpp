@@ -26,7 +26,11 @@ class Reckoning {
 
   [[nodiscard]] std::int64_t picoseconds(const Instruction& instruction) const {
     if (crosses_devices(instruction)) return copying(plan_.topology.host_gpu, instruction);
-    return kernel_picoseconds(role_.on_queue(instruction) ? DeviceKind::gpu : DeviceKind::cpu, work(instruction));
+    const ComputeCosts& costs =
+        costs_of(role_.on_queue(instruction) ? DeviceKind::gpu : DeviceKind::cpu, plan_.topology.compute);
+    return std::llround(costs.call) + slower_picoseconds(costs, arithmetic(costs, instruction),
+                                                         traffic_picoseconds(costs, traffic(instruction)),
+                                                         static_cast<int>(role_.threads));
   }
 
  private:
@@ -41,13 +45,17 @@ class Reckoning {
   }
 
   /// Kernels that run together read and write memory for their common operands alone.
-  [[nodiscard]] OpWork work(const Instruction& instruction) const {
-    if (instruction.what == Opcode::kernel) return of_kernel(instruction);
-    OpWork work{0, bytes(instruction)};
+  [[nodiscard]] double traffic(const Instruction& instruction) const {
+    return instruction.what == Opcode::kernel ? of_kernel(instruction).bytes : bytes(instruction);
+  }
+
+  [[nodiscard]] double arithmetic(const ComputeCosts& costs, const Instruction& instruction) const {
+    if (instruction.what == Opcode::kernel) return arithmetic_picoseconds(costs, of_kernel(instruction));
+    double sum = 0;
     if (instruction.what != Opcode::copy)
       for (const std::uint32_t i : role_.regions[instruction.target].instructions)
-        work.flops += of_kernel(role_.instructions[i]).flops;
-    return work;
+        sum += arithmetic_picoseconds(costs, of_kernel(role_.instructions[i]));
+    return sum;
   }
 
   /// The op of that name, which the graph or placement added; null: neither knows it.

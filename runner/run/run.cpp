@@ -58,7 +58,7 @@ class Run {
     RunReport report(started_as());
     std::string trace;
     if (!options_.report.empty()) options.run.on_trace = [&](std::string_view text) { trace = text; };
-    if (options_.balance) balance_stages(graph_, cluster.size());
+    if (options_.balance) balance_stages(graph_, cluster.size(), cluster.topology().compute);
     Session session(graph_, cluster, options);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     std::optional<Checkpoints> checkpoints;

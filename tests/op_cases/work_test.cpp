@@ -281,6 +281,21 @@ TEST_CASE("views, variables, constants and ops with bodies have no work of their
   }
 }
 
+TEST_CASE("the kind of an op's work follows from its definition") {
+  Graph graph;
+  const Value a = graph.input("a", DType::float32, {8, 6}), b = graph.input("b", DType::float32, {6, 10}),
+              x = graph.input("x", DType::float32, {2, 3, 9, 9}), w = graph.input("w", DType::float32, {4, 3, 3, 3});
+  const auto kind_of = [](const Value& value) { return work_of(value.op()).kind; };
+  CHECK(kind_of(matmul(a, b)) == WorkKind::product);
+  CHECK(kind_of(conv2d(x, w)) == WorkKind::convolution);
+  CHECK(kind_of(sum(a, {0})) == WorkKind::reduction);
+  CHECK(kind_of(max(a, {1})) == WorkKind::reduction);
+  CHECK(kind_of(a + a) == WorkKind::element);
+  CHECK(kind_of(tanh(a)) == WorkKind::element);
+  CHECK(kind_of(max_pool2d(x, {3, 3}, {})) == WorkKind::element);
+  CHECK(kind_of(transpose(a)) == WorkKind::element);
+}
+
 TEST_CASE("a task has the work of its parts") {
   Graph graph;
   const Value a = graph.input("a", DType::float32, {8, 6}), b = graph.input("b", DType::float32, {6, 10});

@@ -218,7 +218,7 @@ TEST_CASE("stages are cut by the work of convolutions and poolings, not by their
   layers.push_back(max_pool2d(layers.back(), {2, 2}, {.strides = {2, 2}}));
   for (int k = 0; k < 2; ++k)
     layers.push_back(conv2d(layers.back(), filter({16, 16, 3, 3}), {.padding = same_padding(3)}));
-  CHECK(cut_into_stages(g, ops_of(layers), 2) == std::vector<std::size_t>{0, 3});
+  CHECK(cut_into_stages(g, ops_of(layers), 2, {}) == std::vector<std::size_t>{0, 3});
 }
 
 TEST_CASE("the gradients of a layer's inputs and weights count in its stage") {
@@ -229,7 +229,7 @@ TEST_CASE("the gradients of a layer's inputs and weights count in its stage") {
     layers.push_back(matmul(layers.back(), k < 3 ? w : g.variable("w" + std::to_string(k), w)));
   }
   layers.erase(layers.begin());
-  CHECK(cut_into_stages(g, ops_of(layers), 2) == std::vector<std::size_t>{0, 4});  // of 1, 1, 1, 2 and 3 products
+  CHECK(cut_into_stages(g, ops_of(layers), 2, {}) == std::vector<std::size_t>{0, 4});  // of 1, 1, 1, 2 and 3 products
 }
 
 TEST_CASE("stages are cut by memory traffic, which fused values do not cause") {
@@ -238,7 +238,7 @@ TEST_CASE("stages are cut by memory traffic, which fused values do not cause") {
   Values chain{relu(x)};
   for (int k = 1; k < 12; ++k) chain.push_back(relu(chain.back()));
   for (int k = 0; k < 2; ++k) chain.push_back(transpose(chain.back()));
-  CHECK(cut_into_stages(g, ops_of(chain), 2) == std::vector<std::size_t>{0, 12});
+  CHECK(cut_into_stages(g, ops_of(chain), 2, {}) == std::vector<std::size_t>{0, 12});
 }
 
 TEST_CASE("chosen stages have the variables that they read, and the first one the batch") {

@@ -252,7 +252,7 @@ TEST_CASE("a value that a chain of elementwise ops keeps in the cache adds no me
   const OpDef& def = *default_ops().find("Tanh");
   const OpWork in_between{def.flops * kElements, 0};
   CHECK(planned_forward(3, kElements) - planned_forward(2, kElements) ==
-        kernel_picoseconds(DeviceKind::cpu, in_between));
+        kernel_picoseconds(DeviceKind::cpu, {}, in_between));
 }
 
 }  // namespace

@@ -85,6 +85,15 @@ TEST_CASE("GPUs that do not work together take two copies and the link of their 
   CHECK(topology.link(DeviceKind::gpu, false, false) == LinkCost{22, 4.0 / 3});
 }
 
+TEST_CASE("sums take the links of other messages unless they have their own") {
+  Topology topology;
+  CHECK(topology.sums(true) == topology.on_host);
+  CHECK(topology.sums(false) == topology.between_hosts);
+  topology.sums_between_hosts = {5, 50};
+  CHECK(topology.sums(true) == topology.on_host);
+  CHECK(topology.sums(false) == LinkCost{5, 50});
+}
+
 TEST_CASE("a device that is not there is refused with what is") {
   const Topology topology = ps_and_workers();
   const std::string task = refusal(topology, "/task:5");

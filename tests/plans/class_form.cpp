@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/op/op_work.hpp"
 #include "plan/text/exact_text.hpp"
 #include "tests/plans/form_reader.hpp"
 
@@ -440,6 +441,8 @@ class ClassReader {
     OpWork& work = made_.facts.work[tables_.string(in_.name())];
     in_.expect("has");
     work.flops = in_.decimal();
+    for (const WorkKind kind : {WorkKind::product, WorkKind::convolution, WorkKind::reduction})
+      if (in_.accept(name_of(kind))) work.kind = kind;
     in_.expect("flops,");
     work.bytes = in_.decimal();
     in_.expect("bytes");

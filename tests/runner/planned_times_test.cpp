@@ -108,21 +108,36 @@ Plan convolved(bool packed, bool fused) {
 
 constexpr double kConvFlops = 2.0 * 16 * 28 * 28 * 25, kReluFlops = 16 * 28 * 28;
 
+TEST_CASE("the costs of a plan's topology determine its planned times") {
+  Plan plan = convolved(false, false);
+  const double before = planned_step_seconds(plan, 0, default_ops());
+  plan.topology.compute.convolution_flop *= 2;
+  CHECK(planned_step_seconds(plan, 0, default_ops()) - before ==
+        doctest::Approx(kConvFlops * ComputeCosts().convolution_flop * 1e-12));
+  plan.topology.compute.call += 1000;
+  CHECK(planned_times(plan, 0, default_ops()).at("Conv2D y") ==
+        doctest::Approx((ComputeCosts().call + 1000 + 2 * kConvFlops * ComputeCosts().convolution_flop) * 1e-12));
+  plan.topology.compute.parallel_flops = 0.5;
+  plan.classes[0].threads = 2;
+  CHECK(planned_times(plan, 0, default_ops()).at("Conv2D y") ==
+        doctest::Approx((ComputeCosts().call + 1000 + 1.5 * kConvFlops * ComputeCosts().convolution_flop) * 1e-12));
+}
+
 TEST_CASE("the packed form of an input does not change the planned time of a kernel") {
   const auto plain = planned_times(convolved(false, false), 0, default_ops()),
              packed = planned_times(convolved(true, false), 0, default_ops());
-  const ComputeCost cost = compute_cost(DeviceKind::cpu);
-  CHECK(plain.at("Conv2D y") == doctest::Approx((cost.kernel + kConvFlops * cost.flop) * 1e-12));
+  const ComputeCosts cost;
+  CHECK(plain.at("Conv2D y") == doctest::Approx((cost.call + kConvFlops * cost.convolution_flop) * 1e-12));
   CHECK(packed.at("Conv2D y") == plain.at("Conv2D y"));
 }
 
 TEST_CASE("a value inside a fused region costs no memory traffic, and the setup is no part of a step") {
-  const ComputeCost cost = compute_cost(DeviceKind::cpu);
-  const double relu = std::max(2 * kReluFlops * 4 * cost.byte, kReluFlops * cost.flop);
+  const ComputeCosts cost;
+  const double relu = std::max(2 * kReluFlops * 4 * cost.cache_byte, kReluFlops * cost.element_flop);
   CHECK(planned_step_seconds(convolved(true, false), 0, default_ops()) ==
-        doctest::Approx((2 * cost.kernel + kConvFlops * cost.flop + relu) * 1e-12));
+        doctest::Approx((2 * cost.call + kConvFlops * cost.convolution_flop + relu) * 1e-12));
   CHECK(planned_step_seconds(convolved(true, true), 0, default_ops()) ==
-        doctest::Approx((cost.kernel + (kConvFlops + kReluFlops) * cost.flop) * 1e-12));
+        doctest::Approx((cost.call + kConvFlops * cost.convolution_flop + kReluFlops * cost.element_flop) * 1e-12));
 }
 
 }  // namespace
