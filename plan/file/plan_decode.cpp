@@ -67,6 +67,24 @@ class Decoder {
   }
   static Range range(const fbs::Range& r) { return {r.begin(), r.count()}; }
   static LinkCost link(const fbs::Link& l) { return {l.latency_seconds(), l.bytes_per_second()}; }
+  static ComputeCosts compute(const fbs::Compute& c) {
+    const auto figure = [](double value, double most) {
+      if (!(value >= 0 && value <= most)) malformed("its costs of computing have a figure out of range");
+      return value;
+    };
+    const auto time = [&](double picoseconds) { return figure(picoseconds, ComputeCosts::kMostPicoseconds); };
+    return {.call = time(c.call()),
+            .wait = time(c.wait()),
+            .memory_byte = time(c.memory_byte()),
+            .cache_byte = time(c.cache_byte()),
+            .cache_bytes = figure(c.cache_bytes(), ComputeCosts::kMostCacheBytes),
+            .product_flop = time(c.product_flop()),
+            .convolution_flop = time(c.convolution_flop()),
+            .reduction_flop = time(c.reduction_flop()),
+            .element_flop = time(c.element_flop()),
+            .parallel_flops = figure(c.parallel_flops(), 1),
+            .parallel_bytes = figure(c.parallel_bytes(), 1)};
+  }
   static MemberRef member(const fbs::MemberRef& m) { return {one_of(m.by(), MemberRef::By::flip), m.value()}; }
 
   static Topology topology(const fbs::Topology& t) {
@@ -90,6 +108,9 @@ class Decoder {
     if (t.host_gpu() != nullptr) result.host_gpu = link(*t.host_gpu());
     if (t.gpus_on_host() != nullptr) result.gpus_on_host = link(*t.gpus_on_host());
     if (t.gpus_between_hosts() != nullptr) result.gpus_between_hosts = link(*t.gpus_between_hosts());
+    if (t.sums_on_host() != nullptr) result.sums_on_host = link(*t.sums_on_host());
+    if (t.sums_between_hosts() != nullptr) result.sums_between_hosts = link(*t.sums_between_hosts());
+    if (t.compute() != nullptr) result.compute = compute(*t.compute());
     return result;
   }
 

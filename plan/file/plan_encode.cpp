@@ -30,6 +30,11 @@ class Encoder {
   static std::optional<fbs::Link> unusual(const LinkCost& l, const LinkCost& usual) {
     return l == usual ? std::nullopt : std::optional(link(l));
   }
+  static std::optional<fbs::Compute> unusual(const ComputeCosts& c) {
+    if (c == ComputeCosts()) return std::nullopt;
+    return fbs::Compute(c.call, c.wait, c.memory_byte, c.cache_byte, c.cache_bytes, c.product_flop, c.convolution_flop,
+                        c.reduction_flop, c.element_flop, c.parallel_flops, c.parallel_bytes);
+  }
   static fbs::MemberRef member(const MemberRef& m) { return {m.value, number(m.by)}; }
 
   template <class T, class F>
@@ -93,9 +98,13 @@ class Encoder {
     const auto host_gpu = unusual(topology.host_gpu, usual.host_gpu);
     const auto gpus_on_host = unusual(topology.gpus_on_host, usual.gpus_on_host);
     const auto gpus_between = unusual(topology.gpus_between_hosts, usual.gpus_between_hosts);
-    const auto pointer = [](const std::optional<fbs::Link>& l) { return l ? &*l : nullptr; };
+    const auto sums = [](const std::optional<LinkCost>& l) { return l ? std::optional(link(*l)) : std::nullopt; };
+    const auto sums_on_host = sums(topology.sums_on_host);
+    const auto sums_between = sums(topology.sums_between_hosts);
+    const auto compute = unusual(topology.compute);
+    const auto pointer = [](const auto& given) { return given ? &*given : nullptr; };
     return fbs::CreateTopology(out_, tasks, &on_host, &between, pointer(host_gpu), pointer(gpus_on_host),
-                               pointer(gpus_between));
+                               pointer(gpus_between), pointer(sums_on_host), pointer(sums_between), pointer(compute));
   }
 
   Offset<fbs::Attrs> encode_attrs(const Attrs& attrs) {

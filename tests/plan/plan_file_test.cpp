@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
@@ -68,6 +69,44 @@ TEST_CASE("the bits of floats and the sizes of shapes survive") {
   CHECK(std::signbit(attrs.get<double>("float")));
   CHECK(attrs.get<Shape>("shape") == Shape{2, "batch", Dim::at_most(3), Dim::unknown()});
   CHECK(attrs.get<Tensor>("tensor").same_bits(Tensor::of<float>({2}, {1.5F, -0.0F})));
+}
+
+TEST_CASE("the costs of sums and of computing survive, and change the fingerprint") {
+  Plan plan = test::every_field();
+  const std::vector<std::byte> usual = encode_plan(plan);
+  const std::uint64_t before = fingerprint(plan);
+  plan.topology.compute.product_flop = 7.25;
+  CHECK(fingerprint(plan) != before);
+  plan.topology.compute = {.call = 1,
+                           .wait = 2,
+                           .memory_byte = 3,
+                           .cache_byte = 4,
+                           .cache_bytes = 5,
+                           .product_flop = 6,
+                           .convolution_flop = 7,
+                           .reduction_flop = 8,
+                           .element_flop = 9,
+                           .parallel_flops = 0.25,
+                           .parallel_bytes = 0.5};
+  plan.topology.sums_on_host = {1e-6, 2e9};
+  plan.topology.sums_between_hosts = {3e-6, 4e9};
+  const Plan back = decode_plan(encode_plan(plan), "memory");
+  CHECK(static_cast<const PlanningCosts&>(back.topology) == static_cast<const PlanningCosts&>(plan.topology));
+  plan.topology.compute = {};
+  plan.topology.sums_on_host = plan.topology.sums_between_hosts = std::nullopt;
+  CHECK(encode_plan(plan) == usual);
+}
+
+TEST_CASE("costs of computing that are out of range are refused") {
+  const auto refused = [](double ComputeCosts::*figure, double value) {
+    return refusal_after([&](Plan& plan) { plan.topology.compute.*figure = value; }).find("out of range") !=
+           std::string::npos;
+  };
+  CHECK(refused(&ComputeCosts::call, -1));
+  CHECK(refused(&ComputeCosts::product_flop, std::numeric_limits<double>::quiet_NaN()));
+  CHECK(refused(&ComputeCosts::memory_byte, std::numeric_limits<double>::infinity()));
+  CHECK(refused(&ComputeCosts::parallel_flops, 1.5));
+  CHECK_FALSE(refused(&ComputeCosts::call, 1));
 }
 
 TEST_CASE("the fingerprint tells plans apart, tensors included") {
