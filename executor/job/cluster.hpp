@@ -50,6 +50,9 @@ struct ClusterOptions {
   /// Given: plans are made for this topology of other machines, and nothing can run. Not given: for the job's own
   /// tasks.
   std::optional<Topology> elsewhere = {};
+  /// Given on task 0: the plans of the job use these costs of links and computing. Task 0 sends them to the other
+  /// tasks.
+  std::optional<PlanningCosts> costs = {};
 };
 
 /// The devices besides the host (kernels/device.hpp) that a job with these options has; none: it has hosts alone, and
@@ -58,6 +61,8 @@ struct ClusterOptions {
 
 /// The number of processes that the launcher started; 1: none did. Error(usage) when its variables are wrong.
 [[nodiscard]] int launched_tasks(const ClusterOptions& options);
+/// The number of this process among them. Error(usage) as launched_tasks.
+[[nodiscard]] int launched_task(const ClusterOptions& options);
 
 /// The seed of simulated devices in the value of --device: 1 for "sim", SEED for "sim:SEED", nothing for any other
 /// text. Error(usage) for a seed that is no number.

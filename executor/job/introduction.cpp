@@ -30,6 +30,47 @@ Common common_of(const ClusterOptions& options) {
   return common;
 }
 
+/// Writes the figures of costs, or reads them: f(figure) for each, in the same order.
+template <class F>
+void for_each_figure(PlanningCosts& costs, const F& f) {
+  for (LinkCost* const link :
+       {&costs.on_host, &costs.between_hosts, &costs.host_gpu, &costs.gpus_on_host, &costs.gpus_between_hosts}) {
+    f(link->latency_seconds);
+    f(link->bytes_per_second);
+  }
+  for (double ComputeCosts::*const figure :
+       {&ComputeCosts::call, &ComputeCosts::wait, &ComputeCosts::memory_byte, &ComputeCosts::cache_byte,
+        &ComputeCosts::cache_bytes, &ComputeCosts::product_flop, &ComputeCosts::convolution_flop,
+        &ComputeCosts::reduction_flop, &ComputeCosts::element_flop, &ComputeCosts::parallel_flops,
+        &ComputeCosts::parallel_bytes})
+    f(costs.compute.*figure);
+}
+
+/// Empty if there are no costs.
+std::string packed(std::optional<PlanningCosts> costs) {
+  BlobWriter writer;
+  if (!costs) return writer.take();
+  for_each_figure(*costs, [&](double figure) { writer.add(figure); });
+  for (const std::optional<LinkCost>& sums : {costs->sums_on_host, costs->sums_between_hosts}) {
+    writer.add(sums.has_value());
+    if (sums) writer.add(sums->latency_seconds).add(sums->bytes_per_second);
+  }
+  return writer.take();
+}
+
+std::optional<PlanningCosts> unpacked_costs(std::string_view bytes) {
+  if (bytes.empty()) return std::nullopt;
+  BlobReader reader(bytes);
+  PlanningCosts costs;
+  for_each_figure(costs, [&](double& figure) { figure = reader.real(); });
+  for (std::optional<LinkCost>* const sums : {&costs.sums_on_host, &costs.sums_between_hosts})
+    if (reader.number() != 0) {
+      const double latency_seconds = reader.real();
+      *sums = LinkCost{latency_seconds, reader.real()};
+    }
+  return costs;
+}
+
 /// The build comes first, and the rest is read only if the builds agree.
 std::string packed(const Introduction& task, const ClusterOptions& options) {
   const Common common = common_of(options);
@@ -57,6 +98,7 @@ std::string packed(const Introduction& task, const ClusterOptions& options) {
       .add(task.no_gpu_group)
       .add(task.gpu_regions)
       .add(task.lends)
+      .add(packed(task.costs))
       .add(common.size());
   for (const auto& [name, value] : common) writer.add(name).add(value);
   return writer.take();
@@ -89,6 +131,7 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   task.no_gpu_group = reader.text();
   task.gpu_regions = reader.number() != 0;
   task.lends = reader.numbers();
+  task.costs = unpacked_costs(reader.text());
   for (std::int64_t left = reader.number(); left > 0; --left) {
     std::string name(reader.text());
     common[std::move(name)] = reader.text();
@@ -266,6 +309,7 @@ Introduction introduce(const ClusterOptions& options, const std::optional<Device
                   .memory_bytes = options.memory_bytes,
                   .host_memory_bytes = installed_memory_bytes(),
                   .lends = {},
+                  .costs = options.costs,
                   .problem = {}};
   if (limits.memory.most < (me.host_memory_bytes != 0 ? me.host_memory_bytes : UINT64_MAX)) {
     me.group_memory_bytes = limits.memory.most;
@@ -319,6 +363,7 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
 
 Topology topology_of(const std::vector<Introduction>& tasks, const ClusterOptions& options) {
   Topology topology;
+  if (tasks[0].costs) static_cast<PlanningCosts&>(topology) = *tasks[0].costs;
   std::map<std::string, std::int32_t> hosts;
   const std::vector<Sharers> sharers = sharers_of(tasks);
   topology.tasks.reserve(tasks.size());

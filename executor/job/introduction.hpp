@@ -33,8 +33,9 @@ struct Introduction {
   std::uint64_t gpu_domain = 0;   ///< DeviceTable::group_domain
   std::string no_gpu_group = {};  ///< why its GPUs form no groups
   bool gpu_regions = false;
-  std::vector<std::int64_t> lends;  ///< tasks that its transport lends memory to, ascending
-  std::optional<Error> problem;     ///< why it cannot take part in the job
+  std::vector<std::int64_t> lends;          ///< tasks that its transport lends memory to, ascending
+  std::optional<PlanningCosts> costs = {};  ///< ClusterOptions::costs
+  std::optional<Error> problem;             ///< why it cannot take part in the job
 };
 
 /// A problem for which no job is formed.

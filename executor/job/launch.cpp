@@ -94,6 +94,10 @@ int launched_tasks(const ClusterOptions& options) {
   return launch_of(options).processes;
 }
 
+int launched_task(const ClusterOptions& options) {
+  return launch_of(options).task;
+}
+
 void warn_of_copies(const ClusterOptions& options) {
   if (options.transport != "auto") return;
   for (const char* name : {"RANK", "WORLD_SIZE"})

@@ -41,5 +41,18 @@ TEST_CASE("tasks in one control group share its quota of processor time") {
   CHECK(topology_of({task("a", "g", 0, 2), task("b", "g", 0, 2)}, {}).tasks[1].threads == 2);
 }
 
+TEST_CASE("the costs that task 0 has been given are the costs of the job") {
+  std::vector<Introduction> tasks{task("a", "g", 0), task("a", "g", 0)};
+  CHECK(static_cast<const PlanningCosts&>(topology_of(tasks, {})) == PlanningCosts());
+  PlanningCosts costs;
+  costs.between_hosts = {2e-6, 3e9};
+  costs.compute.product_flop = 4;
+  tasks[1].costs = costs;
+  CHECK(static_cast<const PlanningCosts&>(topology_of(tasks, {})) == PlanningCosts());
+  costs.compute.product_flop = 5;
+  tasks[0].costs = costs;
+  CHECK(static_cast<const PlanningCosts&>(topology_of(tasks, {})) == costs);
+}
+
 }  // namespace
 }  // namespace ferry
