@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/net/socket.hpp"
+#include "base/text.hpp"
 
 namespace ferry {
 
@@ -20,6 +21,20 @@ std::string system_text(const char* path) try {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 } catch (const std::exception&) {  // a file that opens may still refuse to be read
   return {};
+}
+
+std::string system_field(const char* path, std::string_view key) {
+  const std::string text = system_text(path);
+  for (const std::string_view line : split(text, '\n'))
+    if (line.starts_with(key))
+      if (const auto colon = line.find(':'); colon != std::string_view::npos)
+        return std::string(trimmed(line.substr(colon + 1)));
+  return {};
+}
+
+std::string cpu_name() {
+  const std::string model = system_field("/proc/cpuinfo", "model name");
+  return model.empty() ? "unknown processor" : model;
 }
 
 std::string this_host_name() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -13,6 +14,12 @@ namespace ferry {
 
 /// The host's name, read from the system on each call; empty if there is none. Thread-safe.
 [[nodiscard]] std::string this_host_name();
+
+/// The text after "key:" on the first line of such a file that begins with `key`; empty if there is none. Thread-safe.
+[[nodiscard]] std::string system_field(const char* path, std::string_view key);
+
+/// The model name of the processor, as the kernel knows it, or "unknown processor". Thread-safe.
+[[nodiscard]] std::string cpu_name();
 
 /// Whether it names this machine: its name, with or without its domain, the address of one of its interfaces (loopback
 /// also), or a name that stands for such addresses alone, as the resolver says, which may take its time. Thread-safe.

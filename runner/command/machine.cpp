@@ -15,18 +15,8 @@
 namespace ferry {
 namespace {
 
-/// The text after "key:" of the first line that begins with it.
-std::string field_of(const char* file, std::string_view key) {
-  const std::string text = system_text(file);
-  for (const std::string_view line : split(text, '\n'))
-    if (line.starts_with(key))
-      if (const auto colon = line.find(':'); colon != std::string_view::npos)
-        return std::string(trimmed(line.substr(colon + 1)));
-  return {};
-}
-
 std::uint64_t kibibytes_of(std::string_view key) {
-  return std::strtoull(field_of("/proc/meminfo", key).c_str(), nullptr, 10) * 1024;
+  return std::strtoull(system_field("/proc/meminfo", key).c_str(), nullptr, 10) * 1024;
 }
 
 }  // namespace
@@ -34,8 +24,7 @@ std::uint64_t kibibytes_of(std::string_view key) {
 Machine this_machine() {
   Machine machine;
   machine.host = this_host_name();
-  machine.cpu = field_of("/proc/cpuinfo", "model name");
-  if (machine.cpu.empty()) machine.cpu = "unknown processor";
+  machine.cpu = cpu_name();
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.mask = affinity_mask();
   machine.limits = group_limits();
