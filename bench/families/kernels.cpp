@@ -25,33 +25,6 @@
 namespace ferry::bench {
 namespace {
 
-/// A session with a step that computes one op, or a few, from variables.
-class OneOp {
- public:
-  /// `make` gives the op's output from variables of these sizes, which have random contents.
-  OneOp(const std::vector<Ints>& sizes, const std::function<Value(const Values&)>& make, int threads, int steps) {
-    Values inputs;
-    for (const Ints& size : sizes)
-      inputs.push_back(graph_.variable("x" + std::to_string(inputs.size()),
-                                       normal(graph_, Shape(std::span<const std::int64_t>(size)))));
-    request_.fetches = {graph_.add(kSink, Values{make(inputs)}, {}, SourceLine())[0]};
-    request_.steps = steps;
-    session_ = one_task_session(graph_, threads);
-  }
-
-  /// Seconds of a step.
-  double run() {
-    const TimePoint begin = system_clock().now();
-    static_cast<void>(session_->run(request_));
-    return std::chrono::duration<double>(system_clock().now() - begin).count() / static_cast<double>(request_.steps);
-  }
-
- private:
-  Graph graph_;
-  RunRequest request_;
-  std::unique_ptr<Session> session_;
-};
-
 // ---- Matrix products, beside OpenBLAS with as many threads of its own ----
 
 std::vector<Figure> matmuls(std::int64_t n, int threads) {

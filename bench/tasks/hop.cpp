@@ -1,9 +1,6 @@
 #include <mpi.h>
 
 #include "bench/tasks/two_tasks.hpp"
-#include "ops/control/state.hpp"
-#include "ops/math/broadcast.hpp"
-#include "ops/math/math.hpp"
 
 namespace ferry::bench {
 namespace {
@@ -39,18 +36,7 @@ Sides hop(const Cluster& cluster, std::int64_t bytes) {
   const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));
   auto job = std::make_shared<Job>();
   Graph& g = job->graph;
-  const auto on_task = [&](std::int64_t k) { return g.device(k % 2 == 0 ? "/task:0" : "/task:1"); };
-  Value value, first;
-  {
-    auto here = on_task(0);
-    value = first = g.variable("v", broadcast_to(g.constant(0.0), {count}));
-  }
-  for (std::int64_t k = 0; k < work.per_step; ++k) {
-    auto here = on_task(k);
-    value = value + 1.0;
-  }
-  auto here = on_task(0);
-  job->targets = {assign(first, value)};
+  job->targets = {hop_chain(g, 0, 1, bytes, work.per_step)};
   job->session = std::make_unique<Session>(g, cluster, SessionOptions{.plan = {.default_device = DeviceKind::cpu}});
   auto hops = std::make_shared<Hops>(count);
   hops->rank = cluster.rank();

@@ -6,14 +6,6 @@
 
 namespace ferry::bench {
 
-Work work_for(std::int64_t bytes) {
-  if (bytes <= 4096) return {.steps = 12, .per_step = 500};
-  if (bytes <= (64 << 10)) return {.steps = 9, .per_step = 100};
-  if (bytes <= (1 << 20)) return {.steps = 6, .per_step = 20};
-  if (bytes <= (16 << 20)) return {.steps = 2, .per_step = 20};
-  return {.steps = 2, .per_step = 8};
-}
-
 void scale_and_add(float* output, const float* input, std::int64_t count, float factor, float added) {
   for (std::int64_t i = 0; i < count; ++i) output[i] = input[i] * factor + added;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/graphs/message_graphs.hpp"
 #include "executor/job/cluster.hpp"
 #include "executor/session/session.hpp"
 #include "graph/graph.hpp"
@@ -49,14 +50,6 @@ struct Sides {
 /// METG(50 %) of a pattern of Task Bench, in microseconds. ferry runs on all ranks with one thread each, or on rank 0
 /// alone with several; MPI runs on all ranks. There must be a core for each rank.
 [[nodiscard]] Sides metg_of(const std::string& pattern, const Cluster& cluster, std::int64_t threads);
-
-/// The number of steps, and how many of the measured rounds are in each step.
-struct Work {
-  std::int64_t steps = 1;
-  std::int64_t per_step = 1;
-};
-/// Enough work with messages of this many bytes to be timed well, with steps of few enough instructions for the caches.
-[[nodiscard]] Work work_for(std::int64_t bytes);
 
 /// output[i] = input[i] * factor + added: what the hand-written sides compute.
 void scale_and_add(float* output, const float* input, std::int64_t count, float factor, float added);
