@@ -41,6 +41,7 @@ int run_command_line(int argc, char** argv) {
   ferry::add_report_command(app, action);
   ferry::add_new_command(app, action);
   ferry::add_bench_command(app, action);
+  ferry::add_calibrate_command(app, action);
   std::vector<std::string> launched;
   ferry::add_launch_command(app, launched, action);
   ferry::add_worker_command(app, launched, action);
@@ -52,7 +53,8 @@ int run_command_line(int argc, char** argv) {
     ferry help COMMAND    the options of a command, with examples)");
   launched = ferry::take_launched(app, argc, argv);
   const auto parse = [&] { return ferry::parse_command_line(app, argc, argv); };
-  const bool joins_job = argc > 1 && (std::string_view(argv[1]) == "run" || std::string_view(argv[1]) == "doctor");
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  const bool joins_job = command == "run" || command == "doctor" || command == "calibrate";
   return (joins_job ? ferry::before_job({}, parse) : parse()) ? action() : 0;
 }
 

@@ -45,6 +45,21 @@ void add_types(const Graph& graph, const InputSizes& shapes, Selection& selectio
   }
 }
 
+/// Adds --cluster, which fills ClusterOptions::elsewhere.
+CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
+  return app
+      .add_option_function<std::string>(
+          "--cluster",
+          [&options](const std::string& path) {
+            options.cluster_file = path;
+            DescribedCluster described = read_cluster(path);
+            warn_of_other_origin(path, described.origin);
+            options.cluster.elsewhere = std::move(described.topology);
+          },
+          "Plans for the hosts, tasks and links that a file describes, which need not be here")
+      ->type_name("CLUSTER.pbtxt");
+}
+
 }  // namespace
 
 void with_session(const PlanCommandOptions& options, const std::function<void(Session&, const Selection&)>& f) {
@@ -114,18 +129,6 @@ void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
   const CLI::Option* const takes[] = {app.get_help_ptr(), app.get_option("FILE"), app.get_option("--ops")};
   for (const CLI::Option* option : app.get_options())
     if (std::ranges::find(takes, option) == std::end(takes)) options.of_graphs.push_back(option);
-}
-
-CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
-  return app
-      .add_option_function<std::string>(
-          "--cluster",
-          [&options](const std::string& path) {
-            options.cluster_file = path;
-            options.cluster.elsewhere = read_cluster(path);
-          },
-          "Plans for the hosts, tasks and links that a file describes, which need not be here")
-      ->type_name("CLUSTER.pbtxt");
 }
 
 void refuse_options_of_graphs(const PlanCommandOptions& options, const std::string& plan,

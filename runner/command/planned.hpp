@@ -32,8 +32,6 @@ struct PlanCommandOptions : JobOptions {
 [[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
 /// Adds --shape.
 void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
-/// Adds --cluster, which fills ClusterOptions::elsewhere.
-CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options);
 /// Adds FILE, --shape, --cluster and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 

@@ -4,7 +4,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "runner/command/commands.hpp"
-#include "runner/command/planned.hpp"
 #include "runner/files/graph_files.hpp"
 #include "runner/run/job.hpp"
 #include "runner/run/run.hpp"
@@ -23,7 +22,6 @@ void add_run_command(CLI::App& app, Action& action) {
       ->add_option("--graph", options->graph,
                    "Proves first that the plan FILE computes this graph (.pb, .pbtxt, .onnx), else exit code 4")
       ->type_name("FILE");
-  add_cluster_option(*command, *options)->group("");  // hidden: it is there only to be refused
   add_examples(*command, R"(
     ferry run add.pb --tasks 3                       three virtual tasks in this process
     mpirun -np 3 ferry run add.pb                    three processes
@@ -31,6 +29,7 @@ void add_run_command(CLI::App& app, Action& action) {
     ferry run model.onnx --feed x=x.npy              an ONNX model, for the shapes of what is fed
     ferry run add.plan --graph add.pb                as it was planned, if the plan computes the graph
     ferry run mine.pb --ops ./libmine.so             with ops of one's own
+    ferry run model.pb --cluster machine.pbtxt       planned by the costs that ferry calibrate measured
     ferry run model.pb --epochs 3 --eval-every 100 --data mnist --save m
     ferry run model.pb --epochs 3 --checkpoint c --checkpoint-every 30s --resume   continues after the last checkpoint
     ferry run model.pb --epochs 3 --report run.html  where the time went, for a browser

@@ -7,12 +7,16 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
 #include "base/number_text.hpp"
+#include "base/system/log.hpp"
+#include "base/system/machine.hpp"
 #include "base/text.hpp"
 #include "executor/job/cluster.hpp"
+#include "kernels/kernel.hpp"
 #include "runner/ferry_cluster.pb.h"
 
 namespace ferry {
@@ -33,22 +37,50 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string text;
 };
 
+/// A figure of `compute`: its field in the file, and its place.
+struct Figure {
+  const char* name;
+  double ComputeCosts::*place;
+  double least, most;
+};
+constexpr double kLeast = 1e-6, kMost = ComputeCosts::kMostPicoseconds;
+constexpr Figure kFigures[] = {{"call_ps", &ComputeCosts::call, 0, kMost},
+                               {"wait_ps", &ComputeCosts::wait, 0, kMost},
+                               {"memory_byte_ps", &ComputeCosts::memory_byte, kLeast, kMost},
+                               {"cache_byte_ps", &ComputeCosts::cache_byte, kLeast, kMost},
+                               {"cache_bytes", &ComputeCosts::cache_bytes, 0, ComputeCosts::kMostCacheBytes},
+                               {"product_flop_ps", &ComputeCosts::product_flop, kLeast, kMost},
+                               {"convolution_flop_ps", &ComputeCosts::convolution_flop, kLeast, kMost},
+                               {"reduction_flop_ps", &ComputeCosts::reduction_flop, kLeast, kMost},
+                               {"element_flop_ps", &ComputeCosts::element_flop, kLeast, kMost},
+                               {"parallel_flops", &ComputeCosts::parallel_flops, 0, 1},
+                               {"parallel_bytes", &ComputeCosts::parallel_bytes, 0, 1}};
+
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
 
-  Topology read() {
+  DescribedCluster read() {
     const cluster_file::Cluster file = parsed();
     if (file.host_size() == 0) fail("it has no host");
-    Topology topology;
+    DescribedCluster result;
+    Topology& topology = result.topology;
     if (file.has_on_host()) topology.on_host = link(file.on_host(), "on_host");
     if (file.has_between_hosts()) topology.between_hosts = link(file.between_hosts(), "between_hosts");
     if (file.has_host_gpu()) topology.host_gpu = link(file.host_gpu(), "host_gpu");
     if (file.has_gpus_on_host()) topology.gpus_on_host = link(file.gpus_on_host(), "gpus_on_host");
     if (file.has_gpus_between_hosts())
       topology.gpus_between_hosts = link(file.gpus_between_hosts(), "gpus_between_hosts");
+    if (file.has_sums_on_host()) topology.sums_on_host = link(file.sums_on_host(), "sums_on_host");
+    if (file.has_sums_between_hosts())
+      topology.sums_between_hosts = link(file.sums_between_hosts(), "sums_between_hosts");
+    if (file.has_compute()) topology.compute = compute(file.compute());
+    result.origin = {file.compute().ferry(), file.compute().cpu(), file.compute().kernels()};
+    std::vector<const google::protobuf::FieldDescriptor*> given;
+    file.GetReflection()->ListFields(file, &given);
+    result.has_costs = given.size() > 1;  // besides the hosts
     for (int i = 0; i < file.host_size(); ++i) add(file.host(i), i, topology);
-    return topology;
+    return result;
   }
 
  private:
@@ -92,6 +124,22 @@ class Reader {
               std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " +
                   digits_text(cost.bytes_per_second, 6));
     return cost;
+  }
+
+  ComputeCosts compute(const cluster_file::Compute& given) const {
+    const auto* fields = cluster_file::Compute::descriptor();
+    ComputeCosts costs;
+    for (const Figure& figure : kFigures) {
+      const auto* field = fields->FindFieldByName(figure.name);
+      if (!given.GetReflection()->HasField(given, field)) continue;
+      const double value = given.GetReflection()->GetDouble(given, field);
+      if (!(value >= figure.least && value <= figure.most))
+        fail_at("compute", -1, figure.name,
+                "compute: " + std::string(figure.name) + " is to be from " + digits_text(figure.least, 6) + " to " +
+                    digits_text(figure.most, 6) + ", not " + digits_text(value, 6));
+      costs.*figure.place = value;
+    }
+    return costs;
   }
 
   /// Whether `text` is a name: it may have only characters without a special meaning in annotations, messages and
@@ -151,8 +199,73 @@ class Reader {
 
 }  // namespace
 
-Topology read_cluster(const std::string& path) {
+DescribedCluster read_cluster(const std::string& path) {
   return Reader(path).read();
+}
+
+std::string cluster_text(const Topology& topology, const CostsOrigin& origin) {
+  cluster_file::Cluster file;
+  std::map<std::int32_t, cluster_file::Host*> hosts;
+  for (const TaskInfo& task : topology.tasks) {
+    cluster_file::Host*& host = hosts[task.host];
+    if (host != nullptr) {
+      host->set_tasks(host->tasks() + 1);
+      continue;
+    }
+    host = file.add_host();
+    host->set_name(task.host_name);
+    host->set_tasks(1);
+    host->set_threads(static_cast<std::uint32_t>(task.threads));
+    if (task.gpus > 0) {
+      host->set_gpus(static_cast<std::uint32_t>(task.gpus));
+      if (task.gpu_memory_bytes != 0) host->set_gpu_memory_bytes(task.gpu_memory_bytes);
+      if (!task.gpu_regions) host->set_gpu_regions(false);
+    }
+    if (task.host_memory_bytes != 0) host->set_memory_bytes(task.host_memory_bytes);
+    if (task.job != host->job()) host->set_job(task.job);
+    if (task.memory_group < 0) host->set_shared_memory(false);
+  }
+  const auto write = [](const LinkCost& cost, cluster_file::Link* link) {
+    link->set_latency_seconds(cost.latency_seconds);
+    link->set_bytes_per_second(cost.bytes_per_second);
+  };
+  const PlanningCosts usual;
+  write(topology.on_host, file.mutable_on_host());
+  write(topology.between_hosts, file.mutable_between_hosts());
+  if (topology.host_gpu != usual.host_gpu) write(topology.host_gpu, file.mutable_host_gpu());
+  if (topology.gpus_on_host != usual.gpus_on_host) write(topology.gpus_on_host, file.mutable_gpus_on_host());
+  if (topology.gpus_between_hosts != usual.gpus_between_hosts)
+    write(topology.gpus_between_hosts, file.mutable_gpus_between_hosts());
+  if (topology.sums_on_host) write(*topology.sums_on_host, file.mutable_sums_on_host());
+  if (topology.sums_between_hosts) write(*topology.sums_between_hosts, file.mutable_sums_between_hosts());
+  cluster_file::Compute& compute = *file.mutable_compute();
+  if (!origin.ferry.empty()) compute.set_ferry(origin.ferry);
+  if (!origin.cpu.empty()) compute.set_cpu(origin.cpu);
+  if (!origin.kernels.empty()) compute.set_kernels(origin.kernels);
+  for (const Figure& figure : kFigures)
+    compute.GetReflection()->SetDouble(&compute, cluster_file::Compute::descriptor()->FindFieldByName(figure.name),
+                                       topology.compute.*figure.place);
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(file, &text);
+  return text;
+}
+
+CostsOrigin own_origin() {
+  return {FERRY_VERSION, cpu_name(), std::string(cpu_kernels().level())};
+}
+
+void warn_of_other_origin(const std::string& path, const CostsOrigin& origin) {
+  const CostsOrigin own = own_origin();
+  std::vector<std::string> differences;
+  const auto compare = [&](const char* what, const std::string& theirs, const std::string& here) {
+    if (!theirs.empty() && theirs != here) differences.push_back(what + in_quotes(theirs) + ", not " + in_quotes(here));
+  };
+  compare("by ferry ", origin.ferry, own.ferry);
+  compare("on the processor ", origin.cpu, own.cpu);
+  compare("with the kernels ", origin.kernels, own.kernels);
+  if (!differences.empty())
+    log_warn("the costs in " + escaped(path) + " were measured " + join(differences, "; ") +
+             "\n  try: ferry calibrate -o " + escaped(path) + " on this machine");
 }
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Reads the description of a cluster to plan for, which --cluster names (docs/reference/cluster_format.md).
+// Reads and writes the description of a cluster to plan for, which --cluster names (docs/reference/cluster_format.md).
 #pragma once
 
 #include <string>
@@ -7,8 +7,32 @@
 
 namespace ferry {
 
-/// The topology that a file in protobuf's text form describes. Error(file) names the file and the fault, with the line
-/// if the file cannot be parsed.
-[[nodiscard]] Topology read_cluster(const std::string& path);
+/// The program and the machine that measured the costs in a cluster file. An empty text: the file does not say.
+struct CostsOrigin {
+  std::string ferry;    ///< version
+  std::string cpu;      ///< cpu_name()
+  std::string kernels;  ///< KernelTable::level()
+  bool operator==(const CostsOrigin&) const = default;
+};
+
+struct DescribedCluster {
+  Topology topology;
+  CostsOrigin origin;      ///< of the section `compute`
+  bool has_costs = false;  ///< has a section of costs: a link, or `compute`
+};
+
+/// The cluster that a file in protobuf's text form describes. Error(file) names the file and the fault, with its line.
+[[nodiscard]] DescribedCluster read_cluster(const std::string& path);
+
+/// The text of a file from which read_cluster() makes such a topology. Hosts are in the order of their first tasks, and
+/// each has the threads, GPUs, job and memory of its first task. Links of GPUs are left out where they are the default.
+[[nodiscard]] std::string cluster_text(const Topology& topology, const CostsOrigin& origin);
+
+/// The origin of costs that this ferry measures on this machine.
+[[nodiscard]] CostsOrigin own_origin();
+
+/// Logs one warning, which names both, if costs of the file were measured by another version of ferry or on another
+/// machine than this. `path`: the file's.
+void warn_of_other_origin(const std::string& path, const CostsOrigin& origin);
 
 }  // namespace ferry

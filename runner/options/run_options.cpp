@@ -1,6 +1,7 @@
 #include "runner/options/run_options.hpp"
 
 #include "base/text.hpp"
+#include "runner/files/cluster_file.hpp"
 #include "runner/options/budget_option.hpp"
 #include "runner/options/number_options.hpp"
 #include "runner/options/op_libraries.hpp"
@@ -34,6 +35,20 @@ SessionOptions session_options(const JobOptions& options, ExecutionOptions run) 
   if (options.device != "auto")
     result.plan.default_device = options.device == "cpu" ? DeviceKind::cpu : DeviceKind::gpu;
   return result;
+}
+
+void read_costs(RunOptions& options) {
+  const std::string& path = options.cluster_file;
+  if (path.empty() || launched_task(options.cluster) != 0) return;
+  const DescribedCluster described = read_cluster(path);
+  if (!described.has_costs)
+    throw Error(Code::plan, "--cluster " + escaped(path) +
+                                ": the file has hosts alone, and the tasks of a run come "
+                                "from its launcher")
+        .hint(
+            "start the tasks by --tasks N, mpirun or ferry launch; ferry plan --cluster plans for the hosts of a file");
+  warn_of_other_origin(path, described.origin);
+  options.cluster.costs = described.topology;
 }
 
 std::vector<GivenFile> files_read(const JobOptions& options) {
@@ -177,6 +192,11 @@ void add_run_options(CLI::App& app, RunOptions& options) {
          "Between the tasks; default: auto, which is mpi under mpirun and srun, tcp where RANK, WORLD_SIZE, and "
          "MASTER_ADDR and MASTER_PORT or FERRY_RENDEZVOUS are set, else inproc")
       ->check(CLI::IsMember({"auto", "inproc", "mpi", "tcp"}));
+  app.add_option(
+         "--cluster", options.cluster_file,
+         "Plans with the costs of links and computing in a file that ferry calibrate wrote; task 0 reads it, and "
+         "the tasks are the tasks of this job")
+      ->type_name("CLUSTER.pbtxt");
   app.add_option("--interface", options.cluster.interface,
                  "Over tcp, where this task listens; default: where it reaches task 0")
       ->type_name("NAME|ADDRESS");

@@ -28,7 +28,7 @@ struct JobOptions {
   std::vector<std::string> dims;               ///< "batch=4"
   std::string device = "auto";                 ///< auto, cpu, gpu, sim, sim:SEED
   std::string device_rules;                    ///< file for apply_device_rules
-  std::string cluster_file;                    ///< file that cluster.elsewhere was read from
+  std::string cluster_file;                    ///< file of cluster.elsewhere, or of a run's cluster.costs
   PlanningOptions plan;
   bool balance = false;  ///< for balance_stages
   Budget budget;         ///< for apply_budget
@@ -65,6 +65,11 @@ struct RunOptions : JobOptions {
 /// The options that Session takes, from the options of the job and of its run. They point to kernels and ops in
 /// `options.ops`, which must stay alive.
 [[nodiscard]] SessionOptions session_options(const JobOptions& options, ExecutionOptions run = {});
+
+/// Reads the costs in the file --cluster of a run in the process of task 0, which sends them to the other tasks
+/// (ClusterOptions::costs). Logs a warning if another machine or version measured them. Error(file) as read_cluster();
+/// Error(plan) for a file of hosts alone.
+void read_costs(RunOptions& options);
 
 /// The files that a job with these options reads, besides the graph.
 [[nodiscard]] std::vector<GivenFile> files_read(const JobOptions& options);

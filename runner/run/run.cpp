@@ -368,6 +368,7 @@ class Run {
     as_many.transport = "inproc";
     as_many.jobs = options_.cluster.jobs;
     as_many.simulated = options_.cluster.simulated;
+    as_many.costs = options_.cluster.costs;
     std::optional<Session> without;
     const Plan* other = nullptr;
     try {
@@ -399,6 +400,7 @@ std::string result_line(std::string_view name, const Tensor& value) {
 int run_graph(Graph& graph, RunOptions options, const Loop& loop) {
   add_alike_options(options);
   Run run = before_job(options.cluster, [&] {
+    read_costs(options);
     if (!options.device_rules.empty()) apply_device_rules(graph, options.device_rules);
     apply_budget(graph, options.budget);
     require_apart(options, data_files(graph));

@@ -37,7 +37,9 @@ void refuse_options_of_graphs(const RunOptions& options) {
                                                       {alone && !options.dims.empty(), "--dim"},
                                                       {options.balance, "--balance"},
                                                       {!options.cluster.jobs.empty(), "--jobs"},
-                                                      {options.fetch_to != 0, "--fetch-to"}};
+                                                      {options.fetch_to != 0, "--fetch-to"},
+                                                      {!options.cluster_file.empty(), "--cluster"},
+                                                      {options.plan.placing == Placing::automatic, "--place"}};
   const std::pair<bool, const char*> of_graphs[] = {{options.epochs != 0, "--epochs"},
                                                     {options.eval_every != 0, "--eval-every"},
                                                     {options.tune, "--tune"},

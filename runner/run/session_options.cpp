@@ -79,6 +79,7 @@ SessionArguments session_options(int& argc, char** argv, const ProgramOptions& o
     refuse_options_of_runs(app);
     refuse_mistyped(app, app.remaining());
     require_apart(options, {});
+    read_costs(options);
   });
   keep(app.remaining(), argc, argv);
   add_alike_options(options);

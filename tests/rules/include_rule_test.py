@@ -77,6 +77,7 @@ class IncludeRule(unittest.TestCase):
         self.allowed("runner/command/main.cpp", "graph/graph.hpp")
         self.allowed("runner/command/main.cpp", "runner/options.hpp")
         self.allowed("runner/command/bench_command.cpp", "bench/benchmark.hpp")
+        self.allowed("runner/command/calibrate_command.cpp", "bench/calibration/calibration.hpp")
         self.refused("runner/command/main.cpp", "bench/processes/process.hpp")
         self.refused("runner/command/main.cpp", "graph/types/string_pool.hpp")
         self.refused("samples/add.cpp", "placement/cut.hpp")

@@ -94,7 +94,13 @@ def has_lines(path):
     return path
 
 
+def has_usual_costs(path):
+    path.write_text('host { name: "h" }\ncompute { product_flop_ps: 10 }\n')
+    return path
+
+
 OPTIONS = {
+    "--cluster": Option(lambda e, f: ["--cluster", has_usual_costs(f / "costs.pbtxt")]),
     "--check-numerics": Option(lambda e, f: ["--check-numerics"]),
     "--check-replicas": Option(lambda e, f: ["--check-replicas", 1]),
     "--sync-gpu": Option(lambda e, f: ["--sync-gpu"]),

@@ -1,0 +1,33 @@
+// The measurements of `ferry calibrate`: the speeds of a machine and of the links of a job, as planning uses them.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "executor/job/cluster.hpp"
+#include "plan/topology/topology.hpp"
+
+namespace ferry::bench {
+
+/// The measured times of all-reduces by size.
+struct SumTimes {
+  bool one_host = true;  ///< else each member is on another host
+  std::int64_t members = 0;
+  std::vector<std::pair<std::int64_t, double>> seconds = {};  ///< by bytes, ascending
+};
+
+struct Calibration {
+  PlanningCosts costs;
+  std::vector<SumTimes> sums;  ///< of each kind of link that the job has and that sums can use
+};
+
+/// Measures for about `seconds` seconds. All processes of the job call it together, and no session runs. The costs of
+/// computing are the costs of task 0, measured while all processes measure. Links that the job does not have keep their
+/// defaults. The result is valid in the process of task 0. Errors as Session::run.
+[[nodiscard]] Calibration calibrate(const Cluster& cluster, double seconds);
+
+/// The part of calibrate() on one task. `threads`: the threads with which large kernels are measured again.
+[[nodiscard]] ComputeCosts measure_computing(int threads, double seconds);
+
+}  // namespace ferry::bench

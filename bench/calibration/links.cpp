@@ -1,0 +1,204 @@
+// The costs of messages and sums between the tasks of a job.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/number_text.hpp"
+#include "base/numbers.hpp"
+#include "base/system/clock.hpp"
+#include "bench/calibration/calibration.hpp"
+#include "bench/graphs/message_graphs.hpp"
+#include "bench/graphs/one_task.hpp"
+#include "executor/session/session.hpp"
+#include "graph/op/op_time.hpp"
+
+namespace ferry::bench {
+namespace {
+
+constexpr std::int64_t kSizes[] = {4, 4 << 10, 64 << 10, 1 << 20, 4 << 20};
+constexpr std::size_t kLargeSizes = 2;  // the last ones give the bandwidth
+constexpr std::int64_t kMostRounds = 100;
+constexpr double kMostSteps = 1e4;
+constexpr double kLeastLatency = 1e-9, kMostBytesPerSecond = 1e14;
+
+/// The tasks of a job as an even number on each of some hosts, host by host.
+struct EvenHosts {
+  std::int64_t hosts = 1, tasks = 1;
+};
+
+class Links {
+ public:
+  Links(const Cluster& cluster, double seconds, Calibration& result)
+      : cluster_(cluster), tasks_(cluster.topology().tasks), result_(result) {
+    constexpr int kKinds = 4;  // messages and sums, on a host and between hosts
+    seconds_ = seconds / (kKinds * static_cast<double>(std::size(kSizes)));
+  }
+
+  void measure() {
+    const std::optional<int> mate = other_task(true), stranger = other_task(false);
+    if (mate) result_.costs.on_host = link(first_, *mate);
+    if (stranger) result_.costs.between_hosts = link(0, *stranger);
+    result_.costs.compute.wait = waiting(mate ? first_ : 0, mate ? *mate : *stranger) * 1e12;
+    const std::optional<EvenHosts> even = even_hosts();
+    if (!even) return;
+    if (even->tasks > 1) result_.costs.sums_on_host = sums(*even, true);
+    if (even->hosts > 1) result_.costs.sums_between_hosts = sums(*even, false);
+  }
+
+ private:
+  // ---- The tasks ----
+
+  /// A task on the host of another one, which becomes first_; or a task that is not on the host of task 0.
+  std::optional<int> other_task(bool on_host) {
+    for (int other = 1; other < cluster_.size(); ++other)
+      for (int task = 0; task < (on_host ? other : 1); ++task)
+        if ((host(task) == host(other)) == on_host) {
+          if (on_host) first_ = task;
+          return other;
+        }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::int32_t host(int task) const { return tasks_[static_cast<std::size_t>(task)].host; }
+
+  [[nodiscard]] std::optional<EvenHosts> even_hosts() const {
+    std::set<std::int32_t> hosts;
+    for (const TaskInfo& task : tasks_) hosts.insert(task.host);
+    const auto count = static_cast<int>(hosts.size()), each = cluster_.size() / count;
+    for (int task = 0; task < cluster_.size(); ++task)
+      if (each * count != cluster_.size() || host(task) != host(task / each * each)) return std::nullopt;
+    return EvenHosts{count, each};
+  }
+
+  // ---- Times ----
+
+  /// The seconds that one process has measured, while the other processes have 0. All processes call it.
+  [[nodiscard]] double agree(double mine) const {
+    double most = 0;
+    constexpr int kExact = 17;
+    for (const std::string& text : cluster_.exchange(digits_text(mine, kExact))) {
+      double theirs = 0;
+      static_cast<void>(parse_real(text, theirs));
+      most = std::max(most, theirs);
+    }
+    return most;
+  }
+
+  [[nodiscard]] Session session_of(const Graph& graph) const {
+    return {graph, cluster_, SessionOptions{.plan = {.default_device = DeviceKind::cpu}}};
+  }
+
+  /// The shortest time of a step of `target` that task `measures` sees.
+  [[nodiscard]] double least(const Graph& graph, const Value& target, int measures) const {
+    Session session = session_of(graph);
+    RunRequest request;
+    request.targets = {target};
+    request.fetch_to = measures;
+    const double once = agree(least_step(session, request, 2));
+    const auto steps = static_cast<std::int64_t>(std::clamp(seconds_ / std::max(once, kLeastLatency), 3.0, kMostSteps));
+    return std::min(once, agree(least_step(session, request, steps)));
+  }
+
+  /// The seconds of a kernel that reads and writes `bytes` bytes.
+  [[nodiscard]] double computing(std::int64_t bytes) const {
+    const auto traffic = 2 * static_cast<double>(bytes);
+    const int threads = tasks_[0].threads;
+    const OpWork work{static_cast<double>(bytes) / sizeof(float), traffic};
+    return static_cast<double>(kernel_picoseconds(DeviceKind::cpu, result_.costs.compute, work, threads)) * 1e-12;
+  }
+
+  /// The link on which messages take `seconds` seconds by size, each with a kernel that makes as many bytes. A task
+  /// sends `share` bytes for each byte of a message.
+  [[nodiscard]] LinkCost fit(const std::vector<std::pair<std::int64_t, double>>& seconds, double share) const {
+    constexpr double kLeastShare = 0.1;  // of the time: the rest is computing at most
+    const double latency = std::max(seconds[0].second - computing(seconds[0].first), kLeastLatency);
+    double logarithms = 0;
+    for (std::size_t i = seconds.size() - kLargeSizes; i < seconds.size(); ++i) {
+      const auto [bytes, time] = seconds[i];
+      const double moving = std::max(time - latency - computing(bytes), kLeastShare * time);
+      logarithms += std::log(std::min(share * static_cast<double>(bytes) / moving, kMostBytesPerSecond));
+    }
+    return {latency, std::exp(logarithms / static_cast<double>(kLargeSizes))};
+  }
+
+  // ---- Messages ----
+
+  [[nodiscard]] LinkCost link(int first, int second) const {
+    std::vector<std::pair<std::int64_t, double>> seconds;
+    for (const std::int64_t bytes : kSizes) {
+      const std::int64_t hops = std::min(work_for(bytes).per_step, kMostRounds);
+      Graph graph;
+      const Value target = hop_chain(graph, first, second, bytes, hops);
+      seconds.emplace_back(bytes, least(graph, target, first) / static_cast<double>(hops));
+    }
+    return fit(seconds, 1);
+  }
+
+  /// How much longer a message takes if its receiver has waited for a millisecond.
+  [[nodiscard]] double waiting(int first, int second) const {
+    constexpr std::chrono::milliseconds kPause{1};
+    constexpr std::int64_t kSteps = 60;
+    Graph graph;
+    const Value target = hop_chain(graph, first, second, sizeof(float), 2);
+    const double at_once = least(graph, target, first);
+    Session session = session_of(graph);
+    std::vector<double> times;
+    TimePoint begin;
+    RunRequest request;
+    request.targets = {target};
+    request.fetch_to = first;
+    request.steps = kSteps + 1;
+    request.on_step = [&](std::int64_t step, std::span<const Tensor>) {
+      if (step > 0) times.push_back(std::chrono::duration<double>(system_clock().now() - begin).count());
+      std::this_thread::sleep_for(kPause);
+      begin = system_clock().now();
+    };
+    static_cast<void>(session.run(request));
+    double paused = 0;
+    if (!times.empty()) {
+      const auto quartile = times.begin() + kSteps / 4;
+      std::nth_element(times.begin(), quartile, times.end());
+      paused = *quartile;
+    }
+    return std::max((agree(paused) - at_once) / 2, 0.0);
+  }
+
+  // ---- Sums ----
+
+  [[nodiscard]] LinkCost sums(const EvenHosts& even, bool one_host) {
+    SumTimes& times = result_.sums.emplace_back(SumTimes{one_host, one_host ? even.tasks : even.hosts});
+    for (const std::int64_t bytes : kSizes) {
+      const std::int64_t rounds = std::min(work_for(bytes).per_step, kMostRounds);
+      Graph graph;
+      const MeshId mesh = graph.mesh(std::vector<Mesh::Axis>{{"hosts", even.hosts}, {"tasks", even.tasks}});
+      const Value target = sum_rounds(graph, mesh, 2, one_host ? 1 : 0, times.members, bytes, rounds);
+      times.seconds.emplace_back(bytes, least(graph, target, 0) / static_cast<double>(rounds));
+    }
+    return fit(times.seconds, 2 * static_cast<double>(times.members - 1) / static_cast<double>(times.members));
+  }
+
+  const Cluster& cluster_;
+  const std::vector<TaskInfo>& tasks_;
+  Calibration& result_;
+  double seconds_ = 0;  // of a measurement
+  int first_ = 0;       // of the two tasks that share a host
+};
+
+}  // namespace
+
+Calibration calibrate(const Cluster& cluster, double seconds) {
+  constexpr double kOfComputing = 0.6;  // the share of the time
+  Calibration result;
+  const bool alone = cluster.size() == 1;
+  cluster.barrier();
+  result.costs.compute = measure_computing(cluster.topology().tasks[static_cast<std::size_t>(cluster.rank())].threads,
+                                           alone ? seconds : kOfComputing * seconds);
+  cluster.barrier();
+  if (!alone) Links(cluster, (1 - kOfComputing) * seconds, result).measure();
+  return result;
+}
+
+}  // namespace ferry::bench
