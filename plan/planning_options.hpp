@@ -28,6 +28,9 @@ enum class Placing : std::uint8_t {
 /// For Session and make_plan. The same on all tasks, except the functions.
 struct PlanningOptions {
   Placing placing = Placing::annotated;
+  /// A session proves that plans of Placing::automatic compute the graph (plan/equal) before it runs them. Where the
+  /// plan differs it throws Error(plan); where the rules do not follow the plan it warns.
+  bool proves_placing = true;
   bool soft_placement = false;  ///< an op without a kernel for its device may move to the CPU; each move is reported
   /// The device kind of ops with an annotation that names none. Not given: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device = {};

@@ -150,6 +150,14 @@ PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signatu
   }
 }
 
+void SessionPlans::Made::prove(const Graph& graph, const Signature& signature, const Plan& plan) const {
+  const Equality equality = compare(graph, signature, plan);
+  if (equality.verdict == Equality::Verdict::not_proved)
+    log_warn("the plan of --place auto is not proved to compute the graph: " + equality.reason);
+  else
+    require_equal(equality);
+}
+
 SharedPlan SessionPlans::Made::get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes) {
   const std::string key = marked(graph, agreed.key);
   const std::lock_guard lock(mutex_);
@@ -159,6 +167,8 @@ SharedPlan SessionPlans::Made::get(const Graph& graph, const Agreed& agreed, Buc
   PlanResult result = make(graph, agreed.signature, bucket_bytes);
   const std::uint64_t of_plan = fingerprint(result.plan);
   SharedPlan planned = verified(std::move(result), of_plan);
+  if (options_.plan.placing == Placing::automatic && options_.plan.proves_placing)
+    prove(graph, agreed.signature, planned->result.plan);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
   plans_[{key, bucket_bytes}] = planned;
   return planned;

@@ -75,6 +75,8 @@ class SessionPlans {
    private:
     [[nodiscard]] PlanResult make(const Graph& graph, const Signature& signature, BucketBytes bucket_bytes) const;
     [[nodiscard]] SharedPlan verified(PlanResult result, std::uint64_t fingerprint) const;
+    /// Throws Error(plan) if the plan does not compute the graph; warns if the rules do not follow it.
+    void prove(const Graph& graph, const Signature& signature, const Plan& plan) const;
 
     const Cluster& cluster_;
     const SessionOptions& options_;

@@ -50,11 +50,14 @@ std::int64_t ConversionTimes::computed(const Type& type, bool shares, bool once,
   Layout now = from;
   for (const ConversionStep& step : conversion(from, to)) {
     const std::int64_t bytes = sent_bytes(type, where_, now, step);
-    const LinkCost& link =
-        where_.between_hosts[step.axis] ? program_.topology->between_hosts : program_.topology->on_host;
+    const bool one_host = !where_.between_hosts[step.axis];
+    const LinkCost link = step.before.kind == Kind::partial ? program_.topology->sums(one_host)
+                          : one_host                        ? program_.topology->on_host
+                                                            : program_.topology->between_hosts;
     const bool is_sum = step.before.kind == Kind::partial && step.after.kind == Kind::replicated;
     const CollectiveKind kind = is_sum ? CollectiveKind::all_reduce : CollectiveKind::all_gather;
-    const std::int64_t alone = message_picoseconds(link, bytes, rounds_of(kind, where_.axes[step.axis]));
+    const std::int64_t alone =
+        message_picoseconds(*program_.topology, link, bytes, rounds_of(kind, where_.axes[step.axis]));
     time = add_costs(time, is_sum && shares ? shared(type, link, moving_picoseconds(link, bytes), alone) : alone);
     Layout after = now;
     after[step.axis] = step.after;
@@ -75,7 +78,8 @@ std::int64_t ConversionTimes::copying(const Type& type, const ConversionStep& st
   };
   const auto time_of = [&](const Layout& layout) {
     const double bytes = 2 * static_cast<double>(part_bytes(type, layout, where_));
-    return kernel_picoseconds(DeviceKind::cpu, {.flops = 0, .bytes = bytes});
+    return kernel_picoseconds(DeviceKind::cpu, program_.topology->compute, {.flops = 0, .bytes = bytes},
+                              program_.threads(where_));
   };
   if (step.before.kind == Kind::replicated) return time_of(after);
   return (lies_apart(step.after) ? time_of(now) : 0) + (lies_apart(step.before) ? time_of(after) : 0);

@@ -59,7 +59,7 @@ class Judge {
     switch (node.kind) {
       case NodeKind::compute:
         if (node.where == kNone || node.once) return;
-        return spend(node, often * times_.of(node) / threads(program_.where(node)), &Clock::computing);
+        return spend(node, often * times_.of(node), &Clock::computing);
       case NodeKind::collective:
         return spend(node, often * time_of_collective(node), &Clock::messages);
       case NodeKind::transfer:
@@ -107,10 +107,6 @@ class Judge {
     for (const PValueId output : node.outputs) ready_[output] = end;
   }
 
-  [[nodiscard]] std::int64_t threads(const Where& where) const {
-    return std::max(1, program_.topology->tasks[static_cast<std::size_t>(where.tasks[0])].threads);
-  }
-
   /// The bytes that the first task of the value's device set has of it.
   [[nodiscard]] std::int64_t bytes_of(PValueId id) const {
     const PValue& value = program_.values[id];
@@ -129,8 +125,11 @@ class Judge {
     const DeviceKind device = program_.wheres[program_.values[program_.inputs(node)[0]].where].kind;
     const bool join =
         std::ranges::all_of(groups, [&](const auto& group) { return program_.topology->join_gpus(group); });
-    const LinkCost link = program_.topology->link(device, !program_.crosses_hosts(groups), join);
-    return message_picoseconds(link, sent(what.kind, given, got, members), rounds_of(what.kind, members));
+    const bool one_host = !program_.crosses_hosts(groups), is_sum = what.reduce != Reduce::none;
+    const LinkCost link = device == DeviceKind::cpu && is_sum ? program_.topology->sums(one_host)
+                                                              : program_.topology->link(device, one_host, join);
+    return message_picoseconds(*program_.topology, link, sent(what.kind, given, got, members),
+                               rounds_of(what.kind, members));
   }
 
   /// The bytes that one member sends, where it gives and gets so many.
@@ -155,7 +154,7 @@ class Judge {
     const std::int32_t ends[] = {program_.wheres[program_.values[given].where].tasks[0], program_.where(node).tasks[0]};
     const LinkCost link = program_.topology->link(program_.where(node).kind, program_.topology->on_one_host(ends),
                                                   program_.topology->join_gpus(ends));
-    return message_picoseconds(link, bytes_of(given), 1);
+    return message_picoseconds(*program_.topology, link, bytes_of(given), 1);
   }
 
   const Program& program_;

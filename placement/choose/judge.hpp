@@ -18,9 +18,9 @@ struct StepTime {
 
 /// The time of the program after fuse_messages. Each task runs its nodes one after another, in the program's order. A
 /// node begins when its tasks are free and its inputs are there; all tasks of a collective take part from its beginning
-/// to its end. A kernel takes its planned time divided by its task's threads (ComputingTimes), a message
-/// message_picoseconds(). The bodies of a loop run kIterations times; both sides of a branch count. What is computed
-/// once per session does not. Tasks that take part in the same nodes are simulated once.
+/// to its end. A kernel takes its planned time (ComputingTimes), a message message_picoseconds(). The bodies of a loop
+/// run kIterations times; both sides of a branch count. What is computed once per session does not. Tasks that take
+/// part in the same nodes are simulated once.
 [[nodiscard]] StepTime judge(const Program& program);
 
 }  // namespace ferry

@@ -14,9 +14,12 @@ std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes) {
   return bytes * std::llround(1e12 / link.bytes_per_second);
 }
 
-std::int64_t message_picoseconds(const LinkCost& link, std::int64_t bytes, std::int64_t rounds) {
+std::int64_t message_picoseconds(const Topology& topology, const LinkCost& link, std::int64_t bytes,
+                                 std::int64_t rounds) {
   if (bytes == 0) return 0;
-  return kWaitPicoseconds + rounds * std::llround(link.latency_seconds * 1e12) + moving_picoseconds(link, bytes);
+  const std::int64_t measured = std::llround(topology.compute.wait);
+  return (measured > 0 ? measured : kWaitPicoseconds) + rounds * std::llround(link.latency_seconds * 1e12) +
+         moving_picoseconds(link, bytes);
 }
 
 }  // namespace ferry

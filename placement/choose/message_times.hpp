@@ -8,8 +8,9 @@
 
 namespace ferry {
 
-/// What it costs a task, in picoseconds, to wait for another task's message, beyond the link's latency: both tasks are
-/// rarely there at the same time. On two tasks of one host, the samples' steps fit 4 to 5 µs (bench/NOTEBOOK.md).
+/// The time, in picoseconds, of a task that waits for another task's message beyond the link's latency, where no
+/// calibration has it (ComputeCosts::wait): both tasks are rarely there at the same time. On two tasks of one host, the
+/// samples' steps fit 4 to 5 µs (bench/NOTEBOOK.md).
 constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 
 /// How many messages follow one another in a collective of so many members: its depth as a tree.
@@ -19,6 +20,7 @@ constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 [[nodiscard]] std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes);
 
 /// The time in picoseconds of messages of `bytes` bytes of one task, in so many rounds, with one wait.
-[[nodiscard]] std::int64_t message_picoseconds(const LinkCost& link, std::int64_t bytes, std::int64_t rounds);
+[[nodiscard]] std::int64_t message_picoseconds(const Topology& topology, const LinkCost& link, std::int64_t bytes,
+                                               std::int64_t rounds);
 
 }  // namespace ferry

@@ -185,14 +185,10 @@ class ModelMaker {
 
   /// The time of the kernel and of bringing inputs that are elsewhere.
   std::int64_t cost_of(const Node& node, const Way& way) const {
-    std::int64_t cost = node.once ? 0 : times_.of(node, way) / threads();
+    std::int64_t cost = node.once ? 0 : times_.of(node, way);
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       if (!is_unread(program_, node, i)) cost = add_costs(cost, arrival(program_.inputs(node)[i], way.inputs[i]));
     return cost;
-  }
-
-  [[nodiscard]] std::int64_t threads() const {
-    return std::max(1, program_.topology->tasks[static_cast<std::size_t>(where_.tasks[0])].threads);
   }
 
   /// The time in which a value that is elsewhere comes to the mesh; 0 for one that is there or made there.
@@ -203,7 +199,7 @@ class ModelMaker {
     if (at == kNone) return 0;
     const std::int64_t bytes = known_bytes(program_.values[value].type);
     const bool between = std::ranges::find(where_.between_hosts, true) != where_.between_hosts.end();
-    return message_picoseconds(link(between), bytes,
+    return message_picoseconds(*program_.topology, link(between), bytes,
                                rounds_of(CollectiveKind::broadcast, static_cast<std::int64_t>(where_.tasks.size())));
   }
 
@@ -235,7 +231,8 @@ class ModelMaker {
     if (node.where == mesh_) return;
     const std::int64_t bytes = known_bytes(program_.values[node.outputs[0]].type);
     const bool between = std::ranges::find(where_.between_hosts, true) != where_.between_hosts.end();
-    for (std::int64_t& cost : model_.problem_.costs[laid.variable]) cost = message_picoseconds(link(between), bytes, 1);
+    for (std::int64_t& cost : model_.problem_.costs[laid.variable])
+      cost = message_picoseconds(*program_.topology, link(between), bytes, 1);
   }
 
   void assign(const Node& node) {

@@ -207,6 +207,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
          [&options](const std::string& text) { options.cluster.deadline = time_span("--deadline", text); },
          "No progress for this long ends the job; default 60")
       ->type_name("SECONDS");
+  app.add_flag_callback(
+         "--no-equal", [&options] { options.plan.proves_placing = false; },
+         "With --place: runs the plan without the proof that it computes the graph")
+      ->needs("--place");
   app.add_flag("--check-numerics", options.run.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
   within(app.add_option("--check-replicas", options.run.check_replicas,

@@ -42,6 +42,18 @@ PlanOptions options_for(std::uint64_t seed) {
   return options;
 }
 
+/// Messages cost almost nothing, so that placement by itself spreads the work of small graphs, too.
+void make_messages_cheap(Topology& topology) {
+  topology.compute.wait = 1;
+  for (LinkCost* link : {&topology.on_host, &topology.between_hosts}) *link = {0, 1e15};
+}
+
+PlanOptions placing_by_itself(std::uint64_t seed) {
+  PlanOptions options = options_for(seed);
+  options.placing = Placing::automatic;
+  return options;
+}
+
 TEST_CASE("plans of random graphs are equal to them") {
   for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     const int tasks = 1 + static_cast<int>(seed % 4), gpus = seed % 6 == 5 ? 1 + static_cast<int>(seed / 6 % 2) : 0;
@@ -51,6 +63,25 @@ TEST_CASE("plans of random graphs are equal to them") {
     const Signature signature = signature_of(*made.graph, made.fetches, made.targets);
     check_equal(*made.graph, signature, plan_for(*made.graph, signature, topology, options_for(seed)),
                 "random graph " + std::to_string(seed));
+  }
+}
+
+TEST_CASE("plans of random graphs that are placed by themselves are equal to them") {
+  for (std::uint64_t seed = 0; seed < seeds(60); ++seed) {
+    const int tasks = 2 + static_cast<int>(seed % 5);
+    const RandomGraph made = random_graph(seed, 20 + static_cast<int>(seed % 60), tasks, 0);
+    Topology topology = Topology::local(tasks);
+    for (int t = 0; t < tasks; ++t) topology.tasks[static_cast<std::size_t>(t)].host = seed % 3 == 0 ? t / 2 : 0;
+    make_messages_cheap(topology);
+    const Signature signature = signature_of(*made.graph, made.fetches, made.targets);
+    check_equal(*made.graph, signature, plan_for(*made.graph, signature, topology, placing_by_itself(seed)),
+                "random graph " + std::to_string(seed));
+    RandomMeshGraph loops = random_mesh_graph(
+        seed, {.ops = 12 + static_cast<int>(seed % 20), .tasks = tasks, .hosts = 1, .shares_memory = seed % 5 < 2});
+    make_messages_cheap(loops.topology);
+    const Signature request = signature_of(*loops.graph, loops.fetches, loops.targets);
+    check_equal(*loops.graph, request, plan_for(*loops.graph, request, loops.topology, placing_by_itself(seed)),
+                "graph with loops " + std::to_string(seed));
   }
 }
 

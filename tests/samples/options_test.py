@@ -103,6 +103,8 @@ OPTIONS = {
     "--cluster": Option(lambda e, f: ["--cluster", has_usual_costs(f / "costs.pbtxt")]),
     "--check-numerics": Option(lambda e, f: ["--check-numerics"]),
     "--check-replicas": Option(lambda e, f: ["--check-replicas", 1]),
+    "--place": Option(lambda e, f: ["--place", "auto"], same=False),
+    "--no-equal": Option(lambda e, f: ["--place", "auto", "--no-equal"], same=False),
     "--sync-gpu": Option(lambda e, f: ["--sync-gpu"]),
     "--threads": Option(lambda e, f: ["--threads", 2]),
     "--threads 3": Option(lambda e, f: ["--threads", 3]),
@@ -142,7 +144,7 @@ OPTIONS = {
 ELSEWHERE = {"--help", "--entry", "--tasks", "--steps", "--out", "--data", "--checkpoint-keep",
              "--fetch", "--feed", "--feed-part", "--dim", "--epochs", "--ops", "--interface", "--record-turns", "--replay-turns",
              "--graph"}
-APART = ({"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},
+APART = ({"--place", "--no-equal"}, {"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},
          {"--device", "--device sim"}, {"--device", "--device sim:7"}, {"--device sim", "--device sim:7"}, {"--checkpoint", "--resume"}, {"--checkpoint-every", "--resume"}, {"--model", "--resume"})
 
 
