@@ -109,14 +109,14 @@ def case_110_of_the_addresses_that_openblas_maps_little_is_memory():
 
 
 def case_110_more_threads_multiply_than_openblas_has_buffers_for():
-    """OpenBLAS would end the process."""
+    """OpenBLAS would damage the heap, or end the process: products wait for one another."""
     tasks = 520
     shape = (2, 70, 70)  # a batch of two: a single large product is computed without OpenBLAS
     names = [f"c{task}" for task in range(tasks)]
     products = [op(name, "MatMul", ["a", "a"], device=f"/task:{task}") for task, name in enumerate(names)]
     path = write("products.pbtxt", graph(op("a", "Input", attrs=typed("FLOAT32", *shape)), *products, fetches=names))
     words = ["--threads", "1", "--feed", "a=" + write("a.npy", npy("<f4", shape, bytes(4 * 2 * 70 * 70)))]
-    expect(run("run", path, "--tasks", str(tasks), *words), 7, "512 threads of this process multiply matrices", "mpirun")
+    expect(run("run", path, "--tasks", str(tasks), *words), 0, "c519")
 
 
 def case_feeds_by_parts():

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
@@ -55,6 +56,7 @@ struct OpenBlas {
   decltype(&cblas_sgemm) sgemm = function_of(library, "cblas_sgemm");
   decltype(&cblas_dgemm) dgemm = function_of(library, "cblas_dgemm");
   decltype(&openblas_get_corename) corename = function_of(library, "openblas_get_corename");
+  decltype(&openblas_get_config) config = function_of(library, "openblas_get_config");
   decltype(&openblas_get_num_threads) threads = function_of(library, "openblas_get_num_threads");
   decltype(&openblas_set_num_threads) set_threads = function_of(library, "openblas_set_num_threads");
   // Functions for its working memory, which its headers do not declare. take_buffer() gives a free one or maps a new
@@ -70,8 +72,18 @@ const OpenBlas& openblas() {
 
 /// The most bytes that OpenBLAS maps for a buffer on x86-64.
 constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
-/// OpenBLAS ends the process when it has no buffer left: a build for one core has 50 and 512 more, others have more.
-constexpr std::size_t kMostUsers = 512;
+/// The number of products that OpenBLAS computes at a time. It has two buffers for each thread of its build
+/// ("MAX_THREADS=64"), and at least 50; half of them are left to the program. With more it works with an auxiliary
+/// array that 0.3.21 overruns, so that threads share buffers and the heap is damaged.
+std::size_t most_products() {
+  constexpr std::string_view kThreads = "MAX_THREADS=";
+  constexpr std::size_t kLeastBuffers = 50;
+  const std::string_view config = openblas().config();
+  std::size_t threads = 1;
+  if (const std::size_t at = config.find(kThreads); at != std::string_view::npos)
+    std::from_chars(config.data() + at + kThreads.size(), config.data() + config.size(), threads);
+  return std::max(2 * threads, kLeastBuffers) / 2;
+}
 
 /// A thread that multiplies.
 struct User {
@@ -81,9 +93,11 @@ struct User {
   User& operator=(const User&) = delete;
 
   std::atomic<bool> multiplies{false};  ///< OpenBLAS computes a product on this thread now
+  std::size_t buffer = 0;               ///< the number of the buffer that the thread uses, perhaps with other threads
 };
 
-/// OpenBLAS's buffers, one for each thread that multiplies. OpenBLAS retries for ever when the system gives no memory,
+/// OpenBLAS's buffers, one for each thread that multiplies; where there are more threads than most_products(), some
+/// share a buffer, and their products run one after another. OpenBLAS retries for ever when the system gives no memory,
 /// so the system is asked here first. Never destroyed, since threads may end after static objects.
 ///
 /// At the end of the process OpenBLAS unmaps its buffers. Another thread than the one that called exit() may still run
@@ -97,12 +111,14 @@ class Buffers {
 
   void add_user(User* user) {
     const std::lock_guard lock(mutex_);
-    if (process_.exchange(getpid()) != getpid()) users_.clear();  // the threads of a parent process are not here
-    if (users_.size() == kMostUsers)
-      throw Error(Code::resource, std::to_string(kMostUsers) +
-                                      " threads of this process multiply matrices; OpenBLAS has no buffers for more")
-          .hint("fewer --threads or tasks in a process, or several processes (mpirun, ferry launch)");
-    if (users_.size() == mapped_.size()) map_another();
+    if (process_.exchange(getpid()) != getpid()) {  // the threads of a parent process are not here
+      users_.clear();
+      for (std::atomic<bool>& used : used_) used.store(false);
+    }
+    std::vector<std::size_t> loads(used_.size());
+    for (const User* other : users_) ++loads[other->buffer];
+    user->buffer = static_cast<std::size_t>(std::ranges::min_element(loads) - loads.begin());
+    if (user->buffer >= mapped_.size()) map_another();
     users_.insert(user);
   }
   void remove_user(User* user) {
@@ -112,13 +128,18 @@ class Buffers {
 
   /// Called by a user's thread before and after each product.
   void begin_product(User& user) {
+    while (used_[user.buffer].exchange(true, std::memory_order_acquire)) used_[user.buffer].wait(true);
     user.multiplies.store(true, std::memory_order_relaxed);
     fence_.light();
     if (!ended_.load(std::memory_order_relaxed)) return;
     user.multiplies.store(false, std::memory_order_release);
     for (;;) pause();
   }
-  static void end_product(User& user) { user.multiplies.store(false, std::memory_order_release); }
+  void end_product(User& user) {
+    user.multiplies.store(false, std::memory_order_release);
+    used_[user.buffer].store(false, std::memory_order_release);
+    used_[user.buffer].notify_one();
+  }
 
   void end_products() {
     if (process_.load() != getpid()) return;
@@ -150,6 +171,8 @@ class Buffers {
   }
 
   std::mutex mutex_;
+  std::vector<std::atomic<bool>> used_ =
+      std::vector<std::atomic<bool>>(most_products());  ///< of each buffer, whether a product uses it
   std::vector<void*> mapped_;
   std::set<User*> users_;
   std::atomic<pid_t> process_{0};  ///< the process of the users
@@ -211,7 +234,7 @@ class Product {
  public:
   Product() : user_(this_user()), entered_(ProductThreads::all().enter()) { Buffers::all().begin_product(user_); }
   ~Product() {
-    Buffers::end_product(user_);
+    Buffers::all().end_product(user_);
     if (entered_) ProductThreads::all().leave();
   }
   Product(const Product&) = delete;
