@@ -14,10 +14,11 @@ constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
 std::int64_t send(const std::vector<std::int64_t>& costs, const std::vector<std::int64_t>& edge,
                   std::vector<std::int64_t>& message) {
   std::int64_t least = kHuge;
-  for (std::size_t to = 0; to < message.size(); ++to) {
+  const std::size_t columns = costs.size();
+  const std::int64_t* row = edge.data();
+  for (std::size_t to = 0; to < message.size(); ++to, row += columns) {
     std::int64_t cost = kHuge;
-    for (std::size_t from = 0; from < costs.size(); ++from)
-      cost = std::min(cost, costs[from] + edge[to * costs.size() + from]);
+    for (std::size_t from = 0; from < columns; ++from) cost = std::min(cost, costs[from] + row[from]);
     message[to] = cost;
     least = std::min(least, cost);
   }

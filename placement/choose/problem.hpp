@@ -37,10 +37,10 @@ struct Problem {
 
 /// The work that the solver does at most.
 struct SolveLimits {
-  int passes = 400;        ///< of message passing
-  double table = 200'000;  ///< entries of the largest table of exact elimination
+  int passes = 200;       ///< of message passing
+  double table = 20'000;  ///< entries of the largest table of exact elimination
   /// The solver is content when value − bound is at most this part of the bound.
-  std::int64_t precision = 10'000;
+  std::int64_t precision = 1'000;
 };
 
 struct Solution {

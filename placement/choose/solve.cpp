@@ -33,7 +33,7 @@ class Solver {
       messages.pass();
       best_.bound = add_costs(reduced_.constant(), messages.bound());
       if (pass != due) continue;
-      due = std::min(2 * due, limits_.passes);
+      due = std::min(4 * due, limits_.passes);
       messages.improve();
       consider(messages.best());
       eliminate_nearly_best(messages);
@@ -47,7 +47,7 @@ class Solver {
   /// Finds the best among the choices that message passing finds nearly best, where these are few enough. A wider range
   /// of choices is tried as long as the narrower one was small.
   void eliminate_nearly_best(const MessagePassing& messages) {
-    for (const std::int64_t share : {1'000'000'000, 10'000'000, 100'000, 10'000}) {
+    for (const std::int64_t share : {1'000'000'000, 1'000'000, 10'000}) {
       if (is_solved()) return;
       ReducedProblem few(rest_);
       for (std::uint32_t variable = 0; variable < rest_.costs.size(); ++variable) {

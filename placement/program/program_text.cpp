@@ -65,6 +65,7 @@ class ProgramPrinter {
   std::string text() {
     line("program of " + plural(program_.values.size(), "value") + (program_.placed ? ", placed" : "") +
          (laid_out_ ? ", laid out" : "") + (program_.apart ? ", apart" : ""));
+    auto_mesh();
     servings();
     halos();
     unordered();
@@ -74,6 +75,22 @@ class ProgramPrinter {
 
  private:
   void line(const std::string& text) { out_.append(text).append("\n"); }
+
+  /// "auto mesh [2] at mesh[2]/cpu:0{0-1}", and the layouts of variables that are decided.
+  void auto_mesh() {
+    if (!program_.auto_mesh) return;
+    const AutoMesh& mesh = *program_.auto_mesh;
+    line("auto mesh " + str_of(mesh.axes) + (mesh.replicates_variables ? " whole variables" : "") +
+         (program_.auto_where != kNone ? " at " + where(program_.auto_where) : ""));
+    for (const auto& [variable, layout] : mesh.variables)
+      line("variable " + exact_name(program_.graph->op(variable).name()) + " " + ferry::str(layout));
+  }
+
+  static std::string str_of(const std::vector<std::int64_t>& numbers) {
+    std::vector<std::string> texts;
+    for (const std::int64_t number : numbers) texts.push_back(std::to_string(number));
+    return "[" + join(texts, ",") + "]";
+  }
 
   void servings() {
     for (const ProgramServing& serving : program_.servings)
@@ -128,10 +145,25 @@ class ProgramPrinter {
     for (const PValueId output : outputs) text += (output == outputs[0] ? " " : ", ") + value(node, output);
     if (node.where != kNone) text += " @" + where(node.where);
     if (node.once) text += " once";
+    if (const auto way = program_.chosen.ways.find(id); way != program_.chosen.ways.end())
+      text += way_text(way->second);
     if (const auto turn = program_.turns.find(id); turn != program_.turns.end())
       text += " turn " + std::to_string(turn->second.serving) + "." + std::to_string(turn->second.worker) +
               (turn->second.take ? " take" : " give");
     line(text + "  # " + program_.name(node) + (node.graph == program_.graph ? "" : in_body(*node.graph)));
+  }
+
+  /// " by [S(0)] [R] -> [S(0)]", and for each axis the number of the dim along which windows slide, or "-".
+  static std::string way_text(const Way& way) {
+    std::string text = " by";
+    for (const Layout& input : way.inputs) text += " " + ferry::str(input);
+    text += " ->";
+    for (const Layout& output : way.outputs) text += " " + ferry::str(output);
+    const bool slides = std::ranges::any_of(way.slides, [](std::uint32_t number) { return number != kNone; });
+    if (slides) text += " sliding";
+    for (const std::uint32_t number : way.slides)
+      if (slides) text += number == kNone ? " -" : " " + std::to_string(number);
+    return text;
   }
 
   [[nodiscard]] std::string what(const Node& node) const {
@@ -181,6 +213,10 @@ class ProgramPrinter {
     if (!value.layout.empty()) text += ferry::str(value.layout);
     if (const auto hint = program_.hints.find(id); hint != program_.hints.end())
       text += " wanted" + ferry::str(hint->second.layout);
+    if (const auto laid = program_.chosen.laid.find(id); laid != program_.chosen.laid.end())
+      text += " laid" + ferry::str(laid->second);
+    if (const auto once = program_.chosen.converted.find(id); once != program_.chosen.converted.end())
+      text += " converted" + ferry::str(once->second);
     if (value.halo != kNone) text += " halo " + std::to_string(value.halo);
     if (value.rows != kNone) text += " rows " + std::to_string(value.rows);
     if (laid_out_ && value.where != node.where) text += value.where == kNone ? " at none" : " at " + where(value.where);

@@ -78,6 +78,10 @@ void set_tasks(CaseContext& context, Words& words) {
   std::string why;
   context.kernels.emplace(cpu_kernels(), devices_of(options, why));
   context.options.soft_placement = words.take("--soft-placement");
+  if (std::string axes; words.take("--place", axes)) {
+    AutoMesh& mesh = context.auto_mesh.emplace();
+    for (const std::string_view size : split(axes, 'x')) mesh.axes.push_back(std::stoi(std::string(size)));
+  }
   context.options.one_host = options.invariant > 0;
   context.options.default_device = usual_device(context.topology);
   context.options.evaluate = [](const ConstantOp& op) { return evaluate(cpu_kernels(), op); };

@@ -9,6 +9,7 @@
 #include "graph/graph.hpp"
 #include "kernels/device.hpp"
 #include "placement/planner.hpp"
+#include "placement/program/program.hpp"
 
 namespace ferry::test {
 
@@ -19,11 +20,13 @@ struct CaseContext {
   Topology topology;
   PlanOptions options;
   std::optional<KernelsOfDevices> kernels;
+  std::optional<AutoMesh> auto_mesh = {};  ///< of --place
 };
 
 /// The context that options and a graph as .pbtxt give. The options of `ferry plan` are allowed: --tasks, --threads (1
 /// if not given), --hosts, --jobs, --invariant, --device sim, --soft-placement, --entry, --fetch-to, --shape; and
-/// --shared-memory: the tasks of a host share memory. Error(usage) for others.
+/// --shared-memory: the tasks of a host share memory; --place 2x2: placement by itself on that mesh. Error(usage) for
+/// others.
 [[nodiscard]] CaseContext case_context(std::string_view options, std::string_view graph);
 
 /// The context for a graph alone: one with open sizes gets small ones. `entry` empty: the only one, or "train".

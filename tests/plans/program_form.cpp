@@ -45,6 +45,7 @@ class ProgramReader {
     }
     in_.end_line();
     if (program_.placed) program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
+    if (in_.accept("auto mesh")) auto_mesh();
     while (in_.accept("task")) serving();
     while (in_.sees("halo") || in_.sees("rows")) in_.accept("halo") ? halo() : (in_.expect("rows"), rows());
     if (in_.accept("in no region")) {
@@ -56,6 +57,21 @@ class ProgramReader {
   }
 
  private:
+  void auto_mesh() {
+    AutoMesh& mesh = program_.auto_mesh.emplace();
+    in_.expect("[");
+    mesh.axes = in_.numbers();
+    in_.expect("]");
+    mesh.replicates_variables = in_.accept("whole variables");
+    if (in_.accept("at")) program_.auto_where = where();
+    in_.end_line();
+    while (in_.accept("variable")) {
+      const OpId variable = named(*program_.graph, in_.name());
+      mesh.variables.emplace(variable, in_.layout());
+      in_.end_line();
+    }
+  }
+
   void serving() {
     ProgramServing& serving = program_.servings.emplace_back();
     serving.task = in_.number<std::int32_t>();
@@ -133,6 +149,7 @@ class ProgramReader {
     }
     if (in_.accept("@")) node.where = where();
     node.once = in_.accept("once");
+    if (in_.accept("by")) program_.chosen.ways.emplace(id, way());
     if (in_.accept("turn")) turn(id);
     in_.expect("#");
     op(node, what, in_.rest());
@@ -141,6 +158,16 @@ class ProgramReader {
     finish(node);
     program_.nodes.push_back(node);
     return id;
+  }
+
+  Way way() {
+    Way way;
+    while (!in_.accept("->")) way.inputs.push_back(in_.layout());
+    while (in_.sees("[")) way.outputs.push_back(in_.layout());
+    const bool slides = in_.accept("sliding");
+    for (std::size_t axis = 0; axis < program_.auto_mesh->axes.size(); ++axis)
+      way.slides.push_back(!slides || in_.accept("-") ? kNone : in_.number<std::uint32_t>());
+    return way;
   }
 
   void check(PValueId value) const {
@@ -275,6 +302,8 @@ class ProgramReader {
       hint.layout = in_.layout();
       hint.causes.assign(hint.layout.size(), kNone);
     }
+    if (in_.accept("laid")) program_.chosen.laid.emplace(id, in_.layout());
+    if (in_.accept("converted")) program_.chosen.converted.emplace(id, in_.layout());
     if (in_.accept("halo")) value.halo = in_.number<std::uint32_t>();
     if (in_.accept("rows")) value.rows = in_.number<std::uint32_t>();
     elsewhere_.push_back({});

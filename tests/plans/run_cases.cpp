@@ -100,7 +100,9 @@ struct Case {
 };
 
 Program selected(const CaseContext& context) {
-  return select(*context.graph, context.signature, context.topology, *context.kernels, context.options);
+  Program program = select(*context.graph, context.signature, context.topology, *context.kernels, context.options);
+  program.auto_mesh = context.auto_mesh;
+  return program;
 }
 
 /// The tables and the classes that `lower` makes, each after `passed`.
