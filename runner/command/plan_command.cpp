@@ -117,7 +117,7 @@ int plan(PrintedPlanOptions options) {
   if (changes)
     print(options.as_json ? diff_json(*changes) : changes->text());
   else if (options.as_json && options.dump_after.empty())
-    print(plan_json(result));
+    print(plan_json(result.plan, result.placement));
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
   else if (options.svg.empty() && options.save.empty() && !of_passes)

@@ -145,8 +145,7 @@ std::string diff_json(const PlanDiff& diff) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string plan_json(const PlanResult& result) {
-  const Plan& plan = result.plan;
+std::string plan_json(const Plan& plan, const std::optional<AutoPlacement>& placement) {
   Json json = {{"version", plan.version},  {"tasks", Json::array()},    {"feeds", Json::array()},
                {"fetches", Json::array()}, {"channels", Json::array()}, {"collectives", Json::array()},
                {"classes", Json::array()}};
@@ -164,7 +163,7 @@ std::string plan_json(const PlanResult& result) {
   for (const Collective& collective : plan.collectives)
     json["collectives"].push_back(collective_json(plan, collective));
   if (plan.bucket_bytes) json["bucket_bytes"] = *plan.bucket_bytes;
-  if (result.placement) json["place"] = placement_json(*result.placement);
+  if (placement) json["place"] = placement_json(*placement);
   for (std::uint32_t c = 0; c < plan.classes.size(); ++c) json["classes"].push_back(class_json(plan, c));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
