@@ -1,6 +1,7 @@
 #include "placement/choose/model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "graph/op/op_work.hpp"
@@ -33,11 +34,6 @@ bool is_partial(const Layout& layout) {
   return std::ranges::any_of(layout, [](const AxisLayout& axis) { return axis.kind == Kind::partial; });
 }
 
-std::int64_t times(std::int64_t cost, std::int64_t weight) {
-  if (cost >= kImpossible / weight) return kImpossible;
-  return cost * weight;
-}
-
 }  // namespace
 
 class ModelMaker {
@@ -56,6 +52,7 @@ class ModelMaker {
 
   LayoutModel run() {
     weigh(0);
+    choose_unit();
     note_late(0);
     region(0);
     for (PValueId value = 0; value < demands_.size(); ++value)
@@ -78,6 +75,39 @@ class ModelMaker {
         weigh(body);
       }
     }
+  }
+
+  /// Makes the unit of costs so large that no sum of them comes near kImpossible.
+  void choose_unit() {
+    const LinkCost& slowest =
+        link(program_.topology->between_hosts.bytes_per_second < program_.topology->on_host.bytes_per_second);
+    double most = 0;
+    for (RegionId id = 0; id < program_.regions.size(); ++id)
+      for (const NodeId node_id : program_.regions[id].order) {
+        const Node& node = program_.nodes[node_id];
+        double bytes = 0;
+        for (const PValueId output : node.outputs)
+          bytes += static_cast<double>(known_bytes(program_.values[output].type));
+        const double messages = kConversions * bytes * 1e12 / slowest.bytes_per_second;
+        const double computing = node.kind == NodeKind::compute && node.where == mesh_
+                                     ? static_cast<double>(times_.of(node, replicated_way(node)))
+                                     : 0;
+        most += static_cast<double>(weights_[id]) * (messages + computing);
+      }
+    model_.unit_ = std::max<std::int64_t>(1, std::llround(most / (static_cast<double>(kImpossible) / 16)));
+  }
+
+  [[nodiscard]] Way replicated_way(const Node& node) const {
+    const Layout whole = where_.all_replicated();
+    return {std::vector<Layout>(node.inputs, whole), std::vector<Layout>(node.outputs.count, whole),
+            std::vector<std::uint32_t>(whole.size(), kNone)};
+  }
+
+  /// The cost, in units, of what takes so many picoseconds and happens `weight` times.
+  [[nodiscard]] std::int64_t times(std::int64_t picoseconds, std::int64_t weight) const {
+    if (picoseconds >= kImpossible) return kImpossible;
+    return std::llround(static_cast<double>(picoseconds) * static_cast<double>(weight) /
+                        static_cast<double>(model_.unit_));
   }
 
   /// Notes the values that only elementwise ops read on the way to assignments. Their sums share messages.
@@ -130,16 +160,14 @@ class ModelMaker {
     std::vector<Way> ways;
     std::vector<std::int64_t> costs;
     const Ways all(program_, node);
-    Way tried{std::vector<Layout>(node.inputs, Layout(where_.axes.size())),
-              std::vector<Layout>(node.outputs.count, Layout(where_.axes.size())),
-              std::vector<std::uint32_t>(where_.axes.size(), kNone)};
+    Way tried = replicated_way(node);
     std::vector<std::vector<AxisWay>> along;
     for (std::size_t axis = 0; axis < where_.axes.size(); ++axis) along.push_back(all.along(axis));
     const auto consider = [&] {
       if (is_twice(ways, tried)) return;
       const auto halos = all.halo_cost(tried, tried.inputs);
       if (!halos) return;
-      costs.push_back(times(cost_of(node, tried) + *halos, weight_));
+      costs.push_back(times(add_costs(cost_of(node, tried), *halos), weight_));
       ways.push_back(tried);
     };
     std::vector<int> letters(where_.axes.size(), -1);
@@ -223,16 +251,15 @@ class ModelMaker {
 
   void feed(const Node& node) {
     if (home_of(node) != mesh_) return;
-    if (is_fed_by_parts(program_, node)) {
+    if (is_fed_by_parts(program_, node) && node.where == mesh_) {
       sources_[node.outputs[0]] = layouts_of(kNone, std::vector<Layout>{fed_layout(program_, node)});
       return;
     }
     const Layouts& laid = lay_out(node.outputs[0], node);
-    if (node.where == mesh_) return;
     const std::int64_t bytes = known_bytes(program_.values[node.outputs[0]].type);
     const bool between = std::ranges::find(where_.between_hosts, true) != where_.between_hosts.end();
     for (std::int64_t& cost : model_.problem_.costs[laid.variable])
-      cost = message_picoseconds(*program_.topology, link(between), bytes, 1);
+      cost = times(message_picoseconds(*program_.topology, link(between), bytes, 1), weight_);
   }
 
   void assign(const Node& node) {
@@ -245,7 +272,8 @@ class ModelMaker {
 
   void loop(NodeId id) {
     const Node& node = program_.nodes[id];
-    for (const RegionId body : {node.detail, node.detail + 1}) bind(node, body);
+    std::map<std::uint32_t, PValueId> bound;
+    for (const RegionId body : {node.detail, node.detail + 1}) bind(node, body, bound);
     region(node.detail);
     region(node.detail + 1);
     const ProgramRegion& body = program_.regions[node.detail + 1];
@@ -262,8 +290,9 @@ class ModelMaker {
 
   void branch(NodeId id) {
     const Node& node = program_.nodes[id];
+    std::map<std::uint32_t, PValueId> bound;
     for (const RegionId side : {node.detail, node.detail + 1}) {
-      bind(node, side);
+      bind(node, side, bound);
       region(side);
     }
     for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
@@ -277,14 +306,21 @@ class ModelMaker {
     read_everywhere(program_.inputs(node)[0], weight_);
   }
 
-  /// The parameters of a region are laid out by themselves; the owner's inputs are converted to their layouts.
-  void bind(const Node& owner, RegionId id) {
+  /// The parameters of a region are laid out by themselves; the owner's inputs are converted to their layouts. An input
+  /// has one layout for all bodies: `bound` has the parameters of the bodies before, by input.
+  void bind(const Node& owner, RegionId id, std::map<std::uint32_t, PValueId>& bound) {
     const std::vector<PValueId>& parameters = program_.regions[id].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Node& parameter = program_.nodes[program_.values[parameters[i]].producer];
-      const PValueId argument = program_.inputs(owner)[program_.argument(owner, id, i)];
+      const std::uint32_t input = program_.argument(owner, id, i);
+      const PValueId argument = program_.inputs(owner)[input];
       if (parameter.where != mesh_) {
         read_everywhere(argument, weight_);
+        continue;
+      }
+      if (const auto [before, fresh] = bound.try_emplace(input, parameters[i]); !fresh) {
+        sources_[parameters[i]] = sources_[before->second];
+        model_.laid_[parameters[i]] = model_.laid_.at(before->second);
         continue;
       }
       const Layouts laid = lay_out(parameters[i], parameter);
@@ -416,6 +452,8 @@ class ModelMaker {
         entry = add_costs(entry, forwards ? cost(i, j) : cost(j, i));
       }
   }
+
+  static constexpr double kConversions = 16;  // of a value, at most as dear as so many times its bytes
 
   const Program& program_;
   const WhereId mesh_;

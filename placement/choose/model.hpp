@@ -27,6 +27,8 @@ class LayoutModel {
   [[nodiscard]] static LayoutModel of(const Program& program);
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
+  /// The picoseconds that a cost of 1 stands for: 1, or more where a step takes very long.
+  [[nodiscard]] std::int64_t unit() const { return unit_; }
   /// The layouts that the choices stand for.
   [[nodiscard]] ChosenLayouts layouts(std::span<const std::uint32_t> choices) const;
 
@@ -34,6 +36,7 @@ class LayoutModel {
   friend class ModelMaker;
 
   Problem problem_;
+  std::int64_t unit_ = 1;
   std::map<NodeId, std::pair<std::uint32_t, std::vector<Way>>> ways_;              // of compute nodes
   std::map<PValueId, std::pair<std::uint32_t, std::vector<Layout>>> laid_;         // of values laid out by themselves
   std::map<PValueId, std::pair<std::uint32_t, std::vector<Layout>>> conversions_;  // of values with several readers

@@ -158,11 +158,10 @@ class Resharder {
   /// The strategy that was chosen for the whole program, else the cheapest one for this node.
   Strategy strategy_of(NodeId id, const std::vector<Layout>& given, const std::vector<Layout>& wanted) const {
     const Node& node = program_.nodes[id];
-    if (program_.where(node).single()) return {given, std::vector<Layout>(node.outputs.count), {}, {}};
+    if (program_.where(node).single()) return {{given, std::vector<Layout>(node.outputs.count), {}}, {}};
     const auto chosen = program_.chosen.ways.find(id);
     if (chosen == program_.chosen.ways.end()) return choose_strategy(program_, node, given, or_hinted(node, wanted));
-    const Way& way = chosen->second;
-    return {way.inputs, way.outputs, std::vector<std::uint32_t>(way.slides.size(), kNone), way.slides};
+    return {chosen->second, std::vector<std::uint32_t>(chosen->second.slides.size(), kNone)};
   }
 
   /// The layout that was chosen for a value, else `otherwise`.

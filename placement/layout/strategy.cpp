@@ -117,7 +117,7 @@ class Chooser {
       matches = matches && (wanted_[o].empty() || tried_.outputs[o] == wanted_[o]);
     }
     if (best_ && (cost > cost_ || (cost == cost_ && matches <= matches_))) return;
-    best_ = {tried_.inputs, tried_.outputs, asked_, tried_.slides};
+    best_ = {tried_, asked_};
     cost_ = cost;
     matches_ = matches;
   }

@@ -7,16 +7,12 @@
 
 namespace ferry {
 
-/// Layouts of all inputs and outputs of one op.
-struct Strategy {
-  std::vector<Layout> inputs;
-  std::vector<Layout> outputs;
+/// The way of one op that was chosen, with its cause.
+struct Strategy : Way {
   /// For each axis, the input with the layout that led to the choice; kOutput: an output's annotation or hint did;
   /// kNone: nothing did.
   std::vector<std::uint32_t> asked;
   static constexpr std::uint32_t kOutput = kNone - 1;
-  /// For each axis, which of the dims along which the op slides windows (sliding_dims()) is split; kNone: none.
-  std::vector<std::uint32_t> slides;
 };
 
 /// The layouts that the node's outputs are annotated with; empty for outputs without, and on a single device.

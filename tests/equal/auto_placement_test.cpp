@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "ops/array/array.hpp"
+#include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
 #include "ops/gradient/gradient.hpp"
 #include "ops/math/linalg.hpp"
+#include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
@@ -105,6 +107,35 @@ TEST_CASE("all entries have variables in the layouts that the entry train decide
     CHECK(!sizes_of(train.plan, variable, 3).empty());
     CHECK(sizes_of(eval.plan, variable, 3) == sizes_of(train.plan, variable, 3));
   }
+}
+
+TEST_CASE("a value that both bodies of a loop read has one layout") {
+  Graph g;
+  const Value start = g.constant(Tensor(DType::float32, {1024, 1024})), rows = g.input("rows", {1024, 1024});
+  const Values end = while_loop(
+      {rows + start}, [](const Values& s) { return max(s[0]) < 1000.0; },
+      [&](const Values& s) { return Values{tanh(matmul(s[0], rows)) + 1.0}; });
+  const Signature signature = signature_of(g, {sum(end[0])});
+  PlanOptions options;
+  options.placing = Placing::automatic;
+  for (const int tasks : {2, 4}) {
+    const Plan plan = plan_for(g, signature, Topology::local(tasks), options);
+    CHECK(plan.collectives.size() > 0);
+    const Equality equality = compared(g, signature, plan);
+    CHECK_MESSAGE(equality.verdict == Equality::Verdict::equal, equality.reason);
+  }
+}
+
+TEST_CASE("inputs that are fed by parts are placed by themselves, too") {
+  const Network network(512, 1024);
+  Signature signature = network.request("eval");
+  signature.feeds[0].by_parts = true;
+  PlanOptions options;
+  options.placing = Placing::automatic;
+  Topology topology = Topology::local(4);
+  for (std::size_t task = 0; task < 4; ++task) topology.tasks[task].host = static_cast<std::int32_t>(task / 2);
+  const Equality equality = compared(network.g, signature, plan_for(network.g, signature, topology, options));
+  CHECK_MESSAGE(equality.verdict == Equality::Verdict::equal, equality.reason);
 }
 
 TEST_CASE("of two axes the first is over hosts") {
