@@ -274,7 +274,7 @@ TEST_CASE("two processes with number 0, and jobs at one place, are told in both"
 TEST_CASE("tasks with another secret are told on both sides, also once the notice is gone") {
   const TempFolder folder;
   const std::string place = "file:" + folder / "job";
-  constexpr std::chrono::seconds kEnoughToMeet{1};
+  constexpr std::chrono::seconds kEnoughToMeet{3};
   TcpOptions other = task(1, place, kEnoughToMeet);
   other.secret = "another one of this length";
   auto first = std::async(std::launch::async, [&] {

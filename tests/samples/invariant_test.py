@@ -107,8 +107,8 @@ def a_plan_of_shards_over_mpi(folder):
     plan, model = folder / "digits.plan", folder / "model"
     train_digits(folder, "--invariant")
     run("plan", SAMPLES / "digits.pb", "--entry", "eval", "--invariant", "--threads", 1, "--save", plan)
-    runs = [run("run", plan, "--data", DATA, "--model", model, "--invariant", *options, ranks=ranks)
-            for options, ranks in (([], 0), ([], 2))]
+    words = ["--graph", SAMPLES / "digits.pb", "--entry", "eval", "--data", DATA, "--model", model, "--invariant"]
+    runs = [run("run", plan, *words, ranks=ranks) for ranks in (0, 2)]
     assert runs[0] == runs[1] and "accuracy = " in runs[0], runs
 
 
