@@ -116,7 +116,7 @@ def case_110_more_threads_multiply_than_openblas_has_buffers_for():
     products = [op(name, "MatMul", ["a", "a"], device=f"/task:{task}") for task, name in enumerate(names)]
     path = write("products.pbtxt", graph(op("a", "Input", attrs=typed("FLOAT32", *shape)), *products, fetches=names))
     words = ["--threads", "1", "--feed", "a=" + write("a.npy", npy("<f4", shape, bytes(4 * 2 * 70 * 70)))]
-    expect(run("run", path, "--tasks", str(tasks), *words), 0, "c519")
+    expect(run("run", path, "--tasks", str(tasks), *words), 0)
 
 
 def case_feeds_by_parts():
