@@ -17,7 +17,7 @@ namespace ferry {
 namespace {
 
 constexpr double kPicoseconds = 1e-12;
-/// Meshes of two axes other than hosts × tasks of a host are tried up to so many tasks.
+/// Meshes of two axes other than hosts × tasks of a host are tried for jobs of at most this size.
 constexpr std::int64_t kMostTasksForFactors = 16;
 
 std::string name_of(const std::optional<AutoMesh>& mesh) {

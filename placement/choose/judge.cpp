@@ -132,7 +132,7 @@ class Judge {
                                rounds_of(what.kind, members));
   }
 
-  /// The bytes that one member sends, where it gives and gets so many.
+  /// The bytes that one member sends. `given` and `got` are the bytes of its values before and after.
   static std::int64_t sent(CollectiveKind kind, std::int64_t given, std::int64_t got, std::int64_t members) {
     switch (kind) {
       case CollectiveKind::all_reduce:

@@ -39,7 +39,7 @@ class MessagePassing {
   struct Node {
     const std::vector<std::int64_t>* costs = nullptr;
     std::vector<std::size_t> before, after;  // edges to earlier and to later nodes
-    std::int64_t shares = 1;                 // into so many chains its costs are divided
+    std::int64_t shares = 1;                 // the number of chains that divide its costs
   };
 
   void forwards();

@@ -13,13 +13,13 @@ namespace ferry {
 /// samples' steps fit 4 to 5 µs (bench/NOTEBOOK.md).
 constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 
-/// How many messages follow one another in a collective of so many members: its depth as a tree.
+/// The number of messages that follow one another in a collective: its depth as a tree.
 [[nodiscard]] std::int64_t rounds_of(CollectiveKind kind, std::int64_t members);
 
-/// The time in picoseconds in which a link moves so many bytes, without its latency.
+/// The time in picoseconds in which a link moves `bytes` bytes, without its latency.
 [[nodiscard]] std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes);
 
-/// The time in picoseconds of messages of `bytes` bytes of one task, in so many rounds, with one wait.
+/// The time in picoseconds of messages of `bytes` bytes of one task, in `rounds` rounds, with one wait.
 [[nodiscard]] std::int64_t message_picoseconds(const Topology& topology, const LinkCost& link, std::int64_t bytes,
                                                std::int64_t rounds);
 

@@ -103,7 +103,7 @@ class ModelMaker {
             std::vector<std::uint32_t>(whole.size(), kNone)};
   }
 
-  /// The cost, in units, of what takes so many picoseconds and happens `weight` times.
+  /// The cost, in units, of work that takes `picoseconds` and happens `weight` times.
   [[nodiscard]] std::int64_t times(std::int64_t picoseconds, std::int64_t weight) const {
     if (picoseconds >= kImpossible) return kImpossible;
     return std::llround(static_cast<double>(picoseconds) * static_cast<double>(weight) /
@@ -453,7 +453,7 @@ class ModelMaker {
       }
   }
 
-  static constexpr double kConversions = 16;  // of a value, at most as dear as so many times its bytes
+  static constexpr double kConversions = 16;  // the most times that a value's bytes are sent
 
   const Program& program_;
   const WhereId mesh_;

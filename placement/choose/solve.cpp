@@ -28,7 +28,7 @@ class Solver {
  private:
   void pass_messages() {
     MessagePassing messages(rest_);
-    int due = std::min(kFirstSearch, limits_.passes);  // after so many passes the next search for choices
+    int due = std::min(kFirstSearch, limits_.passes);  // the pass after which choices are searched
     for (int pass = 1; pass <= limits_.passes && !is_solved(); ++pass) {
       messages.pass();
       best_.bound = add_costs(reduced_.constant(), messages.bound());
