@@ -88,7 +88,7 @@ class Computing {
 
   // ---- Memory traffic ----
 
-  /// Sums of two arrays, each of which touches `bytes` bytes.
+  /// Sums of two arrays; each sum touches `bytes` bytes.
   static Ops adds(int count, double bytes) {
     const auto elements = static_cast<std::int64_t>(bytes) / static_cast<std::int64_t>(3 * sizeof(float));
     return {std::vector<Ints>(static_cast<std::size_t>(2 * count), Ints{elements}), [count](const Values& x) {

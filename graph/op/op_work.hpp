@@ -35,7 +35,7 @@ struct OpParts {
 
 /// Whether each element of the output depends only on the elements of the inputs at its position: "...,...->...".
 [[nodiscard]] bool is_elementwise(const OpDef& def);
-/// The kind of the op's arithmetic, by what it does with a contracted letter and with windows.
+/// The kind of the op's arithmetic: its contracted letters and its windows decide.
 [[nodiscard]] WorkKind kind_of_work(const OpDef& def);
 /// "element", "product", "convolution" or "reduction".
 [[nodiscard]] std::string_view name_of(WorkKind kind);

@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
 
 /// Sends a message over an edge: for each choice of the receiver, the least of the sender's `costs` plus the edge's
-/// costs, which are row-major with the receiver's choices as rows. The least entry of the message becomes 0; returns
-/// what it was.
+/// costs, which are row-major with the receiver's choices as rows. Subtracts the
+/// least entry from the message, and returns that entry.
 std::int64_t send(const std::vector<std::int64_t>& costs, const std::vector<std::int64_t>& edge,
                   std::vector<std::int64_t>& message) {
   std::int64_t least = kHuge;

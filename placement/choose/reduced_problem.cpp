@@ -233,7 +233,8 @@ void ReducedProblem::note(std::uint32_t variable, const std::vector<std::uint32_
 }
 
 void ReducedProblem::eliminate(std::uint32_t variable) {
-  // With one choice left, every neighbour adds what its table says; else there are at most two neighbours.
+  // A variable with one choice adds a row of each table to the costs of a neighbour; others have two neighbours or
+  // fewer.
   if (size(variable) == 1) {
     for (const auto& [other, table] : tables_[variable])
       for (std::size_t j = 0; j < size(other); ++j) costs_[other][j] = add_costs(costs_[other][j], table[j]);

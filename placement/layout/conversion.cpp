@@ -99,7 +99,7 @@ std::int64_t time_of(const Program& program, const LinkCost& link, std::int64_t 
          bytes * picoseconds(1 / link.bytes_per_second);
 }
 
-/// The same for a sum over the tasks of an axis, of which a task sends `bytes` bytes.
+/// The same for a sum over the tasks of an axis; each task sends `bytes` bytes.
 std::int64_t sum_cost(const Program& program, const Where& where, std::size_t axis, std::int64_t bytes) {
   return time_of(program, program.topology->sums(!where.between_hosts[axis]), bytes);
 }

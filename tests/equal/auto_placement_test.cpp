@@ -1,4 +1,4 @@
-// Placement by itself: what it chooses, that annotations are constraints, and that its plans compute their graphs.
+// Placement by itself: the choice of a mesh and layouts, annotations as constraints, and the proof of the plans.
 #include <doctest/doctest.h>
 
 #include <limits>
