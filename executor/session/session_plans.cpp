@@ -153,9 +153,13 @@ PlanResult SessionPlans::Made::make(const Graph& graph, const Signature& signatu
 void SessionPlans::Made::prove(const Graph& graph, const Signature& signature, const Plan& plan) const {
   const Equality equality = compare(graph, signature, plan);
   if (equality.verdict == Equality::Verdict::not_proved)
-    log_warn("the plan of --place auto is not proved to compute the graph: " + equality.reason);
-  else
+    return log_warn("the plan of --place auto is not proved to compute the graph: " + equality.reason +
+                    "; --no-equal leaves the proof out");
+  try {
     require_equal(equality);
+  } catch (Error& error) {
+    throw error.hint("this is a mistake of --place auto: leave it out, and report the mistake with the graph");
+  }
 }
 
 SharedPlan SessionPlans::Made::get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes) {

@@ -7,13 +7,12 @@
 #include "graph/op/op_work.hpp"
 #include "placement/choose/message_times.hpp"
 #include "placement/choose/problem.hpp"
+#include "placement/messages/fuse_messages.hpp"
 
 namespace ferry {
 namespace {
 
 using Kind = AxisLayout::Kind;
-
-constexpr double kLatenciesOfBucket = 8;  // as fuse_messages fills buckets
 
 }  // namespace
 
@@ -58,7 +57,7 @@ std::int64_t ConversionTimes::computed(const Type& type, bool shares, bool once,
     const CollectiveKind kind = is_sum ? CollectiveKind::all_reduce : CollectiveKind::all_gather;
     const std::int64_t alone =
         message_picoseconds(*program_.topology, link, bytes, rounds_of(kind, where_.axes[step.axis]));
-    time = add_costs(time, is_sum && shares ? shared(type, link, moving_picoseconds(link, bytes), alone) : alone);
+    time = add_costs(time, is_sum && shares ? shared(type, one_host, moving_picoseconds(link, bytes), alone) : alone);
     Layout after = now;
     after[step.axis] = step.after;
     if (!once) time = add_costs(time, copying(type, step, now, after));
@@ -85,11 +84,8 @@ std::int64_t ConversionTimes::copying(const Type& type, const ConversionStep& st
   return (lies_apart(step.after) ? time_of(now) : 0) + (lies_apart(step.before) ? time_of(after) : 0);
 }
 
-std::int64_t ConversionTimes::shared(const Type& type, const LinkCost& link, std::int64_t moving,
-                                     std::int64_t alone) const {
-  const double bucket = program_.options.bucket_bytes
-                            ? static_cast<double>(*program_.options.bucket_bytes)
-                            : kLatenciesOfBucket * link.latency_seconds * link.bytes_per_second;
+std::int64_t ConversionTimes::shared(const Type& type, bool one_host, std::int64_t moving, std::int64_t alone) const {
+  const auto bucket = static_cast<double>(full_bucket_bytes(program_, one_host));
   const double share = bucket > 0 ? std::min(1.0, static_cast<double>(known_bytes(type)) / bucket) : 1;
   return moving + std::llround(static_cast<double>(alone - moving) * share);
 }

@@ -34,8 +34,9 @@ class ConversionTimes {
   /// another, where `after` is the layout after the step.
   [[nodiscard]] std::int64_t copying(const Type& type, const ConversionStep& step, const Layout& now,
                                      const Layout& after) const;
-  [[nodiscard]] std::int64_t shared(const Type& type, const LinkCost& link, std::int64_t moving,
-                                    std::int64_t alone) const;
+  /// The time of a sum that takes `alone` by itself, and `moving` of that for its bytes: the bytes, and its share of
+  /// the latency of a full bucket.
+  [[nodiscard]] std::int64_t shared(const Type& type, bool one_host, std::int64_t moving, std::int64_t alone) const;
   [[nodiscard]] Number number_of_type(PValueId value);
 
   const Program& program_;

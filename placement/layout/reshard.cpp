@@ -2,22 +2,18 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
-#include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
-#include "ops/control/comm.hpp"
 #include "placement/layout/converter.hpp"
 #include "placement/layout/reasons.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/layout/sums.hpp"
+#include "placement/layout/window_reader.hpp"
 #include "placement/layout/windows.hpp"
 #include "placement/program/parts.hpp"
-#include "placement/program/users.hpp"
 
 namespace ferry {
 namespace {
@@ -27,7 +23,11 @@ using Kind = AxisLayout::Kind;
 class Resharder {
  public:
   explicit Resharder(Program& program)
-      : program_(program), reasons_(program), to_(program, reasons_), sums_(program), users_(program) {}
+      : program_(program),
+        reasons_(program),
+        to_(program, reasons_),
+        sums_(program),
+        windows_(program, reasons_, to_) {}
 
   void run() { region(0); }
 
@@ -130,20 +130,20 @@ class Resharder {
     const Strategy strategy = strategy_of(id, given, wanted);
     const std::vector<NodeId> causes = causes_of(id, strategy);
     const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
-    if (source != kNone) note_windows(source);
-    const SlidCuts cuts = slid_cuts(node, strategy, given);
+    if (source != kNone) windows_.note(source);
+    const WindowReader::SlidCuts cuts = windows_.slid_cuts(node, strategy.slides, given);
     std::vector<Layout> needed = strategy.inputs;
     for (std::size_t i = 0; i < cuts.size(); ++i)
-      for (const SlidCut& one : cuts[i])
+      for (const WindowReader::SlidCut& one : cuts[i])
         if (one.here) needed[i][one.cut.axis] = replicated();
     {
       const auto asking = reasons_.asking(id, causes);
       for (std::uint32_t i = 0; i < node.inputs; ++i)
         if (!is_unread(program_, node, i)) set_input(id, i, node.where, needed[i]);
     }
-    program_.nodes[id].once = node.once && inputs_once(id);
-    if (source != kNone) cut_window(id, source, strategy.inputs[0], causes);
-    read_rows(id, cuts, causes);
+    program_.nodes[id].once = node.once && inputs_once(program_, program_.nodes[id]);
+    if (source != kNone) windows_.cut(id, source, strategy.inputs[0], causes);
+    windows_.read_rows(id, cuts, causes);
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       place(node.outputs[o], node.where, strategy.outputs[o], causes);
     to_.emit(id);
@@ -178,153 +178,6 @@ class Resharder {
     to_.replace(value, program_.values[to_.current(value)].where, chosen->second);
   }
 
-  // ---- Windows ----
-
-  /// If the node is a window of a value that is split along dims that the window cuts, it becomes one of the own part
-  /// and a halo. Of several such dims, each but the last is cut by a node of its own.
-  void cut_window(NodeId id, PValueId source, const Layout& layout, const std::vector<NodeId>& causes) {
-    std::optional<WindowOf> left = window_of(program_, program_.nodes[id]);
-    PValueId value = program_.inputs(program_.nodes[id])[0];
-    const std::vector<CutAxis> cuts = cut_axes(*left, program_.values[value].type.shape, layout);
-    if (!cuts.empty()) bring_halos(id, source, value, layout, causes);
-    for (std::size_t k = 0; k < cuts.size(); ++k) {
-      const CutAxis& cut = cuts[k];
-      Reads& reads = left->dims[cut.dim];
-      const Halo all = halo_for(value, cut, reads, k == 0 ? reads_of(source, layout, cut.dim) : std::vector{reads});
-      const PValueId halo = [&] {
-        const auto asking = reasons_.asking(id, causes);
-        return to_.halo(value, cut, all);
-      }();
-      if (k + 1 == cuts.size()) return become_window(id, value, halo, window_attrs(*left, all, cut.dim));
-      const WindowOf part = only(*left, value, cut.dim);
-      value = to_.window(value, halo, part, window_attrs(part, all, cut.dim));
-      reasons_.laid(value, causes);
-      reads = {0, 1, reads.size};
-    }
-  }
-
-  // ---- Ops that slide windows ----
-
-  /// A dim of an input that is split, and what the node reads of it: rows that others have, unless all are here.
-  struct SlidCut {
-    CutAxis cut;
-    Reads reads;
-    bool here = false;
-  };
-  using SlidCuts = std::vector<std::vector<SlidCut>>;  // by input; rows that are here come first
-
-  /// The dims along which some task reads rows outside its part; none if the node slides no windows.
-  SlidCuts slid_cuts(const Node& node, const Strategy& strategy, const std::vector<Layout>& given) const {
-    SlidCuts cuts;
-    if (std::ranges::all_of(strategy.slides, [](std::uint32_t number) { return number == kNone; })) return cuts;
-    cuts.resize(node.inputs);
-    const std::vector<SlidingDim> slides = sliding_dims(program_, node);
-    for (std::size_t axis = 0; axis < strategy.slides.size(); ++axis) {
-      if (strategy.slides[axis] == kNone) continue;
-      for (const SlidingDim::Input& input : slides[strategy.slides[axis]].inputs) {
-        const auto i = static_cast<std::size_t>(input.input);
-        const PValueId value = program_.inputs(node)[i];
-        const std::int64_t whole = program_.values[value].type.shape[input.dim].size();
-        if (most_rows_got({whole, program_.where(node).axes[axis], {input.reads}}) == 0) continue;
-        const bool here = program_.values[to_.current(value)].where == node.where && given[i][axis] == replicated();
-        const SlidCut cut{{axis, static_cast<std::size_t>(input.dim)}, input.reads, here};
-        cuts[i].insert(here ? cuts[i].begin() : cuts[i].end(), cut);
-      }
-    }
-    return cuts;
-  }
-
-  /// The inputs over which the node slides windows are replaced by the rows of them that it reads.
-  void read_rows(NodeId id, const SlidCuts& cuts, const std::vector<NodeId>& causes) {
-    const auto operand = [&](std::size_t i) -> PValueId& { return program_.inputs(program_.nodes[id])[i]; };
-    for (std::size_t i = 0; i < cuts.size(); ++i)  // all travel before one is waited for
-      if (!cuts[i].empty()) static_cast<void>(rows_brought(id, operand(i), cuts[i][0], causes));
-    for (std::size_t i = 0; i < cuts.size(); ++i)
-      for (const SlidCut& one : cuts[i]) {
-        const PValueId value = operand(i), halo = rows_brought(id, value, one, causes);
-        const PValueId rows = to_.rows(value, halo, one.cut, one.reads);
-        reasons_.laid(rows, causes);
-        operand(i) = rows;
-      }
-    if (!cuts.empty()) program_.nodes[id].once = program_.nodes[id].once && inputs_once(id);
-  }
-
-  PValueId rows_brought(NodeId id, PValueId value, const SlidCut& one, const std::vector<NodeId>& causes) {
-    if (one.here) return kNone;
-    const auto asking = reasons_.asking(id, causes);
-    const PValue& from = program_.values[value];
-    const std::int64_t whole = from.type.shape[static_cast<int>(one.cut.dim)].size();
-    return to_.halo(value, one.cut, {whole, program_.wheres[from.where].axes[one.cut.axis], {one.reads}});
-  }
-
-  /// Notes all windows of a value, before one of them becomes another node.
-  void note_windows(PValueId source) {
-    const auto [at, fresh] = windows_.try_emplace(source);
-    if (!fresh) return;
-    for (const NodeId user : users_[source])
-      if (program_.inputs(program_.nodes[user])[0] == source)
-        if (auto window = window_of(program_, program_.nodes[user])) at->second.push_back(std::move(*window));
-  }
-
-  /// Adds the halos along the dims that windows of the value cut first, so that all travel before one is waited for.
-  void bring_halos(NodeId id, PValueId source, PValueId value, const Layout& layout,
-                   const std::vector<NodeId>& causes) {
-    const auto asking = reasons_.asking(id, causes);
-    for (const auto& [cut, reads] : first_cuts(source, layout))
-      static_cast<void>(to_.halo(value, cut, halo_for(value, cut, reads, reads_of(source, layout, cut.dim))));
-  }
-
-  /// What all windows of the value, laid out like that, read of the dim.
-  std::vector<Reads> reads_of(PValueId source, const Layout& layout, std::size_t dim) const {
-    std::vector<Reads> all;
-    for (const auto& [cut, reads] : first_cuts(source, layout))
-      if (cut.dim == dim) all.push_back(reads);
-    return all;
-  }
-
-  /// Of each window of the value, laid out like that: the dim that it cuts first.
-  std::vector<std::pair<CutAxis, Reads>> first_cuts(PValueId source, const Layout& layout) const {
-    std::vector<std::pair<CutAxis, Reads>> all;
-    for (const WindowOf& window : windows_.at(source)) {
-      const std::vector<CutAxis> cuts = cut_axes(window, program_.values[source].type.shape, layout);
-      if (!cuts.empty()) all.emplace_back(cuts[0], window.dims[cuts[0].dim]);
-    }
-    return all;
-  }
-
-  /// The window along this dim alone: others stay as they are in the value.
-  WindowOf only(WindowOf window, PValueId value, std::size_t dim) const {
-    const Shape& shape = program_.values[value].type.shape;
-    for (std::size_t d = 0; d < window.dims.size(); ++d)
-      if (d != dim) window.dims[d] = {0, 1, shape[static_cast<int>(d)].size()};
-    return window;
-  }
-
-  void become_window(NodeId id, PValueId value, PValueId halo, Attrs attrs) {
-    Node& node = program_.nodes[id];
-    node.def = &kWindow;
-    node.attrs = &program_.added_attrs.emplace_back(std::move(attrs));
-    node.first_input = static_cast<std::uint32_t>(program_.operands.size());
-    program_.operands.push_back(value);
-    if (halo != kNone) program_.operands.push_back(halo);
-    node.inputs = halo == kNone ? 1 : 2;
-    node.once = node.once && inputs_once(id);
-  }
-
-  /// The halo for a dim of a window's input: with what other windows read of that value, if that moves no more rows
-  /// than halos of their own.
-  Halo halo_for(PValueId value, const CutAxis& cut, const Reads& reads, const std::vector<Reads>& others) const {
-    const std::int64_t whole = program_.values[value].type.shape[static_cast<int>(cut.dim)].size();
-    const std::int64_t parts = program_.wheres[program_.values[value].where].axes[cut.axis];
-    Halo all{whole, parts, others};
-    const auto key = [](const Reads& one) { return std::tuple(one.begin, one.step, one.size); };
-    std::ranges::sort(all.reads, {}, key);
-    all.reads.erase(std::unique(all.reads.begin(), all.reads.end()), all.reads.end());
-    std::int64_t rows = 0;
-    for (const Reads& one : all.reads) rows += most_rows_got({whole, parts, {one}});
-    return most_rows_got(all) <= rows ? all : Halo{whole, parts, {reads}};
-  }
-
   /// The wanted layouts; outputs that have a hint get its layout.
   std::vector<Layout> or_hinted(const Node& node, std::vector<Layout> wanted) const {
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
@@ -347,14 +200,6 @@ class Resharder {
       causes.push_back(cause_of(program_, id, strategy, axis,
                                 [&](PValueId input) { return reasons_.cause(to_.current(input), axis); }));
     return causes;
-  }
-
-  /// Whether all inputs, after their conversions, are computed once; the result of a collective is not, since that runs
-  /// in every step.
-  bool inputs_once(NodeId id) const {
-    const auto inputs = program_.inputs(program_.nodes[id]);
-    return std::all_of(inputs.begin(), inputs.end(),
-                       [&](PValueId input) { return program_.nodes[program_.values[input].producer].once; });
   }
 
   /// A feed is where it is given, and is moved to the input's annotated place.
@@ -536,8 +381,7 @@ class Resharder {
   Reasons reasons_;
   Converter to_;
   Sums sums_;
-  const Users users_;                                  // as the graph has them
-  std::map<PValueId, std::vector<WindowOf>> windows_;  // of a value
+  WindowReader windows_;
 };
 
 }  // namespace

@@ -12,6 +12,10 @@ namespace {
 
 constexpr double kFull = 8;
 
+std::int64_t full_bytes_of(double latency_seconds, double bytes_per_second) {
+  return static_cast<std::int64_t>(kFull * latency_seconds * bytes_per_second);
+}
+
 class MessageFuser {
  public:
   explicit MessageFuser(Program& program) : program_(program), regroup_(program) {}
@@ -99,23 +103,15 @@ class MessageFuser {
   }
 
   std::int64_t full_bytes(NodeId id) const {
-    if (program_.options.bucket_bytes) return *program_.options.bucket_bytes;
     const ProgramCollective& what = program_.collectives[program_.nodes[id].detail];
     const Grouping& groups = program_.groupings[what.members.grouping];
     const DeviceKind kind = program_.wheres[program_.values[program_.inputs(program_.nodes[id])[0]].where].kind;
     const Topology& topology = *program_.topology;
     const bool one_host = !program_.crosses_hosts(groups);
-    if (kind == DeviceKind::cpu) {
-      const LinkCost sums = topology.sums(one_host);
-      return full_bytes(sums.latency_seconds + topology.compute.wait * 1e-12, sums.bytes_per_second);
-    }
+    if (kind == DeviceKind::cpu || program_.options.bucket_bytes) return full_bucket_bytes(program_, one_host);
     const LinkCost link = topology.link(
         kind, one_host, std::ranges::all_of(groups, [&](const auto& group) { return topology.join_gpus(group); }));
-    return full_bytes(link.latency_seconds, link.bytes_per_second);
-  }
-
-  static std::int64_t full_bytes(double latency_seconds, double bytes_per_second) {
-    return static_cast<std::int64_t>(kFull * latency_seconds * bytes_per_second);
+    return full_bytes_of(link.latency_seconds, link.bytes_per_second);
   }
 
   void close(Bucket& bucket) {
@@ -130,6 +126,12 @@ class MessageFuser {
 };
 
 }  // namespace
+
+std::int64_t full_bucket_bytes(const Program& program, bool one_host) {
+  if (program.options.bucket_bytes) return *program.options.bucket_bytes;
+  const LinkCost sums = program.topology->sums(one_host);
+  return full_bytes_of(sums.latency_seconds + program.topology->compute.wait * 1e-12, sums.bytes_per_second);
+}
 
 void fuse_messages(Program& program) {
   MessageFuser(program).run();

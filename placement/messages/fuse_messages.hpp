@@ -31,10 +31,15 @@
 //     %5 = Neg(%10) float32[3][R] @mesh[2]/cpu:0{0-1}  # q
 #pragma once
 
+#include <cstdint>
+
 #include "placement/program/program.hpp"
 
 namespace ferry {
 
 void fuse_messages(Program& program);
+
+/// The bytes of a full bucket of values of hosts, summed over tasks of one host or of several.
+[[nodiscard]] std::int64_t full_bucket_bytes(const Program& program, bool one_host);
 
 }  // namespace ferry
