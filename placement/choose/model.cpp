@@ -7,6 +7,7 @@
 #include "graph/op/op_work.hpp"
 #include "placement/choose/conversion_times.hpp"
 #include "placement/choose/message_times.hpp"
+#include "placement/choose/value_lives.hpp"
 #include "placement/layout/computing_times.hpp"
 #include "placement/layout/strategy.hpp"
 #include "placement/layout/ways.hpp"
@@ -28,6 +29,7 @@ struct Layouts {
 struct Demand {
   Layouts wanted;
   std::int64_t weight = 1;
+  std::uint32_t point = 0;  // ValueLives::point of the reader
 };
 
 bool is_partial(const Layout& layout) {
@@ -47,6 +49,7 @@ class ModelMaker {
         weights_(program.regions.size(), 1),
         late_(program.values.size(), false),
         is_result_(region_results(program)),
+        lives_(program),
         demands_(program.values.size()),
         sources_(program.values.size()) {}
 
@@ -134,6 +137,7 @@ class ModelMaker {
   }
 
   void visit(NodeId id) {
+    point_ = lives_.point(id);
     const Node& node = program_.nodes[id];
     switch (node.kind) {
       case NodeKind::compute:
@@ -375,7 +379,7 @@ class ModelMaker {
     return all;
   }
 
-  void read(PValueId value, Layouts wanted) { demands_[value].push_back({std::move(wanted), weight_}); }
+  void read(PValueId value, Layouts wanted) { demands_[value].push_back({std::move(wanted), weight_, point_}); }
 
   /// Another device reads the node's inputs from `first` on.
   void read_whole(const Node& node, std::uint32_t first) {
@@ -383,7 +387,7 @@ class ModelMaker {
   }
 
   void read_everywhere(PValueId value, std::int64_t weight) {
-    demands_[value].push_back({layouts_of(kNone, std::vector<Layout>{where_.all_replicated()}), weight});
+    demands_[value].push_back({layouts_of(kNone, std::vector<Layout>{where_.all_replicated()}), weight, point_});
   }
 
   /// Adds the costs between what makes a value and its readers. With several readers, a variable of its own says to
@@ -407,13 +411,66 @@ class ModelMaker {
         if (const Layout& layout = conversions_.layout(number); std::ranges::find(once, layout) == once.end())
           once.push_back(layout);
     }
-    if (!once.empty()) {
+    if (once.empty()) {
+      keep(value, source);
+    } else {
       const Layouts converted = layouts_of(model_.problem_.add(std::vector<std::int64_t>(once.size())), once);
       convert(value, source, converted, made_weight);
+      keep_converted(value, source, converted);
       if (!forced) model_.conversions_.emplace(value, std::pair(converted.variable, std::move(once)));
       source = converted;
     }
-    for (const Demand& demand : demands_[value]) convert(value, source, demand.wanted, demand.weight);
+    for (const Demand& demand : demands_[value]) {
+      convert(value, source, demand.wanted, demand.weight);
+      if (is_kept(node)) keep_both({demand.point, demand.point + 1}, value, source, demand.wanted);
+    }
+  }
+
+  // ---- Memory ----
+
+  /// Whether a value is there during the whole step.
+  [[nodiscard]] bool is_kept(const Node& node) const { return node.kind == NodeKind::variable || node.once; }
+
+  /// Adds the memory of a value that is read as it is laid out.
+  void keep(PValueId value, const Layouts& source) {
+    const Node& node = program_.nodes[program_.values[value].producer];
+    if (node.kind != NodeKind::variable && lives_.is_free(value)) return;
+    if (is_kept(node)) return keep_during({0, lives_.points()}, value, source);
+    const bool made = node.kind == NodeKind::compute || node.kind == NodeKind::feed || node.kind == NodeKind::branch;
+    if (made) keep_during(lives_[value], value, source);
+  }
+
+  void keep_during(const ValueLives::Life& life, PValueId value, const Layouts& source) {
+    if (source.variable == kNone) return;
+    std::vector<std::int64_t> bytes;
+    for (const ConversionTimes::Number number : source.by_choice) bytes.push_back(bytes_of(value, number));
+    model_.memory_.add({life.begin, life.end, source.variable, source.variable, std::move(bytes)});
+  }
+
+  /// Adds the memory of a value that is converted once. What is kept, and a feed, is there in its own layout, too.
+  void keep_converted(PValueId value, const Layouts& source, const Layouts& converted) {
+    const Node& node = program_.nodes[program_.values[value].producer];
+    if (!is_kept(node) && node.kind != NodeKind::feed) return keep(value, converted);
+    keep(value, source);
+    keep_both(lives_.reading(value), value, source, converted);
+  }
+
+  /// Adds the memory of a value in another layout, beside its own, where they differ.
+  void keep_both(const ValueLives::Life& life, PValueId value, const Layouts& own, const Layouts& other) {
+    if (own.variable == kNone || other.variable == kNone) return;
+    const bool forwards = own.variable < other.variable;
+    const Layouts& first = forwards ? own : other;
+    const Layouts& second = forwards ? other : own;
+    std::vector<std::int64_t> bytes;
+    for (const ConversionTimes::Number a : first.by_choice)
+      for (const ConversionTimes::Number b : second.by_choice)
+        bytes.push_back(a == b ? 0 : bytes_of(value, forwards ? b : a));
+    model_.memory_.add({life.begin, life.end, std::min(own.variable, other.variable),
+                        std::max(own.variable, other.variable), std::move(bytes)});
+  }
+
+  std::int64_t bytes_of(PValueId value, ConversionTimes::Number number) const {
+    return part_bytes(program_.values[value].type, conversions_.layout(number), where_);
   }
 
   RegionId region_of(PValueId value) {
@@ -463,11 +520,13 @@ class ModelMaker {
   std::vector<std::int64_t> weights_;  // by region: how often it runs in a step
   std::vector<bool> late_;             // by value: note_late()
   const std::vector<bool> is_result_;
+  const ValueLives lives_;
   std::vector<std::vector<Demand>> demands_;  // by value
   std::vector<Layouts> sources_;              // by value; no layouts: it is not on the mesh
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> edges_;
   std::vector<RegionId> region_of_;
   std::int64_t weight_ = 1;
+  std::uint32_t point_ = 0;  // of the node that is visited
   LayoutModel model_;
 };
 

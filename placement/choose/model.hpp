@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "placement/choose/memory_use.hpp"
 #include "placement/choose/problem.hpp"
 #include "placement/program/program.hpp"
 
@@ -27,6 +28,8 @@ class LayoutModel {
   [[nodiscard]] static LayoutModel of(const Program& program);
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
+  /// The memory of a task: variables during the whole step, other values as long as they are needed (ValueLives).
+  [[nodiscard]] const MemoryUse& memory() const { return memory_; }
   /// The picoseconds that a cost of 1 stands for: 1, or more where a step takes very long.
   [[nodiscard]] std::int64_t unit() const { return unit_; }
   /// The layouts that the choices stand for.
@@ -36,6 +39,7 @@ class LayoutModel {
   friend class ModelMaker;
 
   Problem problem_;
+  MemoryUse memory_;
   std::int64_t unit_ = 1;
   std::map<NodeId, std::pair<std::uint32_t, std::vector<Way>>> ways_;              // of compute nodes
   std::map<PValueId, std::pair<std::uint32_t, std::vector<Layout>>> laid_;         // of values laid out by themselves

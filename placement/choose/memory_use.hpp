@@ -1,0 +1,53 @@
+// MemoryUse: the memory that the choices of a problem take over time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "placement/choose/problem.hpp"
+
+namespace ferry {
+
+/// A price of memory in use. Each of its points has the same part of it.
+struct MemoryPrice {
+  std::int64_t of_kibibyte = 0;  ///< in the unit of the problem's costs
+  std::vector<std::uint32_t> points;
+};
+
+/// The bytes of each choice of a variable, or of each pair of choices of two variables, in an interval of a step.
+class MemoryUse {
+ public:
+  struct Use {
+    std::uint32_t begin = 0, end = 0;  ///< points of the step; `end` is not among them
+    std::uint32_t a = 0, b = 0;        ///< variables of the problem; a < b, or a == b for the use of one variable
+    std::vector<std::int64_t> bytes;   ///< by choice of a; for a pair as Problem::Edge::costs
+  };
+  /// The most memory that choices take at a time, and the first such point.
+  struct Peak {
+    std::int64_t bytes = 0;
+    std::uint32_t point = 0;
+  };
+
+  /// Adds a use. Both variables of a pair must have their costs in `problem`.
+  void add(Use use) { uses_.push_back(std::move(use)); }
+  [[nodiscard]] const std::vector<Use>& uses() const { return uses_; }
+  [[nodiscard]] Peak peak(const Problem& problem, std::span<const std::uint32_t> choices) const;
+  /// The memory that choices take at a point.
+  [[nodiscard]] std::int64_t at(const Problem& problem, std::span<const std::uint32_t> choices,
+                                std::uint32_t point) const;
+
+  /// The problem with the costs of memory at the price's points. A cost is rounded down: what choices cost is at most
+  /// what they cost without the price, and the price of the largest part of their memory.
+  [[nodiscard]] Problem priced(const Problem& problem, const MemoryPrice& price) const;
+
+ private:
+  std::vector<Use> uses_;
+};
+
+/// The cost of so many bytes, rounded down.
+[[nodiscard]] constexpr std::int64_t cost_of_bytes(std::int64_t bytes, std::int64_t of_kibibyte) {
+  return bytes / 1024 * of_kibibyte + bytes % 1024 * of_kibibyte / 1024;
+}
+
+}  // namespace ferry
