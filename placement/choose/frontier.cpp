@@ -1,0 +1,128 @@
+#include "placement/choose/frontier.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "placement/choose/solve_within.hpp"
+
+namespace ferry {
+namespace {
+
+using Point = LayoutFrontier::Point;
+
+/// Steps of less than this part of the memory, or of the cost, are not divided.
+constexpr std::int64_t kFine = 50;
+/// The work of solve_within between two solutions: calls of solve for each limit, fewer where there are many choices.
+constexpr std::size_t kMostSolves = 40, kWork = 100'000;
+constexpr int kFewestSolves = 8, kLimits = 4;
+
+class Prices {
+ public:
+  Prices(const Problem& problem, const MemoryUse& use) : problem_(problem), use_(use) {}
+
+  LayoutFrontier run() {
+    solve_at(0);
+    const Point& fastest = found_.at(0);
+    const std::int64_t kibibytes = std::max<std::int64_t>(1, fastest.bytes / 1024);
+    // Memory costs less than kImpossible at any price.
+    const std::int64_t highest = kImpossible / 16 / kibibytes;
+    std::int64_t price = std::max<std::int64_t>(1, fastest.value / kibibytes / kFirstPart);
+    for (int rung = 0; rung < kRungs && price <= highest; ++rung, price *= kRatio) solve_at(price);
+    while (solves_ < kSolves && solve_at_widest_step()) {
+    }
+    for (auto& [of_kibibyte, point] : found_)
+      if (std::ranges::none_of(frontier_.points, [&](const Point& other) {
+            return other.value == point.value && other.bytes == point.bytes;
+          }))
+        frontier_.points.push_back(std::move(point));
+    return std::move(frontier_);
+  }
+
+ private:
+  /// Solves at a price, again with one more point as long as the choices take more memory at another point.
+  void solve_at(std::int64_t of_kibibyte) {
+    for (int tries = 0; tries < kTries; ++tries) {
+      Solution solution = solve(of_kibibyte == 0 ? problem_ : use_.priced(problem_, {of_kibibyte, points_}));
+      ++solves_;
+      frontier_.priced.push_back({of_kibibyte, solution.bound});
+      const MemoryUse::Peak peak = use_.peak(problem_, solution.choices);
+      const std::int64_t value = problem_.value(solution.choices);
+      found_[of_kibibyte] = {std::move(solution.choices), value, peak.bytes};
+      if (std::ranges::find(points_, peak.point) != points_.end()) return;
+      points_.push_back(peak.point);
+      if (of_kibibyte == 0) return;
+    }
+  }
+
+  /// Solves between two neighbouring prices. Returns false if no two neighbours take memory that differs much.
+  bool solve_at_widest_step() {
+    std::int64_t widest = 0, price = 0;
+    for (auto low = found_.begin(), high = std::next(low); high != found_.end(); low = high++) {
+      const std::int64_t middle = low->first + (high->first - low->first) / (low->first == 0 ? 2 : 3);
+      const std::int64_t step = low->second.bytes - high->second.bytes;
+      if (step <= widest || step <= low->second.bytes / kFine || found_.contains(middle)) continue;
+      widest = step;
+      price = middle;
+    }
+    if (widest > 0) solve_at(price);
+    return widest > 0;
+  }
+
+  static constexpr std::int64_t kFirstPart = 16;  // of the time: the first price
+  static constexpr std::int64_t kRatio = 4;       // of one price to the next
+  static constexpr int kRungs = 6;                // the last price makes memory cost 64 times the time
+  static constexpr int kSolves = 20, kTries = 3;
+
+  const Problem& problem_;
+  const MemoryUse& use_;
+  std::map<std::int64_t, Point> found_;  // by price
+  std::vector<std::uint32_t> points_;
+  LayoutFrontier frontier_;
+  int solves_ = 0;
+};
+
+/// Adds solutions between two solutions if their costs differ much. Each is within the largest limit of memory that
+/// excludes the one before.
+void add_limited(const Problem& problem, const MemoryUse& use, const Point& fast, const Point& slim,
+                 LayoutFrontier& found) {
+  std::size_t choices = 0;
+  for (const std::vector<std::int64_t>& costs : problem.costs) choices += costs.size();
+  const int solves = static_cast<int>(std::min<std::size_t>(kMostSolves, kWork / choices));
+  if (slim.value - fast.value <= fast.value / kFine || solves < kFewestSolves) return;
+  std::int64_t limit = fast.bytes - 1;
+  for (int step = 0; step < kLimits && limit > slim.bytes; ++step) {
+    Solution solution = solve_within(problem, use, limit, {slim.choices, slim.value, 0}, solves);
+    found.limited.push_back({limit, solution.bound});
+    const std::int64_t bytes = use.peak(problem, solution.choices).bytes;
+    found.points.push_back({std::move(solution.choices), solution.value, bytes});
+    limit = std::min(bytes - 1, limit - (fast.bytes - slim.bytes) / kLimits);
+  }
+}
+
+}  // namespace
+
+LayoutFrontier frontier(const Problem& problem, const MemoryUse& use) {
+  LayoutFrontier found = Prices(problem, use).run();
+  const std::vector<Point> priced = std::exchange(found.points, {});
+  for (std::size_t p = 0; p < priced.size(); ++p) {
+    if (p > 0) add_limited(problem, use, priced[p - 1], priced[p], found);
+    found.points.push_back(priced[p]);
+  }
+  return found;
+}
+
+std::int64_t bound_within(const LayoutFrontier& frontier, std::int64_t most) {
+  std::int64_t bound = 0;
+  for (const auto& [of_kibibyte, priced] : frontier.priced) {
+    const std::int64_t rounded = of_kibibyte == 0 ? 0 : 1;  // by cost_of_bytes
+    bound = std::max(bound, priced - cost_of_bytes(most, of_kibibyte) - rounded);
+  }
+  for (const LayoutFrontier::LimitBound& limited : frontier.limited)
+    if (most <= limited.bytes) bound = std::max(bound, limited.bound);
+  return bound;
+}
+
+}  // namespace ferry

@@ -1,0 +1,142 @@
+#include "placement/choose/solve_within.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ferry {
+namespace {
+
+class Search {
+ public:
+  Search(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known)
+      : problem_(problem), use_(use), limit_(limit), best_(known) {}
+
+  Solution run(int solves) {
+    open_.emplace(0, Set{});
+    while (!open_.empty() && !is_enough(open_.begin()->first) && solves_ < solves) {
+      Set set = std::move(open_.extract(open_.begin()).mapped());
+      divide(std::move(set));
+    }
+    best_.bound = std::min(best_.value, closed_);
+    if (!open_.empty()) best_.bound = std::min(best_.bound, open_.begin()->first);
+    return best_;
+  }
+
+ private:
+  /// Choices that are left: all without those that are forbidden.
+  struct Set {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> forbidden;  // variable, choice
+    std::int64_t bound = 0;                                          // no choices of the set that fit cost less
+    std::int64_t price = 0;                                          // with which its search begins
+  };
+  /// A solution at a price of memory.
+  struct Priced {
+    std::int64_t price = 0, value = 0;
+    MemoryUse::Peak peak;
+    std::vector<std::uint32_t> choices;
+  };
+
+  [[nodiscard]] bool is_enough(std::int64_t bound) const { return bound >= best_.value - best_.value / kPrecision; }
+
+  /// Raises the set's bound, and divides the set in two if the bound is not enough.
+  void divide(Set set) {
+    Problem rest = problem_;
+    for (const auto& [variable, choice] : set.forbidden) rest.costs[variable][choice] = kImpossible;
+    std::optional<Priced> over, under;  // the dearest that does not fit, and the cheapest that fits
+    for (int step = 0; step < kPrices; ++step) {
+      const std::optional<Priced> priced = solved(rest, set);
+      if (!priced || is_enough(set.bound)) return close(set.bound);
+      const bool fits = priced->peak.bytes <= limit_;
+      if (fits && priced->price == 0) return close(set.bound);
+      (fits ? under : over) = priced;
+      const std::int64_t price = next_price(over, under, set.price);
+      if (price == set.price) break;
+      set.price = price;
+    }
+    const std::optional<std::pair<std::uint32_t, std::uint32_t>> choice =
+        over ? widest_choice(rest, *over) : std::nullopt;
+    if (!choice) return close(set.bound);
+    Set without = set;
+    without.forbidden.push_back(*choice);
+    for (std::uint32_t other = 0; other < rest.costs[choice->first].size(); ++other)
+      if (other != choice->second && rest.costs[choice->first][other] < kImpossible)
+        set.forbidden.emplace_back(choice->first, other);
+    open_.emplace(without.bound, std::move(without));
+    open_.emplace(set.bound, std::move(set));
+  }
+
+  void close(std::int64_t bound) { closed_ = std::min(closed_, bound); }
+
+  /// Solves the rest at the set's price. None: no choices are possible.
+  std::optional<Priced> solved(const Problem& rest, Set& set) {
+    Solution solution = solve(set.price == 0 ? rest : use_.priced(rest, {set.price, points_}));
+    ++solves_;
+    if (solution.value >= kImpossible) {
+      set.bound = best_.value;
+      return std::nullopt;
+    }
+    const std::int64_t of_memory = set.price == 0 ? 0 : cost_of_bytes(limit_, set.price) + 1;
+    set.bound = std::max(set.bound, solution.bound - of_memory);
+    Priced priced{set.price, problem_.value(solution.choices), use_.peak(problem_, solution.choices),
+                  std::move(solution.choices)};
+    if (std::ranges::find(points_, priced.peak.point) == points_.end()) points_.push_back(priced.peak.point);
+    if (priced.peak.bytes <= limit_ && priced.value < best_.value) {
+      best_.value = priced.value;
+      best_.choices = priced.choices;
+    }
+    return priced;
+  }
+
+  /// The price at which the two solutions cost the same; as long as there is only one, a multiple or a part of its.
+  [[nodiscard]] std::int64_t next_price(const std::optional<Priced>& over, const std::optional<Priced>& under,
+                                        std::int64_t price) const {
+    const std::int64_t first = std::max<std::int64_t>(1, best_.value / std::max<std::int64_t>(1, limit_ / 1024) / 16);
+    const std::int64_t highest = kImpossible / 16 / std::max<std::int64_t>(1, limit_ / 1024);
+    if (!under) return std::min(highest, std::max(first, 4 * price));
+    if (!over) return price / 4;
+    const std::int64_t kibibytes = std::max<std::int64_t>(1, (over->peak.bytes - under->peak.bytes) / 1024);
+    const std::int64_t same = (under->value - over->value) / kibibytes;
+    return same <= over->price || same >= under->price ? price : same;
+  }
+
+  /// The choice that takes the most memory beyond the least of its variable, where the solution takes the most.
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> widest_choice(const Problem& rest,
+                                                                                     const Priced& over) const {
+    std::int64_t widest = 0;
+    std::optional<std::pair<std::uint32_t, std::uint32_t>> found;
+    for (const MemoryUse::Use& use : use_.uses()) {
+      if (use.a != use.b || over.peak.point < use.begin || use.end <= over.peak.point) continue;
+      std::int64_t least = use.bytes[over.choices[use.a]];
+      for (std::size_t choice = 0; choice < use.bytes.size(); ++choice)
+        if (rest.costs[use.a][choice] < kImpossible) least = std::min(least, use.bytes[choice]);
+      if (use.bytes[over.choices[use.a]] - least <= widest) continue;
+      widest = use.bytes[over.choices[use.a]] - least;
+      found = {use.a, over.choices[use.a]};
+    }
+    return found;
+  }
+
+  static constexpr std::int64_t kPrecision = 200;  // the search is content with a gap of this part
+  static constexpr int kPrices = 4;                // for each set
+
+  const Problem& problem_;
+  const MemoryUse& use_;
+  const std::int64_t limit_;
+  Solution best_;
+  std::multimap<std::int64_t, Set> open_;  // by bound
+  std::int64_t closed_ = kImpossible;      // the lowest bound of sets that are not divided
+  std::vector<std::uint32_t> points_;
+  int solves_ = 0;
+};
+
+}  // namespace
+
+Solution solve_within(const Problem& problem, const MemoryUse& use, std::int64_t limit, const Solution& known,
+                      int solves) {
+  return Search(problem, use, limit, known).run(solves);
+}
+
+}  // namespace ferry
