@@ -145,27 +145,6 @@ Program placed(const Pipeline& pipeline, const Request& request, const PlanOptio
   return program;
 }
 
-/// Chooses a mesh and the layouts of variables, without a report on the passes that this takes. The request that
-/// decides for the whole graph is taken if there is one and it can be planned.
-MeshChoice chosen_mesh(const Request& request, PlanOptions options) {
-  options.reasons = false;
-  options.on_pass = {};
-  const Pipeline silent(options);
-  const auto choose = [&](const Signature& signature) {
-    const Request tried{request.graph, signature, request.topology, request.kernels};
-    return choose_mesh(request.topology,
-                       [&](const std::optional<AutoMesh>& mesh) { return placed(silent, tried, options, mesh); });
-  };
-  if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
-      MeshChoice choice = choose(*deciding);
-      choice.report.entry = "train";
-      return choice;
-    } catch (const Error& error) {
-      if (error.code() != Code::plan) throw;
-    }
-  return choose(request.signature);
-}
-
 /// Fills the plan's tables and makes its classes, one for each role.
 void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   Lowering shared = pipeline.run(
@@ -190,6 +169,45 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
       });
     plan.classes.push_back(std::move(role.role));
   }
+}
+
+/// Chooses a mesh and the layouts of variables, without a report on the passes that this takes. The request that
+/// decides for the whole graph is taken if there is one and it can be planned. The memory of the request itself is
+/// looked at, too.
+MeshChoice chosen_mesh(const Request& request, PlanOptions options) {
+  options.reasons = false;
+  options.on_pass = {};
+  const Pipeline silent(options);
+  const MemoryLimits limits(request.topology, request.signature.initial ? Budget{} : request.graph.budget());
+  const auto planning_of = [&](const Signature& signature) {
+    const auto place = [&](const std::optional<AutoMesh>& mesh) {
+      return placed(silent, {request.graph, signature, request.topology, request.kernels}, options, mesh);
+    };
+    const auto finish = [&](const Program& program) {
+      Plan plan;
+      lower_all(silent, program, plan);
+      return plan;
+    };
+    return MeshPlanning{place, finish, limits};
+  };
+  const auto choose = [&](const Signature& signature) { return choose_mesh(request.topology, planning_of(signature)); };
+  const auto decide = [&] {
+    if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
+        MeshChoice choice = choose(*deciding);
+        choice.report.entry = "train";
+        return choice;
+      } catch (const Error& error) {
+        if (error.code() != Code::plan) throw;
+      }
+    return choose(request.signature);
+  };
+  MeshChoice choice = decide();
+  if (!choice.mesh || !limits.any()) return choice;
+  if (choice.report.entry.empty() && !choice.mesh->choices.empty())
+    choice.mesh->variables.clear();  // the choices, which fit, decide them
+  else
+    choice.mesh->choices = fitting_choices(*choice.mesh, planning_of(request.signature));
+  return choice;
 }
 
 }  // namespace

@@ -63,6 +63,13 @@ struct AutoPlacement {
   /// The cost of the chosen layouts in the model that they minimize, and a lower bound of that cost for all layouts on
   /// that mesh. Both are 0 if the graph's annotations decide all.
   double model_seconds = 0, bound_seconds = 0;
+  /// Where placement was changed so that each task has enough memory: the planned memory of the task that needs the
+  /// most, and the memory that the model assigns to the layouts; the bound holds for layouts to which it assigns at
+  /// most `bound_bytes`. 0: the fastest placement fits.
+  std::int64_t memory_bytes = 0, model_bytes = 0, bound_bytes = 0;
+  /// With PlanningOptions::dumps_problem: the problem of the layouts and its solution, as JSON
+  /// (docs/guide/placement_by_itself.md). Of the fastest mesh if the graph stays as it is annotated.
+  std::string problem = {};
 };
 
 struct PlanResult {

@@ -1,17 +1,26 @@
 #include "placement/choose/choose_layouts.hpp"
 
+#include "placement/choose/frontier.hpp"
 #include "placement/choose/model.hpp"
+#include "placement/choose/problem_text.hpp"
 
 namespace ferry {
 
 void choose_layouts(Program& program) {
   if (program.auto_where == kNone) return;
+  const AutoMesh& mesh = *program.auto_mesh;
   const LayoutModel model = LayoutModel::of(program);
-  const Solution solution = solve(model.problem());
+  const Problem& problem = model.problem();
+  const Solution solution =
+      mesh.choices.empty() ? solve(problem) : Solution{mesh.choices, problem.value(mesh.choices), 0};
   if (solution.value >= kImpossible) return;  // annotations admit no choice by the model; reshard chooses op by op
   program.chosen = model.layouts(solution.choices);
+  program.cost_unit = model.unit();
   program.chosen_value = solution.value * model.unit();
   program.chosen_bound = solution.bound * model.unit();
+  program.chosen_bytes = model.memory().peak(problem, solution.choices).bytes;
+  if (mesh.finds_frontier) program.frontier = frontier(problem, model.memory());
+  if (program.options.dumps_problem) program.problem = problem_text(problem, model.memory(), solution.choices);
 }
 
 }  // namespace ferry

@@ -1,6 +1,7 @@
 #include "placement/choose/choose_mesh.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "graph/needed.hpp"
+#include "placement/choose/frontier.hpp"
 #include "placement/choose/judge.hpp"
 
 namespace ferry {
@@ -66,35 +68,145 @@ double seconds(std::int64_t picoseconds) {
   return static_cast<double>(picoseconds) * kPicoseconds;
 }
 
-}  // namespace
+/// A placement that was planned.
+struct Trial {
+  std::optional<AutoMesh> mesh;
+  Program program;
+  StepTime time;
+  std::int64_t bound = 0;        // in picoseconds: no layouts take less by the model
+  std::int64_t needed = 0;       // bytes of the task with the least memory left, where there are limits
+  std::int64_t model_limit = 0;  // the memory, by the model, of layouts that would leave nothing
+};
 
-MeshChoice choose_mesh(const Topology& topology, const std::function<Program(const std::optional<AutoMesh>&)>& placed) {
-  MeshChoice choice;
-  std::optional<StepTime> best;
-  std::exception_ptr failed;
-  for (const std::optional<AutoMesh>& mesh : candidates(topology)) {
+class MeshChooser {
+ public:
+  explicit MeshChooser(const MeshPlanning& planning) : planning_(planning) {}
+
+  void run(const std::vector<std::optional<AutoMesh>>& meshes) {
+    for (const std::optional<AutoMesh>& mesh : meshes) add(planned(mesh));
+    if (trials_.empty()) std::rethrow_exception(failed_);
+    if (!planning_.limits.any() || fits(*fastest())) return;
+    limited_ = true;
+    trials_.clear();
+    for (const std::optional<AutoMesh>& mesh : meshes) add(planned_to_fit(mesh));
+    if (trials_.empty()) throw *refusal_;
+  }
+
+  /// The first of the fastest.
+  [[nodiscard]] std::deque<Trial>::iterator fastest() {
+    return std::ranges::min_element(trials_, {}, [](const Trial& trial) { return trial.time.step; });
+  }
+
+  MeshChoice choice() {
+    const Trial& best = *fastest();
+    MeshChoice choice{best.mesh, {}};
+    if (best.mesh) {
+      choice.mesh->variables = layouts_of_variables(best.program);
+      choice.mesh->finds_frontier = false;
+    }
+    AutoPlacement& report = choice.report;
+    for (const Trial& trial : trials_) report.candidates.push_back({name_of(trial.mesh), seconds(trial.time.step)});
+    report.taken = static_cast<std::size_t>(fastest() - trials_.begin());
+    report.step_seconds = seconds(best.time.step);
+    report.computing_seconds = seconds(best.time.computing);
+    report.message_seconds = seconds(best.time.messages);
+    report.model_seconds = seconds(best.program.chosen_value);
+    report.bound_seconds = seconds(best.bound);
+    report.problem = problem_of_fastest_mesh();
+    if (!limited_) return choice;
+    report.memory_bytes = best.needed;
+    report.model_bytes = best.program.chosen_bytes;
+    report.bound_bytes = best.model_limit;
+    return choice;
+  }
+
+ private:
+  void add(std::optional<Trial> trial) {
+    if (trial) trials_.push_back(std::move(*trial));
+  }
+
+  std::optional<Trial> planned(const std::optional<AutoMesh>& mesh) {
     try {
-      const Program program = placed(mesh);
+      Program program = planning_.placed(mesh);
       const StepTime time = judge(program);
-      AutoPlacement& report = choice.report;
-      report.candidates.push_back({name_of(mesh), seconds(time.step)});
-      if (best && time.step >= best->step) continue;
-      best = time;
-      choice.mesh = mesh;
-      if (mesh) choice.mesh->variables = layouts_of_variables(program);
-      report.taken = report.candidates.size() - 1;
-      report.step_seconds = seconds(time.step);
-      report.computing_seconds = seconds(time.computing);
-      report.message_seconds = seconds(time.messages);
-      report.model_seconds = seconds(program.chosen_value);
-      report.bound_seconds = seconds(program.chosen_bound);
+      const std::int64_t bound = program.chosen_bound;
+      return Trial{mesh, std::move(program), time, bound};
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;
-      if (!failed) failed = std::current_exception();
+      if (!failed_) failed_ = std::current_exception();
+      return std::nullopt;
     }
   }
-  if (!best) std::rethrow_exception(failed);
-  return choice;
+
+  /// The fastest plan on the mesh that fits, of the plans with all layouts of the frontier.
+  std::optional<Trial> planned_to_fit(std::optional<AutoMesh> mesh) {
+    std::optional<Trial> best;
+    LayoutFrontier frontier{{{}}, {}, {}};
+    for (std::size_t point = 0; point < frontier.points.size(); ++point) {
+      if (mesh) {
+        mesh->choices = frontier.points[point].choices;
+        mesh->finds_frontier = point == 0;
+      }
+      std::optional<Trial> trial = planned(mesh);
+      if (trial && !trial->program.frontier.points.empty()) frontier = trial->program.frontier;
+      if (trial && (!best || trial->time.step < best->time.step) && fits(*trial)) best = std::move(trial);
+    }
+    if (best) best->bound = bound_within(frontier, best->model_limit) * best->program.cost_unit;
+    return best;
+  }
+
+  /// Finishes the plan and looks at its memory. Remembers the refusal of the plan that needs the least.
+  bool fits(Trial& trial) {
+    const Plan plan = planning_.finished(trial.program);
+    const std::optional<MemoryLimits::Need> need = planning_.limits.tightest(plan);
+    if (!need) return true;
+    trial.needed = need->needed;
+    trial.model_limit = trial.program.chosen_bytes + need->left();
+    if (need->left() >= 0) return true;
+    if (refusal_ && need->left() <= most_left_) return false;
+    most_left_ = need->left();
+    refusal_ = MemoryLimits::refusal(plan, *need, name_of(trial.mesh));
+    return false;
+  }
+
+  /// The problem with its solution, for PlanOptions::dumps_problem.
+  std::string problem_of_fastest_mesh() {
+    const Trial* fastest = nullptr;
+    for (const Trial& trial : trials_)
+      if (!trial.program.problem.choices.empty() && (fastest == nullptr || trial.time.step < fastest->time.step))
+        fastest = &trial;
+    if (fastest == nullptr) return {};
+    const Program& program = fastest->program;
+    return "{\"problem\": {\"name\": \"" + name_of(fastest->mesh) + "\",\n" + program.problem.problem +
+           (limited_ ? ",\n\"usage_limit\": " + std::to_string(fastest->model_limit) : "") +
+           "},\n\"solution\": {\"picoseconds_of_cost\": " + std::to_string(program.cost_unit) +
+           ", \"value\": " + std::to_string(program.chosen_value / program.cost_unit) +
+           ", \"bound\": " + std::to_string(fastest->bound / program.cost_unit) +
+           ",\n\"choices\": " + program.problem.choices + "}}\n";
+  }
+
+  const MeshPlanning& planning_;
+  std::deque<Trial> trials_;
+  std::exception_ptr failed_;
+  bool limited_ = false;
+  std::optional<Error> refusal_;
+  std::int64_t most_left_ = 0;
+};
+
+}  // namespace
+
+MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning) {
+  MeshChooser chooser(planning);
+  chooser.run(candidates(topology));
+  return chooser.choice();
+}
+
+std::vector<std::uint32_t> fitting_choices(const AutoMesh& mesh, const MeshPlanning& planning) {
+  AutoMesh without_choices = mesh;
+  without_choices.choices.clear();
+  MeshChooser chooser(planning);
+  chooser.run({without_choices});
+  return chooser.fastest()->mesh->choices;
 }
 
 std::optional<Signature> deciding_request(const Graph& graph) {

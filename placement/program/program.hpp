@@ -20,6 +20,7 @@
 #include "graph/types/halo.hpp"
 #include "kernels/traits.hpp"
 #include "placement/planner.hpp"
+#include "placement/program/layout_frontier.hpp"
 #include "plan/plan.hpp"
 #include "plan/schedule/schedule.hpp"
 
@@ -191,9 +192,11 @@ struct LayoutHint {
 
 /// A mesh of all tasks, on which ops without an annotation are and have layouts that are chosen by their costs.
 struct AutoMesh {
-  std::vector<std::int64_t> axes;         ///< sizes; their product is the number of tasks
-  bool replicates_variables = false;      ///< variables without an annotation are whole on each task
-  std::map<OpId, Layout> variables = {};  ///< layouts that are decided already, by the variable's op
+  std::vector<std::int64_t> axes;           ///< sizes; their product is the number of tasks
+  bool replicates_variables = false;        ///< variables without an annotation are whole on each task
+  std::map<OpId, Layout> variables = {};    ///< layouts that are decided already, by the variable's op
+  std::vector<std::uint32_t> choices = {};  ///< that choose_layouts takes; empty: it solves its problem
+  bool finds_frontier = false;              ///< choose_layouts fills Program::frontier
 };
 
 /// The layouts of the inputs and outputs of one op on a mesh.
@@ -210,6 +213,12 @@ struct ChosenLayouts {
   std::unordered_map<PValueId, Layout> laid;
   /// Of values that several nodes read: the value is converted to this layout once, and then for each reader.
   std::unordered_map<PValueId, Layout> converted;
+};
+
+/// The problem that choose_layouts solved, as text (placement/choose/problem_text.hpp).
+struct ProblemText {
+  std::string problem;  ///< "nodes": {…}, "edges": {…}
+  std::string choices;  ///< [0, 2, 1, …]
 };
 
 struct Program {
@@ -237,7 +246,11 @@ struct Program {
   std::optional<AutoMesh> auto_mesh;  ///< placement by itself (placement/choose)
   WhereId auto_where = kNone;         ///< the device set of `auto_mesh`; kNone: no node is on it
   ChosenLayouts chosen;
-  std::int64_t chosen_value = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts
+  std::int64_t chosen_value = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts, in picoseconds
+  std::int64_t chosen_bytes = 0;                    ///< the memory of a task by the model
+  std::int64_t cost_unit = 1;                       ///< the picoseconds of a cost of 1 in `frontier` and `problem`
+  LayoutFrontier frontier;                          ///< with AutoMesh::finds_frontier
+  ProblemText problem;                              ///< with PlanOptions::dumps_problem
   Causes causes;
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< index into `reasons`

@@ -25,7 +25,7 @@ namespace {
 
 struct PrintedPlanOptions : PlanCommandOptions {
   bool as_json = false, as_dot = false, all = false, whole = false, times = false;
-  std::string svg, save, dump_after, diff;
+  std::string svg, save, dump_after, dump_problem, diff;
 };
 
 /// Sums the time of each pass, and counts how often it ran.
@@ -80,10 +80,18 @@ PlanDiff difference(const std::string& path, const Plan& plan) {
   return changes;
 }
 
+void write_problem(const std::string& path, const PlanResult& result) {
+  if (!result.placement || result.placement->problem.empty())
+    throw Error(Code::usage, "--dump-problem " + escaped(path) + ": no layouts were chosen together")
+        .hint("--place auto and two tasks or more");
+  local_files().write(path, result.placement->problem);
+}
+
 int plan(PrintedPlanOptions options) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
-  require_apart(read, {{"--svg", options.svg}, {"--save", options.save}});
+  require_apart(read, {{"--svg", options.svg}, {"--save", options.save}, {"--dump-problem", options.dump_problem}});
+  options.plan.dumps_problem = !options.dump_problem.empty();
   require_apart({{"--diff", options.diff}},
                 {{"--svg", options.svg}});  // --save may overwrite the file of the comparison
   PassTimes times;
@@ -114,13 +122,14 @@ int plan(PrintedPlanOptions options) {
   if (!options.svg.empty())
     local_files().write(options.svg, with_charts(svg_of(plan_dot(result.plan, options.whole)), result.pipelines));
   if (!options.save.empty()) local_files().write(options.save, encode_plan(result.plan));
+  if (!options.dump_problem.empty()) write_problem(options.dump_problem, result);
   if (changes)
     print(options.as_json ? diff_json(*changes) : changes->text());
   else if (options.as_json && options.dump_after.empty())
     print(plan_json(result.plan, result.placement));
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
-  else if (options.svg.empty() && options.save.empty() && !of_passes)
+  else if (options.svg.empty() && options.save.empty() && options.dump_problem.empty() && !of_passes)
     print(options.all ? text_of(result.plan) : plan_summary(result, options.op_set()));
   print_passes();
   return 0;
@@ -157,6 +166,11 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->check(CLI::IsMember(passes).description(""))
       ->excludes(json)
       ->excludes(dot);
+  command
+      ->add_option("--dump-problem", options->dump_problem,
+                   "Writes the problem that --place auto solved, and its solution, for other solvers "
+                   "(docs/guide/placement_by_itself.md)")
+      ->type_name("FILE.json");
   command->add_flag("--times", options->times, "Prints what each pass of planning took")->excludes(json)->excludes(dot);
   command->add_flag("--check-passes", options->plan.check_passes, "Looks after each pass whether its form is legal");
   add_examples(*command, R"(

@@ -109,6 +109,9 @@ Json placement_json(const AutoPlacement& placement) {
                {"message_seconds", placement.message_seconds},
                {"model_seconds", placement.model_seconds},
                {"bound_seconds", placement.bound_seconds},
+               {"memory_bytes", placement.memory_bytes},
+               {"model_bytes", placement.model_bytes},
+               {"bound_bytes", placement.bound_bytes},
                {"candidates", Json::array()}};
   for (const AutoPlacement::Candidate& candidate : placement.candidates)
     json["candidates"].push_back({{"name", candidate.name}, {"step_seconds", candidate.step_seconds}});

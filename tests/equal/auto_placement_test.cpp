@@ -13,7 +13,9 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
+#include "plan/traffic/costs.hpp"
 #include "tests/equal/planned_graph.hpp"
+#include "tests/support/throws.hpp"
 
 namespace ferry::test {
 namespace {
@@ -144,6 +146,38 @@ TEST_CASE("of two axes the first is over hosts") {
   const PlanResult result = placed(Network(512, 1024), "train", topology);
   CHECK(result.placement->candidates.size() == 4);
   CHECK(result.placement->candidates.back().name == "mesh 2x2");
+}
+
+TEST_CASE("placement by itself keeps to the memory of a task, in all entries") {
+  const Network network(16, 512);
+  Topology topology = Topology::local(2);
+  topology.on_host.bytes_per_second /= 1000;  // one task is the fastest, and has everything
+  const auto needed = [](const PlanResult& result) { return memory_of(result.plan.classes[0]); };
+  const std::uint64_t most = needed(placed(network, "train", topology));
+  int fits = 0;
+  double before = 0;
+  for (const std::uint64_t percent : {99, 80, 70, 60, 55, 40, 20}) {
+    CAPTURE(percent);
+    for (TaskInfo& task : topology.tasks) task.memory_bytes = most * percent / 100;
+    try {
+      const PlanResult result = placed(network, "train", topology);
+      const AutoPlacement& placement = *result.placement;
+      CHECK(needed(result) <= topology.tasks[0].memory_bytes);
+      CHECK(placement.memory_bytes == static_cast<std::int64_t>(needed(result)));
+      CHECK(placement.model_bytes <= placement.bound_bytes);
+      CHECK(placement.bound_seconds <= placement.model_seconds);
+      CHECK(placement.step_seconds >= before);
+      before = placement.step_seconds;
+      ++fits;
+      CHECK(needed(placed(network, "eval", topology)) <= topology.tasks[0].memory_bytes);
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::plan);
+      CHECK(says(error, "no placement was found that fits into"));
+      CHECK(says(error, "auto_placement_test.cpp"));
+    }
+  }
+  CHECK(fits > 0);
+  CHECK(fits < 7);
 }
 
 TEST_CASE("a slower network never makes placement by itself send more") {

@@ -1,0 +1,46 @@
+// MemoryLimits: whether the tasks of a finished plan have enough memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "graph/budget.hpp"
+#include "plan/plan.hpp"
+
+namespace ferry {
+
+/// The memory that each task may use: TaskInfo::memory_bytes for its host's, gpu_memory_bytes for each of its GPUs, and
+/// Budget::memory for all of its devices together.
+class MemoryLimits {
+ public:
+  /// What a task needs, and what it may use.
+  struct Need {
+    std::size_t task = 0;
+    std::int64_t needed = 0, allowed = 0;
+    std::optional<std::uint32_t> device = {};  ///< a GPU, as index into PlanClass::devices
+    const char* option = "";                   ///< which sets the limit: "--memory "
+
+    /// Negative: the plan does not fit.
+    [[nodiscard]] std::int64_t left() const { return allowed - needed; }
+  };
+
+  MemoryLimits(const Topology& topology, const Budget& budget) : topology_(topology), budget_(budget) {}
+
+  /// Whether any task has a limit.
+  [[nodiscard]] bool any() const;
+  /// The need for which the least is left, or the most is missing; of equal needs the first task's. None if no device
+  /// that the plan uses has a limit.
+  [[nodiscard]] std::optional<Need> tightest(const Plan& plan) const;
+  /// The error for a graph where all placements need too much. `plan` needs the least: `need` is its tightest(), `name`
+  /// its placement. The error names the largest values of the task with the user's lines.
+  [[nodiscard]] static Error refusal(const Plan& plan, const Need& need, const std::string& name);
+
+ private:
+  const Topology& topology_;
+  const Budget budget_;
+};
+
+}  // namespace ferry
