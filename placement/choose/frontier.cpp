@@ -15,13 +15,24 @@ using Point = LayoutFrontier::Point;
 
 /// Steps of less than this part of the memory, or of the cost, are not divided.
 constexpr std::int64_t kFine = 50;
-/// The work of solve_within between two solutions: calls of solve for each limit, fewer where there are many choices.
-constexpr std::size_t kMostSolves = 40, kWork = 100'000;
-constexpr int kFewestSolves = 8, kLimits = 4;
+constexpr int kFewestSolves = 8;
+/// Calls of solve at prices, and in solve_within() for each limit; fewer where there are many choices.
+constexpr std::size_t kMostAtPrices = 20, kMostWithin = 40;
+constexpr int kLimits = 4;  // between two solutions
+
+/// `most`, or less for a large problem: `work` is solves × choices.
+int solves_for(const Problem& problem, std::size_t most, std::size_t work) {
+  std::size_t choices = 0;
+  for (const std::vector<std::int64_t>& costs : problem.costs) choices += costs.size();
+  return static_cast<int>(std::min(most, work / choices));
+}
 
 class Prices {
  public:
-  Prices(const Problem& problem, const MemoryUse& use) : problem_(problem), use_(use) {}
+  Prices(const Problem& problem, const MemoryUse& use)
+      : problem_(problem),
+        use_(use),
+        most_solves_(std::max(kFewestSolves, solves_for(problem, kMostAtPrices, kWork))) {}
 
   LayoutFrontier run() {
     solve_at(0);
@@ -30,8 +41,9 @@ class Prices {
     // Memory costs less than kImpossible at any price.
     const std::int64_t highest = kImpossible / 16 / kibibytes;
     std::int64_t price = std::max<std::int64_t>(1, fastest.value / kibibytes / kFirstPart);
-    for (int rung = 0; rung < kRungs && price <= highest; ++rung, price *= kRatio) solve_at(price);
-    while (solves_ < kSolves && solve_at_widest_step()) {
+    for (int rung = 0; rung < kRungs && price <= highest && solves_ < most_solves_; ++rung, price *= kRatio)
+      solve_at(price);
+    while (solves_ < most_solves_ && solve_at_widest_step()) {
     }
     for (auto& [of_kibibyte, point] : found_)
       if (std::ranges::none_of(frontier_.points, [&](const Point& other) {
@@ -74,10 +86,12 @@ class Prices {
   static constexpr std::int64_t kFirstPart = 16;  // of the time: the first price
   static constexpr std::int64_t kRatio = 4;       // of one price to the next
   static constexpr int kRungs = 6;                // the last price makes memory cost 64 times the time
-  static constexpr int kSolves = 20, kTries = 3;
+  static constexpr int kTries = 3;
+  static constexpr std::size_t kWork = 400'000;
 
   const Problem& problem_;
   const MemoryUse& use_;
+  const int most_solves_;
   std::map<std::int64_t, Point> found_;  // by price
   std::vector<std::uint32_t> points_;
   LayoutFrontier frontier_;
@@ -88,9 +102,8 @@ class Prices {
 /// excludes the one before.
 void add_limited(const Problem& problem, const MemoryUse& use, const Point& fast, const Point& slim,
                  LayoutFrontier& found) {
-  std::size_t choices = 0;
-  for (const std::vector<std::int64_t>& costs : problem.costs) choices += costs.size();
-  const int solves = static_cast<int>(std::min<std::size_t>(kMostSolves, kWork / choices));
+  constexpr std::size_t kWork = 100'000;
+  const int solves = solves_for(problem, kMostWithin, kWork);
   if (slim.value - fast.value <= fast.value / kFine || solves < kFewestSolves) return;
   std::int64_t limit = fast.bytes - 1;
   for (int step = 0; step < kLimits && limit > slim.bytes; ++step) {
