@@ -27,8 +27,9 @@ FERRY, SAMPLES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3]
 ALL = "all" in sys.argv[3:]
 CASES = [("fashion", ["--tasks", "2"]), ("tensor_parallel", ["--tasks", "2", "--memory", "90000"])]
 if ALL:
-    CASES += [(sample, ["--tasks", tasks]) for sample in ("fashion_cnn", "tensor_parallel", "sequence_split", "charlm")
-              for tasks in ("2", "4")]
+    CASES += [(sample, ["--tasks", "2"]) for sample in ("fashion_cnn", "tensor_parallel", "charlm")]
+    CASES += [("charlm", ["--tasks", "4"])]
+    CASES += [(sample, ["--tasks", "4", "--hosts", "2"]) for sample in ("fashion", "fashion_cnn", "tensor_parallel", "charlm")]
 IMPOSSIBLE = 4_000_000_000_000_000  # kImpossible of placement/choose/problem.hpp
 
 
