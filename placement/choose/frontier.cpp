@@ -45,11 +45,13 @@ class Prices {
       solve_at(price);
     while (solves_ < most_solves_ && solve_at_widest_step()) {
     }
-    for (auto& [of_kibibyte, point] : found_)
+    for (auto& found : found_) {
+      Point& point = found.second;
       if (std::ranges::none_of(frontier_.points, [&](const Point& other) {
             return other.value == point.value && other.bytes == point.bytes;
           }))
         frontier_.points.push_back(std::move(point));
+    }
     return std::move(frontier_);
   }
 
