@@ -123,6 +123,8 @@ class Judge {
     for (const PValueId input : program_.inputs(node)) given += bytes_of(input);
     for (const PValueId output : node.outputs) got += bytes_of(output);
     const DeviceKind device = program_.wheres[program_.values[program_.inputs(node)[0]].where].kind;
+    if (device == DeviceKind::cpu && what.kind == CollectiveKind::all_reduce)
+      return sum_picoseconds(*program_.topology, members_of(groups), given).all();
     const bool join =
         std::ranges::all_of(groups, [&](const auto& group) { return program_.topology->join_gpus(group); });
     const bool one_host = !program_.crosses_hosts(groups), is_sum = what.reduce != Reduce::none;
@@ -132,11 +134,25 @@ class Judge {
                                rounds_of(what.kind, members));
   }
 
+  /// How the members of the groups are spread over hosts; if the hosts have unlike numbers of them, as if each member
+  /// had a host of its own.
+  [[nodiscard]] SumMembers members_of(const Grouping& groups) const {
+    const auto is_apart = [&](const auto& group) { return !program_.topology->on_one_host(group); };
+    const auto apart = std::ranges::find_if(groups, is_apart);
+    const auto count = static_cast<std::int64_t>(groups[0].size());
+    if (apart == groups.end()) return {.on_host = count};
+    std::map<std::int32_t, std::int64_t> on_host;
+    for (const std::int32_t task : *apart) ++on_host[program_.topology->tasks[static_cast<std::size_t>(task)].host];
+    const auto hosts = static_cast<std::int64_t>(on_host.size());
+    const bool even = std::ranges::all_of(on_host, [&](const auto& host) { return host.second * hosts == count; });
+    return even ? SumMembers{count / hosts, hosts} : SumMembers{1, count};
+  }
+
   /// The bytes that one member sends. `given` and `got` are the bytes of its values before and after.
   static std::int64_t sent(CollectiveKind kind, std::int64_t given, std::int64_t got, std::int64_t members) {
     switch (kind) {
       case CollectiveKind::all_reduce:
-        return 2 * ((given + members - 1) / members) * (members - 1);
+        return sum_bytes(given, members);
       case CollectiveKind::reduce_scatter:
       case CollectiveKind::all_to_all:
       case CollectiveKind::scatter:
