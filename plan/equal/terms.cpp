@@ -449,9 +449,13 @@ std::string Terms::str(TermId id, int depth) const {
   if (term.in.empty()) return head + "()";
   if (depth == 0) return head + "(…)";
   std::vector<std::string> inputs;
-  for (std::size_t k = 0; k < term.in.size() && k < 6; ++k) inputs.push_back(str(term.in[k].term, depth - 1));
+  for (std::size_t k = 0; k < term.in.size() && k < 6; ++k) inputs.push_back(str(term.in[k], depth - 1));
   if (term.in.size() > 6) inputs.emplace_back("…");
   return head + "(" + join(inputs, ", ") + ")";
+}
+
+std::string Terms::str(const TypedTerm& value, int depth) const {
+  return value.term == kNoTerm ? "sizes of " + type(value.type).str() : str(value.term, depth);
 }
 
 /// The first terms of a sum in words, "3 × x" for a term that is in the sum three times.

@@ -133,6 +133,8 @@ class Terms {
   [[nodiscard]] bool folds(const OpDef& def, std::span<const TypedTerm> inputs, TypeId output) const;
   [[nodiscard]] TermId folded(const OpDef& def, const Attrs& attrs, std::span<const TypedTerm> inputs, TypeId output);
   [[nodiscard]] Tensor tensor(const TypedTerm& constant) const;
+  /// The same, of an input of a term.
+  [[nodiscard]] std::string str(const TypedTerm& value, int depth) const;
   [[nodiscard]] std::vector<std::string> texts_of_sum(Multisets::Id terms, int depth) const;
   [[nodiscard]] Tensor cut(const TypedTerm& from, const WindowOf& window, TypeId output) const;
   [[nodiscard]] Tensor concatenated(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const;
