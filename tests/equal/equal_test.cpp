@@ -7,6 +7,7 @@
 #include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
+#include "ops/image/conv.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -210,6 +211,23 @@ TEST_CASE("a concatenation whose parts are made in their places, in another shap
   REQUIRE(parts.size() >= 2);
   std::swap(parts[0]->offset, parts[1]->offset);
   CHECK(compared(g, signature, plan).verdict == Equality::Verdict::differs);
+}
+
+TEST_CASE("a packed filter is a known op if a kernel takes it") {
+  Graph g;
+  const Value x = g.input("x", {2, 16, 19, 23});
+  const Value y = conv2d(x, g.constant(Tensor(DType::float32, {40, 8, 3, 3})), {}, 2);
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(1));
+  Instruction& packing = kernel(plan, "PackedFilter");
+  CHECK(verify(plan, {nullptr, &all_kernels()}).unproved.empty());
+  CHECK(has(verify(plan).unproved.at(0), "PackedFilter"));
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
+  packing.attrs = static_cast<std::uint32_t>(plan.attrs.size());
+  plan.attrs.emplace_back().set("groups", std::int64_t{4});
+  CHECK(has(verify(plan, {nullptr, &all_kernels()}).reason,
+            "it packs float32[40,8,3,3] into float32[4608], which no kernel takes"));
+  CHECK(has(compared(g, signature, plan).reason, "its last input is not the packed form of its input 1"));
 }
 
 TEST_CASE("a server's turns are followed one by one, and what all workers gave is added up once") {
