@@ -1,16 +1,19 @@
 // fuzz_equal FIRST COUNT: makes plans of random graphs mean something else (changes.hpp), or changes any of their
 // fields (tests/fuzz/mutate_plan.hpp). Whatever the verifier accepts and the proof finds equal runs, in a child
-// process, and must give the results of the plan before. The numbers of the graphs are small integers, so that no order
-// of sums changes them. With FERRY_FUZZ_TELL, plans that the proof refuses run, too, with kInputs different inputs: it
-// prints how many of them give the same results for all inputs, so that the refusal may have been without need.
+// process, and must give the results of the plan before. The numbers of the graphs are small integers then, so that no
+// order of sums changes them. With FERRY_FUZZ_TELL, plans that the proof refuses run, too, with kInputs different
+// inputs: it prints how many of them give the same results for all inputs, so that the refusal may have been without
+// need.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -28,7 +31,7 @@ namespace ferry::test {
 namespace {
 
 constexpr unsigned kPatience = 20;          // seconds that a run may take
-constexpr std::uint64_t kInputs = 8;        // different inputs of plans that the proof refuses
+constexpr std::uint64_t kInputs = 12;       // different inputs of plans that the proof refuses
 constexpr std::uint64_t kMemory = 1 << 28;  // bytes that a task may need by its plan
 
 struct Sample {
@@ -38,11 +41,21 @@ struct Sample {
   std::vector<std::string> results;  // of the first inputs
 };
 
-Tensor integers(const Type& type, Dice dice) {
+/// Inputs number 0 are small integers, so that no order of sums changes a result. Later ones also have large numbers,
+/// fractions, infinities and NaN.
+Tensor numbers(const Type& type, Dice dice, std::uint64_t inputs) {
+  constexpr double kSpecial[] = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN(), -0.0};
   Tensor tensor(type.dtype, type.shape.sizes());
   dispatch(type.dtype, [&](auto zero) {
     using T = decltype(zero);
-    for (T& x : tensor.mutable_data<T>()) x = static_cast<T>(dice.below(7) - 3);
+    for (T& x : tensor.mutable_data<T>()) {
+      x = static_cast<T>(inputs % 4 < 2 ? dice.below(7) - 3 : dice.below(2001) - 1000);
+      if constexpr (!std::is_integral_v<T>) {
+        if (inputs % 4 == 2) x = static_cast<T>(static_cast<double>(x) / 64);
+        if (inputs % 4 == 3 && dice.one_in(6)) x = static_cast<T>(kSpecial[dice.below(4)]);
+      }
+    }
   });
   return tensor;
 }
@@ -65,8 +78,8 @@ std::string results_of(Plan plan, std::uint64_t inputs) try {
   TensorMap feeds, values;
   for (const PlanPort& port : plan.feeds)
     feeds[std::string(plan.string(port.name))] =
-        integers({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice(plan.string(port.name)));
-  for (const auto& [name, type] : variables_of(plan)) values[name] = integers(type, dice(name));
+        numbers({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice(plan.string(port.name)), inputs);
+  for (const auto& [name, type] : variables_of(plan)) values[name] = numbers(type, dice(name), inputs);
   const Cluster job = Cluster::connect(options);
   Session session(std::move(plan), job);
   session.restore(values);

@@ -13,6 +13,14 @@
 namespace ferry::test {
 namespace {
 
+/// Small integers, some of them negative or 0: rows × 3.
+Tensor small_integers(std::int64_t rows) {
+  Tensor tensor(DType::float32, {rows, 3});
+  int next = 0;
+  for (float& element : tensor.mutable_data<float>()) element = static_cast<float>(next++ % 5 - 2);
+  return tensor;
+}
+
 class MeshGraph {
  public:
   MeshGraph(std::uint64_t seed, const RandomPlanOptions& options) : dice_(seed), options_(options) {}
@@ -26,8 +34,8 @@ class MeshGraph {
     std::vector<Value> values;
     {
       auto all = graph_.on(mesh_);
-      values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})).laid(both));
-      values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})));
+      values.push_back(graph_.constant(small_integers(rows_)).laid(both));
+      values.push_back(graph_.constant(small_integers(rows_)));
       weights_ = graph_.variable("w", graph_.constant(Tensor(DType::float32, {3, 3})));
       part_ = graph_.variable("v", graph_.constant(Tensor(DType::float32, {rows_, 3}))).laid(rows);
       values.push_back(part_);
