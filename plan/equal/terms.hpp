@@ -125,6 +125,8 @@ class Terms {
 
  private:
   TermId intern(Term term);
+  /// kNoTerm: there is no such term.
+  [[nodiscard]] TermId known(const Term& term) const;
   [[nodiscard]] std::uint64_t hash(const Term& term) const;
   [[nodiscard]] TermId same_as(const OpDef& def, const OpFacts& facts, const Attrs& attrs,
                                std::span<const TypedTerm> inputs, TypeId output) const;

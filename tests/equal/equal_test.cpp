@@ -213,6 +213,28 @@ TEST_CASE("a concatenation whose parts are made in their places, in another shap
   CHECK(compared(g, signature, plan).verdict == Equality::Verdict::differs);
 }
 
+TEST_CASE("operands exchanged of an op that commutes, and the largest of equal values over tasks, are the same") {
+  Graph g;
+  const MeshId mesh = g.mesh("x");
+  Value y;
+  {
+    const auto on = g.on(mesh);
+    const Value a = identity(g.input("a", {4, 4})).laid({split(0)}),
+                b = identity(g.input("b", {4, 4})).laid({split(0)});
+    y = exp(max(maximum(a * b, b), {0}));
+  }
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(2));
+  const std::vector<MeaningChange> changes = meaning_changes();
+  const auto twice = std::ranges::find(changes, "a sum over tasks made twice", &MeaningChange::name);
+  Dice dice(0);
+  REQUIRE(twice->apply(plan, dice));
+  swap_inputs(plan, "Mul");
+  swap_inputs(plan, "Maximum");
+  const Equality result = compared(g, signature, plan);
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
+}
+
 TEST_CASE("a packed filter is a known op if a kernel takes it") {
   Graph g;
   const Value x = g.input("x", {2, 16, 19, 23});
