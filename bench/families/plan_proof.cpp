@@ -1,4 +1,8 @@
 // The time and memory of the proof that the plan of a large transformer computes its graph.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/graphs/all_kernels.hpp"
@@ -60,33 +64,29 @@ std::vector<Figure> proof() {
   Topology topology = Topology::local(kTasksOfProof);
   for (int t = 0; t < kTasksOfProof; ++t) topology.tasks[static_cast<std::size_t>(t)].host = t / kTensorOfProof;
   std::vector<Figure> figures;
-  TimePoint begin = system_clock().now();
-  const auto lap = [&](const char* part) {
+  const auto add = [&](std::string part, double value, const char* unit) {
     Figure figure;
-    figure.part = part;
-    figure.ferry = std::chrono::duration<double>(system_clock().now() - begin).count();
+    figure.part = std::move(part);
+    figure.ferry = value;
+    figure.unit = unit;
     figures.push_back(figure);
-    begin = system_clock().now();
+  };
+  const auto measured = [&](const std::string& part, const auto& work) {
+    const double before = begin_peak();
+    const TimePoint begin = system_clock().now();
+    work();
+    add(part, std::chrono::duration<double>(system_clock().now() - begin).count(), "");
+    add(part + (part.empty() ? "peak" : ".peak"), (peak_bytes() - before) / (1 << 20), "MiB");
   };
   const AllKernels kernels;
-  const Plan plan = make_plan(graph, signature, topology, kernels).plan;
-  lap("plan");
-  require_verified(plan);
-  lap("verify");
-  const double before = begin_peak();
-  begin = system_clock().now();
-  require_equal(compare(graph, signature, plan, {&kernels}));
-  lap("");
-  Figure peak;
-  peak.part = "peak";
-  peak.ferry = (peak_bytes() - before) / (1 << 20);
-  peak.unit = "MiB";
-  figures.push_back(peak);
-  Figure instructions;
-  instructions.part = "instructions";
-  for (const PlanClass& role : plan.classes) instructions.ferry += static_cast<double>(role.instructions.size());
-  instructions.unit = "instructions";
-  figures.push_back(instructions);
+  Plan plan;
+  measured("plan", [&] { plan = make_plan(graph, signature, topology, kernels).plan; });
+  measured("verify", [&] { require_verified(plan); });
+  measured("", [&] { require_equal(compare(graph, signature, plan, {&kernels})); });
+  double instructions = 0;
+  for (const PlanClass& role : plan.classes) instructions += static_cast<double>(role.instructions.size());
+  add("classes", static_cast<double>(plan.classes.size()), "classes");
+  add("instructions", instructions, "instructions");
   return figures;
 }
 
