@@ -31,7 +31,7 @@ namespace ferry::test {
 namespace {
 
 constexpr unsigned kPatience = 20;          // seconds that a run may take
-constexpr std::uint64_t kInputs = 12;       // different inputs of plans that the proof refuses
+constexpr std::uint64_t kInputs = 24;       // different inputs of plans that the proof refuses
 constexpr std::uint64_t kMemory = 1 << 28;  // bytes that a task may need by its plan
 
 struct Sample {
