@@ -8,6 +8,7 @@
 #include "graph/legality.hpp"
 #include "placement/choose/choose_layouts.hpp"
 #include "placement/choose/choose_mesh.hpp"
+#include "placement/choose/judge.hpp"
 #include "placement/class/capture_stretches.hpp"
 #include "placement/class/check_budget.hpp"
 #include "placement/class/copy_between_devices.hpp"
@@ -229,6 +230,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
     result.placement = std::move(choice.report);
   }
   Program program = placed(pipeline, request, options, mesh);
+  if (options.step_estimate) result.step = estimate_step(program);
   lower_all(pipeline, program, result.plan);
   result.plan.topology = topology;
   result.plan.bucket_bytes = options.bucket_bytes;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "plan/plan.hpp"
+#include "plan/step_estimate.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -71,6 +72,7 @@ struct PlanResult {
   std::vector<std::string> warnings;            ///< soft placement's moves, large gathers for reshapes
   std::vector<PipelineChart> pipelines = {};    ///< of each pipeline of the entry, when reasons are asked for
   std::optional<AutoPlacement> placement = {};  ///< given for Placing::automatic
+  std::optional<StepEstimate> step = {};        ///< given if PlanningOptions::step_estimate
 };
 
 }  // namespace ferry

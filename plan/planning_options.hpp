@@ -34,7 +34,8 @@ struct PlanningOptions {
   bool soft_placement = false;  ///< an op without a kernel for its device may move to the CPU; each move is reported
   /// The device kind of ops with an annotation that names none. Not given: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device = {};
-  bool reasons = false;  ///< fills PlanResult::reasons: why each op is where it is and why each message exists
+  bool reasons = false;        ///< fills PlanResult::reasons: why each op is where it is and why each message exists
+  bool step_estimate = false;  ///< fills PlanResult::step: the planned time of a step
   /// Called after each pass, on the thread that plans.
   std::function<void(const PassReport&)> on_pass = {};
   bool check_passes = false;  ///< checks the program or plan after each pass; Error(bug) names the pass that broke it

@@ -16,7 +16,6 @@
 namespace ferry {
 namespace {
 
-constexpr double kPicoseconds = 1e-12;
 /// Meshes of two axes other than hosts × tasks of a host are tried for jobs of at most this size.
 constexpr std::int64_t kMostTasksForFactors = 16;
 

@@ -98,6 +98,7 @@ int plan(PrintedPlanOptions options) {
     if (!options.dump_after.empty()) print(dumped);
     if (options.times) print(times.text());
   };
+  options.plan.step_estimate = options.as_json;
   PlanResult result;
   try {
     result = plan_of(options);
@@ -117,7 +118,7 @@ int plan(PrintedPlanOptions options) {
   if (changes)
     print(options.as_json ? diff_json(*changes) : changes->text());
   else if (options.as_json && options.dump_after.empty())
-    print(plan_json(result.plan, result.placement));
+    print(plan_json(result));
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
   else if (options.svg.empty() && options.save.empty() && !of_passes)
