@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/number_text.hpp"
+#include "base/ranges.hpp"
 #include "base/text.hpp"
 #include "plan/text/plan_text.hpp"
 
@@ -104,8 +105,7 @@ std::string epoch_text(const Quote& quote) {
 }
 
 std::string tasks_text(const std::vector<int>& tasks) {
-  const std::string first = std::to_string(tasks.front());
-  return tasks.size() == 1 ? "task " + first : plural(tasks.size(), "task") + ", the first is task " + first;
+  return (tasks.size() == 1 ? "task " : "tasks ") + escaped(ranges(tasks));
 }
 
 std::string memory_text(const Estimate& job) {
