@@ -21,6 +21,7 @@ namespace {
 struct QuoteOptions : PlanCommandOptions {
   std::optional<double> price;
   bool as_json = false;
+  bool share_memory = false;  ///< the tasks of this machine are processes that share memory, as in the cluster file
 };
 
 constexpr int kLeastTable = 8;  // tasks up to which the table goes at least
@@ -50,16 +51,27 @@ bool describes_tasks(const ClusterOptions& cluster) {
          cluster.memory_bytes > 0 || cluster.gpu_memory_bytes > 0;
 }
 
-/// Where the command line describes the tasks, a cluster file gives the costs alone, as in a run.
+/// Where the command line describes the tasks, a cluster file gives only the costs, as in a run, and whether tasks of a
+/// host share memory.
 void choose_tasks(QuoteOptions& options) {
   ClusterOptions& cluster = options.cluster;
   if (!cluster.elsewhere || !describes_tasks(cluster)) return;
   cluster.costs = *cluster.elsewhere;
+  options.share_memory = cluster.elsewhere->tasks[0].memory_group >= 0;
   cluster.elsewhere.reset();
   if (*cluster.costs == PlanningCosts())
     throw Error(Code::usage, "--cluster " + escaped(options.cluster_file) +
                                  ": the file has hosts alone, and other options describe the tasks")
         .hint("give the file, or --tasks, --threads, --hosts, --jobs, --memory and --gpu-memory");
+}
+
+/// Plans for the tasks that the options describe as for processes, which share memory on a host.
+void plan_for_processes(ClusterOptions& cluster) {
+  cluster.transport = "inproc";
+  Topology topology = Cluster::connect(cluster).topology();
+  for (TaskInfo& task : topology.tasks) task.memory_group = task.host;
+  cluster.elsewhere = std::move(topology);
+  cluster.threads = 0;  // the topology has them
 }
 
 /// The first tasks of the cluster. If it has fewer, hosts like its last one are added.
@@ -90,6 +102,7 @@ QuoteOptions with_tasks(QuoteOptions options, int tasks) {
 /// Calls f with the plan, its estimate, the selection and its data.
 template <class F>
 void with_estimate(QuoteOptions options, const F& f) {
+  if (options.share_memory) plan_for_processes(options.cluster);
   std::optional<Batches> data;
   options.on_selection = [&](Graph& graph, const Selection& selection) { data = data_of(graph, selection); };
   with_session(options, [&](Session& session, const Selection& selection) {

@@ -4,6 +4,8 @@
     quote_test.py FERRY SAMPLES DATA
 """
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -137,6 +139,30 @@ class Quotes(unittest.TestCase):
         # More tasks than the file has are on more hosts like its last one.
         more = self.file("more.pbtxt", 'host { name: "h" count: 2 tasks: 2 threads: 2 }\n' + costs)
         self.assertEqual(described["table"][2]["step_seconds"], self.quote("fashion.pb", "--cluster", more)["step_seconds"])
+
+    def test_processes_share_memory(self):
+        text = 'host {{ name: "h" tasks: 2 shared_memory: {} }}\ncompute {{ product_flop_ps: 9 }}'
+        memory = {}
+        for shared in ("true", "false"):
+            file = self.file("c.pbtxt", text.format(shared))
+            memory[shared] = self.quote("fashion_cnn.pb", "--cluster", file)["memory_bytes"]
+            here = self.quote("fashion_cnn.pb", "--cluster", file, "--tasks", 2, "--threads", 1)["memory_bytes"]
+            self.assertEqual(here, memory[shared])
+        self.assertLess(memory["true"]["class 0"], memory["false"]["class 0"])
+        self.assertEqual(self.quote("fashion_cnn.pb", "--tasks", 2, "--threads", 1)["memory_bytes"], memory["false"])
+
+    @unittest.skipUnless(shutil.which("mpirun"), "there is no mpirun")
+    def test_memory_equals_a_job_of_processes(self):
+        file = self.file("c.pbtxt", 'host { name: "h" tasks: 2 }')
+        stats = file.parent / "stats.json"
+        quote = self.quote("digits.pb", "--entry", "train", "--cluster", file)
+        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        done = subprocess.run(["mpirun", "--oversubscribe", "-np", "2", "--bind-to", "none", FERRY, "run", SAMPLES / "digits.pb",
+                               "--entry", "train", "--threads", "1", "--data", DATA, "--stats", stats],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([task["planned"]["peak_bytes"] for task in json.loads(stats.read_text())["tasks"]],
+                         list(quote["memory_bytes"].values()))
 
     def test_costs_of_another_machine(self):
         file = self.file("c.pbtxt", 'host { name: "h" }\ncompute { ferry: "0.0.1" }')
