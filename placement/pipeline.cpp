@@ -8,6 +8,7 @@
 #include "graph/legality.hpp"
 #include "placement/choose/choose_layouts.hpp"
 #include "placement/choose/choose_mesh.hpp"
+#include "placement/choose/find_annotations.hpp"
 #include "placement/choose/judge.hpp"
 #include "placement/class/capture_stretches.hpp"
 #include "placement/class/check_budget.hpp"
@@ -131,11 +132,13 @@ struct Request {
   const KernelLookup& kernels;
 };
 
+/// The program after all passes. `mesh` or `tried` is for ops without an annotation.
 Program placed(const Pipeline& pipeline, const Request& request, const PlanOptions& options,
-               const std::optional<AutoMesh>& mesh) {
+               const std::optional<AutoMesh>& mesh, std::optional<TriedAnnotations> tried = {}) {
   Program program = pipeline.program(kSelect, [&] {
     Program selected = select(request.graph, request.signature, request.topology, request.kernels, options);
     selected.auto_mesh = mesh;
+    selected.tried = std::move(tried);
     return selected;
   });
   for (const FormPass<Program>& pass : kProgramPasses)
@@ -146,25 +149,47 @@ Program placed(const Pipeline& pipeline, const Request& request, const PlanOptio
   return program;
 }
 
-/// Chooses a mesh and the layouts of variables, without a report on the passes that this takes. The request that
-/// decides for the whole graph is taken if there is one and it can be planned.
-MeshChoice chosen_mesh(const Request& request, PlanOptions options) {
+/// The options without reports on the passes.
+PlanOptions silent(PlanOptions options) {
   options.reasons = false;
   options.on_pass = {};
-  const Pipeline silent(options);
+  options.compared = {};
+  return options;
+}
+
+/// Chooses a mesh and the layouts of variables, without a report on the passes that this takes. The request that
+/// decides for the whole graph is taken if there is one and it can be planned.
+MeshChoice chosen_mesh(const Request& request, const PlanOptions& given) {
+  const PlanOptions options = silent(given);
+  const Pipeline pipeline(options);
   const auto choose = [&](const Signature& signature) {
     const Request tried{request.graph, signature, request.topology, request.kernels};
     return choose_mesh(request.topology,
-                       [&](const std::optional<AutoMesh>& mesh) { return placed(silent, tried, options, mesh); });
+                       [&](const std::optional<AutoMesh>& mesh) { return placed(pipeline, tried, options, mesh); });
   };
   if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
       MeshChoice choice = choose(*deciding);
       choice.report.entry = "train";
+      const bool is_request =
+          deciding->fetches == request.signature.fetches && deciding->targets == request.signature.targets;
+      if (choice.mesh) choice.mesh->of_request = is_request;
       return choice;
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;
     }
-  return choose(request.signature);
+  MeshChoice choice = choose(request.signature);
+  if (choice.mesh) choice.mesh->of_request = true;
+  return choice;
+}
+
+/// The annotations that stand for the choices of a placed program.
+std::optional<LayoutAnnotations> annotations_of(const Program& program, const Request& request,
+                                                const PlanOptions& given) {
+  const PlanOptions options = silent(given);
+  const Pipeline pipeline(options);
+  return find_annotations(program, [&](TriedAnnotations tried) {
+    return placed(pipeline, request, options, std::nullopt, std::move(tried));
+  });
 }
 
 /// Fills the plan's tables and makes its classes, one for each role.
@@ -211,6 +236,10 @@ std::vector<std::string_view> pass_names() {
   return names;
 }
 
+bool is_placed_by_itself(const Graph& graph, const PlanningOptions& options) {
+  return options.placing ? *options.placing == Placing::automatic : graph.is_auto_placed();
+}
+
 PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                      const KernelLookup& kernels, const PlanOptions& options) {
   const DefaultFloats floats;
@@ -224,13 +253,16 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   const Request request{graph, signature, planned_on, kernels};
   PlanResult result;
   std::optional<AutoMesh> mesh;
-  if (options.placing == Placing::automatic) {
+  if (is_placed_by_itself(graph, options)) {
     MeshChoice choice = chosen_mesh(request, options);
     mesh = std::move(choice.mesh);
     result.placement = std::move(choice.report);
   }
   Program program = placed(pipeline, request, options, mesh);
   if (options.step_estimate) result.step = estimate_step(program);
+  if (result.placement) result.placement->alternatives = std::move(program.alternatives);
+  if (result.placement && options.annotations)
+    result.placement->annotations = annotations_of(program, request, options);
   lower_all(pipeline, program, result.plan);
   result.plan.topology = topology;
   result.plan.bucket_bytes = options.bucket_bytes;

@@ -27,7 +27,8 @@ enum class Placing : std::uint8_t {
 
 /// For Session and make_plan. The same on all tasks, except the functions.
 struct PlanningOptions {
-  Placing placing = Placing::annotated;
+  /// Not given: automatic if the graph says so (Graph::auto_place), else annotated.
+  std::optional<Placing> placing = {};
   /// A session proves that plans of Placing::automatic compute the graph (plan/equal) before it runs them. Where the
   /// plan differs it throws Error(plan); where the rules do not follow the plan it warns.
   bool proves_placing = true;
@@ -36,6 +37,10 @@ struct PlanningOptions {
   std::optional<DeviceKind> default_device = {};
   bool reasons = false;        ///< fills PlanResult::reasons: why each op is where it is and why each message exists
   bool step_estimate = false;  ///< fills PlanResult::step: the planned time of a step
+  /// With Placing::automatic: compares the layouts of the op of this name, or of all ops that match a pattern, with
+  /// the next best ones (AutoPlacement::alternatives). Empty: none.
+  std::string compared = {};
+  bool annotations = false;  ///< with Placing::automatic: fills AutoPlacement::annotations
   /// Called after each pass, on the thread that plans.
   std::function<void(const PassReport&)> on_pass = {};
   bool check_passes = false;  ///< checks the program or plan after each pass; Error(bug) names the pass that broke it

@@ -1,5 +1,6 @@
 #include "placement/choose/choose_layouts.hpp"
 
+#include "placement/choose/compare_layouts.hpp"
 #include "placement/choose/model.hpp"
 
 namespace ferry {
@@ -12,6 +13,7 @@ void choose_layouts(Program& program) {
   program.chosen = model.layouts(solution.choices);
   program.chosen_value = solution.value * model.unit();
   program.chosen_bound = solution.bound * model.unit();
+  if (!program.options.compared.empty()) program.alternatives = compare_layouts(program, program.options.compared);
 }
 
 }  // namespace ferry

@@ -62,7 +62,7 @@ std::map<OpId, Layout> layouts_of_variables(const Program& program) {
 }
 
 double seconds(std::int64_t picoseconds) {
-  return static_cast<double>(picoseconds) * kPicoseconds;
+  return seconds_of(static_cast<double>(picoseconds));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ class Judge {
                   {},
                   often,
                   part,
-                  static_cast<double>(time) * kPicoseconds};
+                  seconds_of(static_cast<double>(time))};
     for (const std::size_t group : groups_in(node)) work.groups.push_back(static_cast<std::uint32_t>(group));
     for (const PValueId input : program_.inputs(node))
       if (makers_[input] != kNone) work.after.push_back(makers_[input]);
@@ -258,9 +258,9 @@ StepEstimate estimate_step(const Program& program) {
   StepEstimate made;
   Judge judge(program, &made.work);
   const StepTime time = judge.run();
-  made.step_seconds = static_cast<double>(time.step) * kPicoseconds;
-  made.computing_seconds = static_cast<double>(time.computing) * kPicoseconds;
-  made.message_seconds = static_cast<double>(time.messages) * kPicoseconds;
+  made.step_seconds = seconds_of(static_cast<double>(time.step));
+  made.computing_seconds = seconds_of(static_cast<double>(time.computing));
+  made.message_seconds = seconds_of(static_cast<double>(time.messages));
   made.groups = judge.groups();
   return made;
 }

@@ -7,7 +7,9 @@
 
 namespace ferry {
 
-constexpr double kPicoseconds = 1e-12;  // in seconds
+[[nodiscard]] constexpr double seconds_of(double picoseconds) {
+  return picoseconds * 1e-12;
+}
 
 /// The planned time of a step, in picoseconds.
 struct StepTime {
