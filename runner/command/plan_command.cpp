@@ -18,6 +18,7 @@
 #include "runner/command/commands.hpp"
 #include "runner/command/plan_summary.hpp"
 #include "runner/command/planned.hpp"
+#include "runner/options/annotation_text.hpp"
 #include "runner/pictures/plan_pictures.hpp"
 
 namespace ferry {
@@ -80,6 +81,12 @@ PlanDiff difference(const std::string& path, const Plan& plan) {
   return changes;
 }
 
+void require_annotations(const PrintedPlanOptions& options, const PlanResult& result) {
+  if (options.plan.annotations && !result.placement)
+    throw Error(Code::usage, "--print-annotations: the annotations of the graph decide its placement")
+        .hint("--place auto");
+}
+
 int plan(PrintedPlanOptions options) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
@@ -109,6 +116,7 @@ int plan(PrintedPlanOptions options) {
     print_passes();
     throw;
   }
+  require_annotations(options, result);
   for (const std::string& warning : result.warnings) log_warn(warning);
   std::optional<PlanDiff> changes;  // before --save writes, perhaps over the same file
   if (!options.diff.empty()) changes = difference(options.diff, result.plan);
@@ -121,6 +129,8 @@ int plan(PrintedPlanOptions options) {
     print(plan_json(result));
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
+  else if (options.plan.annotations)
+    print(annotation_text(*result.placement));
   else if (options.svg.empty() && options.save.empty() && !of_passes)
     print(options.all ? text_of(result.plan) : plan_summary(result, options.op_set()));
   print_passes();
@@ -157,6 +167,10 @@ void add_plan_command(CLI::App& app, Action& action) {
       ->type_name("PASS")
       ->check(CLI::IsMember(passes).description(""))
       ->excludes(json)
+      ->excludes(dot);
+  command
+      ->add_flag("--print-annotations", options->plan.annotations,
+                 "With --place auto: prints the chosen layouts as C++ lines and as lines for --devices")
       ->excludes(dot);
   command->add_flag("--times", options->times, "Prints what each pass of planning took")->excludes(json)->excludes(dot);
   command->add_flag("--check-passes", options->plan.check_passes, "Looks after each pass whether its form is legal");

@@ -34,7 +34,7 @@ constexpr OptionGroup kGroups[] = {
      "--balance --budget --tune --transport --interface --deadline"},
     {"Output",
      "--out --save --save-plan --print-every --all --json --dot --svg --full --diff --dump-after --times --stats "
-     "--price"},
+     "--print-annotations --price"},
     {"Checkpoints", "--checkpoint --checkpoint-every --checkpoint-keep --resume"},
     {"Watching", "--report --trace --metrics --tensorboard"},
     {"Finding faults",

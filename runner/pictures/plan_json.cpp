@@ -104,6 +104,16 @@ Json change_json(const Change& change) {
   return {change.before, change.after};
 }
 
+Json annotations_json(const LayoutAnnotations& annotations) {
+  Json json = {{"axes", annotations.axes}, {"step_seconds", annotations.step_seconds}, {"ops", Json::array()}};
+  for (const LayoutAnnotations::OfOp& of : annotations.ops) {
+    Json layouts = Json::array();
+    for (const Layout& layout : of.layouts) layouts.push_back(str(layout));
+    json["ops"].push_back({{"op", of.op}, {"line", of.line.str()}, {"layouts", layouts}});
+  }
+  return json;
+}
+
 Json placement_json(const AutoPlacement& placement) {
   Json json = {{"entry", placement.entry},
                {"taken", placement.candidates[placement.taken].name},
@@ -115,6 +125,7 @@ Json placement_json(const AutoPlacement& placement) {
                {"candidates", Json::array()}};
   for (const AutoPlacement::Candidate& candidate : placement.candidates)
     json["candidates"].push_back({{"name", candidate.name}, {"step_seconds", candidate.step_seconds}});
+  if (placement.annotations) json["annotations"] = annotations_json(*placement.annotations);
   return json;
 }
 
