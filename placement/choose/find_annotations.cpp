@@ -59,23 +59,20 @@ class AnnotationFinder {
     each_free_node([&](NodeId id) {
       const Node& node = program_.nodes[id];
       const bool is_leaf = node.kind != NodeKind::compute || node.graph->op(node.op).inputs().empty();
-      if (is_leaf) tried_.layouts.emplace(key_of(node), layouts_of(id));
+      if (is_leaf) annotate(key_of(node), layouts_of(id));
     });
   }
 
-  /// The chosen layouts of a node's outputs. A partial sum has the layout to which it is converted for all readers, or
-  /// at first none: each reader converts it.
+  /// The chosen layouts of a node's outputs. At first, a partial sum has the layout to which it is converted for all
+  /// readers, or none: each reader converts it.
   [[nodiscard]] std::vector<Layout> layouts_of(NodeId id) const {
     const Node& node = program_.nodes[id];
     if (node.kind != NodeKind::compute) return {program_.chosen.laid.at(node.outputs[0])};
     std::vector<Layout> layouts = program_.chosen.ways.at(id).outputs;
     for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
-      if (!has_partial_axis(layouts[o])) continue;
+      if (with_partial_sums_ || !has_partial_axis(layouts[o])) continue;
       const auto converted = program_.chosen.converted.find(node.outputs[o]);
-      if (converted != program_.chosen.converted.end())
-        layouts[o] = converted->second;
-      else if (!with_partial_sums_)
-        layouts[o] = {};
+      layouts[o] = converted == program_.chosen.converted.end() ? Layout() : converted->second;
     }
     return layouts;
   }
@@ -84,21 +81,28 @@ class AnnotationFinder {
   /// theirs. Returns false if there are none.
   bool annotate_departures(const Program& annotated) {
     std::set<OpKey> departed;
-    const std::size_t before = tried_.layouts.size();
+    changed_ = false;
     each_free_node([&](NodeId id) {
       const Node& node = program_.nodes[id];
       if (node.kind != NodeKind::compute || !departs(id, annotated)) return;
       std::vector<Layout> layouts = layouts_of(id);
       if (std::ranges::all_of(layouts, &Layout::empty)) return;
-      if (tried_.layouts.contains(key_of(node))) return annotate_inputs(id);
+      const auto tried = tried_.layouts.find(key_of(node));
+      if (tried != tried_.layouts.end() && tried->second == layouts) return annotate_inputs(id);
       const std::span<const ValueId> inputs = node.graph->op(node.op).inputs();
       const bool follows = std::ranges::any_of(inputs, [&](ValueId input) {
         return departed.contains({node.graph, node.graph->producer(input)});
       });
       departed.insert(key_of(node));
-      if (!follows) tried_.layouts.emplace(key_of(node), std::move(layouts));
+      if (!follows) annotate(key_of(node), std::move(layouts));
     });
-    return tried_.layouts.size() > before;
+    return changed_;
+  }
+
+  void annotate(OpKey op, std::vector<Layout> layouts) {
+    std::vector<Layout>& tried = tried_.layouts[op];
+    changed_ = changed_ || tried != layouts;
+    tried = std::move(layouts);
   }
 
   /// The same with annotations of partial sums, which not all ops can make.
@@ -116,8 +120,8 @@ class AnnotationFinder {
       const Op maker = node.graph->op(node.graph->producer(op.inputs()[i]));
       const bool may_have_it =
           maker.def().role == OpRole::function && maker.outputs() == 1 && !has_partial_axis(read[i]);
-      if (may_have_it && maker.annotation().empty())
-        tried_.layouts.try_emplace({node.graph, maker.id()}, std::vector<Layout>{read[i]});
+      const OpKey key{node.graph, maker.id()};
+      if (may_have_it && maker.annotation().empty() && !tried_.layouts.contains(key)) annotate(key, {read[i]});
     }
   }
 
@@ -153,6 +157,7 @@ class AnnotationFinder {
   TriedAnnotations tried_, found_;
   std::int64_t best_ = -1;
   bool with_partial_sums_ = false;
+  bool changed_ = false;  // annotations in tried_
 };
 
 }  // namespace

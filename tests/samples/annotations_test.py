@@ -21,7 +21,6 @@ SAMPLES_AND_TASKS = [("auto", 2), ("auto", 4), ("data_tensor", 2), ("fashion", 2
 if ALL:
     SAMPLES_AND_TASKS = [(sample, tasks) for sample in ("auto", "charlm", "data_tensor", "experts", "fashion", "fashion_cnn", "k_means", "logistic",
                                                         "matrix_product", "sequence_split", "tensor_parallel", "zero") for tasks in (2, 4, 8)]
-SLOWER = {("charlm", 8): 1.05}  # where annotations do not express the choice: sums of biases have messages of their own
 
 
 def stripped(text):
@@ -80,7 +79,7 @@ def compare(sample, tasks, folder):
             f"({first['step_seconds'] / place['step_seconds']:.3f}); {place['taken']}, {len(wanted['ops'])} lines")
     assert first["name"] == "as annotated", first
     assert abs(first["step_seconds"] - wanted["step_seconds"]) <= 1e-6 * wanted["step_seconds"], (line, wanted["step_seconds"])
-    assert first["step_seconds"] <= SLOWER.get((sample, tasks), MOST) * place["step_seconds"], line
+    assert first["step_seconds"] <= MOST * place["step_seconds"], line
     data = data_of(sample)
     results = [fetched(graph, folder / name, data, *words, *how) for name, how in
                (("auto", ["--place", "auto"]), ("rules", ["--devices", rules]))]
