@@ -148,7 +148,7 @@ class Judge {
     for (const PValueId input : program_.inputs(node))
       if (makers_[input] != kNone) work.after.push_back(makers_[input]);
     std::ranges::sort(work.after);
-    work.after.erase(std::ranges::unique(work.after).begin(), work.after.end());
+    work.after.erase(std::unique(work.after.begin(), work.after.end()), work.after.end());
     for (const PValueId output : node.outputs) makers_[output] = static_cast<std::uint32_t>(work_->size());
     work_->push_back(std::move(work));
   }
