@@ -54,8 +54,8 @@ std::vector<Benchmark> benchmarks() {
   // includes its parent's size when the child was started.
   for (const auto& family :
        {start_benchmarks(), host_benchmarks(), hosts_benchmarks(), op_benchmarks(), kernel_benchmarks(),
-        plan_benchmarks(), plan_class_benchmarks(), train_benchmarks(), gpu_benchmarks(), boost_benchmarks(),
-        onnx_benchmarks(), checkpoint_benchmarks(), data_benchmarks()})
+        plan_benchmarks(), plan_class_benchmarks(), plan_proof_benchmarks(), train_benchmarks(), gpu_benchmarks(),
+        boost_benchmarks(), onnx_benchmarks(), checkpoint_benchmarks(), data_benchmarks()})
     all.insert(all.end(), family.begin(), family.end());
   return all;
 }

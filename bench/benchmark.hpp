@@ -68,6 +68,7 @@ inline constexpr int kPairs = 7;
 [[nodiscard]] std::vector<Benchmark> op_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_benchmarks();
 [[nodiscard]] std::vector<Benchmark> plan_class_benchmarks();
+[[nodiscard]] std::vector<Benchmark> plan_proof_benchmarks();
 [[nodiscard]] std::vector<Benchmark> start_benchmarks();
 [[nodiscard]] std::vector<Benchmark> train_benchmarks();
 

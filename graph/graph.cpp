@@ -352,6 +352,12 @@ void Graph::budget(const Budget& limits) {
   budget_ = limits;
 }
 
+void Graph::auto_place() {
+  if (parent_ != nullptr)
+    throw Error(Code::plan, "a body of control flow is not placed apart from its graph").hint("call it on the graph");
+  auto_placed_ = true;
+}
+
 void Graph::mark_recomputed(OpId op) {
   ops_.mark_recomputed(op);
 }

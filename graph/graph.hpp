@@ -183,6 +183,14 @@ class Graph {
   void budget(const Budget& limits);
   [[nodiscard]] const Budget& budget() const { return budget_; }
 
+  // ---- Placement by itself ----
+
+  /// Says that ferry places this graph by itself (docs/guide/placement_by_itself.md): annotations are constraints, and
+  /// the planner chooses all other places and layouts. PlanningOptions::placing, if given, overrules the graph.
+  /// Error(plan) in a subgraph.
+  void auto_place();
+  [[nodiscard]] bool is_auto_placed() const { return auto_placed_; }
+
   // ---- Building with op definitions ----
 
   /// Reserves memory for `ops` ops, if their number is known.
@@ -288,6 +296,7 @@ class Graph {
   InferCache inferred_;
   std::vector<Mesh> meshes_;
   Budget budget_;
+  bool auto_placed_ = false;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::unique_ptr<Graph>> subgraphs_;
   std::vector<ValueId> parameters_, captures_, results_;

@@ -1,5 +1,6 @@
 // The pipeline: every pass of planning, top to bottom. `select` makes the first form, a Program, from the graph;
 // `lower` makes the second, a ClassPlan for each role, from the Program.
+#include <functional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -8,6 +9,8 @@
 #include "graph/legality.hpp"
 #include "placement/choose/choose_layouts.hpp"
 #include "placement/choose/choose_mesh.hpp"
+#include "placement/choose/find_annotations.hpp"
+#include "placement/choose/judge.hpp"
 #include "placement/class/capture_stretches.hpp"
 #include "placement/class/check_budget.hpp"
 #include "placement/class/copy_between_devices.hpp"
@@ -130,11 +133,13 @@ struct Request {
   const KernelLookup& kernels;
 };
 
+/// The program after all passes. `mesh` or `tried` is for ops without an annotation.
 Program placed(const Pipeline& pipeline, const Request& request, const PlanOptions& options,
-               const std::optional<AutoMesh>& mesh) {
+               const std::optional<AutoMesh>& mesh, std::optional<TriedAnnotations> tried = {}) {
   Program program = pipeline.program(kSelect, [&] {
     Program selected = select(request.graph, request.signature, request.topology, request.kernels, options);
     selected.auto_mesh = mesh;
+    selected.tried = std::move(tried);
     return selected;
   });
   for (const FormPass<Program>& pass : kProgramPasses)
@@ -143,6 +148,24 @@ Program placed(const Pipeline& pipeline, const Request& request, const PlanOptio
       return std::move(program);
     });
   return program;
+}
+
+/// The options without reports on the passes.
+PlanOptions silent(PlanOptions options) {
+  options.reasons = false;
+  options.on_pass = {};
+  options.compared = {};
+  return options;
+}
+
+/// The annotations that stand for the choices of a placed program.
+std::optional<LayoutAnnotations> annotations_of(const Program& program, const Request& request,
+                                                const PlanOptions& given) {
+  const PlanOptions options = silent(given);
+  const Pipeline pipeline(options);
+  return find_annotations(program, [&](TriedAnnotations tried) {
+    return placed(pipeline, request, options, std::nullopt, std::move(tried));
+  });
 }
 
 /// Fills the plan's tables and makes its classes, one for each role.
@@ -171,37 +194,42 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   }
 }
 
+/// The choice by the request that decides for the whole graph, or else by the request itself.
+MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning(const Signature&)>& planning_of) {
+  if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
+      MeshChoice choice = choose_mesh(request.topology, planning_of(*deciding));
+      choice.report.entry = "train";
+      const bool is_request =
+          deciding->fetches == request.signature.fetches && deciding->targets == request.signature.targets;
+      if (choice.mesh) choice.mesh->of_request = is_request;
+      return choice;
+    } catch (const Error& error) {
+      if (error.code() != Code::plan) throw;
+    }
+  MeshChoice choice = choose_mesh(request.topology, planning_of(request.signature));
+  if (choice.mesh) choice.mesh->of_request = true;
+  return choice;
+}
+
 /// Chooses a mesh and the layouts of variables, without a report on the passes that this takes. The request that
 /// decides for the whole graph is taken if there is one and it can be planned. The memory of the request itself is
 /// looked at, too.
-MeshChoice chosen_mesh(const Request& request, PlanOptions options) {
-  options.reasons = false;
-  options.on_pass = {};
-  const Pipeline silent(options);
+MeshChoice chosen_mesh(const Request& request, const PlanOptions& given) {
+  const PlanOptions options = silent(given);
+  const Pipeline pipeline(options);
   const MemoryLimits limits(request.topology, request.signature.initial ? Budget{} : request.graph.budget());
   const auto planning_of = [&](const Signature& signature) {
     const auto place = [&](const std::optional<AutoMesh>& mesh) {
-      return placed(silent, {request.graph, signature, request.topology, request.kernels}, options, mesh);
+      return placed(pipeline, {request.graph, signature, request.topology, request.kernels}, options, mesh);
     };
     const auto finish = [&](const Program& program) {
       Plan plan;
-      lower_all(silent, program, plan);
+      lower_all(pipeline, program, plan);
       return plan;
     };
     return MeshPlanning{place, finish, limits};
   };
-  const auto choose = [&](const Signature& signature) { return choose_mesh(request.topology, planning_of(signature)); };
-  const auto decide = [&] {
-    if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
-        MeshChoice choice = choose(*deciding);
-        choice.report.entry = "train";
-        return choice;
-      } catch (const Error& error) {
-        if (error.code() != Code::plan) throw;
-      }
-    return choose(request.signature);
-  };
-  MeshChoice choice = decide();
+  MeshChoice choice = decided_mesh(request, planning_of);
   if (!choice.mesh || !limits.any()) return choice;
   if (choice.report.entry.empty() && !choice.mesh->choices.empty())
     choice.mesh->variables.clear();  // the choices, which fit, decide them
@@ -228,6 +256,10 @@ std::vector<std::string_view> pass_names() {
   return names;
 }
 
+bool is_placed_by_itself(const Graph& graph, const PlanningOptions& options) {
+  return options.placing ? *options.placing == Placing::automatic : graph.is_auto_placed();
+}
+
 PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                      const KernelLookup& kernels, const PlanOptions& options) {
   const DefaultFloats floats;
@@ -241,12 +273,16 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
   const Request request{graph, signature, planned_on, kernels};
   PlanResult result;
   std::optional<AutoMesh> mesh;
-  if (options.placing == Placing::automatic) {
+  if (is_placed_by_itself(graph, options)) {
     MeshChoice choice = chosen_mesh(request, options);
     mesh = std::move(choice.mesh);
     result.placement = std::move(choice.report);
   }
   Program program = placed(pipeline, request, options, mesh);
+  if (options.step_estimate) result.step = estimate_step(program);
+  if (result.placement) result.placement->alternatives = std::move(program.alternatives);
+  if (result.placement && options.annotations)
+    result.placement->annotations = annotations_of(program, request, options);
   lower_all(pipeline, program, result.plan);
   result.plan.topology = topology;
   result.plan.bucket_bytes = options.bucket_bytes;

@@ -33,6 +33,9 @@ struct PlanOptions : PlanningOptions {
 [[nodiscard]] PlanResult make_plan(const Graph& graph, const Signature& signature, const Topology& topology,
                                    const KernelLookup& kernels, const PlanOptions& options = {});
 
+/// Whether plans of the graph are made by Placing::automatic.
+[[nodiscard]] bool is_placed_by_itself(const Graph& graph, const PlanningOptions& options);
+
 /// The names of all passes, in order. Those after "lower" run once for each plan class.
 [[nodiscard]] std::vector<std::string_view> pass_names();
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "plan/plan.hpp"
+#include "plan/step_estimate.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
@@ -48,6 +49,33 @@ struct PipelineChart {
   [[nodiscard]] std::int64_t waits(const Row& row) const;
 };
 
+/// The layouts that placement by itself chose for an op, compared with the best layouts of the whole step in which the
+/// op has others. Times are by the model that the choice minimizes.
+struct Alternative {
+  std::string subject;  ///< name of the op
+  SourceLine line;
+  std::string layouts;           ///< "[S(0)] [R] -> [S(0)]": of inputs and outputs; of a variable or input "[S(0)]"
+  double computing_seconds = 0;  ///< of the op in a step, on a task
+  double message_seconds = 0;    ///< to convert its inputs and outputs from and to the layouts of its neighbours
+  std::string other;             ///< the layouts that the op has instead; empty: no others are possible
+  double at_least_seconds = 0;   ///< certified: without `layouts`, a step takes at least this much longer
+  double found_seconds = 0;      ///< with `other` and the best layouts found for the rest, it takes this much longer
+};
+
+/// The layouts that placement by itself chose, as annotations. With them, and without Placing::automatic, the graph has
+/// about the same plan.
+struct LayoutAnnotations {
+  struct OfOp {
+    std::string op;
+    SourceLine line;
+    std::vector<Layout> layouts;  ///< of each output
+    bool in_body = false;         ///< the op is in a body of control flow
+  };
+  std::vector<std::int64_t> axes;  ///< sizes of the mesh of all tasks
+  std::vector<OfOp> ops;           ///< in plan order
+  double step_seconds = 0;         ///< the planned time of a step with the annotations
+};
+
 /// How placement by itself (Placing::automatic) came to its choice. Times are planned times of a step.
 struct AutoPlacement {
   struct Candidate {
@@ -68,8 +96,10 @@ struct AutoPlacement {
   /// most `bound_bytes`. 0: the fastest placement fits.
   std::int64_t memory_bytes = 0, model_bytes = 0, bound_bytes = 0;
   /// With PlanningOptions::dumps_problem: the problem of the layouts and its solution, as JSON
-  /// (docs/guide/placement_by_itself.md). Of the fastest mesh if the graph stays as it is annotated.
+  /// (docs/reference/command_line.md). Of the fastest mesh if the graph stays as it is annotated.
   std::string problem = {};
+  std::vector<Alternative> alternatives = {};         ///< of the ops that PlanningOptions::compared asks for
+  std::optional<LayoutAnnotations> annotations = {};  ///< with PlanningOptions::annotations; none: none are needed
 };
 
 struct PlanResult {
@@ -78,6 +108,7 @@ struct PlanResult {
   std::vector<std::string> warnings;            ///< soft placement's moves, large gathers for reshapes
   std::vector<PipelineChart> pipelines = {};    ///< of each pipeline of the entry, when reasons are asked for
   std::optional<AutoPlacement> placement = {};  ///< given for Placing::automatic
+  std::optional<StepEstimate> step = {};        ///< given if PlanningOptions::step_estimate
 };
 
 }  // namespace ferry

@@ -27,14 +27,20 @@ enum class Placing : std::uint8_t {
 
 /// For Session and make_plan. The same on all tasks, except the functions.
 struct PlanningOptions {
-  Placing placing = Placing::annotated;
+  /// Not given: automatic if the graph says so (Graph::auto_place), else annotated.
+  std::optional<Placing> placing = {};
   /// A session proves that plans of Placing::automatic compute the graph (plan/equal) before it runs them. Where the
   /// plan differs it throws Error(plan); where the rules do not follow the plan it warns.
   bool proves_placing = true;
   bool soft_placement = false;  ///< an op without a kernel for its device may move to the CPU; each move is reported
   /// The device kind of ops with an annotation that names none. Not given: GPUs if every task has one, else CPUs.
   std::optional<DeviceKind> default_device = {};
-  bool reasons = false;  ///< fills PlanResult::reasons: why each op is where it is and why each message exists
+  bool reasons = false;        ///< fills PlanResult::reasons: why each op is where it is and why each message exists
+  bool step_estimate = false;  ///< fills PlanResult::step: the planned time of a step
+  /// With Placing::automatic: compares the layouts of the op of this name, or of all ops that match a pattern, with
+  /// the next best ones (AutoPlacement::alternatives). Empty: none.
+  std::string compared = {};
+  bool annotations = false;  ///< with Placing::automatic: fills AutoPlacement::annotations
   /// Called after each pass, on the thread that plans.
   std::function<void(const PassReport&)> on_pass = {};
   bool dumps_problem = false;  ///< fills AutoPlacement::problem

@@ -79,6 +79,7 @@ std::string op_text(const Graph& graph, const Op& op) {
 
 /// Calls f with a text for each mesh and each op of the graph and its subgraphs.
 void each_line(const Graph& graph, const std::function<void(std::string)>& f) {
+  if (graph.is_auto_placed()) f("auto_place()");
   for (const Mesh& mesh : graph.meshes()) f("mesh " + mesh.str());
   for (OpId id = 0; id < graph.size(); ++id) f(op_text(graph, graph.op(id)));
   for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) each_line(graph.subgraph({i}), f);

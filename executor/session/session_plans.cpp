@@ -158,7 +158,7 @@ void SessionPlans::Made::prove(const Graph& graph, const Signature& signature, c
   try {
     require_equal(equality);
   } catch (Error& error) {
-    throw error.hint("this is a mistake of --place auto: leave it out, and report the mistake with the graph");
+    throw error.hint("this is a mistake of --place auto: use --place annotated, and report the mistake with the graph");
   }
 }
 
@@ -171,8 +171,7 @@ SharedPlan SessionPlans::Made::get(const Graph& graph, const Agreed& agreed, Buc
   PlanResult result = make(graph, agreed.signature, bucket_bytes);
   const std::uint64_t of_plan = fingerprint(result.plan);
   SharedPlan planned = verified(std::move(result), of_plan);
-  if (options_.plan.placing == Placing::automatic && options_.plan.proves_placing)
-    prove(graph, agreed.signature, planned->result.plan);
+  if (planned->result.placement && options_.plan.proves_placing) prove(graph, agreed.signature, planned->result.plan);
   for (const std::string& warning : planned->result.warnings) log_warn(warning);
   plans_[{key, bucket_bytes}] = planned;
   return planned;

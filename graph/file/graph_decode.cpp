@@ -222,6 +222,7 @@ class Decoder {
       if (!built_[static_cast<std::size_t>(i)]) fail("graph " + std::to_string(i) + " is the body of no op");
     for (const file::Entry& entry : file_.entry()) add_entry(*root, entry);
     if (file_.has_budget()) set_budget(*root, file_.budget());
+    if (file_.auto_place()) root->auto_place();
     return root;
   }
 

@@ -49,10 +49,17 @@ class Encoder {
       if (budget.messages) out.set_messages(*budget.messages);
       if (budget.memory) out.set_memory(*budget.memory);
     }
-    out_.set_version(out_.has_budget() || recomputes_ ? kGraphVersion : 1);
+    if (root.is_auto_placed()) out_.set_auto_place(true);
+    out_.set_version(version());
   }
 
  private:
+  /// The first version that has all that the graph uses, so that older readers can read it.
+  [[nodiscard]] std::uint32_t version() const {
+    if (out_.has_auto_place()) return kGraphVersion;
+    return out_.has_budget() || recomputes_ ? 2 : 1;
+  }
+
   void encode_graph(std::uint32_t number) {
     const Graph& graph = *graphs_[number];
     file::Graph& out = *out_.add_graph();

@@ -25,7 +25,7 @@ namespace ferry {
 
 /// The newest version that this ferry reads. It writes version 1 where a graph has nothing that came later, so that
 /// older ones read it.
-inline constexpr std::uint32_t kGraphVersion = 2;
+inline constexpr std::uint32_t kGraphVersion = 3;
 /// protobuf's own limit.
 inline constexpr std::uint64_t kMaxGraphBytes = 0x7fffffff;
 /// Tensors of more bytes go to the .safetensors file beside the graph file.

@@ -8,14 +8,13 @@ namespace {
 
 constexpr std::string_view kNotDifferentiable = "its result is not a floating-point number";
 
-constexpr OpDef bit_op(std::string_view name) {
-  return {
-      .name = name, .types = "T,T->T", .T = kInts, .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef bit_op(std::string_view name, std::uint32_t flags = kExact) {
+  return {.name = name, .types = "T,T->T", .T = kInts, .index = kBinary, .flags = flags, .no_grad = kNotDifferentiable};
 }
 
-constexpr OpDef kBitAnd = bit_op("BitAnd");
-constexpr OpDef kBitOr = bit_op("BitOr");
-constexpr OpDef kBitXor = bit_op("BitXor");
+constexpr OpDef kBitAnd = bit_op("BitAnd", kExact | kCommutes);
+constexpr OpDef kBitOr = bit_op("BitOr", kExact | kCommutes);
+constexpr OpDef kBitXor = bit_op("BitXor", kExact | kCommutes);
 constexpr OpDef kShiftLeft = bit_op("ShiftLeft");
 constexpr OpDef kShiftRight = bit_op("ShiftRight");
 

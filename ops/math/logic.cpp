@@ -13,13 +13,13 @@ constexpr OpDef kEqual{.name = "Equal",
                        .types = "T,T->bool",
                        .T = kAnyType,
                        .index = kBinary,
-                       .flags = kExact,
+                       .flags = kExact | kCommutes,
                        .no_grad = kNotDifferentiable};
 constexpr OpDef kNotEqual{.name = "NotEqual",
                           .types = "T,T->bool",
                           .T = kAnyType,
                           .index = kBinary,
-                          .flags = kExact,
+                          .flags = kExact | kCommutes,
                           .no_grad = kNotDifferentiable};
 constexpr OpDef kLess{
     .name = "Less", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
@@ -30,10 +30,16 @@ constexpr OpDef kGreater{
 constexpr OpDef kGreaterEqual{
     .name = "GreaterEqual", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
 
-constexpr OpDef kAnd{
-    .name = "And", .types = "bool,bool->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
-constexpr OpDef kOr{
-    .name = "Or", .types = "bool,bool->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef kAnd{.name = "And",
+                     .types = "bool,bool->bool",
+                     .index = kBinary,
+                     .flags = kExact | kCommutes,
+                     .no_grad = kNotDifferentiable};
+constexpr OpDef kOr{.name = "Or",
+                    .types = "bool,bool->bool",
+                    .index = kBinary,
+                    .flags = kExact | kCommutes,
+                    .no_grad = kNotDifferentiable};
 constexpr OpDef kNot{
     .name = "Not", .types = "bool->bool", .index = "...->...", .flags = kExact, .no_grad = kNotDifferentiable};
 

@@ -34,7 +34,7 @@ constexpr OpDef kAdd{.name = "Add",
                      .index = kBinary,
                      .reduce = Reduce::sum,
                      .linear = 0b11,
-                     .flags = kExact,
+                     .flags = kExact | kCommutes,
                      .grad = [](GradCtx& g) {
                        return Values{g.dout(), g.dout()};
                      }};
@@ -50,7 +50,7 @@ constexpr OpDef kMul{
     .index = kBinary,
     .linear = 0b01,
     .same = same_as_product,
-    .flags = kExact,
+    .flags = kExact | kCommutes,
     .grad = [](GradCtx& g) {
       return Values{g.want(0, [&] { return g.dout() * g.in(1); }), g.want(1, [&] { return g.dout() * g.in(0); })};
     }};
@@ -98,13 +98,13 @@ Values pow_grad(GradCtx& g) {
 constexpr OpDef kPow{.name = "Pow", .types = "T,T->T", .index = kBinary, .flops = 2 * kFunctionFlops, .grad = pow_grad};
 
 constexpr OpDef kMaximum{
-    .name = "Maximum", .types = "T,T->T", .index = kBinary, .flags = kExact, .grad = [](GradCtx& g) {
+    .name = "Maximum", .types = "T,T->T", .index = kBinary, .flags = kExact | kCommutes, .grad = [](GradCtx& g) {
       const Value first = greater_equal(g.in(0), g.in(1));
       return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
     }};
 
 constexpr OpDef kMinimum{
-    .name = "Minimum", .types = "T,T->T", .index = kBinary, .flags = kExact, .grad = [](GradCtx& g) {
+    .name = "Minimum", .types = "T,T->T", .index = kBinary, .flags = kExact | kCommutes, .grad = [](GradCtx& g) {
       const Value first = less_equal(g.in(0), g.in(1));
       return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
     }};

@@ -1,5 +1,6 @@
 #include "placement/choose/choose_layouts.hpp"
 
+#include "placement/choose/compare_layouts.hpp"
 #include "placement/choose/frontier.hpp"
 #include "placement/choose/model.hpp"
 #include "placement/choose/problem_text.hpp"
@@ -21,6 +22,7 @@ void choose_layouts(Program& program) {
   program.chosen_bytes = model.memory().peak(problem, solution.choices).bytes;
   if (mesh.finds_frontier) program.frontier = frontier(problem, model.memory());
   if (program.options.dumps_problem) program.problem = problem_text(problem, model.memory(), solution.choices);
+  if (!program.options.compared.empty()) program.alternatives = compare_layouts(program, program.options.compared);
 }
 
 }  // namespace ferry

@@ -18,7 +18,6 @@
 namespace ferry {
 namespace {
 
-constexpr double kPicoseconds = 1e-12;
 /// Meshes of two axes other than hosts × tasks of a host are tried for jobs of at most this size.
 constexpr std::int64_t kMostTasksForFactors = 16;
 
@@ -65,7 +64,7 @@ std::map<OpId, Layout> layouts_of_variables(const Program& program) {
 }
 
 double seconds(std::int64_t picoseconds) {
-  return static_cast<double>(picoseconds) * kPicoseconds;
+  return seconds_of(static_cast<double>(picoseconds));
 }
 
 /// A placement that was planned.

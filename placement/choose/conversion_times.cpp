@@ -5,7 +5,6 @@
 
 #include "graph/op/op_time.hpp"
 #include "graph/op/op_work.hpp"
-#include "placement/choose/message_times.hpp"
 #include "placement/choose/problem.hpp"
 #include "placement/messages/fuse_messages.hpp"
 
@@ -48,23 +47,31 @@ std::int64_t ConversionTimes::computed(const Type& type, bool shares, bool once,
   std::int64_t time = 0;
   Layout now = from;
   for (const ConversionStep& step : conversion(from, to)) {
-    const std::int64_t bytes = sent_bytes(type, where_, now, step);
-    const bool one_host = !where_.between_hosts[step.axis];
-    const LinkCost link = step.before.kind == Kind::partial ? program_.topology->sums(one_host)
-                          : one_host                        ? program_.topology->on_host
-                                                            : program_.topology->between_hosts;
-    const bool is_sum = step.before.kind == Kind::partial && step.after.kind == Kind::replicated;
-    const CollectiveKind kind = is_sum ? CollectiveKind::all_reduce : CollectiveKind::all_gather;
-    const std::int64_t alone =
-        message_picoseconds(*program_.topology, link, bytes, rounds_of(kind, where_.axes[step.axis]));
-    time = add_costs(time, is_sum && shares ? shared(type, one_host, moving_picoseconds(link, bytes), alone) : alone);
+    const std::int64_t messages = messages_of(type, shares, now, step);
+    time = add_costs(time, messages);
     Layout after = now;
-    after[step.axis] = step.after;
+    step.apply(after);
     if (!once) time = add_costs(time, copying(type, step, now, after));
     now = std::move(after);
-    once = once && bytes == 0;
+    once = once && messages == 0;
   }
   return time;
+}
+
+std::int64_t ConversionTimes::messages_of(const Type& type, bool shares, const Layout& now,
+                                          const ConversionStep& step) const {
+  if (step.is_all_reduce()) {
+    const SumMembers members = sum_members(where_, step.axes);
+    const SumTime time = sum_picoseconds(*program_.topology, members, part_bytes(type, now, where_));
+    return shares ? shared(type, members.hosts == 1, time) : time.all();
+  }
+  const std::size_t axis = step.axes[0];
+  const bool one_host = !where_.between_hosts[axis];
+  const LinkCost link = step.before.kind == Kind::partial ? program_.topology->sums(one_host)
+                        : one_host                        ? program_.topology->on_host
+                                                          : program_.topology->between_hosts;
+  return message_picoseconds(*program_.topology, link, sent_bytes(type, where_, now, step),
+                             rounds_of(CollectiveKind::all_gather, where_.axes[axis]));
 }
 
 std::int64_t ConversionTimes::copying(const Type& type, const ConversionStep& step, const Layout& now,
@@ -84,10 +91,10 @@ std::int64_t ConversionTimes::copying(const Type& type, const ConversionStep& st
   return (lies_apart(step.after) ? time_of(now) : 0) + (lies_apart(step.before) ? time_of(after) : 0);
 }
 
-std::int64_t ConversionTimes::shared(const Type& type, bool one_host, std::int64_t moving, std::int64_t alone) const {
+std::int64_t ConversionTimes::shared(const Type& type, bool one_host, const SumTime& time) const {
   const auto bucket = static_cast<double>(full_bucket_bytes(program_, one_host));
   const double share = bucket > 0 ? std::min(1.0, static_cast<double>(known_bytes(type)) / bucket) : 1;
-  return moving + std::llround(static_cast<double>(alone - moving) * share);
+  return time.moving + std::llround(static_cast<double>(time.waiting) * share);
 }
 
 }  // namespace ferry

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "placement/choose/message_times.hpp"
 #include "placement/layout/conversion.hpp"
 #include "placement/program/program.hpp"
 
@@ -30,13 +31,15 @@ class ConversionTimes {
  private:
   [[nodiscard]] std::int64_t computed(const Type& type, bool shares, bool once, const Layout& from,
                                       const Layout& to) const;
+  /// The time of the step's messages, where `now` is the layout before the step.
+  [[nodiscard]] std::int64_t messages_of(const Type& type, bool shares, const Layout& now,
+                                         const ConversionStep& step) const;
   /// The time in which a task cuts its part out of a value, or puts parts together or apart that do not lie one after
   /// another, where `after` is the layout after the step.
   [[nodiscard]] std::int64_t copying(const Type& type, const ConversionStep& step, const Layout& now,
                                      const Layout& after) const;
-  /// The time of a sum that takes `alone` by itself, and `moving` of that for its bytes: the bytes, and its share of
-  /// the latency of a full bucket.
-  [[nodiscard]] std::int64_t shared(const Type& type, bool one_host, std::int64_t moving, std::int64_t alone) const;
+  /// The time of a sum in a full bucket: its bytes, and its share of the bucket's waiting.
+  [[nodiscard]] std::int64_t shared(const Type& type, bool one_host, const SumTime& time) const;
   [[nodiscard]] Number number_of_type(PValueId value);
 
   const Program& program_;

@@ -1,7 +1,10 @@
 #include "placement/choose/judge.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "placement/choose/message_times.hpp"
@@ -14,8 +17,14 @@ namespace {
 
 class Judge {
  public:
-  explicit Judge(const Program& program)
-      : program_(program), times_(program), ready_(program.values.size()), groups_of_(program.wheres.size()) {
+  /// `work`, if given, gets the work of the step.
+  explicit Judge(const Program& program, std::vector<StepWork>* work = nullptr)
+      : program_(program),
+        times_(program),
+        ready_(program.values.size()),
+        groups_of_(program.wheres.size()),
+        work_(work) {
+    if (work_ != nullptr) makers_.assign(program.values.size(), kNone);
     group_tasks();
   }
 
@@ -28,6 +37,14 @@ class Judge {
       time.messages = std::max(time.messages, clock.messages);
     }
     return time;
+  }
+
+  /// The tasks of each group, ascending.
+  [[nodiscard]] std::vector<std::vector<std::int32_t>> groups() const {
+    std::vector<std::vector<std::int32_t>> groups(clocks_.size());
+    for (std::size_t task = 0; task < group_of_.size(); ++task)
+      groups[group_of_[task]].push_back(static_cast<std::int32_t>(task));
+    return groups;
   }
 
  private:
@@ -45,6 +62,7 @@ class Judge {
     std::map<std::vector<WhereId>, std::size_t> groups;
     for (std::vector<WhereId>& wheres : of_task) {
       const auto [found, fresh] = groups.try_emplace(std::move(wheres), groups.size());
+      group_of_.push_back(found->second);
       if (!fresh) continue;
       for (const WhereId where : found->first) groups_of_[where].push_back(found->second);
     }
@@ -59,19 +77,19 @@ class Judge {
     switch (node.kind) {
       case NodeKind::compute:
         if (node.where == kNone || node.once) return;
-        return spend(node, often * times_.of(node), &Clock::computing);
+        return spend(node, often, node.def->is(kView) ? StepWork::Part() : times_.kernel(node));
       case NodeKind::collective:
-        return spend(node, often * time_of_collective(node), &Clock::messages);
+        return spend(node, often, collective(node));
       case NodeKind::transfer:
-        return spend(node, often * time_of_transfer(node), &Clock::messages);
+        return spend(node, often, transfer(node));
       case NodeKind::loop:
       case NodeKind::branch:
         enter(node);
         region(node.detail, node.kind == NodeKind::loop ? often * kIterations : often);
         region(node.detail + 1, node.kind == NodeKind::loop ? often * kIterations : often);
-        return spend(node, 0, &Clock::computing);
+        return spend(node, often, {});
       default:
-        return spend(node, 0, &Clock::computing);
+        return spend(node, often, {});
     }
   }
 
@@ -79,32 +97,76 @@ class Judge {
   void enter(const Node& node) {
     for (const RegionId body : {node.detail, node.detail + 1}) {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
-      for (std::size_t i = 0; i < parameters.size(); ++i)
-        ready_[parameters[i]] = ready_[program_.inputs(node)[program_.argument(node, body, i)]];
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const PValueId argument = program_.inputs(node)[program_.argument(node, body, i)];
+        ready_[parameters[i]] = ready_[argument];
+        if (work_ != nullptr) makers_[parameters[i]] = makers_[argument];
+      }
     }
   }
 
+  /// The groups of tasks that take part in the node, ascending.
+  [[nodiscard]] std::vector<std::size_t> groups_in(const Node& node) const {
+    if (node.where == kNone) return {};
+    const std::vector<std::size_t>& own = groups_of_[node.where];
+    if (node.kind != NodeKind::collective && node.kind != NodeKind::transfer) return own;
+    std::vector<std::size_t> groups;
+    std::ranges::set_union(own, groups_of_[program_.values[program_.inputs(node)[0]].where],
+                           std::back_inserter(groups));
+    return groups;
+  }
+
   /// Adds the time to the clocks of all tasks of the node, from the time on when they are free and its inputs there.
-  void spend(const Node& node, std::int64_t time, std::int64_t Clock::*kind) {
+  void spend(const Node& node, std::int64_t often, const StepWork::Part& part) {
+    const std::int64_t time = often * picoseconds_of(part);
     std::int64_t begin = 0;
     for (const PValueId input : program_.inputs(node)) begin = std::max(begin, ready_[input]);
     std::int64_t end = begin;
-    const auto each_clock = [&](const auto& f) {
-      if (node.where == kNone) return;
-      for (const std::size_t group : groups_of_[node.where]) f(clocks_[group]);
-      if (node.kind != NodeKind::collective && node.kind != NodeKind::transfer) return;
-      for (const std::size_t group : groups_of_[program_.values[program_.inputs(node)[0]].where]) f(clocks_[group]);
-    };
     if (time > 0) {
-      each_clock([&](const Clock& clock) { begin = std::max(begin, clock.now); });
+      const std::vector<std::size_t> groups = groups_in(node);
+      for (const std::size_t group : groups) begin = std::max(begin, clocks_[group].now);
       end = begin + time;
-      each_clock([&](Clock& clock) {
-        if (clock.now == end) return;  // it is among the senders and the receivers
-        clock.now = end;
-        clock.*kind += time;
-      });
+      for (const std::size_t group : groups) {
+        clocks_[group].now = end;
+        (std::holds_alternative<StepWork::Kernel>(part) ? clocks_[group].computing : clocks_[group].messages) += time;
+      }
     }
     for (const PValueId output : node.outputs) ready_[output] = end;
+    if (work_ != nullptr) record(node, often, part, time);
+  }
+
+  void record(const Node& node, std::int64_t often, const StepWork::Part& part, std::int64_t time) {
+    StepWork work{program_.name(node),
+                  what(node),
+                  program_.line(node),
+                  {},
+                  {},
+                  often,
+                  part,
+                  seconds_of(static_cast<double>(time))};
+    for (const std::size_t group : groups_in(node)) work.groups.push_back(static_cast<std::uint32_t>(group));
+    for (const PValueId input : program_.inputs(node))
+      if (makers_[input] != kNone) work.after.push_back(makers_[input]);
+    std::ranges::sort(work.after);
+    work.after.erase(std::unique(work.after.begin(), work.after.end()), work.after.end());
+    for (const PValueId output : node.outputs) makers_[output] = static_cast<std::uint32_t>(work_->size());
+    work_->push_back(std::move(work));
+  }
+
+  [[nodiscard]] std::string what(const Node& node) const {
+    if (node.kind == NodeKind::collective) return std::string(name_of(program_.collectives[node.detail].kind));
+    return std::string(node.def != nullptr ? node.def->name : name_of(node.kind));
+  }
+
+  /// The time of one run.
+  [[nodiscard]] std::int64_t picoseconds_of(const StepWork::Part& part) const {
+    if (const auto* kernel = std::get_if<StepWork::Kernel>(&part)) return times_.of(*kernel);
+    const auto* message = std::get_if<StepWork::Message>(&part);
+    if (message == nullptr) return 0;
+    if (message->hosts > 1)
+      return sum_picoseconds(*program_.topology, {message->members / message->hosts, message->hosts}, message->given)
+          .all();
+    return message_picoseconds(*program_.topology, message->link, sent(*message), rounds(*message));
   }
 
   /// The bytes that the first task of the value's device set has of it.
@@ -115,28 +177,51 @@ class Judge {
     return bytes;
   }
 
-  [[nodiscard]] std::int64_t time_of_collective(const Node& node) const {
+  [[nodiscard]] StepWork::Message collective(const Node& node) const {
     const ProgramCollective& what = program_.collectives[node.detail];
     const Grouping& groups = program_.groupings[what.members.grouping];
-    const auto members = static_cast<std::int64_t>(groups[0].size());
-    std::int64_t given = 0, got = 0;
-    for (const PValueId input : program_.inputs(node)) given += bytes_of(input);
-    for (const PValueId output : node.outputs) got += bytes_of(output);
+    StepWork::Message message{.is_collective = true, .kind = what.kind};
+    message.members = static_cast<std::int64_t>(groups[0].size());
+    for (const PValueId input : program_.inputs(node)) message.given += bytes_of(input);
+    for (const PValueId output : node.outputs) message.got += bytes_of(output);
     const DeviceKind device = program_.wheres[program_.values[program_.inputs(node)[0]].where].kind;
+    if (device == DeviceKind::cpu && what.kind == CollectiveKind::all_reduce) message.hosts = even_hosts(groups);
+    if (message.hosts > 1) message.within_host = program_.topology->sums(true);
     const bool join =
         std::ranges::all_of(groups, [&](const auto& group) { return program_.topology->join_gpus(group); });
-    const bool one_host = !program_.crosses_hosts(groups), is_sum = what.reduce != Reduce::none;
-    const LinkCost link = device == DeviceKind::cpu && is_sum ? program_.topology->sums(one_host)
-                                                              : program_.topology->link(device, one_host, join);
-    return message_picoseconds(*program_.topology, link, sent(what.kind, given, got, members),
-                               rounds_of(what.kind, members));
+    message.between_hosts = program_.crosses_hosts(groups);
+    message.link = device == DeviceKind::cpu && what.reduce != Reduce::none
+                       ? program_.topology->sums(!message.between_hosts)
+                       : program_.topology->link(device, !message.between_hosts, join);
+    return message;
   }
 
-  /// The bytes that one member sends. `given` and `got` are the bytes of its values before and after.
-  static std::int64_t sent(CollectiveKind kind, std::int64_t given, std::int64_t got, std::int64_t members) {
-    switch (kind) {
+  /// The hosts of each group, if there are several and each has as many members as the others; else 1.
+  [[nodiscard]] std::int64_t even_hosts(const Grouping& groups) const {
+    std::map<std::int32_t, std::int64_t> on_host;
+    for (const std::int32_t task : groups[0]) ++on_host[program_.topology->tasks[static_cast<std::size_t>(task)].host];
+    const auto hosts = static_cast<std::int64_t>(on_host.size()), members = static_cast<std::int64_t>(groups[0].size());
+    return std::ranges::all_of(on_host, [&](const auto& host) { return host.second * hosts == members; }) ? hosts : 1;
+  }
+
+  [[nodiscard]] StepWork::Message transfer(const Node& node) const {
+    const PValueId given = program_.inputs(node)[0];
+    const std::int32_t ends[] = {program_.wheres[program_.values[given].where].tasks[0], program_.where(node).tasks[0]};
+    StepWork::Message message;
+    message.given = message.got = bytes_of(given);
+    message.between_hosts = !program_.topology->on_one_host(ends);
+    message.link =
+        program_.topology->link(program_.where(node).kind, !message.between_hosts, program_.topology->join_gpus(ends));
+    return message;
+  }
+
+  /// The bytes that one member sends.
+  static std::int64_t sent(const StepWork::Message& message) {
+    const std::int64_t given = message.given, got = message.got, members = message.members;
+    if (!message.is_collective) return given;
+    switch (message.kind) {
       case CollectiveKind::all_reduce:
-        return 2 * ((given + members - 1) / members) * (members - 1);
+        return sum_bytes(given, members);
       case CollectiveKind::reduce_scatter:
       case CollectiveKind::all_to_all:
       case CollectiveKind::scatter:
@@ -149,25 +234,35 @@ class Judge {
     }
   }
 
-  [[nodiscard]] std::int64_t time_of_transfer(const Node& node) const {
-    const PValueId given = program_.inputs(node)[0];
-    const std::int32_t ends[] = {program_.wheres[program_.values[given].where].tasks[0], program_.where(node).tasks[0]};
-    const LinkCost link = program_.topology->link(program_.where(node).kind, program_.topology->on_one_host(ends),
-                                                  program_.topology->join_gpus(ends));
-    return message_picoseconds(*program_.topology, link, bytes_of(given), 1);
+  static std::int64_t rounds(const StepWork::Message& message) {
+    return message.is_collective ? rounds_of(message.kind, message.members) : 1;
   }
 
   const Program& program_;
   const ComputingTimes times_;
   std::vector<std::int64_t> ready_;                  // by value: when it is there
-  std::vector<std::vector<std::size_t>> groups_of_;  // by device set: the groups of tasks in it
+  std::vector<std::vector<std::size_t>> groups_of_;  // by device set: the groups of tasks in it, ascending
+  std::vector<std::size_t> group_of_;                // by task
   std::vector<Clock> clocks_;                        // of each group
+  std::vector<StepWork>* const work_;                // null: it is not recorded
+  std::vector<std::uint32_t> makers_;                // by value: the recorded work that makes it; kNone: none does
 };
 
 }  // namespace
 
 StepTime judge(const Program& program) {
   return Judge(program).run();
+}
+
+StepEstimate estimate_step(const Program& program) {
+  StepEstimate made;
+  Judge judge(program, &made.work);
+  const StepTime time = judge.run();
+  made.step_seconds = seconds_of(static_cast<double>(time.step));
+  made.computing_seconds = seconds_of(static_cast<double>(time.computing));
+  made.message_seconds = seconds_of(static_cast<double>(time.messages));
+  made.groups = judge.groups();
+  return made;
 }
 
 }  // namespace ferry

@@ -7,6 +7,10 @@
 
 namespace ferry {
 
+[[nodiscard]] constexpr double seconds_of(double picoseconds) {
+  return picoseconds * 1e-12;
+}
+
 /// The planned time of a step, in picoseconds.
 struct StepTime {
   std::int64_t step = 0;       ///< until the last task has done its work
@@ -22,5 +26,8 @@ struct StepTime {
 /// run kIterations times; both sides of a branch count. What is computed once per session does not. Tasks that take
 /// part in the same nodes are simulated once.
 [[nodiscard]] StepTime judge(const Program& program);
+
+/// The same, with the work of the step.
+[[nodiscard]] StepEstimate estimate_step(const Program& program);
 
 }  // namespace ferry

@@ -8,46 +8,43 @@ namespace {
 
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
 
-/// Sends a message over an edge: for each choice of the receiver, the least of the sender's `costs` plus the edge's
-/// costs, which are row-major with the receiver's choices as rows. Subtracts the
-/// least entry from the message, and returns that entry.
-std::int64_t send(const std::vector<std::int64_t>& costs, const std::vector<std::int64_t>& edge,
-                  std::vector<std::int64_t>& message) {
-  std::int64_t least = kHuge;
-  const std::size_t columns = costs.size();
-  const std::int64_t* row = edge.data();
-  for (std::size_t to = 0; to < message.size(); ++to, row += columns) {
-    std::int64_t cost = kHuge;
-    for (std::size_t from = 0; from < columns; ++from) cost = std::min(cost, costs[from] + row[from]);
-    message[to] = cost;
-    least = std::min(least, cost);
-  }
-  for (std::int64_t& cost : message) cost = std::min(cost - least, kImpossible);
-  return least;
-}
-
-std::int64_t take_least(std::vector<std::int64_t>& costs) {
+/// Subtracts the least of the costs from all, and returns it.
+std::int64_t take_least(std::span<std::int64_t> costs) {
   const std::int64_t least = *std::ranges::min_element(costs);
   for (std::int64_t& cost : costs) cost -= least;
   return least;
+}
+
+/// A table with its columns as rows.
+std::vector<std::int64_t> transposed(const std::vector<std::int64_t>& table, std::size_t rows) {
+  const std::size_t columns = table.size() / rows;
+  std::vector<std::int64_t> result(table.size());
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j) result[j * rows + i] = table[i * columns + j];
+  return result;
 }
 
 }  // namespace
 
 MessagePassing::MessagePassing(const Problem& problem) : problem_(problem) {
   for (const std::vector<std::int64_t>& costs : problem.costs) {
-    nodes_.push_back({&costs, {}, {}, 1});
-    excess_.emplace_back(costs.size());
+    nodes_.push_back({costs_.size(), costs.size(), {}, {}, 1});
+    costs_.insert(costs_.end(), costs.begin(), costs.end());
   }
+  excess_.resize(costs_.size());
+  std::size_t messages = 0;
   for (const Problem::Edge& edge : problem.edges) {
-    const std::size_t rows = problem.costs[edge.a].size(), columns = problem.costs[edge.b].size();
+    const std::size_t rows = nodes_[edge.a].size, columns = nodes_[edge.b].size;
     nodes_[edge.a].after.push_back(edges_.size());
     nodes_[edge.b].before.push_back(edges_.size());
-    Edge& added = edges_.emplace_back(Edge{edge.a, edge.b, &edge.costs, std::vector<std::int64_t>(rows * columns),
-                                           std::vector<std::int64_t>(rows), std::vector<std::int64_t>(columns)});
-    for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t j = 0; j < columns; ++j) added.by_b[j * rows + i] = edge.costs[i * columns + j];
+    Costs key = edge.costs;
+    key.push_back(static_cast<std::int64_t>(rows));
+    const auto [found, fresh] = tables_.try_emplace(std::move(key));
+    if (fresh) found->second = {edge.costs, transposed(edge.costs, rows)};
+    edges_.push_back({edge.a, edge.b, &found->second, messages, messages + rows});
+    messages += rows + columns;
   }
+  messages_.resize(messages);
   for (Node& node : nodes_)
     node.shares = static_cast<std::int64_t>(std::max({node.before.size(), node.after.size(), std::size_t{1}}));
   best_.assign(nodes_.size(), 0);
@@ -59,39 +56,59 @@ void MessagePassing::pass() {
   backwards();
 }
 
-std::vector<std::int64_t> MessagePassing::gathered(std::size_t node) const {
-  std::vector<std::int64_t> costs = *nodes_[node].costs;
-  const auto add = [&](const std::vector<std::int64_t>& message) {
-    for (std::size_t choice = 0; choice < costs.size(); ++choice)
-      costs[choice] = std::min(costs[choice] + message[choice], kHuge);
+void MessagePassing::gather(const Node& node) {
+  const std::span<const std::int64_t> costs = costs_of(node);
+  gathered_.assign(costs.begin(), costs.end());
+  const auto add = [&](std::size_t message) {
+    for (std::size_t choice = 0; choice < node.size; ++choice)
+      gathered_[choice] = std::min(gathered_[choice] + messages_[message + choice], kHuge);
   };
-  for (const std::size_t edge : nodes_[node].after) add(edges_[edge].to_a);
-  for (const std::size_t edge : nodes_[node].before) add(edges_[edge].to_b);
-  return costs;
+  for (const std::size_t edge : node.after) add(edges_[edge].to_a);
+  for (const std::size_t edge : node.before) add(edges_[edge].to_b);
 }
 
-void MessagePassing::choose(std::size_t node, std::vector<std::uint32_t>& choices) const {
-  std::vector<std::int64_t> costs = *nodes_[node].costs;
-  for (std::size_t choice = 0; choice < costs.size(); ++choice) {
-    for (const std::size_t edge : nodes_[node].after) costs[choice] += edges_[edge].to_a[choice];
-    for (const std::size_t edge : nodes_[node].before)
-      costs[choice] += (*edges_[edge].by_a)[choices[edges_[edge].a] * costs.size() + choice];
+std::int64_t MessagePassing::send(std::size_t answer, const Costs& edge, std::size_t message, std::size_t size) {
+  const std::size_t columns = gathered_.size();
+  share_.resize(columns);
+  for (std::size_t from = 0; from < columns; ++from) share_[from] = gathered_[from] - messages_[answer + from];
+  std::int64_t least = kHuge;
+  const std::int64_t* row = edge.data();
+  for (std::size_t to = 0; to < size; ++to, row += columns) {
+    std::int64_t cost = kHuge;
+    for (std::size_t from = 0; from < columns; ++from) cost = std::min(cost, share_[from] + row[from]);
+    messages_[message + to] = cost;
+    least = std::min(least, cost);
   }
-  choices[node] = static_cast<std::uint32_t>(std::ranges::min_element(costs) - costs.begin());
+  for (std::size_t to = 0; to < size; ++to)
+    messages_[message + to] = std::min(messages_[message + to] - least, kImpossible);
+  return least;
+}
+
+void MessagePassing::choose(std::size_t number, std::vector<std::uint32_t>& choices) {
+  const Node& node = nodes_[number];
+  const std::span<const std::int64_t> costs = costs_of(node);
+  share_.assign(costs.begin(), costs.end());
+  for (const std::size_t edge : node.after)
+    for (std::size_t choice = 0; choice < node.size; ++choice) share_[choice] += messages_[edges_[edge].to_a + choice];
+  for (const std::size_t edge : node.before) {
+    const std::int64_t* row = edges_[edge].table->by_a.data() + choices[edges_[edge].a] * node.size;
+    for (std::size_t choice = 0; choice < node.size; ++choice) share_[choice] += row[choice];
+  }
+  choices[number] = static_cast<std::uint32_t>(std::ranges::min_element(share_) - share_.begin());
 }
 
 void MessagePassing::forwards() {
   std::vector<std::uint32_t> choices(nodes_.size());
-  for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    choose(node, choices);
-    std::vector<std::int64_t> costs = gathered(node);
-    static_cast<void>(take_least(costs));
-    for (std::int64_t& cost : costs) cost /= nodes_[node].shares;
-    for (const std::size_t number : nodes_[node].after) {
-      Edge& edge = edges_[number];
-      std::vector<std::int64_t> share = costs;
-      for (std::size_t choice = 0; choice < share.size(); ++choice) share[choice] -= edge.to_a[choice];
-      static_cast<void>(send(share, edge.by_b, edge.to_b));
+  for (std::size_t number = 0; number < nodes_.size(); ++number) {
+    const Node& node = nodes_[number];
+    choose(number, choices);
+    if (node.after.empty()) continue;
+    gather(node);
+    static_cast<void>(take_least(gathered_));
+    for (std::int64_t& cost : gathered_) cost /= node.shares;
+    for (const std::size_t to : node.after) {
+      const Edge& edge = edges_[to];
+      static_cast<void>(send(edge.to_a, edge.table->by_b, edge.to_b, nodes_[edge.b].size));
     }
   }
   consider(choices);
@@ -102,16 +119,15 @@ void MessagePassing::forwards() {
 /// costs, since it has at most `shares` edges to earlier nodes and each gets a share that is rounded down.
 void MessagePassing::backwards() {
   std::int64_t bound = 0;
-  for (std::size_t node = nodes_.size(); node > 0; --node) {
-    std::vector<std::int64_t> costs = gathered(node - 1);
-    bound += take_least(costs);
-    excess_[node - 1] = costs;
-    for (std::int64_t& cost : costs) cost /= nodes_[node - 1].shares;
-    for (const std::size_t number : nodes_[node - 1].before) {
-      Edge& edge = edges_[number];
-      std::vector<std::int64_t> share = costs;
-      for (std::size_t choice = 0; choice < share.size(); ++choice) share[choice] -= edge.to_b[choice];
-      bound += send(share, *edge.by_a, edge.to_a);
+  for (std::size_t number = nodes_.size(); number > 0; --number) {
+    const Node& node = nodes_[number - 1];
+    gather(node);
+    bound += take_least(gathered_);
+    std::ranges::copy(gathered_, excess_.begin() + static_cast<std::ptrdiff_t>(node.first));
+    for (std::int64_t& cost : gathered_) cost /= node.shares;
+    for (const std::size_t to : node.before) {
+      const Edge& edge = edges_[to];
+      bound += send(edge.to_b, edge.table->by_a, edge.to_a, nodes_[edge.a].size);
     }
   }
   bound_ = std::max(bound_, bound);
@@ -121,17 +137,19 @@ void MessagePassing::improve() {
   std::vector<std::uint32_t> choices = best_;
   for (bool better = true; better;) {
     better = false;
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-      std::vector<std::int64_t> costs = *nodes_[node].costs;
-      for (std::size_t choice = 0; choice < costs.size(); ++choice) {
-        for (const std::size_t edge : nodes_[node].after)
-          costs[choice] += edges_[edge].by_b[choices[edges_[edge].b] * costs.size() + choice];
-        for (const std::size_t edge : nodes_[node].before)
-          costs[choice] += (*edges_[edge].by_a)[choices[edges_[edge].a] * costs.size() + choice];
-      }
-      const auto least = static_cast<std::uint32_t>(std::ranges::min_element(costs) - costs.begin());
-      if (costs[least] >= costs[choices[node]]) continue;
-      choices[node] = least;
+    for (std::size_t number = 0; number < nodes_.size(); ++number) {
+      const Node& node = nodes_[number];
+      const std::span<const std::int64_t> costs = costs_of(node);
+      share_.assign(costs.begin(), costs.end());
+      const auto add = [&](const Costs& table, std::uint32_t choice_there) {
+        const std::int64_t* row = table.data() + choice_there * node.size;
+        for (std::size_t choice = 0; choice < node.size; ++choice) share_[choice] += row[choice];
+      };
+      for (const std::size_t edge : node.after) add(edges_[edge].table->by_b, choices[edges_[edge].b]);
+      for (const std::size_t edge : node.before) add(edges_[edge].table->by_a, choices[edges_[edge].a]);
+      const auto least = static_cast<std::uint32_t>(std::ranges::min_element(share_) - share_.begin());
+      if (share_[least] >= share_[choices[number]]) continue;
+      choices[number] = least;
       better = true;
     }
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "placement/choose/problem.hpp"
@@ -26,34 +28,47 @@ class MessagePassing {
   [[nodiscard]] std::int64_t best_value() const { return best_value_; }
   /// Estimates how much dearer the whole becomes with this choice of a variable: 0 for the best one.
   [[nodiscard]] std::int64_t excess(std::size_t variable, std::size_t choice) const {
-    return excess_[variable][choice];
+    return excess_[nodes_[variable].first + choice];
   }
 
  private:
+  using Costs = std::vector<std::int64_t>;
+  /// The costs of an edge, row-major.
+  struct Table {
+    Costs by_a, by_b;  ///< with the choices of a as rows; with the choices of b as rows
+  };
   struct Edge {
     std::size_t a = 0, b = 0;
-    const std::vector<std::int64_t>* by_a;  // the costs, with the choices of a as rows
-    std::vector<std::int64_t> by_b;         // the costs, with the choices of b as rows
-    std::vector<std::int64_t> to_a, to_b;   // messages
+    const Table* table = nullptr;
+    std::size_t to_a = 0, to_b = 0;  ///< positions of the messages in `messages_`
   };
   struct Node {
-    const std::vector<std::int64_t>* costs = nullptr;
-    std::vector<std::size_t> before, after;  // edges to earlier and to later nodes
-    std::int64_t shares = 1;                 // the number of chains that divide its costs
+    std::size_t first = 0, size = 0;         ///< its choices in `costs_` and `excess_`
+    std::vector<std::size_t> before, after;  ///< edges to earlier and to later nodes
+    std::int64_t shares = 1;                 ///< the number of chains that divide its costs
   };
 
   void forwards();
   void backwards();
-  /// The node's costs with the messages of all its edges.
-  [[nodiscard]] std::vector<std::int64_t> gathered(std::size_t node) const;
+  /// Puts into `gathered_` the node's costs with the messages of all its edges.
+  void gather(const Node& node);
+  /// Sends a message over an edge: a share of the gathered costs, without the receiver's own message `answer`, plus the
+  /// edge's costs, which have the receiver's choices as rows. Subtracts the least entry from the message, and returns
+  /// that entry.
+  std::int64_t send(std::size_t answer, const Costs& edge, std::size_t message, std::size_t size);
   /// Chooses for a node, given the choices of the nodes before it.
-  void choose(std::size_t node, std::vector<std::uint32_t>& choices) const;
+  void choose(std::size_t node, std::vector<std::uint32_t>& choices);
   void consider(const std::vector<std::uint32_t>& choices);
+  [[nodiscard]] std::span<const std::int64_t> costs_of(const Node& node) const {
+    return std::span(costs_).subspan(node.first, node.size);
+  }
 
   const Problem& problem_;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
-  std::vector<std::vector<std::int64_t>> excess_;
+  std::map<Costs, Table> tables_;  ///< by their costs with the choices of a as rows, and the number of rows
+  Costs costs_, messages_, excess_;
+  Costs gathered_, share_;  ///< of the node at which a pass is
   std::vector<std::uint32_t> best_;
   std::int64_t best_value_ = 0, bound_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "placement/layout/conversion.hpp"
 #include "plan/schedule/schedule.hpp"
 #include "plan/topology/topology.hpp"
 
@@ -22,5 +23,15 @@ constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 /// The time in picoseconds of messages of `bytes` bytes of one task, in `rounds` rounds, with one wait.
 [[nodiscard]] std::int64_t message_picoseconds(const Topology& topology, const LinkCost& link, std::int64_t bytes,
                                                std::int64_t rounds);
+
+/// The time of an all-reduce in picoseconds.
+struct SumTime {
+  std::int64_t waiting = 0;  ///< one wait, and the latencies of its rounds
+  std::int64_t moving = 0;   ///< the bytes that a task sends
+  [[nodiscard]] std::int64_t all() const { return waiting + moving; }
+};
+
+/// The time of an all-reduce of a value of `bytes` bytes: first over the tasks of each host, then between the hosts.
+[[nodiscard]] SumTime sum_picoseconds(const Topology& topology, const SumMembers& members, std::int64_t bytes);
 
 }  // namespace ferry

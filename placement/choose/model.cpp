@@ -40,8 +40,9 @@ bool is_partial(const Layout& layout) {
 
 class ModelMaker {
  public:
-  explicit ModelMaker(const Program& program)
+  ModelMaker(const Program& program, const AutoMesh& auto_mesh)
       : program_(program),
+        auto_mesh_(auto_mesh),
         mesh_(program.auto_where),
         where_(program.wheres[mesh_]),
         times_(program),
@@ -343,7 +344,7 @@ class ModelMaker {
     std::vector<Layout> layouts = free_layouts(value);
     if (node.kind == NodeKind::variable) decide(node, layouts);
     if (node.kind == NodeKind::variable || node.kind == NodeKind::feed)
-      if (const std::vector<Layout> annotated = annotated_layouts(node, where_); !annotated[0].empty())
+      if (const std::vector<Layout> annotated = annotated_layouts(program_, node, where_); !annotated[0].empty())
         layouts = {where_.laid_out(annotated[0])};
     const std::uint32_t variable = model_.problem_.add(std::vector<std::int64_t>(layouts.size()));
     sources_[value] = layouts_of(variable, layouts);
@@ -353,9 +354,8 @@ class ModelMaker {
 
   /// Leaves the layout of a variable that is decided already.
   void decide(const Node& variable, std::vector<Layout>& layouts) const {
-    const AutoMesh& mesh = *program_.auto_mesh;
-    if (mesh.replicates_variables) layouts.resize(1);
-    if (const auto decided = mesh.variables.find(variable.op); decided != mesh.variables.end())
+    if (auto_mesh_.replicates_variables) layouts.resize(1);
+    if (const auto decided = auto_mesh_.variables.find(variable.op); decided != auto_mesh_.variables.end())
       layouts = {decided->second};
   }
 
@@ -398,7 +398,7 @@ class ModelMaker {
     const std::int64_t made_weight = weights_[region_of(value)];
     std::vector<Layout> once;
     if (node.kind == NodeKind::compute) {
-      const std::vector<Layout> annotated = annotated_layouts(node, where_);
+      const std::vector<Layout> annotated = annotated_layouts(program_, node, where_);
       const std::size_t output = value - node.outputs[0];
       if (!annotated[output].empty()) once = {where_.laid_out(annotated[output])};
     }
@@ -513,6 +513,7 @@ class ModelMaker {
   static constexpr double kConversions = 16;  // the most times that a value's bytes are sent
 
   const Program& program_;
+  const AutoMesh& auto_mesh_;
   const WhereId mesh_;
   const Where& where_;
   const ComputingTimes times_;
@@ -530,8 +531,8 @@ class ModelMaker {
   LayoutModel model_;
 };
 
-LayoutModel LayoutModel::of(const Program& program) {
-  return ModelMaker(program).run();
+LayoutModel LayoutModel::of(const Program& program, const AutoMesh& mesh) {
+  return ModelMaker(program, mesh).run();
 }
 
 ChosenLayouts LayoutModel::layouts(std::span<const std::uint32_t> choices) const {
@@ -542,6 +543,46 @@ ChosenLayouts LayoutModel::layouts(std::span<const std::uint32_t> choices) const
     if (const Layout& layout = of.second[choices[of.first]]; !is_partial(layout))
       chosen.converted.emplace(value, layout);
   return chosen;
+}
+
+std::vector<std::uint32_t> LayoutModel::choices(const Program& program, const ChosenLayouts& chosen) const {
+  const auto index = [](const auto& all, const auto& is_chosen) {
+    return static_cast<std::uint32_t>(std::ranges::find_if(all, is_chosen) - all.begin());
+  };
+  std::vector<std::uint32_t> choices(problem_.costs.size(), 0);
+  for (const auto& [node, of] : ways_) {
+    const Way& way = chosen.ways.at(node);
+    choices[of.first] =
+        index(of.second, [&](const Way& other) { return other.inputs == way.inputs && other.outputs == way.outputs; });
+  }
+  for (const auto& [value, of] : laid_)
+    choices[of.first] = index(of.second, [&](const Layout& other) { return other == chosen.laid.at(value); });
+  for (const auto& [value, of] : conversions_) {
+    const auto converted = chosen.converted.find(value);  // without one, the value stays as it is made
+    const PValue& made = program.values[value];
+    const Layout layout = converted != chosen.converted.end()
+                              ? converted->second
+                              : chosen.ways.at(made.producer).outputs[value - program.nodes[made.producer].outputs[0]];
+    choices[of.first] = index(of.second, [&](const Layout& other) { return other == layout; });
+  }
+  return choices;
+}
+
+std::optional<std::uint32_t> LayoutModel::variable(const Program& program, NodeId node) const {
+  if (const auto found = ways_.find(node); found != ways_.end()) return found->second.first;
+  const Range outputs = program.nodes[node].outputs;
+  const auto found = outputs.count == 0 ? laid_.end() : laid_.find(outputs[0]);
+  return found == laid_.end() ? std::nullopt : std::optional(found->second.first);
+}
+
+std::string LayoutModel::text(const Program& program, NodeId node, std::uint32_t choice) const {
+  const auto found = ways_.find(node);
+  if (found == ways_.end()) return str(laid_.at(program.nodes[node].outputs[0]).second[choice]);
+  std::string text;
+  for (const Layout& input : found->second.second[choice].inputs) text += str(input) + " ";
+  text += "->";
+  for (const Layout& output : found->second.second[choice].outputs) text += " " + str(output);
+  return text;
 }
 
 }  // namespace ferry

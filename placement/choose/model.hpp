@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,9 @@ constexpr std::int64_t kIterations = 100;
 /// Program::auto_where; it must outlive the model.
 class LayoutModel {
  public:
-  [[nodiscard]] static LayoutModel of(const Program& program);
+  [[nodiscard]] static LayoutModel of(const Program& program) { return of(program, *program.auto_mesh); }
+  /// The same, where `mesh` has the layouts of variables that are decided.
+  [[nodiscard]] static LayoutModel of(const Program& program, const AutoMesh& mesh);
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
   /// The memory of a task: variables during the whole step, other values as long as they are needed (ValueLives).
@@ -34,6 +37,12 @@ class LayoutModel {
   [[nodiscard]] std::int64_t unit() const { return unit_; }
   /// The layouts that the choices stand for.
   [[nodiscard]] ChosenLayouts layouts(std::span<const std::uint32_t> choices) const;
+  /// The choices that stand for these layouts, which layouts() returned for a model of the same program.
+  [[nodiscard]] std::vector<std::uint32_t> choices(const Program& program, const ChosenLayouts& chosen) const;
+  /// The variable of the problem for a node; none if its layouts are not chosen here.
+  [[nodiscard]] std::optional<std::uint32_t> variable(const Program& program, NodeId node) const;
+  /// "[S(0)] [R] -> [S(0)]" for a compute node, "[S(0)]" for another one.
+  [[nodiscard]] std::string text(const Program& program, NodeId node, std::uint32_t choice) const;
 
  private:
   friend class ModelMaker;

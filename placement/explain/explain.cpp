@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "base/number_text.hpp"
 #include "base/text.hpp"
+#include "placement/explain/op_pattern.hpp"
 
 namespace ferry {
 namespace {
-
-/// "c" and "c:1" are both of the op c.
-bool concerns(const Reason& reason, std::string_view name) {
-  const std::string_view subject = reason.subject;
-  return subject == name || (subject.starts_with(name) && subject.substr(name.size()).starts_with(":"));
-}
 
 Error unknown(const PlanResult& result, std::string_view name) {
   std::vector<std::string> subjects;
@@ -55,13 +51,47 @@ std::string text_of(const PipelineChart& chart) {
   return text;
 }
 
+std::string milliseconds(double seconds) {
+  return decimals_text(seconds * 1e3, 3) + " ms";
+}
+
+/// "next best [R]: a step would take at least 0.120 ms more", by the certified bound.
+std::string text_of_other(const Alternative& alternative, const std::string& mesh) {
+  if (alternative.other.empty()) return "no other layouts are possible on " + mesh;
+  const std::string next = "next best " + alternative.other + ": ", least = milliseconds(alternative.at_least_seconds);
+  const std::string found = milliseconds(std::max(alternative.found_seconds, 0.0));
+  if (alternative.at_least_seconds <= 0)
+    return next + "no certified difference; a step with it takes " + found + " more";
+  return next + "a step would take at least " + least + " more" +
+         (found == least ? "" : "; with it, " + found + " more");
+}
+
+/// Two lines for each op with chosen layouts that were compared with others.
+std::string text_of(const AutoPlacement& placement) {
+  const AutoPlacement::Candidate& taken = placement.candidates[placement.taken];
+  std::string text;
+  for (const Alternative& alternative : placement.alternatives) {
+    const std::string subject = escaped(alternative.subject);
+    text += subject + "  " + taken.name + " gives it " + alternative.layouts + ": computing " +
+            milliseconds(alternative.computing_seconds) + ", messages " + milliseconds(alternative.message_seconds) +
+            (alternative.line.known() ? "  at " + escaped(alternative.line.str()) : "") + "\n" +
+            std::string(subject.size(), ' ') + "  " + text_of_other(alternative, taken.name) + "\n";
+  }
+  if (!text.empty()) return text;
+  std::vector<std::string> steps{taken.name + " " + milliseconds(taken.step_seconds)};
+  for (const AutoPlacement::Candidate& other : placement.candidates)
+    if (&other != &taken) steps.push_back(other.name + " " + milliseconds(other.step_seconds));
+  return "no layouts are chosen for it; planned steps: " + join(steps, ", ") + "\n";
+}
+
 }  // namespace
 
 std::string explain(const PlanResult& result, std::string_view name, bool all) {
+  const std::string pattern(name);
   std::size_t width = 0;
   std::vector<const Reason*> chosen;
   for (const Reason& reason : result.reasons) {
-    if (name.empty() ? !all && !reason.transfer : !concerns(reason, name)) continue;
+    if (name.empty() ? !all && !reason.transfer : !matches(reason.subject, pattern)) continue;
     chosen.push_back(&reason);
     width = std::max(width, std::min<std::size_t>(escaped(reason.subject).size(), 40));
   }
@@ -78,6 +108,7 @@ std::string explain(const PlanResult& result, std::string_view name, bool all) {
     if (reason->message > 0)
       text += std::string(width, ' ') + "  " + company(*reason, messages.at(reason->message)) + "\n";
   }
+  if (result.placement && !name.empty()) text += text_of(*result.placement);
   for (const std::string& warning : result.warnings) text += "warning: " + warning + "\n";
   return text;
 }

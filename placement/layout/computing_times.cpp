@@ -17,6 +17,10 @@ bool ComputingTimes::is_kept(PValueId value, const Node& user) const {
 }
 
 std::int64_t ComputingTimes::of(const Node& node) const {
+  return node.def->is(kView) ? 0 : of(kernel(node));
+}
+
+StepWork::Kernel ComputingTimes::kernel(const Node& node) const {
   return of_parts(node, [&](PValueId id, std::size_t) {
     const PValue& value = program_.values[id];
     const Where& where = program_.wheres[value.where];
@@ -26,15 +30,19 @@ std::int64_t ComputingTimes::of(const Node& node) const {
 }
 
 std::int64_t ComputingTimes::of(const Node& node, const Way& way) const {
-  return of_parts(node, [&](PValueId id, std::size_t i) {
+  if (node.def->is(kView)) return 0;
+  return of(of_parts(node, [&](PValueId id, std::size_t i) {
     const Layout& layout = i < node.inputs ? way.inputs[i] : way.outputs[i - node.inputs];
     return part_type(program_.values[id].type, layout, program_.where(node));
-  });
+  }));
+}
+
+std::int64_t ComputingTimes::of(const StepWork::Kernel& kernel) const {
+  return kernel_picoseconds(kernel.device, program_.topology->compute, kernel.work, kernel.threads);
 }
 
 template <class Part>
-std::int64_t ComputingTimes::of_parts(const Node& node, const Part& part) const {
-  if (node.def->is(kView)) return 0;
+StepWork::Kernel ComputingTimes::of_parts(const Node& node, const Part& part) const {
   OpParts parts;
   std::vector<Type> outputs;
   double kept = 0;
@@ -56,7 +64,7 @@ std::int64_t ComputingTimes::of_parts(const Node& node, const Part& part) const 
   const DeviceKind kind = program_.runs_on_host(node) ? DeviceKind::cpu : program_.where(node).kind;
   OpWork work = work_of_parts(*node.def, ProgramFacts(program_, program_.inputs(node), *node.attrs), outputs, parts);
   work.bytes = std::max(0.0, work.bytes - kept);
-  return kernel_picoseconds(kind, program_.topology->compute, work, program_.threads(program_.where(node)));
+  return {work, kind, program_.threads(program_.where(node))};
 }
 
 }  // namespace ferry

@@ -18,13 +18,16 @@ class ComputingTimes {
   /// The time in picoseconds in which one task computes its largest part of the node; 0 for a view. A value that fusing
   /// may keep in the cache costs no memory traffic.
   [[nodiscard]] std::int64_t of(const Node& node) const;
-  /// The same for a node on a mesh whose values would have the layouts of that way.
+  /// The work that takes this time. Precondition: the node is no view.
+  [[nodiscard]] StepWork::Kernel kernel(const Node& node) const;
+  [[nodiscard]] std::int64_t of(const StepWork::Kernel& kernel) const;
+  /// The time of a node on a mesh whose values would have the layouts of that way.
   [[nodiscard]] std::int64_t of(const Node& node, const Way& way) const;
 
  private:
   /// `part` gives the type of one task's part of a value: part(value, layout index), inputs first.
   template <class Part>
-  [[nodiscard]] std::int64_t of_parts(const Node& node, const Part& part) const;
+  [[nodiscard]] StepWork::Kernel of_parts(const Node& node, const Part& part) const;
   [[nodiscard]] bool is_kept(PValueId value, const Node& user) const;
 
   const Program& program_;

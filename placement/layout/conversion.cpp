@@ -22,7 +22,7 @@ class Conversion {
     while (now_ != to_) {
       const auto step = next();
       FERRY_ASSERT(step, "no conversion from " + str(now_) + " to " + str(to_));
-      now_[step->axis] = step->after;
+      step->apply(now_);
       steps_.push_back(*step);
     }
     return steps_;
@@ -34,8 +34,18 @@ class Conversion {
     for (const auto kind : {&Conversion::cut, &Conversion::joined_in_parts, &Conversion::exchanged, &Conversion::joined,
                             &Conversion::gathered})
       for (std::size_t axis = now_.size(); axis > 0; --axis)
-        if (const auto after = (this->*kind)(axis - 1)) return ConversionStep{axis - 1, now_[axis - 1], *after};
+        if (const auto after = (this->*kind)(axis - 1)) return step(axis - 1, *after);
     return std::nullopt;
+  }
+
+  /// The step of an axis; an all-reduce takes along the other axes that need the same one.
+  ConversionStep step(std::size_t axis, const AxisLayout& after) const {
+    ConversionStep one{{axis}, now_[axis], after};
+    if (!one.is_all_reduce()) return one;
+    one.axes.clear();
+    for (std::size_t other = 0; other < now_.size(); ++other)
+      if (now_[other] == one.before && to_[other] == after) one.axes.push_back(other);
+    return one;
   }
 
   std::optional<AxisLayout> cut(std::size_t axis) const {
@@ -99,8 +109,16 @@ std::int64_t time_of(const Program& program, const LinkCost& link, std::int64_t 
          bytes * picoseconds(1 / link.bytes_per_second);
 }
 
-/// The same for a sum over the tasks of an axis; each task sends `bytes` bytes.
-std::int64_t sum_cost(const Program& program, const Where& where, std::size_t axis, std::int64_t bytes) {
+/// The time of an all-reduce of a value of `bytes` bytes.
+std::int64_t all_reduce_cost(const Program& program, const SumMembers& members, std::int64_t bytes) {
+  const LinkCost on_host = program.topology->sums(true), between = program.topology->sums(false);
+  const std::int64_t inside = sum_bytes(bytes, members.on_host), outside = sum_bytes(bytes, members.hosts);
+  if (outside == 0) return time_of(program, on_host, inside);
+  return time_of(program, between, outside) + inside * picoseconds(1 / on_host.bytes_per_second);
+}
+
+/// The time of a reduce-scatter along an axis; each task sends `bytes` bytes.
+std::int64_t reduce_scatter_cost(const Program& program, const Where& where, std::size_t axis, std::int64_t bytes) {
   return time_of(program, program.topology->sums(!where.between_hosts[axis]), bytes);
 }
 
@@ -110,7 +128,7 @@ std::int64_t moved(const ConversionStep& step, std::int64_t whole, std::int64_t 
   const std::int64_t part = (whole + members - 1) / members;
   switch (step.after.kind) {
     case Kind::replicated:
-      return (step.before.kind == Kind::partial ? 2 : 1) * part * (members - 1);
+      return part * (members - 1);
     default:
       return step.before.kind == Kind::partial ? part * (members - 1) : part * (members - 1) / members;
   }
@@ -127,7 +145,24 @@ std::vector<std::int64_t> part_sizes(const Type& type, const Layout& layout, con
   return sizes;
 }
 
+std::int64_t step_cost(const Program& program, const Type& type, const Where& where, const Layout& now,
+                       const ConversionStep& step) {
+  if (step.is_all_reduce())
+    return all_reduce_cost(program, sum_members(where, step.axes), part_bytes(type, now, where));
+  const std::int64_t bytes = sent_bytes(type, where, now, step);
+  return step.before.kind == Kind::partial ? reduce_scatter_cost(program, where, step.axes[0], bytes)
+                                           : message_cost(program, where, step.axes[0], bytes);
+}
+
 }  // namespace
+
+bool ConversionStep::is_all_reduce() const {
+  return before.kind == Kind::partial && after.kind == Kind::replicated;
+}
+
+void ConversionStep::apply(Layout& layout) const {
+  for (const std::size_t axis : axes) layout[axis] = after;
+}
 
 std::vector<ConversionStep> conversion(const Layout& from, const Layout& to) {
   return Conversion(from, to).steps();
@@ -142,9 +177,20 @@ std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& whe
 }
 
 std::int64_t sent_bytes(const Type& type, const Where& where, const Layout& now, const ConversionStep& step) {
+  const std::size_t axis = step.axes[0];
   Layout unsplit = now;
-  unsplit[step.axis] = replicated();
-  return moved(step, part_bytes(type, unsplit, where), where.axes[step.axis]);
+  unsplit[axis] = replicated();
+  return moved(step, part_bytes(type, unsplit, where), where.axes[axis]);
+}
+
+SumMembers sum_members(const Where& where, std::span<const std::size_t> axes) {
+  SumMembers members;
+  for (const std::size_t axis : axes) (where.between_hosts[axis] ? members.hosts : members.on_host) *= where.axes[axis];
+  return members;
+}
+
+std::int64_t sum_bytes(std::int64_t bytes, std::int64_t members) {
+  return 2 * ((bytes + members - 1) / members) * (members - 1);
 }
 
 std::int64_t conversion_cost(const Program& program, const Type& type, const Where& where, const Layout& from,
@@ -155,10 +201,8 @@ std::int64_t conversion_cost(const Program& program, const Type& type, const Whe
   std::int64_t cost = 0;
   Layout now = from;
   for (const ConversionStep& step : conversion(from, to)) {
-    const std::int64_t bytes = sent_bytes(type, where, now, step);
-    cost += step.before.kind == Kind::partial ? sum_cost(program, where, step.axis, bytes)
-                                              : message_cost(program, where, step.axis, bytes);
-    now[step.axis] = step.after;
+    cost += step_cost(program, type, where, now, step);
+    step.apply(now);
   }
   return cost;
 }

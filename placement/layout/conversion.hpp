@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "graph/types/layout.hpp"
@@ -11,17 +12,22 @@
 
 namespace ferry {
 
-/// One step, along one axis of the mesh: replicated -> split is a local cut, partial -> replicated an all-reduce,
-/// partial -> split a reduce-scatter, split -> replicated an all-gather, split -> split an all-to-all.
+/// One step: replicated -> split is a local cut, partial -> replicated an all-reduce, partial -> split a
+/// reduce-scatter, split -> replicated an all-gather, split -> split an all-to-all. An all-reduce works along one axis
+/// of the mesh or along several axes at once, every other step along one axis.
 struct ConversionStep {
-  std::size_t axis = 0;
+  std::vector<std::size_t> axes;
   AxisLayout before, after;
   bool operator==(const ConversionStep&) const = default;
+
+  [[nodiscard]] bool is_all_reduce() const;
+  void apply(Layout& layout) const;
 };
 
 /// The steps from one layout to another of the same mesh. To move little, local cuts come as early as they can, and
-/// reductions of partial values before gathers. If several axes split one dim, the earlier axis cuts first: an axis is
-/// cut or gathered only while no later axis splits that dim. `to` may be partial only where `from` is.
+/// reductions of partial values before gathers. A value that is partial along several axes gets one all-reduce for all
+/// of them. If several axes split one dim, the earlier axis cuts first: an axis is cut or gathered only while no later
+/// axis splits that dim. `to` may be partial only where `from` is.
 [[nodiscard]] std::vector<ConversionStep> conversion(const Layout& from, const Layout& to);
 
 /// The type of the largest part of a value in `layout` on `where`.
@@ -30,9 +36,21 @@ struct ConversionStep {
 /// The bytes of that part.
 [[nodiscard]] std::int64_t part_bytes(const Type& type, const Layout& layout, const Where& where);
 
-/// The bytes that one task sends in a step of a conversion, where `now` is the layout before the step.
+/// The bytes that one task sends in a step that is no all-reduce, where `now` is the layout before the step.
 [[nodiscard]] std::int64_t sent_bytes(const Type& type, const Where& where, const Layout& now,
                                       const ConversionStep& step);
+
+/// The tasks that take part in an all-reduce: `hosts` hosts, with `on_host` tasks each.
+struct SumMembers {
+  std::int64_t on_host = 1, hosts = 1;
+};
+
+/// The members of an all-reduce along these axes. An axis is within hosts or between them.
+[[nodiscard]] SumMembers sum_members(const Where& where, std::span<const std::size_t> axes);
+
+/// The bytes that one of `members` tasks sends for the all-reduce of a value of `bytes` bytes: it sends a part of the
+/// value to each other task, and the sum of its own part.
+[[nodiscard]] std::int64_t sum_bytes(std::int64_t bytes, std::int64_t members);
 
 /// The time that one task's messages of the conversion take, in picoseconds, by the link that each axis of `where`
 /// uses. An integer, so that all compilers choose alike. Negative if it is not possible (a value cannot be made

@@ -11,10 +11,14 @@ namespace {
 
 using Kind = AxisLayout::Kind;
 
+Axes only(std::span<const std::size_t> chosen, std::size_t axes) {
+  Axes some(axes);
+  for (const std::size_t axis : chosen) some[axis] = true;
+  return some;
+}
+
 Axes only(std::size_t axis, std::size_t axes) {
-  Axes one(axes);
-  one[axis] = true;
-  return one;
+  return only({&axis, 1}, axes);
 }
 
 /// The layout's entries for these axes.
@@ -244,9 +248,12 @@ PValueId Converter::to_root(PValueId original, std::int32_t task, WhereId where)
   PValueId value = original;
   for (const Kind kind : {Kind::partial, Kind::split})
     for (std::size_t axis = layout.size(); axis > 0; --axis) {
-      if (layout[axis - 1].kind != kind) continue;
-      left[axis - 1] = false;
-      const Members members = along(from.where, task, left, only(axis - 1, layout.size()));
+      if (layout[axis - 1].kind != kind || !left[axis - 1]) continue;
+      Axes joined(layout.size());  // a sum takes along the other axes with the same operator
+      for (std::size_t other = 0; other < axis; ++other)
+        joined[other] = other == axis - 1 || (kind == Kind::partial && layout[other] == layout[axis - 1]);
+      for (std::size_t other = 0; other < axis; ++other) left[other] = left[other] && !joined[other];
+      const Members members = along(from.where, task, left, joined);
       const bool last = std::find(left.begin(), left.end(), true) == left.end();
       const WhereId at = last ? where : part_at(from.where, task, left);
       value = join(value, layout[axis - 1], members, at,
@@ -288,33 +295,35 @@ PValueId Converter::nearest(PValueId value, const Layout& layout) const {
 
 PValueId Converter::convert_axis(PValueId value, const ConversionStep& step) {
   const PValue from = program_.values[value];
-  const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
-  const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+  const std::size_t axis = step.axes[0];
+  const std::uint32_t grouping = program_.wheres[from.where].groupings[axis];
+  const std::int64_t members = program_.wheres[from.where].axes[axis];
   Layout layout = from.layout;
-  layout[step.axis] = step.after;
+  step.apply(layout);
   const bool to_parts = step.after.kind == Kind::split;
   if (step.before.kind == Kind::replicated) return take_part(value, from.where, layout);
-  if (step.before.kind == Kind::partial && !to_parts)
-    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, {grouping}}, from.where, layout,
-                      step.axis);
+  if (step.is_all_reduce())
+    return collective(value, {CollectiveKind::all_reduce, step.before.reduce, all_along(from.where, step.axes)},
+                      from.where, layout, axis);
   if (step.before.kind == Kind::partial) {
     const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
     return collective(cut, {CollectiveKind::reduce_scatter, step.before.reduce, {grouping}, step.after.dim}, from.where,
-                      layout, step.axis);
+                      layout, axis);
   }
   if (to_parts) return exchange(value, step, layout);
   const PValueId parts = collective(value, {CollectiveKind::all_gather, Reduce::none, {grouping}, step.before.dim},
-                                    from.where, layout, step.axis);
+                                    from.where, layout, axis);
   return parts_op(kJoinParts, parts, step.before.dim, members, from.where, layout);
 }
 
 PValueId Converter::exchange(PValueId value, const ConversionStep& step, const Layout& layout) {
   const PValue from = program_.values[value];
-  const std::uint32_t grouping = program_.wheres[from.where].groupings[step.axis];
-  const std::int64_t members = program_.wheres[from.where].axes[step.axis];
+  const std::size_t axis = step.axes[0];
+  const std::uint32_t grouping = program_.wheres[from.where].groupings[axis];
+  const std::int64_t members = program_.wheres[from.where].axes[axis];
   const PValueId cut = parts_op(kCutParts, value, step.after.dim, members, from.where, from.layout);
-  const PValueId blocks = collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim},
-                                     from.where, layout, step.axis);
+  const PValueId blocks =
+      collective(cut, {CollectiveKind::all_to_all, Reduce::none, {grouping}, step.after.dim}, from.where, layout, axis);
   return parts_op(kJoinParts, blocks, step.before.dim, members, from.where, layout);
 }
 
@@ -426,6 +435,15 @@ Members Converter::with_root(std::vector<std::int32_t> group, std::int32_t root)
   if (members.guest_root) group.push_back(root);
   members.grouping = program_.intern(Grouping{std::move(group)});
   return members;
+}
+
+Members Converter::all_along(WhereId mesh, std::span<const std::size_t> axes) {
+  const Where& where = program_.wheres[mesh];
+  if (axes.size() == 1) return {where.groupings[axes[0]]};
+  const Axes along = only(axes, where.axes.size());
+  Axes others = along;
+  others.flip();
+  return {groups_along(program_, mesh, 0, others, along).grouping};
 }
 
 std::size_t Converter::corner(WhereId mesh, std::int32_t task) const {

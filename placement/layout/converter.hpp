@@ -19,10 +19,10 @@ namespace ferry {
 /// Adds transfers, collectives and local cuts to a program. Along one axis: partial -> replicated all-reduce, partial
 /// -> split reduce-scatter, split -> replicated all-gather, split -> split all-to-all, replicated -> split a local cut.
 /// Between device sets: device -> device is a transfer; device -> mesh is a broadcast or scatter, and mesh -> device a
-/// gather or reduce, each axis by axis. Mesh -> mesh of other tasks goes part by part, any other mesh -> mesh by way of
-/// one task. To other devices of the same tasks it is a copy. A value goes to each device set and layout once, however
-/// many use it there, and so do the rows of a halo. Bounded values are cut at their bounds: a part along the bounded
-/// dim has the rows before the extent, possibly none.
+/// gather or reduce, each axis by axis. An all-reduce or reduce along several axes is one collective. Mesh -> mesh of
+/// other tasks goes part by part, any other mesh -> mesh by way of one task. To other devices of the same tasks it is a
+/// copy. A value goes to each device set and layout once, however many use it there, and so do the rows of a halo.
+/// Bounded values are cut at their bounds: a part along the bounded dim has the rows before the extent, possibly none.
 class Converter {
  public:
   /// `reasons` is told of every message that is added; the caller tells it for which node.
@@ -107,6 +107,8 @@ class Converter {
   /// Groups along `axes`, one through each position that differs from the task's corner only along `others`. That
   /// position is the group's root; a task outside of the mesh is added as a guest root if there is one group.
   Members along(WhereId mesh, std::int32_t task, const Axes& others, const Axes& axes);
+  /// All groups along these axes of the mesh, without a root.
+  Members all_along(WhereId mesh, std::span<const std::size_t> axes);
   /// A group of tasks with its root, which is appended as a guest if it is none of them.
   Members with_root(std::vector<std::int32_t> group, std::int32_t root);
   [[nodiscard]] bool made(PValueId value, WhereId where, const Layout& layout) const;

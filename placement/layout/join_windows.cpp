@@ -47,7 +47,7 @@ class Joiner {
   [[nodiscard]] bool may_join(NodeId id) const {
     const Node& node = program_.nodes[id];
     return node.kind == NodeKind::compute && node.inputs > 0 && node.where != kNone && !program_.where(node).single() &&
-           is_pure(node) && !is_target(program_, node) && node.graph->op(node.op).annotation().layouts.empty();
+           is_pure(node) && !is_target(program_, node) && program_.annotation_layouts(node).empty();
   }
 
   /// Whether all that the second reads is there.

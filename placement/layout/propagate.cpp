@@ -71,7 +71,7 @@ class Propagator {
 
   void leaf(NodeId id, WhereId where) {
     const Node& node = program_.nodes[id];
-    const Layout annotated = annotated_layouts(node, program_.wheres[where])[0];
+    const Layout annotated = annotated_layouts(program_, node, program_.wheres[where])[0];
     const bool free = annotated.empty();
     const bool as_fed = node.kind == NodeKind::feed && where == node.where;
     const Layout given = as_fed ? fed_layout(program_, node) : whole(where);
@@ -80,7 +80,7 @@ class Propagator {
 
   void lay(NodeId id) {
     const Node& node = program_.nodes[id];
-    const std::vector<Layout> annotated = annotated_layouts(node, program_.where(node));
+    const std::vector<Layout> annotated = annotated_layouts(program_, node, program_.where(node));
     strategies_[id] = choose_strategy(program_, node, given(node), annotated);
     for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
       const PValueId output = node.outputs[o];
@@ -149,7 +149,7 @@ class Propagator {
         backwards(node.detail);
         backwards(node.detail + 1);
       } else if (node.kind == NodeKind::feed && !program_.wheres[home(node)].single()) {
-        if (annotated_layouts(node, program_.wheres[home(node)])[0].empty())
+        if (annotated_layouts(program_, node, program_.wheres[home(node)])[0].empty())
           if (auto hint = hint_for(node.outputs[0])) program_.hints[node.outputs[0]] = std::move(*hint);
       } else if (node.kind == NodeKind::compute && on_mesh(node)) {
         compute(id);
@@ -160,7 +160,7 @@ class Propagator {
   /// Gives the outputs hints for what their users want, if the op can make all of them so.
   void compute(NodeId id) {
     const Node& node = program_.nodes[id];
-    std::vector<Layout> wanted = annotated_layouts(node, program_.where(node));
+    std::vector<Layout> wanted = annotated_layouts(program_, node, program_.where(node));
     std::vector<std::optional<LayoutHint>> hints(node.outputs.count);
     for (std::uint32_t o = 0; o < node.outputs.count; ++o)
       if (wanted[o].empty() && (hints[o] = hint_for(node.outputs[o]))) wanted[o] = hints[o]->layout;

@@ -126,7 +126,7 @@ class Resharder {
     const Where& where = program_.where(node);
     std::vector<Layout> given;
     for (PValueId input : program_.inputs(node)) given.push_back(layout_on(input, node.where));
-    const std::vector<Layout> wanted = annotated_layouts(node, where);
+    const std::vector<Layout> wanted = annotated_layouts(program_, node, where);
     const Strategy strategy = strategy_of(id, given, wanted);
     const std::vector<NodeId> causes = causes_of(id, strategy);
     const PValueId source = where.single() || !window_of(program_, node) ? kNone : program_.inputs(node)[0];
@@ -209,8 +209,8 @@ class Resharder {
     to_.emit(id);
     const WhereId home = program_.feed_homes[node.detail];
     if (home == kNone) return;
-    const bool layout_is_free =
-        annotated_layouts(node, program_.wheres[home])[0].empty() && !program_.hints.contains(node.outputs[0]);
+    const bool layout_is_free = annotated_layouts(program_, node, program_.wheres[home])[0].empty() &&
+                                !program_.hints.contains(node.outputs[0]);
     const bool stays = is_fed_by_parts(program_, node) && home == node.where && layout_is_free;
     if (!stays) send_home(id, home);
     convert_once(id, node.outputs[0]);
@@ -219,7 +219,7 @@ class Resharder {
   /// A variable is where it is annotated.
   void variable(NodeId id) {
     const Node node = program_.nodes[id];
-    const Layout wanted = annotated_layouts(node, program_.where(node))[0];
+    const Layout wanted = annotated_layouts(program_, node, program_.where(node))[0];
     if (wanted.empty())
       to_.place(node.outputs[0], node.where, chosen_or(node.outputs[0], program_.where(node).all_replicated()));
     else
@@ -230,7 +230,7 @@ class Resharder {
 
   void send_home(NodeId feed, WhereId home) {
     const Node node = program_.nodes[feed];
-    Layout layout = annotated_layouts(node, program_.wheres[home])[0];
+    Layout layout = annotated_layouts(program_, node, program_.wheres[home])[0];
     std::vector<NodeId> causes(layout.size(), feed);
     if (layout.empty()) layout = chosen_or(node.outputs[0], program_.wheres[home].all_replicated());
     if (const auto hint = program_.hints.find(node.outputs[0]); hint != program_.hints.end()) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
+#include "base/text.hpp"
 #include "graph/op/op_time.hpp"
 #include "ops/control/comm.hpp"
 #include "placement/layout/conversion.hpp"
@@ -41,11 +43,21 @@ class Chooser {
   Strategy best() {
     for (std::size_t axis = 0; axis < where_.axes.size(); ++axis) choices_.push_back(choices(axis));
     try_from(0);
-    FERRY_ASSERT(best_, "no layout for " + program_.name(node_));
+    if (!best_) fail();
     return *best_;
   }
 
  private:
+  /// An annotation asks for partial sums that the op cannot make.
+  [[noreturn]] void fail() const {
+    std::vector<std::string> asked, inputs;
+    for (const Layout& layout : wanted_) asked.push_back(str(layout));
+    for (const Layout& layout : given_) inputs.push_back(str(layout));
+    throw Error(Code::plan, "no layouts of " + node_.graph->op(node_.op).str() + " give " + join(asked, ", "))
+        .note("its inputs have " + join(inputs, " "))
+        .hint("partial sums come from a sum over a dim that is split: annotate another layout, or lay the inputs so");
+  }
+
   /// The candidates for an axis; at a tie the first wins. Without a cause, an op is only replicated.
   std::vector<Choice> choices(std::size_t axis) const {
     std::vector<Choice> found;
@@ -164,12 +176,12 @@ class Chooser {
 
 }  // namespace
 
-std::vector<Layout> annotated_layouts(const Node& node, const Where& where) {
+std::vector<Layout> annotated_layouts(const Program& program, const Node& node, const Where& where) {
   std::vector<Layout> layouts(node.outputs.count);
-  const Annotation& annotation = node.graph->op(node.op).annotation();
-  if (annotation.mesh == kNoMesh || annotation.layouts.empty() || where.single()) return layouts;
+  const std::vector<Layout>& annotated = program.annotation_layouts(node);
+  if (annotated.empty() || where.single()) return layouts;
   if (node.def == nullptr || node.role() == OpRole::take_part) return layouts;
-  std::copy_n(annotation.layouts.begin(), layouts.size(), layouts.begin());
+  std::copy_n(annotated.begin(), layouts.size(), layouts.begin());
   return layouts;
 }
 
@@ -182,7 +194,7 @@ Layout joined(Layout layout) {
 NodeId asking_output(const Program& program, NodeId id, const Strategy& strategy, std::size_t axis) {
   if (strategy.asked[axis] != Strategy::kOutput) return kNone;
   const Node& node = program.nodes[id];
-  const std::vector<Layout> annotated = annotated_layouts(node, program.where(node));
+  const std::vector<Layout> annotated = annotated_layouts(program, node, program.where(node));
   for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
     if (!annotated[o].empty() && annotated[o][axis] == strategy.outputs[o][axis]) return id;
     const auto hint = program.hints.find(node.outputs[o]);

@@ -16,7 +16,7 @@ struct Strategy : Way {
 };
 
 /// The layouts that the node's outputs are annotated with; empty for outputs without, and on a single device.
-[[nodiscard]] std::vector<Layout> annotated_layouts(const Node& node, const Where& where);
+[[nodiscard]] std::vector<Layout> annotated_layouts(const Program& program, const Node& node, const Where& where);
 
 /// If an output led to the strategy's choice along an axis (Strategy::kOutput), the annotated node: this node, or the
 /// node in its hint. Else, or if there is no annotation, kNone.

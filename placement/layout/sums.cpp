@@ -29,7 +29,7 @@ bool Sums::goes_on(NodeId id) const {
   const Node& node = program_.nodes[id];
   if (!adds(node)) return false;
   const NodeId reader = reader_[node.outputs[0]];
-  if (reader == kNone || !node.graph->op(node.op).annotation().layouts.empty()) return false;
+  if (reader == kNone || !program_.annotation_layouts(node).empty()) return false;
   const Node& next = program_.nodes[reader];
   return adds(next) && next.def == node.def && next.where == node.where;
 }

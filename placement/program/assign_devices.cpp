@@ -84,8 +84,9 @@ class Assigner {
     if (node.kind == NodeKind::fetch) return;
     if (node.kind == NodeKind::feed) {
       const Op op = node.graph->op(node.op);
-      const auto home = op.annotation().empty() ? std::nullopt : resolve(op);
+      auto home = op.annotation().empty() ? std::nullopt : resolve(op);
       program_.feed_homes.resize(program_.signature->feeds.size(), kNone);
+      if (is_tried(node)) home = mesh_of_all(program_.tried->axes);
       program_.feed_homes[node.detail] = home ? *home : program_.auto_mesh ? auto_where() : kNone;
       if (is_fed_by_parts(program_, node)) return place_parts(id, home);
       place(id, usual_device(program_.signature->feeds[node.detail].task), kNone, [] { return "fed by this task"; });
@@ -97,6 +98,7 @@ class Assigner {
     if (node.kind == NodeKind::parameter) return;
     const auto where = op.annotation().empty() ? std::nullopt : resolved(op);
     if (where) return place(id, *where, id, [&] { return "annotated " + program_.text(op.annotation()); });
+    if (is_tried(node)) return place(id, mesh_of_all(program_.tried->axes), id, [] { return "tried"; });
     if (program_.auto_mesh) by_itself(id);
   }
 
@@ -108,13 +110,22 @@ class Assigner {
   }
 
   WhereId auto_where() {
-    if (program_.auto_where != kNone) return program_.auto_where;
+    if (program_.auto_where == kNone) program_.auto_where = mesh_of_all(program_.auto_mesh->axes);
+    return program_.auto_where;
+  }
+
+  /// The usual devices of all tasks, as a mesh with axes of these sizes.
+  WhereId mesh_of_all(const std::vector<std::int64_t>& axes) {
     Where where;
     for (std::int32_t task = 0; task < program_.topology->size(); ++task) where.tasks.push_back(task);
-    where.axes = program_.auto_mesh->axes;
+    where.axes = axes;
     const auto has_gpu = [this](std::int32_t task) { return usual_kind(task) != DeviceKind::cpu; };
     if (std::ranges::all_of(where.tasks, has_gpu)) where.kind = *program_.options.default_device;
-    return program_.auto_where = program_.intern(std::move(where));
+    return program_.intern(std::move(where));
+  }
+
+  [[nodiscard]] bool is_tried(const Node& node) const {
+    return program_.tried && program_.tried->layouts.contains({node.graph, node.op});
   }
 
   /// A feed by parts is split over the mesh of the input, or over all tasks if that has no mesh of several tasks.

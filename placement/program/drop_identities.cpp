@@ -22,7 +22,7 @@ class Dropper {
     replacements_.update(id);
     const Node& node = program_.nodes[id];
     if (node.inputs == 0 || node.outputs.count != 1 || !is_pure(node)) return;
-    if (!node.graph->op(node.op).annotation().layouts.empty()) return;
+    if (!program_.annotation_layouts(node).empty()) return;
     const std::optional<PValueId> equal = equal_value(node);
     if (!equal || !may_stand_for(*equal, node)) return;
     replacements_.replace(id, 0, *equal);

@@ -82,6 +82,7 @@ class Merger {
   [[nodiscard]] bool equal(const Node& a, const Node& b) const {
     return a.def == b.def && a.where == b.where && std::ranges::equal(program_.inputs(a), program_.inputs(b)) &&
            a.graph->op(a.op).annotation() == b.graph->op(b.op).annotation() &&
+           program_.annotation_layouts(a) == program_.annotation_layouts(b) &&
            (a.attrs == b.attrs || a.attrs->same(*b.attrs));
   }
 

@@ -82,6 +82,13 @@ PValueId Program::stored(PValueId value) const {
   }
 }
 
+const std::vector<Layout>& Program::annotation_layouts(const Node& node) const {
+  if (tried)
+    if (const auto found = tried->layouts.find({node.graph, node.op}); found != tried->layouts.end())
+      return found->second;
+  return node.graph->op(node.op).annotation().layouts;
+}
+
 SourceLine Program::line(const Node& node) const {
   return node.graph->op(node.op).line();
 }

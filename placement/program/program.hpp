@@ -197,6 +197,14 @@ struct AutoMesh {
   std::map<OpId, Layout> variables = {};    ///< layouts that are decided already, by the variable's op
   std::vector<std::uint32_t> choices = {};  ///< that choose_layouts takes; empty: it solves its problem
   bool finds_frontier = false;              ///< choose_layouts fills Program::frontier
+  bool of_request = false;                  ///< the request that is planned has decided the variables
+};
+
+/// Annotations that are tried in place of AutoMesh (placement/choose/find_annotations.hpp): the layouts of the outputs
+/// of ops, on a mesh of all tasks. Graph and op name the op.
+struct TriedAnnotations {
+  std::vector<std::int64_t> axes;  ///< sizes
+  std::map<std::pair<const Graph*, OpId>, std::vector<Layout>> layouts;
 };
 
 /// The layouts of the inputs and outputs of one op on a mesh.
@@ -245,12 +253,14 @@ struct Program {
   std::unordered_map<PValueId, LayoutHint> hints;
   std::optional<AutoMesh> auto_mesh;  ///< placement by itself (placement/choose)
   WhereId auto_where = kNone;         ///< the device set of `auto_mesh`; kNone: no node is on it
+  std::optional<TriedAnnotations> tried;
   ChosenLayouts chosen;
   std::int64_t chosen_value = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts, in picoseconds
   std::int64_t chosen_bytes = 0;                    ///< the memory of a task by the model
   std::int64_t cost_unit = 1;                       ///< the picoseconds of a cost of 1 in `frontier` and `problem`
   LayoutFrontier frontier;                          ///< with AutoMesh::finds_frontier
   ProblemText problem;                              ///< with PlanOptions::dumps_problem
+  std::vector<Alternative> alternatives;            ///< of the ops that PlanOptions::compared names
   Causes causes;
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< index into `reasons`
@@ -277,6 +287,8 @@ struct Program {
   [[nodiscard]] std::string name(const Node& node) const;
   [[nodiscard]] std::string name(PValueId value) const;
   [[nodiscard]] SourceLine line(const Node& node) const;
+  /// The layouts that the op is annotated with, or that are tried as its annotation; empty: none.
+  [[nodiscard]] const std::vector<Layout>& annotation_layouts(const Node& node) const;
   /// A compute node that the host runs, wherever it is placed: it has state, an effect or a value of its task, or sizes
   /// that the data decide, which the host must know.
   [[nodiscard]] bool runs_on_host(const Node& node) const;

@@ -45,7 +45,7 @@ class PartSender {
   /// Whether the op gives elements of its input 0, and may do so on another device.
   [[nodiscard]] bool selects(const Node& node) const {
     if (node.inputs == 0 || node.where == kNone || !program_.where(node).single() || !is_pure(node)) return false;
-    if (is_target(program_, node) || !node.graph->op(node.op).annotation().layouts.empty()) return false;
+    if (is_target(program_, node) || !program_.annotation_layouts(node).empty()) return false;
     const auto inputs = program_.inputs(node);
     const Type& from = program_.values[inputs[0]].type;
     if (from.shape.bounded() || (node.def->flags & (kView | kMoves)) == 0) return false;

@@ -86,6 +86,10 @@ Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const In
     else
       left.owed.push_back(one);
   }
+  const bool repeats = collective.reduce == Reduce::max || collective.reduce == Reduce::min;
+  if (repeats && summed.empty() &&
+      geometry_.same_as_member(collective.grouping, laid(fact), guest == 0 ? 1 : 0, laid(fact), guest))
+    return left;  // the largest of equal values
   if (!geometry_.sums_exactly(collective.grouping, guest, summed))
     throw Stop{true, "collective '" + escaped(plan_.string(collective.name)) + "'" +
                          (i.line == kNone ? "" : " at " + plan_.line(i.line).str()) + " combines by " +

@@ -38,6 +38,11 @@ const TypedTerm* GraphTerms::named(const std::string& place, std::string_view na
   return found == scope->second.end() ? nullptr : &found->second;
 }
 
+const Op* GraphTerms::maker(TermId term) const {
+  const auto found = makers_.find(term);
+  return found == makers_.end() ? nullptr : &found->second;
+}
+
 void GraphTerms::walk(const Graph& graph, const std::vector<bool>& needed, const std::string& place, Scope& values) {
   auto& names = named_[place];
   for (OpId id = 0; id < graph.size(); ++id) {
@@ -46,7 +51,10 @@ void GraphTerms::walk(const Graph& graph, const std::vector<bool>& needed, const
       if (!needed[id]) continue;
       visit(op, place, values);
     }
-    for (int o = 0; o < op.outputs(); ++o) names[graph.value_name(op.output(o))] = values[op.output(o)];
+    for (int o = 0; o < op.outputs(); ++o) {
+      names[graph.value_name(op.output(o))] = values[op.output(o)];
+      makers_.emplace(values[op.output(o)].term, op);
+    }
   }
 }
 

@@ -50,6 +50,8 @@ class GraphTerms {
   std::map<std::string, const OpDef*, std::less<>> defs;
   /// By a place and a name, the value with that name, for messages, and for parts without elements.
   [[nodiscard]] const TypedTerm* named(const std::string& place, std::string_view name) const;
+  /// The first op of the graph, or of its bodies, that makes the term; null if none does.
+  [[nodiscard]] const Op* maker(TermId term) const;
   /// Whether some op gives its results to workers that are steps apart.
   bool asynchronous = false;
 
@@ -67,6 +69,7 @@ class GraphTerms {
   Terms& terms_;
   const Signature& signature_;
   std::deque<Attrs> added_;
+  std::unordered_map<TermId, Op> makers_;
   std::map<std::string, std::unordered_map<std::string, TypedTerm>> named_;
 };
 

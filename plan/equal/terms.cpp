@@ -138,14 +138,18 @@ std::uint64_t Terms::hash(const Term& term) const {
   return hash;
 }
 
-TermId Terms::intern(Term term) {
-  const std::uint64_t key = hash(term);
-  const auto [first, last] = by_hash_.equal_range(key);
+TermId Terms::known(const Term& term) const {
+  const auto [first, last] = by_hash_.equal_range(hash(term));
   for (auto at = first; at != last; ++at)
     if (terms_[at->second] == term) return at->second;
+  return kNoTerm;
+}
+
+TermId Terms::intern(Term term) {
+  if (const TermId id = known(term); id != kNoTerm) return id;
   const TermId id = size();
+  by_hash_.emplace(hash(term), id);
   terms_.push_back(std::move(term));
-  by_hash_.emplace(key, id);
   return id;
 }
 
@@ -407,6 +411,11 @@ TermId Terms::make_op(const OpDef& def, const Attrs& own, std::span<const TypedT
   Term term{.kind = Kind::op, .def = &def, .attrs = attrs(own), .output = output, .type = type};
   term.in = {inputs.begin(), inputs.end()};
   if (!is_function(def)) term.name = text(where());
+  if (def.is(kCommutes)) {
+    Term exchanged = term;
+    std::swap(exchanged.in[0], exchanged.in[1]);
+    if (const TermId id = known(exchanged); id != kNoTerm) return id;
+  }
   return intern(std::move(term));
 }
 
@@ -449,9 +458,13 @@ std::string Terms::str(TermId id, int depth) const {
   if (term.in.empty()) return head + "()";
   if (depth == 0) return head + "(…)";
   std::vector<std::string> inputs;
-  for (std::size_t k = 0; k < term.in.size() && k < 6; ++k) inputs.push_back(str(term.in[k].term, depth - 1));
+  for (std::size_t k = 0; k < term.in.size() && k < 6; ++k) inputs.push_back(str(term.in[k], depth - 1));
   if (term.in.size() > 6) inputs.emplace_back("…");
   return head + "(" + join(inputs, ", ") + ")";
+}
+
+std::string Terms::str(const TypedTerm& value, int depth) const {
+  return value.term == kNoTerm ? "sizes of " + type(value.type).str() : str(value.term, depth);
 }
 
 /// The first terms of a sum in words, "3 × x" for a term that is in the sum three times.

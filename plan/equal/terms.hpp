@@ -125,6 +125,8 @@ class Terms {
 
  private:
   TermId intern(Term term);
+  /// kNoTerm: there is no such term.
+  [[nodiscard]] TermId known(const Term& term) const;
   [[nodiscard]] std::uint64_t hash(const Term& term) const;
   [[nodiscard]] TermId same_as(const OpDef& def, const OpFacts& facts, const Attrs& attrs,
                                std::span<const TypedTerm> inputs, TypeId output) const;
@@ -133,6 +135,8 @@ class Terms {
   [[nodiscard]] bool folds(const OpDef& def, std::span<const TypedTerm> inputs, TypeId output) const;
   [[nodiscard]] TermId folded(const OpDef& def, const Attrs& attrs, std::span<const TypedTerm> inputs, TypeId output);
   [[nodiscard]] Tensor tensor(const TypedTerm& constant) const;
+  /// The same, of an input of a term.
+  [[nodiscard]] std::string str(const TypedTerm& value, int depth) const;
   [[nodiscard]] std::vector<std::string> texts_of_sum(Multisets::Id terms, int depth) const;
   [[nodiscard]] Tensor cut(const TypedTerm& from, const WindowOf& window, TypeId output) const;
   [[nodiscard]] Tensor concatenated(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const;

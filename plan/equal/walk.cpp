@@ -502,7 +502,11 @@ void PlanWalk::wrong_value(const std::string& what, TermId has, TermId wanted) c
                                                         : terms_.str(suspect.term));
     throw Stop{true, std::move(text)};
   }
-  throw Stop{true, text + "\n  the plan has " + terms_.difference(has, wanted)};
+  text += "\n  the plan has " + terms_.difference(has, wanted);
+  if (const Op* const op = graph_.maker(wanted); op != nullptr)
+    text += "\n  in the graph " + std::string(op->def().name) + " '" + escaped(op->name()) + "' at " +
+            op->line().str() + " makes it";
+  throw Stop{true, std::move(text)};
 }
 
 }  // namespace ferry::equal

@@ -33,6 +33,10 @@ class Types {
     for (class_ = 0; class_ < plan_.classes.size(); ++class_)
       for (const Instruction& i : here().instructions)
         if (i.what == Opcode::kernel && !seen(i)) check(i);
+    for (const Case& one : without_def_) {
+      class_ = one.plan_class;
+      check_packing(*one.instruction);
+    }
     return {unknown_.begin(), unknown_.end()};
   }
 
@@ -103,7 +107,7 @@ class Types {
     for (const OpDef* def : kCommOps)
       if (def->name == name) return check_parts(i, *def);
     if (const OpDef* def = ops_.find(name)) return check_op(i, *def);
-    unknown_.emplace(name);
+    without_def_.push_back({class_, &i});
   }
 
   [[nodiscard]] const Attrs& attrs_of(const Instruction& i) const {
@@ -130,7 +134,7 @@ class Types {
   [[nodiscard]] Type whole(const Buffer& b) const { return whole_type(plan_, b); }
   static Type local(const Buffer& b) { return type_of(b.dtype, b.sizes.vector(), b.bounded); }
 
-  void check_op(const Instruction& i, const OpDef& def) const {
+  void check_op(const Instruction& i, const OpDef& def) {
     for (const Range range : {i.inputs, i.outputs})
       for (std::uint32_t k = 0; k < range.count; ++k)
         if (halo(operand(range, k)) != nullptr) refuse(i, "it takes rows that go to others for a value");
@@ -463,7 +467,7 @@ class Types {
   }
 
   /// The last input is the packed form of one of the others (Kernel::packing).
-  void check_packed(const Instruction& i, std::uint32_t count) const {
+  void check_packed(const Instruction& i, std::uint32_t count) {
     const Buffer& last = operand(i.inputs, count);
     if (last.window != kNone || last.bounded || last.sizes.size() != 1 || last.space == Buffer::Space::none)
       refuse(i, "it takes " + std::to_string(count) + " inputs, " + std::to_string(count + 1) + " are given");
@@ -492,6 +496,37 @@ class Types {
                                         : 0;
     if (elements == 0 || elements != last.sizes[0] || inputs[kernel->packing.input].dtype != last.dtype)
       refuse(i, "its last input, " + local(last).str() + ", is not what its kernel packs");
+    const Packed packed{kernel->packing.op, &attrs_of(i), inputs[kernel->packing.input], local(last)};
+    if (!is_taken(packed)) packed_.push_back(packed);
+  }
+
+  /// The packed form of a value of the type `from`, by the kernel of `op` with these attributes.
+  struct Packed {
+    std::string_view op;
+    const Attrs* attrs = nullptr;
+    Type from, to;
+  };
+
+  /// Whether a kernel of the plan takes such an input.
+  [[nodiscard]] bool is_taken(const Packed& packed) const {
+    return std::ranges::any_of(packed_, [&](const Packed& other) {
+      return other.op == packed.op && other.from == packed.from && other.to == packed.to &&
+             (other.attrs == packed.attrs || other.attrs->same(*packed.attrs));
+    });
+  }
+
+  /// An op without a definition packs an input for other kernels. They have said which size it makes.
+  void check_packing(const Instruction& i) {
+    const std::string_view op = plan_.string(i.op);
+    if (std::ranges::find(packed_, op, &Packed::op) == packed_.end()) {
+      unknown_.emplace(op);
+      return;
+    }
+    if (i.inputs.count != 1 || i.outputs.count != 1) refuse(i, "it packs one value into one other");
+    const Buffer &from = operand(i.inputs, 0), &to = operand(i.outputs, 0);
+    if (from.space == Buffer::Space::none || to.window != kNone || to.bounded ||
+        !is_taken({op, &attrs_of(i), local(from), local(to)}))
+      refuse(i, "it packs " + local(from).str() + " into " + local(to).str() + ", which no kernel takes");
   }
 
   const Plan& plan_;
@@ -499,6 +534,8 @@ class Types {
   const KernelLookup* const kernels_;
   std::uint32_t class_ = 0;
   std::set<std::string, std::less<>> unknown_;
+  std::vector<Case> without_def_;
+  std::vector<Packed> packed_;   // inputs of the plan's kernels
   std::array<Case, 256> cases_;  // by hash; a new one takes the place of an old one
 };
 

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,6 +93,11 @@ std::string summary(const Topology& measured, const std::vector<bench::SumTimes>
   return text + sums_text(sums);
 }
 
+/// The tasks of this process stand for processes, which share memory on a host.
+void share_memory(Topology& topology) {
+  for (TaskInfo& task : topology.tasks) task.memory_group = task.host;
+}
+
 int calibrate(const CalibrateOptions& options) {
   before_job(options.job.cluster, [&] { check_written_file("-o", options.out); });
   in_job(options.job, false, [&](const Cluster& cluster) {
@@ -99,6 +105,7 @@ int calibrate(const CalibrateOptions& options) {
     if (cluster.rank() != 0) return;
     Topology measured = cluster.topology();
     static_cast<PlanningCosts&>(measured) = rounded(made.costs);
+    if (std::ssize(cluster.local_tasks()) == cluster.size()) share_memory(measured);
     std::string comments = "# Written by ferry calibrate.\n";
     const std::string sums = sums_text(made.sums);
     for (const std::string_view line : split(sums, '\n'))

@@ -21,6 +21,7 @@ void add_report_command(CLI::App& app, Action& action);
 void add_new_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_calibrate_command(CLI::App& app, Action& action);
+void add_quote_command(CLI::App& app, Action& action);
 /// `launched`: the command that it starts, which take_launched() found; both outlive the action.
 void add_launch_command(CLI::App& app, const std::vector<std::string>& launched, Action& action);
 /// The same for the command that runs in a container.

@@ -16,12 +16,25 @@ struct ExplainOptions : PlanCommandOptions {
   bool as_json = false, all = false;
 };
 
+/// What placement by itself chose for the op, and the best other layouts.
+nlohmann::ordered_json alternative_json(const Alternative& alternative) {
+  return {{"layouts", alternative.layouts},
+          {"computing_seconds", alternative.computing_seconds},
+          {"message_seconds", alternative.message_seconds},
+          {"other", alternative.other},
+          {"at_least_seconds", alternative.at_least_seconds},
+          {"found_seconds", alternative.found_seconds}};
+}
+
 std::string reasons_json(const PlanResult& result) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Reason& reason : result.reasons) {
     all.push_back({{"subject", reason.subject}, {"reason", reason.text}, {"line", reason.line.str()}});
     if (!reason.constraint.empty()) all.back()["constraint"] = reason.constraint;
     if (reason.message > 0) all.back()["message"] = reason.message;
+    if (reason.transfer || !result.placement) continue;
+    for (const Alternative& alternative : result.placement->alternatives)
+      if (alternative.subject == reason.subject) all.back()["chosen"] = alternative_json(alternative);
   }
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -59,6 +72,7 @@ int explain_file(ExplainOptions options) {
     options.on_selection = [&](Graph& graph, const Selection& selection) {
       options.op = without_alias(graph, selection, options.op);
       require_needed(graph, selection, options.op);
+      options.plan.compared = options.op;
     };
   const PlanResult result = plan_of(options);
   print(options.as_json ? reasons_json(result) : explain(result, options.op, options.all));
@@ -72,7 +86,9 @@ void add_explain_command(CLI::App& app, Action& action) {
       app.add_subcommand("explain", "Why each transfer exists; with --all also why each op is where it is");
   auto options = std::make_shared<ExplainOptions>();
   add_plan_options(*command, *options);
-  command->add_option("OP", options->op, "Only this op and its values; also by the name under which it is fetched");
+  command->add_option("OP", options->op,
+                      "Only this op and its values, or those that match a pattern such as 'layer1/*'; also by the name "
+                      "under which it is fetched");
   command->add_flag("--all", options->all, "Also why each op is where it is; else only the transfers and collectives");
   command->add_flag("--json", options->as_json, "All reasons, as JSON");
   add_examples(*command, R"(

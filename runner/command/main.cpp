@@ -42,6 +42,7 @@ int run_command_line(int argc, char** argv) {
   ferry::add_new_command(app, action);
   ferry::add_bench_command(app, action);
   ferry::add_calibrate_command(app, action);
+  ferry::add_quote_command(app, action);
   std::vector<std::string> launched;
   ferry::add_launch_command(app, launched, action);
   ferry::add_worker_command(app, launched, action);

@@ -18,6 +18,7 @@
 #include "runner/command/commands.hpp"
 #include "runner/command/plan_summary.hpp"
 #include "runner/command/planned.hpp"
+#include "runner/options/annotation_text.hpp"
 #include "runner/pictures/plan_pictures.hpp"
 
 namespace ferry {
@@ -87,6 +88,12 @@ void write_problem(const std::string& path, const PlanResult& result) {
   local_files().write(path, result.placement->problem);
 }
 
+void require_annotations(const PrintedPlanOptions& options, const PlanResult& result) {
+  if (options.plan.annotations && !result.placement)
+    throw Error(Code::usage, "--print-annotations: the annotations of the graph decide its placement")
+        .hint("--place auto");
+}
+
 int plan(PrintedPlanOptions options) {
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.file});
@@ -106,6 +113,7 @@ int plan(PrintedPlanOptions options) {
     if (!options.dump_after.empty()) print(dumped);
     if (options.times) print(times.text());
   };
+  options.plan.step_estimate = options.as_json;
   PlanResult result;
   try {
     result = plan_of(options);
@@ -116,6 +124,7 @@ int plan(PrintedPlanOptions options) {
     print_passes();
     throw;
   }
+  require_annotations(options, result);
   for (const std::string& warning : result.warnings) log_warn(warning);
   std::optional<PlanDiff> changes;  // before --save writes, perhaps over the same file
   if (!options.diff.empty()) changes = difference(options.diff, result.plan);
@@ -126,9 +135,11 @@ int plan(PrintedPlanOptions options) {
   if (changes)
     print(options.as_json ? diff_json(*changes) : changes->text());
   else if (options.as_json && options.dump_after.empty())
-    print(plan_json(result.plan, result.placement));
+    print(plan_json(result));
   else if (options.as_dot && options.dump_after.empty())
     print(plan_dot(result.plan, options.whole));
+  else if (options.plan.annotations)
+    print(annotation_text(*result.placement));
   else if (options.svg.empty() && options.save.empty() && options.dump_problem.empty() && !of_passes)
     print(options.all ? text_of(result.plan) : plan_summary(result, options.op_set()));
   print_passes();
@@ -169,8 +180,12 @@ void add_plan_command(CLI::App& app, Action& action) {
   command
       ->add_option("--dump-problem", options->dump_problem,
                    "Writes the problem that --place auto solved, and its solution, for other solvers "
-                   "(docs/guide/placement_by_itself.md)")
+                   "(docs/reference/command_line.md)")
       ->type_name("FILE.json");
+  command
+      ->add_flag("--print-annotations", options->plan.annotations,
+                 "With --place auto: prints the chosen layouts as C++ lines and as lines for --devices")
+      ->excludes(dot);
   command->add_flag("--times", options->times, "Prints what each pass of planning took")->excludes(json)->excludes(dot);
   command->add_flag("--check-passes", options->plan.check_passes, "Looks after each pass whether its form is legal");
   add_examples(*command, R"(

@@ -45,21 +45,6 @@ void add_types(const Graph& graph, const InputSizes& shapes, Selection& selectio
   }
 }
 
-/// Adds --cluster, which fills ClusterOptions::elsewhere.
-CLI::Option* add_cluster_option(CLI::App& app, JobOptions& options) {
-  return app
-      .add_option_function<std::string>(
-          "--cluster",
-          [&options](const std::string& path) {
-            options.cluster_file = path;
-            DescribedCluster described = read_cluster(path);
-            warn_of_other_origin(path, described.origin);
-            options.cluster.elsewhere = std::move(described.topology);
-          },
-          "Plans for the hosts, tasks and links that a file describes, which need not be here")
-      ->type_name("CLUSTER.pbtxt");
-}
-
 }  // namespace
 
 void with_session(const PlanCommandOptions& options, const std::function<void(Session&, const Selection&)>& f) {
@@ -112,13 +97,27 @@ void add_shape_option(CLI::App& app, std::vector<std::string>& shapes) {
       ->allow_extra_args(false);
 }
 
-void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
-  app.add_option("FILE", options.file, "A graph (.pb, .pbtxt), an ONNX model (.onnx) or a plan (.plan)")->required();
-  add_job_options(app, options);
+CLI::Option* add_hosts_options(CLI::App& app, JobOptions& options) {
   within(app.add_option("--hosts", options.cluster.hosts,
                         "Plans for so many hosts like this one, which share the tasks in order; default: one"),
          1, kMostTasks);
-  CLI::Option* const elsewhere = add_cluster_option(app, options);
+  return app
+      .add_option_function<std::string>(
+          "--cluster",
+          [&options](const std::string& path) {
+            options.cluster_file = path;
+            DescribedCluster described = read_cluster(path);
+            warn_of_other_origin(path, described.origin);
+            options.cluster.elsewhere = std::move(described.topology);
+          },
+          "Plans for the hosts, tasks and links that a file describes, which need not be here")
+      ->type_name("CLUSTER.pbtxt");
+}
+
+void add_plan_options(CLI::App& app, PlanCommandOptions& options) {
+  app.add_option("FILE", options.file, "A graph (.pb, .pbtxt), an ONNX model (.onnx) or a plan (.plan)")->required();
+  add_job_options(app, options);
+  CLI::Option* const elsewhere = add_hosts_options(app, options);
   for (const char* other : {"--tasks", "--invariant", "--jobs", "--threads", "--memory", "--gpu-memory", "--hosts"})
     elsewhere->excludes(app.get_option(other));
   add_shape_option(app, options.shapes);

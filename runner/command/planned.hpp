@@ -32,7 +32,9 @@ struct PlanCommandOptions : JobOptions {
 [[nodiscard]] InputSizes parse_shapes(const std::vector<std::string>& texts);
 /// Adds --shape.
 void add_shape_option(CLI::App& app, std::vector<std::string>& shapes);
-/// Adds FILE, --shape, --cluster and the options of a job.
+/// Adds --hosts and --cluster, which fills ClusterOptions::elsewhere; returns --cluster.
+CLI::Option* add_hosts_options(CLI::App& app, JobOptions& options);
+/// Adds FILE, --shape, --step, --hosts, --cluster and the options of a job.
 void add_plan_options(CLI::App& app, PlanCommandOptions& options);
 
 /// Calls f with a session of the graph file over virtual tasks, and what of the graph is to be planned. An input has

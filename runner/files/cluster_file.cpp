@@ -37,24 +37,18 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string text;
 };
 
-/// A figure of `compute`: its field in the file, and its place.
-struct Figure {
-  const char* name;
-  double ComputeCosts::*place;
-  double least, most;
-};
 constexpr double kLeast = 1e-6, kMost = ComputeCosts::kMostPicoseconds;
-constexpr Figure kFigures[] = {{"call_ps", &ComputeCosts::call, 0, kMost},
-                               {"wait_ps", &ComputeCosts::wait, 0, kMost},
-                               {"memory_byte_ps", &ComputeCosts::memory_byte, kLeast, kMost},
-                               {"cache_byte_ps", &ComputeCosts::cache_byte, kLeast, kMost},
-                               {"cache_bytes", &ComputeCosts::cache_bytes, 0, ComputeCosts::kMostCacheBytes},
-                               {"product_flop_ps", &ComputeCosts::product_flop, kLeast, kMost},
-                               {"convolution_flop_ps", &ComputeCosts::convolution_flop, kLeast, kMost},
-                               {"reduction_flop_ps", &ComputeCosts::reduction_flop, kLeast, kMost},
-                               {"element_flop_ps", &ComputeCosts::element_flop, kLeast, kMost},
-                               {"parallel_flops", &ComputeCosts::parallel_flops, 0, 1},
-                               {"parallel_bytes", &ComputeCosts::parallel_bytes, 0, 1}};
+constexpr ComputeFigure kFigures[] = {{"call_ps", &ComputeCosts::call, 0, kMost},
+                                      {"wait_ps", &ComputeCosts::wait, 0, kMost},
+                                      {"memory_byte_ps", &ComputeCosts::memory_byte, kLeast, kMost},
+                                      {"cache_byte_ps", &ComputeCosts::cache_byte, kLeast, kMost},
+                                      {"cache_bytes", &ComputeCosts::cache_bytes, 0, ComputeCosts::kMostCacheBytes},
+                                      {"product_flop_ps", &ComputeCosts::product_flop, kLeast, kMost},
+                                      {"convolution_flop_ps", &ComputeCosts::convolution_flop, kLeast, kMost},
+                                      {"reduction_flop_ps", &ComputeCosts::reduction_flop, kLeast, kMost},
+                                      {"element_flop_ps", &ComputeCosts::element_flop, kLeast, kMost},
+                                      {"parallel_flops", &ComputeCosts::parallel_flops, 0, 1},
+                                      {"parallel_bytes", &ComputeCosts::parallel_bytes, 0, 1}};
 
 class Reader {
  public:
@@ -129,7 +123,7 @@ class Reader {
   ComputeCosts compute(const cluster_file::Compute& given) const {
     const auto* fields = cluster_file::Compute::descriptor();
     ComputeCosts costs;
-    for (const Figure& figure : kFigures) {
+    for (const ComputeFigure& figure : kFigures) {
       const auto* field = fields->FindFieldByName(figure.name);
       if (!given.GetReflection()->HasField(given, field)) continue;
       const double value = given.GetReflection()->GetDouble(given, field);
@@ -199,6 +193,10 @@ class Reader {
 
 }  // namespace
 
+std::span<const ComputeFigure> compute_figures() {
+  return kFigures;
+}
+
 DescribedCluster read_cluster(const std::string& path) {
   return Reader(path).read();
 }
@@ -242,7 +240,7 @@ std::string cluster_text(const Topology& topology, const CostsOrigin& origin) {
   if (!origin.ferry.empty()) compute.set_ferry(origin.ferry);
   if (!origin.cpu.empty()) compute.set_cpu(origin.cpu);
   if (!origin.kernels.empty()) compute.set_kernels(origin.kernels);
-  for (const Figure& figure : kFigures)
+  for (const ComputeFigure& figure : kFigures)
     compute.GetReflection()->SetDouble(&compute, cluster_file::Compute::descriptor()->FindFieldByName(figure.name),
                                        topology.compute.*figure.place);
   std::string text;

@@ -1,6 +1,7 @@
 // Reads and writes the description of a cluster to plan for, which --cluster names (docs/reference/cluster_format.md).
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "plan/topology/topology.hpp"
@@ -20,6 +21,14 @@ struct DescribedCluster {
   CostsOrigin origin;      ///< of the section `compute`
   bool has_costs = false;  ///< has a section of costs: a link, or `compute`
 };
+
+/// A field of the section `compute`, and its range.
+struct ComputeFigure {
+  const char* name;
+  double ComputeCosts::*place;
+  double least, most;
+};
+[[nodiscard]] std::span<const ComputeFigure> compute_figures();
 
 /// The cluster that a file in protobuf's text form describes. Error(file) names the file and the fault, with its line.
 [[nodiscard]] DescribedCluster read_cluster(const std::string& path);

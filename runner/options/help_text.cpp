@@ -33,7 +33,8 @@ constexpr OptionGroup kGroups[] = {
      "--tasks --hosts --cluster --jobs --threads --invariant --memory --gpu-memory --device --devices --soft-placement "
      "--balance --budget --tune --transport --interface --deadline"},
     {"Output",
-     "--out --save --save-plan --print-every --all --json --dot --svg --full --diff --dump-after --times --stats"},
+     "--out --save --save-plan --print-every --all --json --dot --svg --full --diff --dump-after --times --stats "
+     "--print-annotations --price"},
     {"Checkpoints", "--checkpoint --checkpoint-every --checkpoint-keep --resume"},
     {"Watching", "--report --trace --metrics --tensorboard"},
     {"Finding faults",

@@ -158,10 +158,13 @@ void add_job_options(CLI::App& app, JobOptions& options) {
                  "Places ops by name: lines 'NAME-PATTERN /task:N/cpu:0' or 'NAME-PATTERN split(0) on dp'")
       ->type_name("RULES.txt");
   app.add_option_function<std::string>(
-         "--place", [&options](const std::string&) { options.plan.placing = Placing::automatic; },
+         "--place",
+         [&options](const std::string& text) {
+           options.plan.placing = text == "auto" ? Placing::automatic : Placing::annotated;
+         },
          "auto: ops without an annotation are on all tasks, with the layouts that take the least planned time; "
-         "annotations are constraints")
-      ->check(CLI::IsMember({"auto"}));
+         "annotations are constraints. annotated: the default, except for graphs with auto_place()")
+      ->check(CLI::IsMember({"auto", "annotated"}));
   app.add_flag("--soft-placement", options.plan.soft_placement,
                "An op whose device lacks it may move to the CPU; each move is reported");
   app.add_flag("--balance", options.balance,
@@ -207,10 +210,11 @@ void add_run_options(CLI::App& app, RunOptions& options) {
          [&options](const std::string& text) { options.cluster.deadline = time_span("--deadline", text); },
          "No progress for this long ends the job; default 60")
       ->type_name("SECONDS");
+  app.add_flag("--print-annotations", options.plan.annotations,
+               "With --place auto: prints the chosen layouts as C++ lines and as lines for --devices");
   app.add_flag_callback(
-         "--no-equal", [&options] { options.plan.proves_placing = false; },
-         "With --place: runs the plan without the proof that it computes the graph")
-      ->needs("--place");
+      "--no-equal", [&options] { options.plan.proves_placing = false; },
+      "With --place auto: runs the plan without the proof that it computes the graph");
   app.add_flag("--check-numerics", options.run.check_numerics,
                "Ends the run at the first op that makes NaN or Inf, and names it (exit code 8); slower");
   within(app.add_option("--check-replicas", options.run.check_replicas,

@@ -1,6 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "graph/op/op_time.hpp"
+#include "graph/op/op_work.hpp"
 #include "plan/text/plan_text.hpp"
+#include "runner/files/cluster_file.hpp"
 #include "runner/pictures/plan_pictures.hpp"
 
 namespace ferry {
@@ -101,6 +104,16 @@ Json change_json(const Change& change) {
   return {change.before, change.after};
 }
 
+Json annotations_json(const LayoutAnnotations& annotations) {
+  Json json = {{"axes", annotations.axes}, {"step_seconds", annotations.step_seconds}, {"ops", Json::array()}};
+  for (const LayoutAnnotations::OfOp& of : annotations.ops) {
+    Json layouts = Json::array();
+    for (const Layout& layout : of.layouts) layouts.push_back(str(layout));
+    json["ops"].push_back({{"op", of.op}, {"line", of.line.str()}, {"layouts", layouts}});
+  }
+  return json;
+}
+
 Json placement_json(const AutoPlacement& placement) {
   Json json = {{"entry", placement.entry},
                {"taken", placement.candidates[placement.taken].name},
@@ -115,6 +128,57 @@ Json placement_json(const AutoPlacement& placement) {
                {"candidates", Json::array()}};
   for (const AutoPlacement::Candidate& candidate : placement.candidates)
     json["candidates"].push_back({{"name", candidate.name}, {"step_seconds", candidate.step_seconds}});
+  if (placement.annotations) json["annotations"] = annotations_json(*placement.annotations);
+  return json;
+}
+
+Json costs_json(const ComputeCosts& costs) {
+  Json json;
+  for (const ComputeFigure& figure : compute_figures()) json[figure.name] = costs.*figure.place;
+  return json;
+}
+
+Json kernel_json(const StepWork::Kernel& kernel) {
+  return {{"kind", name_of(kernel.work.kind)},
+          {"flops", kernel.work.flops},
+          {"bytes", kernel.work.bytes},
+          {"device", name_of(kernel.device)},
+          {"threads", kernel.threads}};
+}
+
+Json link_json(const LinkCost& link) {
+  return {{"latency_seconds", link.latency_seconds}, {"bytes_per_second", link.bytes_per_second}};
+}
+
+Json message_json(const StepWork::Message& message) {
+  Json json = {{"kind", message.is_collective ? name_of(message.kind) : "transfer"},
+               {"members", message.members},
+               {"hosts", message.hosts},
+               {"given_bytes", message.given},
+               {"got_bytes", message.got},
+               {"between_hosts", message.between_hosts},
+               {"link", link_json(message.link)}};
+  if (message.hosts > 1) json["within_host"] = link_json(message.within_host);
+  return json;
+}
+
+Json work_json(const StepWork& work) {
+  Json json = {{"name", work.name},     {"op", work.what},     {"line", work.line.str()},
+               {"groups", work.groups}, {"after", work.after}, {"runs", work.runs}};
+  if (const auto* kernel = std::get_if<StepWork::Kernel>(&work.part)) json["kernel"] = kernel_json(*kernel);
+  if (const auto* message = std::get_if<StepWork::Message>(&work.part)) json["message"] = message_json(*message);
+  json["seconds"] = work.seconds;
+  return json;
+}
+
+Json step_json(const StepEstimate& step, const ComputeCosts& host) {
+  Json json = {{"step_seconds", step.step_seconds},
+               {"computing_seconds", step.computing_seconds},
+               {"message_seconds", step.message_seconds},
+               {"costs", {{"cpu", costs_json(host)}, {"gpu", costs_json(kGpuCosts)}}},
+               {"groups", step.groups},
+               {"work", Json::array()}};
+  for (const StepWork& work : step.work) json["work"].push_back(work_json(work));
   return json;
 }
 
@@ -148,7 +212,8 @@ std::string diff_json(const PlanDiff& diff) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string plan_json(const Plan& plan, const std::optional<AutoPlacement>& placement) {
+std::string plan_json(const PlanResult& result) {
+  const Plan& plan = result.plan;
   Json json = {{"version", plan.version},  {"tasks", Json::array()},    {"feeds", Json::array()},
                {"fetches", Json::array()}, {"channels", Json::array()}, {"collectives", Json::array()},
                {"classes", Json::array()}};
@@ -166,7 +231,8 @@ std::string plan_json(const Plan& plan, const std::optional<AutoPlacement>& plac
   for (const Collective& collective : plan.collectives)
     json["collectives"].push_back(collective_json(plan, collective));
   if (plan.bucket_bytes) json["bucket_bytes"] = *plan.bucket_bytes;
-  if (placement) json["place"] = placement_json(*placement);
+  if (result.placement) json["place"] = placement_json(*result.placement);
+  if (result.step) json["step"] = step_json(*result.step, plan.topology.compute);
   for (std::uint32_t c = 0; c < plan.classes.size(); ++c) json["classes"].push_back(class_json(plan, c));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

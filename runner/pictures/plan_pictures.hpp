@@ -1,7 +1,6 @@
 // Plans as JSON, and as pictures.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 
@@ -12,8 +11,8 @@
 namespace ferry {
 
 /// The plan as one JSON object: tasks, feeds, fetches, channels, collectives, classes with buffers and instructions;
-/// and how placement by itself chose, if it did.
-[[nodiscard]] std::string plan_json(const Plan& plan, const std::optional<AutoPlacement>& placement = {});
+/// if the result has them, the choice of placement by itself, and the planned time of a step with its work.
+[[nodiscard]] std::string plan_json(const PlanResult& result);
 
 /// The difference as one JSON object; each number is a list of the old and the new one.
 [[nodiscard]] std::string diff_json(const PlanDiff& diff);

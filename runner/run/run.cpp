@@ -15,6 +15,7 @@
 #include "placement/planner.hpp"
 #include "plan/file/plan_file.hpp"
 #include "runner/files/model_files.hpp"
+#include "runner/options/annotation_text.hpp"
 #include "runner/options/budget_option.hpp"
 #include "runner/options/command_line.hpp"
 #include "runner/options/device_rules.hpp"
@@ -44,6 +45,7 @@ class Run {
     require_inputs(inputs_of(graph_),
                    {options_.feeds, options_.feed_parts});  // all tasks find the same, so one of them says it
     require_turns();
+    require_placed_by_itself();
     selection_.request.fetch_to = options_.fetch_to;
   }
 
@@ -60,6 +62,7 @@ class Run {
     if (!options_.report.empty()) options.run.on_trace = [&](std::string_view text) { trace = text; };
     if (options_.balance) balance_stages(graph_, cluster.size(), cluster.topology().compute);
     Session session(graph_, cluster, options);
+    if (options_.plan.annotations) print_annotations(session);
     if (!options_.model.empty()) session.restore(is_main() ? read_model(options_.model) : TensorMap());
     std::optional<Checkpoints> checkpoints;
     if (!options_.checkpoint.empty()) {
@@ -252,6 +255,20 @@ class Run {
                                  escaped(selection_.entry) +
                                  "' has no asynchronous updates (or with a staleness of 0), so it has no turns")
         .hint("choose an entry that runs what asynchronous() gives");
+  }
+
+  /// Error(usage) for options of placement by itself, if the graph is not placed so.
+  void require_placed_by_itself() const {
+    const bool prints = options_.plan.annotations;
+    if ((!prints && options_.plan.proves_placing) || is_placed_by_itself(graph_, options_.plan)) return;
+    throw Error(Code::usage, std::string(prints ? "--print-annotations" : "--no-equal") +
+                                 ": the annotations of the graph decide its placement")
+        .hint("--place auto");
+  }
+
+  void print_annotations(Session& session) const {
+    const PlanResult& planned = session.plan(selection_.request);
+    if (is_main()) print(annotation_text(*planned.placement));
   }
 
   /// An entry that reads variables and sets none, such as "eval", is meant for trained ones.

@@ -39,7 +39,9 @@ void refuse_options_of_graphs(const RunOptions& options) {
                                                       {!options.cluster.jobs.empty(), "--jobs"},
                                                       {options.fetch_to != 0, "--fetch-to"},
                                                       {!options.cluster_file.empty(), "--cluster"},
-                                                      {options.plan.placing == Placing::automatic, "--place"}};
+                                                      {options.plan.placing.has_value(), "--place"},
+                                                      {options.plan.annotations, "--print-annotations"},
+                                                      {!options.plan.proves_placing, "--no-equal"}};
   const std::pair<bool, const char*> of_graphs[] = {{options.epochs != 0, "--epochs"},
                                                     {options.eval_every != 0, "--eval-every"},
                                                     {options.tune, "--tune"},

@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kOfRuns =
     "--entry --fetch --fetch-to --feed --feed-part --dim --devices --balance --budget --out --steps --epochs "
     "--eval-every --print-every --model --save --tune --save-plan --checkpoint --checkpoint-every --checkpoint-keep "
-    "--resume --metrics --tensorboard --stats";
+    "--resume --metrics --tensorboard --stats --print-annotations";
 constexpr std::size_t kLeastCompared = 4;  // letters: short names resemble too many others, as --dir does --dim
 
 void hide_options_of_runs(CLI::App& app) {

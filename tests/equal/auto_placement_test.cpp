@@ -50,9 +50,9 @@ struct Network {
   Value first;
 };
 
-PlanResult placed(const Network& network, const std::string& entry, const Topology& topology) {
-  PlanOptions options;
-  options.placing = Placing::automatic;
+PlanResult placed(const Network& network, const std::string& entry, const Topology& topology,
+                  PlanOptions options = {}) {
+  if (!options.placing) options.placing = Placing::automatic;
   options.evaluate = computed_constant;
   const Signature signature = network.request(entry);
   PlanResult result = make_plan(network.g, signature, topology, all_kernels(), options);
@@ -109,6 +109,131 @@ TEST_CASE("all entries have variables in the layouts that the entry train decide
     CHECK(!sizes_of(train.plan, variable, 3).empty());
     CHECK(sizes_of(eval.plan, variable, 3) == sizes_of(train.plan, variable, 3));
   }
+}
+
+TEST_CASE("a graph may say that it is placed by itself, and options overrule it") {
+  Network network(512, 1024);
+  const Topology topology = Topology::local(2);
+  const PlanResult wanted = placed(network, "train", topology);
+  const auto planned = [&](std::optional<Placing> placing) {
+    PlanOptions options;
+    options.placing = placing;
+    options.evaluate = computed_constant;
+    return make_plan(network.g, network.request("train"), topology, all_kernels(), options);
+  };
+  CHECK(!planned({}).placement);
+  network.g.auto_place();
+  CHECK(fingerprint(planned({}).plan) == fingerprint(wanted.plan));
+  CHECK(fingerprint(planned(Placing::automatic).plan) == fingerprint(wanted.plan));
+  CHECK(!planned(Placing::annotated).placement);
+}
+
+TEST_CASE("other layouts of a variable cost at least the certified difference") {
+  int others = 0;
+  for (const int tasks : {2, 4, 8}) {
+    CAPTURE(tasks);
+    const Topology topology = Topology::local(tasks);
+    PlanOptions options;
+    options.compared = "first";
+    const PlanResult free = placed(Network(512, 1024), "train", topology, options);
+    REQUIRE(free.placement->alternatives.size() == 1);
+    const Alternative& first = free.placement->alternatives[0];
+    CHECK(first.subject == "first");
+    CHECK(first.line.known());
+    CHECK(first.at_least_seconds > 0);
+    CHECK(first.at_least_seconds <= first.found_seconds);
+    CHECK(first.other != first.layouts);
+    const std::string& mesh = free.placement->candidates[free.placement->taken].name;
+    for (const AxisLayout axis : {replicated(), split(0), split(1)}) {
+      Network fixed(512, 1024);
+      fixed.g.annotate(fixed.first.op().id(), {{}, fixed.g.mesh("all"), {{axis}}});
+      const AutoPlacement placement = *placed(fixed, "train", topology).placement;
+      if (str({axis}) == first.layouts || placement.candidates[placement.taken].name != mesh) continue;
+      const double more = placement.model_seconds - free.placement->model_seconds;
+      CHECK(more >= first.at_least_seconds * (1 - 1e-9));
+      if (str({axis}) == first.other) CHECK(more <= first.found_seconds * (1 + 1e-9));
+      ++others;
+    }
+  }
+  CHECK(others > 0);
+}
+
+TEST_CASE("layouts of ops are compared with the next best, too") {
+  PlanOptions options;
+  options.compared = "tanh:0";
+  const PlanResult result = placed(Network(512, 1024), "train", Topology::local(2), options);
+  REQUIRE(result.placement->alternatives.size() == 1);
+  CHECK(result.placement->alternatives[0].layouts.find(" -> ") != std::string::npos);
+  CHECK(result.placement->alternatives[0].computing_seconds > 0);
+}
+
+TEST_CASE("with the annotations that it finds, a graph has about the planned time of placement by itself") {
+  for (const int tasks : {2, 4}) {
+    CAPTURE(tasks);
+    const Topology topology = Topology::local(tasks);
+    Network network(512, 1024);
+    PlanOptions options;
+    options.annotations = true;
+    const PlanResult free = placed(network, "train", topology, options);
+    REQUIRE(free.placement->annotations);
+    const LayoutAnnotations& annotations = *free.placement->annotations;
+    CHECK(annotations.step_seconds <= 1.02 * free.placement->step_seconds);
+    std::vector<Mesh::Axis> axes;
+    for (const std::int64_t size : annotations.axes) axes.push_back({"a" + std::to_string(axes.size()), size});
+    const MeshId all = network.g.mesh(axes);
+    for (const LayoutAnnotations::OfOp& of : annotations.ops)
+      network.g.annotate(*network.g.find(of.op), {{}, all, of.layouts});
+    const PlanResult annotated = placed(network, "train", topology);
+    CHECK(annotated.placement->candidates[0].step_seconds == annotations.step_seconds);
+  }
+}
+
+TEST_CASE("an annotation that no layouts of an op give is an error with the op and its line") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {64, 64});
+  const auto on_all = g.on(g.mesh("all"));
+  const Value y = tanh(x).laid({partial(Reduce::sum)});
+  for (const Placing placing : {Placing::annotated, Placing::automatic}) {
+    PlanOptions options;
+    options.placing = placing;
+    std::string text;
+    try {
+      static_cast<void>(plan_for(g, signature_of(g, {y}), Topology::local(2), options));
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::plan);
+      text = error.text();
+    }
+    CHECK(text.find("no layouts of tanh (Tanh) at ") == 0);
+    CHECK(text.find("auto_placement_test.cpp:") != std::string::npos);
+    CHECK(text.find(" give [P(sum)]") != std::string::npos);
+  }
+}
+
+TEST_CASE("a graph of one op is placed by itself") {
+  Graph g;
+  const Value x = g.input("x", DType::float32, {4});
+  for (const int tasks : {1, 2, 4}) {
+    PlanOptions options;
+    options.placing = Placing::automatic;
+    options.annotations = true;
+    options.compared = "x";
+    const PlanResult result = make_plan(g, signature_of(g, {x}), Topology::local(tasks), all_kernels(), options);
+    CHECK(result.placement->taken == 0);
+    CHECK(result.placement->alternatives.empty());
+    CHECK(!result.placement->annotations);
+  }
+}
+
+TEST_CASE("a job of 65,536 tasks is placed by its classes") {
+  const Network network(512, 1024);
+  PlanOptions options;
+  options.placing = Placing::automatic;
+  options.annotations = true;
+  const PlanResult result =
+      make_plan(network.g, network.request("train"), Topology::local(65'536), all_kernels(), options);
+  CHECK(result.placement->candidates.size() == 3);
+  CHECK(result.plan.class_of.size() == 65'536);
+  CHECK(result.plan.classes.size() <= 3);
 }
 
 TEST_CASE("a value that both bodies of a loop read has one layout") {

@@ -7,6 +7,7 @@
 #include "ops/array/reshape.hpp"
 #include "ops/control/control.hpp"
 #include "ops/control/state.hpp"
+#include "ops/image/conv.hpp"
 #include "ops/math/linalg.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
@@ -210,6 +211,45 @@ TEST_CASE("a concatenation whose parts are made in their places, in another shap
   REQUIRE(parts.size() >= 2);
   std::swap(parts[0]->offset, parts[1]->offset);
   CHECK(compared(g, signature, plan).verdict == Equality::Verdict::differs);
+}
+
+TEST_CASE("operands exchanged of an op that commutes, and the largest of equal values over tasks, are the same") {
+  Graph g;
+  const MeshId mesh = g.mesh("x");
+  Value y;
+  {
+    const auto on = g.on(mesh);
+    const Value a = identity(g.input("a", {4, 4})).laid({split(0)}),
+                b = identity(g.input("b", {4, 4})).laid({split(0)});
+    y = exp(max(maximum(a * b, b), {0}));
+  }
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(2));
+  const std::vector<MeaningChange> changes = meaning_changes();
+  const auto twice = std::ranges::find(changes, "a sum over tasks made twice", &MeaningChange::name);
+  Dice dice(0);
+  REQUIRE(twice->apply(plan, dice));
+  swap_inputs(plan, "Mul");
+  swap_inputs(plan, "Maximum");
+  const Equality result = compared(g, signature, plan);
+  CHECK_MESSAGE(result.verdict == Equality::Verdict::equal, result.reason);
+}
+
+TEST_CASE("a packed filter is a known op if a kernel takes it") {
+  Graph g;
+  const Value x = g.input("x", {2, 16, 19, 23});
+  const Value y = conv2d(x, g.constant(Tensor(DType::float32, {40, 8, 3, 3})), {}, 2);
+  const Signature signature = signature_of(g, {y});
+  Plan plan = plan_for(g, signature, Topology::local(1));
+  Instruction& packing = kernel(plan, "PackedFilter");
+  CHECK(verify(plan, {nullptr, &all_kernels()}).unproved.empty());
+  CHECK(has(verify(plan).unproved.at(0), "PackedFilter"));
+  CHECK(compared(g, signature, plan).verdict == Equality::Verdict::equal);
+  packing.attrs = static_cast<std::uint32_t>(plan.attrs.size());
+  plan.attrs.emplace_back().set("groups", std::int64_t{4});
+  CHECK(has(verify(plan, {nullptr, &all_kernels()}).reason,
+            "it packs float32[40,8,3,3] into float32[4608], which no kernel takes"));
+  CHECK(has(compared(g, signature, plan).reason, "its last input is not the packed form of its input 1"));
 }
 
 TEST_CASE("a server's turns are followed one by one, and what all workers gave is added up once") {

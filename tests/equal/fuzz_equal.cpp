@@ -1,16 +1,19 @@
 // fuzz_equal FIRST COUNT: makes plans of random graphs mean something else (changes.hpp), or changes any of their
 // fields (tests/fuzz/mutate_plan.hpp). Whatever the verifier accepts and the proof finds equal runs, in a child
-// process, and must give the results of the plan before. The numbers of the graphs are small integers, so that no order
-// of sums changes them. With FERRY_FUZZ_TELL, plans that the proof refuses run, too: it prints how many of them give
-// the same results.
+// process, and must give the results of the plan before. The numbers of the graphs are small integers then, so that no
+// order of sums changes them. With FERRY_FUZZ_TELL, plans that the proof refuses run, too, with kInputs different
+// inputs: it prints how many of them give the same results for all inputs, so that the refusal may have been without
+// need.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/hash.hpp"
@@ -28,20 +31,31 @@ namespace ferry::test {
 namespace {
 
 constexpr unsigned kPatience = 20;          // seconds that a run may take
+constexpr std::uint64_t kInputs = 24;       // different inputs of plans that the proof refuses
 constexpr std::uint64_t kMemory = 1 << 28;  // bytes that a task may need by its plan
 
 struct Sample {
   std::unique_ptr<Graph> graph;
   Signature signature;
   Plan plan;
-  std::string results;
+  std::vector<std::string> results;  // of the first inputs
 };
 
-Tensor integers(const Type& type, Dice dice) {
+/// Inputs number 0 are small integers, so that no order of sums changes a result. Later ones also have large numbers,
+/// fractions, infinities and NaN.
+Tensor numbers(const Type& type, Dice dice, std::uint64_t inputs) {
+  constexpr double kSpecial[] = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN(), -0.0};
   Tensor tensor(type.dtype, type.shape.sizes());
   dispatch(type.dtype, [&](auto zero) {
     using T = decltype(zero);
-    for (T& x : tensor.mutable_data<T>()) x = static_cast<T>(dice.below(7) - 3);
+    for (T& x : tensor.mutable_data<T>()) {
+      x = static_cast<T>(inputs % 4 < 2 ? dice.below(7) - 3 : dice.below(2001) - 1000);
+      if constexpr (!std::is_integral_v<T>) {
+        if (inputs % 4 == 2) x = static_cast<T>(static_cast<double>(x) / 64);
+        if (inputs % 4 == 3 && dice.one_in(6)) x = static_cast<T>(kSpecial[dice.below(4)]);
+      }
+    }
   });
   return tensor;
 }
@@ -53,9 +67,9 @@ bool cannot_run(const std::string& results) {
          results == "error " + std::to_string(static_cast<int>(Code::resource));
 }
 
-/// The results of three steps, or the error with which they end.
-std::string results_of(Plan plan) try {
-  const auto dice = [](std::string_view name) { return Dice(hash64(name)); };
+/// The results of three steps, or the error with which they end. `inputs` is the number of the inputs.
+std::string results_of(Plan plan, std::uint64_t inputs) try {
+  const auto dice = [&](std::string_view name) { return Dice(hash64(name) + inputs); };
   ClusterOptions options{.tasks = plan.topology.size(), .threads = 1, .transport = "inproc"};
   options.memory_bytes = kMemory;
   options.deadline = std::chrono::milliseconds(5000);
@@ -64,8 +78,8 @@ std::string results_of(Plan plan) try {
   TensorMap feeds, values;
   for (const PlanPort& port : plan.feeds)
     feeds[std::string(plan.string(port.name))] =
-        integers({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice(plan.string(port.name)));
-  for (const auto& [name, type] : variables_of(plan)) values[name] = integers(type, dice(name));
+        numbers({port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}, dice(plan.string(port.name)), inputs);
+  for (const auto& [name, type] : variables_of(plan)) values[name] = numbers(type, dice(name), inputs);
   const Cluster job = Cluster::connect(options);
   Session session(std::move(plan), job);
   session.restore(values);
@@ -82,7 +96,7 @@ std::string results_of(Plan plan) try {
 }
 
 /// The same in a child process, which may die.
-std::string results_apart(const Plan& plan) {
+std::string results_apart(const Plan& plan, std::uint64_t inputs) {
   int ends[2];
   if (pipe(ends) != 0) throw Error(Code::resource, "pipe");
   const pid_t child = fork();
@@ -90,7 +104,7 @@ std::string results_apart(const Plan& plan) {
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     alarm(kPatience);
-    const std::string text = results_of(plan);
+    const std::string text = results_of(plan, inputs);
     _exit(write(ends[1], text.data(), text.size()) > 0 ? 0 : 1);
   }
   close(ends[1]);
@@ -104,6 +118,15 @@ std::string results_apart(const Plan& plan) {
   return WIFSIGNALED(status) ? "died" : text;
 }
 
+/// Whether a changed plan gives the sample's results for all inputs.
+bool gives_the_same(const Plan& plan, Sample& sample) {
+  for (std::uint64_t inputs = 0; inputs < kInputs; ++inputs) {
+    if (sample.results.size() == inputs) sample.results.push_back(results_apart(sample.plan, inputs));
+    if (results_apart(plan, inputs) != sample.results[inputs]) return false;
+  }
+  return true;
+}
+
 std::vector<Sample> samples(std::uint64_t count) {
   std::vector<Sample> all;
   const auto add = [&](std::unique_ptr<Graph> graph, const std::vector<Value>& fetches,
@@ -114,8 +137,8 @@ std::vector<Sample> samples(std::uint64_t count) {
     options.fuse_from = seed % 2 == 0 ? 2 : PlanOptions().fuse_from;
     sample.plan = plan_for(*graph, sample.signature, topology, options);
     sample.graph = std::move(graph);
-    sample.results = results_apart(sample.plan);
-    if (sample.results.starts_with("error")) return;
+    sample.results.push_back(results_apart(sample.plan, 0));
+    if (sample.results[0].starts_with("error")) return;
     all.push_back(std::move(sample));
   };
   for (std::uint64_t seed = 0; seed < count; ++seed) {
@@ -142,14 +165,14 @@ struct Counts {
 };
 
 int fuzz(std::uint64_t first, std::uint64_t count) {
-  const std::vector<Sample> all = samples(120);
+  std::vector<Sample> all = samples(120);
   const auto changes = meaning_changes();
   const bool tell = std::getenv("FERRY_FUZZ_TELL") != nullptr;
   std::map<std::string, Counts> by_kind;
   Counts sum;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     Dice dice(seed);
-    const Sample& sample = dice.of(all);
+    Sample& sample = all[dice.below(all.size())];
     Plan plan = sample.plan;
     const std::size_t kind = dice.below(changes.size() + 3);
     std::string name = "any field", what;
@@ -173,18 +196,17 @@ int fuzz(std::uint64_t first, std::uint64_t count) {
     const Equality equality = compared(*sample.graph, sample.signature, plan);
     const bool equal = equality.verdict == Equality::Verdict::equal;
     ++(equal ? counts.equal : equality.verdict == Equality::Verdict::differs ? counts.differs : counts.not_proved);
-    if (!equal && !tell) continue;
-    const std::string results = results_apart(plan);
-    if (equal && results != sample.results && !cannot_run(results)) {
+    if (equal) {
+      const std::string results = results_apart(plan, 0);
+      if (results == sample.results[0] || cannot_run(results)) continue;
       ++counts.wrong;
       std::printf("seed %llu, %s: found equal, and gives %s\n", static_cast<unsigned long long>(seed),
                   (what.empty() ? name : what).c_str(), results.substr(0, 12).c_str());
-    }
-    if (!equal && results == sample.results) {
+    } else if (tell && gives_the_same(plan, sample)) {
       ++counts.needless;
       if (std::getenv("FERRY_FUZZ_ALL") != nullptr)
-        std::printf("seed %llu, %s: refused without need: %s\n", static_cast<unsigned long long>(seed), name.c_str(),
-                    equality.reason.c_str());
+        std::printf("seed %llu, %s: refused without need: %s\n", static_cast<unsigned long long>(seed),
+                    (what.empty() ? name : what).c_str(), equality.reason.c_str());
     }
   }
   for (const auto& [name, c] : by_kind) {

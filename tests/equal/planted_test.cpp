@@ -3,10 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "ops/array/array.hpp"
@@ -16,92 +12,11 @@
 #include "ops/math/math.hpp"
 #include "ops/math/reduce.hpp"
 #include "ops/train/optim.hpp"
-#include "placement/lower/class_nodes.hpp"
-#include "placement/lower/find_roles.hpp"
-#include "placement/lower/lower.hpp"
-#include "placement/pipeline.hpp"
-#include "placement/program/select.hpp"
+#include "tests/equal/mistakes.hpp"
 #include "tests/equal/planned_graph.hpp"
 
 namespace ferry::test {
 namespace {
-
-using Mistake = std::function<void(Program&)>;
-
-/// The plan that the passes make if `mistake` changes the program after the pass of that name.
-Plan plan_with(const Graph& g, const Signature& signature, const Topology& topology, std::string_view after,
-               const Mistake& mistake) {
-  PlanOptions options;
-  options.evaluate = computed_constant;
-  Program program = select(g, signature, topology, all_kernels(), options);
-  for (const FormPass<Program>& pass : program_passes()) {
-    pass.run(program);
-    if (pass.name == after) mistake(program);
-  }
-  Plan plan;
-  Lowering shared(program, plan);
-  plan.class_of = find_roles(program, plan, shared.messages);
-  const ClassNodes nodes(program, plan, shared.messages);
-  for (std::size_t task = 0; task < plan.class_of.size(); ++task) {
-    if (plan.class_of[task] < plan.classes.size()) continue;
-    ClassPlan role = lower(shared, nodes, static_cast<std::int32_t>(task));
-    for (const FormPass<ClassPlan>& pass : class_passes()) pass.run(role);
-    plan.classes.push_back(std::move(role.role));
-  }
-  plan.topology = topology;
-  return plan;
-}
-
-/// The nodes of the step that `wanted` accepts, in order.
-std::vector<NodeId> nodes_of(const Program& program, const std::function<bool(const Node&)>& wanted) {
-  std::vector<NodeId> found;
-  for (const NodeId id : program.regions[0].order)
-    if (wanted(program.nodes[id])) found.push_back(id);
-  REQUIRE(!found.empty());
-  return found;
-}
-
-std::vector<NodeId> collectives(const Program& program, CollectiveKind kind) {
-  return nodes_of(program, [&](const Node& node) {
-    return node.kind == NodeKind::collective && program.collectives[node.detail].kind == kind;
-  });
-}
-
-std::vector<NodeId> ops(const Program& program, std::string_view name) {
-  return nodes_of(program, [&](const Node& node) { return node.kind == NodeKind::compute && node.def->name == name; });
-}
-
-/// Makes all nodes and results use `other` in place of the node's only output, and removes the node.
-void leave_out(Program& program, NodeId id, PValueId other) {
-  const PValueId output = program.nodes[id].outputs[0];
-  std::ranges::replace(program.operands, output, other);
-  std::ranges::replace(program.regions[0].results, output, other);
-  std::erase(program.regions[0].order, id);
-}
-
-/// Gives a value the layout that the mistaken pass believes it to have.
-void lay_as(Program& program, PValueId value, const Layout& layout) {
-  program.values[value].layout = program.intern(Layout(layout));
-}
-
-struct Case {
-  Graph g;
-  Signature signature;
-  int tasks = 2;
-
-  /// Checks that the proof refuses the plan with the mistake, and accepts the plan without it. `verified`: whether the
-  /// verifier, which does not know the graph, accepts the plan with the mistake.
-  void check_refused(bool verified, std::string_view after, const Mistake& mistake) const {
-    const Topology topology = Topology::local(tasks);
-    const Equality right = compared(g, signature, plan_with(g, signature, topology, after, [](Program&) {}));
-    CHECK_MESSAGE(right.verdict == Equality::Verdict::equal, right.reason);
-    const Plan plan = plan_with(g, signature, topology, after, mistake);
-    const Verdict verdict = verify(plan, {nullptr, &all_kernels()});
-    CHECK_MESSAGE(verdict.pass == verified, verdict.reason);
-    const Equality wrong = compared(g, signature, plan);
-    CHECK_MESSAGE(wrong.verdict == Equality::Verdict::differs, wrong.reason);
-  }
-};
 
 /// A product whose contracted dim is split, and its exponential.
 struct Contracted : Case {
@@ -115,10 +30,7 @@ struct Contracted : Case {
 
 TEST_CASE("a sum over tasks that reshard leaves out") {
   Contracted().check_refused(false, "reshard", [](Program& program) {
-    const NodeId sum = collectives(program, CollectiveKind::all_reduce)[0];
-    const PValueId part = program.inputs(program.nodes[sum])[0];
-    leave_out(program, sum, part);
-    lay_as(program, part, program.wheres[program.values[part].where].all_replicated());
+    leave_out_sum(program, collectives(program, CollectiveKind::all_reduce)[0]);
   });
 }
 
@@ -138,15 +50,6 @@ struct Converted : Case {
     signature = signature_of(g, {y});
   }
 };
-
-void exchange_dims(Program& program, std::string_view op) {
-  for (const NodeId id : ops(program, op)) {
-    Node& node = program.nodes[id];
-    Attrs attrs = *node.attrs;
-    attrs.set("dim", 1 - attrs.get<std::int64_t>("dim"));
-    node.attrs = &program.added_attrs.emplace_back(std::move(attrs));
-  }
-}
 
 TEST_CASE("parts that a gather joins along another dim") {
   Converted(replicated()).check_refused(true, "reshard", [](Program& program) { exchange_dims(program, "JoinParts"); });
@@ -195,20 +98,13 @@ TEST_CASE("a term in place of another one where a sum is reordered") {
 
 TEST_CASE("a value that all tasks have, added to a part of a sum") {
   Added().check_refused(false, "reshard", [](Program& program) {
-    const std::vector<NodeId> adds = ops(program, "Add");
     const NodeId sum = collectives(program, CollectiveKind::all_reduce)[0];
-    const PValueId part = program.inputs(program.nodes[sum])[0], all = program.nodes[sum].outputs[0];
+    const PValueId all = program.nodes[sum].outputs[0];
+    const std::vector<NodeId> adds = ops(program, "Add");
     const auto next =
         std::ranges::find_if(adds, [&](NodeId id) { return program.inputs(program.nodes[id])[0] == all; });
     REQUIRE(next != adds.end());
-    const PValueId made = program.nodes[*next].outputs[0];
-    std::ranges::replace(program.operands, made, all);
-    program.inputs(program.nodes[sum])[0] = made;
-    program.inputs(program.nodes[*next])[0] = part;
-    lay_as(program, made, program.values[part].layout);
-    auto& order = program.regions[0].order;
-    std::erase(order, *next);
-    order.insert(std::ranges::find(order, sum), *next);
+    sum_later(program, sum, *next);
   });
 }
 
@@ -238,15 +134,7 @@ struct Trained : Case {
 };
 
 TEST_CASE("a gradient that is not added up over the tasks") {
-  Trained().check_refused(false, "reshard", [](Program& program) {
-    for (const NodeId sum : collectives(program, CollectiveKind::all_reduce)) {
-      const PValueId part = program.inputs(program.nodes[sum])[0];
-      if (program.values[part].type.shape.rank() != 2) continue;
-      leave_out(program, sum, part);
-      return lay_as(program, part, program.wheres[program.values[part].where].all_replicated());
-    }
-    FAIL("no gradient");
-  });
+  Trained().check_refused(false, "reshard", [](Program& program) { leave_out_sum(program, sum_of(program, {4, 4})); });
 }
 
 TEST_CASE("two gradients that are exchanged") {

@@ -43,6 +43,12 @@ class Formats(unittest.TestCase):
             self.assertEqual(ferry("plan", FILES / name, "--all").count(" Exp "), 2)
             self.assertIn("its budget is 10 bytes", ferry("plan", FILES / name, "--budget", "memory=10", code=4))
 
+        for name in ("graph_3.pb", "graph_3.pbtxt"):
+            self.assertIn("placed by itself: ", ferry("plan", FILES / name, "--tasks", 2))
+            self.assertNotIn("placed by itself: ", ferry("plan", FILES / name, "--tasks", 2, "--place", "annotated"))
+            self.assertIn("PASS", ferry("check", FILES / name, "--tasks", 2, "--equal"))
+            self.assertIn("y = [1 1]", ferry("run", FILES / name, "--tasks", 2))
+
     def test_plans(self):
         for version in (1, 2, 3, 4, 5):
             self.assertIn(f"its format is version {version}; this ferry reads version 6",

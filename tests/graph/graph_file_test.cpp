@@ -120,6 +120,16 @@ TEST_CASE("a budget and what is recomputed come back; without them older ferries
   CHECK(encode_graph(graph, GraphFormat::text).content.find("version: 2\n") != std::string::npos);
 }
 
+TEST_CASE("that a graph is placed by itself comes back") {
+  Graph graph;
+  graph.constant({1, 2, 3});
+  CHECK(!reload(graph, GraphFormat::binary)->is_auto_placed());
+  graph.auto_place();
+  for (GraphFormat format : {GraphFormat::binary, GraphFormat::text}) CHECK(reload(graph, format)->is_auto_placed());
+  const std::string text = encode_graph(graph, GraphFormat::text).content;
+  CHECK(text.find("version: 3\n") != std::string::npos);
+}
+
 TEST_CASE("large tensors lie beside the file, and must be those") {
   Graph graph;
   Tensor large(DType::float32, {600, 512});

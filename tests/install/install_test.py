@@ -106,6 +106,7 @@ FRAMES = {
     "guide/halos.md": [USING + "Value f(Graph& g, Tensor start) {PAGE return up + down; }"],
     "guide/layouts.md": [USING + "Value f(Graph& g, Value initial) {PAGE return y; }"],
     "guide/parallel_strategies.md": [USING + "void f(Graph& g, Value x, Value weights, Value y) {PAGE}"],
+    "guide/placement_by_itself.md": [USING + "void f(Graph& g) {PAGE}", "#include <ferry/ferry.hpp>\nvoid f(ferry::Graph& g) {PAGE}"],
     "guide/pipelines.md": [USING + "#include <functional>\n#include <string>\n#include <vector>\n"
                         "void f(Graph& g, Value x, Value labels, Values weights, std::vector<std::function<Value(Value)>> layers) {PAGE}"],
     "guide/user_ops.md": [HYPOT + "PAGE"],

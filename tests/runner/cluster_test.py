@@ -156,6 +156,7 @@ class Clusters(unittest.TestCase):
             for name in ("parallel_flops", "parallel_bytes"):
                 self.assertTrue(0 <= figures[name] <= 1, (name, figures[name]))
             self.assertEqual("sums_on_host" in text, tasks == 2)
+            self.assertNotIn("shared_memory", text)
             self.assertEqual("all-reduce of 2 tasks of a host" in text, tasks == 2)
             code, out, err = ferry("plan", SAMPLES / "fashion.pb", "--cluster", path)
             self.assertEqual((code, err), (0, ""))

@@ -25,6 +25,7 @@ FOLDER = Path(__file__).resolve().parent / "golden"
 PARALLEL = str(FOLDER / "data_parallel.pbtxt")
 ENTRIES = str(FOLDER / "entries.pbtxt")
 UNEVEN = str(FOLDER / "uneven.pbtxt")
+AUTO = [str(FOLDER / "auto.pbtxt"), "--tasks", "2", "--threads", "1"]
 JOINED = str(FOLDER / "joined.pbtxt")
 METRICS = [str(FOLDER / "metrics.jsonl"), str(FOLDER / "metrics_killed.jsonl")]
 GRAPH_FORMAT = FOLDER.parents[2] / "docs" / "reference" / "graph_format.md"
@@ -37,6 +38,10 @@ COMMANDS = {
     "add_show": ["show", ADD],
     "add_explain": ["explain", ADD, "--tasks", "3"],
     "add_plan_show": ["show", "add.plan"],
+    "auto_explain": ["explain", *AUTO, "y"],
+    "auto_explain_pattern": ["explain", *AUTO, "?", "--json"],
+    "auto_annotations": ["plan", *AUTO, "--print-annotations"],
+    "auto_not_annotated": ["plan", *AUTO, "--print-annotations", "--place", "annotated"],
     "add_check": ["check", ADD, "--tasks", "3"],
     "add_equal": ["check", "--equal", ADD, "--tasks", "3"],
     "add_equal_plan": ["check", "--equal", ADD, "add.plan"],

@@ -104,6 +104,8 @@ OPTIONS = {
     "--check-numerics": Option(lambda e, f: ["--check-numerics"]),
     "--check-replicas": Option(lambda e, f: ["--check-replicas", 1]),
     "--place": Option(lambda e, f: ["--place", "auto"], same=False),
+    "--place annotated": Option(lambda e, f: ["--place", "annotated"]),
+    "--print-annotations": Option(lambda e, f: ["--place", "auto", "--print-annotations"], same=False),
     "--no-equal": Option(lambda e, f: ["--place", "auto", "--no-equal"], same=False),
     "--sync-gpu": Option(lambda e, f: ["--sync-gpu"]),
     "--threads": Option(lambda e, f: ["--threads", 2]),
@@ -144,7 +146,8 @@ OPTIONS = {
 ELSEWHERE = {"--help", "--entry", "--tasks", "--steps", "--out", "--data", "--checkpoint-keep",
              "--fetch", "--feed", "--feed-part", "--dim", "--epochs", "--ops", "--interface", "--record-turns", "--replay-turns",
              "--graph"}
-APART = ({"--place", "--no-equal"}, {"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},
+APART = ({"--place", "--no-equal"}, {"--place", "--print-annotations"}, {"--no-equal", "--print-annotations"}, {"--place annotated", "--place"},
+         {"--place annotated", "--no-equal"}, {"--place annotated", "--print-annotations"}, {"--invariant", "--jobs"}, {"--invariant", "--fetch-to"}, {"--threads", "--threads 3"}, {"--checkpoint", "--checkpoint-every"},
          {"--device", "--device sim"}, {"--device", "--device sim:7"}, {"--device sim", "--device sim:7"}, {"--checkpoint", "--resume"}, {"--checkpoint-every", "--resume"}, {"--model", "--resume"})
 
 

@@ -13,6 +13,14 @@
 namespace ferry::test {
 namespace {
 
+/// Small integers, some of them negative or 0: rows × 3.
+Tensor small_integers(std::int64_t rows) {
+  Tensor tensor(DType::float32, {rows, 3});
+  int next = 0;
+  for (float& element : tensor.mutable_data<float>()) element = static_cast<float>(next++ % 5 - 2);
+  return tensor;
+}
+
 class MeshGraph {
  public:
   MeshGraph(std::uint64_t seed, const RandomPlanOptions& options) : dice_(seed), options_(options) {}
@@ -26,8 +34,8 @@ class MeshGraph {
     std::vector<Value> values;
     {
       auto all = graph_.on(mesh_);
-      values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})).laid(both));
-      values.push_back(graph_.constant(Tensor(DType::float32, {rows_, 3})));
+      values.push_back(graph_.constant(small_integers(rows_)).laid(both));
+      values.push_back(graph_.constant(small_integers(rows_)));
       weights_ = graph_.variable("w", graph_.constant(Tensor(DType::float32, {3, 3})));
       part_ = graph_.variable("v", graph_.constant(Tensor(DType::float32, {rows_, 3}))).laid(rows);
       values.push_back(part_);
@@ -114,7 +122,8 @@ class MeshGraph {
 
   Value loop(const std::vector<Value>& values, int depth) {
     return while_loop(
-        {dice_.of(values), graph_.constant(0.0)}, [](const Values& c) { return less(c[1] + sum(c[0]) * 0.0, 2.0); },
+        {dice_.of(values), graph_.constant(0.0)},
+        [](const Values& c) { return less(c[1] + maximum(sum(c[0]) * 0.25, -1.0), 2.0); },
         [&](const Values& c) {
           std::vector<Value> inside{c[0]};
           for (int i = 1 + dice_.below(3); i > 0; --i) inside.push_back(anything(inside, depth + 1));
@@ -128,7 +137,7 @@ class MeshGraph {
       for (int i = 1 + dice_.below(2); i > 0; --i) inside.push_back(anything(inside, depth + 1));
       return Values{inside.back() * 1.0};
     };
-    const Value predicate = less(sum(dice_.of(values)), 0.0);
+    const Value predicate = less(sum(dice_.of(values)), 3.0);
     return cond(predicate, side, side)[0];
   }
 

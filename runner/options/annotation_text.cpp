@@ -1,0 +1,108 @@
+#include "runner/options/annotation_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/number_text.hpp"
+#include "base/text.hpp"
+
+namespace ferry {
+namespace {
+
+/// The mesh's axes: "tasks" alone, or "axis0" and "axis1".
+std::vector<std::pair<std::string, std::int64_t>> axes_of(const LayoutAnnotations& annotations) {
+  std::vector<std::pair<std::string, std::int64_t>> axes;
+  for (const std::int64_t size : annotations.axes)
+    axes.emplace_back(annotations.axes.size() == 1 ? "tasks" : "axis" + std::to_string(axes.size()), size);
+  return axes;
+}
+
+std::string word_of(const AxisLayout& axis) {
+  switch (axis.kind) {
+    case AxisLayout::Kind::replicated:
+      return "replicated";
+    case AxisLayout::Kind::split:
+      return "split(" + std::to_string(axis.dim) + ")";
+    case AxisLayout::Kind::partial:
+      return "partial(" + std::string(name_of(axis.reduce)) + ")";
+  }
+  return {};
+}
+
+std::string code_of(const AxisLayout& axis) {
+  switch (axis.kind) {
+    case AxisLayout::Kind::replicated:
+      return "ferry::replicated()";
+    case AxisLayout::Kind::split:
+      return "ferry::split(" + std::to_string(axis.dim) + ")";
+    case AxisLayout::Kind::partial:
+      return "ferry::partial(ferry::Reduce::" + std::string(name_of(axis.reduce)) + ")";
+  }
+  return {};
+}
+
+template <class Word>
+std::string words_of(const Layout& layout, const Word& word, const char* separator) {
+  std::vector<std::string> words;
+  for (const AxisLayout& axis : layout) words.push_back(word(axis));
+  return join(words, separator);
+}
+
+std::string code_line(const LayoutAnnotations::OfOp& of) {
+  std::vector<std::string> layouts;
+  for (const Layout& layout : of.layouts) layouts.push_back("{" + words_of(layout, code_of, ", ") + "}");
+  const std::string line = "lay(" + in_quotes(of.op) + ", {" + join(layouts, ", ") + "});";
+  return (of.in_body ? "// in a body of control flow: " : "") + line +
+         (of.line.known() ? "  // " + escaped(of.line.str()) : "") + "\n";
+}
+
+std::string code_text(const LayoutAnnotations& annotations) {
+  std::vector<std::string> axes;
+  for (const auto& [name, size] : axes_of(annotations))
+    axes.push_back("{\"" + name + "\", " + std::to_string(size) + "}");
+  std::string text = "const auto lay = [&g, all = g.mesh({" + join(axes, ", ") +
+                     "})](std::string_view op, std::vector<ferry::Layout> layouts) {\n"
+                     "  g.annotate(*g.find(op), {{}, all, std::move(layouts)});\n"
+                     "};\n";
+  for (const LayoutAnnotations::OfOp& of : annotations.ops) text += code_line(of);
+  return text;
+}
+
+/// A pattern that matches the op's name: characters with a meaning in patterns, and blanks, become '?'.
+std::string pattern_of(std::string name) {
+  for (char& c : name)
+    if (c == '*' || c == '[' || c == ' ' || c == '\t' || c == '#') c = '?';
+  return name;
+}
+
+/// A comment where the outputs have unlike layouts: a rule gives one layout to all outputs.
+std::string rule_line(const LayoutAnnotations::OfOp& of, const std::string& mesh) {
+  const bool alike = std::ranges::count(of.layouts, of.layouts[0]) == std::ssize(of.layouts);
+  return (alike ? "" : "# only in C++, its outputs have unlike layouts: ") + pattern_of(of.op) + "  " +
+         words_of(of.layouts[0], word_of, ",") + " on " + mesh + "\n";
+}
+
+std::string rules_text(const LayoutAnnotations& annotations) {
+  std::vector<std::string> axes;
+  for (const auto& [name, size] : axes_of(annotations)) axes.push_back(name + "=" + std::to_string(size));
+  std::string text;
+  for (const LayoutAnnotations::OfOp& of : annotations.ops) text += rule_line(of, join(axes, ","));
+  return text;
+}
+
+}  // namespace
+
+std::string annotation_text(const AutoPlacement& placement) {
+  const auto milliseconds = [](double seconds) { return decimals_text(seconds * 1e3, 3) + " ms"; };
+  if (!placement.annotations)
+    return "# no annotations: " + placement.candidates[placement.taken].name + ", a step of " +
+           milliseconds(placement.step_seconds) + "\n";
+  const LayoutAnnotations& annotations = *placement.annotations;
+  std::int64_t tasks = 1;
+  for (const std::int64_t size : annotations.axes) tasks *= size;
+  return "// for " + plural(tasks, "task") + ", as --place auto chose\n" + code_text(annotations) +
+         "\n# RULES.txt for --devices: a step of " + milliseconds(annotations.step_seconds) + "; with --place auto " +
+         milliseconds(placement.step_seconds) + "\n" + rules_text(annotations);
+}
+
+}  // namespace ferry
