@@ -1,9 +1,9 @@
 #include "placement/choose/choose_layouts.hpp"
 
 #include "placement/choose/compare_layouts.hpp"
-#include "placement/choose/frontier.hpp"
 #include "placement/choose/model.hpp"
 #include "placement/choose/problem_text.hpp"
+#include "placement/solve/frontier.hpp"
 
 namespace ferry {
 

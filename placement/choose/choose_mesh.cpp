@@ -12,8 +12,8 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "graph/needed.hpp"
-#include "placement/choose/frontier.hpp"
 #include "placement/choose/judge.hpp"
+#include "placement/solve/frontier.hpp"
 
 namespace ferry {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "graph/op/op_time.hpp"
 #include "graph/op/op_work.hpp"
-#include "placement/choose/problem.hpp"
 #include "placement/messages/fuse_messages.hpp"
+#include "placement/solve/problem.hpp"
 
 namespace ferry {
 namespace {

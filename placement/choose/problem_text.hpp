@@ -4,9 +4,9 @@
 
 #include <span>
 
-#include "placement/choose/memory_use.hpp"
-#include "placement/choose/problem.hpp"
 #include "placement/program/program.hpp"
+#include "placement/solve/memory_use.hpp"
+#include "placement/solve/problem.hpp"
 
 namespace ferry {
 

@@ -1,4 +1,4 @@
-// LayoutFrontier: layouts that take less and less memory, and more and more time (placement/choose/frontier.hpp).
+// LayoutFrontier: layouts that take less and less memory, and more and more time (placement/solve/frontier.hpp).
 #pragma once
 
 #include <cstdint>

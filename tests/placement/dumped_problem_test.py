@@ -30,7 +30,7 @@ if ALL:
     CASES += [(sample, ["--tasks", "2"]) for sample in ("fashion_cnn", "tensor_parallel", "charlm")]
     CASES += [("charlm", ["--tasks", "4"])]
     CASES += [(sample, ["--tasks", "4", "--hosts", "2"]) for sample in ("fashion", "fashion_cnn", "tensor_parallel", "charlm")]
-IMPOSSIBLE = 4_000_000_000_000_000  # kImpossible of placement/choose/problem.hpp
+IMPOSSIBLE = 4_000_000_000_000_000  # kImpossible of placement/solve/problem.hpp
 
 
 def dumped(sample, words, folder):

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "placement/choose/frontier.hpp"
-#include "placement/choose/solve_within.hpp"
+#include "placement/solve/frontier.hpp"
+#include "placement/solve/solve_within.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "placement/choose/problem.hpp"
+#include "placement/solve/problem.hpp"
 #include "tests/support/dice.hpp"
 
 namespace ferry {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "placement/choose/memory_use.hpp"
-#include "placement/choose/problem.hpp"
+#include "placement/solve/memory_use.hpp"
+#include "placement/solve/problem.hpp"
 
 namespace ferry {
 

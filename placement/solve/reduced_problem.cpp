@@ -1,4 +1,4 @@
-#include "placement/choose/reduced_problem.hpp"
+#include "placement/solve/reduced_problem.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "placement/choose/solve_within.hpp"
+#include "placement/solve/solve_within.hpp"
 
 #include <algorithm>
 #include <map>

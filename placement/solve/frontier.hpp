@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "placement/choose/memory_use.hpp"
-#include "placement/choose/problem.hpp"
 #include "placement/program/layout_frontier.hpp"
+#include "placement/solve/memory_use.hpp"
+#include "placement/solve/problem.hpp"
 
 namespace ferry {
 

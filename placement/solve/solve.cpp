@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "placement/choose/message_passing.hpp"
-#include "placement/choose/problem.hpp"
-#include "placement/choose/reduced_problem.hpp"
+#include "placement/solve/message_passing.hpp"
+#include "placement/solve/problem.hpp"
+#include "placement/solve/reduced_problem.hpp"
 
 namespace ferry {
 namespace {

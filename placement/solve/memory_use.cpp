@@ -1,4 +1,4 @@
-#include "placement/choose/memory_use.hpp"
+#include "placement/solve/memory_use.hpp"
 
 #include <algorithm>
 #include <map>

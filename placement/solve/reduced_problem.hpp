@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "placement/choose/problem.hpp"
+#include "placement/solve/problem.hpp"
 
 namespace ferry {
 

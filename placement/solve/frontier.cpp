@@ -1,4 +1,4 @@
-#include "placement/choose/frontier.hpp"
+#include "placement/solve/frontier.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "placement/choose/solve_within.hpp"
+#include "placement/solve/solve_within.hpp"
 
 namespace ferry {
 namespace {

@@ -1,4 +1,4 @@
-#include "placement/choose/message_passing.hpp"
+#include "placement/solve/message_passing.hpp"
 
 #include <algorithm>
 #include <limits>
