@@ -42,6 +42,8 @@ COMMANDS = {
     "auto_explain_pattern": ["explain", *AUTO, "?", "--json"],
     "auto_annotations": ["plan", *AUTO, "--print-annotations"],
     "auto_not_annotated": ["plan", *AUTO, "--print-annotations", "--place", "annotated"],
+    "add_quote": ["quote", ADD, "--tasks", "3", "--threads", "1"],
+    "uneven_quote": ["quote", UNEVEN, "--tasks", "2", "--threads", "1", "--price", "3600"],
     "add_check": ["check", ADD, "--tasks", "3"],
     "add_equal": ["check", "--equal", ADD, "--tasks", "3"],
     "add_equal_plan": ["check", "--equal", ADD, "add.plan"],
