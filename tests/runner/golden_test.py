@@ -41,6 +41,7 @@ COMMANDS = {
     "auto_explain": ["explain", *AUTO, "y"],
     "auto_explain_pattern": ["explain", *AUTO, "?", "--json"],
     "auto_annotations": ["plan", *AUTO, "--print-annotations"],
+    "add_no_equal": ["run", ADD, "--tasks", "3", "--no-equal"],
     "auto_not_annotated": ["plan", *AUTO, "--print-annotations", "--place", "annotated"],
     "add_quote": ["quote", ADD, "--tasks", "3", "--threads", "1"],
     "uneven_quote": ["quote", UNEVEN, "--tasks", "2", "--threads", "1", "--price", "3600"],
