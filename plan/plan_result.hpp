@@ -68,7 +68,7 @@ struct LayoutAnnotations {
   struct OfOp {
     std::string op;
     SourceLine line;
-    std::vector<Layout> layouts;  ///< of each output
+    std::vector<Layout> layouts;  ///< of each output, alike
     bool in_body = false;         ///< the op is in a body of control flow
   };
   std::vector<std::int64_t> axes;  ///< sizes of the mesh of all tasks

@@ -130,7 +130,7 @@ enum OpFlag : std::uint32_t {
   /// (ops/train/asynchronous.hpp; the attribute `staleness` says how many).
   kAsynchronous = 1U << 11,
   kOnHost = 1U << 12,   ///< works on the host's memory: runs on the host of its task wherever it is placed
-  kCommutes = 1U << 13  ///< its two inputs may be exchanged: the results have the same bits, apart from the bits of NaN
+  kCommutes = 1U << 13  ///< its two inputs are broadcast, and may be exchanged without a change of bits but of NaN
 };
 
 /// The definition of one op. Instances are constants that live as long as the program.

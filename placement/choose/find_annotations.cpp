@@ -59,22 +59,28 @@ class AnnotationFinder {
     each_free_node([&](NodeId id) {
       const Node& node = program_.nodes[id];
       const bool is_leaf = node.kind != NodeKind::compute || node.graph->op(node.op).inputs().empty();
-      if (is_leaf) annotate(key_of(node), layouts_of(id));
+      if (std::vector<Layout> layouts = layouts_of(id); is_leaf && !layouts.empty())
+        annotate(key_of(node), std::move(layouts));
     });
   }
 
-  /// The chosen layouts of a node's outputs. At first, a partial sum has the layout to which it is converted for all
-  /// readers, or none: each reader converts it.
+  /// The layouts with which the node's op is annotated, alike for all outputs, because a rules file has one layout for
+  /// an op; none if the chosen ones do not allow it.
   [[nodiscard]] std::vector<Layout> layouts_of(NodeId id) const {
     const Node& node = program_.nodes[id];
     if (node.kind != NodeKind::compute) return {program_.chosen.laid.at(node.outputs[0])};
-    std::vector<Layout> layouts = program_.chosen.ways.at(id).outputs;
+    if (node.outputs.count == 0) return {};
+    const std::vector<Layout>& made = program_.chosen.ways.at(id).outputs;
+    std::vector<Layout> converted = made;
     for (std::uint32_t o = 0; o < node.outputs.count; ++o) {
-      if (with_partial_sums_ || !has_partial_axis(layouts[o])) continue;
-      const auto converted = program_.chosen.converted.find(node.outputs[o]);
-      layouts[o] = converted == program_.chosen.converted.end() ? Layout() : converted->second;
+      const auto found = program_.chosen.converted.find(node.outputs[o]);
+      if (found != program_.chosen.converted.end()) converted[o] = found->second;
     }
-    return layouts;
+    for (const std::vector<Layout>* const layouts : {with_partial_sums_ ? &made : &converted, &made}) {
+      const bool alike = std::ranges::count(*layouts, layouts->front()) == std::ssize(*layouts);
+      if (alike && (with_partial_sums_ || !has_partial_axis(layouts->front()))) return *layouts;
+    }
+    return {};
   }
 
   /// Annotates the ops that have other layouts than the chosen ones although their inputs come from ops that have
@@ -82,11 +88,13 @@ class AnnotationFinder {
   bool annotate_departures(const Program& annotated) {
     std::set<OpKey> departed;
     changed_ = false;
+    annotate_arguments(annotated);
+    if (changed_) return true;
     each_free_node([&](NodeId id) {
       const Node& node = program_.nodes[id];
       if (node.kind != NodeKind::compute || !departs(id, annotated)) return;
       std::vector<Layout> layouts = layouts_of(id);
-      if (std::ranges::all_of(layouts, &Layout::empty)) return;
+      if (layouts.empty()) return;
       const auto tried = tried_.layouts.find(key_of(node));
       if (tried != tried_.layouts.end() && tried->second == layouts) return annotate_inputs(id);
       const std::span<const ValueId> inputs = node.graph->op(node.op).inputs();
@@ -97,6 +105,34 @@ class AnnotationFinder {
       if (!follows) annotate(key_of(node), std::move(layouts));
     });
     return changed_;
+  }
+
+  /// The parameters of a body have the layouts of the values that the owner reads. Annotates the ops that make these
+  /// values, where a parameter has another layout than the chosen one.
+  void annotate_arguments(const Program& annotated) {
+    for (const Node& node : program_.nodes)
+      if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)
+        for (const RegionId body : {node.detail, node.detail + 1}) annotate_arguments(node, body, annotated);
+  }
+
+  void annotate_arguments(const Node& owner, RegionId body, const Program& annotated) {
+    const std::vector<PValueId>& parameters = program_.regions[body].parameters;
+    const std::span<const ValueId> arguments = owner.graph->op(owner.op).inputs();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto chosen = program_.chosen.laid.find(parameters[i]);
+      const Layout& made = annotated.values[parameters[i]].layout;
+      if (chosen == program_.chosen.laid.end() || made == chosen->second) continue;
+      annotate_maker(*owner.graph, arguments[program_.argument(owner, body, i)], chosen->second);
+    }
+  }
+
+  /// Annotates the op that makes a value, if it is free and makes nothing else.
+  void annotate_maker(const Graph& graph, ValueId value, const Layout& layout) {
+    const Op maker = graph.op(graph.producer(value));
+    const OpKey key{&graph, maker.id()};
+    const bool is_free = maker.annotation().empty() && !tried_.layouts.contains(key);
+    const bool may_have_it = maker.def().role == OpRole::function || maker.def().role == OpRole::constant;
+    if (is_free && may_have_it && maker.outputs() == 1 && !has_partial_axis(layout)) annotate(key, {layout});
   }
 
   void annotate(OpKey op, std::vector<Layout> layouts) {
@@ -114,15 +150,9 @@ class AnnotationFinder {
   /// reads them.
   void annotate_inputs(NodeId id) {
     const Node& node = program_.nodes[id];
-    const Op op = node.graph->op(node.op);
+    const std::span<const ValueId> inputs = node.graph->op(node.op).inputs();
     const std::vector<Layout>& read = program_.chosen.ways.at(id).inputs;
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      const Op maker = node.graph->op(node.graph->producer(op.inputs()[i]));
-      const bool may_have_it =
-          maker.def().role == OpRole::function && maker.outputs() == 1 && !has_partial_axis(read[i]);
-      const OpKey key{node.graph, maker.id()};
-      if (may_have_it && maker.annotation().empty() && !tried_.layouts.contains(key)) annotate(key, {read[i]});
-    }
+    for (std::size_t i = 0; i < read.size(); ++i) annotate_maker(*node.graph, inputs[i], read[i]);
   }
 
   [[nodiscard]] bool departs(NodeId id, const Program& annotated) const {
@@ -143,12 +173,14 @@ class AnnotationFinder {
 
   [[nodiscard]] LayoutAnnotations result() const {
     LayoutAnnotations annotations{found_.axes, {}, seconds_of(static_cast<double>(best_))};
-    each_free_node([&](NodeId id) {
-      const Node& node = program_.nodes[id];
-      if (const auto found = found_.layouts.find(key_of(node)); found != found_.layouts.end())
-        annotations.ops.push_back({std::string(node.graph->op(node.op).name()), program_.line(node), found->second,
-                                   node.graph != program_.graph});
-    });
+    std::set<OpKey> listed;
+    for (NodeId id = 0; id < program_.nodes.size(); ++id) {
+      const OpKey key = key_of(program_.nodes[id]);
+      const auto found = found_.layouts.find(key);
+      if (found == found_.layouts.end() || !listed.insert(key).second) continue;
+      const Op op = key.first->op(key.second);
+      annotations.ops.push_back({std::string(op.name()), op.line(), found->second, key.first != program_.graph});
+    }
     return annotations;
   }
 

@@ -309,7 +309,7 @@ struct Program {
   /// Whether members of one group are on different hosts.
   [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
   /// The program as text, a line for each node in order. With the graph it says all that passes read, apart from
-  /// reasons; tests/plans reads it.
+  /// reasons and trials; tests/plans reads it.
   [[nodiscard]] std::string str() const;
 
  private:

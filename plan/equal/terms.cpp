@@ -406,12 +406,21 @@ std::vector<TypedTerm> Terms::apply(const OpDef& def, const Attrs& own, std::spa
   return made;
 }
 
+/// The type without leading dims of size 1, which make no difference to an op that broadcasts its inputs.
+TypeId Terms::without_leading_ones(TypeId id) {
+  const Type whole = type(id);
+  const auto dims = whole.shape.dims();
+  const auto first = std::ranges::find_if(dims, [](const Dim& dim) { return dim.bounded() || dim.size() != 1; });
+  return type({whole.dtype, Shape(std::vector<Dim>(first, dims.end()))});
+}
+
 TermId Terms::make_op(const OpDef& def, const Attrs& own, std::span<const TypedTerm> inputs, std::uint32_t output,
                       TypeId type, const std::function<std::string()>& where) {
   Term term{.kind = Kind::op, .def = &def, .attrs = attrs(own), .output = output, .type = type};
   term.in = {inputs.begin(), inputs.end()};
   if (!is_function(def)) term.name = text(where());
   if (def.is(kCommutes)) {
+    for (TypedTerm& in : term.in) in.type = without_leading_ones(in.type);
     Term exchanged = term;
     std::swap(exchanged.in[0], exchanged.in[1]);
     if (const TermId id = known(exchanged); id != kNoTerm) return id;

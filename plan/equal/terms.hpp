@@ -125,6 +125,7 @@ class Terms {
 
  private:
   TermId intern(Term term);
+  [[nodiscard]] TypeId without_leading_ones(TypeId id);
   /// kNoTerm: there is no such term.
   [[nodiscard]] TermId known(const Term& term) const;
   [[nodiscard]] std::uint64_t hash(const Term& term) const;

@@ -1,6 +1,5 @@
 #include "runner/options/annotation_text.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "base/number_text.hpp"
@@ -75,18 +74,12 @@ std::string pattern_of(std::string name) {
   return name;
 }
 
-/// A comment where the outputs have unlike layouts: a rule gives one layout to all outputs.
-std::string rule_line(const LayoutAnnotations::OfOp& of, const std::string& mesh) {
-  const bool alike = std::ranges::count(of.layouts, of.layouts[0]) == std::ssize(of.layouts);
-  return (alike ? "" : "# only in C++, its outputs have unlike layouts: ") + pattern_of(of.op) + "  " +
-         words_of(of.layouts[0], word_of, ",") + " on " + mesh + "\n";
-}
-
 std::string rules_text(const LayoutAnnotations& annotations) {
   std::vector<std::string> axes;
   for (const auto& [name, size] : axes_of(annotations)) axes.push_back(name + "=" + std::to_string(size));
   std::string text;
-  for (const LayoutAnnotations::OfOp& of : annotations.ops) text += rule_line(of, join(axes, ","));
+  for (const LayoutAnnotations::OfOp& of : annotations.ops)
+    text += pattern_of(of.op) + "  " + words_of(of.layouts[0], word_of, ",") + " on " + join(axes, ",") + "\n";
   return text;
 }
 

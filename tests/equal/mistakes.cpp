@@ -11,6 +11,7 @@
 #include "placement/pipeline.hpp"
 #include "placement/program/select.hpp"
 #include "tests/equal/planned_graph.hpp"
+#include "tests/support/has.hpp"
 
 namespace ferry::test {
 
@@ -123,6 +124,7 @@ std::string Case::check_refused(bool verified, std::string_view after, const Mis
   const Plan plan = plan_with(g, signature, topology, after, mistake);
   const Verdict checked = verify(plan, {nullptr, &all_kernels()});
   CHECK_MESSAGE(checked.pass == verified, checked.reason);
+  if (!verified) CHECK(has(checked.reason, "_test.cpp:"));  // the user's line
   const Equality wrong = compared(g, signature, plan);
   CHECK_MESSAGE(wrong.verdict == verdict, wrong.reason);
   return wrong.reason;

@@ -85,6 +85,50 @@ TEST_CASE("plans of random graphs that are placed by themselves are equal to the
   }
 }
 
+/// Annotates the op of that name, in the graph or in one of its bodies.
+void annotate(Graph& graph, const std::string& op, const Annotation& annotation) {
+  if (const auto found = graph.find(op)) return graph.annotate(*found, annotation);
+  for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) annotate(graph.subgraph({i}), op, annotation);
+}
+
+/// Compares all chosen layouts with others, and plans the graph with the annotations that stand for the choice.
+void check_choice(Graph& g, const Signature& signature, const Topology& topology, PlanOptions options,
+                  const std::string& which) {
+  CAPTURE(which);
+  options.annotations = true;
+  options.compared = "*";
+  options.evaluate = computed_constant;
+  const AutoPlacement placement = *make_plan(g, signature, topology, all_kernels(), options).placement;
+  for (const Alternative& alternative : placement.alternatives)
+    CHECK(alternative.at_least_seconds <= std::max(alternative.found_seconds, 0.0));
+  if (!placement.annotations) return;
+  std::vector<Mesh::Axis> axes;
+  for (const std::int64_t size : placement.annotations->axes) axes.push_back({"a" + std::to_string(axes.size()), size});
+  const MeshId all = g.mesh(axes);
+  for (const LayoutAnnotations::OfOp& of : placement.annotations->ops) annotate(g, of.op, {{}, all, of.layouts});
+  const PlanResult annotated = make_plan(g, signature, topology, all_kernels(), options);
+  CHECK(annotated.placement->candidates[0].step_seconds == placement.annotations->step_seconds);
+  options.placing = Placing::annotated;
+  check_equal(g, signature, plan_for(g, signature, topology, options), which);
+}
+
+TEST_CASE("choices for random graphs are compared with others, and stand as annotations") {
+  for (std::uint64_t seed = 0; seed < seeds(200); ++seed) {
+    const int tasks = 2 + static_cast<int>(seed % 3);
+    const RandomGraph made = random_graph(seed, 20 + static_cast<int>(seed % 40), tasks, 0);
+    Topology topology = Topology::local(tasks);
+    make_messages_cheap(topology);
+    const Signature signature = signature_of(*made.graph, made.fetches, made.targets);
+    check_choice(*made.graph, signature, topology, placing_by_itself(seed), "random graph " + std::to_string(seed));
+    RandomMeshGraph loops = random_mesh_graph(
+        seed, {.ops = 12 + static_cast<int>(seed % 20), .tasks = tasks, .hosts = 1, .shares_memory = seed % 5 < 2});
+    make_messages_cheap(loops.topology);
+    const Signature request = signature_of(*loops.graph, loops.fetches, loops.targets);
+    check_choice(*loops.graph, request, loops.topology, placing_by_itself(seed),
+                 "graph with loops " + std::to_string(seed));
+  }
+}
+
 TEST_CASE("plans of random graphs over meshes are equal to them") {
   for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     const MeshGraph made = mesh_graph(seed, 20 + static_cast<int>(seed % 40));

@@ -1,10 +1,12 @@
 // Sums of sums: equal in any order, in memory that is near-linear in the number of additions. Concatenations of
-// concatenations: refused before they need too much memory.
+// concatenations: refused before they need too much memory. Operands that may be exchanged: equal in both orders, with
+// or without leading dims of size 1.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "ops/op_set.hpp"
 #include "plan/equal/terms.hpp"
 
 namespace ferry::equal {
@@ -17,6 +19,21 @@ struct Sums {
   TypedTerm symbol(int number) { return {terms.symbol("x" + std::to_string(number), type), type}; }
   TypedTerm add(const TypedTerm& a, const TypedTerm& b) { return {terms.sum(std::vector{a, b}), type}; }
 };
+
+TEST_CASE("exchanged operands give one term if the op commutes") {
+  Sums s;
+  const Attrs none;
+  const TypeId row = s.terms.type({DType::float32, {1, 4}});
+  const auto made = [&](const char* op, const TypedTerm& a, const TypedTerm& b) {
+    return s.terms.make_op(*default_ops().find(op), none, std::vector{a, b}, 0, row, {});
+  };
+  const TypedTerm a = s.symbol(0), b = s.symbol(1), a_row{a.term, row}, b_row{b.term, row};
+  for (const char* op : {"Mul", "Maximum", "Minimum", "Equal", "NotEqual"}) {
+    CHECK(made(op, a, b_row) == made(op, b, a_row));
+    CHECK(made(op, a, b_row) != made(op, a, a_row));
+  }
+  for (const char* op : {"Sub", "Div", "Less", "Pow"}) CHECK(made(op, a, b) != made(op, b, a));
+}
 
 TEST_CASE("3,000 doublings make one node and a longer count each") {
   Sums s;

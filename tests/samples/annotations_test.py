@@ -17,10 +17,10 @@ from samples_test import FASHION, FERRY, SAMPLES, data_of, run
 
 ALL = "all" in sys.argv[4:]
 MOST = 1.02  # times the planned step of --place auto
-SAMPLES_AND_TASKS = [("auto", 2), ("auto", 4), ("data_tensor", 2), ("fashion", 2), ("zero", 2)]
+SAMPLES_AND_TASKS = [("auto", 2), ("auto", 4), ("data_tensor", 2), ("fashion", 2), ("heat", 2), ("zero", 2)]
 if ALL:
-    SAMPLES_AND_TASKS = [(sample, tasks) for sample in ("auto", "charlm", "data_tensor", "experts", "fashion", "fashion_cnn", "k_means", "logistic",
-                                                        "matrix_product", "sequence_split", "tensor_parallel", "zero") for tasks in (2, 4, 8)]
+    SAMPLES_AND_TASKS = [(sample, tasks) for sample in ("auto", "boost_graph", "charlm", "data_tensor", "digits", "experts", "fashion", "fashion_cnn", "heat", "k_means", "logistic",
+                                                        "matrix_product", "power_iteration", "sequence_split", "tensor_parallel", "zero") for tasks in (2, 4, 8)]
 
 
 def stripped(text):

@@ -123,7 +123,7 @@ class MeshGraph {
   Value loop(const std::vector<Value>& values, int depth) {
     return while_loop(
         {dice_.of(values), graph_.constant(0.0)},
-        [](const Values& c) { return less(c[1] + maximum(sum(c[0]) * 0.25, -1.0), 2.0); },
+        [&](const Values& c) { return less(c[1] + maximum(sum(c[0] + part_) * 0.25, -1.0), 2.0); },
         [&](const Values& c) {
           std::vector<Value> inside{c[0]};
           for (int i = 1 + dice_.below(3); i > 0; --i) inside.push_back(anything(inside, depth + 1));
@@ -137,7 +137,7 @@ class MeshGraph {
       for (int i = 1 + dice_.below(2); i > 0; --i) inside.push_back(anything(inside, depth + 1));
       return Values{inside.back() * 1.0};
     };
-    const Value predicate = less(sum(dice_.of(values)), 3.0);
+    const Value predicate = less(sum(dice_.of(values) + part_), 3.0);
     return cond(predicate, side, side)[0];
   }
 
