@@ -22,7 +22,7 @@ ALL = "all" in sys.argv[3:]
 CASES = [("fashion", 2), ("tensor_parallel", 2)]
 if ALL:
     CASES = [(sample, tasks) for sample in ("fashion", "fashion_cnn", "tensor_parallel", "charlm") for tasks in (2, 4)]
-STEPS = 12 if ALL else 3  # of the limit
+STEPS = 12 if ALL else 2  # of the limit
 REFUSAL = re.compile(r"error: no placement was found that fits into 1 B \(1 bytes\) of memory\n  the least is .* \((\d+) bytes\): "
                      r"(mesh .*|as annotated), on task .*\n  at .*\n  '.*: .* at .*\n(?:.*\n)*  try: more tasks to split over, "
                      r"a smaller batch, or --memory \1\n")
@@ -53,7 +53,7 @@ def tried(sample, tasks, folder):
     refused = plan(graph, tasks, "--memory", 1)
     assert refused.returncode == 4, refused.stderr
     least = int(REFUSAL.search(refused.stderr)[1])
-    assert plan(graph, tasks, "--memory", least - 1).returncode == 4
+    assert not ALL or plan(graph, tasks, "--memory", least - 1).returncode == 4
     before, gaps = fastest * (1 - NOISE), []
     for step in range(1, STEPS + 1):
         limit = most - (most - least) * step // STEPS
