@@ -114,19 +114,44 @@ class ModelMaker {
                         static_cast<double>(model_.unit_));
   }
 
-  /// Notes the values that only elementwise ops read on the way to assignments. Their sums share messages.
+  /// Notes the values whose sums share messages: only elementwise ops read them, on the way to assignments, and another
+  /// value is summed up before they are read.
   void note_late(RegionId id) {
     const Users users(program_);
     const std::vector<NodeId>& order = program_.regions[id].order;
-    for (std::size_t i = order.size(); i > 0; --i) {
-      const Node& node = program_.nodes[order[i - 1]];
-      for (const PValueId output : node.outputs)
-        late_[output] = !is_result_[output] && std::ranges::all_of(users[output], [&](NodeId user) {
+    const std::vector<bool> is_assigned = assigned_values(order, users);
+    std::vector<std::size_t> position(program_.nodes.size(), 0), sums(order.size() + 1, 0);  // sums before a position
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Node& node = program_.nodes[order[i]];
+      position[order[i]] = i;
+      const bool sums_up =
+          node.kind == NodeKind::compute && node.def->reduce != Reduce::none && !is_elementwise(*node.def);
+      sums[i + 1] = sums[i] + (sums_up ? 1 : 0);
+    }
+    std::size_t open_until = 0;  // earlier sums share a message that takes more sums up to this position
+    for (std::size_t i = 0; i < order.size(); ++i)
+      for (const PValueId output : program_.nodes[order[i]].outputs) {
+        if (!is_assigned[output]) continue;
+        std::size_t read = order.size();
+        for (const NodeId user : users[output]) read = std::min(read, position[user]);
+        if (read <= i) continue;
+        const bool joins = open_until > i;
+        late_[output] = joins || sums[read] > sums[i + 1];
+        if (sums[i + 1] > sums[i]) open_until = joins ? std::min(open_until, read) : read;
+      }
+  }
+
+  /// The values that only elementwise ops read on the way to assignments.
+  [[nodiscard]] std::vector<bool> assigned_values(const std::vector<NodeId>& order, const Users& users) const {
+    std::vector<bool> is_assigned(program_.values.size());
+    for (std::size_t i = order.size(); i > 0; --i)
+      for (const PValueId output : program_.nodes[order[i - 1]].outputs)
+        is_assigned[output] = !is_result_[output] && std::ranges::all_of(users[output], [&](NodeId user) {
           const Node& reader = program_.nodes[user];
           if (reader.kind == NodeKind::assign) return true;
-          return reader.kind == NodeKind::compute && is_elementwise(*reader.def) && late_[reader.outputs[0]];
+          return reader.kind == NodeKind::compute && is_elementwise(*reader.def) && is_assigned[reader.outputs[0]];
         });
-    }
+    return is_assigned;
   }
 
   // ---- Nodes ----
