@@ -107,9 +107,13 @@ class ModelMaker {
             std::vector<std::uint32_t>(whole.size(), kNone)};
   }
 
-  /// The cost, in units, of work that takes `picoseconds` and happens `weight` times.
+  /// The cost, in units, of messages that take `picoseconds` and happen `weight` times; kImpossible if there are none
+  /// that bring the value.
   [[nodiscard]] std::int64_t times(std::int64_t picoseconds, std::int64_t weight) const {
-    if (picoseconds >= kImpossible) return kImpossible;
+    return picoseconds >= kImpossible ? kImpossible : in_units(picoseconds, weight);
+  }
+
+  [[nodiscard]] std::int64_t in_units(std::int64_t picoseconds, std::int64_t weight) const {
     return std::llround(static_cast<double>(picoseconds) * static_cast<double>(weight) /
                         static_cast<double>(model_.unit_));
   }
@@ -197,7 +201,8 @@ class ModelMaker {
       if (is_twice(ways, tried)) return;
       const auto halos = all.halo_cost(tried, tried.inputs);
       if (!halos) return;
-      costs.push_back(times(add_costs(cost_of(node, tried), *halos), weight_));
+      const std::int64_t computing = node.once ? 0 : in_units(times_.of(node, tried), weight_);
+      costs.push_back(add_costs(computing, times(add_costs(cost_of_arrivals(node, tried), *halos), weight_)));
       ways.push_back(tried);
     };
     std::vector<int> letters(where_.axes.size(), -1);
@@ -241,9 +246,9 @@ class ModelMaker {
     return layouts;
   }
 
-  /// The time of the kernel and of bringing inputs that are elsewhere.
-  std::int64_t cost_of(const Node& node, const Way& way) const {
-    std::int64_t cost = node.once ? 0 : times_.of(node, way);
+  /// The time in which the inputs that are elsewhere come to the mesh.
+  std::int64_t cost_of_arrivals(const Node& node, const Way& way) const {
+    std::int64_t cost = 0;
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       if (!is_unread(program_, node, i)) cost = add_costs(cost, arrival(program_.inputs(node)[i], way.inputs[i]));
     return cost;

@@ -61,7 +61,7 @@ void choose_tasks(QuoteOptions& options) {
   cluster.elsewhere.reset();
   if (*cluster.costs == PlanningCosts())
     throw Error(Code::usage, "--cluster " + escaped(options.cluster_file) +
-                                 ": the file has hosts alone, and other options describe the tasks")
+                                 ": the file has no costs of its own, and other options describe the tasks")
         .hint("give the file, or --tasks, --threads, --hosts, --jobs, --memory and --gpu-memory");
 }
 

@@ -43,7 +43,7 @@ void read_costs(RunOptions& options) {
   const DescribedCluster described = read_cluster(path);
   if (!described.has_costs)
     throw Error(Code::plan, "--cluster " + escaped(path) +
-                                ": the file has hosts alone, and the tasks of a run come "
+                                ": the file has no costs of its own, and the tasks of a run come "
                                 "from its launcher")
         .hint(
             "start the tasks by --tasks N, mpirun or ferry launch; ferry plan --cluster plans for the hosts of a file");

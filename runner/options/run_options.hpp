@@ -68,7 +68,7 @@ struct RunOptions : JobOptions {
 
 /// Reads the costs in the file --cluster of a run in the process of task 0, which sends them to the other tasks
 /// (ClusterOptions::costs). Logs a warning if another machine or version measured them. Error(file) as read_cluster();
-/// Error(plan) for a file of hosts alone.
+/// Error(plan) for a file without costs of its own.
 void read_costs(RunOptions& options);
 
 /// The files that a job with these options reads, besides the graph.

@@ -265,6 +265,16 @@ TEST_CASE("inputs that are fed by parts are placed by themselves, too") {
   CHECK_MESSAGE(equality.verdict == Equality::Verdict::equal, equality.reason);
 }
 
+TEST_CASE("a kernel of hours is split, too") {
+  Graph g;
+  const Value x = g.input("x", {100'000, 100'000});
+  PlanOptions options;
+  options.placing = Placing::automatic;
+  const PlanResult result =
+      make_plan(g, signature_of(g, {sum(matmul(x, x))}), Topology::local(4), all_kernels(), options);
+  CHECK(result.placement->candidates[result.placement->taken].name != "as annotated");
+}
+
 TEST_CASE("of two axes the first is over hosts") {
   Topology topology = Topology::local(4);
   for (std::size_t task = 0; task < 4; ++task) topology.tasks[task].host = static_cast<std::int32_t>(task / 2);

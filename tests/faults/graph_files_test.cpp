@@ -116,11 +116,11 @@ TEST_CASE("004 wrong magic") {
 }
 
 TEST_CASE("005 newer format names both versions") {
-  CHECK(has(refusal("version: 7 graph { }", GraphFormat::text), "version 7; this ferry reads up to version 2"));
+  CHECK(has(refusal("version: 7 graph { }", GraphFormat::text), "version 7; this ferry reads up to version 3"));
   std::string newer = small_file();
   REQUIRE(newer[kGraphHeadBytes] == 0x18);  // field 3
   newer[kGraphHeadBytes + 1] = 9;
-  CHECK(has(refusal(framed(newer), GraphFormat::binary), "version 9; this ferry reads up to version 2"));
+  CHECK(has(refusal(framed(newer), GraphFormat::binary), "version 9; this ferry reads up to version 3"));
 }
 
 TEST_CASE("006 trailing bytes") {

@@ -73,7 +73,7 @@ class Clusters(unittest.TestCase):
     def test_a_run_takes_the_costs_alone(self):
         code, out, err = ferry("run", SAMPLES / "add.pb", "--cluster", self.described('host { name: "h" tasks: 3 }'))
         self.assertEqual((code, out), (4, ""), err)
-        self.assertIn("the file has hosts alone", err)
+        self.assertIn("the file has no costs of its own", err)
         self.assertIn("--tasks N", err)
         costs = self.described('host { name: "h" }\ncompute { product_flop_ps: 3 }')
         without = ferry("run", SAMPLES / "fashion.pb", "--tasks", 2, "--entry", "init")

@@ -185,7 +185,7 @@ class Quotes(unittest.TestCase):
         self.printed("plan", add, "--tasks", 3, "--save", plan)
         self.refused(2, "does not hold the work of its steps", plan)
         hosts = self.file("c.pbtxt", 'host { name: "h" tasks: 3 }')
-        self.refused(2, "the file has hosts alone", add, "--cluster", hosts, "--tasks", 3)
+        self.refused(2, "the file has no costs of its own", add, "--cluster", hosts, "--tasks", 3)
         self.refused(3, "/nowhere", "/nowhere.pb")
 
 
