@@ -13,7 +13,9 @@ namespace {
 Error unknown(const PlanResult& result, std::string_view name) {
   std::vector<std::string> subjects;
   for (const Reason& reason : result.reasons) subjects.push_back(reason.subject);
-  Error error(Code::usage, "explain: the plan has no op named " + in_quotes(name));
+  const bool is_pattern = name.find_first_of("*?") != std::string_view::npos;
+  Error error(Code::usage, is_pattern ? "explain: no op of the plan matches the pattern " + in_quotes(name)
+                                      : "explain: the plan has no op named " + in_quotes(name));
   const std::string like = nearest(name, subjects);
   return like.empty() ? error.hint("ferry show FILE lists the ops") : error.hint(escaped(like) + "?");
 }
@@ -86,17 +88,21 @@ std::string text_of(const AutoPlacement& placement) {
 
 }  // namespace
 
-std::string explain(const PlanResult& result, std::string_view name, bool all) {
+std::vector<const Reason*> reasons_for(const PlanResult& result, std::string_view name, bool all) {
   const std::string pattern(name);
-  std::size_t width = 0;
   std::vector<const Reason*> chosen;
-  for (const Reason& reason : result.reasons) {
-    if (name.empty() ? !all && !reason.transfer : !matches(reason.subject, pattern)) continue;
-    chosen.push_back(&reason);
-    width = std::max(width, std::min<std::size_t>(escaped(reason.subject).size(), 40));
-  }
+  for (const Reason& reason : result.reasons)
+    if (name.empty() ? all || reason.transfer : matches(reason.subject, pattern)) chosen.push_back(&reason);
   if (chosen.empty() && !name.empty()) throw unknown(result, name);
   std::ranges::stable_partition(chosen, [](const Reason* reason) { return reason->transfer; });
+  return chosen;
+}
+
+std::string explain(const PlanResult& result, std::string_view name, bool all) {
+  const std::vector<const Reason*> chosen = reasons_for(result, name, all);
+  std::size_t width = 0;
+  for (const Reason* reason : chosen)
+    width = std::max(width, std::min<std::size_t>(escaped(reason->subject).size(), 40));
   const Messages messages = messages_of(result.reasons);
   std::string text = chosen.empty() && !all ? "no value is moved between devices or tasks\n" : "";
   for (const PipelineChart& pipeline : result.pipelines) text += name.empty() ? text_of(pipeline) : "";

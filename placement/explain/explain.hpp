@@ -3,18 +3,22 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "placement/planner.hpp"
 
 #pragma GCC visibility push(default)
 namespace ferry {
 
+/// The reasons of the op with this name and of its values, or of all that match a pattern with '*' or '?', such as
+/// "layer1/*"; Error(usage) suggests the nearest name if there are none. Without a name all reasons, or only those of
+/// transfers unless `all`. The reasons of transfers come first.
+[[nodiscard]] std::vector<const Reason*> reasons_for(const PlanResult& result, std::string_view name, bool all);
+
 /// How the stages of each pipeline work. A line for each reason, in plan order, the reasons of transfers first: op or
 /// value, where and why, the user's line. A second line for a transfer or sum that shares its message names some of the
-/// others in it, with their lines. Reasons of ops come only if `all` is true or a `name` is given: then only the
-/// reasons of that op and its values; Error(usage) suggests the nearest name if there are none. A `name` with '*' or
-/// '?' is a pattern, such as "layer1/*". With a `name` and Placing::automatic, the chosen layouts and the next best
-/// ones follow. Warnings come last.
+/// others in it, with their lines. The lines are of reasons_for(). With a `name` and Placing::automatic, the chosen
+/// layouts and the next best ones follow. Warnings come last.
 [[nodiscard]] std::string explain(const PlanResult& result, std::string_view name = {}, bool all = true);
 
 }  // namespace ferry

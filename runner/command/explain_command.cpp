@@ -26,15 +26,15 @@ nlohmann::ordered_json alternative_json(const Alternative& alternative) {
           {"found_seconds", alternative.found_seconds}};
 }
 
-std::string reasons_json(const PlanResult& result) {
+std::string reasons_json(const PlanResult& result, const std::string& op) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const Reason& reason : result.reasons) {
-    all.push_back({{"subject", reason.subject}, {"reason", reason.text}, {"line", reason.line.str()}});
-    if (!reason.constraint.empty()) all.back()["constraint"] = reason.constraint;
-    if (reason.message > 0) all.back()["message"] = reason.message;
-    if (reason.transfer || !result.placement) continue;
+  for (const Reason* reason : reasons_for(result, op, true)) {
+    all.push_back({{"subject", reason->subject}, {"reason", reason->text}, {"line", reason->line.str()}});
+    if (!reason->constraint.empty()) all.back()["constraint"] = reason->constraint;
+    if (reason->message > 0) all.back()["message"] = reason->message;
+    if (reason->transfer || !result.placement) continue;
     for (const Alternative& alternative : result.placement->alternatives)
-      if (alternative.subject == reason.subject) all.back()["chosen"] = alternative_json(alternative);
+      if (alternative.subject == reason->subject) all.back()["chosen"] = alternative_json(alternative);
   }
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -75,7 +75,7 @@ int explain_file(ExplainOptions options) {
       options.plan.compared = options.op;
     };
   const PlanResult result = plan_of(options);
-  print(options.as_json ? reasons_json(result) : explain(result, options.op, options.all));
+  print(options.as_json ? reasons_json(result, options.op) : explain(result, options.op, options.all));
   return 0;
 }
 
@@ -90,7 +90,7 @@ void add_explain_command(CLI::App& app, Action& action) {
                       "Only this op and its values, or those that match a pattern such as 'layer1/*'; also by the name "
                       "under which it is fetched");
   command->add_flag("--all", options->all, "Also why each op is where it is; else only the transfers and collectives");
-  command->add_flag("--json", options->as_json, "All reasons, as JSON");
+  command->add_flag("--json", options->as_json, "All reasons, or those of OP, as JSON");
   add_examples(*command, R"(
     ferry explain add.pb --tasks 3          every transfer
     ferry explain add.pb --tasks 3 --all    and every op

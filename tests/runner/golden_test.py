@@ -37,6 +37,8 @@ COMMANDS = {
     "add_plan": ["plan", ADD, "--tasks", "3", "--threads", "1", "--all"],
     "add_show": ["show", ADD],
     "add_explain": ["explain", ADD, "--tasks", "3"],
+    "add_explain_json": ["explain", ADD, "c", "--tasks", "3", "--json"],
+    "add_explain_no_match": ["explain", ADD, "q*", "--tasks", "3"],
     "add_plan_show": ["show", "add.plan"],
     "auto_explain": ["explain", *AUTO, "y"],
     "auto_explain_pattern": ["explain", *AUTO, "?", "--json"],
