@@ -155,6 +155,7 @@ int quote(QuoteOptions options) {
     quote.job = std::move(made);
     add_work(*result.step, quote);
   });
+  if (!options.cluster.elsewhere) options.cluster.threads = static_cast<int>(quote.job.roles[0].threads);
   for (const int tasks : table_of(quote.job.tasks))
     quote.table.push_back(tasks == quote.job.tasks ? Quote::Row{tasks, quote.job} : row_of(options, tasks));
   print(options.as_json ? quote_json(quote) : quote_text(quote));

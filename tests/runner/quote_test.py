@@ -5,6 +5,7 @@
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -79,6 +80,13 @@ class Quotes(unittest.TestCase):
                              {name: row[name] for name in ("step_seconds", "memory_bytes", "epoch_seconds")})
             self.assertAlmostEqual(row["speedup"], quote["table"][0]["step_seconds"] / row["step_seconds"])
         self.assertEqual(self.quote("digits.pb", "--tasks", 16, "--entry", "train")["table"][-1]["tasks"], 16)
+
+    def test_threads_of_rows(self):
+        file = self.file("p.pbtxt", 'host { name: "h" }\ncompute { parallel_flops: 1 parallel_bytes: 1 }')
+        words = ["--cluster", file, "--tasks", len(os.sched_getaffinity(0))]  # so each has one core
+        threads = re.search(r"class 0: .* (\d+) thread", self.printed("quote", SAMPLES / "fashion.pb", *words))[1]
+        alone = self.quote("fashion.pb", "--cluster", file, "--tasks", 1, "--threads", threads)
+        self.assertEqual(self.quote("fashion.pb", *words)["table"][0]["step_seconds"], alone["step_seconds"])
 
     def test_rows_with_too_few_tasks(self):
         rows = {row["tasks"]: row for row in self.quote("add.pb", "--tasks", 3)["table"]}
