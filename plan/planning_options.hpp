@@ -44,7 +44,7 @@ struct PlanningOptions {
   /// Called after each pass, on the thread that plans.
   std::function<void(const PassReport&)> on_pass = {};
   bool dumps_problem = false;  ///< fills AutoPlacement::problem
-  bool check_passes = false;  ///< checks the program or plan after each pass; Error(bug) names the pass that broke it
+  bool check_passes = false;   ///< checks the program or plan after each pass; Error(bug) names the pass that broke it
   /// Successive sums share a message up to this many bytes. 0: each sum has its own, and so has each message between
   /// hosts. Not given: chosen from the topology's links.
   std::optional<std::int64_t> bucket_bytes = {};
