@@ -9,37 +9,25 @@ namespace {
 
 constexpr std::string_view kNotDifferentiable = "its result is not a floating-point number";
 
-constexpr OpDef kEqual{.name = "Equal",
-                       .types = "T,T->bool",
-                       .T = kAnyType,
-                       .index = kBinary,
-                       .flags = kExact | kCommutes,
-                       .no_grad = kNotDifferentiable};
-constexpr OpDef kNotEqual{.name = "NotEqual",
-                          .types = "T,T->bool",
-                          .T = kAnyType,
-                          .index = kBinary,
-                          .flags = kExact | kCommutes,
-                          .no_grad = kNotDifferentiable};
-constexpr OpDef kLess{
-    .name = "Less", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
-constexpr OpDef kLessEqual{
-    .name = "LessEqual", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
-constexpr OpDef kGreater{
-    .name = "Greater", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
-constexpr OpDef kGreaterEqual{
-    .name = "GreaterEqual", .types = "T,T->bool", .index = kBinary, .flags = kExact, .no_grad = kNotDifferentiable};
+constexpr OpDef binary(std::string_view name, std::string_view types, std::uint32_t flags = kExact) {
+  return {.name = name, .types = types, .index = kBinary, .flags = flags, .no_grad = kNotDifferentiable};
+}
 
-constexpr OpDef kAnd{.name = "And",
-                     .types = "bool,bool->bool",
-                     .index = kBinary,
-                     .flags = kExact | kCommutes,
-                     .no_grad = kNotDifferentiable};
-constexpr OpDef kOr{.name = "Or",
-                    .types = "bool,bool->bool",
-                    .index = kBinary,
-                    .flags = kExact | kCommutes,
-                    .no_grad = kNotDifferentiable};
+/// Ops that compare elements of any dtype, which may be exchanged.
+constexpr OpDef equality(std::string_view name) {
+  OpDef def = binary(name, "T,T->bool", kExact | kCommutes);
+  def.T = kAnyType;
+  return def;
+}
+
+constexpr OpDef kEqual = equality("Equal");
+constexpr OpDef kNotEqual = equality("NotEqual");
+constexpr OpDef kLess = binary("Less", "T,T->bool");
+constexpr OpDef kLessEqual = binary("LessEqual", "T,T->bool");
+constexpr OpDef kGreater = binary("Greater", "T,T->bool");
+constexpr OpDef kGreaterEqual = binary("GreaterEqual", "T,T->bool");
+constexpr OpDef kAnd = binary("And", "bool,bool->bool", kExact | kCommutes);
+constexpr OpDef kOr = binary("Or", "bool,bool->bool", kExact | kCommutes);
 constexpr OpDef kNot{
     .name = "Not", .types = "bool->bool", .index = "...->...", .flags = kExact, .no_grad = kNotDifferentiable};
 
