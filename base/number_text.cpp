@@ -28,6 +28,10 @@ std::string decimals_text(double value, int decimals) {
   return number_text(value, std::chars_format::fixed, decimals);
 }
 
+std::string milliseconds_text(double seconds) {
+  return decimals_text(seconds * 1e3, 3) + " ms";
+}
+
 std::string right_aligned(std::string text, std::size_t width) {
   if (text.size() < width) text.insert(0, width - text.size(), ' ');
   return text;

@@ -15,6 +15,9 @@ namespace ferry {
 /// `value` rounded to `decimals` digits after the point, as printf's %.*f writes it in the locale "C": "73.0".
 [[nodiscard]] std::string decimals_text(double value, int decimals);
 
+/// A time in seconds as "0.870 ms".
+[[nodiscard]] std::string milliseconds_text(double seconds);
+
 /// `text` with spaces before it, so that it has at least `width` bytes.
 [[nodiscard]] std::string right_aligned(std::string text, std::size_t width);
 

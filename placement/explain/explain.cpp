@@ -53,15 +53,12 @@ std::string text_of(const PipelineChart& chart) {
   return text;
 }
 
-std::string milliseconds(double seconds) {
-  return decimals_text(seconds * 1e3, 3) + " ms";
-}
-
 /// "next best [R]: a step would take at least 0.120 ms more", by the certified bound.
 std::string text_of_other(const Alternative& alternative, const std::string& mesh) {
   if (alternative.other.empty()) return "no other layouts are possible on " + mesh;
-  const std::string next = "next best " + alternative.other + ": ", least = milliseconds(alternative.at_least_seconds);
-  const std::string found = milliseconds(std::max(alternative.found_seconds, 0.0));
+  const std::string next = "next best " + alternative.other + ": ",
+                    least = milliseconds_text(alternative.at_least_seconds);
+  const std::string found = milliseconds_text(std::max(alternative.found_seconds, 0.0));
   if (alternative.at_least_seconds <= 0)
     return next + "no certified difference; a step with it takes " + found + " more";
   return next + "a step would take at least " + least + " more" +
@@ -75,14 +72,15 @@ std::string text_of(const AutoPlacement& placement) {
   for (const Alternative& alternative : placement.alternatives) {
     const std::string subject = escaped(alternative.subject);
     text += subject + "  " + taken.name + " gives it " + alternative.layouts + ": computing " +
-            milliseconds(alternative.computing_seconds) + ", messages " + milliseconds(alternative.message_seconds) +
+            milliseconds_text(alternative.computing_seconds) + ", messages " +
+            milliseconds_text(alternative.message_seconds) +
             (alternative.line.known() ? "  at " + escaped(alternative.line.str()) : "") + "\n" +
             std::string(subject.size(), ' ') + "  " + text_of_other(alternative, taken.name) + "\n";
   }
   if (!text.empty()) return text;
-  std::vector<std::string> steps{taken.name + " " + milliseconds(taken.step_seconds)};
+  std::vector<std::string> steps{taken.name + " " + milliseconds_text(taken.step_seconds)};
   for (const AutoPlacement::Candidate& other : placement.candidates)
-    if (&other != &taken) steps.push_back(other.name + " " + milliseconds(other.step_seconds));
+    if (&other != &taken) steps.push_back(other.name + " " + milliseconds_text(other.step_seconds));
   return "no layouts are chosen for it; planned steps: " + join(steps, ", ") + "\n";
 }
 

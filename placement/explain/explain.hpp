@@ -11,8 +11,8 @@
 namespace ferry {
 
 /// The reasons of the op with this name and of its values, or of all that match a pattern with '*' or '?', such as
-/// "layer1/*"; Error(usage) suggests the nearest name if there are none. Without a name all reasons, or only those of
-/// transfers unless `all`. The reasons of transfers come first.
+/// "layer1/*"; Error(usage) suggests the nearest name if there are none. Without a name all reasons, or only the
+/// reasons of transfers unless `all`. The reasons of transfers come first.
 [[nodiscard]] std::vector<const Reason*> reasons_for(const PlanResult& result, std::string_view name, bool all);
 
 /// How the stages of each pipeline work. A line for each reason, in plan order, the reasons of transfers first: op or

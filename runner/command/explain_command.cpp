@@ -90,7 +90,7 @@ void add_explain_command(CLI::App& app, Action& action) {
                       "Only this op and its values, or those that match a pattern such as 'layer1/*'; also by the name "
                       "under which it is fetched");
   command->add_flag("--all", options->all, "Also why each op is where it is; else only the transfers and collectives");
-  command->add_flag("--json", options->as_json, "All reasons, or those of OP, as JSON");
+  command->add_flag("--json", options->as_json, "All reasons, or the reasons of OP, as JSON");
   add_examples(*command, R"(
     ferry explain add.pb --tasks 3          every transfer
     ferry explain add.pb --tasks 3 --all    and every op

@@ -96,24 +96,23 @@ std::string totals_text(const Plan& plan) {
 }
 
 std::string placement_text(const AutoPlacement& placement) {
-  const auto milliseconds = [](double seconds) { return decimals_text(seconds * 1e3, 3) + " ms"; };
   const auto& taken = placement.candidates[placement.taken];
   std::string text = "placed by itself" + (placement.entry.empty() ? "" : ", by the entry " + placement.entry) + ": " +
-                     taken.name + ", a step of " + milliseconds(placement.step_seconds) + " = computing " +
-                     milliseconds(placement.computing_seconds) + ", messages " +
-                     milliseconds(placement.message_seconds) + "\n";
+                     taken.name + ", a step of " + milliseconds_text(placement.step_seconds) + " = computing " +
+                     milliseconds_text(placement.computing_seconds) + ", messages " +
+                     milliseconds_text(placement.message_seconds) + "\n";
   const auto bytes = [](std::int64_t number) { return human_bytes(static_cast<std::uint64_t>(number)); };
   const bool limited = placement.memory_bytes > 0;
   if (limited)
     text += "  changed to fit into the memory of a task: " + bytes(placement.memory_bytes) + " (" +
             std::to_string(placement.memory_bytes) + " bytes)\n";
   if (placement.model_seconds > 0)
-    text += "  layouts of " + milliseconds(placement.model_seconds) +
+    text += "  layouts of " + milliseconds_text(placement.model_seconds) +
             (limited ? " and " + bytes(placement.model_bytes) : "") + " by the model; no others" +
             (limited ? " of at most " + bytes(placement.bound_bytes) : "") + " take less than " +
-            milliseconds(placement.bound_seconds) + "\n";
+            milliseconds_text(placement.bound_seconds) + "\n";
   for (const AutoPlacement::Candidate& other : placement.candidates)
-    if (&other != &taken) text += "  " + other.name + ": " + milliseconds(other.step_seconds) + "\n";
+    if (&other != &taken) text += "  " + other.name + ": " + milliseconds_text(other.step_seconds) + "\n";
   return text;
 }
 

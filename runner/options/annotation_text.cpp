@@ -29,15 +29,9 @@ std::string word_of(const AxisLayout& axis) {
 }
 
 std::string code_of(const AxisLayout& axis) {
-  switch (axis.kind) {
-    case AxisLayout::Kind::replicated:
-      return "ferry::replicated()";
-    case AxisLayout::Kind::split:
-      return "ferry::split(" + std::to_string(axis.dim) + ")";
-    case AxisLayout::Kind::partial:
-      return "ferry::partial(ferry::Reduce::" + std::string(name_of(axis.reduce)) + ")";
-  }
-  return {};
+  if (axis.kind == AxisLayout::Kind::partial)
+    return "ferry::partial(ferry::Reduce::" + std::string(name_of(axis.reduce)) + ")";
+  return "ferry::" + word_of(axis) + (axis == replicated() ? "()" : "");
 }
 
 template <class Word>
@@ -86,16 +80,15 @@ std::string rules_text(const LayoutAnnotations& annotations) {
 }  // namespace
 
 std::string annotation_text(const AutoPlacement& placement) {
-  const auto milliseconds = [](double seconds) { return decimals_text(seconds * 1e3, 3) + " ms"; };
   if (!placement.annotations)
     return "# no annotations: " + placement.candidates[placement.taken].name + ", a step of " +
-           milliseconds(placement.step_seconds) + "\n";
+           milliseconds_text(placement.step_seconds) + "\n";
   const LayoutAnnotations& annotations = *placement.annotations;
   std::int64_t tasks = 1;
   for (const std::int64_t size : annotations.axes) tasks *= size;
   return "// for " + plural(tasks, "task") + ", as --place auto chose\n" + code_text(annotations) +
-         "\n# RULES.txt for --devices: a step of " + milliseconds(annotations.step_seconds) + "; with --place auto " +
-         milliseconds(placement.step_seconds) + "\n" + rules_text(annotations);
+         "\n# RULES.txt for --devices: a step of " + milliseconds_text(annotations.step_seconds) +
+         "; with --place auto " + milliseconds_text(placement.step_seconds) + "\n" + rules_text(annotations);
 }
 
 }  // namespace ferry
