@@ -37,10 +37,8 @@ class Prices {
   LayoutFrontier run() {
     solve_at(0);
     const Point& fastest = found_.at(0);
-    const std::int64_t kibibytes = std::max<std::int64_t>(1, fastest.bytes / 1024);
-    // Memory costs less than kImpossible at any price.
-    const std::int64_t highest = kImpossible / 16 / kibibytes;
-    std::int64_t price = std::max<std::int64_t>(1, fastest.value / kibibytes / kFirstPart);
+    const std::int64_t highest = highest_price(fastest.bytes);
+    std::int64_t price = first_price(fastest.value, fastest.bytes);
     for (int rung = 0; rung < kRungs && price <= highest && solves_ < most_solves_; ++rung, price *= kRatio)
       solve_at(price);
     while (solves_ < most_solves_ && solve_at_widest_step()) {
@@ -85,9 +83,8 @@ class Prices {
     return widest > 0;
   }
 
-  static constexpr std::int64_t kFirstPart = 16;  // of the time: the first price
-  static constexpr std::int64_t kRatio = 4;       // of one price to the next
-  static constexpr int kRungs = 6;                // the last price makes memory cost 64 times the time
+  static constexpr std::int64_t kRatio = 4;  // of one price to the next
+  static constexpr int kRungs = 6;           // the last price makes memory cost 64 times the time
   static constexpr int kTries = 3;
   static constexpr std::size_t kWork = 400'000;
 
@@ -131,10 +128,8 @@ LayoutFrontier frontier(const Problem& problem, const MemoryUse& use) {
 
 std::int64_t bound_within(const LayoutFrontier& frontier, std::int64_t most) {
   std::int64_t bound = 0;
-  for (const auto& [of_kibibyte, priced] : frontier.priced) {
-    const std::int64_t rounded = of_kibibyte == 0 ? 0 : 1;  // by cost_of_bytes
-    bound = std::max(bound, priced - cost_of_bytes(most, of_kibibyte) - rounded);
-  }
+  for (const auto& [of_kibibyte, priced] : frontier.priced)
+    bound = std::max(bound, bound_without_price(priced, of_kibibyte, most));
   for (const LayoutFrontier::LimitBound& limited : frontier.limited)
     if (most <= limited.bytes) bound = std::max(bound, limited.bound);
   return bound;

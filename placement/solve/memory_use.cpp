@@ -30,13 +30,6 @@ MemoryUse::Peak MemoryUse::peak(const Problem& problem, std::span<const std::uin
   return peak;
 }
 
-std::int64_t MemoryUse::at(const Problem& problem, std::span<const std::uint32_t> choices, std::uint32_t point) const {
-  std::int64_t bytes = 0;
-  for (const Use& use : uses_)
-    if (use.begin <= point && point < use.end) bytes += bytes_of(use, problem, choices);
-  return bytes;
-}
-
 Problem MemoryUse::priced(const Problem& problem, const MemoryPrice& price) const {
   Problem priced = problem;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edges;

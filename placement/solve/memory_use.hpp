@@ -1,6 +1,7 @@
 // MemoryUse: the memory that the choices of a problem take over time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,21 +34,34 @@ class MemoryUse {
   void add(Use use) { uses_.push_back(std::move(use)); }
   [[nodiscard]] const std::vector<Use>& uses() const { return uses_; }
   [[nodiscard]] Peak peak(const Problem& problem, std::span<const std::uint32_t> choices) const;
-  /// The memory that choices take at a point.
-  [[nodiscard]] std::int64_t at(const Problem& problem, std::span<const std::uint32_t> choices,
-                                std::uint32_t point) const;
-
-  /// The problem with the costs of memory at the price's points. A cost is rounded down: what choices cost is at most
-  /// what they cost without the price, and the price of the largest part of their memory.
+  /// The problem with the costs of memory at the price's points, rounded down: choices cost at most their costs in
+  /// `problem` and the price of their memory at its peak.
   [[nodiscard]] Problem priced(const Problem& problem, const MemoryPrice& price) const;
 
  private:
   std::vector<Use> uses_;
 };
 
-/// The cost of so many bytes, rounded down.
+/// The cost of `bytes` bytes at a price, rounded down.
 [[nodiscard]] constexpr std::int64_t cost_of_bytes(std::int64_t bytes, std::int64_t of_kibibyte) {
   return bytes / 1024 * of_kibibyte + bytes % 1024 * of_kibibyte / 1024;
+}
+
+/// A lower bound of the costs of choices that take at most `most` bytes. `priced` is a lower bound of the costs of all
+/// choices at the price.
+[[nodiscard]] constexpr std::int64_t bound_without_price(std::int64_t priced, std::int64_t of_kibibyte,
+                                                         std::int64_t most) {
+  return of_kibibyte == 0 ? priced : priced - cost_of_bytes(most, of_kibibyte) - 1;  // both costs are rounded down
+}
+
+/// The price at which `bytes` bytes cost a sixteenth of `cost`; a first guess.
+[[nodiscard]] constexpr std::int64_t first_price(std::int64_t cost, std::int64_t bytes) {
+  return std::max<std::int64_t>(1, cost / std::max<std::int64_t>(1, bytes / 1024) / 16);
+}
+
+/// The highest price at which memory costs less than kImpossible.
+[[nodiscard]] constexpr std::int64_t highest_price(std::int64_t bytes) {
+  return kImpossible / 16 / std::max<std::int64_t>(1, bytes / 1024);
 }
 
 }  // namespace ferry

@@ -78,8 +78,7 @@ class Search {
       set.bound = best_.value;
       return std::nullopt;
     }
-    const std::int64_t of_memory = set.price == 0 ? 0 : cost_of_bytes(limit_, set.price) + 1;
-    set.bound = std::max(set.bound, solution.bound - of_memory);
+    set.bound = std::max(set.bound, bound_without_price(solution.bound, set.price, limit_));
     Priced priced{set.price, problem_.value(solution.choices), use_.peak(problem_, solution.choices),
                   std::move(solution.choices)};
     if (std::ranges::find(points_, priced.peak.point) == points_.end()) points_.push_back(priced.peak.point);
@@ -93,9 +92,7 @@ class Search {
   /// The price at which the two solutions cost the same; as long as there is only one, a multiple or a part of its.
   [[nodiscard]] std::int64_t next_price(const std::optional<Priced>& over, const std::optional<Priced>& under,
                                         std::int64_t price) const {
-    const std::int64_t first = std::max<std::int64_t>(1, best_.value / std::max<std::int64_t>(1, limit_ / 1024) / 16);
-    const std::int64_t highest = kImpossible / 16 / std::max<std::int64_t>(1, limit_ / 1024);
-    if (!under) return std::min(highest, std::max(first, 4 * price));
+    if (!under) return std::min(highest_price(limit_), std::max(first_price(best_.value, limit_), 4 * price));
     if (!over) return price / 4;
     const std::int64_t kibibytes = std::max<std::int64_t>(1, (over->peak.bytes - under->peak.bytes) / 1024);
     const std::int64_t same = (under->value - over->value) / kibibytes;
