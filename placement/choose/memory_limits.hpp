@@ -16,7 +16,7 @@ namespace ferry {
 /// Budget::memory for all of its devices together.
 class MemoryLimits {
  public:
-  /// What a task needs, and what it may use.
+  /// The bytes that a task needs, and the bytes that it may use.
   struct Need {
     std::size_t task = 0;
     std::int64_t needed = 0, allowed = 0;

@@ -1,5 +1,5 @@
 // Silent bugs of other systems that were published, as mistakes in plans: the proof refuses each of them.
-// docs/internals/published_bugs.md lists them with their sources; its numbers are those of the test cases.
+// docs/internals/published_bugs.md lists them with their sources; its numbers are the numbers of the test cases.
 #include <doctest/doctest.h>
 
 #include <algorithm>
