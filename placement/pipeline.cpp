@@ -199,15 +199,21 @@ MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning
   if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
       MeshChoice choice = choose_mesh(request.topology, planning_of(*deciding));
       choice.report.entry = "train";
-      const bool is_request =
+      if (!choice.mesh) return choice;
+      choice.mesh->of_request =
           deciding->fetches == request.signature.fetches && deciding->targets == request.signature.targets;
-      if (choice.mesh) choice.mesh->of_request = is_request;
+      if (*deciding == request.signature)
+        choice.mesh->variables.clear();  // the choices decide them
+      else
+        choice.mesh->choices.clear();  // they are for another problem
       return choice;
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;
     }
   MeshChoice choice = choose_mesh(request.topology, planning_of(request.signature));
-  if (choice.mesh) choice.mesh->of_request = true;
+  if (!choice.mesh) return choice;
+  choice.mesh->of_request = true;
+  choice.mesh->variables.clear();
   return choice;
 }
 
@@ -230,10 +236,7 @@ MeshChoice chosen_mesh(const Request& request, const PlanOptions& given) {
     return MeshPlanning{place, finish, limits};
   };
   MeshChoice choice = decided_mesh(request, planning_of);
-  if (!choice.mesh || !limits.any()) return choice;
-  if (choice.report.entry.empty() && !choice.mesh->choices.empty())
-    choice.mesh->variables.clear();  // the choices, which fit, decide them
-  else
+  if (choice.mesh && choice.mesh->choices.empty() && limits.any())
     choice.mesh->choices = fitting_choices(*choice.mesh, planning_of(request.signature));
   return choice;
 }

@@ -18,6 +18,7 @@ struct Signature {
     std::int32_t task = 0;  ///< who gives it, unless by parts
     std::vector<std::int64_t> sizes;
     bool by_parts = false;  ///< each task gives rows (of dim 0)
+    bool operator==(const Feed&) const = default;
   };
   std::vector<Feed> feeds;       ///< sorted by value
   std::vector<ValueId> fetches;  ///< in the caller's order
@@ -28,6 +29,7 @@ struct Signature {
   /// is not here is the size of whole batches.
   std::map<std::string, std::int64_t> rows = {};
   bool initial = false;  ///< gives variables their first values: the graph's budget is not for that
+  bool operator==(const Signature&) const = default;
 };
 
 }  // namespace ferry

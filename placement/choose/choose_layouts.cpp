@@ -16,6 +16,7 @@ void choose_layouts(Program& program) {
       mesh.choices.empty() ? solve(problem) : Solution{mesh.choices, problem.value(mesh.choices), 0};
   if (solution.value >= kImpossible) return;  // annotations admit no choice by the model; reshard chooses op by op
   program.chosen = model.layouts(solution.choices);
+  program.choices = solution.choices;
   program.cost_unit = model.unit();
   program.chosen_value = solution.value * model.unit();
   program.chosen_bound = solution.bound * model.unit();

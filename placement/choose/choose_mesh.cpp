@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "graph/needed.hpp"
 #include "placement/choose/judge.hpp"
+#include "placement/choose/problem_text.hpp"
 #include "placement/solve/frontier.hpp"
 
 namespace ferry {
@@ -101,6 +102,7 @@ class MeshChooser {
     MeshChoice choice{best.mesh, {}};
     if (best.mesh) {
       choice.mesh->variables = layouts_of_variables(best.program);
+      choice.mesh->choices = best.program.choices;
       choice.mesh->finds_frontier = false;
     }
     AutoPlacement& report = choice.report;
@@ -175,13 +177,8 @@ class MeshChooser {
       if (!trial.program.problem.choices.empty() && (fastest == nullptr || trial.time.step < fastest->time.step))
         fastest = &trial;
     if (fastest == nullptr) return {};
-    const Program& program = fastest->program;
-    return "{\"problem\": {\"name\": \"" + name_of(fastest->mesh) + "\",\n" + program.problem.problem +
-           (limited_ ? ",\n\"usage_limit\": " + std::to_string(fastest->model_limit) : "") +
-           "},\n\"solution\": {\"picoseconds_of_cost\": " + std::to_string(program.cost_unit) +
-           ", \"value\": " + std::to_string(program.chosen_value / program.cost_unit) +
-           ", \"bound\": " + std::to_string(fastest->bound / program.cost_unit) +
-           ",\n\"choices\": " + program.problem.choices + "}}\n";
+    return problem_file(fastest->program, name_of(fastest->mesh), fastest->bound,
+                        limited_ ? std::optional(fastest->model_limit) : std::nullopt);
   }
 
   const MeshPlanning& planning_;
@@ -201,11 +198,9 @@ MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning) {
 }
 
 std::vector<std::uint32_t> fitting_choices(const AutoMesh& mesh, const MeshPlanning& planning) {
-  AutoMesh without_choices = mesh;
-  without_choices.choices.clear();
   MeshChooser chooser(planning);
-  chooser.run({without_choices});
-  return chooser.fastest()->mesh->choices;
+  chooser.run({mesh});
+  return chooser.fastest()->program.choices;
 }
 
 std::optional<Signature> deciding_request(const Graph& graph) {

@@ -12,7 +12,8 @@
 
 namespace ferry {
 
-/// What choose_mesh takes: a mesh with the layouts of the variables, or none for the graph as it is annotated.
+/// The fastest placement: a mesh with the layouts of the variables and all choices of its problem, or none for the
+/// graph as it is annotated.
 struct MeshChoice {
   std::optional<AutoMesh> mesh;
   AutoPlacement report;
@@ -34,8 +35,7 @@ struct MeshPlanning {
 /// The fastest program with a finished plan that fits wins. Error(plan) if none fits.
 [[nodiscard]] MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning);
 
-/// AutoMesh::choices with which the plan on this mesh fits, the fastest ones; none if it fits without. Error(plan) if
-/// it never fits.
+/// AutoMesh::choices of the fastest plan on this mesh, which has none yet, that fits. Error(plan) if none fits.
 [[nodiscard]] std::vector<std::uint32_t> fitting_choices(const AutoMesh& mesh, const MeshPlanning& planning);
 
 /// The request by which the mesh and the layouts of variables are chosen for all requests of a graph, so that variables

@@ -6,16 +6,13 @@
 
 #include "base/error.hpp"
 #include "placement/choose/judge.hpp"
+#include "placement/layout/conversion.hpp"
 
 namespace ferry {
 namespace {
 
 /// Each round plans the graph once. Where layouts depart one after another, more rounds would find more annotations.
 constexpr int kMostRounds = 20;
-
-bool has_partial_axis(const Layout& layout) {
-  return std::ranges::any_of(layout, [](const AxisLayout& axis) { return axis.kind == AxisLayout::Kind::partial; });
-}
 
 using OpKey = std::pair<const Graph*, OpId>;
 
@@ -78,7 +75,7 @@ class AnnotationFinder {
     }
     for (const std::vector<Layout>* const layouts : {with_partial_sums_ ? &made : &converted, &made}) {
       const bool alike = std::ranges::count(*layouts, layouts->front()) == std::ssize(*layouts);
-      if (alike && (with_partial_sums_ || !has_partial_axis(layouts->front()))) return *layouts;
+      if (alike && (with_partial_sums_ || !is_partial(layouts->front()))) return *layouts;
     }
     return {};
   }
@@ -132,7 +129,7 @@ class AnnotationFinder {
     const OpKey key{&graph, maker.id()};
     const bool is_free = maker.annotation().empty() && !tried_.layouts.contains(key);
     const bool may_have_it = maker.def().role == OpRole::function || maker.def().role == OpRole::constant;
-    if (is_free && may_have_it && maker.outputs() == 1 && !has_partial_axis(layout)) annotate(key, {layout});
+    if (is_free && may_have_it && maker.outputs() == 1 && !is_partial(layout)) annotate(key, {layout});
   }
 
   void annotate(OpKey op, std::vector<Layout> layouts) {

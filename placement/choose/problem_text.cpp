@@ -89,4 +89,14 @@ ProblemText problem_text(const Problem& problem, const MemoryUse& memory, std::s
           list_text(nodes.choices)};
 }
 
+std::string problem_file(const Program& program, const std::string& name, std::int64_t bound,
+                         std::optional<std::int64_t> limit) {
+  const auto in_units = [&](std::int64_t picoseconds) { return std::to_string(picoseconds / program.cost_unit); };
+  return "{\"problem\": {\"name\": \"" + name + "\",\n" + program.problem.problem +
+         (limit ? ",\n\"usage_limit\": " + std::to_string(*limit) : "") +
+         "},\n\"solution\": {\"picoseconds_of_cost\": " + std::to_string(program.cost_unit) +
+         ", \"value\": " + in_units(program.chosen_value) + ", \"bound\": " + in_units(bound) +
+         ",\n\"choices\": " + program.problem.choices + "}}\n";
+}
+
 }  // namespace ferry

@@ -12,9 +12,14 @@ namespace ferry {
 
 /// The nodes and edges of the problem, and the choices. Each variable is a node; its memory is the node's usage. The
 /// format knows no memory of pairs, nor several intervals of one node: such memory has a node of its own after the
-/// variables. Its choices are those of the variable, or the pairs of choices, and edges with kImpossible keep them
-/// equal.
+/// variables. Its choices are the choices of the variable, or the pairs of choices, and edges with kImpossible keep
+/// them equal.
 [[nodiscard]] ProblemText problem_text(const Problem& problem, const MemoryUse& memory,
                                        std::span<const std::uint32_t> choices);
+
+/// The file of the program's problem and its solution. `bound` is in picoseconds; `limit` is the memory that the
+/// choices may take, if there is a limit.
+[[nodiscard]] std::string problem_file(const Program& program, const std::string& name, std::int64_t bound,
+                                       std::optional<std::int64_t> limit);
 
 }  // namespace ferry

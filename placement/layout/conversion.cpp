@@ -1,5 +1,6 @@
 #include "placement/layout/conversion.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -155,6 +156,10 @@ std::int64_t step_cost(const Program& program, const Type& type, const Where& wh
 }
 
 }  // namespace
+
+bool is_partial(const Layout& layout) {
+  return std::ranges::any_of(layout, [](const AxisLayout& axis) { return axis.kind == Kind::partial; });
+}
 
 bool ConversionStep::is_all_reduce() const {
   return before.kind == Kind::partial && after.kind == Kind::replicated;

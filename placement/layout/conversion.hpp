@@ -12,6 +12,9 @@
 
 namespace ferry {
 
+/// Whether a value in this layout is partial along some axis.
+[[nodiscard]] bool is_partial(const Layout& layout);
+
 /// One step: replicated -> split is a local cut, partial -> replicated an all-reduce, partial -> split a
 /// reduce-scatter, split -> replicated an all-gather, split -> split an all-to-all. An all-reduce works along one axis
 /// of the mesh or along several axes at once, every other step along one axis.

@@ -43,6 +43,34 @@ std::vector<AxisWay> Ways::along(std::size_t axis) const {
   return found;
 }
 
+std::vector<Way> Ways::combined() const {
+  const std::size_t axes = where_.axes.size();
+  std::vector<std::vector<AxisWay>> choices;
+  for (std::size_t axis = 0; axis < axes; ++axis) choices.push_back(along(axis));
+  std::vector<Way> found;
+  Way way{std::vector<Layout>(node_.inputs, Layout(axes)), std::vector<Layout>(node_.outputs.count, Layout(axes)),
+          std::vector<std::uint32_t>(axes, kNone)};
+  std::vector<int> letters(axes, -1);
+  const auto combine = [&](const auto& self, std::size_t axis) -> void {
+    if (axis == axes) {
+      const auto is_same = [&](const Way& other) { return other.inputs == way.inputs && other.outputs == way.outputs; };
+      if (std::ranges::none_of(found, is_same)) found.push_back(way);
+      return;
+    }
+    for (const AxisWay& choice : choices[axis]) {
+      const auto same = [&](int letter) { return letter >= 0 && letter == choice.letter; };
+      if (std::any_of(letters.begin(), letters.begin() + static_cast<std::ptrdiff_t>(axis), same)) continue;
+      for (std::size_t i = 0; i < node_.inputs; ++i) way.inputs[i][axis] = choice.inputs[i];
+      for (std::size_t o = 0; o < node_.outputs.count; ++o) way.outputs[o][axis] = choice.outputs[o];
+      way.slides[axis] = choice.slides;
+      letters[axis] = choice.letter;
+      self(self, axis + 1);
+    }
+  };
+  combine(combine, 0);
+  return found;
+}
+
 AxisWay Ways::replicated_way() const {
   return {std::vector<AxisLayout>(node_.inputs), std::vector<AxisLayout>(node_.outputs.count)};
 }

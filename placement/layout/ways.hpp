@@ -29,6 +29,9 @@ class Ways {
   /// the op slides, and last the way that replicates all values. An axis of one task has that way alone.
   [[nodiscard]] std::vector<AxisWay> along(std::size_t axis) const;
 
+  /// The ways along all axes, each once. Two axes do not split the same letter whose sizes differ.
+  [[nodiscard]] std::vector<Way> combined() const;
+
   /// The time in picoseconds of the messages that bring rows of other tasks for windows; none if the way is not
   /// possible, because two axes split one dim that is read through windows. `given` are the layouts that the inputs
   /// have before the op; an input that is whole there needs no rows.

@@ -255,6 +255,7 @@ struct Program {
   WhereId auto_where = kNone;         ///< the device set of `auto_mesh`; kNone: no node is on it
   std::optional<TriedAnnotations> tried;
   ChosenLayouts chosen;
+  std::vector<std::uint32_t> choices;               ///< Solution::choices, for AutoMesh::choices
   std::int64_t chosen_value = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts, in picoseconds
   std::int64_t chosen_bytes = 0;                    ///< the memory of a task by the model
   std::int64_t cost_unit = 1;                       ///< the picoseconds of a cost of 1 in `frontier` and `problem`
