@@ -37,18 +37,22 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string text;
 };
 
-constexpr double kLeast = 1e-6, kMost = ComputeCosts::kMostPicoseconds;
-constexpr ComputeFigure kFigures[] = {{"call_ps", &ComputeCosts::call, 0, kMost},
-                                      {"wait_ps", &ComputeCosts::wait, 0, kMost},
-                                      {"memory_byte_ps", &ComputeCosts::memory_byte, kLeast, kMost},
-                                      {"cache_byte_ps", &ComputeCosts::cache_byte, kLeast, kMost},
-                                      {"cache_bytes", &ComputeCosts::cache_bytes, 0, ComputeCosts::kMostCacheBytes},
-                                      {"product_flop_ps", &ComputeCosts::product_flop, kLeast, kMost},
-                                      {"convolution_flop_ps", &ComputeCosts::convolution_flop, kLeast, kMost},
-                                      {"reduction_flop_ps", &ComputeCosts::reduction_flop, kLeast, kMost},
-                                      {"element_flop_ps", &ComputeCosts::element_flop, kLeast, kMost},
-                                      {"parallel_flops", &ComputeCosts::parallel_flops, 0, 1},
-                                      {"parallel_bytes", &ComputeCosts::parallel_bytes, 0, 1}};
+constexpr double kMost = ComputeCosts::kMostPicoseconds;
+/// Of a flop or a byte. Planned times are 63-bit numbers of picoseconds: with slower machines, a long step would not
+/// fit.
+constexpr double kLeastOfUnit = 1e-6, kMostOfUnit = 1e6, kLeastBandwidth = 1e3;
+constexpr ComputeFigure kFigures[] = {
+    {"call_ps", &ComputeCosts::call, 0, kMost},
+    {"wait_ps", &ComputeCosts::wait, 0, kMost},
+    {"memory_byte_ps", &ComputeCosts::memory_byte, kLeastOfUnit, kMostOfUnit},
+    {"cache_byte_ps", &ComputeCosts::cache_byte, kLeastOfUnit, kMostOfUnit},
+    {"cache_bytes", &ComputeCosts::cache_bytes, 0, ComputeCosts::kMostCacheBytes},
+    {"product_flop_ps", &ComputeCosts::product_flop, kLeastOfUnit, kMostOfUnit},
+    {"convolution_flop_ps", &ComputeCosts::convolution_flop, kLeastOfUnit, kMostOfUnit},
+    {"reduction_flop_ps", &ComputeCosts::reduction_flop, kLeastOfUnit, kMostOfUnit},
+    {"element_flop_ps", &ComputeCosts::element_flop, kLeastOfUnit, kMostOfUnit},
+    {"parallel_flops", &ComputeCosts::parallel_flops, 0, 1},
+    {"parallel_bytes", &ComputeCosts::parallel_bytes, 0, 1}};
 
 class Reader {
  public:
@@ -113,9 +117,9 @@ class Reader {
           std::string(name) + ": latency_seconds is to be from 0 to 10, not " + digits_text(cost.latency_seconds, 6));
     if (!given.has_bytes_per_second())
       fail_at(name, -1, "bytes_per_second", std::string(name) + " has no bytes_per_second");
-    if (!(cost.bytes_per_second >= 1 && cost.bytes_per_second <= 1e15))
+    if (!(cost.bytes_per_second >= kLeastBandwidth && cost.bytes_per_second <= 1e15))
       fail_at(name, -1, "bytes_per_second",
-              std::string(name) + ": bytes_per_second is to be from 1 to 1e15, not " +
+              std::string(name) + ": bytes_per_second is to be from 1000 to 1e15, not " +
                   digits_text(cost.bytes_per_second, 6));
     return cost;
   }
