@@ -1,4 +1,4 @@
-// Milliseconds: a time in headers that do without <chrono>, which the compiler takes long to read.
+// Milliseconds: a duration for headers that do not include <chrono>, which takes the compiler long to read.
 #pragma once
 
 #include <compare>
@@ -16,15 +16,15 @@ concept ChronoDuration = requires(const T& time) {
   T::period::num;
   T::period::den;
 };
-/// One that is a whole number of milliseconds: std::chrono::seconds.
+/// A ChronoDuration that is always a whole number of milliseconds, such as std::chrono::seconds.
 template <class T>
 concept WholeMilliseconds =
     ChronoDuration<T> && std::integral<typename T::rep> && 1000 * T::period::num % T::period::den == 0;
-/// One that any number of milliseconds can become: std::chrono::nanoseconds.
+/// A ChronoDuration that can be any number of milliseconds, such as std::chrono::nanoseconds.
 template <class T>
 concept PartsOfMilliseconds = ChronoDuration<T> && T::period::den % (1000 * T::period::num) == 0;
 
-/// A number of milliseconds. Durations of std::chrono become one, and it becomes one of them, where nothing is lost:
+/// A number of milliseconds. It converts from and to durations of std::chrono if the conversion is exact:
 ///
 ///     ClusterOptions options{.deadline = std::chrono::seconds(5)};
 ///     std::chrono::nanoseconds time = options.deadline;

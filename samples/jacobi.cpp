@@ -1,7 +1,7 @@
-// Heat on a plate of 48 × 32 points, held at 1 along its upper edge and at 0 along the others: Jacobi's method. The
-// plate is one array, cut by rows over all tasks. A step reads the four neighbours of each point; the program slices
-// padded arrays, and ferry finds that a task needs one row of each neighbour. `difference` compares with the same steps
-// on one task; it is 0, to the bit.
+// Computes the heat on a plate of 48 × 32 points by Jacobi's method. The upper edge of the plate is held at 1, the
+// other edges at 0. The plate is one array, split by rows over all tasks. A step reads the four neighbours of each
+// point. The program slices padded arrays, and ferry finds that a task needs one row of each neighbour. `difference`
+// compares the result with the same steps on one task; it is 0, to the bit.
 //
 //     build/samples/jacobi --tasks 3
 //     mpirun -np 3 build/ferry run build/samples/jacobi.pb
@@ -16,7 +16,7 @@ using ferry::Values;
 constexpr std::int64_t kRows = 48, kColumns = 32;
 constexpr double kSteps = 200;
 
-/// The rows above or below those of the plate: `edge` above the first, 0 below the last.
+/// For each point, the value above or below it; it is `edge` above the first row, and 0 below the last row.
 Value above(const Value& plate, double edge) {
   return ferry::slice(ferry::pad(plate, {1, 0}, {0, 0}, edge), 0, 0, -1);
 }

@@ -1,4 +1,4 @@
-// Bytes that a file or a decompressor gave.
+// FileBytes: the bytes of a file, or the output of a decompressor.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace ferry {
 
 /// A block of memory, owned, aligned for any dtype (64 bytes), and not zeroed. Moving it keeps the address, so that
-/// spans into it stay good. Not thread-safe, as a vector is not.
+/// spans into it stay valid. Not thread-safe, as a vector is not.
 class FileBytes {
  public:
   FileBytes() = default;

@@ -61,7 +61,7 @@ int write_lines(const Descriptor& file, const std::string& text) {
   return written < 0 ? errno : static_cast<std::size_t>(written) < text.size() ? ENOSPC : 0;
 }
 
-/// Returns 0, EWOULDBLOCK when another process has the lock, or the errno that says that there are no such locks.
+/// Returns 0, EWOULDBLOCK if another process has the lock, or the errno if the file system has no such locks.
 int lock_descriptor(const Descriptor& file) {
   if (call_again([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) == 0) return 0;
   if (errno == EWOULDBLOCK) return errno;
@@ -72,7 +72,7 @@ int lock_descriptor(const Descriptor& file) {
   return errno == EACCES ? EWOULDBLOCK : errno;
 }
 
-/// Whether the process that wrote these lines into a lock of its own is known to have ended.
+/// Whether `lines` are from a file "lock.process", and the process that wrote them is known to have ended.
 bool has_ended(const std::vector<std::string>& lines) {
   if (lines.size() < 4 || lines[1] != this_host_name() + " " + process_namespace()) return false;
   const ProcessId owner{std::strtoll(lines[2].c_str(), nullptr, 10), std::strtoull(lines[3].c_str(), nullptr, 10)};
@@ -108,7 +108,7 @@ FolderLock::FolderLock(const std::string& folder, const std::string& text)
   if (!file_.open()) throw cannot_lock(folder, errno);
   const int error = lock_descriptor(file_);
   struct stat status {};
-  // Without a link the file was removed by the job that had the lock until now.
+  // If the file has no link, the job that had the lock has just removed it.
   if (error == EWOULDBLOCK || (::fstat(file_.get(), &status) == 0 && status.st_nlink == 0))
     throw used_by(folder, lines_of(file_)[0]).hint("wait until that one has ended, or name another folder");
   if (error != 0) {

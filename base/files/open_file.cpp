@@ -18,7 +18,7 @@
 namespace ferry {
 namespace {
 
-// Not blocking: a FIFO without a writer must be refused, not waited for.
+// Opening must not block: a FIFO without a writer is rejected, not waited for.
 constexpr int kReading = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 std::string reason(int error) {
@@ -78,7 +78,7 @@ int open_by_kernel(int folder, const std::string& relative) {
       call_again([&] { return ::syscall(SYS_openat2, folder, relative.c_str(), &how, sizeof how); }));
 }
 
-// The errno, but ELOOP for a symbolic link, for which the system says ENOTDIR if a folder was wanted.
+// Returns ELOOP if `name` is a symbolic link, else `error`. For a link in place of a folder the system gives ENOTDIR.
 int folder_error(int folder, const std::string& name, int error) {
   struct stat status {};
   const bool link = ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
@@ -105,7 +105,7 @@ OpenFile OpenFile::at(const std::string& path) {
   const std::string shown = in_quotes(path);
   if (path.find('\0') != std::string::npos) throw Error(Code::file, shown + ": refused: the name holds NUL");
   Descriptor file(call_again([&] { return ::open(path.c_str(), kReading); }));
-  // A socket cannot be opened at all.
+  // open() gives ENXIO for a socket.
   if (!file.open() && errno == ENXIO) throw Error(Code::file, shown + ": is a socket or device, not a regular file");
   if (!file.open()) throw cannot_open(shown, errno);
   return {std::move(file), shown, false};
@@ -150,7 +150,7 @@ bool OpenFile::changed() const {
          status.st_mtim.tv_sec != changed_s_ || status.st_mtim.tv_nsec != changed_ns_;
 }
 
-// It reads and does not map the file, since a mapped file that shrinks kills its reader with SIGBUS.
+// Reads the file instead of mapping it, because a mapped file that shrinks kills its reader with SIGBUS.
 std::uint64_t OpenFile::read_some(std::uint64_t begin, std::span<std::byte> target) const {
   constexpr std::uint64_t kMostAtOnce = 1u << 30;
   std::uint64_t done = 0;

@@ -40,11 +40,11 @@ struct SafeTensors {
 /// Bytes of one element of a dtype above; 0 for any other.
 [[nodiscard]] int safetensors_item_size(std::string_view dtype);
 
-/// Parses a file's content. `file_name` is for messages. Throws Code::file for anything but exactly one whole file.
-/// Refused are: a header above 100 MB; damaged JSON; invalid or duplicate names; sizes that overflow; bytes ≠ shape ×
-/// dtype. Also refused are offsets that overlap, leave holes, or do not end with the file, and bools that are neither 0
-/// nor 1. Like the format's own reader it takes misaligned tensors, fields of tensors that the format does not have,
-/// and null as metadata. A tensor of another dtype is taken as bytes.
+/// Parses a file's content. `file_name` is for messages. Throws Code::file unless the content is exactly one whole
+/// file. Errors are also: a header above 100 MB; damaged JSON; invalid or duplicate names; sizes that overflow; bytes ≠
+/// shape × dtype; offsets that overlap, leave holes, or do not end with the file; bools that are neither 0 nor 1. Like
+/// the format's own reader, it accepts misaligned tensors, fields of tensors that the format does not have, and null as
+/// metadata. It accepts a tensor of another dtype as bytes.
 [[nodiscard]] SafeTensors parse_safetensors(FileBytes file, std::string_view file_name);
 
 /// Reads a file of at most `limit` bytes.
@@ -54,8 +54,7 @@ struct SafeTensors {
 /// check_safetensors(), and Code::file when there is no tensor of that name.
 [[nodiscard]] ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor);
 
-/// Checks only the header and the file's size: Code::file for all that parse_safetensors() would refuse because of
-/// these.
+/// Checks only the header and the file's size: throws Code::file for the errors of parse_safetensors() that these show.
 void check_safetensors(const FileReader& file);
 
 /// Writes a file, whole or not at all. The same tensors in any order give the same file: larger elements first (so that

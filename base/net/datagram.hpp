@@ -1,4 +1,4 @@
-// Datagrams: short messages between processes, which may be lost, and never block the sender.
+// Datagrams: short messages between processes. They may be lost, and sending never blocks.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ struct InterfaceAddress {
   [[nodiscard]] bool reaches(std::uint32_t other) const { return (address & mask) == (other & mask); }
 };
 
-/// The addresses of the interfaces that are up, without loopback. Empty, too, where the system tells nothing.
+/// The IPv4 addresses of the interfaces that are up, without loopback. Also empty if the system does not list
+/// interfaces.
 [[nodiscard]] std::vector<InterfaceAddress> interface_addresses();
 /// "10.0.0.7".
 [[nodiscard]] std::string address_text(std::uint32_t address);
@@ -39,11 +40,12 @@ class DatagramSocket {
   /// UDP on that address of this machine, at a port that the system chooses. Error(resource).
   [[nodiscard]] static DatagramSocket udp(std::uint32_t address);
 
-  /// What others pass to send(): bytes that only mean something there.
+  /// This socket's address, which other sockets pass to send() as `to`. It is not text.
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Sends, or drops where the system cannot take it now. False: nobody has the socket any more (local() alone).
+  /// Sends a datagram, or drops it if the system cannot take it now. Returns false if the receiver has closed its
+  /// socket (known only for sockets made by local()).
   bool send(std::string_view to, std::string_view bytes) const noexcept;
-  /// The next datagram that has come; nothing when there is none. `room` keeps it until the next call.
+  /// The next datagram that has arrived, or nothing. Its bytes are in `room` until the next call.
   [[nodiscard]] std::optional<std::string_view> receive(std::span<char> room) const noexcept;
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
@@ -53,15 +55,15 @@ class DatagramSocket {
   std::string name_;
 };
 
-/// Lets a thread sleep until one of its sockets has something, or another thread wakes it.
+/// Lets a thread sleep until one of its sockets has a datagram, or another thread wakes it.
 class SocketWait {
  public:
   /// Error(resource).
   SocketWait();
 
-  /// Returns when a socket can be read, after wake(), or when `at_most` has passed.
+  /// Returns when a socket can be read, after wake(), or when `at_most` has passed. `sockets`: at most 3.
   void wait(std::span<const DatagramSocket> sockets, Duration at_most) noexcept;
-  /// From any thread.
+  /// Any thread may call it.
   void wake() noexcept;
 
  private:

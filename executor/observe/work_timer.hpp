@@ -13,9 +13,9 @@
 
 namespace ferry {
 
-/// One per task and plan. Only some steps are timed, so that the clocks that these read take half a percent of the time
-/// at most; in the others it costs a comparison. The walkers call add() at once, everything else is for the task's
-/// thread.
+/// A task has one for each plan. It times only some steps, so that reading the clocks takes at most half a percent of
+/// the time; in all other steps it costs a comparison for each instruction. All walkers call reads() and add(), each
+/// for its own thread; only the task's thread calls the rest.
 class WorkTimer {
  public:
   /// The clocks before an instruction.
@@ -25,33 +25,37 @@ class WorkTimer {
     [[nodiscard]] static Reading now();
   };
 
-  /// `plan_id` is the same for that plan on all tasks. The plan must live as long.
+  /// `plan_id` is the same for that plan on all tasks. The plan must outlive this.
   WorkTimer(const Plan& plan, int task, std::uint64_t plan_id, bool crowded);
 
   /// Decides whether the step that begins now is timed.
   void begin_step(TimePoint now) { timed_ = now >= next_ && begun_++ >= kNotCounted; }
   [[nodiscard]] bool timed() const { return timed_; }
-  /// Whether this thread is to call add(): not in a step that has run many instructions, in a loop.
+  /// Whether the thread must read the clocks and call add(). False in a step that is not timed, and once a timed step
+  /// has run very many instructions in loops.
   [[nodiscard]] bool reads(std::size_t thread) const { return timed_ && walkers_[thread].readings < limit_; }
-  /// `thread` has run the instruction, in a timed step.
+  /// Adds the time of an instruction that `thread` has run in a timed step.
   void add(std::size_t thread, const Instruction& instruction, const Reading& before);
-  /// To be called after a timed step; true when there is something new to tell, at most every tell_interval().
+  /// Call it after a timed step. Returns true if times() has new values to report, at most once in each
+  /// tell_interval().
   [[nodiscard]] bool end_step(TimePoint begin, TimePoint end);
-  /// `links`: what the task's links carried lately.
+  /// `links`: the recent traffic of the task's links.
   [[nodiscard]] WorkTimes times(std::vector<LinkUse> links = {}) const;
 
  private:
-  /// A sample is the mean over at least so long, so that it has its part of what a thread loses to others on its core.
-  /// It is the period of Linux's quotas: a cgroup that has used up its own stands still until the next one.
+  /// The least length of a sample, which is a mean over steps. It is the period of Linux's CPU quotas: a cgroup that
+  /// has used up its quota stops until the next period. So a sample has its share of the time that the thread loses to
+  /// other threads on its core.
   static constexpr std::chrono::milliseconds kSample{100};
+  /// The samples that a Ring keeps, and the kinds of instructions that times() lists.
   static constexpr std::size_t kKept = 32, kTold = 8;
-  /// For each instruction that was timed, which took half a microsecond, no step is timed until so long after the
-  /// step's begin.
+  /// The pause for each timed instruction, counted from the begin of the step: until it has passed, no step is timed.
+  /// Timing an instruction takes half a microsecond.
   static constexpr std::chrono::microseconds kPause{100};
   /// If loops run this many more instructions than the plan has, the rest of the step and all later steps are not
   /// timed.
   static constexpr std::int64_t kMostInLoops = 4096;
-  /// The first steps touch memory and fill caches.
+  /// The number of first steps that are not timed, because they touch memory and fill caches.
   static constexpr int kNotCounted = 2;
 
   /// The newest values.
@@ -97,7 +101,7 @@ class WorkTimer {
   const std::uint64_t plan_id_;
   const bool crowded_;
   std::vector<std::uint32_t> kind_of_;  // by instruction; kWaits: it waits for other tasks
-  std::vector<Kind> kinds_;             // the entry of kWaits has only `wall`, for a step
+  std::vector<Kind> kinds_;             // the entry of kWaits has only `wall`: the waits of a step
   std::vector<Walker> walkers_;
   const std::int64_t limit_;
   Ring steps_;

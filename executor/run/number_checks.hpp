@@ -21,8 +21,8 @@ class NumberChecks {
   explicit NumberChecks(const ResolvedPlan& resolved) : resolved_(resolved) {}
 
   void begin_step(std::int64_t step) { step_ = step; }
-  /// Checks what an instruction that is about to run reads, after it has set its inputs' extents. Received values were
-  /// checked by their sender; of a collective's inputs only this task's contribution is checked.
+  /// Sets the extents of the inputs of an instruction that is about to run, then checks the inputs. It does not check
+  /// received values, which their sender has checked. Of a collective's inputs it checks only this task's contribution.
   [[nodiscard]] Given given_to(const Resolved& r);
   /// Error(numeric) when a result has NaN though no input had, or Inf though all inputs were finite.
   void check_result(const Resolved& r, const Given& given) const;
@@ -36,7 +36,7 @@ class NumberChecks {
 
   const ResolvedPlan& resolved_;
   std::int64_t step_ = 0;
-  std::unordered_map<const Link*, Given> of_collectives_;  ///< what collectives in flight were given
+  std::unordered_map<const Link*, Given> of_collectives_;  ///< the inputs of collectives in flight
 };
 
 }  // namespace ferry

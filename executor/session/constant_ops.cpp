@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-/// Arrays of one op; none of them is a part of another.
+/// The arrays of one op. Each is a whole value, not a part of a split value.
 class Arrays {
  public:
   explicit Arrays(std::span<const Type> types) : sizes_(types.size()), begins_(types.size()) {
@@ -30,7 +30,7 @@ std::vector<Tensor> evaluate(const KernelTable& kernels, const ConstantOp& op) {
   std::vector<Tensor> inputs(op.inputs.begin(), op.inputs.end()), results;
   Arrays in(op.input_types), out(op.output_types);
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].defined()) in.all[i].data = inputs[i].mutable_bytes().data();  // which kernels do not write
+    if (inputs[i].defined()) in.all[i].data = inputs[i].mutable_bytes().data();  // kernels do not write to inputs
   for (std::size_t i = 0; i < op.output_types.size(); ++i) {
     results.emplace_back(op.output_types[i].dtype, op.output_types[i].shape.sizes());
     out.all[i].data = results[i].mutable_bytes().data();
@@ -49,7 +49,7 @@ std::vector<Tensor> evaluate(const KernelTable& kernels, const ConstantOp& op) {
                   .step = step,
                   .iterations = {}};
     bound.run(run);
-  } catch (...) {  // whatever a user's kernel throws: the op runs in the step, which says it with its name
+  } catch (...) {  // a user's kernel may throw anything: the op then runs in the step, which reports the error
     return {};
   }
   return results;

@@ -1,4 +1,5 @@
-// SessionPlans: the plans of a session: made once in each process, compared between all tasks, and their executors.
+// SessionPlans: the plans of a session. Each process makes a plan once; the tasks compare it, and each makes an
+// executor.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 
 namespace ferry {
 
-/// As PlanningOptions::bucket_bytes.
+/// See PlanningOptions::bucket_bytes.
 using BucketBytes = std::optional<std::int64_t>;
 
 /// A plan that the verifier has accepted.
@@ -45,18 +46,18 @@ using SharedPlan = std::shared_ptr<const VerifiedPlan>;
 /// A plan that all tasks agree on, and its executor once it has run.
 struct PreparedPlan {
   SharedPlan planned;
-  std::optional<WorkTimer> timer;          ///< where there are other tasks to compare with
+  std::optional<WorkTimer> timer;          ///< if the job is watched and this role has no queues
   std::unique_ptr<TaskExecutor> executor;  ///< made when it is first run
   std::uint64_t bound = 0;                 ///< what VariableStore::bind() returned when the executor was made
-  std::uint64_t bytes = 0;                 ///< of the plan and of its steps: the same on all tasks
-  std::uint64_t used = 0;                  ///< SessionPlans::uses_ when it was last asked for
+  std::uint64_t bytes = 0;                 ///< memory of the plan and a step on the task that needs the most
+  std::uint64_t used = 0;                  ///< SessionPlans::uses_ at its last request
 };
 
 /// The plans of one task. Its functions are collective: all tasks call them.
 class SessionPlans {
  public:
-  /// The plans of a process, which its tasks share, by request and bucket size, as long as somebody keeps them.
-  /// Thread-safe.
+  /// The plans of a process, by request and bucket size. The tasks of the process share them. A plan is freed when no
+  /// task has it any more. Thread-safe.
   class Made {
    public:
     /// Both must outlive this.
@@ -64,10 +65,11 @@ class SessionPlans {
     /// The plan with that bucket size. The first caller makes it while others wait. Errors as make_plan; after an error
     /// the next call tries again.
     [[nodiscard]] SharedPlan get(const Graph& graph, const Agreed& agreed, BucketBytes bucket_bytes);
-    /// A plan that was made before, with this job's topology in place of the one that it was made for. Error(plan),
-    /// the same in all processes, if the plan does not fit the job or the verifier refuses it.
+    /// Verifies a plan that was made before, with the topology of this job in place of the plan's own. Error(plan), the
+    /// same in all processes, if the plan does not fit the job or the verifier rejects it.
     [[nodiscard]] SharedPlan given(Plan plan) const;
-    /// Whether the plan computes what the graph says. The plan decides which tasks give its feeds.
+    /// Whether the plan computes the graph. Feeds come from the tasks that the plan names, not from the signature's
+    /// tasks.
     [[nodiscard]] Equality compare(const Graph& graph, Signature signature, const Plan& plan) const;
     /// The kernels for the devices besides the host.
     [[nodiscard]] const KernelTable* device_kernels() const { return kernels_.devices(); }
@@ -75,7 +77,7 @@ class SessionPlans {
    private:
     [[nodiscard]] PlanResult make(const Graph& graph, const Signature& signature, BucketBytes bucket_bytes) const;
     [[nodiscard]] SharedPlan verified(PlanResult result, std::uint64_t fingerprint) const;
-    /// Throws Error(plan) if the plan does not compute the graph; warns if the rules do not follow it.
+    /// Throws Error(plan) if the plan does not compute the graph. Warns if the rules of the proof do not suffice.
     void prove(const Graph& graph, const Signature& signature, const Plan& plan) const;
 
     const Cluster& cluster_;
@@ -104,7 +106,7 @@ class SessionPlans {
   /// The request's plans with several bucket sizes, the session's own first; of plans that send the same messages only
   /// the first. Sizes with refused plans (for example over the budget) are left out; Error(plan) if all are.
   [[nodiscard]] Candidates candidates(const Graph& graph, const Agreed& agreed);
-  /// Makes all plans have that bucket size from now on, and gives up the others.
+  /// Sets the bucket size of all plans from now on, and drops the plans with another size.
   void use(BucketBytes bucket_bytes);
   /// Lays out the plan's variables, and makes its executor unless there is one for their addresses.
   void bind(PreparedPlan& prepared);
@@ -112,18 +114,20 @@ class SessionPlans {
   /// trace or record.
   [[nodiscard]] std::unique_ptr<TaskExecutor> measured_executor(const VerifiedPlan& planned);
 
-  /// The key of a request or of its plan. It marks graphs without entries, such as those that restore variables, apart.
+  /// The key under which a plan is kept. A graph without entries, such as one that restores variables, has keys of its
+  /// own.
   [[nodiscard]] static std::string marked(const Graph& graph, const std::string& key);
 
  private:
   /// The plan that was prepared before; null: there is none.
   std::shared_ptr<PreparedPlan> known(const std::string& key);
   std::shared_ptr<PreparedPlan> prepared(const std::string& key, const SharedPlan& planned);
-  /// Gives up plans beyond ExecutionOptions::plan_cache_bytes: on all tasks the same, since all ask for the same plans.
+  /// Drops the plans that were requested longest ago until the rest fits into ExecutionOptions::plan_cache_bytes or is
+  /// a few plans. All tasks request the same plans, so they drop the same plans.
   void keep_within_budget();
   void compare(const VerifiedPlan& planned);
   [[nodiscard]] std::uint64_t lay_out(const VerifiedPlan& planned);
-  /// `options`: what differs between the executors of a plan.
+  /// The caller sets the fields of `options` in which the executors of a plan differ; this function sets the rest.
   [[nodiscard]] std::unique_ptr<TaskExecutor> executor(const VerifiedPlan& planned, ExecutorOptions options);
 
   TaskContext& task_;

@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-/// Each text stands there once, since a task does the same in each step.
+/// Writes each different text once, because a task does the same in each step.
 std::string packed(const FlightRecord& record) {
   std::unordered_map<std::string_view, std::int64_t> numbers;
   std::vector<std::int64_t> events;

@@ -10,10 +10,11 @@
 namespace ferry {
 namespace {
 
-/// A datagram gets no more pulses once it is so long, so that most fit into one Ethernet frame.
+/// A datagram of at least this size gets no more pulses, so that most datagrams fit into one Ethernet frame.
 constexpr std::size_t kFullDatagram = 1000;
 constexpr std::size_t kMostText = 160, kMostAwaited = 512;
-/// A process lets each one with a lower number reach a verdict first for so long.
+/// A process delays its verdict by kAfterYou for each running process with a lower number, and by kAfterAll at most. So
+/// usually only one process reaches a verdict.
 constexpr std::chrono::milliseconds kAfterYou{100}, kAfterAll{600};
 
 }  // namespace
@@ -145,7 +146,7 @@ Duration StallDetector::count_time(std::span<const Sighting> tasks, TimePoint no
 std::optional<JobVerdict> StallDetector::judge(std::span<const Sighting> tasks, const std::optional<JobVerdict>& found,
                                                TimePoint now) {
   std::optional<JobVerdict> verdict;
-  // Once a signal has asked the job to end, the ends of tasks are no news.
+  // After a signal has asked the job to end, the end of a task is no failure.
   if (interrupt_requested() == 0) verdict = judge_lost(tasks, own_task_, job_.patience);
   if (!verdict) verdict = judge_direct(tasks);
   if (!verdict) verdict = found;

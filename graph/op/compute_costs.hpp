@@ -5,12 +5,12 @@
 namespace ferry {
 
 /// The times of computing on the CPU of a task, by the kind of work. `ferry calibrate` measures them
-/// (docs/reference/cluster_format.md). The defaults hold for all machines: approximately one core of 2026, with 25 GB/s
-/// of memory and 100 GFLOP/s of float32 in products. The kernels of the samples are planned within a third of their
-/// measured time. Times are in picoseconds.
+/// (docs/reference/cluster_format.md). Without a measurement, planning assumes the defaults on every machine. They are
+/// approximately one core of 2026, with 25 GB/s of memory and 100 GFLOP/s of float32 in products. With them, the
+/// planned times of the samples' kernels are within a third of the measured times. Times are in picoseconds.
 struct ComputeCosts {
-  double call = 50'000;          ///< of a kernel
-  double wait = 0;               ///< of a message whose receiver waits, besides the latency of the link
+  double call = 50'000;          ///< of calling a kernel
+  double wait = 0;               ///< of waiting for a message, besides the link's latency; 0: not measured
   double memory_byte = 40;       ///< of traffic of a kernel that touches more than `cache_bytes`
   double cache_byte = 40;        ///< of traffic of other kernels
   double cache_bytes = 1 << 20;  ///< bytes that stay in the cache of a core
@@ -18,11 +18,11 @@ struct ComputeCosts {
   double convolution_flop = 10;  ///< of sums of products in windows
   double reduction_flop = 10;    ///< of sums, maxima and the like
   double element_flop = 10;      ///< of all other arithmetic
-  /// The shares of the time of a large kernel that several threads divide among them, from 0 to 1: where arithmetic is
-  /// slower than memory, and where memory is.
+  /// The part of the work of a large kernel, from 0 to 1, that its threads divide among them: of the arithmetic, and of
+  /// the memory traffic.
   double parallel_flops = 0, parallel_bytes = 0;
 
-  /// The most that files may give.
+  /// The largest numbers that a file may have.
   static constexpr double kMostPicoseconds = 1e12, kMostCacheBytes = 1e15;
 
   bool operator==(const ComputeCosts&) const = default;

@@ -1,4 +1,5 @@
-// The kernels of one instruction set. kernels/meson.build compiles the loops once for each; all give the same bits.
+// The kernels of one instruction set. kernels/meson.build compiles the kernels once for each instruction set; all
+// copies give the same bits.
 #pragma once
 
 #include <cstdint>

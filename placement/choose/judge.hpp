@@ -1,4 +1,4 @@
-// The judge: the planned time of a program that has its messages, by which placements are compared.
+// judge: the planned time of a program that has its messages. The planner compares placements by this time.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct StepTime {
 /// The time of the program after fuse_messages. Each task runs its nodes one after another, in the program's order. A
 /// node begins when its tasks are free and its inputs are there; all tasks of a collective take part from its beginning
 /// to its end. A kernel takes its planned time (ComputingTimes), a message message_picoseconds(). The bodies of a loop
-/// run kIterations times; both sides of a branch count. What is computed once per session does not. Tasks that take
-/// part in the same nodes are simulated once.
+/// run kIterations times; both sides of a branch count. Values that are computed once per session take no time. Tasks
+/// that take part in the same nodes are simulated once.
 [[nodiscard]] StepTime judge(const Program& program);
 
-/// The same, with the work of the step.
+/// Simulates the same, and also returns the work of the step: its kernels and messages.
 [[nodiscard]] StepEstimate estimate_step(const Program& program);
 
 }  // namespace ferry

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// The time of a task that waits for messages, in picoseconds.
+/// The time in picoseconds that a task loses when it waits for a message: as measured, else kWaitPicoseconds.
 std::int64_t wait_picoseconds(const Topology& topology) {
   const std::int64_t measured = std::llround(topology.compute.wait);
   return measured > 0 ? measured : kWaitPicoseconds;

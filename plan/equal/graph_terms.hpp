@@ -18,7 +18,8 @@
 
 namespace ferry::equal {
 
-/// A loop of the graph. Its carried values are symbols in the bodies; what is shown of one turn holds for all.
+/// A loop of the graph. Its carried values are symbols in its condition and body, so a proof for one iteration holds
+/// for every iteration.
 struct LoopTerms {
   std::vector<TypedTerm> initial, carried, results, outputs;
   TermId condition = kNoTerm;
@@ -31,28 +32,29 @@ class GraphTerms {
  public:
   GraphTerms(Terms& terms, const Graph& graph, const Signature& signature);
 
-  /// Of the fetches, in their order.
+  /// The terms of the fetches, in the order of the signature.
   std::vector<TypedTerm> fetches;
-  std::vector<std::string> fetch_names;  ///< in the graph
-  std::vector<TypedTerm> feeds;          ///< of the signature's feeds
+  std::vector<std::string> fetch_names;  ///< names of the fetches in the graph
+  std::vector<TypedTerm> feeds;          ///< the terms of the signature's feeds, in its order
   std::vector<std::string> feed_names;
   [[nodiscard]] const Signature& signature() const { return signature_; }
-  /// By the names of variables: their values before the step and after it.
+  /// A variable's values before and after the step.
   struct Variable {
     TypedTerm before, after;
     bool assigned = false;
   };
-  std::map<std::string, Variable, std::less<>> variables;
-  /// By where they are: "step/while_1".
+  std::map<std::string, Variable, std::less<>> variables;  ///< by name
+  /// The loops, by their place, such as "step/while_1".
   std::map<std::string, LoopTerms> loops;
-  std::map<std::string, Effects> effects;
-  /// The ops of the graph and its bodies, by name.
+  std::map<std::string, Effects> effects;  ///< by place
+  /// The definitions of the ops in the graph and its bodies, by OpDef::name.
   std::map<std::string, const OpDef*, std::less<>> defs;
-  /// By a place and a name, the value with that name, for messages, and for parts without elements.
+  /// The value with that name in that place, or null. Names find the carried values of loops and the values of parts
+  /// without elements.
   [[nodiscard]] const TypedTerm* named(const std::string& place, std::string_view name) const;
   /// The first op of the graph, or of its bodies, that makes the term; null if none does.
   [[nodiscard]] const Op* maker(TermId term) const;
-  /// Whether some op gives its results to workers that are steps apart.
+  /// Whether the graph has asynchronous updates (kAsynchronous).
   bool asynchronous = false;
 
  private:
@@ -73,7 +75,7 @@ class GraphTerms {
   std::map<std::string, std::unordered_map<std::string, TypedTerm>> named_;
 };
 
-/// "step/while_1": an op in a place.
+/// The place inside an op: inside("step", "while_1") is "step/while_1".
 [[nodiscard]] std::string inside(const std::string& place, std::string_view name);
 
 }  // namespace ferry::equal

@@ -43,7 +43,7 @@ class Run {
         total_(total_steps()) {
     if (options_.eval_every > 0) select_eval();
     require_inputs(inputs_of(graph_),
-                   {options_.feeds, options_.feed_parts});  // all tasks find the same, so one of them says it
+                   {options_.feeds, options_.feed_parts});  // all tasks find the same error, so one of them prints it
     require_turns();
     require_placed_by_itself();
     selection_.request.fetch_to = options_.fetch_to;
@@ -90,7 +90,7 @@ class Run {
     if (checkpoints) checkpoints->save();
     if ((!options_.stats.empty() || !options_.report.empty()) && ran) results.stats = session.stats();
     if (!options_.report.empty() && ran) add_plans(session, report);
-    // Last, because it is a run of its own, and stats() describes the last run.
+    // After stats(), which describes the last run: variables() is a run of its own.
     if (!options_.save.empty() && results.variables.empty()) results.variables = session.variables();
     if (options_.cluster.invariant > 0) tell_cost(session);
     if (!options_.save_plan.empty()) results.plan = plan_file(session);
@@ -143,7 +143,7 @@ class Run {
       results.means_label = report_->means().label();
       results.fetched = fetched_;
     }
-    /// Whether this run, and not only one that it continues, has run a step.
+    /// Whether this run itself has run a step. The steps of the run that it resumes do not count.
     [[nodiscard]] bool ran() const { return done_ > before_; }
 
     bool step(const FeedMap& feeds) override {
@@ -187,7 +187,7 @@ class Run {
    private:
     [[nodiscard]] RunRequest& request() const { return run_.selection_.request; }
 
-    /// Runs at most that many steps, up to the next evaluation, and evaluates; false: none was left.
+    /// Runs at most `most` steps, up to the next evaluation, and evaluates. Returns false if no step is left.
     bool advance(std::int64_t most) {
       if (done_ >= run_.total_) return false;
       if (run_.options_.tune && !ran()) run_.tune(session_);
@@ -216,7 +216,7 @@ class Run {
 
     Run& run_;
     Session& session_;
-    FeedMap feeds_;  // of the command line
+    FeedMap feeds_;  // from the command line
     std::int64_t before_, done_;
     std::optional<StepReport> report_;
     std::vector<Tensor> fetched_;
@@ -257,7 +257,7 @@ class Run {
         .hint("choose an entry that runs what asynchronous() gives");
   }
 
-  /// Error(usage) for options of placement by itself, if the graph is not placed so.
+  /// Error(usage) for options of placement by itself if the annotations decide the graph's placement.
   void require_placed_by_itself() const {
     const bool prints = options_.plan.annotations;
     if ((!prints && options_.plan.proves_placing) || is_placed_by_itself(graph_, options_.plan)) return;
@@ -271,7 +271,8 @@ class Run {
     if (is_main()) print(annotation_text(*planned.placement));
   }
 
-  /// An entry that reads variables and sets none, such as "eval", is meant for trained ones.
+  /// Warns if the entry reads variables and sets none. Such an entry, for example "eval", is meant for trained
+  /// variables.
   void warn_of_initial_values() const {
     const std::vector<std::string> read = variables_only_read(graph_, selection_);
     if (read.empty()) return;
@@ -301,7 +302,7 @@ class Run {
 
   void add_plans(Session& session, RunReport& report) const {
     add_plan(session, selection_, report);
-    if (eval_) add_plan(session, *eval_, report);  // the last one, as of what the stats are
+    if (eval_) add_plan(session, *eval_, report);  // last, because the stats are of the last plan that ran
   }
 
   void add_plan(Session& session, const Selection& selection, RunReport& report) const {
@@ -327,8 +328,8 @@ class Run {
                std::to_string(total_) + " steps none is left");
   }
 
-  /// The evaluation after the last step. If it fails, what was trained is not lost: the model is saved, and if no
-  /// evaluation has shown before that it can be done, a checkpoint, too.
+  /// Runs the evaluation after the last step. The training is not lost if the evaluation fails: the model is saved
+  /// then, and a checkpoint is saved first if no evaluation has succeeded yet.
   void evaluate_at_end(Session& session, Checkpoints* checkpoints, std::int64_t done, Results& results) {
     if (checkpoints != nullptr && evaluated_at_ < 0) checkpoints->save();
     if (!options_.save.empty()) results.variables = session.variables();
@@ -341,7 +342,7 @@ class Run {
     if (!evaluated && results.model != nullptr) attempts([&] { results.model->write(results.variables); });
     attempts.finish();
     metrics_.flush();
-    if (!eval_->request.targets.empty()) results.variables.clear();  // it may have set some
+    if (!eval_->request.targets.empty()) results.variables.clear();  // the evaluation may have changed them
   }
 
   /// How many steps the eval entry takes to go over its data once.
@@ -350,7 +351,7 @@ class Run {
     return data ? data->steps() : 1;
   }
 
-  /// Whether the earlier run, which this one resumes, ended after `done` steps without the evaluation that is due then.
+  /// Whether the run that this run resumes ended after `done` steps, before the evaluation that follows them.
   [[nodiscard]] bool eval_missing(const Checkpoints& checkpoints, std::int64_t done) const {
     if (!eval_ || done == 0) return false;
     const bool last = done == total_ && total_ % options_.eval_every != 0;
@@ -373,7 +374,7 @@ class Run {
     metrics_.add(step, eval_->entry, means_);
   }
 
-  /// Logs what --invariant costs, compared with the same run without it where that can be planned.
+  /// Logs the cost of --invariant, compared with the same run without it if that run can be planned.
   void tell_cost(Session& session) {
     const Plan& plan = session.plan(selection_.request).plan;
     if (!is_main()) return;
@@ -391,16 +392,16 @@ class Run {
     try {
       without.emplace(graph_, Cluster::connect(as_many), session_options(options_));
       other = &without->plan(selection_.request).plan;
-    } catch (const Error&) {  // cannot be planned: the graph or --jobs names more tasks than this
+    } catch (const Error&) {  // no plan: the graph or --jobs names more tasks than `tasks`
     }
     log_info(invariant_cost(plan, tasks, other));
   }
 
   Graph& graph_;
   const RunOptions& options_;
-  const Cluster* cluster_ = nullptr;  // once it runs
+  const Cluster* cluster_ = nullptr;  // null before run()
   Selection selection_;
-  std::optional<Batches> data_;  // none: the entry reads none in batches
+  std::optional<Batches> data_;  // none: the entry reads no data in batches
   std::int64_t total_;
   std::optional<Selection> eval_;
   std::int64_t evaluated_at_ = -1;  // the step after which the last evaluation was; -1: none yet

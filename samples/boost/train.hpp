@@ -1,5 +1,5 @@
-// Growing boosted trees over all tasks: each sums the gradients of its rows into histograms, and an all-reduce gives
-// all tasks the histograms of all rows.
+// Training of boosted trees over all tasks. Each task sums the gradients of its rows into histograms, and an all-reduce
+// gives all tasks the histograms of all rows.
 //
 // The algorithm and its arithmetic are those of XGBoost's `hist` (T. Chen, C. Guestrin: "XGBoost: A Scalable Tree
 // Boosting System", 2016), for the logistic loss, with its defaults: lambda 1, min_child_weight 1, 256 bins.
@@ -18,7 +18,8 @@ struct Settings {
   int rounds = 10;
 };
 
-/// The same model, to the bit, on every task and for any number of them: gradients are summed as integers.
+/// Trains a model. It is the same, to the bit, on every task and for any number of tasks: gradients are summed as
+/// integers.
 [[nodiscard]] Model train(const Rows& rows, const Cuts& cuts, const Settings& settings, const ferry::Cluster& cluster);
 
 }  // namespace boost_sample

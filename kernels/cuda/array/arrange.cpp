@@ -6,8 +6,8 @@
 namespace ferry::cuda {
 namespace {
 
-/// Calls f with a zero of the type in which elements are counted: 32 bits where they suffice, which are divided several
-/// times as fast.
+/// Calls f with a zero of the type for indices of `count` elements. It has 32 bits where they suffice, because a GPU
+/// divides 32-bit integers several times as fast.
 template <class F>
 void dispatch_count(std::int64_t count, const F& f) {
   if (count <= INT32_MAX)
@@ -18,7 +18,7 @@ void dispatch_count(std::int64_t count, const F& f) {
 
 // ---- Triangle ----
 
-/// Groups of n elements of a row, which is a whole number of groups.
+/// Handles one group of n elements. Each row is a whole number of groups.
 template <class T, int n, class Int>
 struct KeepTriangle {
   FERRY_DEVICE void operator()(std::int64_t group) const {
@@ -77,7 +77,7 @@ struct CheckLengths {
   BadReport report;
 };
 
-/// A step is `width` elements; each of them is a group of elements of x.
+/// Moves one T, which is several elements of x. A step of a sequence is `width` times T.
 template <class T, class Index, class Int>
 struct ReverseSteps {
   FERRY_DEVICE void operator()(std::int64_t i) const {
@@ -93,7 +93,7 @@ struct ReverseSteps {
   const Index* lengths;
   std::int64_t steps, time_step;
   Int width;
-  Int inner_steps;  ///< of the sequences, or the sequences: the dim with the smaller stride
+  Int inner_steps;  ///< number of sequences if time_first, else steps of a sequence
   bool time_first;
 };
 

@@ -23,7 +23,7 @@ Outs unary(Context& c) {
   return f(c.in(0), source_location::current());
 }
 
-/// The second operand; before operator set 7 attributes said how it is broadcast.
+/// The second operand. Before operator set 7, the attributes `broadcast` and `axis` say how it is broadcast.
 Value second(Context& c, const Value& a) {
   const Value b = c.in(1);
   if (c.opset() >= 7) return b;
@@ -41,7 +41,7 @@ Outs binary(Context& c) {
   return f(a, b);
 }
 
-/// f(f(a, b), c) ….
+/// Folds all inputs: f(f(a, b), c) ….
 template <Binary f>
 Value joined(Context& c) {
   if (c.inputs() == 0) Context::fail("it has no inputs");
@@ -57,7 +57,7 @@ Outs variadic(Context& c) {
 
 // ---- Activations that exporters write as several nodes ----
 
-/// What the identities that give x were given first.
+/// The value that enters the chain of Identity ops that ends with x.
 Value source(Value x) {
   while (x.op().def().name == "Identity") x = Value(&x.graph(), x.op().inputs()[0]);
   return x;
@@ -70,7 +70,8 @@ bool is_number(const Value& x, double number) {
   return known.count() == 1 && known.rank() <= 1 && known.number(0) == number;
 }
 
-/// The other input of the op of this name that gives `result`, if is_one() holds for one; else undefined.
+/// If `result` is the output of an op `name`, and is_one() holds for one of its two inputs: the other input. Else an
+/// undefined value.
 template <class Is>
 Value beside(const Is& is_one, std::string_view name, const Value& result) {
   const Value from = source(result);
@@ -170,7 +171,7 @@ Outs to_leaky_relu(Context& c) {
   return leaky_relu(c.in(0), c.real("alpha", 0.01));
 }
 
-/// PRelu: the slopes are broadcast; before operator set 9 a vector of them was for the channels.
+/// PRelu: the slopes are broadcast. Before operator set 9, a vector has one slope for each channel (dim 1).
 Outs to_prelu(Context& c) {
   const Value x = c.in(0);
   Value slope = c.in(1);
@@ -241,7 +242,7 @@ Outs to_where(Context& c) {
 }
 
 Outs to_cast(Context& c) {
-  if (c.opset() >= 19) c.no_effect({"saturate", "round_mode"});  // of float8 alone
+  if (c.opset() >= 19) c.no_effect({"saturate", "round_mode"});  // they only concern float8
   const DType to = c.dtype("to");
   const Out x = c.out(0);
   return x.perm.empty() ? Outs(cast(c.in(0), to)) : Outs(arranged(cast(x.value, to), x.perm));
@@ -254,7 +255,7 @@ Outs to_cast_like(Context& c) {
 Outs to_bit_cast(Context& c) {
   const DType to = c.dtype("to");
   const Value x = c.in(0);
-  if (to == DType::boolean && size_of(x.dtype()) == 1) return cast(x, to);  // the bits of a bool are 0 and 1 alone
+  if (to == DType::boolean && size_of(x.dtype()) == 1) return cast(x, to);  // a bool must be 0 or 1
   return bit_cast(x, to);
 }
 
