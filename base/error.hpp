@@ -52,11 +52,11 @@ class Error : public std::exception {
  public:
   Error(Code code, std::string message) : code_(code), job_code_(code), text_(std::move(message)) {}
 
-  /// Adds the user's line: "  at model.cpp:12". Nothing when the line is unknown.
+  /// Adds the user's line: "  at model.cpp:12". Adds nothing if the line is unknown.
   Error& at(const SourceLine& line) &;
   Error&& at(const SourceLine& line) && { return std::move(at(line)); }
 
-  /// Adds what to do: "  try: …".
+  /// Adds a suggestion: "  try: …".
   Error& hint(std::string_view what) &;
   Error&& hint(std::string_view what) && { return std::move(hint(what)); }
 

@@ -139,7 +139,8 @@ class Graph {
 
   // ---- Scopes ----
 
-  /// Ops made while the scope lives are on this device; of nested scopes the inner one wins, part by part.
+  /// Ops made while the scope lives are on this device. In nested scopes, an inner scope overrides only the parts of
+  /// the device that it names (DeviceSpec::merged).
   Scope device(std::string_view spec);
   Scope device(const DeviceSpec& spec);
   /// Ops made while the scope lives are on this mesh. Value::laid() sets a layout; ferry decides the others.
@@ -157,14 +158,14 @@ class Graph {
   /// Rematerialization (gradient checkpointing, Chen et al., 2016): results of ops made while the scope lives are not
   /// kept for the backward pass. Where gradients() needs them, it adds copies of these ops that compute them again from
   /// the values that enter the scope. This trades memory for computing, and for messages if a layout changes within the
-  /// scope. Each scope stands alone: a value that goes from one to another is kept. Ops with state or an effect (such
-  /// as Print), and constants, are not repeated. It affects only gradients() of this graph: a graph file stores
-  /// the copies, not the scope.
+  /// scope. A value that goes from one scope to another is kept. Ops with state or an effect (such as Print), and
+  /// constants, are not repeated. It affects only gradients() of this graph: a graph file stores the copies, not the
+  /// scope.
   ///
   ///     { auto part = g.remade(); y = tanh(matmul(x, identity(w).laid({replicated()}))); }
   Scope remade();
-  /// While the scope lives, ops and scopes asked of this graph are made in `body`, one of its subgraphs. So the
-  /// function that builds a branch puts its ops there even if they use only values of this graph.
+  /// While the scope lives, this graph makes ops and scopes in `body`, one of its subgraphs. So a function that builds
+  /// a branch puts its ops there even if they use only values of this graph.
   Scope build(Graph& body);
   /// The graph in which ops are made now: this one, or the body that is being built.
   [[nodiscard]] Graph& current() { return body_scopes_.empty() ? *this : body_scopes_.back()->current(); }
@@ -176,8 +177,8 @@ class Graph {
 
   // ---- Budget ----
 
-  /// What a step of this graph may cost: a plan that costs more is refused with Error(plan), which names the line that
-  /// goes over. Each call replaces the budget before. Error(usage) for a negative number; Error(plan) in a subgraph.
+  /// Limits the costs of a step of this graph: a plan above a limit is an Error(plan), which has the user's line. Each
+  /// call replaces the limits of the call before. Error(usage) for a negative number; Error(plan) in a subgraph.
   ///
   ///     g.budget({.messages = 100, .memory = 1'000'000'000});
   void budget(const Budget& limits);
@@ -185,8 +186,8 @@ class Graph {
 
   // ---- Placement by itself ----
 
-  /// Says that ferry places this graph by itself (docs/guide/placement_by_itself.md): annotations are constraints, and
-  /// the planner chooses all other places and layouts. PlanningOptions::placing, if given, overrules the graph.
+  /// Makes ferry place this graph by itself (docs/guide/placement_by_itself.md): annotations are constraints, and the
+  /// planner chooses all other devices and layouts. PlanningOptions::placing, if given, overrides the graph.
   /// Error(plan) in a subgraph.
   void auto_place();
   [[nodiscard]] bool is_auto_placed() const { return auto_placed_; }
@@ -195,7 +196,7 @@ class Graph {
 
   /// Reserves memory for `ops` ops, if their number is known.
   void reserve(OpId ops) { ops_.reserve(ops); }
-  /// Says that an op of that name is added soon, so that memory is not waited for then.
+  /// Loads memory for the search of an op's name into the cache. Call it shortly before an op of that name is added.
   void prefetch(std::string_view name) const { ops_.prefetch(name); }
   /// Appends an op and infers the types of its outputs. Inputs of an enclosing graph are captured. Error(plan) names
   /// op, inputs with their types, and the line. The op gets an automatic name, or exactly `name`.
@@ -205,7 +206,7 @@ class Graph {
   void annotate(OpId op, const Annotation& annotation);
   void rename(OpId op, std::string_view name);
   void add_after(OpId op, std::span<const OpId> earlier);
-  /// Says that the op is computed again on purpose: planning never merges it with an equal one.
+  /// Marks an op that is computed again on purpose: planning never merges it with an equal one.
   void mark_recomputed(OpId op);
 
   // ---- Subgraphs (bodies of control flow) ----

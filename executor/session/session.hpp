@@ -18,10 +18,10 @@ struct Equality;
 struct Plan;
 struct PlanResult;
 
-/// Runs a graph, step by step; every process of the job makes the same calls. Used from one thread: a call during
-/// another one is refused with Error(usage). Where a launcher has started the job, that is the thread that called
-/// Cluster::connect(); calls on another thread are refused with Error(usage). A plan is made for each (fetches,
-/// targets, feed types) and kept (ExecutionOptions::plan_cache_bytes).
+/// Runs a graph, step by step; every process of the job makes the same calls. Only one thread may use it: a call during
+/// another call is an Error(usage). If a launcher has started the job, this must be the thread that called
+/// Cluster::connect(); calls on another thread are an Error(usage). ferry makes a plan for each (fetches, targets, feed
+/// types) and keeps it (ExecutionOptions::plan_cache_bytes).
 ///
 ///     Session session(g, cluster);
 ///     Tensor c_now = session.run({c})[0];
@@ -38,14 +38,14 @@ class Session {
   /// The graph must outlive the session and not change while it lives.
   Session(const Graph& graph, const Cluster& cluster, SessionOptions options = {});
   /// Runs a plan, the same in all processes. Of the options it uses SessionOptions::run; check_numerics checks no ops
-  /// that the plan has fused. Error(plan) if the plan is for another number of tasks, for more threads than tasks have
-  /// here, or for tasks that share memory and here do not. Also if the verifier refuses it, for example because it
-  /// needs more memory than there is. Requests of the session have no fetches, targets, fetch_to, planned_step or
-  /// checkpoints, and the session has no tune() and no Checkpoints: else Error(usage).
+  /// that the plan has fused. Error(plan) if the plan is for another number of tasks, for more threads than the tasks
+  /// have, or for shared memory between tasks that do not share memory. Also if the verifier rejects the plan, for
+  /// example because it needs more memory than there is. Error(usage) for requests with fetches, targets, fetch_to,
+  /// planned_step or checkpoints, for tune(), and for Checkpoints of the session.
   Session(Plan plan, const Cluster& cluster, SessionOptions options = {});
-  /// Proves that the plan computes what the graph says for `request`, then runs it as Session(plan, cluster). Errors of
-  /// the proof: require_equal(). Feeds that the request leaves out have the plan's types. The plan also decides which
-  /// step's batches it has, so planned_step is not used. The graph may end before the session.
+  /// Proves that the plan computes the values of the graph for `request`, then runs it as Session(plan, cluster).
+  /// Errors of the proof: require_equal(). Feeds that the request leaves out have the plan's types. planned_step is not
+  /// used, because the plan is for the batch of one step already. The graph need not outlive the constructor's call.
   ///
   ///     Session session(read_plan(local_files(), "model.plan"), g, {.fetches = {scores}}, cluster);
   Session(Plan plan, const Graph& graph, const RunRequest& request, const Cluster& cluster,
@@ -59,17 +59,18 @@ class Session {
   /// stays usable). Any error while running ends the job on all tasks: this session cannot be used again; the first
   /// call of a new session, which all tasks make, begins a new job of the cluster.
   ///
-  /// A template only so that run({.targets = …}) is the other function: g++ takes the braces for a vector, too.
+  /// This is a template only so that run({.targets = …}) calls the other overload: g++ also accepts the braces for a
+  /// vector.
   template <class = void>
   std::vector<Tensor> run(const std::vector<Value>& fetches, const FeedMap& feeds = {}) {
     return run(RunRequest{.fetches = fetches, .feeds = feeds});
   }
   /// Runs the request's steps and returns the fetches of the last one, defined in the process of RunRequest::fetch_to.
   ///
-  /// A plan's fetches come in the order of Plan::fetches, defined where they arrive. Feeds that the plan takes from
-  /// tasks of other processes are ignored. Error(usage), the same on all tasks, for feeds that are missing or of
-  /// another type, and for variables that are read and have no value: the session stays usable. Error(plan) when the
-  /// tasks have different plans.
+  /// A session made from a plan returns the fetches in the order of Plan::fetches, defined in the processes where they
+  /// arrive. It ignores feeds that the plan takes from tasks of other processes. Error(usage), the same on all tasks,
+  /// for feeds that are missing or of another type, and for variables that are read and have no value: the session
+  /// stays usable. Error(plan) when the tasks have different plans.
   std::vector<Tensor> run(const RunRequest& request);
 
   /// Measures `request` with buckets of several sizes, and uses the best from now on (PlanningOptions::bucket_bytes).
@@ -79,11 +80,12 @@ class Session {
   /// run(). All tasks call it.
   Tuned tune(const RunRequest& request, const TuneOptions& options = {});
 
-  /// Variables by name: whole values, on task 0 (undefined elsewhere). Of a plan, those that have a value. All tasks
-  /// call it.
+  /// The whole values of the variables, by name, on task 0 (undefined elsewhere). A session made from a plan returns
+  /// only the variables that have a value. All tasks call it.
   [[nodiscard]] TensorMap variables();
-  /// Sets variables from task 0's tensors, broadcast and cut as their layouts say; Error(file) lists missing, extra and
-  /// differing names. Extra names are no error for a plan, which may need only a part of a model. All tasks call it.
+  /// Sets variables from task 0's tensors, broadcast and cut as their layouts say. Error(file) lists names that are
+  /// missing, extra, or of another type. Extra names are no error for a session made from a plan, which may need only a
+  /// part of a model. All tasks call it.
   void restore(const TensorMap& variables);
 
   [[nodiscard]] const Cluster& cluster() const;
@@ -99,13 +101,13 @@ class Session {
   /// planned_step, and the types of feeds: the plan says which tasks give them. <ferry/placement/equal.hpp> has the
   /// result. Error(usage) if the session was made from a plan.
   [[nodiscard]] Equality compare(const RunRequest& request, const Plan& plan);
-  /// Writes the trace, if ExecutionOptions::trace_file names one, for which all tasks must call it, and frees
+  /// Writes the trace if ExecutionOptions::trace_file names a file (then all tasks must call close()), and frees
   /// everything. run() afterwards is Error(usage).
   void close();
 
  private:
   friend class Checkpoints;
-  /// Error(usage) if the session was made from a plan; `user` is what needs the graph.
+  /// Error(usage) if the session was made from a plan; `user` names the function that needs the graph.
   [[nodiscard]] const Graph& graph(const char* user) const;
   [[nodiscard]] TaskGroup& group() const;
   struct State;

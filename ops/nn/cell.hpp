@@ -1,7 +1,7 @@
-// The elementwise part of a step of recurrent layers, as one op: what follows the products with the weights.
+// Cells of recurrent layers as single ops: the elementwise work of a step, after the products with the weights.
 //
-// The results have the bits of the same steps made of sigmoid, tanh, products and sums. Floating-point. Errors:
-// Error(plan), with the caller's line, when shapes or dtypes do not fit.
+// The results have the same bits as steps made of sigmoid, tanh, products and sums. Values are floating-point.
+// Functions throw Error(plan), with the caller's line, if shapes or dtypes do not fit.
 #pragma once
 
 #include <span>
@@ -13,14 +13,14 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The state of a long short-term memory, [...,hidden] each.
+/// The state of a long short-term memory (LSTM): `h` and `c` are [...,hidden].
 struct LstmState {
   Value h, c;
 };
 
-/// A step of a long short-term memory: c' = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c').
-/// `gates` [...,4,hidden] or [...,4 * hidden]: the arguments i, o, f and g of the input, output and forget gate and the
-/// candidate, in this order. c [...,hidden]. Split along its last dim, an LSTM needs the form [...,4,hidden].
+/// A step of a long short-term memory: c' = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c'). `gates`
+/// [...,4,hidden] or [...,4 * hidden] has the arguments i, o, f and g of the input, output and forget gate and the
+/// candidate, in this order. c [...,hidden]. If the last dim is split, `gates` must be [...,4,hidden].
 LstmState lstm_cell(const Value& gates, const Value& c, source_location at = source_location::current());
 
 /// A step of a gated recurrent unit that applies its reset gate after the product of the state with its weights. With z
@@ -30,8 +30,8 @@ LstmState lstm_cell(const Value& gates, const Value& c, source_location at = sou
 Value gru_cell(const Value& from_input, const Value& from_state, const Value& h,
                source_location at = source_location::current());
 
-/// LSTMCell(gates, c): h, c'; LSTMCellGrad(gates, c, c', dh, dc'): dgates, dc; GRUCell(x, s, h): h';
-/// GRUCellGrad(x, s, h, dh'): dx, ds, dh.
+/// The definitions of the ops of cells. Their inputs and outputs: LSTMCell(gates, c): h, c'; LSTMCellGrad(gates, c, c',
+/// dh, dc'): dgates, dc; GRUCell(x, s, h): h'; GRUCellGrad(x, s, h, dh'): dx, ds, dh.
 [[nodiscard]] std::span<const OpDef* const> cell_ops();
 
 }  // namespace ferry
