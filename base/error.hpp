@@ -1,7 +1,8 @@
 // Errors: part of ferry's interface. Every recoverable failure is a ferry::Error. It carries the exit code of the
 // `ferry` command, and one screen of text: what failed, where, why, and what to do.
 //
-//     throw Error(Code::plan, "matmul: inner sizes differ: 3 and 4").at(op.line()).hint("transpose the second");
+//     throw Error(Code::plan, "matmul: inner sizes differ: {} and {}", 3, 4).at(op.line()).hint("transpose the
+//     second");
 //
 // A bug in ferry itself is an assertion (FERRY_ASSERT), which ends as Code::bug.
 #pragma once
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/source_location.hpp"
 
 #pragma GCC visibility push(default)
@@ -47,10 +49,14 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-/// A recoverable failure. Built in one expression; each call adds a line to the text.
+/// A recoverable failure. Built in one expression; each call adds a line to the text. A text alone stands as it is; a
+/// format with arguments is formatted (base/format.hpp).
 class Error : public std::exception {
  public:
   Error(Code code, std::string message) : code_(code), job_code_(code), text_(std::move(message)) {}
+  template <class First, class... Others>
+  Error(Code code, Format<First, Others...> format, const First& first, const Others&... others)
+      : Error(code, formatted(format, first, others...)) {}
 
   /// Adds the user's line: "  at model.cpp:12". Adds nothing if the line is unknown.
   Error& at(const SourceLine& line) &;
@@ -59,10 +65,26 @@ class Error : public std::exception {
   /// Adds a suggestion: "  try: …".
   Error& hint(std::string_view what) &;
   Error&& hint(std::string_view what) && { return std::move(hint(what)); }
+  template <class First, class... Others>
+  Error& hint(Format<First, Others...> format, const First& first, const Others&... others) & {
+    return hint(formatted(format, first, others...));
+  }
+  template <class First, class... Others>
+  Error&& hint(Format<First, Others...> format, const First& first, const Others&... others) && {
+    return std::move(hint(formatted(format, first, others...)));
+  }
 
   /// Adds a line of detail, indented.
   Error& note(std::string_view what) &;
   Error&& note(std::string_view what) && { return std::move(note(what)); }
+  template <class First, class... Others>
+  Error& note(Format<First, Others...> format, const First& first, const Others&... others) & {
+    return note(formatted(format, first, others...));
+  }
+  template <class First, class... Others>
+  Error&& note(Format<First, Others...> format, const First& first, const Others&... others) && {
+    return std::move(note(formatted(format, first, others...)));
+  }
 
   /// Sets job_code(), for an error that only echoes a failure elsewhere.
   Error& ends_job_with(Code code) & {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/ascii.hpp"
+#include "base/format.hpp"
 
 namespace ferry {
 namespace {
@@ -112,7 +113,7 @@ NumberFault parse_whole(std::string_view text, std::uint64_t& size, bool& negati
 
 Error not_a_number(std::string_view option, std::string_view text, std::string_view kind, const std::string& least,
                    const std::string& most) {
-  std::string what = std::string(option) + (text.empty() ? ": empty, not " : " " + escaped(text) + ": not ");
+  std::string what = std::string(option) + (text.empty() ? ": empty, not " : formatted(" {}: not ", text));
   return Error(Code::usage, what.append(kind).append(" from ").append(least).append(" to ").append(most));
 }
 
@@ -141,7 +142,7 @@ std::uint64_t byte_count(std::string_view option, std::string_view text) {
   const int power = power_of(trimmed(text.substr(static_cast<std::size_t>(end - text.data()))));
   const bool read = error == std::errc() && power >= 0 && number >= 1;
   if (!read || number > (kMostBytes >> (10 * power)))
-    throw Error(Code::usage, std::string(option) + " " + escaped(text) + ": not a number of bytes from 1 to 8191 PiB")
+    throw Error(Code::usage, "{} {}: not a number of bytes from 1 to 8191 PiB", option, text)
         .hint(std::string(option) + " 2GB");
   return number << (10 * power);
 }

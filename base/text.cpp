@@ -125,10 +125,6 @@ std::string escaped(std::string_view text, std::size_t limit) {
   return out;
 }
 
-std::string in_quotes(std::string_view text) {
-  return '"' + escaped(text) + '"';
-}
-
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   if (name.empty() || name.size() > kLongestComparedName) return {};
   std::string best;

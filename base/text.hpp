@@ -1,4 +1,5 @@
-// Text for messages: escaped names, "did you mean", readable sizes. All functions are pure and thread-safe.
+// Text for messages: escaped names, "did you mean", readable sizes (base/format.hpp puts them together). All functions
+// are pure and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,6 @@ namespace ferry {
 /// are not UTF-8 become `\n`, `\t`, `\r`, `\\` or `\xHH`; other well-formed UTF-8 stays. If the result has more than
 /// `limit` bytes, it is cut between characters and ends with "… (N bytes)", N of `text`.
 [[nodiscard]] std::string escaped(std::string_view text, std::size_t limit = 80);
-
-/// escaped(text) between double quotes: how messages show a name.
-[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// The candidate most like `name`, for "did you mean": the candidate with the fewest insertions, deletions,
 /// replacements and swaps of neighbours (optimal string alignment), ignoring the case of ASCII letters. The first of

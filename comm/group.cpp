@@ -11,8 +11,8 @@ namespace {
 void require_lending(const Transport& transport, const GroupSpec& spec) {
   for (const std::int32_t task : spec.tasks)
     if (task != transport.task() && !transport.lends(task))
-      throw Error(Code::plan, "the plan is for tasks that share memory, and tasks " + std::to_string(transport.task()) +
-                                  " and " + std::to_string(task) + " do not")
+      throw Error(Code::plan, "the plan is for tasks that share memory, and tasks {} and {} do not", transport.task(),
+                  task)
           .hint("make the plan anew from its graph");
 }
 

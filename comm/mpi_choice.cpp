@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 
 namespace ferry::mpi {
 namespace {
@@ -45,7 +45,7 @@ MpiAbi wanted_abi(const Surroundings& surroundings) {
   const auto* const named =
       std::ranges::find(kNames, std::string_view(surroundings.wanted), &std::pair<MpiAbi, std::string_view>::second);
   if (named != std::end(kNames)) return named->first;
-  throw Error(Code::usage, "FERRY_MPI=" + escaped(surroundings.wanted) + ": no MPI that ferry knows")
+  throw Error(Code::usage, "FERRY_MPI={}: no MPI that ferry knows", surroundings.wanted)
       .hint("openmpi, mpich, standard, or the path of a library, such as /opt/mpich/lib/libmpi.so.12");
 }
 
@@ -56,15 +56,15 @@ Choice loaded_library(const Surroundings& surroundings) {
                 "mpi: this process has loaded two MPI libraries: " + told(loaded[0]) + " and " + told(loaded[1]))
         .hint("link the program, and all libraries that it uses, with one MPI");
   if (!surroundings.wanted.empty() && wanted_abi(surroundings) != loaded[0].abi)
-    throw Error(Code::usage, "FERRY_MPI=" + escaped(surroundings.wanted) + ": this process has loaded another MPI, " +
-                                 told(loaded[0]) + " (" + std::string(name_of(loaded[0].abi)) + ")")
+    throw Error(Code::usage, "FERRY_MPI={}: this process has loaded another MPI, {} ({})", surroundings.wanted,
+                as_is(told(loaded[0])), name_of(loaded[0].abi))
         .hint("unset FERRY_MPI: ferry uses the MPI of the program");
   return {{loaded[0]}, "the program has loaded it"};
 }
 
 Choice wanted_library(const Surroundings& surroundings) {
   const MpiAbi abi = wanted_abi(surroundings);
-  const std::string reason = "FERRY_MPI=" + escaped(surroundings.wanted);
+  const std::string reason = formatted("FERRY_MPI={}", surroundings.wanted);
   if (surroundings.wanted_abi) return {{{abi, surroundings.wanted}}, reason};
   return libraries_with({abi}, surroundings, reason);
 }

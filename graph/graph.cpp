@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/float_state.hpp"
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "graph/graph_facts.hpp"
@@ -122,7 +123,7 @@ SourceLine Op::line() const {
   return graph_->ops_.line(id_);
 }
 std::string Op::str() const {
-  std::string text = escaped(name()) + " (" + std::string(def().name) + ")";
+  std::string text = formatted("{} ({})", name(), def().name);
   return line().known() ? text + " at " + line().str() : text;
 }
 
@@ -157,7 +158,7 @@ Value Graph::input(std::string_view name, DType dtype, Shape shape, source_locat
 
 Value Graph::variable(std::string_view name, const Value& initial, source_location at) {
   if (parent_ != nullptr || !body_scopes_.empty())
-    throw Error(Code::plan, "variable '" + escaped(name) + "' is made in a body of control flow")
+    throw Error(Code::plan, "variable '{}' is made in a body of control flow", name)
         .at(at)
         .hint("make it before the loop or branch, and carry or capture its value");
   if (!initial.shape().fixed())
@@ -190,7 +191,7 @@ Scope Graph::device(const DeviceSpec& spec) {
 Scope Graph::on(MeshId mesh) {
   if (!body_scopes_.empty()) return current().on(mesh);
   if (mesh >= meshes().size())
-    throw Error(Code::plan, "this graph has no mesh " + std::to_string(mesh))
+    throw Error(Code::plan, "this graph has no mesh {}", mesh)
         .hint("on() takes what mesh() of the same graph returned");
   return annotated({{}, mesh, {}});
 }
@@ -285,7 +286,7 @@ Values Graph::add(const OpDef& def, std::span<const Value> inputs, Attrs attrs, 
 Values Graph::append(const OpDef& def, std::span<const Value> inputs, Attrs attrs, const SourceLine& given_line,
                      std::string_view name) {
   if (!name.empty() && find(name))
-    throw Error(Code::plan, "the name '" + escaped(name) + "' is taken by " + op(*find(name)).str())
+    throw Error(Code::plan, "the name '{}' is taken by {}", name, as_is(op(*find(name)).str()))
         .at(given_line)
         .hint("give the op another name, or none");
   const SourceLine line = line_for(given_line);
@@ -335,7 +336,7 @@ void Graph::rename(OpId op, std::string_view name) {
     throw Error(Code::plan, "an op's name is empty").at(this->op(op).line()).hint("name it, or leave named() out");
   if (full == this->op(op).name()) return;
   if (const auto other = find(full))
-    throw Error(Code::plan, "the name '" + escaped(full) + "' is taken by " + this->op(*other).str())
+    throw Error(Code::plan, "the name '{}' is taken by {}", full, as_is(this->op(*other).str()))
         .at(this->op(op).line())
         .hint("choose another name; Graph::name(\"part\") puts \"part/\" before all names in its scope");
   ops_.rename(op, full);
@@ -348,7 +349,7 @@ void Graph::add_after(OpId op, std::span<const OpId> earlier) {
 void Graph::budget(const Budget& limits) {
   if (parent_ != nullptr) throw Error(Code::plan, "a body of control flow has no budget").hint("set it on the graph");
   for (const std::optional<std::int64_t>& limit : {limits.bytes, limits.messages, limits.memory})
-    if (limit && *limit < 0) throw Error(Code::usage, "a budget of " + std::to_string(*limit)).hint("0 or more");
+    if (limit && *limit < 0) throw Error(Code::usage, "a budget of {}", *limit).hint("0 or more");
   budget_ = limits;
 }
 
@@ -414,7 +415,7 @@ Value Graph::capture(const Value& value, std::string_view name) {
     throw Error(Code::plan, "an undefined value is used").hint("assign the Value before you use it: Value() has no op");
   if (&value.graph() == this) return value;
   if (parent_ == nullptr)
-    throw Error(Code::plan, "'" + escaped(value.name()) + "' belongs to another graph, or to a body of control flow")
+    throw Error(Code::plan, "'{}' belongs to another graph, or to a body of control flow", value.name())
         .at(value.op().line())
         .hint("use values of this graph; a body gives values only as its results");
   const Value outer = parent_->capture(value);
@@ -465,7 +466,7 @@ ValueId Graph::value_named(std::string_view name) const {
   std::vector<std::string> known;
   for (OpId i = 0; i < size(); ++i) known.emplace_back(op(i).name());
   const std::string close = nearest(name, known);
-  Error error(Code::usage, "no value is named '" + escaped(name) + "'");
+  Error error(Code::usage, "no value is named '{}'", name);
   if (!close.empty()) error.hint("did you mean '" + close + "'?");
   throw error;
 }

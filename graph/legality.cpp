@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/op/core_ops.hpp"
@@ -12,7 +13,7 @@ namespace ferry {
 namespace {
 
 [[noreturn]] void fail(const Op& op, const std::string& why) {
-  throw Error(Code::plan, in_quotes(op.name()) + " (" + std::string(op.def().name) + "): " + why).at(op.line());
+  throw Error(Code::plan, "{:?} ({}): {}", op.name(), op.def().name, as_is(why)).at(op.line());
 }
 
 void require(bool holds, const Op& op, const char* why) {
@@ -170,12 +171,12 @@ class GraphCheck {
 
   void check(const std::string& name, const Entry& entry) const {
     check_name(name, "an entry's name");
-    const std::string where = "entry " + in_quotes(name);
+    const std::string where = formatted("entry {:?}", name);
     check_named(where, "feed", entry.feeds);
     check_named(where, "fetch", entry.fetches);
     for (const Entry::Named& feed : entry.feeds)
       if (&graph_.op(graph_.producer(feed.value)).def() != &kInput)
-        throw Error(Code::plan, where + ": feed " + in_quotes(feed.name) + " is no Input").at(line_of(feed.value));
+        throw Error(Code::plan, "{}: feed {:?} is no Input", as_is(where), feed.name).at(line_of(feed.value));
     for (OpId target : entry.targets)
       if (target >= graph_.size()) throw Error(Code::plan, where + ": a target is not there");
   }
@@ -185,9 +186,9 @@ class GraphCheck {
     for (const Entry::Named& item : items) {
       check_name(item.name, "in " + where + ", the name of a " + kind);
       if (item.value >= graph_.values())
-        throw Error(Code::plan, where + ": " + kind + " " + in_quotes(item.name) + " is of a value that is not there");
+        throw Error(Code::plan, "{}: {} {:?} is of a value that is not there", as_is(where), as_is(kind), item.name);
       if (!seen.insert(item.name).second)
-        throw Error(Code::plan, where + ": " + kind + " " + in_quotes(item.name) + " is there twice");
+        throw Error(Code::plan, "{}: {} {:?} is there twice", as_is(where), as_is(kind), item.name);
     }
   }
 
@@ -207,8 +208,8 @@ void check_name(std::string_view name, std::string_view what) {
                     : !is_valid_utf8(name)                      ? " is not UTF-8"
                                                                 : nullptr;
   if (why != nullptr)
-    throw Error(Code::plan, std::string(what) + why + ": " + in_quotes(name))
-        .hint("use 1 to " + std::to_string(kMaxNameBytes) + " bytes of UTF-8");
+    throw Error(Code::plan, "{}{}: {:?}", as_is(what), as_is(why), name)
+        .hint("use 1 to {} bytes of UTF-8", kMaxNameBytes);
 }
 
 void check_legal(const Graph& graph) {
@@ -221,7 +222,7 @@ void check_legal(const Graph& graph) {
     const Open next = open.back();
     open.pop_back();
     if (next.depth > kMaxNesting)
-      throw Error(Code::plan, "bodies of control flow are nested more than " + std::to_string(kMaxNesting) + " deep");
+      throw Error(Code::plan, "bodies of control flow are nested more than {} deep", kMaxNesting);
     GraphCheck(*next.graph).run();
     for (std::uint32_t i = 0; i < next.graph->subgraphs(); ++i)
       open.push_back({&next.graph->subgraph({i}), next.depth + 1});

@@ -9,10 +9,10 @@ namespace ferry {
 void check_device_table(const DeviceTable& table) {
   if (table.version == kDeviceTableVersion && table.size == sizeof(DeviceTable)) return;
   // Version and size are the first members in every version, so they can be read from any table.
-  throw Error(Code::plan, "the library of devices was built for another ferry: its table has version " +
-                              std::to_string(table.version) + " and " + std::to_string(table.size) +
-                              " bytes, this ferry's has version " + std::to_string(kDeviceTableVersion) + " and " +
-                              std::to_string(sizeof(DeviceTable)))
+  throw Error(Code::plan,
+              "the library of devices was built for another ferry: its table has version {} and {} bytes, this ferry's "
+              "has version {} and {}",
+              table.version, table.size, kDeviceTableVersion, sizeof(DeviceTable))
       .hint("build it anew with the headers of this ferry");
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/format.hpp"
 #include "base/process/plugin_file.hpp"
-#include "base/text.hpp"
 #include "kernels/device.hpp"
 
 namespace ferry {
@@ -33,7 +33,7 @@ std::optional<DeviceLibrary> cuda_devices(std::string& why) {
   if (theirs != nullptr && theirs->version == ours.version && theirs->size == ours.size &&
       std::ranges::equal(theirs->layout, ours.layout))
     return theirs->devices();
-  why = escaped(opened.file.path) + " was built for another ferry: install the one of this version";
+  why = formatted("{} was built for another ferry: install the one of this version", opened.file.path);
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/float_state.hpp"
+#include "base/format.hpp"
 #include "graph/op/core_ops.hpp"
 #include "ops/math/logic.hpp"
 
@@ -108,9 +109,7 @@ Value zero_point(const Value& x, const Value& zero, const SourceLine& line) {
 
 void check_computed(std::string_view what, std::int64_t size, const SourceLine& line) {
   if (size <= kMostComputed) return;
-  throw Error(Code::plan,
-              std::string(what) + " of " + std::to_string(size) + "; the limit is " + std::to_string(kMostComputed))
-      .at(line);
+  throw Error(Code::plan, "{} of {}; the limit is {}", as_is(what), size, kMostComputed).at(line);
 }
 
 Ints checked_axes(std::string_view what, const Value& x, Ints axes, const SourceLine& line) {

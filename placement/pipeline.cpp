@@ -267,7 +267,7 @@ PlanResult make_plan(const Graph& graph, const Signature& signature, const Topol
                      const KernelLookup& kernels, const PlanOptions& options) {
   const DefaultFloats floats;
   if (options.bucket_bytes && *options.bucket_bytes < 0)
-    throw Error(Code::usage, "buckets of " + std::to_string(*options.bucket_bytes) + " bytes").hint("0 or more");
+    throw Error(Code::usage, "buckets of {} bytes", *options.bucket_bytes).hint("0 or more");
   check_legal(graph);
   Topology planned_on = topology;
   if (options.one_host)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -24,7 +25,7 @@ std::vector<LargeValue> largest_values(const Plan& plan, const PlanClass& role, 
   for (const std::uint32_t b : ids) {
     const Buffer& buffer = role.buffers[b];
     const std::string_view name = plan.string(buffer.name);
-    values.push_back({(name.empty() ? "scratch" : "'" + escaped(name) + "'") + " " +
+    values.push_back({(name.empty() ? "scratch" : formatted("'{}'", name)) + " " +
                           Type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes))}.str() + ": " +
                           human_bytes(buffer.bytes),
                       lines[b]});

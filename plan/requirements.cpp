@@ -12,22 +12,20 @@ namespace ferry {
 
 void require_tasks(const Plan& plan, const Topology& topology) {
   if (plan.topology.size() != topology.size())
-    throw Error(Code::plan, "the plan is for " + plural(plan.topology.size(), "task") + ", this job has " +
-                                std::to_string(topology.size()))
-        .hint("start " + std::to_string(plan.topology.size()) + ", or make the plan anew from its graph");
+    throw Error(Code::plan, "the plan is for {}, this job has {}", plural(plan.topology.size(), "task"),
+                topology.size())
+        .hint("start {}, or make the plan anew from its graph", plan.topology.size());
   for (int task = 0; task < topology.size(); ++task) {
     const auto wanted = static_cast<int>(plan.class_for(task).threads);
     const int there = topology.tasks[static_cast<std::size_t>(task)].threads;
     if (wanted > there)
-      throw Error(Code::plan, "the plan is for " + std::to_string(wanted) + " threads on task " + std::to_string(task) +
-                                  ", which has " + std::to_string(there))
-          .hint("--threads " + std::to_string(wanted) +
-                ", where a task may run on so many cores, or make the plan anew from its graph");
+      throw Error(Code::plan, "the plan is for {} threads on task {}, which has {}", wanted, task, there)
+          .hint("--threads {}, where a task may run on so many cores, or make the plan anew from its graph", wanted);
     const int gpus = topology.tasks[static_cast<std::size_t>(task)].gpus;
     for (const PlanDevice& device : plan.class_for(task).devices)
       if (device.kind == DeviceKind::gpu && static_cast<std::int64_t>(device.index) >= gpus)
-        throw Error(Code::plan, "the plan is for gpu:" + std::to_string(device.index) + " of task " +
-                                    std::to_string(task) + ", which has " + plural(gpus, "GPU"))
+        throw Error(Code::plan, "the plan is for gpu:{} of task {}, which has {}", device.index, task,
+                    plural(gpus, "GPU"))
             .hint("--device sim, if it was made with that, or make the plan anew from its graph");
     const PlanClass& role = plan.class_for(task);
     const bool has_regions = std::ranges::any_of(
@@ -42,8 +40,8 @@ void require_memory(const Plan& plan, const Topology& topology) {
   const auto require = [&](std::span<const std::int32_t> group) {
     for (const std::int32_t other : group.subspan(1))
       if (!topology.share_memory(std::array{group.front(), other}))
-        throw Error(Code::plan, "the plan is for tasks " + std::to_string(group.front()) + " and " +
-                                    std::to_string(other) + " that share memory, and here they do not")
+        throw Error(Code::plan, "the plan is for tasks {} and {} that share memory, and here they do not",
+                    group.front(), other)
             .hint("make the plan anew, where it is to run: ferry plan GRAPH --save FILE.plan");
   };
   for (const Channel& channel : plan.channels)

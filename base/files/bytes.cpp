@@ -20,8 +20,7 @@ std::byte* allocate(std::uint64_t size) {
   void* data = nullptr;
   if (size < kAddressSpace) data = ::operator new[](size, kAlignment, std::nothrow);
   if (data != nullptr) return static_cast<std::byte*>(data);
-  throw Error(Code::resource,
-              "out of memory: no " + human_bytes(size) + " (" + std::to_string(size) + " bytes) for a file's content");
+  throw Error(Code::resource, "out of memory: no {} ({} bytes) for a file's content", human_bytes(size), size);
 }
 
 }  // namespace

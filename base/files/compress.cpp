@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/process/loaded_library.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -37,7 +37,7 @@ constexpr std::array<unsigned char, 2> kGzipMagic = {0x1f, 0x8b};
 constexpr std::array<unsigned char, 4> kZstdMagic = {0x28, 0xb5, 0x2f, 0xfd};
 
 Error damaged(std::string_view name, std::string_view kind, const std::string& why) {
-  return Error(Code::file, in_quotes(name) + ": " + std::string(kind) + ": " + why);
+  return Error(Code::file, "{:?}: {}: {}", name, as_is(kind), as_is(why));
 }
 
 // Output that doubles its size as needed, up to a limit.
@@ -153,8 +153,7 @@ FileBytes maybe_decompress(FileBytes file, std::uint64_t limit, std::string_view
   if (begins_with(kGzipMagic)) return gunzip(file.span(), limit, name);
   if (begins_with(kZstdMagic)) return unzstd(file.span(), limit, name);
   if (file.size() <= limit) return file;
-  throw Error(Code::file, in_quotes(name) + ": too large: " + std::to_string(file.size()) +
-                              " bytes, and the limit is " + std::to_string(limit));
+  throw Error(Code::file, "{:?}: too large: {} bytes, and the limit is {}", name, file.size(), limit);
 }
 
 FileBytes gzip(std::span<const std::byte> bytes) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 
@@ -43,7 +44,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::size_t column, const std::string& why) const {
-    throw Error(Code::file, escaped(name_) + ":" + std::to_string(number_) + ":" + std::to_string(column) + ": " + why);
+    throw Error(Code::file, "{}:{}:{}: {}", name_, number_, column, as_is(why));
   }
 
   void next_line() {
@@ -87,7 +88,7 @@ class Parser {
 
   void read_names() {
     for (std::string_view field; next_field(field);) {
-      if (!is_valid_utf8(field)) fail(column_, "the column's name " + in_quotes(field) + " is not UTF-8");
+      if (!is_valid_utf8(field)) fail(column_, formatted("the column's name {:?} is not UTF-8", field));
       table_.names.emplace_back(field);
     }
     table_.columns = table_.names.size();
@@ -105,7 +106,8 @@ class Parser {
 
   void take(std::string_view field) const {
     if (field.empty()) fail(column_, "an empty field");
-    if (const std::string fault = take_(field); !fault.empty()) fail(column_, in_quotes(field) + " " + fault);
+    if (const std::string fault = take_(field); !fault.empty())
+      fail(column_, formatted("{:?} {}", field, as_is(fault)));
   }
 
   std::string_view rest_;

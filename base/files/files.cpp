@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/files/open_file.hpp"
+#include "base/format.hpp"
 #include "base/system/clock.hpp"
 #include "base/system/interrupt.hpp"
 #include "base/system/output.hpp"
@@ -41,10 +42,9 @@ bool is_scarcity(int error) {
 }
 
 Error cannot_write(const std::string& path, std::uint64_t bytes, std::string_view step, int error) {
-  Error e(is_scarcity(error) ? Code::resource : Code::usage, in_quotes(path) +
-                                                                 ": cannot be written: " + std::string(step) +
-                                                                 " failed: " + std::generic_category().message(error));
-  e.note("size: " + std::to_string(bytes) + " bytes (" + human_bytes(bytes) + ")");
+  Error e(is_scarcity(error) ? Code::resource : Code::usage, "{:?}: cannot be written: {} failed: {}", path,
+          as_is(step), std::generic_category().message(error));
+  e.note("size: {} bytes ({})", bytes, human_bytes(bytes));
   if (error == ENOSPC || error == EDQUOT) e.hint("free space there, or choose another folder");
   if (error == EFBIG) e.hint("allow for larger files (ulimit -f)");
   return e;
@@ -102,7 +102,7 @@ int sync_folder(const Descriptor& folder) {
 
 Error cannot_change(const std::string& path, std::string_view what, int error) {
   return {is_scarcity(error) ? Code::resource : Code::usage,
-          in_quotes(path) + ": cannot be " + std::string(what) + ": " + std::generic_category().message(error)};
+          formatted("{:?}: cannot be {}: {}", path, as_is(what), std::generic_category().message(error))};
 }
 
 // A temporary file beside its target: gone at the end, unless it took the target's place.
@@ -226,12 +226,11 @@ class LocalFiles final : public FileSystem {
 
   void write(const std::string& path, Pieces pieces) override {
     if (path.empty() || path.find('\0') != std::string::npos) {
-      throw Error(Code::usage, in_quotes(path) + ": cannot be written: not a name for a file");
+      throw Error(Code::usage, "{:?}: cannot be written: not a name for a file", path);
     }
     struct stat status {};
     const bool there = ::stat(path.c_str(), &status) == 0;
-    if (there && S_ISDIR(status.st_mode))
-      throw Error(Code::usage, in_quotes(path) + ": cannot be written: is a folder");
+    if (there && S_ISDIR(status.st_mode)) throw Error(Code::usage, "{:?}: cannot be written: is a folder", path);
     if (names_a_descriptor(path) || (there && !S_ISREG(status.st_mode))) return write_at_end(path, pieces, 0);
     replace(behind_links(path), pieces);
   }
@@ -246,8 +245,8 @@ class LocalFiles final : public FileSystem {
     std::filesystem::create_directories(path, error);
     if (!error && std::filesystem::is_directory(path, error)) return;
     const int reason = error ? error.value() : ENOTDIR;
-    throw Error(is_scarcity(reason) ? Code::resource : Code::usage,
-                in_quotes(path) + ": the folder cannot be made: " + std::generic_category().message(reason))
+    throw Error(is_scarcity(reason) ? Code::resource : Code::usage, "{:?}: the folder cannot be made: {}", path,
+                std::generic_category().message(reason))
         .hint("name one where files can be written");
   }
 
@@ -273,7 +272,7 @@ class LocalFiles final : public FileSystem {
     for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
       names.push_back(entry->path().filename().string());
     }
-    if (error) throw Error(Code::file, in_quotes(path) + ": the folder cannot be listed: " + error.message());
+    if (error) throw Error(Code::file, "{:?}: the folder cannot be listed: {}", path, error.message());
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -282,14 +281,14 @@ class LocalFiles final : public FileSystem {
     int error = sync_folder(open_folder(from));
     if (error == 0 && ::rename(from.c_str(), to.c_str()) != 0) error = errno;
     if (error == 0) error = sync_folder(open_folder(folder_of(to)));
-    if (error != 0) throw cannot_change(from, "renamed to " + in_quotes(to), error);
+    if (error != 0) throw cannot_change(from, formatted("renamed to {:?}", to), error);
   }
 
   void move_file(const std::string& from, const std::string& to) override {
     int error = ::rename(from.c_str(), to.c_str()) != 0 ? errno : 0;
     for (const std::string& folder : {folder_of(to), folder_of(from)})
       if (error == 0) error = sync_folder(open_folder(folder));
-    if (error != 0) throw cannot_change(from, "moved to " + in_quotes(to), error);
+    if (error != 0) throw cannot_change(from, formatted("moved to {:?}", to), error);
   }
 
   void remove(const std::string& path) override {

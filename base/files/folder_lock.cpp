@@ -44,14 +44,13 @@ std::string this_owner() {
 
 Error cannot_lock(const std::string& folder, int error) {
   const bool full = error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE || error == EIO;
-  return Error(full ? Code::resource : Code::usage,
-               in_quotes(folder) +
-                   ": cannot be used: its file \"lock\" cannot be written: " + std::generic_category().message(error))
+  return Error(full ? Code::resource : Code::usage, "{:?}: cannot be used: its file \"lock\" cannot be written: {}",
+               folder, std::generic_category().message(error))
       .hint(full ? "free space there, or name another folder" : "name a folder that this user may write");
 }
 
 Error used_by(const std::string& folder, const std::string& owner) {
-  return Error(Code::usage, in_quotes(folder) + ": another job uses it").note(escaped(owner));
+  return Error(Code::usage, "{:?}: another job uses it", folder).note("{}", owner);
 }
 
 /// Returns 0 or the errno.
@@ -95,7 +94,7 @@ int make_own_file(const std::string& folder, const std::string& path) {
     const std::vector<std::string> lines = lines_of(open_lock(path, O_RDONLY));
     if (!has_ended(lines))
       throw used_by(folder, lines[0])
-          .hint("wait until that one has ended, or name another folder; if it was killed, remove " + in_quotes(path));
+          .hint("wait until that one has ended, or name another folder; if it was killed, remove {:?}", path);
     ::unlink(path.c_str());
   }
   return EEXIST;

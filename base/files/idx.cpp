@@ -6,13 +6,13 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/files/compress.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 
 namespace ferry {
 namespace {
 
 Error bad(std::string_view name, const std::string& why) {
-  return Error(Code::file, in_quotes(name) + ": idx: " + why);
+  return Error(Code::file, "{:?}: idx: {}", name, as_is(why));
 }
 
 std::string_view descr_of(std::byte type) {

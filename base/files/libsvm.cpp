@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "base/files/compress.hpp"
+#include "base/format.hpp"
 #include "base/numbers.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -58,8 +58,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::size_t at, const std::string& why) const {
-    throw Error(Code::file,
-                escaped(name_) + ":" + std::to_string(lines_.number()) + ":" + std::to_string(at + 1) + ": " + why);
+    throw Error(Code::file, "{}:{}:{}: {}", name_, lines_.number(), at + 1, as_is(why));
   }
 
   /// The next word of the line; false after the last.
@@ -94,7 +93,7 @@ class Parser {
     rows_.labels.push_back(number<float>(word.substr(0, colon), "label"));
     begin_ += colon + 1;
     const float weight = colon == word.size() ? 1 : number<float>(word.substr(colon + 1), "weight");
-    if (weight < 0) fail(begin_, "the weight " + in_quotes(word.substr(colon + 1)) + " is negative");
+    if (weight < 0) fail(begin_, formatted("the weight {:?} is negative", word.substr(colon + 1)));
     rows_.weights.push_back(weight);
   }
 
@@ -117,7 +116,7 @@ class Parser {
   [[nodiscard]] T number(std::string_view word, std::string_view what) const {
     T value{};
     const NumberFault fault = parse(word, value);
-    const std::string text = "the " + std::string(what) + " " + in_quotes(word);
+    const std::string text = formatted("the {} {:?}", as_is(what), word);
     if (fault == NumberFault::out_of_range) fail(begin_, text + " is out of range");
     if (fault != NumberFault::none) fail(begin_, text + " is not a number");
     return value;

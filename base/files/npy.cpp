@@ -8,7 +8,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 
 namespace ferry {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostHeaderBytes = 1 << 20;  // how much is read first, 
 constexpr std::size_t kAlignment = 64;
 
 Error bad(std::string_view name, const std::string& why) {
-  return Error(Code::file, in_quotes(name) + ": npy: " + why);
+  return Error(Code::file, "{:?}: npy: {}", name, as_is(why));
 }
 
 struct Header {
@@ -54,7 +54,7 @@ class HeaderParser {
 
  private:
   [[noreturn]] void fail(const std::string& wanted) {
-    throw bad(name_, "damaged header: " + wanted + " was expected, not " + in_quotes(rest_.substr(0, 20)));
+    throw bad(name_, formatted("damaged header: {} was expected, not {:?}", as_is(wanted), rest_.substr(0, 20)));
   }
   void blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
   bool accept(char c) {
@@ -69,14 +69,14 @@ class HeaderParser {
 
   template <typename T>
   void once(std::optional<T>& field, T value, const std::string& key) {
-    if (field) throw bad(name_, "the header has two of " + in_quotes(key));
+    if (field) throw bad(name_, formatted("the header has two of {:?}", key));
     field = std::move(value);
   }
   void value(const std::string& key, Header& header) {
     if (key == "descr") return once(header.descr, descr(), key);
     if (key == "fortran_order") return once(header.fortran, boolean(), key);
     if (key == "shape") return once(header.shape, shape(), key);
-    throw bad(name_, "unknown key in the header: " + in_quotes(key));
+    throw bad(name_, formatted("unknown key in the header: {:?}", key));
   }
 
   std::string string() {
@@ -161,10 +161,10 @@ NpyDtype checked_dtype(const std::string& descr, std::string_view name) {
   const NpyDtype dtype = npy_dtype(descr);
   if (dtype.size != 0) return dtype;
   if (descr.starts_with('>') && npy_dtype("<" + descr.substr(1)).size != 0) {
-    throw bad(name, "big-endian elements: " + in_quotes(descr))
+    throw bad(name, formatted("big-endian elements: {:?}", descr))
         .hint("save it with a.astype(a.dtype.newbyteorder('<'))");
   }
-  throw bad(name, "elements of the kind " + in_quotes(descr) + " are not read").hint("save it as numbers or bools");
+  throw bad(name, formatted("elements of the kind {:?} are not read", descr)).hint("save it as numbers or bools");
 }
 
 void check_bools(std::span<const std::byte> bytes, std::string_view name) {

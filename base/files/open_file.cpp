@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -61,12 +62,12 @@ Error refused_beneath(const std::string& shown, int error) {
 
 Descriptor open_root(const std::string& root) {
   Descriptor folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.open()) throw cannot_open(in_quotes(root), errno);
+  if (!folder.open()) throw cannot_open(formatted("{:?}", root), errno);
   return folder;
 }
 
 std::string show_beneath(const std::string& root, std::string_view relative) {
-  return in_quotes(relative) + " in " + in_quotes(root);
+  return formatted("{:?} in {:?}", relative, root);
 }
 
 // Opens by openat2. Returns -1 with ENOSYS or EPERM if the kernel lacks it or a container's filter forbids it.
@@ -102,7 +103,7 @@ Descriptor open_by_folders(Descriptor folder, std::string_view relative, const s
 }  // namespace
 
 OpenFile OpenFile::at(const std::string& path) {
-  const std::string shown = in_quotes(path);
+  const std::string shown = formatted("{:?}", path);
   if (path.find('\0') != std::string::npos) throw Error(Code::file, shown + ": refused: the name holds NUL");
   Descriptor file(call_again([&] { return ::open(path.c_str(), kReading); }));
   // open() gives ENXIO for a socket.

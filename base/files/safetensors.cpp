@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/files/json.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -24,7 +25,7 @@ constexpr std::size_t kMostAligned = 8;  // bytes of the largest element
 constexpr std::string_view kMetadata = "__metadata__";
 
 Error bad(std::string_view file, const std::string& why) {
-  return Error(Code::file, in_quotes(file) + ": safetensors: " + why);
+  return Error(Code::file, "{:?}: safetensors: {}", file, as_is(why));
 }
 
 // The fault of a tensor's name; empty: none.
@@ -101,13 +102,13 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_integer(number_integer_t) override { return extra_or_fail("a negative number"); }
   bool number_float(number_float_t, const string_t& text) override {
-    return extra_or_fail("the number " + escaped(text));
+    return extra_or_fail(formatted("the number {}", text));
   }
   bool null() override { return (place_ == Place::top && key_ == kMetadata) || extra_or_fail("null"); }
   bool boolean(bool) override { return extra_or_fail("a truth value"); }
   bool binary(binary_t&) override { fail("binary"); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& error) override {
-    throw bad(file_, "damaged header, at its byte " + std::to_string(position) + ": " + escaped(error.what(), 160));
+    throw bad(file_, formatted("damaged header, at its byte {}: {:.160}", position, error.what()));
   }
 
  private:
@@ -130,14 +131,14 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   [[noreturn]] void fail(const std::string& what) const {
-    const std::string tensor = entries.empty() ? "" : " of tensor " + in_quotes(entries.back().name);
-    throw bad(file_, "damaged header: " + what + " is not expected at " + in_quotes(key_) +
-                         (place_ == Place::top || place_ == Place::outside ? "" : tensor));
+    const std::string tensor = entries.empty() ? "" : formatted(" of tensor {:?}", entries.back().name);
+    throw bad(file_, formatted("damaged header: {} is not expected at {:?}{}", as_is(what), key_,
+                               as_is(place_ == Place::top || place_ == Place::outside ? "" : tensor)));
   }
-  [[noreturn]] void twice() const { throw bad(file_, "the header has " + in_quotes(key_) + " twice"); }
+  [[noreturn]] void twice() const { throw bad(file_, formatted("the header has {:?} twice", key_)); }
   void check_name() const {
     const std::string_view fault = fault_of_name(key_);
-    if (!fault.empty()) throw bad(file_, "the tensor's name " + in_quotes(key_) + " " + std::string(fault));
+    if (!fault.empty()) throw bad(file_, formatted("the tensor's name {:?} {}", key_, as_is(fault)));
   }
 
   std::string_view file_;
@@ -167,8 +168,8 @@ std::uint64_t header_size(std::string_view head, std::uint64_t file_size, std::s
 void check_bools(const SafeTensor& tensor, std::string_view file) {
   const auto at = std::find_if(tensor.bytes.begin(), tensor.bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (at == tensor.bytes.end()) return;
-  throw bad(file, "tensor " + in_quotes(tensor.name) + ": element " + std::to_string(at - tensor.bytes.begin()) +
-                      " is neither true nor false: " + std::to_string(static_cast<int>(*at)));
+  throw bad(file, formatted("tensor {:?}: element {} is neither true nor false: {}", tensor.name,
+                            at - tensor.bytes.begin(), static_cast<int>(*at)));
 }
 
 // A tensor of the header; `begin` is where its bytes lie behind the header.
@@ -181,7 +182,7 @@ struct Extent {
 // The extent of one entry. Its bytes must begin at `begin`, the end of the previous entry's bytes; sets `begin` to
 // their end.
 Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, std::string_view file) {
-  const std::string tensor = "tensor " + in_quotes(entry.name) + ": ";
+  const std::string tensor = formatted("tensor {:?}: ", entry.name);
   const auto from = static_cast<std::uint64_t>((*entry.offsets)[0]),
              to = static_cast<std::uint64_t>((*entry.offsets)[1]);
   const std::string offsets = "[" + std::to_string(from) + ", " + std::to_string(to) + "]";
@@ -207,7 +208,7 @@ Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, st
 std::vector<Extent> extents_of(std::vector<Entry> entries, std::uint64_t data_size, std::string_view file) {
   for (const Entry& entry : entries) {
     if (entry.dtype && entry.shape && entry.offsets && entry.offsets->size() == 2) continue;
-    throw bad(file, "tensor " + in_quotes(entry.name) + " lacks dtype, shape or two data_offsets");
+    throw bad(file, formatted("tensor {:?} lacks dtype, shape or two data_offsets", entry.name));
   }
   std::vector<Entry*> order;
   order.reserve(entries.size());
@@ -261,14 +262,13 @@ void check_writable(const SafeTensor& tensor, std::set<std::string_view>& names,
                "write_safetensors: the bytes do not fit shape and dtype");
   const std::string_view fault = names.insert(tensor.name).second ? fault_of_name(tensor.name) : "is given twice";
   if (fault.empty()) return;
-  throw Error(Code::usage, in_quotes(path) + ": safetensors: the tensor's name " + in_quotes(tensor.name) + " " +
-                               std::string(fault));
+  throw Error(Code::usage, "{:?}: safetensors: the tensor's name {:?} {}", path, tensor.name, as_is(fault));
 }
 
 void check_writable(const SafeMetadata& metadata, const std::string& path) {
   for (const auto& [key, text] : metadata) {
     if (is_valid_utf8(key) && is_valid_utf8(text)) continue;
-    throw Error(Code::usage, in_quotes(path) + ": safetensors: the metadata " + in_quotes(key) + " is not UTF-8");
+    throw Error(Code::usage, "{:?}: safetensors: the metadata {:?} is not UTF-8", path, key);
   }
 }
 
@@ -318,9 +318,9 @@ ArrayPlace safetensors_place(const FileReader& file, std::string_view tensor) {
     if (at.name == tensor) return {std::move(at.dtype), std::move(at.shape), begin + at.begin, 1};
     names.push_back(std::move(at.name));
   }
-  Error missing = bad(file.name(), "there is no tensor " + in_quotes(tensor));
+  Error missing = bad(file.name(), formatted("there is no tensor {:?}", tensor));
   const std::string like = nearest(tensor, names);
-  throw like.empty() ? std::move(missing) : missing.hint("did you mean " + in_quotes(like) + "?");
+  throw like.empty() ? std::move(missing) : missing.hint("did you mean {:?}?", like);
 }
 
 void check_safetensors(const FileReader& file) {

@@ -8,14 +8,14 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/process/descriptor.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
 
 Error unusable(const std::string& path, const std::string& what, int error) {
-  return {Code::file, in_quotes(path) + ": " + what + ": " + std::generic_category().message(error)};
+  return {Code::file, formatted("{:?}: {}: {}", path, as_is(what), std::generic_category().message(error))};
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ std::optional<std::string> shared_text(const std::string& folder, const std::str
   if (!file.open()) throw unusable(name, "cannot be opened", errno);
   struct stat about {};
   if (::fstat(file.get(), &about) == 0 && !S_ISREG(about.st_mode))
-    throw Error(Code::file, in_quotes(name) + ": is no regular file");
+    throw Error(Code::file, "{:?}: is no regular file", name);
   std::string text(limit, '\0');
   const ssize_t count = ::read(file.get(), text.data(), text.size());
   if (count < 0 && errno != ESTALE) throw unusable(name, "cannot be read", errno);

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -25,8 +24,7 @@ TextRows::TextRows(const FileReader& file, std::int64_t skip, bool comments, std
   std::int64_t empty = 0;  // the first empty line; 0: none so far
   const auto end_line = [&](std::uint64_t next) {
     if (!line.holds && empty == 0 && line.number > skip) empty = line.number;
-    if (line.holds && empty > 0 && !comments)
-      throw Error(Code::file, escaped(file.name()) + ":" + std::to_string(empty) + ":1: an empty line");
+    if (line.holds && empty > 0 && !comments) throw Error(Code::file, "{}:{}:1: an empty line", file.name(), empty);
     if (line.holds && line.number > skip) {
       const auto row = static_cast<std::int64_t>(begins_.size());
       if (lines_.empty() || line.number - lines_.back().second != row - lines_.back().first)
@@ -47,7 +45,7 @@ TextRows::TextRows(const FileReader& file, std::int64_t skip, bool comments, std
       } else if (comments && c == '#') {
         line.comment = true;
       } else if (c == '\0') {
-        throw Error(Code::file, escaped(file.name()) + ":" + std::to_string(line.number) + ": NUL: this is no text");
+        throw Error(Code::file, "{}:{}: NUL: this is no text", file.name(), line.number);
       } else if (c != ' ' && c != '\t' && c != '\r') {
         line.holds = line.holds || !line.comment;
       }

@@ -14,8 +14,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/format.hpp"
 #include "base/system/interrupt.hpp"
-#include "base/text.hpp"
 
 namespace ferry::net {
 namespace {
@@ -147,8 +147,7 @@ std::vector<Address> resolved(const std::string& host, int port, std::string_vie
   const std::string name = brackets ? host.substr(1, host.size() - 2) : host;
   const int failed = getaddrinfo(name.c_str(), nullptr, &wanted, &list);
   if (failed != 0)
-    throw Error(Code::usage,
-                std::string(what) + ": the host '" + escaped(host) + "' is not known: " + gai_strerror(failed))
+    throw Error(Code::usage, "{}: the host '{}' is not known: {}", as_is(what), host, gai_strerror(failed))
         .hint("give a name that resolves on every host, or an address such as 192.168.0.5");
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
   std::vector<Address> result;
@@ -167,7 +166,7 @@ Address interface_address(const std::string& name) {
     if ((name == interface || name == address.host()) && better) found = address;
   }
   if (!found)
-    throw Error(Code::usage, "interface '" + escaped(name) + "': this host has no such one")
+    throw Error(Code::usage, "interface '{}': this host has no such one", name)
         .note(there.empty() ? "the system does not list its interfaces" : "it has " + there)
         .hint("give the name or the address of one of these");
   found->set_port(0);

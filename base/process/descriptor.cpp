@@ -26,7 +26,7 @@ Descriptor take_standard(int number) {
   Descriptor taken(fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (taken.open() && nothing.open() && dup2(nothing.get(), number) == number) return taken;
-  throw Error(Code::resource, "descriptor " + std::to_string(number) + " cannot be moved: " + std::strerror(errno))
+  throw Error(Code::resource, "descriptor {} cannot be moved: {}", number, std::strerror(errno))
       .hint("a higher limit: ulimit -n");
 }
 

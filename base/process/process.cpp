@@ -16,8 +16,8 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/system/clock.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -89,14 +89,14 @@ int start_program(const ProgramStart& program) {
   Pipe said = make_pipe();
   const pid_t parent = getpid();
   const pid_t process = fork();
-  if (process < 0) throw no_process("cannot start " + in_quotes(arguments[0]));
+  if (process < 0) throw no_process(formatted("cannot start {:?}", arguments[0]));
   if (process == 0) become(program, words.data(), environment.data(), parent, said.writer.get());
   setpgid(process, process);  // here too, as whichever comes first must do it
   said.writer.close();
   int error = 0;
   if (read(said.reader.get(), &error, sizeof error) != sizeof error) return process;
   waitpid(process, nullptr, 0);
-  throw Error(Code::usage, "cannot start " + in_quotes(arguments[0]) + ": " + std::strerror(error))
+  throw Error(Code::usage, "cannot start {:?}: {}", arguments[0], std::strerror(error))
       .hint("a program in PATH, or its path: ./NAME for one in this folder");
 }
 

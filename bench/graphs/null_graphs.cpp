@@ -36,9 +36,7 @@ struct Job {
     std::size_t planned = 0;
     for (const Instruction& i : plan.classes[0].instructions)
       planned += i.what == Opcode::kernel && plan.string(i.op) == kNothing.name ? 1 : 0;
-    if (planned != ops)
-      throw Error(Code::bug,
-                  "of " + std::to_string(ops) + " ops that do nothing " + std::to_string(planned) + " are in the plan");
+    if (planned != ops) throw Error(Code::bug, "of {} ops that do nothing {} are in the plan", ops, planned);
   }
 
   Graph graph;

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "ops/control/state.hpp"
 
 namespace ferry::bench {
@@ -82,7 +81,7 @@ std::vector<std::int64_t> points_before(std::string_view pattern, std::int64_t t
   else if (pattern == "no_comm")
     found = {point};
   else
-    throw Error(Code::usage, "there is no pattern " + in_quotes(pattern));
+    throw Error(Code::usage, "there is no pattern {:?}", pattern);
   return found;
 }
 

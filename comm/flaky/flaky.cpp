@@ -65,7 +65,7 @@ class FlakyTransport final : public Transport {
 
 void FlakyTransport::require_alive() const {
   if (!count_->killed) return;
-  throw Error(Code::peer_lost, "flaky: task " + std::to_string(task()) + " was killed");
+  throw Error(Code::peer_lost, "flaky: task {} was killed", task());
 }
 
 void FlakyTransport::operation() {

@@ -150,8 +150,7 @@ std::uint32_t Relay::channel_of(const Transfer& transfer) const {
                     static_cast<std::uint64_t>(to - first_of(process_of(to)));
   const std::uint64_t channel = transfer.channel * most * most + pair;
   if (channel > UINT32_MAX)
-    throw Error(Code::plan, "channel " + std::to_string(transfer.channel) + " is too large for " +
-                                std::to_string(most) + " tasks in a process")
+    throw Error(Code::plan, "channel {} is too large for {} tasks in a process", transfer.channel, most)
         .hint("start more processes");
   return static_cast<std::uint32_t>(channel);
 }

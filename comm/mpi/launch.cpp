@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "comm/backends.hpp"
 #include "comm/launch_variables.hpp"
 
@@ -32,8 +32,7 @@ int number(const char* name, const char* other, int least) {
   int value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size() || value < least) {
-    throw Error(Code::usage, std::string("launch: ") + name + " is '" + escaped(text) + "', not a number of at least " +
-                                 std::to_string(least))
+    throw Error(Code::usage, "launch: {} is '{}', not a number of at least {}", as_is(name), text, least)
         .hint(kHowToLaunch);
   }
   return value;

@@ -12,7 +12,6 @@
 #include "base/process/descriptor.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/plugin_file.hpp"
-#include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "comm/mpi/plugin.hpp"
 #include "comm/mpi_choice.hpp"
@@ -48,8 +47,7 @@ MpiAbi abi_of(void* handle, std::string_view file) {
   const std::string version = version_of(handle);
   for (const char* const of_mpich : {"MPICH", "Intel(R) MPI", "MVAPICH", "ParaStation MPI"})
     if (version.find(of_mpich) != std::string::npos) return MpiAbi::mpich;
-  throw Error(Code::usage, "mpi: ferry does not know the ABI of " + escaped(std::string(file)) + ", " +
-                               in_quotes(version.substr(0, 80)))
+  throw Error(Code::usage, "mpi: ferry does not know the ABI of {}, {:?}", file, version.substr(0, 80))
       .hint("use Open MPI, an MPI with the ABI of MPICH or of MPI 5.0, or --transport tcp");
 }
 
@@ -91,13 +89,12 @@ std::optional<MpiAbi> abi_at(const std::string& path) {
   void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const said = dlerror();
-    throw Error(Code::usage, "FERRY_MPI=" + escaped(path) + ": this library cannot be loaded")
-        .note(escaped(said != nullptr ? said : "?", 400));
+    throw Error(Code::usage, "FERRY_MPI={}: this library cannot be loaded", path)
+        .note("{:.400}", said != nullptr ? said : "?");
   }
   const std::string file = file_of_mpi(handle);
   if (file.empty())
-    throw Error(Code::usage,
-                "FERRY_MPI=" + escaped(path) + ": this library is no MPI, since it has no MPI_Init_thread");
+    throw Error(Code::usage, "FERRY_MPI={}: this library is no MPI, since it has no MPI_Init_thread", path);
   const MpiAbi abi = abi_of(handle, file);
   dlclose(handle);
   return abi;
@@ -181,7 +178,7 @@ const OpenedMpi& required_mpi(std::string_view wanted_by) {
   std::vector<std::string> tried;
   if (const OpenedMpi* const mpi = open_mpi(tried)) return *mpi;
   Error error(Code::usage, std::string(wanted_by) + ": there is no MPI that ferry can use");
-  for (const std::string& why : tried) error.note(escaped(why, 400));
+  for (const std::string& why : tried) error.note("{:.400}", why);
   throw std::move(error).hint(
       "install an MPI (openmpi-bin or mpich), or name its library by FERRY_MPI=/PATH/libmpi.so.12; a job over TCP "
       "needs none (docs/getting_started/running.md)");

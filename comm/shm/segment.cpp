@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/system/machine.hpp"
 #include "base/text.hpp"
 
@@ -119,8 +120,8 @@ void Segment::reserve(std::uint64_t begin, std::uint64_t bytes, std::string_view
     failed = posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(whole_pages(bytes)));
   if (failed == ENOSYS || failed == EPERM) failed = reserve_by_writing(file_, begin, whole_pages(bytes));
   if (failed == 0) return;
-  throw Error(Code::resource, std::string(what) + ": no shared memory for " + std::to_string(bytes) + " bytes (" +
-                                  human_bytes(bytes) + "): " + std::strerror(failed))
+  throw Error(Code::resource, "{}: no shared memory for {} bytes ({}): {}", as_is(what), bytes, human_bytes(bytes),
+              std::strerror(failed))
       .hint("more tasks to split over, or a smaller batch");
 }
 

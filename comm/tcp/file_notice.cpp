@@ -1,8 +1,8 @@
 // A notice that is a file, in a folder that all hosts of the job share.
 #include "base/files/files.hpp"
 #include "base/files/shared_file.hpp"
+#include "base/format.hpp"
 #include "base/net/socket.hpp"
-#include "base/text.hpp"
 #include "comm/tcp/notice.hpp"
 
 namespace ferry::tcp {
@@ -14,7 +14,7 @@ class FileNotice final : public Notice {
  public:
   FileNotice(std::string folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {}
 
-  [[nodiscard]] std::string where() const override { return "file:" + escaped(path(), 200); }
+  [[nodiscard]] std::string where() const override { return formatted("file:{:.200}", path()); }
   [[nodiscard]] Address here(const Deadline&) override { return net::only_address(net::host_addresses()); }
 
   void put(const std::string& text, const Deadline&) override {
@@ -51,8 +51,7 @@ class FileNotice final : public Notice {
 std::unique_ptr<Notice> file_notice(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   if (!path.starts_with('/') || slash + 1 == path.size())
-    throw Error(Code::usage, "FERRY_RENDEZVOUS=file:" + escaped(path) + ": not the absolute path of a file")
-        .hint(kWhichFile);
+    throw Error(Code::usage, "FERRY_RENDEZVOUS=file:{}: not the absolute path of a file", path).hint(kWhichFile);
   return std::make_unique<FileNotice>(std::string(path.substr(0, slash + 1)), std::string(path.substr(slash + 1)));
 }
 

@@ -28,9 +28,9 @@ void make_room_for(int tasks) {
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur >= needed) return;
-  throw Error(Code::resource, "tcp: a job of " + std::to_string(tasks) + " tasks needs " + std::to_string(needed) +
-                                  " descriptors in each process, which may have " + std::to_string(limit.rlim_cur))
-      .hint("ulimit -n " + std::to_string(needed));
+  throw Error(Code::resource, "tcp: a job of {} tasks needs {} descriptors in each process, which may have {}", tasks,
+              needed, limit.rlim_cur)
+      .hint("ulimit -n {}", needed);
 }
 
 /// The key of this job's connections. No other job has it, so whatever was recorded in another one is of no use.

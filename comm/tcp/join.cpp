@@ -152,8 +152,7 @@ Hello hello_of(const TcpOptions& options) {
 
 void require_long_secret(std::string_view secret) {
   if (!secret.empty() && secret.size() < kShortestSecret)
-    throw Error(Code::usage, "FERRY_SECRET has " + std::to_string(secret.size()) + " characters; a secret has " +
-                                 std::to_string(kShortestSecret) + " or more")
+    throw Error(Code::usage, "FERRY_SECRET has {} characters; a secret has {} or more", secret.size(), kShortestSecret)
         .hint(kNewSecret);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 
@@ -18,7 +19,7 @@ std::unique_ptr<Notice> notice_at(const std::string& place, int task) {
   if (place == kPmiPlace) return pmi_notice(task);
   if (place.starts_with(kFile)) return file_notice(std::string_view(place).substr(kFile.size()));
   if (place.starts_with(kRedis)) return redis_notice(std::string_view(place).substr(kRedis.size()));
-  throw Error(Code::usage, "FERRY_RENDEZVOUS=" + escaped(without_password(place)) + ": no place where tasks can meet")
+  throw Error(Code::usage, "FERRY_RENDEZVOUS={}: no place where tasks can meet", without_password(place))
       .hint("file:/SHARED/FOLDER/NAME or redis://[:PASSWORD@]HOST[:PORT]/KEY, the same for all tasks");
 }
 
@@ -31,8 +32,8 @@ MeetingPoint meeting_point(const Notice& notice, const std::string& text) {
   if (words.size() == 4)
     if (const auto address = net::parsed_address(std::string(words[2])); address && address->port() > 0)
       if (MeetingPoint point{*address, std::string(words[3])}; !point.job.empty() && point.str() == text) return point;
-  throw Error(Code::usage, "rendezvous by " + notice.where() +
-                               ": what is there is no notice of ferry's: " + in_quotes(text.substr(0, kLongestNotice)))
+  throw Error(Code::usage, "rendezvous by {}: what is there is no notice of ferry's: {:?}", as_is(notice.where()),
+              text.substr(0, kLongestNotice))
       .hint("remove it, or give the job another name there");
 }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "base/format.hpp"
 #include "base/numbers.hpp"
 #include "base/process/environment.hpp"
 #include "base/text.hpp"
@@ -95,7 +96,7 @@ std::string Pmi::ask(const std::string& command, const Deadline& deadline) {
   send(command, deadline);
   std::string answer = line(deadline);
   if (field(answer, "rc").value_or("0") != "0")
-    throw pmi_error(Code::usage, "the launcher answers " + in_quotes(answer) + " to " + in_quotes(command));
+    throw pmi_error(Code::usage, formatted("the launcher answers {:?} to {:?}", answer, command));
   return answer;
 }
 

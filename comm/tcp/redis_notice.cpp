@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "comm/tcp/notice.hpp"
 
@@ -34,9 +35,7 @@ class RedisNotice final : public Notice {
  public:
   explicit RedisNotice(RedisPlace place) : place_(std::move(place)) {}
 
-  [[nodiscard]] std::string where() const override {
-    return "redis://" + escaped(host_and_port()) + "/" + escaped(place_.key);
-  }
+  [[nodiscard]] std::string where() const override { return formatted("redis://{}/{}", host_and_port(), place_.key); }
 
   [[nodiscard]] Address here(const Deadline& deadline) override {
     connect(deadline);
@@ -116,7 +115,8 @@ class RedisNotice final : public Notice {
       return failed(Code::usage, "Redis has no password").hint("leave out :PASSWORD@");
     if (says("WRONGTYPE"))
       return failed(Code::usage, "what is there is no text, so no notice of ferry's").hint("choose another KEY");
-    return failed(Code::usage, "Redis answers: " + escaped(text, 300)).hint("see the settings of Redis, and its log");
+    return failed(Code::usage, formatted("Redis answers: {:.300}", text))
+        .hint("see the settings of Redis, and its log");
   }
   [[nodiscard]] Error no_redis() const {
     return failed(Code::usage, "what answers there is no Redis").hint("see whether HOST and PORT are those of Redis");
@@ -173,7 +173,7 @@ class RedisNotice final : public Notice {
 };
 
 Error no_redis_place(std::string_view url, const std::string& why) {
-  return Error(Code::usage, "FERRY_RENDEZVOUS=" + escaped(without_password("redis://" + std::string(url))) + ": " + why)
+  return Error(Code::usage, "FERRY_RENDEZVOUS={}: {}", without_password("redis://" + std::string(url)), as_is(why))
       .hint(
           "redis://[:PASSWORD@]HOST[:PORT]/KEY, the same for all tasks; in PASSWORD, %40 is @, %2F is / and %25 is %");
 }

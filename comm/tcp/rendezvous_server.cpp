@@ -149,7 +149,7 @@ void RendezvousServer::State::admit(Guest guest) {
                                          " connects again, although its job has been formed")
                       .hint("connect once in a process, and copy the Cluster where it is needed"));
   if (place)
-    return refuse(Error(Code::usage, "rendezvous: two tasks say that they are task " + std::to_string(task))
+    return refuse(Error(Code::usage, "rendezvous: two tasks say that they are task {}", task)
                       .note(std::string("one is (") + place->particulars.who.data() + "), the other " + who)
                       .hint("give each task another RANK"));
   const Deadline deadline(system_clock(), std::chrono::milliseconds(guest.particulars.deadline));

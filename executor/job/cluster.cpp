@@ -37,9 +37,9 @@ constexpr std::chrono::seconds kToDecline{10};  // for the others to come and he
 std::vector<Introduction> shared_out(const std::vector<Introduction>& processes, int tasks) {
   const auto count = static_cast<int>(processes.size());
   if (count > tasks)
-    throw Error(Code::usage, "--invariant=" + std::to_string(tasks) + ": there are " + std::to_string(count) +
-                                 " tasks to run it, more than its " + std::to_string(tasks) + " shards")
-        .hint("fewer tasks, or --invariant=" + std::to_string(count) + ", which gives other bits");
+    throw Error(Code::usage, "--invariant={}: there are {} tasks to run it, more than its {} shards", tasks, count,
+                tasks)
+        .hint("fewer tasks, or --invariant={}, which gives other bits", count);
   std::vector<Introduction> result;
   for (int task = 0; task < tasks; ++task) {
     const int process = process_of_task(task, tasks, count);
@@ -83,8 +83,7 @@ auto hearing(Transport& end, F f) {
 void spread(std::vector<Introduction>& tasks, int hosts) {
   const auto count = static_cast<int>(tasks.size());
   if (hosts > count)
-    throw Error(Code::usage, "--hosts " + std::to_string(hosts) + ": the job has " + plural(count, "task"))
-        .hint("--tasks " + std::to_string(hosts));
+    throw Error(Code::usage, "--hosts {}: the job has {}", hosts, plural(count, "task")).hint("--tasks {}", hosts);
   for (int task = 0; task < count; ++task) {
     Introduction& it = tasks[static_cast<std::size_t>(task)];
     it.host_name = it.proof = "host " + std::to_string(process_of_task(task, count, hosts));
@@ -252,8 +251,9 @@ bool Cluster::State::in_own_process() const {
 
 void Cluster::State::require_own_process() const {
   if (in_own_process()) return;
-  throw Error(Code::usage, "this process was forked from process " + std::to_string(process) +
-                               ", whose job does not go on here: no thread and no message does")
+  throw Error(Code::usage,
+              "this process was forked from process {}, whose job does not go on here: no thread and no message does",
+              process)
       .hint("connect and make sessions after fork(), in the process that runs them");
 }
 
@@ -328,8 +328,8 @@ Cluster Cluster::connect(ClusterOptions options) {
     return cluster;
   }
   if (options.tasks > 1 && options.tasks != launch.processes)
-    decline(options, Error(Code::usage, "--tasks " + std::to_string(options.tasks) + ", yet the launcher started " +
-                                            plural(launch.processes, "task"))
+    decline(options, Error(Code::usage, "--tasks {}, yet the launcher started {}", options.tasks,
+                           plural(launch.processes, "task"))
                          .hint("leave --tasks out where a launcher starts the tasks"));
   return Cluster(formed(launched_transports(std::move(launch), options), std::move(options)));
 }

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <string>
 
+#include "base/format.hpp"
 #include "base/numbers.hpp"
 #include "executor/job/cluster_state.hpp"
 
@@ -99,13 +100,13 @@ void apply_jobs(std::string_view jobs, std::vector<TaskInfo>& tasks) {
   if (jobs.empty()) return;
   const int count = static_cast<int>(tasks.size());
   const auto fail = [&](const std::string& why, const std::string& hint = {}) {
-    throw Error(Code::usage, "--jobs " + escaped(jobs) + ": " + why).hint(hint.empty() ? example_jobs(count) : hint);
+    throw Error(Code::usage, "--jobs {}: {}", jobs, as_is(why)).hint(hint.empty() ? example_jobs(count) : hint);
   };
   const auto number = [&](std::string_view text, int least) {
     int value = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < least || value > kMostTasks)
-      fail(in_quotes(text) + " is not the number of a task, " + std::to_string(least) + " or more");
+      fail(formatted("{:?} is not the number of a task, {} or more", text, least));
     return value;
   };
   std::vector<bool> given(tasks.size(), false);

@@ -73,7 +73,7 @@ Request Collectives::start_receiving(DType dtype, std::span<std::byte> values, i
 std::shared_ptr<std::byte> Collectives::memory(std::size_t count, std::size_t size) const {
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;
   if (count > kMost / size)
-    throw Error(Code::resource, "a buffer of " + std::to_string(count) + " values is larger than the address space")
+    throw Error(Code::resource, "a buffer of {} values is larger than the address space", count)
         .hint("a size that is not negative, and fits into the memory of the host");
   return group_->memory(count * size);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 
 using Hash = std::uint64_t;
 
-constexpr std::size_t kLongest = 4;  // of what escaped() makes of a byte
+constexpr std::size_t kLongest = 4;  // bytes of text for one escaped byte
 
 /// Index of the first text that differs from texts[0]; texts.size() if none does.
 std::size_t first_other(const std::vector<std::string>& texts) {
@@ -57,7 +58,7 @@ std::string digest_text(const AttrValue& value) {
 std::string attrs_text(const Attrs& attrs) {
   std::vector<std::string> items;
   for (const auto& [name, value] : attrs)
-    items.push_back(escaped(name) + "=" + escaped(str(value), 120) + digest_text(value));
+    items.push_back(formatted("{}={:.120}{}", name, str(value), as_is(digest_text(value))));
   return items.empty() ? "" : " {" + join(items, ", ") + "}";
 }
 
@@ -66,15 +67,15 @@ std::string op_text(const Graph& graph, const Op& op) {
   for (const ValueId input : op.inputs()) inputs.push_back(graph.value_name(input));
   for (const OpId earlier : op.after()) inputs.push_back("after " + std::string(graph.op(earlier).name()));
   const std::string all = join(inputs, ", ");
-  std::string text = std::string(op.def().name) + " '" + escaped(op.name()) + "' (" + escaped(all, 400) +
-                     (all.size() > 400 / kLongest ? digest_text(std::as_bytes(std::span(all))) : "") + ")" +
-                     attrs_text(op.attrs());
+  std::string text = formatted("{} '{}' ({:.400}{}){}", op.def().name, op.name(), all,
+                               as_is(all.size() > 400 / kLongest ? digest_text(std::as_bytes(std::span(all))) : ""),
+                               as_is(attrs_text(op.attrs())));
   for (int i = 0; i < op.outputs(); ++i) text += " " + graph.type(op.output(i)).str();
   const Annotation& where = op.annotation();
   if (!where.device.empty()) text += " on " + where.device.str();
   if (where.mesh != kNoMesh) text += " on mesh " + std::to_string(where.mesh);
   for (const Layout& layout : where.layouts) text += " " + str(layout);
-  return op.line().known() ? text + " at " + escaped(op.line().str()) : text;
+  return op.line().known() ? formatted("{} at {}", as_is(text), op.line().str()) : text;
 }
 
 /// Calls f with a text for each mesh and each op of the graph and its subgraphs.
@@ -96,7 +97,7 @@ void reject_difference(std::string_view what, const std::vector<std::string>& li
       transport.exchange(line < lines.size() ? lines[line] : "nothing more", deadline);
   Error error(Code::plan, "the tasks have different " + std::string(what));
   if (other < hashes.size())
-    error.note("first difference, in task " + std::to_string(other) + ":")
+    error.note("first difference, in task {}:", other)
         .note("task 0 has " + texts[0])
         .note("task " + std::to_string(other) + " has " + texts[other]);
   throw error.hint("give all tasks the same graph, the same options and the same build of ferry");

@@ -499,7 +499,7 @@ DirectGroup& DirectGroup::split(int color, int key, const source_location& at) {
   int id = 1;
   while (id < kMostGroups && (mine.used[static_cast<std::size_t>(id) / 64] >> (id % 64) & 1) != 0) ++id;
   if (id == kMostGroups)
-    throw Error(Code::resource, "split: a task is in " + std::to_string(kMostGroups) + " groups already")
+    throw Error(Code::resource, "split: a task is in {} groups already", kMostGroups)
         .hint("let go of groups that are not needed");
   std::vector<std::int32_t> tasks;
   int member = 0;

@@ -32,9 +32,8 @@ void DirectJob::require_usable() {
   if (used_ == state_.transports[0].get()) return;
   state_.require_own_process();
   if (state_.transports.size() != 1 || state_.relay)
-    throw Error(Code::usage, "this process runs " + std::to_string(state_.transports.size()) + " of the job's " +
-                                 std::to_string(state_.topology.size()) +
-                                 " tasks; direct calls need one process for each task")
+    throw Error(Code::usage, "this process runs {} of the job's {} tasks; direct calls need one process for each task",
+                state_.transports.size(), state_.topology.size())
         .hint("start one process for each task, or use a graph");
   if (const auto failure = state_.transports[0]->failure()) throw error_of(*failure);
   queues_.clear();

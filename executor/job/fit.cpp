@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/op/core_ops.hpp"
 
 namespace ferry {
@@ -17,21 +17,21 @@ std::string fit_problem(const Graph& model, const std::map<std::string, Type, st
     const auto found = saved.find(op.name());
     const Type& type = model.type(op.output(0));
     if (found == saved.end()) {
-      if (!unset.contains(op.name())) problems.push_back("missing: " + escaped(op.name()) + " " + type.str());
+      if (!unset.contains(op.name())) problems.push_back(formatted("missing: {} {}", op.name(), as_is(type.str())));
     } else if (found->second != type) {
-      problems.push_back("differs: " + escaped(op.name()) + " is " + type.str() + " in the graph, " +
-                         found->second.str() + " in the file");
+      problems.push_back(formatted("differs: {} is {} in the graph, {} in the file", op.name(), as_is(type.str()),
+                                   as_is(found->second.str())));
     }
   }
   for (const auto& [name, type] : saved) {
     const auto op = model.find(name);
     if (!op || model.op(*op).def().role != OpRole::variable)
-      problems.push_back("extra: " + escaped(name) + " " + type.str());
+      problems.push_back(formatted("extra: {} {}", name, as_is(type.str())));
   }
   if (problems.empty()) return {};
   Error error(Code::file, "the saved variables do not fit the graph");
   for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 12); ++i) error.note(problems[i]);
-  if (problems.size() > 12) error.note("and " + std::to_string(problems.size() - 12) + " more");
+  if (problems.size() > 12) error.note("and {} more", problems.size() - 12);
   return error.text();
 }
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/blob.hpp"
+#include "base/format.hpp"
 #include "base/net/socket.hpp"
 #include "base/process/control_group.hpp"
 #include "base/system/machine.hpp"
-#include "base/text.hpp"
 #include "comm/host.hpp"
 #include "executor/job/affinity.hpp"
 #include "executor/job/build.hpp"
@@ -142,7 +142,7 @@ Introduction unpacked(std::string_view bytes, Common& common) {
 /// The sender's build, as its introduction says; or a text that says that these bytes are no introduction.
 std::string build_of(std::string_view bytes) {
   try {
-    return escaped(BlobReader(bytes).text(), 100);
+    return formatted("{:.100}", BlobReader(bytes).text());
   } catch (const Error&) {
     return "something else, of " + std::to_string(bytes.size()) + " bytes";
   }
@@ -166,7 +166,7 @@ void require_alike(const Common& first, const Common& other, std::size_t t) {
     const auto here = first.find(name), there = other.find(name);
     if (here != first.end() && there != other.end() && here->second == there->second) continue;
     const auto text = [](const auto& found, const Common& of) {
-      return found == of.end() || found->second.empty() ? "not given" : escaped(found->second);
+      return found == of.end() || found->second.empty() ? "not given" : formatted("{}", found->second);
     };
     throw Error(Code::usage, name + " differs: " + text(here, first) + " on task 0, " + text(there, other) +
                                  " on task " + std::to_string(t))
@@ -193,9 +193,8 @@ void require_no_problem(const std::vector<Introduction>& tasks, int self) {
   const OutputOfLaunch output = output_of_launch();
   JobProblem problem(alike || output != OutputOfLaunch::apart
                          ? *first->problem
-                         : Error(first->problem->code(), "task " + std::to_string(number) + " on " +
-                                                             escaped(first->host_name) +
-                                                             " cannot take part: " + first->problem->text()));
+                         : Error(first->problem->code(), "task {} on {} cannot take part: {}", number, first->host_name,
+                                 as_is(first->problem->text())));
   if (number != self && output != OutputOfLaunch::apart) problem.told_elsewhere();
   throw JobProblem(problem);
 }

@@ -39,7 +39,7 @@ std::vector<std::string> JobMember::agree_on_problem(const std::string& problem,
 }
 
 Error JobMember::out_of_memory() {
-  Error error = Error(Code::resource, "out of memory on task " + std::to_string(task_))
+  Error error = Error(Code::resource, "out of memory on task {}", task_)
                     .hint("fewer --tasks or --threads, or a higher limit (ulimit -v)");
   tell(error);
   return error;

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/format.hpp"
 #include "base/process/environment.hpp"
 #include "base/system/log.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -41,9 +41,9 @@ void require_no_other_launch() {
   const auto numbers = numbered_launch();
   const int tasks = tcp ? tcp->tasks : numbers ? numbers->size : 1;
   if (tasks == 1) return;
-  throw Error(Code::usage, "--transport mpi: " + (tcp ? "RANK and WORLD_SIZE say" : numbers->by + " says") +
-                               " that this is one of " + std::to_string(tasks) +
-                               " tasks, and no mpirun or srun --mpi=pmix has started it")
+  throw Error(Code::usage,
+              "--transport mpi: {} that this is one of {} tasks, and no mpirun or srun --mpi=pmix has started it",
+              tcp ? "RANK and WORLD_SIZE say" : numbers->by + " says", tasks)
       .hint(
           "leave --transport out, start the tasks by mpirun or srun --mpi=pmix, or unset what is left of another "
           "launch");
@@ -103,10 +103,10 @@ void warn_of_copies(const ClusterOptions& options) {
   for (const char* name : {"RANK", "WORLD_SIZE"})
     if (const char* const value = std::getenv(name); value != nullptr && *value != '\0' && !tcp_launch())
       log_warn(
-          std::string(name) + "=" + escaped(value) +
-          " is set, but no other variable of a launch: this process runs the whole job by itself\n  try: set RANK, "
-          "WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task (docs/getting_started/rendezvous.md), or unset " +
-          name);
+          formatted("{}={} is set, but no other variable of a launch: this process runs the whole job by itself\n  "
+                    "try: set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each task "
+                    "(docs/getting_started/rendezvous.md), or unset {}",
+                    as_is(name), value, as_is(name)));
   const auto numbers = numbered_launch();
   if (!numbers || numbers->size == 1 || numbers->rank != 0) return;
   log_warn("srun starts this program " + std::to_string(numbers->size) + " times (" + numbers->by +

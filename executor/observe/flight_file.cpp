@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "base/files/json.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -42,7 +41,7 @@ FlightFile read_flight_file(FileSystem& files, const std::string& path) try {
   }
   return flight;
 } catch (const Json::exception&) {
-  throw Error(Code::file, escaped(path) + ": it is no file of --flight-recorder");
+  throw Error(Code::file, "{}: it is no file of --flight-recorder", path);
 }
 
 }  // namespace ferry

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -32,7 +33,7 @@ std::string at_line(const Plan& plan, const Instruction& instruction) {
 }
 
 std::string pending_text(const Plan& plan, const Instruction& instruction, int task) {
-  std::string text = std::string(name_of(instruction.what)) + " of " + in_quotes(plan.string(instruction.name));
+  std::string text = formatted("{} of {:?}", name_of(instruction.what), plan.string(instruction.name));
   if (communicates(instruction.what)) text += peers_text(plan, instruction, task);
   return text + at_line(plan, instruction);
 }
@@ -41,7 +42,7 @@ std::string instruction_text(const Plan& plan, const Instruction& instruction, i
   if (communicates(instruction.what)) return pending_text(plan, instruction, task);
   std::string what(plan.string(instruction.op));
   if (what.empty()) what = name_of(instruction.what);
-  return what + " " + in_quotes(plan.string(instruction.name)) + at_line(plan, instruction);
+  return formatted("{} {:?}{}", as_is(what), plan.string(instruction.name), as_is(at_line(plan, instruction)));
 }
 
 }  // namespace ferry

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 
@@ -55,7 +56,7 @@ void TurnRecord::begin_step(std::int64_t step, std::span<const std::int32_t> wor
   read(workers);
   while (!steps_.empty() && steps_.front().first < step) steps_.pop_front();
   if (steps_.empty() || steps_.front().first != step)
-    throw Error(Code::usage, in_quotes(path_) + " has no turns of step " + std::to_string(step))
+    throw Error(Code::usage, "{:?} has no turns of step {}", path_, step)
         .hint("repeat no more steps than were recorded");
 }
 
@@ -73,9 +74,8 @@ std::optional<TurnRecord::Turn> TurnRecord::next() {
 }
 
 void TurnRecord::refuse(const std::string& why) const {
-  throw OtherRun{
-      Error(Code::usage, in_quotes(path_) + " is of another run: in step " + std::to_string(step_) + " " + why)
-          .hint("repeat a run with the same graph, tasks, staleness and options, and as many steps")};
+  throw OtherRun{Error(Code::usage, "{:?} is of another run: in step {} {}", path_, step_, as_is(why))
+                     .hint("repeat a run with the same graph, tasks, staleness and options, and as many steps")};
 }
 
 void TurnRecord::add(const Turn& turn) {
@@ -95,7 +95,7 @@ void TurnRecord::flush() {
 }
 
 void TurnRecord::malformed(std::size_t line, const std::string& what) const {
-  throw Error(Code::file, in_quotes(path_) + ", line " + std::to_string(line) + ": " + what)
+  throw Error(Code::file, "{:?}, line {}: {}", path_, line, as_is(what))
       .hint("give a file that --record-turns wrote, without the task's number at its end");
 }
 
@@ -110,7 +110,7 @@ void TurnRecord::read(std::span<const std::int32_t> workers) {
     ++number;
     if (number == 1 && line != kHead) malformed(number, "this is no record of turns");
     if (number == 2 && line != serves(task_, workers))
-      malformed(number, "it is of other workers: " + escaped(line, 200) + ", not: " + serves(task_, workers));
+      malformed(number, formatted("it is of other workers: {:.200}, not: {}", line, as_is(serves(task_, workers))));
     if (number < 3 || line.empty()) continue;
     const std::size_t colon = line.find(':');
     const auto step = line.starts_with("step ") && colon != std::string_view::npos
@@ -123,7 +123,7 @@ void TurnRecord::read(std::span<const std::int32_t> workers) {
       const auto worker = number_in<std::int32_t>(word.substr(1));
       const std::size_t kind = kMarks.find(word[0]);
       if (kind == std::string_view::npos || !worker || std::ranges::find(workers, *worker) == workers.end())
-        malformed(number, "there is no turn " + in_quotes(word));
+        malformed(number, formatted("there is no turn {:?}", word));
       turns.push_back({*worker, static_cast<Turn::Kind>(kind)});
       if (turns.back().kind == Turn::Kind::take) ++taken[*worker];
       if (turns.back().kind == Turn::Kind::lost) ends_[*worker] = steps_.front().first + taken[*worker];

@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/process/process_state.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -38,7 +38,7 @@ std::uint64_t key_of(const Plan& plan, const PlanClass& role, const Instruction&
 std::string text_of(const Plan& plan, const Instruction& instruction) {
   const SourceLine line = plan.line(instruction.line);
   std::string text(instruction.op == kNone ? name_of(instruction.what) : plan.string(instruction.op));
-  return text + (line.known() ? " at " + line.str() : " " + in_quotes(plan.string(instruction.name)));
+  return text + (line.known() ? " at " + line.str() : formatted(" {:?}", plan.string(instruction.name)));
 }
 
 double seconds(Duration duration) {

@@ -230,14 +230,14 @@ void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transpo
     const auto me = std::ranges::find(group.tasks, task);
     if (me == group.tasks.end()) continue;
     if (of_tasks[first].size() < at + sizeof name.bytes)
-      throw Error(Code::peer_lost, "task " + std::to_string(first) + " does not name the group of its GPUs");
+      throw Error(Code::peer_lost, "task {} does not name the group of its GPUs", first);
     std::memcpy(name.bytes, of_tasks[first].data() + at, sizeof name.bytes);
     Devices::Owned member = devices->join_group(static_cast<int>(group.gpu), name, static_cast<int>(group.tasks.size()),
                                                 static_cast<int>(me - group.tasks.begin()));
     while (!devices->joined(member.get())) {
       if (deadline.expired())
-        throw Error(Code::stalled, "task " + std::to_string(task) + " waits for the GPUs of " +
-                                       plural(group.tasks.size() - 1, "other task") + " to form a group with its own")
+        throw Error(Code::stalled, "task {} waits for the GPUs of {} to form a group with its own", task,
+                    plural(group.tasks.size() - 1, "other task"))
             .hint("see what these tasks and the network between them do; --device cpu computes without GPUs");
       transport.idle(std::chrono::microseconds(50));
     }

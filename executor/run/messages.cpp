@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "executor/observe/instruction_text.hpp"
 #include "executor/run/origin.hpp"
 
@@ -17,8 +17,8 @@ constexpr std::size_t kLines = 12;
 Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task) {
   std::string what(plan.string(instruction.op));
   if (what.empty()) what = name_of(instruction.what);
-  return Error(error.code(), what + " " + in_quotes(plan.string(instruction.name)) + " on task " +
-                                 std::to_string(task) + ": " + error.text())
+  return Error(error.code(), "{} {:?} on task {}: {}", as_is(what), plan.string(instruction.name), task,
+               as_is(error.text()))
       .at(plan.line(instruction.line));
 }
 
@@ -44,13 +44,13 @@ Error stalled_error(const Plan& plan, const Instruction& instruction, int task, 
   Error error(Code::stalled, "no progress for " + seconds_text(waited) + ": task " + std::to_string(task) +
                                  " waits in " + pending_text(plan, instruction, task));
   for (std::size_t i = 0; i < std::min(kLines, others.size()); ++i) error.note("also pending: " + others[i]);
-  if (others.size() > kLines) error.note("and " + std::to_string(others.size() - kLines) + " more");
+  if (others.size() > kLines) error.note("and {} more", others.size() - kLines);
   return error.hint("look at what that task is doing; --deadline SECONDS allows for longer steps");
 }
 
 std::string iteration_text(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration) {
-  return "iteration " + std::to_string(iteration) + " of the loop " + in_quotes(plan.string(loop.name)) + " on task " +
-         std::to_string(task) + at_line(plan, loop);
+  return formatted("iteration {} of the loop {:?} on task {}{}", iteration, plan.string(loop.name), task,
+                   as_is(at_line(plan, loop)));
 }
 
 Error endless_error(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration, Duration since) {

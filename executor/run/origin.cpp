@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "executor/observe/instruction_text.hpp"
 #include "ops/op_set.hpp"
 
@@ -45,7 +45,7 @@ class Search {
     Found found;
     for (const PlanVariable& variable : role.variables)
       if (storage_of(role, variable.buffer) == storage)
-        found = Origin{Code::program, "the variable " + in_quotes(plan_.string(variable.name))};
+        found = Origin{Code::program, formatted("the variable {:?}", plan_.string(variable.name))};
     const auto& writers = writers_in(of_class);
     for (auto at = writers.lower_bound(storage); at != writers.end() && at->first == storage; ++at)
       found = either(std::move(found), of_writer(task, *at->second, moves + 1));
@@ -79,7 +79,7 @@ class Search {
   Found of_writer(int task, const Instruction& writer, int moves) {
     switch (writer.what) {
       case Opcode::feed:
-        return Origin{Code::usage, "the feed " + in_quotes(plan_.string(plan_.feeds[writer.target].name))};
+        return Origin{Code::usage, formatted("the feed {:?}", plan_.string(plan_.feeds[writer.target].name))};
       case Opcode::copy:
         return of_inputs(task, writer, 0, 1, moves);
       case Opcode::receive:
@@ -107,7 +107,7 @@ class Search {
   Found of_collective(int task, const Instruction& writer, int moves) {
     const Collective& collective = plan_.collectives[writer.target];
     if (collective.reduce != Reduce::none)
-      return Origin{Code::program, "the sum " + in_quotes(plan_.string(collective.name)) + " over tasks"};
+      return Origin{Code::program, formatted("the sum {:?} over tasks", plan_.string(collective.name))};
     Found found;
     const Membership where = membership(plan_.groupings[collective.grouping], task);
     if (where.group == nullptr) return {};
@@ -122,7 +122,7 @@ class Search {
     const Attrs* attrs = writer.attrs == kNone ? nullptr : &plan_.attrs[writer.attrs];
     const OpDef* def = default_ops().find(op);
     if (def != nullptr && def->is(kStateful) && attrs != nullptr && attrs->has("path"))
-      return Origin{Code::file, "the file " + in_quotes(attrs->get<std::string>("path"))};
+      return Origin{Code::file, formatted("the file {:?}", attrs->get<std::string>("path"))};
     if (def != nullptr && def->is(kMoves)) {
       const bool list = def->types.find("...->") != std::string_view::npos;
       return of_inputs(task, writer, 0, list ? kNone : 1, moves);
@@ -141,7 +141,7 @@ class Search {
   }
 
   [[nodiscard]] std::string named(const Instruction& instruction) const {
-    return in_quotes(plan_.string(instruction.name)) + at_line(plan_, instruction);
+    return formatted("{:?}{}", plan_.string(instruction.name), as_is(at_line(plan_, instruction)));
   }
 
   const Plan& plan_;

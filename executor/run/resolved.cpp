@@ -4,7 +4,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "executor/run/messages.hpp"
 #include "ops/op_set.hpp"
 #include "plan/group_places.hpp"
@@ -348,9 +348,8 @@ void ResolvedPlan::resolve_kernel(Resolved& resolved, const Instruction& instruc
   if (instruction.scratch != kNone)
     scratch = {addresses_[instruction.scratch], role_.buffers[instruction.scratch].bytes};
   if (const std::int64_t needed = scratch_of(kernel, setup); static_cast<std::int64_t>(scratch.size()) < needed)
-    throw Error(Code::plan, std::string(kernel.op) + ": the plan gives it " + std::to_string(scratch.size()) +
-                                " bytes of scratch, it needs " + std::to_string(needed) +
-                                ": it was made for other kernels")
+    throw Error(Code::plan, "{}: the plan gives it {} bytes of scratch, it needs {}: it was made for other kernels",
+                as_is(kernel.op), scratch.size(), needed)
         .at(plan_.line(instruction.line))
         .hint("make the plan anew, where it is to run, or choose the devices that it was made for (--device sim)");
   const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
@@ -447,9 +446,8 @@ Type ResolvedPlan::type(std::uint32_t b) const {
 }
 
 void ResolvedPlan::refuse(const Extent& extent, const Resolved& r) const {
-  throw Error(Code::bug, "the extent " + std::to_string(*extent.header) + " of an input of '" +
-                             std::string(plan_.string(r.plan->name)) + "' is out of its bound " +
-                             std::to_string(extent.bound));
+  throw Error(Code::bug, "the extent {} of an input of '{}' is out of its bound {}", *extent.header,
+              as_is(plan_.string(r.plan->name)), extent.bound);
 }
 
 }  // namespace ferry

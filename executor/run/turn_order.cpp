@@ -82,7 +82,7 @@ void TurnOrder::look_for_losses() {
 void TurnOrder::give_up(std::size_t worker) {
   workers_[worker].lost = true;
   if (!std::ranges::all_of(workers_, &Worker::lost)) return;
-  throw Error(Code::peer_lost, "all workers are lost: the last was task " + std::to_string(tasks_[worker]))
+  throw Error(Code::peer_lost, "all workers are lost: the last was task {}", tasks_[worker])
       .hint("see what the workers printed last; start again from a checkpoint, with --resume");
 }
 

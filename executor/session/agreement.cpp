@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/blob.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "comm/failure.hpp"
@@ -42,8 +43,8 @@ void check_value(const Graph& graph, const Value& value, const char* what) {
     throw Error(Code::usage, std::string("a ") + what + " is an undefined value")
         .hint("assign the Value before you run it");
   if (&value.graph() != &graph)
-    throw Error(Code::usage, std::string("the ") + what + " '" + escaped(value.name()) +
-                                 "' belongs to another graph, or is inside a loop or branch body")
+    throw Error(Code::usage, "the {} '{}' belongs to another graph, or is inside a loop or branch body", as_is(what),
+                value.name())
         .at(value.op().line())
         .hint("carry it out of the body as a result");
 }
@@ -54,7 +55,7 @@ OpId input_named(const Graph& graph, const std::string& name) {
   std::vector<std::string> inputs;
   for (OpId id = 0; id < graph.size(); ++id)
     if (graph.op(id).def().role == OpRole::input) inputs.emplace_back(graph.op(id).name());
-  Error error(Code::usage, "there is no input '" + escaped(name) + "' to feed");
+  Error error(Code::usage, "there is no input '{}' to feed", name);
   if (inputs.empty()) throw error.note("the graph has no inputs").hint("leave the feed out");
   const std::string close = nearest(name, inputs);
   throw error.hint(close.empty() ? "the inputs are " + join(inputs, ", ") : "did you mean '" + close + "'?");
@@ -64,8 +65,7 @@ void check_feed(const Graph& graph, const std::string& name, DType dtype) {
   const Op op = graph.op(input_named(graph, name));
   const Type& type = graph.type(op.output(0));
   if (dtype != type.dtype)
-    throw Error(Code::usage, "the feed '" + escaped(name) + "' is " + std::string(name_of(dtype)) +
-                                 "; the graph wants " + type.str())
+    throw Error(Code::usage, "the feed '{}' is {}; the graph wants {}", name, name_of(dtype), as_is(type.str()))
         .at(op.line())
         .hint("feed a tensor of " + std::string(name_of(type.dtype)) + ", or change the dtype of the input");
 }
@@ -74,17 +74,17 @@ void check_feed(const Graph& graph, const std::string& name, DType dtype) {
 void check_parts(const Graph& graph, const std::string& name, const Feed& feed, std::size_t local_tasks) {
   const SourceLine line = graph.op(input_named(graph, name)).line();
   if (feed.tensors().size() != local_tasks)
-    throw Error(Code::usage, "the feed '" + escaped(name) + "' has " + plural(feed.tensors().size(), "part") +
-                                 ", and this process has " + plural(local_tasks, "task"))
+    throw Error(Code::usage, "the feed '{}' has {}, and this process has {}", name,
+                plural(feed.tensors().size(), "part"), plural(local_tasks, "task"))
         .at(line)
         .hint("give a part for each task of the process: parts({…})");
   if (const Op op = graph.op(input_named(graph, name)); graph.type(op.output(0)).shape.bounded())
-    throw Error(Code::usage, "the input '" + escaped(name) + "' has a bounded number of rows, and is fed by parts")
+    throw Error(Code::usage, "the input '{}' has a bounded number of rows, and is fed by parts", name)
         .at(line)
         .hint("feed the whole value on one task");
   for (const Tensor& part : feed.tensors())
     if (part.defined() && part.sizes().empty())
-      throw Error(Code::usage, "a part of the feed '" + escaped(name) + "' is a scalar, which has no rows")
+      throw Error(Code::usage, "a part of the feed '{}' is a scalar, which has no rows", name)
           .at(line)
           .hint("feed the whole value, the same on all tasks");
 }
@@ -93,14 +93,13 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
   TaskRequest asked;
   asked.steps = request.steps;
   try {
-    if (request.steps < 1)
-      throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more").hint("give 1 or more");
+    if (request.steps < 1) throw Error(Code::usage, "steps: {} is not 1 or more", request.steps).hint("give 1 or more");
     if (request.fetches.empty() && request.targets.empty())
       throw Error(Code::usage, "nothing is fetched and nothing is run")
           .hint("give RunRequest::fetches or RunRequest::targets");
     if (request.fetch_to < 0 || request.fetch_to >= tasks)
-      throw Error(Code::usage, "the fetches are to arrive at task " + std::to_string(request.fetch_to) +
-                                   "; the job has tasks 0 to " + std::to_string(tasks - 1))
+      throw Error(Code::usage, "the fetches are to arrive at task {}; the job has tasks 0 to {}", request.fetch_to,
+                  tasks - 1)
           .hint("set RunRequest::fetch_to to one of these");
     if (request.fetch_parts && request.on_step && here.tasks > 1)
       throw Error(Code::usage, "RunRequest::on_step with fetch_parts, in a process with " + plural(here.tasks, "task"))
@@ -112,7 +111,7 @@ TaskRequest task_request(const Graph& graph, const RunRequest& request, bool giv
       const Tensor tensor = feed.of(here.index);
       if (feed.by_parts() && !tensor.defined()) continue;
       if (!tensor.defined())
-        throw Error(Code::usage, "the feed '" + escaped(name) + "' is an undefined tensor")
+        throw Error(Code::usage, "the feed '{}' is an undefined tensor", name)
             .at(graph.op(input_named(graph, name)).line())
             .hint("feed a tensor that has a value, or leave the feed out where another task gives it");
       check_feed(graph, name, tensor.dtype());
@@ -182,9 +181,10 @@ Error unlike_parts(const std::string& what, const SourceLine& line) {
 Error unlike_feeds(const std::string& what, const std::string& name, const SourceLine& line) {
   return Error(Code::usage, what)
       .at(line)
-      .hint("feed '" + escaped(name) +
-            "' on one task only, or feed the same bytes on all tasks; rows that each task has "
-            "for itself are fed by part(rows)");
+      .hint(
+          "feed '{}' on one task only, or feed the same bytes on all tasks; rows that each task has for itself are fed "
+          "by part(rows)",
+          name);
 }
 
 /// Makes one agreed request of all tasks' requests, or throws an Error that is the same on all tasks.
@@ -247,15 +247,16 @@ class Agreement {
     if (!asked.problem.empty())
       throw Error(Code::usage, of_task_.size() == 1 ? asked.problem : asked.problem + "\n  on " + who);
     if (asked.request != requests_[0].request)
-      throw unlike_requests("task 0 fetches and runs" + escaped(requests_[0].request, 400) + "; " + who +
-                            escaped(asked.request, 400));
+      throw unlike_requests(
+          formatted("task 0 fetches and runs{:.400}; {}{:.400}", requests_[0].request, as_is(who), asked.request));
     require_same_steps(requests_[0].steps, asked.steps, task);
     for (const FeedType& feed : asked.feeds) {
       Given& given = given_[feed.name];
       if (given.tasks.empty()) given.first = feed;
       if (unlike(given.first, feed)) {
-        const std::string what = who + " feeds " + text_of(feed) + " for the input '" + escaped(feed.name) +
-                                 "', task " + std::to_string(given.tasks[0]) + " feeds " + text_of(given.first);
+        const std::string what =
+            formatted("{} feeds {} for the input '{}', task {} feeds {}", as_is(who), as_is(text_of(feed)), feed.name,
+                      given.tasks[0], as_is(text_of(given.first)));
         const SourceLine line = graph_.op(input_named(graph_, feed.name)).line();
         throw given.first.by_parts && feed.by_parts ? unlike_parts(what, line) : unlike_feeds(what, feed.name, line);
       }
@@ -378,7 +379,7 @@ Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
 
 void require_bools(const std::string& name, const Tensor& fed, const SourceLine& line) {
   if (fed.dtype() == DType::boolean && !are_bools(fed.bytes()))
-    throw Error(Code::usage, "the feed '" + escaped(name) + "' has bools other than 0 and 1")
+    throw Error(Code::usage, "the feed '{}' has bools other than 0 and 1", name)
         .at(line)
         .hint("write 0 or 1 into each byte of the tensor");
 }
@@ -413,9 +414,8 @@ void require_same_feeds(const FeedGivers& givers, const FeedMap& feeds, const Jo
     for (const auto& [task, hash] : of_task)
       if (hash != of_task.begin()->second) others.push_back(task);
     if (others.empty()) continue;
-    throw unlike_feeds(tasks_text(others) + (others.size() == 1 ? " feeds" : " feed") +
-                           " other values for the input '" + escaped(name) + "' than task " +
-                           std::to_string(of_task.begin()->first),
+    throw unlike_feeds(formatted("{}{} other values for the input '{}' than task {}", as_is(tasks_text(others)),
+                                 others.size() == 1 ? " feeds" : " feed", name, of_task.begin()->first),
                        name, line_of(name));
   }
 }

@@ -11,10 +11,10 @@
 #include "base/blob.hpp"
 #include "base/files/files.hpp"
 #include "base/files/folder_lock.hpp"
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/numbers.hpp"
 #include "base/system/log.hpp"
-#include "base/text.hpp"
 #include "executor/job/fit.hpp"
 #include "executor/session/agreement.hpp"
 #include "executor/session/fed_parts.hpp"
@@ -37,19 +37,18 @@ std::map<std::string, Type, std::less<>> types_of(const Manifest& manifest) {
 
 void require_known_version(const Manifest& manifest, const std::string& path) {
   if (manifest.version <= kCheckpointVersion) return;
-  throw Error(Code::file, in_quotes(path) + ": a checkpoint of version " + std::to_string(manifest.version) +
-                              "; this ferry reads up to " + std::to_string(kCheckpointVersion))
+  throw Error(Code::file, "{:?}: a checkpoint of version {}; this ferry reads up to {}", path, manifest.version,
+              kCheckpointVersion)
       .hint("use a newer ferry");
 }
 
 void require_fit(const Manifest& manifest, const std::string& path, const Graph& graph, std::uint64_t seed) {
   if (const std::string problem = fit_problem(graph, types_of(manifest), manifest.unset); !problem.empty())
-    throw Error(Code::file, in_quotes(path) + ": " + problem)
+    throw Error(Code::file, "{:?}: {}", path, as_is(problem))
         .hint("resume with the graph that saved it, or name another folder");
   if (manifest.seed != seed)
-    throw Error(Code::usage, in_quotes(path) + ": was saved with the seed " + std::to_string(manifest.seed) +
-                                 ", this run has " + std::to_string(seed))
-        .hint("--seed " + std::to_string(manifest.seed));
+    throw Error(Code::usage, "{:?}: was saved with the seed {}, this run has {}", path, manifest.seed, seed)
+        .hint("--seed {}", manifest.seed);
 }
 
 /// A checkpoint that may be gone on from.
@@ -81,7 +80,7 @@ class Search {
       return candidate;
     }
     if (notes_.empty()) return std::nullopt;
-    Error error(Code::file, in_quotes(folder_) + ": has no checkpoint that can be loaded");
+    Error error(Code::file, "{:?}: has no checkpoint that can be loaded", folder_);
     for (std::size_t i = 0; i < std::min<std::size_t>(notes_.size(), 12); ++i) error.note(notes_[i]);
     throw error.hint("use another copy of the folder, or begin anew in an empty one");
   }
@@ -122,8 +121,7 @@ class Search {
 void refuse_checkpoints(FileSystem& files, const std::string& folder) {
   const std::vector<std::string> names = checkpoint_names(files, folder);
   if (names.empty()) return;
-  throw Error(Code::usage,
-              in_quotes(folder) + ": has checkpoints already, the newest of step " + std::to_string(step_of(names[0])))
+  throw Error(Code::usage, "{:?}: has checkpoints already, the newest of step {}", folder, step_of(names[0]))
       .hint("--resume, which goes on from it, or name another folder");
 }
 
@@ -292,8 +290,8 @@ struct Checkpoints::State {
 
   void try_folder(const std::string& job) {
     if (folder_lock_text(options.folder) != job)
-      throw Error(Code::usage, in_quotes(options.folder) + ": is another folder for task " +
-                                   std::to_string(session.group().cluster().rank()) + " than for task 0")
+      throw Error(Code::usage, "{:?}: is another folder for task {} than for task 0", options.folder,
+                  session.group().cluster().rank())
           .hint("name a folder of a file system that all hosts share");
     const std::string probe =
         options.folder + "/.probe-" + job + "-" + std::to_string(session.group().cluster().rank());
@@ -336,9 +334,9 @@ struct Checkpoints::State {
     const std::string path = options.folder + "/" + candidate.name;
     if (!candidate.manifest.settings) {
       log_warn(
-          in_quotes(path) +
-          ": was saved by an older ferry, which did not record batch size, data files and other settings: make sure "
-          "that they are the same");
+          formatted("{:?}: was saved by an older ferry, which did not record batch size, data files and other "
+                    "settings: make sure that they are the same",
+                    path));
       return;
     }
     const Continuation continuation =
@@ -443,8 +441,8 @@ const Session& Checkpoints::session() const {
 void Checkpoints::require_not_stopped() const {
   const std::int64_t step = state_->saver->take_stopped();
   if (step < 0) return;
-  throw Error(Code::preempted, "stopped after step " + std::to_string(step) + ", as asked for; its checkpoint is in " +
-                                   in_quotes(state_->options.folder))
+  throw Error(Code::preempted, "stopped after step {}, as asked for; its checkpoint is in {:?}", step,
+              state_->options.folder)
       .hint("--resume goes on from it");
 }
 

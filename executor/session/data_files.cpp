@@ -5,7 +5,7 @@
 
 #include "base/blob.hpp"
 #include "base/files/files.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "comm/failure.hpp"
 #include "executor/state/run_settings.hpp"
 
@@ -92,8 +92,8 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
   for (const auto& [name, tasks] : unlike(of_tasks)) {
     const auto what = [&](std::size_t task) { return of_tasks[task].at(name); };
     const Reader& reader = all.at(name);
-    throw Error(Code::file, "'" + escaped(name) + "' reads another file " + in_quotes(reader.path) + " on " +
-                                tasks_text(tasks.others) + " than on task " + std::to_string(tasks.first))
+    throw Error(Code::file, "'{}' reads another file {:?} on {} than on task {}", name, reader.path,
+                as_is(tasks_text(tasks.others)), tasks.first)
         .note("task " + std::to_string(tasks.first) + ": " + what(tasks.first))
         .note("task " + std::to_string(tasks.others[0]) + ": " + what(static_cast<std::size_t>(tasks.others[0])))
         .at(reader.line)

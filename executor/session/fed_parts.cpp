@@ -170,11 +170,11 @@ void require_parts(const Plan& plan, const PartRows& rows,
     const std::vector<std::int64_t>& of_tasks = rows.find(name)->second;
     for (std::size_t task = 0; task < of_tasks.size(); ++task)
       if (of_tasks[task] == kNoPart && wanted_on(plan, plan.windows[port.window], static_cast<int>(task)))
-        throw Error(Code::usage, "task " + std::to_string(task) + " gives no part of the input '" + escaped(name) +
-                                     "', which is fed by parts")
+        throw Error(Code::usage, "task {} gives no part of the input '{}', which is fed by parts", task, name)
             .at(line_of(name))
-            .hint("feed a part on each task: part(rows), or --feed-part " + escaped(name) +
-                  "=FILE.npy; a task without rows gives 0 of them");
+            .hint(
+                "feed a part on each task: part(rows), or --feed-part {}=FILE.npy; a task without rows gives 0 of them",
+                name);
   }
 }
 

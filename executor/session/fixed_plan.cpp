@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/blob.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "executor/session/task_group.hpp"
 #include "executor/session/task_session.hpp"
@@ -61,21 +62,21 @@ void require_feed(const Plan& plan, const PlanPort& port, const FeedMap& feeds, 
   const std::string name(plan.string(port.name));
   const auto found = feeds.find(name);
   if (found != feeds.end() && found->second.by_parts() != port.by_parts())
-    throw Error(Code::usage, "the input '" + escaped(name) + "' is fed " +
-                                 (port.by_parts() ? "whole; the plan was made for parts of it"
-                                                  : "by parts; the plan was made for the whole value"))
+    throw Error(Code::usage, "the input '{}' is fed {}", name,
+                port.by_parts() ? "whole; the plan was made for parts of it"
+                                : "by parts; the plan was made for the whole value")
         .hint("feed it as the plan has it, or make a plan for it from the graph");
   const Tensor tensor = given(feeds, name, member);
   if (!tensor.defined()) {
     if (port.by_parts()) return;  // require_parts() knows which tasks have to give one
-    throw Error(Code::usage, "the input '" + escaped(name) + "' is needed and not fed")
+    throw Error(Code::usage, "the input '{}' is needed and not fed", name)
         .note("it is " + type_of(port).str() + ", and task " + std::to_string(member.task()) + " gives it")
-        .hint("feed it: --feed " + escaped(name) + "=FILE.npy");
+        .hint("feed it: --feed {}=FILE.npy", name);
   }
   require_bools(name, tensor, line_of_feed(plan, name));
   if (fits(tensor, port)) return;
-  throw Error(Code::usage, "the feed '" + escaped(name) + "' is " + (port.by_parts() ? "a part " : "") +
-                               tensor.type().str() + "; the plan was made for " + type_of(port).str())
+  throw Error(Code::usage, "the feed '{}' is {}{}; the plan was made for {}", name, port.by_parts() ? "a part " : "",
+              as_is(tensor.type().str()), as_is(type_of(port).str()))
       .hint("make a plan for it from the graph");
 }
 
@@ -96,9 +97,8 @@ void require_rows(const Plan& plan, const PartRows& rows) {
     if (!port.by_parts()) continue;
     const std::string name(plan.string(port.name));
     if (const std::int64_t given = rows_in(rows.find(name)->second); given != port.sizes[0])
-      throw Error(Code::usage, "the tasks give " + plural(static_cast<std::uint64_t>(given), "row") +
-                                   " of the input '" + escaped(name) + "'; the plan was made for " +
-                                   std::to_string(port.sizes[0]))
+      throw Error(Code::usage, "the tasks give {} of the input '{}'; the plan was made for {}",
+                  plural(static_cast<std::uint64_t>(given), "row"), name, port.sizes[0])
           .at(line_of_feed(plan, name))
           .hint("make a plan for it from the graph");
   }
@@ -145,11 +145,11 @@ void FixedPlan::prove(const Graph& graph, RunRequest request, const Topology& pl
     const Type type = type_of(port.dtype, port.sizes, port.bounded);
     const std::optional<OpId> input = graph.find(name);
     if (!input || graph.op(*input).def().role != OpRole::input)
-      require_equal({Equality::Verdict::differs, {}, "the graph has no input '" + escaped(name) + "'"});
+      require_equal({Equality::Verdict::differs, {}, formatted("the graph has no input '{}'", name)});
     if (const Type& wanted = graph.type(graph.op(*input).output(0)); wanted.dtype != type.dtype)
       require_equal({Equality::Verdict::differs,
                      {},
-                     "the feed '" + escaped(name) + "' is " + type.str() + ", in the graph " + wanted.str()});
+                     formatted("the feed '{}' is {}, in the graph {}", name, as_is(type.str()), as_is(wanted.str()))});
     request.feed_types[name] = type;
   }
   Signature signature = group_.signature(graph, request, planned_for);
@@ -169,7 +169,7 @@ const PlanResult& FixedPlan::plan(const RunRequest& request) const {
 std::string FixedPlan::problem(const TaskSession& task, const FeedMap& feeds) const {
   for (const std::string& name : read_)
     if (!task.has_value(name))
-      return Error(Code::usage, "the variable '" + escaped(name) + "' has no value: a plan does not hold it")
+      return Error(Code::usage, "the variable '{}' has no value: a plan does not hold it", name)
           .hint("set it by Session::restore(), or by --model DIR with a model saved by ferry run GRAPH --save DIR")
           .text();
   return feed_problem(plan_, feeds, task.member());
@@ -214,9 +214,8 @@ void FixedPlan::require_batches(std::int64_t steps) const {
   for (const OneSize& of_op : batches_) {
     const std::int64_t other = of_op.first_other(next_step_);
     if (other - next_step_ >= steps) continue;
-    throw Error(Code::usage, "step " + std::to_string(other) + " takes a batch of " +
-                                 std::to_string(of_op.batches.at(other).count) + " rows from '" + escaped(of_op.op) +
-                                 "', and the plan is for steps that take " + std::to_string(of_op.rows))
+    throw Error(Code::usage, "step {} takes a batch of {} rows from '{}', and the plan is for steps that take {}",
+                other, of_op.batches.at(other).count, of_op.op, of_op.rows)
         .hint("run the graph, which has a plan for each size" +
               (other > next_step_ ? ", or at most " + plural(other - next_step_, "step") : std::string()));
   }
@@ -230,18 +229,17 @@ std::string FixedPlan::restore_problem(const TensorMap& values) const {
     const bool missing = found == values.end() || !found->second.defined();
     if (!missing && found->second.type() == type) continue;
     if (++problems > 12) continue;
-    error.note(missing ? "missing: " + escaped(name) + " " + type.str()
-                       : "differs: " + escaped(name) + " is " + type.str() + " in the plan, " +
-                             found->second.type().str() + " in the file");
+    error.note(missing ? formatted("missing: {} {}", name, as_is(type.str()))
+                       : formatted("differs: {} is {} in the plan, {} in the file", name, as_is(type.str()),
+                                   as_is(found->second.type().str())));
   }
-  if (problems > 12) error.note("and " + std::to_string(problems - 12) + " more");
+  if (problems > 12) error.note("and {} more", problems - 12);
   return problems == 0 ? std::string() : error.text();
 }
 
 std::vector<Tensor> FixedPlan::run(const RunRequest& request) {
   require_own(request);
-  if (request.steps < 1)
-    throw Error(Code::usage, "steps: " + std::to_string(request.steps) + " is not 1 or more").hint("give 1 or more");
+  if (request.steps < 1) throw Error(Code::usage, "steps: {} is not 1 or more", request.steps).hint("give 1 or more");
   require_batches(request.steps);
   std::vector<std::int32_t> arrive_at;
   for (const PlanPort& port : plan_.fetches) arrive_at.push_back(port.task);

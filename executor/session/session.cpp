@@ -6,7 +6,6 @@
 
 #include "base/float_state.hpp"
 #include "base/numbers.hpp"
-#include "base/text.hpp"
 #include "executor/job/fit.hpp"
 #include "executor/session/fixed_plan.hpp"
 #include "executor/session/task_group.hpp"
@@ -48,7 +47,7 @@ class RestoreGraph {
 
 void require_feeds(const RunRequest& request) {
   if (!request.feed_types.empty())
-    throw Error(Code::usage, "the feed '" + escaped(request.feed_types.begin()->first) + "' is only a type")
+    throw Error(Code::usage, "the feed '{}' is only a type", request.feed_types.begin()->first)
         .hint("give its values in RunRequest::feeds");
 }
 

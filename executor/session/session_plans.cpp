@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/blob.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -72,8 +73,7 @@ std::vector<std::string> lines_of(const Plan& plan) {
   std::vector<std::string> lines;
   for (const PlanClass& c : plan.classes)
     for (const Instruction& i : c.instructions) {
-      std::string line = std::string(name_of(i.what)) + " " + std::string(plan.string(i.op)) + " '" +
-                         escaped(plan.string(i.name)) + "'";
+      std::string line = formatted("{} {} '{}'", name_of(i.what), as_is(plan.string(i.op)), plan.string(i.name));
       for (const Range range : {i.inputs, i.outputs})
         for (const std::uint32_t b : c.operands_of(range)) {
           const Buffer& buffer = c.buffers[b];

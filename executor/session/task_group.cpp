@@ -180,7 +180,7 @@ struct TaskGroup::State {
   static void require_folder_of(const std::string& file) {
     const std::size_t slash = file.rfind('/');
     if (slash == std::string::npos || local_files().is_folder(file.substr(0, slash + 1))) return;
-    throw Error(Code::file, in_quotes(file) + ", for what the tasks did last: its folder is not there")
+    throw Error(Code::file, "{:?}, for what the tasks did last: its folder is not there", file)
         .hint("make the folder on all hosts; the first task that goes on writes the file");
   }
 

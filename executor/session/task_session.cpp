@@ -8,8 +8,8 @@
 
 #include "base/blob.hpp"
 #include "base/float_state.hpp"
+#include "base/format.hpp"
 #include "base/system/log.hpp"
-#include "base/text.hpp"
 #include "executor/job/difference.hpp"
 #include "executor/observe/instruction_text.hpp"
 #include "executor/observe/numerics.hpp"
@@ -124,9 +124,10 @@ void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth
   const Agreed init = initial_values(graph, missing);
   if (depth > kMostInitial) {
     const Op op = graph.op(*missing.begin());
-    throw Error(Code::usage, "the initial value of the variable '" + escaped(op.name()) +
-                                 "' reads variables whose initial values read others, more than " +
-                                 std::to_string(kMostInitial) + " deep")
+    throw Error(
+        Code::usage,
+        "the initial value of the variable '{}' reads variables whose initial values read others, more than {} deep",
+        op.name(), kMostInitial)
         .at(op.line())
         .hint("an initial value must not read the variable that it is for");
   }
@@ -293,8 +294,8 @@ void TaskSession::check_variables() {
     Given given;
     given.infinite = true;
     if (const std::string made = made_of(given, not_finite(part.dtype, part.bytes)); !made.empty())
-      throw Error(Code::numeric, "the variable " + in_quotes(part.name) + " on task " +
-                                     std::to_string(task_.member.task()) + " had, before the run: " + made)
+      throw Error(Code::numeric, "the variable {:?} on task {} had, before the run: {}", part.name, task_.member.task(),
+                  as_is(made))
           .hint("start from another model or checkpoint");
   }
 }

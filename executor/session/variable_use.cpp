@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 
@@ -34,7 +33,7 @@ Agreed initial_values(const Graph& graph, std::set<OpId> missing) {
         init.signature.targets.push_back(target);
   if (!missing.empty()) {
     const Op op = graph.op(*missing.begin());
-    throw Error(Code::usage, "the variable '" + escaped(op.name()) + "' has no value")
+    throw Error(Code::usage, "the variable '{}' has no value", op.name())
         .at(op.line())
         .hint("give it an initial value, or restore a saved model");
   }

@@ -8,8 +8,8 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/files/json.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "executor/state/variable_part.hpp"
 
 namespace ferry {
@@ -67,7 +67,7 @@ class Fields {
     return result;
   }
   [[noreturn]] void bad(const std::string& why) const {
-    throw Error(Code::file, in_quotes(file_) + ": not the manifest of a checkpoint: " + why);
+    throw Error(Code::file, "{:?}: not the manifest of a checkpoint: {}", file_, as_is(why));
   }
   [[nodiscard]] const std::string& file() const { return file_; }
 
@@ -87,7 +87,7 @@ DType dtype_named(const Fields& fields) {
   const std::string name = fields.text("dtype");
   for (const DType dtype : kDTypes)
     if (name == name_of(dtype)) return dtype;
-  fields.bad("unknown dtype " + in_quotes(name));
+  fields.bad(formatted("unknown dtype {:?}", name));
 }
 
 /// Error(file) unless the part is within its variable.
@@ -130,8 +130,7 @@ void check_whole(const Manifest& manifest, const Fields& fields) {
       if (part.task >= manifest.tasks) fields.bad("task " + std::to_string(part.task));
       missing = missing < 0 ? missing : missing - checked_count(part.sizes);
     }
-    if (variable.parts.empty() || missing != 0)
-      fields.bad("the parts of " + in_quotes(name) + " do not make the whole");
+    if (variable.parts.empty() || missing != 0) fields.bad(formatted("the parts of {:?} do not make the whole", name));
   }
 }
 
@@ -152,7 +151,7 @@ RunSettings settings_in(const Json& json, const std::string& file) {
   for (const auto& [op, value] : fields.field("batches").items()) {
     const Fields of_op(value, file);
     const Batches batches{of_op.number("rows"), of_op.number("size"), of_op.number("keep") != 0};
-    if (batches.size < 1 || batches.rows < batches.size) of_op.bad("the batches of " + in_quotes(op) + " have no rows");
+    if (batches.size < 1 || batches.rows < batches.size) of_op.bad(formatted("the batches of {:?} have no rows", op));
     settings.batches[op] = batches;
   }
   return settings;
@@ -180,7 +179,7 @@ Manifest manifest_of(const Fields& fields) {
 }
 
 Error damaged(const std::string& path, const std::string& name, const std::string& why) {
-  return {Code::file, in_quotes(path) + ": tensor " + in_quotes(name) + " " + why};
+  return {Code::file, formatted("{:?}: tensor {:?} {}", path, name, as_is(why))};
 }
 
 /// Reads a file of a checkpoint. Only the folder above the checkpoint is trusted, so the checkpoint's own folder must
@@ -223,8 +222,8 @@ void read_shard(FileSystem& files, const std::string& folder, const Manifest& ma
     most += *tensor_bytes(part->sizes, size_of(manifest.variables.find(*name)->second.dtype));
   const SafeTensors shard = parse_safetensors(read_in(files, folder, shard_name(task), most), path);
   if (shard.tensors.size() != parts.size())
-    throw Error(Code::file, in_quotes(path) + ": has " + std::to_string(shard.tensors.size()) +
-                                " tensors, the manifest has " + std::to_string(parts.size()) + " of its task");
+    throw Error(Code::file, "{:?}: has {} tensors, the manifest has {} of its task", path, shard.tensors.size(),
+                parts.size());
   for (const auto& [name, part] : parts)
     visit(*name, *part, bytes_of(shard, path, *name, manifest.variables.find(*name)->second, *part));
 }
@@ -272,7 +271,7 @@ Manifest read_manifest(FileSystem& files, const std::string& folder) {
 Manifest parse_manifest(std::string_view of_file, const std::string& folder) {
   const std::string path = folder + "/" + kManifestFile;
   const Json json = Json::parse(json_text(of_file), nullptr, false);
-  if (json.is_discarded()) throw Error(Code::file, in_quotes(path) + ": damaged: it is not JSON");
+  if (json.is_discarded()) throw Error(Code::file, "{:?}: damaged: it is not JSON", path);
   const Fields head(json, path);
   Manifest newer;
   newer.version = head.number(kVersion);
@@ -280,7 +279,7 @@ Manifest parse_manifest(std::string_view of_file, const std::string& folder) {
   if (newer.version < 1) head.bad("version " + std::to_string(newer.version) + " there never was");
   const std::string text = head.field("checkpoint").dump();
   if (hex_digest(std::as_bytes(std::span(text))) != head.text("hash"))
-    throw Error(Code::file, in_quotes(path) + ": damaged: its hash is not the one in it");
+    throw Error(Code::file, "{:?}: damaged: its hash is not the one in it", path);
   return manifest_of(Fields(head.field("checkpoint"), path));
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/blob.hpp"
 #include "base/system/interrupt.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -55,8 +54,8 @@ CheckpointSaver::TaskState& CheckpointSaver::state_of(int task) {
 void CheckpointSaver::require_request(const std::string& request) const {
   if (request == request_) return;
   throw Error(Code::usage, "these checkpoints are of another request")
-      .note("they count the steps of" + escaped(request_, 400))
-      .note("this run is of" + escaped(request, 400))
+      .note("they count the steps of{:.400}", request_)
+      .note("this run is of{:.400}", request)
       .hint("make Checkpoints for what is run with them");
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/blob.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "comm/failure.hpp"
 
 namespace ferry {
@@ -28,9 +28,10 @@ std::string difference_text(const std::string& name, ByBytes groups, std::int64_
   for (auto group = groups.begin() + 1; group != groups.end(); ++group)
     others.insert(others.end(), group->second.begin(), group->second.end());
   std::ranges::sort(others);
-  return "the variable '" + escaped(name) + "' has other bytes on " + tasks_text(others) + " than on " +
-         tasks_text(groups[0].second) + " after step " + std::to_string(step) + " (counted from 1)" +
-         ", though they have the same part of it";
+  return formatted(
+      "the variable '{}' has other bytes on {} than on {} after step {} (counted from 1), though they have the same "
+      "part of it",
+      name, as_is(tasks_text(others)), as_is(tasks_text(groups[0].second)), step);
 }
 
 /// The first variable with different bytes on different tasks. `hashes`: of each task, in the order of `layouts`.

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
@@ -146,10 +146,10 @@ class Collector {
 /// The op's kind and name, and the user's line if the graph has it.
 std::string name_op(const Graph& graph, const std::string& name) {
   const auto id = graph.find(name);
-  if (!id) return in_quotes(name);
+  if (!id) return formatted("{:?}", name);
   const Op op = graph.op(*id);
   const std::string line = op.line().str();
-  return std::string(op.def().name) + " " + in_quotes(name) + (line.empty() ? "" : " (" + line + ")");
+  return formatted("{} {:?}{}", op.def().name, name, as_is(line.empty() ? "" : " (" + line + ")"));
 }
 
 /// Finds what differs between two maps of settings.
@@ -163,7 +163,7 @@ class Differences {
   std::vector<std::string> of(const RunSettings::OfOps& saved, const RunSettings::OfOps& now, Skip skip) const {
     std::vector<std::string> lines;
     for (const auto& [name, attrs] : saved)
-      if (!now.contains(name)) lines.push_back(in_quotes(name) + " is not in this run");
+      if (!now.contains(name)) lines.push_back(formatted("{:?} is not in this run", name));
     for (const auto& [name, attrs] : now) {
       const auto before = saved.find(name);
       if (before == saved.end())
@@ -277,7 +277,7 @@ Continuation compare_settings(const RunSettings& saved, const RunSettings& now, 
       batches.add(name, of_saved, found->second);
   append(problems, batches.problems());
   if (!problems.empty()) {
-    Error error(Code::usage, in_quotes(checkpoint) + ": was saved by a run that reads its data otherwise");
+    Error error(Code::usage, "{:?}: was saved by a run that reads its data otherwise", checkpoint);
     for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 12); ++i) error.note(problems[i]);
     throw error.hint(
         "resume with the settings that saved it; for other data start a new run with --model, from what --save wrote");

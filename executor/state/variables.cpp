@@ -5,7 +5,7 @@
 #include <new>
 #include <thread>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "executor/run/arena.hpp"
 
 namespace ferry {
@@ -19,7 +19,7 @@ std::int64_t bytes_of(const VariablePart& part, DType dtype) {
 std::shared_ptr<std::byte[]> allocated(std::int64_t bytes, std::string_view what) {
   constexpr std::align_val_t kAlign{kBufferAlign};
   const auto size = static_cast<std::size_t>(bytes);
-  const std::string name = "the variable '" + escaped(what) + "'";
+  const std::string name = formatted("the variable '{}'", what);
   if (size >= Arena::kHugePage) {
     const auto arena = std::make_shared<Arena>(size, name);
     return {arena, arena->data()};
@@ -50,7 +50,7 @@ void VariableStore::allocate(Variable& variable, std::string_view name) {
     return;
   }
   const std::shared_ptr<std::byte> memory = devices_->memory(device, static_cast<std::uint64_t>(size_of_part(variable)),
-                                                             "the variable '" + escaped(name) + "'");
+                                                             formatted("the variable '{}'", name));
   variable.bytes = {memory, memory.get()};
 }
 
@@ -116,8 +116,7 @@ void VariableStore::require_parts(const Transport& transport) const {
 void VariableStore::require_part(std::string_view name, const Variable& variable, const Transport& transport) {
   for (std::size_t task = 0; task < variable.layout->tasks(); ++task)
     if (variable.layout->is_first(task) && transport.is_lost(static_cast<int>(task)))
-      throw Error(Code::peer_lost,
-                  "the variable '" + escaped(name) + "' lies on task " + std::to_string(task) + ", which is lost")
+      throw Error(Code::peer_lost, "the variable '{}' lies on task {}, which is lost", name, task)
           .hint("keep on servers what is to last: g.device(\"/job:ps/task:0\")");
 }
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/process/process_state.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -144,7 +144,7 @@ Pulse Position::pulse(TimePoint now, bool busy) {
   if (since_ == TimePoint() || !pulse.alike(last_)) since_ = now;
   pulse.age = now - since_;
   if (pulse.doing == Pulse::Doing::outside && !pulse.busy && pulse.age >= kLongOutside)
-    pulse.text = escaped(sleeps_in(thread_));
+    pulse.text = formatted("{}", sleeps_in(thread_));
   last_ = pulse;
   return pulse;
 }

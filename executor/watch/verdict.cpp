@@ -46,7 +46,7 @@ void add_waiting(Error& error, std::span<const Sighting> tasks, std::int64_t cul
     if (task.pulse.task == culprit || is_lost(task, patience) || task.pulse.doing != Doing::waiting) continue;
     if (++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
-  if (lines > kLines) error.note("and " + std::to_string(lines - kLines) + " more");
+  if (lines > kLines) error.note("and {} more", lines - kLines);
 }
 
 /// The lowest task that waits or is in a call, and so will print it; else `otherwise`.
@@ -207,8 +207,7 @@ std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks) {
     const Sighting& first = *first_at.try_emplace(task.pulse.place, &task).first->second;
     if (first.pulse.where != task.pulse.where) {
       const int culprit = task.pulse.task;
-      Error error(Code::plan, "tasks " + std::to_string(first.pulse.task) + " and " + std::to_string(culprit) +
-                                  " make different direct calls");
+      Error error(Code::plan, "tasks {} and {} make different direct calls", first.pulse.task, culprit);
       error.note(who(first) + " " + doing_text(first)).note(who(task) + " " + doing_text(task));
       error.hint("all tasks of a group make the same calls in the same order, with the same sizes and dtypes");
       return JobVerdict{culprit, first.pulse.task, error.code(), error.text()};
@@ -248,7 +247,7 @@ std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duratio
     const bool told = std::ranges::find(way, static_cast<std::int64_t>(task.pulse.task)) != way.end();
     if (!told && ++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
-  if (lines > kLines) error.note("and " + std::to_string(lines - kLines) + " more");
+  if (lines > kLines) error.note("and {} more", lines - kLines);
   // A plan lets no tasks wait for one another: what one of them waits for has been sent.
   const std::vector<std::string> hosts = hosts_of(tasks, way);
   if (circle && hosts.size() > 1) {
@@ -256,8 +255,7 @@ std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duratio
                " does not arrive");
     error.hint("see what the network between these hosts loses (ip -s link, nstat -az TcpRetransSegs)");
   } else {
-    error.hint("look at what task " + std::to_string(last.pulse.task) +
-               " is doing; --deadline SECONDS allows for longer steps");
+    error.hint("look at what task {} is doing; --deadline SECONDS allows for longer steps", last.pulse.task);
   }
   return JobVerdict{last.pulse.task, first->pulse.task, error.code(), error.text()};
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/file/graph_file.hpp"
 #include "graph/file/graph_frame.hpp"
@@ -54,8 +55,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   void AddError(int line, int column, const std::string& message) override {
     if (!text_.empty()) return;
     line_ = line;
-    text_ =
-        "line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": " + escaped(message, 200);
+    text_ = formatted("line {}, column {}: {:.200}", line + 1, column + 1, message);
   }
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::ptrdiff_t line() const { return line_; }  // counted from 0
@@ -87,8 +87,8 @@ void parse_text(std::span<const std::byte> content, file::GraphFile& out) {
 void check_version(const file::GraphFile& message) {
   if (!message.has_version()) fail("it does not say its version: this is no ferry graph, or an empty one");
   if (message.version() > kGraphVersion)
-    throw Error(Code::file, "its format is version " + std::to_string(message.version()) +
-                                "; this ferry reads up to version " + std::to_string(kGraphVersion))
+    throw Error(Code::file, "its format is version {}; this ferry reads up to version {}", message.version(),
+                kGraphVersion)
         .hint("use a newer ferry, or save the graph with an older one");
   if (message.version() == 0) fail("its format is version 0, which never was");
 }
@@ -124,7 +124,7 @@ class OpList {
         names_.prefetch(graph.op(later).name());
       check_name(op.name(), "an op's name");
       const Index number = names_.size();
-      if (names_.intern(op.name()) != number) fail("two ops have the name " + in_quotes(op.name()));
+      if (names_.intern(op.name()) != number) fail(formatted("two ops have the name {:?}", op.name()));
       // Most inputs come from ops shortly before, so their names are still in the cache.
       first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
       for (const std::string& input : op.input()) {
@@ -152,7 +152,7 @@ class OpList {
   template <class User>
   [[nodiscard]] Index at(std::string_view name, User user) const {
     if (const Index found = names_.find(name); found != StringPool::kNone) return found;
-    throw Error(Code::file, user() + ": there is no op " + in_quotes(name)).hint(like(name));
+    throw Error(Code::file, "{}: there is no op {:?}", as_is(user()), name).hint(like(name));
   }
   [[nodiscard]] Index at(std::string_view name) const {
     return at(name, [] { return std::string("a body"); });
@@ -179,7 +179,7 @@ class OpList {
     order_ = std::move(sorted.order);
   }
 
-  [[nodiscard]] std::string user(Index i) const { return in_quotes(op(i).name()) + " (" + escaped(op(i).op()) + ")"; }
+  [[nodiscard]] std::string user(Index i) const { return formatted("{:?} ({})", op(i).name(), op(i).op()); }
 
   [[nodiscard]] std::string like(std::string_view name) const {
     constexpr std::size_t kMostNames = 10000;
@@ -187,12 +187,12 @@ class OpList {
     for (const file::Op& op : graph_.op())
       if (names.size() < kMostNames) names.push_back(op.name());
     const std::string close = nearest(name, names);
-    return close.empty() ? "name an op of the same graph" : "did you mean " + in_quotes(close) + "?";
+    return close.empty() ? "name an op of the same graph" : formatted("did you mean {:?}?", close);
   }
 
   [[noreturn]] void refuse_cycle(const std::vector<Need>& cycle) const {
     constexpr std::size_t kShown = 8;
-    Error error(Code::file, "its ops form a cycle of " + std::to_string(cycle.size()));
+    Error error(Code::file, "its ops form a cycle of {}", cycle.size());
     for (std::size_t i = 0; i < std::min(cycle.size(), kShown); ++i)
       error.note(user(cycle[i].to) + (cycle[i].control ? " runs after " : " takes ") + user(cycle[i].from));
     if (cycle.size() > kShown) error.note("and so on");
@@ -268,7 +268,7 @@ class Decoder {
       if (at + kAhead < order.size()) graph.prefetch(list.op(order[at + kAhead]).name());
       const Index i = order[at];
       const file::Op& op = list.op(i);
-      in_part([&] { return in_quotes(op.name()) + " (" + escaped(op.op()) + ")"; },
+      in_part([&] { return formatted("{:?} ({})", op.name(), op.op()); },
               [&] { places[i] = build_op(number, graph, list, places, parameters, i); });
     }
     set_results(number, graph, list, places);
@@ -285,9 +285,9 @@ class Decoder {
     Parameters result;
     for (int k = 0; k < graph.parameter_size(); ++k) {
       if (list.op(list.at(graph.parameter(k))).op() != kParameter.name)
-        fail(in_quotes(graph.parameter(k)) + " is no parameter of its body");
+        fail(formatted("{:?} is no parameter of its body", graph.parameter(k)));
       if (!result.emplace(graph.parameter(k), k).second)
-        fail("a body lists the parameter " + in_quotes(graph.parameter(k)) + " twice");
+        fail(formatted("a body lists the parameter {:?} twice", graph.parameter(k)));
     }
     return result;
   }
@@ -321,14 +321,13 @@ class Decoder {
       std::vector<std::string> names;
       for (const OpDef* known : ops_.all()) names.emplace_back(known->name);
       const std::string close = nearest(op.op(), names);
-      Error error(Code::file, "there is no op " + in_quotes(op.op()));
+      Error error(Code::file, "there is no op {:?}", op.op());
       throw error.hint(close.empty() ? "if it is in a library of your own: --ops LIB.so"
                                      : "did you mean " + close + "?");
     }
     if (op.version() < 1 || op.version() > static_cast<std::uint32_t>(def->version))
-      throw Error(Code::file, "the file has " + std::string(def->name) + "@" + std::to_string(op.version()) +
-                                  ", this ferry knows " + std::string(def->name) + "@1 to @" +
-                                  std::to_string(def->version))
+      throw Error(Code::file, "the file has {}@{}, this ferry knows {}@1 to @{}", def->name, op.version(), def->name,
+                  def->version)
           .hint("use a newer ferry");
     return *def;
   }
@@ -365,11 +364,11 @@ class Decoder {
   static Value value(Graph& graph, const OpList& list, const Places& places, const OpList::Reference& ref) {
     const OpId id = places[ref.op];
     const std::string& name = list.op(ref.op).name();
-    if (id == kNotBuilt) fail(in_quotes(name) + " does not come before it");
+    if (id == kNotBuilt) fail(formatted("{:?} does not come before it", name));
     const Op op = graph.op(id);
     if (ref.output >= static_cast<std::uint32_t>(op.outputs()))
-      fail(in_quotes(name + ":" + std::to_string(ref.output)) + " is not there: " + in_quotes(name) + " has " +
-           std::to_string(op.outputs()) + " outputs");
+      fail(formatted("{:?} is not there: {:?} has {} outputs", name + ":" + std::to_string(ref.output), name,
+                     op.outputs()));
     return graph.value(op.output(static_cast<int>(ref.output)));
   }
   static Value value(Graph& graph, const OpList& list, const Places& places, const std::string& text) {
@@ -427,8 +426,8 @@ class Decoder {
   }
 
   static void add_entry(Graph& root, const file::Entry& entry) {
-    if (root.entries().contains(entry.name())) fail("two entries have the name " + in_quotes(entry.name()));
-    in_part([&] { return "entry " + in_quotes(entry.name()); },
+    if (root.entries().contains(entry.name())) fail(formatted("two entries have the name {:?}", entry.name()));
+    in_part([&] { return formatted("entry {:?}", entry.name()); },
             [&] {
               Entry& out = root.entry(entry.name());
               const auto named = [&](const file::Entry::Named& item) {
@@ -438,7 +437,7 @@ class Decoder {
               for (const auto& fetch : entry.fetch()) out.fetches.push_back(named(fetch));
               for (const std::string& target : entry.target()) {
                 const auto op = root.find(target);
-                if (!op) fail("there is no op " + in_quotes(target));
+                if (!op) fail(formatted("there is no op {:?}", target));
                 out.targets.push_back(*op);
               }
             });
@@ -448,7 +447,7 @@ class Decoder {
     const graph_read::Reference ref = graph_read::reference(text);
     const auto op = root.find(ref.op);
     if (!op || ref.output >= static_cast<std::uint32_t>(root.op(*op).outputs()))
-      fail("there is no value " + in_quotes(text));
+      fail(formatted("there is no value {:?}", text));
     return root.op(*op).output(static_cast<int>(ref.output));
   }
 
@@ -466,7 +465,7 @@ class Decoder {
 
 std::unique_ptr<Graph> decode_graph(std::span<const std::byte> content, GraphFormat format, std::string_view source,
                                     const OpSet& ops, const TensorBeside& beside) {
-  return in_part([&] { return escaped(source, 400); },
+  return in_part([&] { return formatted("{:.400}", source); },
                  [&] {
                    if (content.size() > kMaxGraphBytes)
                      fail("it has " + std::to_string(content.size()) + " bytes, more than the " +

@@ -245,8 +245,7 @@ class Encoder {
 std::string binary_content(file::GraphFile& message) {
   const std::size_t body = message.ByteSizeLong();
   if (body > kMaxGraphBytes - kGraphHeadBytes)
-    throw Error(Code::resource, "this graph takes " + std::to_string(body) + " bytes, a graph file at most " +
-                                    std::to_string(kMaxGraphBytes));
+    throw Error(Code::resource, "this graph takes {} bytes, a graph file at most {}", body, kMaxGraphBytes);
   std::string content(kGraphHeadBytes + body, '\0');
   auto* start = reinterpret_cast<std::uint8_t*>(content.data());
   message.SerializeWithCachedSizesToArray(start + kGraphHeadBytes);

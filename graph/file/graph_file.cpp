@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/file/graph_frame.hpp"
 #include "graph/file/protobuf_read.hpp"
 #include "graph/file/tensor_file.hpp"
@@ -26,7 +26,7 @@ FileBytes part_of(const FileReader& file, std::uint64_t begin, std::uint64_t mos
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw Error(Code::file, escaped(path, 300) + ": " + why);
+  throw Error(Code::file, "{:.300}: {}", path, as_is(why));
 }
 
 /// Checks a large text before it is read whole: its first MiB must be the beginning of a graph, and no byte may be 0.

@@ -45,7 +45,7 @@ void check_graph_head(std::span<const std::byte> bytes) {
             "a .pb file is made by ferry, or with field `magic` of ferry_graph.proto set; an ONNX file by `ferry "
             "import`");
   if (content.size() < kGraphHeadBytes)
-    throw Error(Code::file, "the file is cut short, after " + std::to_string(content.size()) + " bytes");
+    throw Error(Code::file, "the file is cut short, after {} bytes", content.size());
   if (content[kHashAt - 1] != kHashTag) return;  // written by another program, without a hash
   std::uint64_t hash = 0;
   std::memcpy(&hash, content.data() + kHashAt, sizeof hash);

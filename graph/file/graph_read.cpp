@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/number_text.hpp"
 #include "base/text.hpp"
@@ -29,7 +30,7 @@ Dim dim(const file::Dim& from) {
     return from.symbol().empty() ? Dim::unknown() : Dim(std::string_view(from.symbol()));
   }
   if (from.size() < 0) fail("negative dim " + std::to_string(from.size()));
-  if (from.has_symbol()) fail("a dim has both a size and the symbol " + in_quotes(from.symbol()));
+  if (from.has_symbol()) fail(formatted("a dim has both a size and the symbol {:?}", from.symbol()));
   return from.bounded() ? Dim::at_most(from.size()) : Dim(from.size());
 }
 
@@ -68,14 +69,12 @@ Tensor from_numbers(DType type, std::vector<std::int64_t> sizes, const Numbers& 
 Tensor from_beside(const file::Tensor& from, DType type, const std::vector<std::int64_t>& sizes,
                    const TensorBeside& beside) {
   Tensor tensor = beside ? beside(from.beside()) : Tensor();
-  if (!tensor.defined()) fail("the tensor " + in_quotes(from.beside()) + " is not in the .safetensors file beside it");
+  if (!tensor.defined()) fail(formatted("the tensor {:?} is not in the .safetensors file beside it", from.beside()));
   if (tensor.dtype() != type || tensor.sizes() != sizes)
-    fail("the tensor " + in_quotes(from.beside()) + " should be " +
-         Type{type, Shape(std::span<const std::int64_t>(sizes))}.str() + ", the .safetensors file has " +
-         tensor.type().str());
+    fail(formatted("the tensor {:?} should be {}, the .safetensors file has {}", from.beside(),
+                   as_is(Type{type, Shape(std::span<const std::int64_t>(sizes))}.str()), as_is(tensor.type().str())));
   if (hash64(tensor.bytes()) != from.beside_hash())
-    fail("the tensor " + in_quotes(from.beside()) +
-         " in the .safetensors file is damaged, or belongs to another graph");
+    fail(formatted("the tensor {:?} in the .safetensors file is damaged, or belongs to another graph", from.beside()));
   return tensor;
 }
 
@@ -105,7 +104,7 @@ AttrValue attr_value(const file::Attr& from, const TensorBeside& beside,
     case file::Attr::VALUE_NOT_SET:
       break;
   }
-  fail("the attribute " + in_quotes(from.name()) + " has no value that this ferry knows");
+  fail(formatted("the attribute {:?} has no value that this ferry knows", from.name()));
 }
 
 }  // namespace
@@ -165,7 +164,7 @@ Layout layout(const file::Layout& from) {
         const auto* found = std::find_if(std::begin(joins), std::end(joins),
                                          [&](Reduce reduce) { return name_of(reduce) == axis.reduce(); });
         if (found == std::end(joins))
-          fail("a partial layout joined by " + in_quotes(axis.reduce()) + ": sum, max or min");
+          fail(formatted("a partial layout joined by {:?}: sum, max or min", axis.reduce()));
         result.push_back(partial(*found));
         break;
       }
@@ -178,7 +177,7 @@ Attrs attrs(const file::Op& from, const TensorBeside& beside, const std::functio
   if (from.attr_size() > kMaxAttrs) fail("it has " + std::to_string(from.attr_size()) + " attributes");
   Attrs result;
   for (const file::Attr& one : from.attr()) {
-    if (result.has(one.name())) fail("the attribute " + in_quotes(one.name()) + " is there twice");
+    if (result.has(one.name())) fail(formatted("the attribute {:?} is there twice", one.name()));
     result.set(one.name(), attr_value(one, beside, body));
   }
   return result;

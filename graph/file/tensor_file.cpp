@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -20,8 +21,8 @@ DType dtype_of(const SafeTensor& tensor, const std::string& path) {
     if (name == tensor.dtype) return dtype;
   std::vector<std::string> known;
   for (const auto& [dtype, name] : kNames) known.emplace_back(name);
-  throw Error(Code::file, escaped(path, 400) + ": the tensor " + in_quotes(tensor.name) + " is of " +
-                              escaped(tensor.dtype) + "; ferry has " + join(known, ", "));
+  throw Error(Code::file, "{:.400}: the tensor {:?} is of {}; ferry has {}", path, tensor.name, tensor.dtype,
+              as_is(join(known, ", ")));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/number_text.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
@@ -57,7 +57,7 @@ std::string str(const AttrValue& value) {
     std::string operator()(bool v) const { return v ? "true" : "false"; }
     std::string operator()(std::int64_t v) const { return std::to_string(v); }
     std::string operator()(double v) const { return number(v); }
-    std::string operator()(const std::string& v) const { return "\"" + escaped(v) + "\""; }
+    std::string operator()(const std::string& v) const { return formatted("\"{}\"", v); }
     std::string operator()(const Ints& v) const {
       return list(v, [](std::int64_t i) { return std::to_string(i); });
     }

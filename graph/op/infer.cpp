@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/op/index_notation.hpp"
 
@@ -121,8 +122,8 @@ void check_attrs(const OpDef& def, const Attrs& attrs) {
   }
   for (const auto& [name, value] : attrs)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      OpFacts::fail("unknown attribute '" + escaped(name) + "'" +
-                    (known.empty() ? "" : "; it has " + join(known, ", ")));
+      OpFacts::fail(
+          formatted("unknown attribute '{}'{}", name, as_is(known.empty() ? "" : "; it has " + join(known, ", "))));
 }
 
 std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {

@@ -54,7 +54,7 @@ std::int64_t checked_count(std::span<const std::int64_t> sizes) {
   std::int64_t count = 1;
   std::int64_t nonzero = 1;
   for (std::int64_t size : sizes) {
-    if (size < 0) throw Error(Code::plan, "negative dim " + std::to_string(size)).hint("sizes are 0 or more");
+    if (size < 0) throw Error(Code::plan, "negative dim {}", size).hint("sizes are 0 or more");
     if (__builtin_mul_overflow(nonzero, std::max<std::int64_t>(size, 1), &nonzero))
       throw Error(Code::plan, "the product of the dims overflows 64 bits");
     count *= size == 0 ? 0 : 1;

@@ -98,7 +98,7 @@ Tensor Tensor::of_values(DType dtype, std::vector<std::int64_t> sizes, std::span
   if (tensor.byte_count_ != values.size())
     throw Error(Code::plan, std::to_string(values.size() / size_of(dtype)) + " values are given for a tensor " +
                                 tensor.type().str())
-        .hint("give " + std::to_string(tensor.count()) + ", the product of the sizes");
+        .hint("give {}, the product of the sizes", tensor.count());
   std::copy(values.begin(), values.end(), tensor.mutable_bytes().begin());
   return tensor;
 }
@@ -172,8 +172,8 @@ void Tensor::check_dtype(DType wanted) const {
 
 void Tensor::reject_undefined() const {
   if (fetched_to_ >= 0)
-    throw Error(Code::usage, "this value was fetched to task " + std::to_string(fetched_to_) +
-                                 ", which another process runs: it is not here")
+    throw Error(Code::usage, "this value was fetched to task {}, which another process runs: it is not here",
+                fetched_to_)
         .hint(
             "use the value on that task only (where Tensor::defined() is true), or set RunRequest::fetch_to to the "
             "task "

@@ -43,8 +43,7 @@ struct Convolution {
   conv.slide = slide;
   for (const std::int64_t size : {conv.out, conv.depth(), conv.output.area(), conv.image.area()})
     if (size > std::numeric_limits<int>::max())
-      throw Error(Code::plan,
-                  "a convolution has a matrix with a dim of " + std::to_string(size) + "; the limit is 2147483647");
+      throw Error(Code::plan, "a convolution has a matrix with a dim of {}; the limit is 2147483647", size);
   return conv;
 }
 

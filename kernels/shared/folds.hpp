@@ -16,8 +16,7 @@ inline std::unique_ptr<KernelState> require_foldable(const KernelSetup& setup) {
   const auto is_like = [&](const Type& input) { return input == setup.outputs[0]; };
   if (!one || setup.inputs.empty() || setup.inputs.size() > kMostFoldInputs ||
       !std::ranges::all_of(setup.inputs, is_like))
-    throw Error(Code::plan,
-                "a fold on a device has one output, and 1 to " + std::to_string(kMostFoldInputs) + " inputs like it");
+    throw Error(Code::plan, "a fold on a device has one output, and 1 to {} inputs like it", kMostFoldInputs);
   return nullptr;
 }
 

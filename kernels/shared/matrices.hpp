@@ -28,7 +28,7 @@ struct Products {
 
 [[nodiscard]] inline std::int64_t checked_size(std::int64_t size) {
   if (size > std::numeric_limits<int>::max())
-    throw Error(Code::plan, "a matrix has a dim of " + std::to_string(size) + "; the limit is 2147483647");
+    throw Error(Code::plan, "a matrix has a dim of {}; the limit is 2147483647", size);
   return size;
 }
 

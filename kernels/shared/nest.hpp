@@ -42,8 +42,7 @@ struct Steps {
 /// Throws Error(plan) for more than kMaxDims.
 inline void require_dims(std::size_t dims) {
   if (dims > static_cast<std::size_t>(kMaxDims))
-    throw Error(Code::plan,
-                "an array takes at most " + std::to_string(kMaxDims) + " dims here, not " + std::to_string(dims));
+    throw Error(Code::plan, "an array takes at most {} dims here, not {}", kMaxDims, dims);
 }
 
 [[nodiscard]] inline Steps steps_of(std::span<const std::int64_t> sizes) {
@@ -80,8 +79,7 @@ inline void set_extent(std::span<const Array> inputs, Array& output) {
 template <int N>
 Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
   if (output.rank() > kMaxDims)
-    throw Error(Code::plan, "an elementwise op takes at most " + std::to_string(kMaxDims) + " dims, not " +
-                                std::to_string(output.rank()));
+    throw Error(Code::plan, "an elementwise op takes at most {} dims, not {}", kMaxDims, output.rank());
   Nest<N> nest;
   std::array<std::int64_t, N> stride;  // of input i along the current dim, if it is not broadcast
   stride.fill(1);

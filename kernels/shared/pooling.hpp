@@ -55,7 +55,7 @@ struct PooledDims {
 [[nodiscard]] inline PooledDims pooled_dims(const Pool& pool, const Array& images, const Array& outputs) {
   const Plane image = plane_of(images), output = plane_of(outputs);
   if (image.area() > std::numeric_limits<std::int32_t>::max())
-    throw Error(Code::plan, "an image has " + std::to_string(image.area()) + " pixels; the limit is 2147483647");
+    throw Error(Code::plan, "an image has {} pixels; the limit is 2147483647", image.area());
   const Slide slide = pool.slide.over_part(images.begin, outputs.begin);
   const auto whole = [&](std::size_t dim) -> Span {
     if (images.begin.empty()) return {0, images.sizes[dim]};

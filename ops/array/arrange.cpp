@@ -202,7 +202,7 @@ Value tile(const Value& x, Ints repeats, source_location at) {
   if (!fits)
     throw Error(Code::plan, "tile: needs a number of times for each dim of " + x.name() + " " + x.shape().str())
         .at(at)
-        .hint("give " + std::to_string(rank) + " numbers of 0 or more; 1 leaves a dim as it is");
+        .hint("give {} numbers of 0 or more; 1 leaves a dim as it is", rank);
   const Shape& shape = x.shape();
   if (!shape.fixed()) {  // the reshapes below would need its sizes as attributes
     Value result = x;
@@ -228,7 +228,7 @@ Value pad(const Value& x, Ints low, Ints high, PadMode mode, source_location at)
   if (static_cast<int>(low.size()) != x.rank() || static_cast<int>(high.size()) != x.rank())
     throw Error(Code::plan, "pad: low and high need one size for each dim of " + x.name() + " " + x.shape().str())
         .at(at)
-        .hint("give " + std::to_string(x.rank()) + " sizes in each; 0 leaves a dim as it is");
+        .hint("give {} sizes in each; 0 leaves a dim as it is", x.rank());
   Value result = x;
   for (int d = 0; d < x.rank(); ++d) {
     const std::int64_t before = low[static_cast<std::size_t>(d)];

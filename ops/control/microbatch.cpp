@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "ops/build.hpp"
 #include "ops/gradient/gradient.hpp"
 
@@ -106,7 +106,7 @@ Value leave_microbatch(const Value& x, const Microbatch& which, const SourceLine
 Microbatch microbatch_of(const Attrs& attrs) {
   const std::string& name = attrs.get<std::string>("schedule");
   const auto schedule = pipeline_schedule(name);
-  if (!schedule) OpFacts::fail("there is no schedule '" + escaped(name) + "'; there are gpipe, 1f1b, zero_bubble");
+  if (!schedule) OpFacts::fail(formatted("there is no schedule '{}'; there are gpipe, 1f1b, zero_bubble", name));
   const Microbatch which{
       attrs.get<std::int64_t>("index"), attrs.get<std::int64_t>("of"),       *schedule,
       attrs.get<bool>("backward"),      attrs.get<std::int64_t>("pipeline"), attrs.get_or("uneven", false)};

@@ -10,6 +10,7 @@
 #include "base/files/csv.hpp"
 #include "base/files/files.hpp"
 #include "base/files/npy.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/op/op_work.hpp"
 #include "graph/types/batches.hpp"
@@ -21,9 +22,9 @@ namespace {
 void check_path(const OpFacts& facts) {
   const std::string& path = facts.attr<std::string>("path");
   if (path.empty() || path.front() == '/' || path.find('\0') != std::string::npos)
-    OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
+    OpFacts::fail(formatted("the path {:?} is not one beneath the data folder", path));
   for (std::string_view part : split(path, '/'))
-    if (part == "..") OpFacts::fail("the path " + in_quotes(path) + " is not one beneath the data folder");
+    if (part == "..") OpFacts::fail(formatted("the path {:?} is not one beneath the data folder", path));
 }
 
 std::vector<Shape> file_shape(const OpFacts& facts) {
@@ -94,10 +95,10 @@ void check_format(const OpFacts& facts, const std::string& format, const Shape& 
   const std::string& name = facts.attr<std::string>("tensor");
   const auto part = std::find_if(std::begin(kParts), std::end(kParts),
                                  [&](const FilePart& p) { return of_format(p) && p.name == name; });
-  if (part == std::end(kParts)) OpFacts::fail(in_quotes(format) + " has no " + in_quotes(name));
+  if (part == std::end(kParts)) OpFacts::fail(formatted("{:?} has no {:?}", format, name));
   const Type declared{facts.attr<DType>("dtype"), shape};
   if (declared.dtype != part->dtype || shape.rank() != part->rank)
-    OpFacts::fail(name + " of " + in_quotes(format) + " are not " + declared.str());
+    OpFacts::fail(formatted("{} of {:?} are not {}", as_is(name), format, as_is(declared.str())));
 }
 
 /// The shapes of images and labels.
@@ -143,7 +144,7 @@ Batches batches_of(const OpFacts& facts, const Dim& rows) {
   batches.rows = rows.size();
   if (const AttrValue* rest = facts.attrs().find("rest"); rest != nullptr) {
     const std::string& what = std::get<std::string>(*rest);
-    if (what != kKeep) OpFacts::fail("the rest of an epoch is kept by \"keep\", not by " + in_quotes(what));
+    if (what != kKeep) OpFacts::fail(formatted("the rest of an epoch is kept by \"keep\", not by {:?}", what));
     batches.keep = true;
   }
   return batches;
@@ -172,7 +173,7 @@ std::vector<Shape> batch_file_shape(const OpFacts& facts) {
   const auto ahead = facts.attr<std::int64_t>("prefetch");
   const std::string& format = facts.attr<std::string>("format");
   if (std::none_of(std::begin(kStreamable), std::end(kStreamable), [&](const auto& s) { return s.format == format; }))
-    OpFacts::fail("there is no format " + in_quotes(format));
+    OpFacts::fail(formatted("there is no format {:?}", format));
   std::vector<Shape> shapes = raw_shape(facts);
   check_format(facts, format, shapes[0]);
   const Batches batches = file_batches(facts);

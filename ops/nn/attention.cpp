@@ -177,9 +177,8 @@ Remembered linear_attention(const Value& q, const Value& k, const Value& v, cons
   const Scope here = derived(graph_of({{q, k, v}}, at), at);
   const Heads heads = heads_of("linear_attention", q, k, v, at);
   if (heads.queries != heads.keys || heads.keys < 1 || heads.keys > kMostSteps)
-    throw Error(Code::plan, "linear_attention: " + std::to_string(heads.queries) + " queries and " +
-                                std::to_string(heads.keys) + " keys; they are as many, at most " +
-                                std::to_string(kMostSteps))
+    throw Error(Code::plan, "linear_attention: {} queries and {} keys; they are as many, at most {}", heads.queries,
+                heads.keys, kMostSteps)
         .at(at);
   const double scale = remembering.scale != 0 ? remembering.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const Ints steps(static_cast<std::size_t>(heads.keys), 1);

@@ -161,9 +161,7 @@ Value local_response_norm(const Value& x, std::int64_t size, double alpha, doubl
   const Scope here = derived(graph_of({{x}}, at), at);
   check_channels("local_response_norm", x, at);
   if (size < 1)
-    throw Error(Code::plan, "local_response_norm: a size of " + std::to_string(size) + " channels")
-        .at(at)
-        .hint("give 1 or more");
+    throw Error(Code::plan, "local_response_norm: a size of {} channels", size).at(at).hint("give 1 or more");
   const std::int64_t area = elements_from("local_response_norm", x, 2, at);
   const std::int64_t channels = elements_from("local_response_norm", x, 1, at) / std::max<std::int64_t>(1, area);
   return in_float32({x}, at, [&](const Values& v) {
@@ -176,8 +174,7 @@ Value local_response_norm(const Value& x, std::int64_t size, double alpha, doubl
 
 Value lp_normalize(const Value& x, std::int64_t axis, int p, source_location at) {
   const Scope here = derived(graph_of({{x}}, at), at);
-  if (p != 1 && p != 2)
-    throw Error(Code::plan, "lp_normalize: p is " + std::to_string(p) + ", not 1 or 2").at(at).hint("give 1 or 2");
+  if (p != 1 && p != 2) throw Error(Code::plan, "lp_normalize: p is {}, not 1 or 2", p).at(at).hint("give 1 or 2");
   return in_float32({x}, at, [&](const Values& v) {
     const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), {axis}, true);
     const Value some = select(equal(sums, 0), 1, sums);  // keeps 0 from the root: the root's gradient at 0 is infinite

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "ops/array/reshape.hpp"
@@ -67,9 +68,8 @@ Ints Context::sizes(int i) {
 std::int64_t Context::size(int i, std::int64_t axis) {
   const Shape shape = type(i).shape;
   const Dim& dim = shape[this->axis(i, axis)];
-  const std::string what = "dim " + std::to_string(axis) + " of " +
-                           in_quotes(node_.inputs[static_cast<std::size_t>(i)]) + " " + escaped(shape.str()) +
-                           " must be known when the model is imported";
+  const std::string what = formatted("dim {} of {:?} {} must be known when the model is imported", axis,
+                                     node_.inputs[static_cast<std::size_t>(i)], shape.str());
   if (dim.fixed()) return dim.size();
   if (dim.bounded()) fail(what + ", and is known only when it runs");
   throw Error(Code::usage, what).hint(sizes_hint(i, dim));
@@ -144,15 +144,15 @@ void Context::check_attributes() const {
   for (const Attribute& one : node_.attributes) {
     if (asked_.contains(one.name) || one.name.starts_with("__")) continue;  // names that ONNX leaves to tools
     if (opset_ < 6 && one.name == "consumed_inputs") continue;              // which inputs might be overwritten
-    refuse_attribute(one.name, escaped(node_.full_op()) + " in operator set " + std::to_string(opset_),
+    refuse_attribute(one.name, formatted("{} in operator set {}", node_.full_op(), opset_),
                      {asked_.begin(), asked_.end()});
   }
 }
 
 void Context::refuse_attribute(const std::string& name, const std::string& of, Strings known) {
-  for (std::string& one : known) one = in_quotes(one);
-  fail("attribute " + in_quotes(name) + " is not known of " + of + "; known " +
-       (known.empty() ? "is none" : (known.size() == 1 ? "is " : "are ") + join(known, ", ")));
+  for (std::string& one : known) one = formatted("{:?}", one);
+  fail(formatted("attribute {:?} is not known of {}; known {}", name, as_is(of),
+                 as_is(known.empty() ? "is none" : (known.size() == 1 ? "is " : "are ") + join(known, ", "))));
 }
 
 template <class T>

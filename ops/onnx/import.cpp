@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/float_state.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "ops/onnx/importer/by_value.hpp"
 #include "ops/onnx/importer/given.hpp"
 #include "ops/onnx/importer/importer.hpp"
@@ -17,8 +17,7 @@ constexpr std::int64_t kNewestIr = 14;
 
 void check_version(const Model& model) {
   if (model.ir_version > kNewestIr)
-    throw Error(Code::file, "its format is version " + std::to_string(model.ir_version) +
-                                "; this ferry reads up to version " + std::to_string(kNewestIr))
+    throw Error(Code::file, "its format is version {}; this ferry reads up to version {}", model.ir_version, kNewestIr)
         .hint("use a newer ferry");
 }
 
@@ -46,7 +45,7 @@ Imported import_model(const Model& model, const ImportOptions& options) {
     check_given(model, options);
     return imported(model, options);
   } catch (const Error& error) {
-    throw Error(error.code(), escaped(model.source, 300) + ": " + error.text());
+    throw Error(error.code(), "{:.300}: {}", model.source, as_is(error.text()));
   }
 }
 

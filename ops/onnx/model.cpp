@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/files/open_file.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/file/graph_file.hpp"
 #include "graph/file/protobuf_read.hpp"
@@ -83,8 +84,7 @@ class Reader {
     for (const auto& set : from) {
       const std::string domain = domain_of(set.domain());
       if (domain.empty() && set.version() > kNewestOpset)
-        throw Error(Code::file, "it uses operator set " + std::to_string(set.version()) + "; this ferry knows up to " +
-                                    std::to_string(kNewestOpset))
+        throw Error(Code::file, "it uses operator set {}; this ferry knows up to {}", set.version(), kNewestOpset)
             .hint("use a newer ferry, or convert the model with onnx.version_converter");
       if (set.version() < 1) fail("an operator set has version " + std::to_string(set.version()));
       result.insert_or_assign(domain, set.version());
@@ -93,7 +93,7 @@ class Reader {
   }
 
   Function function(const onnx_file::FunctionProto& from) {
-    return in_part("function " + in_quotes(from.name()), [&] {
+    return in_part(formatted("function {:?}", from.name()), [&] {
       Function result{domain_of(from.domain()),
                       from.name(),
                       from.overload(),
@@ -142,7 +142,7 @@ class Reader {
   template <class Proto>
   void add_initializer(GraphDef& graph, const std::string& name, const Proto& from,
                        std::map<std::string_view, Refused>& refused) {
-    const std::string where = "initializer " + in_quotes(name);
+    const std::string where = formatted("initializer {:?}", name);
     in_part(where, [&] {
       check_name(name, "its name");
       if (auto tensor = tensor_of(from, external_))
@@ -156,7 +156,7 @@ class Reader {
   static std::int64_t number_of_dtype(const onnx_file::SparseTensorProto& from) { return from.values().data_type(); }
 
   ValueDef value(const onnx_file::ValueInfoProto& from, const std::string& what) {
-    const std::string where = what + " " + in_quotes(from.name());
+    const std::string where = formatted("{} {:?}", as_is(what), from.name());
     return in_part(where, [&] {
       check_name(from.name(), "its name");
       ValueDef result;
@@ -225,9 +225,9 @@ class Reader {
       check_names(result.inputs, "an input's name");
       check_names(result.outputs, "an output's name");
       for (const AttributeProto& one : from.attribute()) {
-        if (result.find(one.name()) != nullptr) fail("attribute " + in_quotes(one.name()) + " is there twice");
+        if (result.find(one.name()) != nullptr) fail(formatted("attribute {:?} is there twice", one.name()));
         if (kind(one) == AttributeProto::TYPE_PROTO) continue;  // types follow from the values
-        if (auto read = in_part("attribute " + in_quotes(one.name()), [&] { return attribute(one); }))
+        if (auto read = in_part(formatted("attribute {:?}", one.name()), [&] { return attribute(one); }))
           result.attributes.push_back(std::move(*read));
         else
           model_.refused.push_back({attribute_kind(one), result.str()});
@@ -292,16 +292,16 @@ class Reader {
     std::set<std::string_view> given;
     const auto once = [&](std::string_view name, const std::string& by) {
       if (!name.empty() && !given.insert(name).second)
-        fail(by + ": the value " + in_quotes(name) + " is there already");
+        fail(formatted("{}: the value {:?} is there already", as_is(by), name));
     };
-    for (const ValueDef& input : graph.inputs) once(input.name, "input " + in_quotes(input.name));
+    for (const ValueDef& input : graph.inputs) once(input.name, formatted("input {:?}", input.name));
     for (const ModelNode& node : graph.nodes)
       for (const std::string& output : node.outputs) once(output, node.str());
     std::set<std::string_view> constants;
     for (const ValueDef& input : graph.inputs) given.erase(input.name);  // an initializer may be an input's default
     for (const auto& [name, tensor] : graph.initializers)
       if (given.contains(name) || !constants.insert(name).second)
-        fail("initializer " + in_quotes(name) + ": the value is there already");
+        fail(formatted("initializer {:?}: the value is there already", name));
   }
 
   /// Names of the values of the graph around a node that it uses, in its bodies too. A body's own values may have names
@@ -372,7 +372,7 @@ std::string ModelNode::full_op() const {
 }
 
 std::string ModelNode::str() const {
-  return "node " + in_quotes(!name.empty() || outputs.empty() ? name : outputs[0]) + " (" + escaped(full_op()) + ")";
+  return formatted("node {:?} ({})", !name.empty() || outputs.empty() ? name : outputs[0], full_op());
 }
 
 namespace {
@@ -400,7 +400,7 @@ std::vector<const ValueDef*> Model::defaulted() const {
 namespace {
 
 Model decoded(std::span<const std::byte> content, std::string_view source, ExternalData external) {
-  return in_part(escaped(source, 300), [&] {
+  return in_part(formatted("{:.300}", source), [&] {
     onnx_file::ModelProto message;
     parse(content, message);
     Model model = Reader(std::move(external)).read(message);
@@ -418,7 +418,7 @@ ExternalData external_of(const std::string& path, FileSystem& files) {
 /// reading all of it.
 FileBytes content_of(const std::string& path, FileSystem& files, std::uint32_t inner = 0) {
   if (!may_be_message(*files.open(path), inner))
-    throw Error(Code::file, escaped(path, 300) + ": it is no ONNX file: damaged or cut short");
+    throw Error(Code::file, "{:.300}: it is no ONNX file: damaged or cut short", path);
   return files.read(path, kMaxGraphBytes);
 }
 
@@ -447,7 +447,7 @@ Tensor tensor_in(const onnx_file::TensorProto& message, const std::string& path,
 template <class Message, class F>
 auto read_one(const std::string& path, FileSystem& files, const F& read) {
   const FileBytes content = content_of(path, files);
-  return in_part(escaped(path, 300), [&] {
+  return in_part(formatted("{:.300}", path), [&] {
     Message message;
     if (content.size() > 0) parse(content.span(), message);
     return read(message);

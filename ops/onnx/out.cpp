@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "ops/array/array.hpp"
 #include "ops/onnx/context.hpp"
 
@@ -11,8 +11,8 @@ namespace ferry::onnx {
 Out::Out(std::vector<Out> elements) : list(std::make_shared<const std::vector<Out>>(std::move(elements))) {}
 
 void Out::check_tensor(const std::string& name) const {
-  if (list != nullptr) Context::fail("the value " + in_quotes(name) + " is a sequence, not a tensor");
-  if (absent()) Context::fail("the value " + in_quotes(name) + " is optional, and has no element");
+  if (list != nullptr) Context::fail(formatted("the value {:?} is a sequence, not a tensor", name));
+  if (absent()) Context::fail(formatted("the value {:?} is optional, and has no element", name));
 }
 
 Type Out::type() const {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "ops/onnx/converters.hpp"
 
@@ -28,7 +29,7 @@ class Walk {
   /// Checks inputs or outputs of the model itself. Inputs and outputs of bodies may be sequences and are not checked.
   void values(const std::vector<ValueDef>& values) {
     for (const ValueDef& value : values)
-      if (!value.refused.empty()) lacks(value.refused, "value " + in_quotes(value.name));
+      if (!value.refused.empty()) lacks(value.refused, formatted("value {:?}", value.name));
   }
 
   void lacks(const std::string& what, const std::string& where) {
@@ -38,11 +39,10 @@ class Walk {
 
   void report() const {
     if (lacks_.empty()) return;
-    Error error(Code::file,
-                escaped(model_.source, 300) + ": " + plural(lacks_.size(), "thing") + " that ferry does not import");
+    Error error(Code::file, "{:.300}: {} that ferry does not import", model_.source, plural(lacks_.size(), "thing"));
     for (const auto& [what, lack] : lacks_)
-      error.note(escaped(what, 200) + ": " + plural(lack.times, "time") + (lack.times == 1 ? ", " : ", first ") +
-                 lack.first);
+      error.note("{:.200}: {}{}{}", what, plural(lack.times, "time"), lack.times == 1 ? ", " : ", first ",
+                 as_is(lack.first));
     throw error;
   }
 

@@ -8,7 +8,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/files/open_file.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/file/graph_file.hpp"
 #include "ops/onnx/model.hpp"
 
@@ -79,7 +79,7 @@ std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_
     std::uint64_t value = 0;
     const char* end = entry.value().data() + entry.value().size();
     if (const auto [at, error] = std::from_chars(entry.value().data(), end, value); error != std::errc() || at != end)
-      fail("its external " + std::string(key) + " is " + in_quotes(entry.value()));
+      fail(formatted("its external {} is {:?}", as_is(key), entry.value()));
     return value;
   }
   return otherwise;
@@ -166,8 +166,8 @@ Tensor ExternalData::tensor(const TensorProto& from, DType dtype, std::vector<st
     fail("its external data are " + std::to_string(length) + " bytes, " +
          Type{dtype, Shape(std::span<const std::int64_t>(sizes))}.str() + " has " + std::to_string(wanted));
   if (offset > bytes->size() || wanted > bytes->size() - offset)
-    fail("its external data, " + std::to_string(wanted) + " bytes from " + std::to_string(offset) + ", are not in " +
-         in_quotes(location) + " of " + std::to_string(bytes->size()) + " bytes");
+    fail(formatted("its external data, {} bytes from {}, are not in {:?} of {} bytes", wanted, offset, location,
+                   bytes->size()));
   const auto part = bytes->span().subspan(offset, wanted);
   if (offset % size_of(dtype) != 0 || dtype == DType::boolean) return Tensor::copy_of(dtype, std::move(sizes), part);
   return {dtype, std::move(sizes), bytes, part};

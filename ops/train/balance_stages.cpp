@@ -30,7 +30,7 @@ class Balancer {
         leads_(graph.size()) {}
 
   void run() {
-    if (tasks_ < 1) throw Error(Code::usage, "balance: " + std::to_string(tasks_) + " tasks").hint("1 or more");
+    if (tasks_ < 1) throw Error(Code::usage, "balance: {} tasks", tasks_).hint("1 or more");
     if (labelled_.pipelines.empty())
       throw Error(Code::usage, "balance: the graph has no pipeline()")
           .hint("docs/guide/pipelines.md says how to make one");

@@ -122,8 +122,7 @@ Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimi
 
 Values accumulated(const Gradients& gradients, std::int64_t count, const Optimizer& optimizer, source_location at) {
   require_some("accumulated", gradients, at);
-  if (count < 1)
-    throw Error(Code::plan, "accumulated: over " + std::to_string(count) + " steps").at(at).hint("give 1 or more");
+  if (count < 1) throw Error(Code::plan, "accumulated: over {} steps", count).at(at).hint("give 1 or more");
   const Value& first = gradients[0].variable;
   Values of_loss;
   for (const Gradient& g : gradients) of_loss.push_back(g.gradient);

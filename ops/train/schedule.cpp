@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "ops/build.hpp"
 #include "ops/control/state.hpp"
 #include "ops/math/logic.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 void require_positive(std::string_view what, std::int64_t steps, const SourceLine& line) {
   if (steps <= 0)
-    throw Error(Code::plan, std::string(what) + ": " + std::to_string(steps) + " steps; at least one")
+    throw Error(Code::plan, "{}: {} steps; at least one", as_is(what), steps)
         .at(line)
         .hint("give the number of steps over which the rate changes");
 }
@@ -59,8 +60,7 @@ Value warm_up(const Operand& rate, const Value& steps, std::int64_t count, sourc
 
 Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count, source_location at) {
   require_positive("scaled_by_tasks", count, at);
-  if (tasks < 1)
-    throw Error(Code::plan, "scaled_by_tasks: " + std::to_string(tasks) + " tasks").at(at).hint("give Cluster::size()");
+  if (tasks < 1) throw Error(Code::plan, "scaled_by_tasks: {} tasks", tasks).at(at).hint("give Cluster::size()");
   const Value now = as_number("scaled_by_tasks", steps, at);
   const Scope here = derived(now.graph(), at);
   const Value share = minimum(now / count, 1);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/largest_values.hpp"
 #include "plan/traffic/costs.hpp"
@@ -65,7 +66,7 @@ Error MemoryLimits::refusal(const Plan& plan, const Need& need, const std::strin
   });
   if (!values.empty()) error.at(values[0].line);
   for (const LargeValue& value : values)
-    error.note(value.text + (value.line.known() ? " at " + escaped(value.line.str()) : ""));
+    error.note(value.text + (value.line.known() ? formatted(" at {}", value.line.str()) : ""));
   return error.hint(std::string("more tasks to split over, a smaller batch, or ") + need.option +
                     std::to_string(need.needed));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/largest_values.hpp"
 #include "plan/traffic/costs.hpp"
@@ -46,7 +47,7 @@ std::vector<std::string> dearest(const std::vector<MessageCost>& costs, const Li
   for (const MessageCost& cost : costs) {
     if (cost.*limit.cost == 0) continue;
     const auto [at, fresh] = numbers.try_emplace(cost.line.known() ? cost.line.str() : cost.name, lines.size());
-    if (fresh) lines.push_back({cost.line.known() ? " at " + escaped(cost.line.str()) : "", {}, 0});
+    if (fresh) lines.push_back({cost.line.known() ? formatted(" at {}", cost.line.str()) : "", {}, 0});
     OfLine& line = lines[at->second];
     line.cost += cost.*limit.cost;
     if (std::ranges::find(line.names, cost.name) == line.names.end()) line.names.push_back(cost.name);
@@ -58,9 +59,10 @@ std::vector<std::string> dearest(const std::vector<MessageCost>& costs, const Li
       texts.push_back("and " + plural(lines.size() - kNamed, "line") + " more");
       break;
     }
-    texts.push_back(limit.text(line.cost) + ": " + in_quotes(line.names[0]) +
-                    (line.names.size() > 1 ? " and " + std::to_string(line.names.size() - 1) + " more" : "") +
-                    line.where);
+    texts.push_back(
+        formatted("{}: {:?}{}{}", as_is(limit.text(line.cost)), line.names[0],
+                  as_is(line.names.size() > 1 ? " and " + std::to_string(line.names.size() - 1) + " more" : ""),
+                  as_is(line.where)));
   }
   return texts;
 }
@@ -73,8 +75,8 @@ void check(const std::vector<MessageCost>& costs, const Limit& limit) {
     if (over == nullptr && total > limit.most) over = &cost;
   }
   if (over == nullptr) return;
-  Error error(Code::plan, "a step sends " + limit.text(total) + "; its budget is " + limit.text(limit.most) + ", and " +
-                              in_quotes(over->name) + " goes over it");
+  Error error(Code::plan, "a step sends {}; its budget is {}, and {:?} goes over it", as_is(limit.text(total)),
+              as_is(limit.text(limit.most)), over->name);
   error.at(over->line);
   for (const std::string& line : dearest(costs, limit)) error.note(line);
   throw error.hint(std::string("place ops nearer to what they use (ferry explain), or --budget ") + limit.name + "=" +
@@ -94,9 +96,9 @@ void check_memory(const Plan& plan, std::int64_t most) {
   const std::vector<LargeValue> values = largest_values(plan, role, kNamed, [](std::uint32_t) { return true; });
   if (!values.empty()) error.at(values[0].line);
   for (const LargeValue& value : values)
-    error.note(value.text + (value.line.known() ? " at " + escaped(value.line.str()) : ""));
-  throw error.hint("more tasks to split over, a smaller batch, or --budget memory=" + std::to_string(needed) +
-                   ", the smallest that would do");
+    error.note(value.text + (value.line.known() ? formatted(" at {}", value.line.str()) : ""));
+  throw error.hint("more tasks to split over, a smaller batch, or --budget memory={}, the smallest that would do",
+                   needed);
 }
 
 }  // namespace

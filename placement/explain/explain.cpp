@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "placement/explain/op_pattern.hpp"
@@ -14,10 +15,10 @@ Error unknown(const PlanResult& result, std::string_view name) {
   std::vector<std::string> subjects;
   for (const Reason& reason : result.reasons) subjects.push_back(reason.subject);
   const bool is_pattern = name.find_first_of("*?") != std::string_view::npos;
-  Error error(Code::usage, is_pattern ? "explain: no op of the plan matches the pattern " + in_quotes(name)
-                                      : "explain: the plan has no op named " + in_quotes(name));
+  Error error(Code::usage, is_pattern ? formatted("explain: no op of the plan matches the pattern {:?}", name)
+                                      : formatted("explain: the plan has no op named {:?}", name));
   const std::string like = nearest(name, subjects);
-  return like.empty() ? error.hint("ferry show FILE lists the ops") : error.hint(escaped(like) + "?");
+  return like.empty() ? error.hint("ferry show FILE lists the ops") : error.hint("{}?", like);
 }
 
 /// The reasons for the values of each shared message, by the message's number, in plan order.
@@ -36,7 +37,8 @@ std::string company(const Reason& reason, const std::vector<const Reason*>& mess
   std::vector<std::string> named;
   for (const Reason* other : message)
     if (other != &reason && named.size() < kNamed)
-      named.push_back(escaped(other->subject) + (other->line.known() ? " at " + escaped(other->line.str()) : ""));
+      named.push_back(
+          formatted("{}{}", other->subject, as_is(other->line.known() ? formatted(" at {}", other->line.str()) : "")));
   const std::size_t more = message.size() - 1 - named.size();
   return "in one message with " + join(named, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }
@@ -74,7 +76,7 @@ std::string text_of(const AutoPlacement& placement) {
     text += subject + "  " + taken.name + " gives it " + alternative.layouts + ": computing " +
             milliseconds_text(alternative.computing_seconds) + ", messages " +
             milliseconds_text(alternative.message_seconds) +
-            (alternative.line.known() ? "  at " + escaped(alternative.line.str()) : "") + "\n" +
+            (alternative.line.known() ? formatted("  at {}", alternative.line.str()) : "") + "\n" +
             std::string(subject.size(), ' ') + "  " + text_of_other(alternative, taken.name) + "\n";
   }
   if (!text.empty()) return text;
@@ -107,7 +109,7 @@ std::string explain(const PlanResult& result, std::string_view name, bool all) {
   for (const Reason* reason : chosen) {
     const std::string subject = escaped(reason->subject);
     text += subject + std::string(subject.size() < width ? width - subject.size() : 0, ' ') + "  " + reason->text;
-    if (reason->line.known()) text += "  at " + escaped(reason->line.str());
+    if (reason->line.known()) text += formatted("  at {}", reason->line.str());
     text += "\n";
     if (reason->message > 0)
       text += std::string(width, ' ') + "  " + company(*reason, messages.at(reason->message)) + "\n";

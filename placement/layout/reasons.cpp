@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "placement/layout/conversion.hpp"
 #include "placement/layout/windows.hpp"
@@ -67,8 +68,8 @@ void Reasons::warn_of_gather(NodeId id) {
       program_.collectives[message.detail].kind != CollectiveKind::all_gather || bytes_of(message) <= kMuch)
     return;
   const SourceLine line = program_.line(user);
-  program_.warnings.push_back(program_.name(user) + (line.known() ? " at " + escaped(line.str()) : "") + " gathers " +
-                              human_bytes(static_cast<std::uint64_t>(bytes_of(message))) +
+  program_.warnings.push_back(program_.name(user) + (line.known() ? formatted(" at {}", line.str()) : "") +
+                              " gathers " + human_bytes(static_cast<std::uint64_t>(bytes_of(message))) +
                               " in each step, because a part of " + program_.name(program_.inputs(message)[0]) +
                               " is no part of its result (docs/guide/layouts.md, Reshapes)");
 }
@@ -174,7 +175,7 @@ std::string Reasons::text(Cited cited) const {
     how += (i == 0 ? " " : ", ") + str(annotation.layouts[i]);
   if (cited.node == why_.user) return ", which is " + how;
   const SourceLine line = program_.line(node);
-  return ", because " + program_.name(node) + " is " + how + (line.known() ? " at " + escaped(line.str()) : "");
+  return ", because " + program_.name(node) + " is " + how + (line.known() ? formatted(" at {}", line.str()) : "");
 }
 
 }  // namespace ferry

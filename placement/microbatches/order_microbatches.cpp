@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "ops/control/label_ops.hpp"
 #include "placement/layout/computing_times.hpp"
@@ -219,8 +220,8 @@ class RegionOrder {
     if (stages.empty()) return;  // of another entry
     const LabelledPipeline& of = labelled_.pipelines[pipeline];
     PipelineChart chart;
-    chart.title = "pipeline of " + std::to_string(of.microbatches) + " microbatches, " +
-                  std::string(name_of(of.schedule)) + "  at " + escaped(of.line.str());
+    chart.title =
+        formatted("pipeline of {} microbatches, {}  at {}", of.microbatches, name_of(of.schedule), of.line.str());
     std::map<std::uint32_t, PipelineChart::Row> rows;
     for (const ScheduledWork& scheduled : sequence) {
       const PipelineWork& w = work_[scheduled.work];

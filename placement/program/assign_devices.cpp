@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "placement/program/parts.hpp"
@@ -50,11 +51,11 @@ class Assigner {
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       missing = missing || tasks[t].gpus == 0;
       if (t < 12)
-        error.note("task " + std::to_string(t) + " on " + escaped(tasks[t].host_name) + " has cpu:0" +
-                   (tasks[t].gpus == 0 ? " and " + no_gpu_of(tasks[t])
-                                       : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
+        error.note("task {} on {} has cpu:0{}", t, tasks[t].host_name,
+                   as_is(tasks[t].gpus == 0 ? " and " + no_gpu_of(tasks[t])
+                                            : " and gpu:0 to gpu:" + std::to_string(tasks[t].gpus - 1)));
     }
-    if (tasks.size() > 12) error.note("and " + std::to_string(tasks.size() - 12) + " tasks more");
+    if (tasks.size() > 12) error.note("and {} tasks more", tasks.size() - 12);
     if (missing) throw error.hint("--device auto or --device cpu; --device sim simulates GPUs");
   }
 

@@ -14,12 +14,12 @@ class Checker {
       : program_(program), made_(program.values.size(), false), seen_(program.nodes.size(), false) {}
 
   void region(RegionId id) {
-    if (id >= program_.regions.size()) throw Error(Code::bug, "region " + std::to_string(id) + " is not there");
+    if (id >= program_.regions.size()) throw Error(Code::bug, "region {} is not there", id);
     const ProgramRegion& region = program_.regions[id];
     for (const PValueId parameter : region.parameters) made_[parameter] = true;
     for (const NodeId node : region.order) visit(node);
     for (const PValueId result : region.results)
-      if (!made_[result]) throw Error(Code::bug, "result %" + std::to_string(result) + " is not made in its region");
+      if (!made_[result]) throw Error(Code::bug, "result %{} is not made in its region", result);
   }
 
  private:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 
 namespace ferry {
 
@@ -36,7 +36,7 @@ void Replacements::replace(NodeId id, std::uint32_t k, PValueId other) {
 
 std::string Replacements::at_line(const Node& node) const {
   const SourceLine line = program_.line(node);
-  return line.known() ? " at " + escaped(line.str()) : "";
+  return line.known() ? formatted(" at {}", line.str()) : "";
 }
 
 void Replacements::finish() {

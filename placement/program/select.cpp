@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
@@ -131,11 +131,10 @@ class Selector {
   std::uint32_t feed_index(const Op& op) const {
     for (std::size_t i = 0; i < signature_.feeds.size(); ++i)
       if (signature_.feeds[i].value == op.output(0)) return static_cast<std::uint32_t>(i);
-    throw Error(Code::usage, "the input '" + escaped(op.name()) + "' is needed and not fed")
+    throw Error(Code::usage, "the input '{}' is needed and not fed", op.name())
         .note("it is " + op.graph().type(op.output(0)).str())
         .at(op.line())
-        .hint("feed it: --feed " + escaped(op.name()) + "=FILE.npy, or run(…, {{\"" + escaped(op.name()) +
-              "\", tensor}})");
+        .hint("feed it: --feed {}=FILE.npy, or run(…, {{{{\"{}\", tensor}}}})", op.name(), op.name());
   }
 
   Type fed_type(const Op& op, std::uint32_t index) {
@@ -144,8 +143,8 @@ class Selector {
     bool fits = declared.shape.rank() == given.rank();
     for (int d = 0; fits && d < given.rank(); ++d) fits = fits_dim(declared.shape[d], given[d]);
     if (!fits)
-      throw Error(Code::usage, "the feed '" + escaped(op.name()) + "' has shape " + given.str() + "; the graph wants " +
-                                   declared.str() + symbol_values())
+      throw Error(Code::usage, "the feed '{}' has shape {}; the graph wants {}{}", op.name(), as_is(given.str()),
+                  as_is(declared.str()), as_is(symbol_values()))
           .at(op.line());
     if (declared.shape.bounded()) return {declared.dtype, at_bound(given)};
     return {declared.dtype, given};
@@ -175,8 +174,7 @@ class Selector {
     const Batches batches = op.def().batches(GraphFacts(op));
     if (!batches.uneven()) return op.attrs();
     if (op.attrs().has("rows"))
-      throw Error(Code::plan, std::string(op.def().name) + " '" + escaped(op.name()) +
-                                  "' has the attribute rows, which planning sets")
+      throw Error(Code::plan, "{} '{}' has the attribute rows, which planning sets", op.def().name, op.name())
           .at(op.line());
     const auto given = signature_.rows.find(batches.symbol());
     const std::int64_t rows = given == signature_.rows.end() ? batches.size : given->second;
@@ -201,8 +199,8 @@ class Selector {
     const std::vector<Type>& types = inferred_types(op, attrs, inputs);
     for (const Type& type : types)
       if (!type.shape.known())
-        throw Error(Code::plan, std::string(op.def().name) + " '" + escaped(op.name()) + "': its shape " +
-                                    type.shape.str() + " is not known when the plan is made and has no bound")
+        throw Error(Code::plan, "{} '{}': its shape {} is not known when the plan is made and has no bound",
+                    op.def().name, op.name(), as_is(type.shape.str()))
             .at(op.line());
     return types;
   }
@@ -211,10 +209,9 @@ class Selector {
     try {
       return inferred_.infer(op.def(), ProgramFacts(program_, inputs, attrs));
     } catch (const Error& error) {
-      Error located(error.code(), std::string(op.def().name) + " '" + escaped(op.name()) + "': " + error.text());
+      Error located(error.code(), "{} '{}': {}", op.def().name, op.name(), as_is(error.text()));
       for (std::size_t i = 0; i < inputs.size(); ++i)
-        located.note("input " + std::to_string(i) + ": " + program_.values[inputs[i]].type.str() + " " +
-                     escaped(program_.name(inputs[i])));
+        located.note("input {}: {} {}", i, as_is(program_.values[inputs[i]].type.str()), program_.name(inputs[i]));
       throw located.at(op.line());
     }
   }
@@ -223,13 +220,13 @@ class Selector {
     const ValueId variable = op.inputs()[0];
     const Graph& graph = op.graph();
     if (graph.op(graph.producer(variable)).def().role != OpRole::variable)
-      throw Error(Code::plan, "Assign '" + escaped(op.name()) + "': its first input is not a variable").at(op.line());
+      throw Error(Code::plan, "Assign '{}': its first input is not a variable", op.name()).at(op.line());
     if (region != 0)
-      throw Error(Code::plan, "Assign '" + escaped(op.name()) + "' is inside a loop or branch: carry the state instead")
+      throw Error(Code::plan, "Assign '{}' is inside a loop or branch: carry the state instead", op.name())
           .at(op.line());
     const auto [first, fresh] = writes_.try_emplace(variable, op.id());
     if (!fresh)
-      throw Error(Code::plan, "the variable '" + escaped(graph.value_name(variable)) + "' is written twice in one step")
+      throw Error(Code::plan, "the variable '{}' is written twice in one step", graph.value_name(variable))
           .note("first by " + graph.op(first->second).str())
           .note("and by " + op.str())
           .hint("assign once, or fetch and target only one of the two");
@@ -267,8 +264,8 @@ class Selector {
       const Type& before = program_.values[body.parameters[i]].type;
       const Type& after = program_.values[body.results[i]].type;
       if (before != after)
-        throw Error(Code::plan, "the loop '" + escaped(op.name()) + "' changes the type of its carried value " +
-                                    std::to_string(i) + " from " + before.str() + " to " + after.str())
+        throw Error(Code::plan, "the loop '{}' changes the type of its carried value {} from {} to {}", op.name(), i,
+                    as_is(before.str()), as_is(after.str()))
             .at(op.line());
       types.push_back(before);
     }
@@ -283,8 +280,8 @@ class Selector {
       types.push_back(program_.values[results[i]].type);
       const Type& other = program_.values[others[i]].type;
       if (types.back() != other)
-        throw Error(Code::plan, "the branches of '" + escaped(op.name()) + "' give result " + std::to_string(i) +
-                                    " as " + types.back().str() + " and as " + other.str())
+        throw Error(Code::plan, "the branches of '{}' give result {} as {} and as {}", op.name(), i,
+                    as_is(types.back().str()), as_is(other.str()))
             .at(op.line());
     }
     return types;

@@ -1,7 +1,7 @@
 // What collectives bring: sums that are owed no longer, and values in other parts.
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "plan/equal/walk.hpp"
 
 namespace ferry::equal {
@@ -75,8 +75,8 @@ Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const In
   const Schedule& schedule = plan_.schedules[collective.schedule];
   const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
   if (const DType dtype = terms_.type(fact.value.type).dtype; dtype != collective.dtype)
-    throw Stop{true, "collective '" + escaped(plan_.string(collective.name)) + "' adds up " +
-                         std::string(name_of(dtype)) + " as " + std::string(name_of(collective.dtype))};
+    throw Stop{true, formatted("collective '{}' adds up {} as {}", plan_.string(collective.name), name_of(dtype),
+                               name_of(collective.dtype))};
   Fact left = fact;
   left.owed.clear();
   std::vector<std::uint32_t> summed;
@@ -91,10 +91,10 @@ Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const In
       geometry_.same_as_member(collective.grouping, laid(fact), guest == 0 ? 1 : 0, laid(fact), guest))
     return left;  // the largest of equal values
   if (!geometry_.sums_exactly(collective.grouping, guest, summed))
-    throw Stop{true, "collective '" + escaped(plan_.string(collective.name)) + "'" +
-                         (i.line == kNone ? "" : " at " + plan_.line(i.line).str()) + " combines by " +
-                         std::string(name_of(collective.reduce)) + " over tasks that do not have parts of that: of " +
-                         terms_.str(fact.value.term)};
+    throw Stop{true,
+               formatted("collective '{}'{} combines by {} over tasks that do not have parts of that: of {}",
+                         plan_.string(collective.name), as_is(i.line == kNone ? "" : " at " + plan_.line(i.line).str()),
+                         name_of(collective.reduce), as_is(terms_.str(fact.value.term)))};
   return left;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/equal/equal.hpp"
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "ops/op_set.hpp"
 #include "plan/equal/graph_terms.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/graph_facts.hpp"
 #include "graph/needed.hpp"
 #include "graph/op/core_ops.hpp"
@@ -66,7 +66,7 @@ void GraphTerms::visit(const Op& op, const std::string& place, Scope& values) {
   if (def.role == OpRole::input) {
     const auto feed = std::ranges::find(signature_.feeds, output, &Signature::Feed::value);
     if (feed == signature_.feeds.end())
-      throw Stop{true, "the request does not feed '" + escaped(op.name()) + "', which it needs"};
+      throw Stop{true, formatted("the request does not feed '{}', which it needs", op.name())};
     values[output] = feeds[static_cast<std::size_t>(feed - signature_.feeds.begin())];
     return;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "graph/op/infer.hpp"
@@ -444,10 +445,10 @@ std::string Terms::str(TermId id, int depth) const {
       return value.count() <= 4 ? value.str() : "constant " + value.type().str();
     }
     case Kind::symbol:
-      return escaped(text(term.name));
+      return formatted("{}", text(term.name));
     case Kind::op:
       head = std::string(term.def->name) + (term.output > 0 ? ":" + std::to_string(term.output) : "");
-      if (term.name != 0) head += " '" + escaped(text(term.name)) + "'";
+      if (term.name != 0) head += formatted(" '{}'", text(term.name));
       break;
     case Kind::window:
       head = "Window";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/kernel_facts.hpp"
 
@@ -33,7 +34,7 @@ void PlanWalk::run() {
   }
   for (const auto& [name, variable] : graph_.variables)
     if (variable.assigned && !variables_.contains(name))
-      throw Stop{true, "variable '" + escaped(name) + "' is set by the graph, and no task has it"};
+      throw Stop{true, formatted("variable '{}' is set by the graph, and no task has it", name)};
   check_effects();
 }
 
@@ -44,7 +45,7 @@ void PlanWalk::check_ports() {
   for (const PlanPort& port : plan_.feeds) feeds.emplace_back(plan_.string(port.name));
   for (const PlanPort& port : plan_.fetches) fetches.emplace_back(plan_.string(port.name));
   const auto names = [](const std::vector<std::string>& all) {
-    return all.empty() ? "nothing" : escaped(join(all, ", "), 200);
+    return all.empty() ? "nothing" : formatted("{:.200}", join(all, ", "));
   };
   if (feeds != graph_.feed_names)
     throw Stop{true, "the plan is fed " + names(feeds) + "; the request feeds " + names(graph_.feed_names)};
@@ -54,17 +55,17 @@ void PlanWalk::check_ports() {
     const PlanPort& port = plan_.feeds[k];
     const Signature::Feed& feed = signature.feeds[k];
     if (port.by_parts() != feed.by_parts || (!feed.by_parts && port.task != feed.task))
-      throw Stop{true, "the feed '" + escaped(plan_.string(port.name)) + "' is taken from " + task_text(port) +
-                           ", and the request gives it elsewhere"};
+      throw Stop{true, formatted("the feed '{}' is taken from {}, and the request gives it elsewhere",
+                                 plan_.string(port.name), as_is(task_text(port)))};
     if (terms_.type(type_of(port.dtype, port.sizes, port.bounded)) != graph_.feeds[k].type)
-      throw Stop{true, "the feed '" + escaped(plan_.string(port.name)) + "' is " +
-                           type_of(port.dtype, port.sizes, port.bounded).str() + ", in the request " +
-                           terms_.type(graph_.feeds[k].type).str()};
+      throw Stop{true, formatted("the feed '{}' is {}, in the request {}", plan_.string(port.name),
+                                 as_is(type_of(port.dtype, port.sizes, port.bounded).str()),
+                                 as_is(terms_.type(graph_.feeds[k].type).str()))};
   }
   for (const PlanPort& port : plan_.fetches)
     if (!signature.fetch_parts && (port.by_parts() || port.task != signature.fetch_to))
-      throw Stop{true, "the fetch '" + escaped(plan_.string(port.name)) + "' arrives at " + task_text(port) +
-                           ", and the request wants it on task " + std::to_string(signature.fetch_to)};
+      throw Stop{true, formatted("the fetch '{}' arrives at {}, and the request wants it on task {}",
+                                 plan_.string(port.name), as_is(task_text(port)), signature.fetch_to)};
 }
 
 // ---- Order ----
@@ -293,9 +294,8 @@ void PlanWalk::fetch(Class& c, const Instruction& i) {
   const Fact fact = read_summed(c, b, i);
   const TypedTerm wanted = graph_.fetches[i.target];
   if (fact.value.term != wanted.term && !has_nothing(c, b) && !is_updated(c, fact.value.term, wanted.term))
-    wrong_value(
-        "fetch '" + escaped(plan_.string(port.name)) + "' on task " + std::to_string(geometry_.tasks_of(c.number)[0]),
-        fact.value.term, wanted.term);
+    wrong_value(formatted("fetch '{}' on task {}", plan_.string(port.name), geometry_.tasks_of(c.number)[0]),
+                fact.value.term, wanted.term);
   if (fact.window != port.window || fact.value.type != wanted.type)
     differs(c, i, "it gives " + terms_.type(fact.value.type).str() + " in other parts than the caller gets");
 }
@@ -368,8 +368,7 @@ void PlanWalk::meet_turns(Class& c, std::uint32_t next) {
         const TermId now = read_variable(c, variable).value.term;
         if (now == known.before.term) continue;
         if (now != known.after.term)
-          wrong_value("variable '" + escaped(plan_.string(variable.name)) + "' after the turn of task " +
-                          std::to_string(turns.worker),
+          wrong_value(formatted("variable '{}' after the turn of task {}", plan_.string(variable.name), turns.worker),
                       now, known.after.term);
         set.insert(variable.name);
       }
@@ -411,12 +410,12 @@ void PlanWalk::begin_step(Class& c) {
     const std::string_view name = plan_.string(variable.name);
     const auto found = graph_.variables.find(name);
     if (found == graph_.variables.end())
-      throw Stop{true, "variable '" + escaped(name) + "' on task " + std::to_string(geometry_.tasks_of(c.number)[0]) +
-                           " is not in the graph"};
+      throw Stop{true,
+                 formatted("variable '{}' on task {} is not in the graph", name, geometry_.tasks_of(c.number)[0])};
     c.kept.erase(variable.buffer);
     const Buffer& b = c.role->buffers[variable.buffer];
     if (found->second.before.type != type(c, variable.buffer))
-      throw Stop{true, "variable '" + escaped(name) + "' has another type in the graph"};
+      throw Stop{true, formatted("variable '{}' has another type in the graph", name)};
     write(c, variable.buffer, {found->second.before, b.window});
     variables_.emplace(name);
   }
@@ -426,8 +425,8 @@ void PlanWalk::check_variables(Class& c) {
   for (const PlanVariable& variable : c.role->variables) {
     if (c.role->buffers[variable.buffer].bytes == 0) continue;
     const std::string_view name = plan_.string(variable.name);
-    const std::string where = "variable '" + escaped(name) + "' on task " +
-                              std::to_string(geometry_.tasks_of(c.number)[0]) + " after the step";
+    const std::string where =
+        formatted("variable '{}' on task {} after the step", name, geometry_.tasks_of(c.number)[0]);
     const TypedTerm wanted = graph_.variables.find(name)->second.after;
     const Fact fact = read_variable(c, variable);
     if (fact.value.term != wanted.term) wrong_value(where, fact.value.term, wanted.term);
@@ -463,15 +462,14 @@ void PlanWalk::check_effects() const {
 
 std::string PlanWalk::described(const Class& c, const Instruction& i) const {
   std::string text(i.op == kNone ? name_of(i.what) : plan_.string(i.op));
-  if (i.name != kNone) text += " '" + escaped(plan_.string(i.name)) + "'";
+  if (i.name != kNone) text += formatted(" '{}'", plan_.string(i.name));
   if (i.line != kNone) text += " at " + plan_.line(i.line).str();
   return text + " on task " + std::to_string(geometry_.tasks_of(c.number)[0]);
 }
 
 std::string PlanWalk::named(const Class& c, std::uint32_t buffer) const {
   const std::uint32_t name = c.role->buffers[buffer].name;
-  return name == kNone ? "buffer %" + std::to_string(buffer)
-                       : "'" + escaped(plan_.string(name)) + "' (%" + std::to_string(buffer) + ")";
+  return name == kNone ? "buffer %" + std::to_string(buffer) : formatted("'{}' (%{})", plan_.string(name), buffer);
 }
 
 void PlanWalk::differs(const Class& c, const Instruction& i, const std::string& why) const {
@@ -504,8 +502,8 @@ void PlanWalk::wrong_value(const std::string& what, TermId has, TermId wanted) c
   }
   text += "\n  the plan has " + terms_.difference(has, wanted);
   if (const Op* const op = graph_.maker(wanted); op != nullptr)
-    text += "\n  in the graph " + std::string(op->def().name) + " '" + escaped(op->name()) + "' at " +
-            op->line().str() + " makes it";
+    text += formatted("\n  in the graph {} '{}' at {} makes it", as_is(op->def().name), op->name(),
+                      as_is(op->line().str()));
   throw Stop{true, std::move(text)};
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "plan/plan_generated.h"
 
 namespace ferry {
@@ -118,7 +118,7 @@ class Decoder {
     Attrs result;
     for (const fbs::Attr* item : *a.items()) {
       const std::string name = item->name()->str();
-      if (result.has(name)) malformed("attribute '" + escaped(name) + "' is there twice");
+      if (result.has(name)) malformed(formatted("attribute '{}' is there twice", name));
       result.set(name, attr(*item));
     }
     return result;
@@ -126,17 +126,17 @@ class Decoder {
 
   template <class T>
   static const T& need(const T* field, const fbs::Attr& attr) {
-    if (field == nullptr) malformed("attribute '" + escaped(attr.name()->string_view()) + "' has no value");
+    if (field == nullptr) malformed(formatted("attribute '{}' has no value", attr.name()->string_view()));
     return *field;
   }
   static std::int64_t integer(const fbs::Attr& attr) {
     const auto& ints = need(attr.ints(), attr);
-    if (ints.size() != 1) malformed("attribute '" + escaped(attr.name()->string_view()) + "' has several values");
+    if (ints.size() != 1) malformed(formatted("attribute '{}' has several values", attr.name()->string_view()));
     return ints.Get(0);
   }
   static double real(const fbs::Attr& attr) {
     const auto& floats = need(attr.floats(), attr);
-    if (floats.size() != 1) malformed("attribute '" + escaped(attr.name()->string_view()) + "' has several values");
+    if (floats.size() != 1) malformed(formatted("attribute '{}' has several values", attr.name()->string_view()));
     return floats.Get(0);
   }
 
@@ -163,8 +163,7 @@ class Decoder {
       case 9:
         return SubgraphRef{static_cast<std::uint32_t>(integer(a))};
       default:
-        malformed("attribute '" + escaped(a.name()->string_view()) + "' has the unknown type " +
-                  std::to_string(a.kind()));
+        malformed(formatted("attribute '{}' has the unknown type {}", a.name()->string_view(), a.kind()));
     }
   }
 

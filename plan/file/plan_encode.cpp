@@ -268,8 +268,7 @@ std::uint64_t table_bytes(const Plan& plan) {
 
 void check_size(std::uint64_t bytes) {
   if (bytes > kMaxPlanBytes)
-    throw Error(Code::resource, "this plan takes " + std::to_string(bytes) + " bytes, a plan file at most " +
-                                    std::to_string(kMaxPlanBytes))
+    throw Error(Code::resource, "this plan takes {} bytes, a plan file at most {}", bytes, kMaxPlanBytes)
         .hint("keep large constants in variables that are loaded with --model");
 }
 

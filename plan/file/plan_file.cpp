@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "plan/file/plan_decode.hpp"
 #include "plan/verify/verify.hpp"
 
@@ -25,22 +25,17 @@ void check_head(std::span<const std::byte> head, std::uint64_t size) {
   if (size == 0) throw Error(Code::file, "the file is empty");
   const std::size_t magic = std::min(head.size(), kPlanMagic.size());
   if (std::memcmp(head.data(), kPlanMagic.data(), magic) != 0) throw Error(Code::file, "this is not a plan file");
-  if (head.size() < kPlanHeadBytes)
-    throw Error(Code::file, "the file is cut short, after " + std::to_string(size) + " bytes");
+  if (head.size() < kPlanHeadBytes) throw Error(Code::file, "the file is cut short, after {} bytes", size);
   const auto version = number_at<std::uint32_t>(head, 8);
   if (version != kPlanVersion)
-    throw Error(Code::file, "its format is version " + std::to_string(version) + "; this ferry reads version " +
-                                std::to_string(kPlanVersion))
+    throw Error(Code::file, "its format is version {}; this ferry reads version {}", version, kPlanVersion)
         .hint("make the plan anew from its graph, or use the ferry that made it");
   const auto length = number_at<std::uint64_t>(head, 16);
   if (length > kMaxPlanBytes)
-    throw Error(Code::file, "it claims " + std::to_string(length) + " bytes, more than the " +
-                                std::to_string(kMaxPlanBytes) + " that a plan may have");
+    throw Error(Code::file, "it claims {} bytes, more than the {} that a plan may have", length, kMaxPlanBytes);
   const std::uint64_t there = size - kPlanHeadBytes;
-  if (there < length)
-    throw Error(Code::file,
-                "the file is cut short: " + std::to_string(there) + " of " + std::to_string(length) + " bytes");
-  if (there > length) throw Error(Code::file, std::to_string(there - length) + " bytes follow the end of the plan");
+  if (there < length) throw Error(Code::file, "the file is cut short: {} of {} bytes", there, length);
+  if (there > length) throw Error(Code::file, "{} bytes follow the end of the plan", there - length);
 }
 
 /// The bytes after the head. Throws unless length and hash fit.
@@ -64,8 +59,8 @@ auto named(std::string_view source, const F& read) {
   try {
     return read();
   } catch (const Error& error) {
-    throw Error(error.code() == Code::resource ? Code::resource : Code::file,
-                escaped(source, 400) + ": " + error.text());
+    throw Error(error.code() == Code::resource ? Code::resource : Code::file, "{:.400}: {}", source,
+                as_is(error.text()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/traffic/costs.hpp"
 
@@ -145,7 +146,7 @@ std::string bytes_text(const Change& change) {
 }
 
 std::string where(const SourceLine& line) {
-  return line.known() ? "  at " + escaped(line.str()) : "";
+  return line.known() ? formatted("  at {}", line.str()) : "";
 }
 
 }  // namespace
@@ -162,14 +163,14 @@ std::string PlanDiff::text() const {
   if (bytes.differs()) text += "bytes sent a step " + text_of(bytes) + "\n";
   if (copies.differs()) text += "copies a step " + text_of(copies) + "\n";
   for (const Message& message : by_line)
-    text += "sent " + escaped(message.name) + ": " + text_of(message.messages) + " messages, " +
-            text_of(message.bytes) + " bytes" + where(message.line) + "\n";
+    text += formatted("sent {}: {} messages, {} bytes{}\n", message.name, as_is(text_of(message.messages)),
+                      as_is(text_of(message.bytes)), as_is(where(message.line)));
   for (const Op& op : ops)
-    text += "op " + escaped(op.name) + ": " +
-            (!op.before  ? "new, on " + *op.after
-             : !op.after ? "gone, was on " + *op.before
-                         : *op.before + " -> " + *op.after) +
-            where(op.line) + "\n";
+    text += formatted("op {}: {}{}\n", op.name,
+                      as_is(!op.before  ? "new, on " + *op.after
+                            : !op.after ? "gone, was on " + *op.before
+                                        : *op.before + " -> " + *op.after),
+                      as_is(where(op.line)));
   for (const Memory& task : memory)
     text += "memory of task " + std::to_string(task.task) + ": " + bytes_text(task.bytes) + "\n";
   return text;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/ranges.hpp"
 #include "base/text.hpp"
 #include "plan/text/exact_text.hpp"
@@ -17,7 +18,7 @@ constexpr std::string_view kSpaces[] = {"step", "state", "sizes", "tile"};
 
 std::string at(const Plan& plan, std::uint32_t line) {
   const SourceLine where = plan.line(line);
-  return where.known() ? "  at " + escaped(where.str()) : std::string();
+  return where.known() ? formatted("  at {}", where.str()) : std::string();
 }
 
 std::string type(DType dtype, const std::vector<std::int64_t>& sizes, bool bounded) {

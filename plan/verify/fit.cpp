@@ -2,6 +2,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/largest_values.hpp"
 #include "plan/verify/verifier.hpp"
@@ -99,7 +100,7 @@ Footprint check_fit(const Plan& plan) {
   }
   for (const Host& host : hosts)
     if (host.there != 0 && host.needed > host.there)
-      refuse_memory(plan, "the tasks on host " + escaped(plan.topology.tasks[host.task].host_name), host.needed,
+      refuse_memory(plan, formatted("the tasks on host {}", plan.topology.tasks[host.task].host_name), host.needed,
                     host.there, host.task);
   return most;
 }

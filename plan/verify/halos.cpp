@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "plan/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -17,8 +17,8 @@ class Halos {
       for (const Buffer& buffer : here().buffers) check_view(buffer);
       for (const PlanVariable& variable : here().variables)
         if (halo(here().buffers[variable.buffer]) != nullptr)
-          reject("variable '" + escaped(plan_.string(variable.name)) + "' on " + task() +
-                 " has rows that go to others");
+          reject(
+              formatted("variable '{}' on {} has rows that go to others", plan_.string(variable.name), as_is(task())));
       for (const Instruction& i : here().instructions) check(i);
     }
   }
@@ -37,7 +37,7 @@ class Halos {
   void check_view(const Buffer& buffer) const {
     if (buffer.view_of == kNone) return;
     if (halo(buffer) != nullptr || halo(here().buffers[buffer.view_of]) != nullptr)
-      reject("'" + escaped(plan_.string(buffer.name)) + "' on " + task() + " is a view, and its rows go to others");
+      reject(formatted("'{}' on {} is a view, and its rows go to others", plan_.string(buffer.name), as_is(task())));
   }
 
   /// A kernel cuts the rows that go to others, a collective exchanges them, and a window, maybe of a stencil, reads

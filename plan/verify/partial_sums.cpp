@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/op/index_notation.hpp"
 #include "graph/types/halo.hpp"
 #include "ops/control/comm.hpp"
@@ -46,8 +46,8 @@ class PartialSums : ClassView {
     for (const std::uint32_t region : {0U, 1U}) walk(region);
     for (const PlanVariable& variable : class_.variables)
       if (const AllOwed owed = of(variable.buffer); !owed.empty())
-        reject("variable '" + escaped(plan_.string(variable.name)) + "' on task " + std::to_string(task_) +
-               " would keep " + text(owed[0]));
+        reject(formatted("variable '{}' on task {} would keep {}", plan_.string(variable.name), task_,
+                         as_is(text(owed[0]))));
     return begun_;
   }
 
@@ -246,8 +246,8 @@ class PartialSums : ClassView {
     for (const SplitDim& split : plan_.windows[b.window].splits) {
       if (split.dim != dim) continue;
       if (def.reduce == Reduce::none)
-        reject(describe(plan_, i) + " on task " + std::to_string(task_) + ": dim " + std::to_string(dim) + " of '" +
-               escaped(plan_.string(b.name)) + "' is split, and parts of what it gives cannot be combined");
+        reject(formatted("{} on task {}: dim {} of '{}' is split, and parts of what it gives cannot be combined",
+                         as_is(describe(plan_, i)), task_, dim, plan_.string(b.name)));
       add(owed, {split.grouping, def.reduce});
     }
   }
@@ -286,8 +286,8 @@ class PartialSums : ClassView {
   }
 
   [[noreturn]] void refuse(const Instruction& i, std::uint32_t b, const std::string& why) const {
-    reject(describe(plan_, i) + " on task " + std::to_string(task_) + ": '" +
-           escaped(plan_.string(class_.buffers[b].name)) + "' is " + text(of(b)[0]) + ", and " + why);
+    reject(formatted("{} on task {}: '{}' is {}, and {}", as_is(describe(plan_, i)), task_,
+                     plan_.string(class_.buffers[b].name), as_is(text(of(b)[0])), as_is(why)));
   }
 
   const Tables& tables_;

@@ -12,6 +12,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/verify/verifier.hpp"
 
@@ -580,9 +581,8 @@ void check_schedules(const Plan& plan) {
     const Schedule& schedule = plan.schedules[number];
     if (schedule.library_does_all()) continue;  // check_gpu_groups()
     check_sharing(plan, c);
-    const std::string what = described(plan, c) + ", " + escaped(schedule.algorithm) + " " +
-                             std::string(name_of(schedule.kind)) + " of " + std::to_string(schedule.members) +
-                             " members";
+    const std::string what = formatted("{}, {} {} of {} members", as_is(described(plan, c)), schedule.algorithm,
+                                       name_of(schedule.kind), schedule.members);
     if (!checked[number]) {
       checked[number] = true;
       if (!check_flips(schedule, what)) arriving[number] = Play(schedule, what, is_symmetric(schedule)).check();

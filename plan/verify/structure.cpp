@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <set>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "plan/verify/halos.hpp"
 #include "plan/verify/verifier.hpp"
 
@@ -330,7 +330,7 @@ class Structure {
 std::string described(const Plan& plan, std::string_view what, std::uint32_t number, std::uint32_t name,
                       std::uint32_t line) {
   std::string text = std::string(what) + " " + std::to_string(number);
-  if (name != kNone) text += " (" + escaped(plan.string(name)) + ")";
+  if (name != kNone) text += formatted(" ({})", plan.string(name));
   if (line != kNone) text += " at " + plan.line(line).str();
   return text;
 }
@@ -343,7 +343,7 @@ std::string described(const Plan& plan, std::uint32_t collective) {
 std::string describe(const Plan& plan, const Instruction& i) {
   std::string what(name_of(i.what));
   if (i.what == Opcode::kernel) what = plan.string(i.op);
-  std::string text = what + " '" + escaped(plan.string(i.name)) + "'";
+  std::string text = formatted("{} '{}'", as_is(what), plan.string(i.name));
   if (i.line != kNone) text += " at " + plan.line(i.line).str();
   return text;
 }

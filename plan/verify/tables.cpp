@@ -2,7 +2,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "plan/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -59,8 +59,8 @@ class Sites {
       const auto& [parent, what, name, before, side] = key;
       Site site;
       site.parent = parent;
-      site.name = tables_.sites[parent].name + "/" + escaped(plan_.string(name)) +
-                  (before > 0 ? "#" + std::to_string(before + 1) : "") + ":" + std::to_string(side);
+      site.name = formatted("{}/{}{}:{}", as_is(tables_.sites[parent].name), plan_.string(name),
+                            before > 0 ? "#" + std::to_string(before + 1) : "", side);
       tables_.sites.push_back(std::move(site));
     }
     return at->second;

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "plan/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -146,7 +146,7 @@ class Turns {
     const Touched& t = kept_[b];
     const Buffer& buffer = class_.buffers[b];
     if (t.workers.empty() || buffer.space == Buffer::Space::none || buffer.space == Buffer::Space::tile) return;
-    const std::string name = "'" + escaped(plan_.string(buffer.name)) + "' (%" + std::to_string(b) + ")";
+    const std::string name = formatted("'{}' (%{})", plan_.string(buffer.name), b);
     if (t.variable) {
       if (t.message) reject("a message of a turn uses the variable " + name + ", which other turns change");
       return;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/op/index_notation.hpp"
 #include "graph/op/infer.hpp"
 #include "kernels/traits.hpp"
@@ -280,7 +280,7 @@ class Types {
   }
 
   [[nodiscard]] std::string named(const Buffer& b) const {
-    return b.name == kNone ? "a scratch buffer" : "'" + escaped(plan_.string(b.name)) + "'";
+    return b.name == kNone ? "a scratch buffer" : formatted("'{}'", plan_.string(b.name));
   }
 
   [[nodiscard]] IndexSpace bound_index(const Instruction& i, const OpDef& def, const PlanKernelFacts& facts) const {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "plan/verify/verifier.hpp"
 
 namespace ferry::verifier {
@@ -84,7 +84,7 @@ class Updates {
     reject(describe(plan_, i) + " writes the variable " + name(variable) + " " + std::string(how));
   }
   [[nodiscard]] std::string name(std::uint32_t variable) const {
-    return "'" + escaped(plan_.string(class_.buffers[variable].name)) + "'";
+    return formatted("'{}'", plan_.string(class_.buffers[variable].name));
   }
 
   const Plan& plan_;

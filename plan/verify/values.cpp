@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/verify/halos.hpp"
 #include "plan/verify/verifier.hpp"
@@ -56,7 +57,7 @@ class Values {
   }
   [[nodiscard]] std::string task() const { return "task " + std::to_string(tables_.tasks_of[class_][0]); }
   [[nodiscard]] std::string named(const Buffer& b) const {
-    return b.name == kNone ? "a scratch buffer" : "'" + escaped(plan_.string(b.name)) + "'";
+    return b.name == kNone ? "a scratch buffer" : formatted("'{}'", plan_.string(b.name));
   }
 
   // ---- Devices ----
@@ -90,11 +91,11 @@ class Values {
     std::set<std::uint32_t> names, buffers;
     for (const PlanVariable& variable : here().variables) {
       const Buffer& buffer = here().buffers[variable.buffer];
-      const std::string what = "variable '" + escaped(plan_.string(variable.name)) + "' on " + task();
+      const std::string what = formatted("variable '{}' on {}", plan_.string(variable.name), as_is(task()));
       if (!names.insert(variable.name).second) reject(what + " is there twice");
       if (!buffers.insert(variable.buffer).second) reject(what + " shares its buffer with another one");
       if (buffer.name != variable.name)
-        reject(what + " lies in the buffer of '" + escaped(plan_.string(buffer.name)) + "'");
+        reject(formatted("{} lies in the buffer of '{}'", as_is(what), plan_.string(buffer.name)));
       const auto [at, fresh] = variables_.try_emplace(variable.name, &buffer);
       const Buffer& other = *at->second;
       const bool fits = other.window == kNone && buffer.window == kNone ? other.sizes == buffer.sizes
@@ -268,8 +269,8 @@ class Values {
                       int least) const {
     for (std::size_t k = 0; k < ports.size(); ++k)
       if (times[k] < least || times[k] > 1)
-        reject(std::string(what) + " '" + escaped(plan_.string(ports[k].name)) + "' comes " + std::to_string(times[k]) +
-               " times in a step of task " + std::to_string(ports[k].task));
+        reject(formatted("{} '{}' comes {} times in a step of task {}", as_is(what), plan_.string(ports[k].name),
+                         times[k], ports[k].task));
   }
 
   void check_owner(const Instruction& i) const {

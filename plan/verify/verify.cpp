@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "plan/verify/verifier.hpp"
 
@@ -22,8 +23,8 @@ Verdict verify(const Plan& plan, const KnownOps& known) {
     proved(std::string(unknown.empty() ? "every kernel" : "every kernel of a known op") +
            " gets and gives the types that its op's inference says");
     for (const std::string& op : unknown)
-      verdict.unproved.push_back("what the kernels of " + escaped(op, 100) +
-                                 " may be given, and what they do with it: the op is not known here");
+      verdict.unproved.push_back(formatted(
+          "what the kernels of {:.100} may be given, and what they do with it: the op is not known here", op));
     if (const std::size_t sums = verifier::check_partial_sums(plan, tables, known); sums > 0)
       proved(plural(sums, "kernel") +
              " of partial sums: until they are added up, they go only through ops that are linear for their dtype");

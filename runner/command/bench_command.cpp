@@ -30,7 +30,7 @@ void require_all_exist(const std::vector<std::string>& wanted, const std::vector
       names.push_back(benchmark.name);
     }
     if (!found)
-      throw Error(Code::usage, "there is no benchmark " + in_quotes(name))
+      throw Error(Code::usage, "there is no benchmark {:?}", name)
           .hint("one of " + join(names, ", ") + ", or a prefix");
   }
 }

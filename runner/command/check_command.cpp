@@ -53,10 +53,10 @@ Verdict verdict_of(CheckOptions& options, const KnownOps& known, Equality& equal
 
 void require_usable(const CheckOptions& options) {
   if (!options.plan.empty() && !options.equal)
-    throw Error(Code::usage, "check: " + escaped(options.plan) + " is a second file").hint("--equal compares the two");
+    throw Error(Code::usage, "check: {} is a second file", options.plan).hint("--equal compares the two");
   if (options.equal && is_plan_file(options.file))
-    throw Error(Code::usage, "check --equal: " + escaped(options.file) + " is a plan, and does not hold its graph")
-        .hint("ferry check --equal GRAPH.pb " + escaped(options.file));
+    throw Error(Code::usage, "check --equal: {} is a plan, and does not hold its graph", options.file)
+        .hint("ferry check --equal GRAPH.pb {}", options.file);
   constexpr std::string_view kOfRequests[] = {"--entry",     "--fetch", "--fetch-to", "--feed",
                                               "--feed-part", "--dim",   "--shape",    "--step"};
   if (!options.plan.empty()) refuse_options_of_graphs(options, options.plan, kOfRequests);
@@ -65,7 +65,7 @@ void require_usable(const CheckOptions& options) {
 /// Error(usage) for a --step although all steps have the same plan, and that plan is given.
 void require_uneven(const CheckOptions& options, const std::vector<Batches>& uneven) {
   if (options.plan.empty() || options.step == 0 || !uneven.empty()) return;
-  throw Error(Code::usage, "--step " + std::to_string(options.step) + ": all steps of the graph have the same plan")
+  throw Error(Code::usage, "--step {}: all steps of the graph have the same plan", options.step)
       .hint("leave --step out");
 }
 

@@ -5,8 +5,8 @@
 
 #include "base/files/files.hpp"
 #include "base/files/json.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "ops/onnx/import.hpp"
 #include "runner/command/tensor_difference.hpp"
@@ -32,7 +32,7 @@ Tolerance tolerance_of(const std::string& folder) {
   const std::string path = folder + "/data.json";
   if (!local_files().exists(path)) return tolerance;
   const auto json = nlohmann::json::parse(json_text(local_files().read(path, kMaxJsonBytes).text()), nullptr, false);
-  if (!json.is_object()) throw Error(Code::file, escaped(path) + ": no JSON object");
+  if (!json.is_object()) throw Error(Code::file, "{}: no JSON object", path);
   for (const auto& [name, number] : {std::pair("rtol", &tolerance.rtol), std::pair("atol", &tolerance.atol)})
     if (json.contains(name) && json[name].is_number()) *number = json[name].get<double>();
   return tolerance;
@@ -70,8 +70,7 @@ TensorMap read_inputs(const onnx::Model& model, const std::string& folder) {
     const std::optional<Tensor> given = input->optional ? onnx::read_optional(path) : onnx::read_tensor(path);
     if (given) tensors.emplace(input->name, as_dtype(*given, input->dtype.value_or(given->dtype())));
   }
-  if (!data_file(folder, "input", i).empty())
-    throw Error(Code::file, escaped(folder) + ": it has more inputs than its model");
+  if (!data_file(folder, "input", i).empty()) throw Error(Code::file, "{}: it has more inputs than its model", folder);
   return tensors;
 }
 
@@ -85,7 +84,7 @@ std::vector<std::string> data_sets(const std::string& folder) {
 std::string refused(const onnx::Model& model) {
   for (const auto* values : {&model.graph.inputs, &model.graph.outputs})
     for (const onnx::ValueDef& value : *values)
-      if (!value.refused.empty()) return in_quotes(value.name) + " is " + value.refused;
+      if (!value.refused.empty()) return formatted("{:?} is {}", value.name, as_is(value.refused));
   return {};
 }
 
@@ -172,7 +171,7 @@ std::vector<std::string> conformance_folders(std::span<const std::string> given)
         if (const std::string inner = folder + "/" + name; local_files().exists(model_of(inner)))
           folders.push_back(inner);
     if (folders.size() == before)
-      throw Error(Code::usage, escaped(folder) + ": neither it nor a folder in it has a model.onnx");
+      throw Error(Code::usage, "{}: neither it nor a folder in it has a model.onnx", folder);
   }
   return folders;
 }

@@ -1,7 +1,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/command/conformance.hpp"
 #include "runner/options/number_options.hpp"
@@ -43,8 +43,8 @@ int conformance(const ConformanceOptions& options) {
     const ConformanceCase& now = cases.back();
     failed = failed || now.result == ConformanceCase::Result::failed;
     if (!options.as_json && now.result != ConformanceCase::Result::passed)
-      print(escaped(now.name) + ": " + kResults[static_cast<std::size_t>(now.result)] + ": " +
-            escaped(now.reason, 400) + "\n");
+      print(
+          formatted("{}: {}: {:.400}\n", now.name, as_is(kResults[static_cast<std::size_t>(now.result)]), now.reason));
   }
   print(options.as_json ? json_of(cases) : summary(cases));
   return failed ? static_cast<int>(Code::conformance) : 0;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "base/format.hpp"
 #include "base/ranges.hpp"
 #include "base/text.hpp"
 #include "comm/backends.hpp"
@@ -83,7 +84,7 @@ Finding tcp_finding(const Machine& machine) {
                                 ? ", which paces: messages of 1 MB take up to 3 times as long as "
                                   "with cubic (docs/guide/launching.md)"
                                 : "";
-  return {"tcp", "congestion control by " + escaped(machine.tcp_congestion) + paces, machine.tcp_congestion};
+  return {"tcp", formatted("congestion control by {}{}", machine.tcp_congestion, as_is(paces)), machine.tcp_congestion};
 }
 
 bool differs_between_tasks(std::string_view variable) {
@@ -97,7 +98,7 @@ Finding launcher_finding(bool alone) {
   nlohmann::json data = nlohmann::json::object();
   for (const auto& [name, value] : launcher_variables()) {
     const bool of_task = differs_between_tasks(name);
-    text += (text.empty() ? "" : " ") + name + "=" + (of_task && !alone ? "…" : escaped(value));
+    text += (text.empty() ? "" : " ") + name + "=" + (of_task && !alone ? "…" : formatted("{}", value));
     data[name] = value;
   }
   return {"launcher", text.empty() ? "none: started by hand" : text, data};
@@ -109,9 +110,9 @@ Finding mpi_finding() {
   nlohmann::json data{{"version", mpi.version}, {"abi", mpi.abi},     {"library", mpi.library},
                       {"reason", mpi.reason},   {"tried", mpi.tried}, {"others", others}};
   if (mpi.version.empty())
-    return {"mpi", "none that ferry can use: " + escaped(join(mpi.tried, "; "), 400) + "; jobs run over TCP", data};
+    return {"mpi", formatted("none that ferry can use: {:.400}; jobs run over TCP", join(mpi.tried, "; ")), data};
   return {"mpi",
-          mpi.version + (mpi.library.empty() ? "" : " (" + escaped(mpi.library) + ")") + ", since " + mpi.reason +
+          mpi.version + (mpi.library.empty() ? "" : formatted(" ({})", mpi.library)) + ", since " + mpi.reason +
               "; also " + join(others, ", "),
           data};
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "placement/explain/explain.hpp"
 #include "runner/command/commands.hpp"
@@ -57,11 +58,11 @@ void require_needed(Graph& graph, const Selection& selection, const std::string&
   if (!op || needed_ops(graph, selection)[*op]) return;
   std::vector<std::string> others;
   for (const auto& [entry, of_entry] : graph.entries())
-    if (needed_ops(graph, select_entry(graph, entry, {}))[*op]) others.push_back("--entry " + escaped(entry));
-  const std::string what = selection.entry.empty() ? "what is fetched" : "the entry '" + escaped(selection.entry) + "'";
-  throw Error(Code::usage, "explain: " + what + " does not need " + in_quotes(name))
+    if (needed_ops(graph, select_entry(graph, entry, {}))[*op]) others.push_back(formatted("--entry {}", entry));
+  const std::string what = selection.entry.empty() ? "what is fetched" : formatted("the entry '{}'", selection.entry);
+  throw Error(Code::usage, "explain: {} does not need {:?}", as_is(what), name)
       .at(graph.op(*op).line())
-      .hint(others.empty() ? "--fetch " + escaped(name) : join(others, " or "));
+      .hint(others.empty() ? formatted("--fetch {}", name) : join(others, " or "));
 }
 
 int explain_file(ExplainOptions options) {

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/file/graph_file.hpp"
 #include "runner/command/commands.hpp"
@@ -16,14 +17,13 @@ struct ImportOptions : JobOptions {
 };
 
 int import(const ImportOptions& options) {
-  if (!is_onnx_file(options.from))
-    throw Error(Code::usage, escaped(options.from) + ": only ONNX models (.onnx) are imported");
+  if (!is_onnx_file(options.from)) throw Error(Code::usage, "{}: only ONNX models (.onnx) are imported", options.from);
   std::vector<GivenFile> read = files_read(options);
   read.push_back({"", options.from});
   require_apart(read, {{"OUT", options.to}});
   const LoadedGraph loaded = load_any_graph(options.from, options, parse_shapes(options.shapes));
   save_graph(*loaded.graph, options.to);
-  print(escaped(options.to) + ": " + plural(loaded.graph->size(), "op") + "\n");
+  print(formatted("{}: {}\n", options.to, plural(loaded.graph->size(), "op")));
   return 0;
 }
 

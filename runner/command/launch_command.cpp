@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "comm/launch_variables.hpp"
 #include "executor/job/cluster.hpp"
 #include "runner/command/commands.hpp"
@@ -21,17 +22,16 @@ constexpr std::string_view kOtherWayToMeet = "FERRY_RENDEZVOUS";
 /// "NAME=VALUE"; a NAME alone has the value that it has here.
 std::string variable_of(const std::string& text) {
   const std::string name = text.substr(0, text.find('='));
-  if (name.empty()) throw Error(Code::usage, "-x " + escaped(text) + ": no name").hint("-x NAME=VALUE");
+  if (name.empty()) throw Error(Code::usage, "-x {}: no name", text).hint("-x NAME=VALUE");
   const auto is_own = [&](const LaunchVariable& variable) { return variable.own && variable.name == name; };
   if (std::ranges::any_of(kLaunchVariables, is_own))
-    throw Error(Code::usage, "-x " + escaped(text) + ": ferry launch itself gives each task its " + name)
+    throw Error(Code::usage, "-x {}: ferry launch itself gives each task its {}", text, as_is(name))
         .hint(name == "MASTER_ADDR" ? "--interface NAME" : "leave it out");
   if (name == kOtherWayToMeet)
     throw Error(Code::usage, "-x " + name + ": the tasks of ferry launch meet at the launcher").hint("leave it out");
   if (name.size() < text.size()) return text;
   const char* value = std::getenv(name.c_str());
-  if (value == nullptr)
-    throw Error(Code::usage, "-x " + escaped(name) + ": it is not set here").hint("-x " + name + "=VALUE");
+  if (value == nullptr) throw Error(Code::usage, "-x {}: it is not set here", name).hint("-x " + name + "=VALUE");
   return name + "=" + value;
 }
 

@@ -56,7 +56,7 @@ void require_name(const std::string& name) {
                                            "preinstall", "rebuild_cache", "test"};
   const bool taken = std::ranges::find(kTargets, name) != std::end(kTargets);
   if (!taken && name.size() <= kLongestName && letter(name.front()) && std::ranges::all_of(name, fits)) return;
-  throw Error(Code::usage, "new: " + in_quotes(name) + " cannot be the name of a project")
+  throw Error(Code::usage, "new: {:?} cannot be the name of a project", name)
       .hint(
           "a letter, and then letters, digits, _ and -; no name of ferry or of a target of CMake, such as all, clean "
           "and test");
@@ -65,8 +65,7 @@ void require_name(const std::string& name) {
 int make_project(const std::string& name) {
   require_name(name);
   FileSystem& files = local_files();
-  if (files.exists(name))
-    throw Error(Code::usage, "new: " + in_quotes(name) + " is there already").hint("another name");
+  if (files.exists(name)) throw Error(Code::usage, "new: {:?} is there already", name).hint("another name");
   files.make_folders(name);
   files.write(name + "/CMakeLists.txt", project_of(name));
   files.write(name + "/main.cpp", kProgram);

@@ -76,14 +76,14 @@ PlanDiff difference(const std::string& path, const Plan& plan) {
   require_verified(before);
   PlanDiff changes = diff(before, plan);
   if (changes.ops_in_both == 0 && !changes.ops.empty())
-    throw Error(Code::usage, "--diff: " + escaped(path) + " and this plan have no op in common")
+    throw Error(Code::usage, "--diff: {} and this plan have no op in common", path)
         .hint("compare plans of one graph: ferry plan FILE --save OLD.plan, and later --diff OLD.plan");
   return changes;
 }
 
 void write_problem(const std::string& path, const PlanResult& result) {
   if (!result.placement || result.placement->problem.empty())
-    throw Error(Code::usage, "--dump-problem " + escaped(path) + ": no layouts were chosen together")
+    throw Error(Code::usage, "--dump-problem {}: no layouts were chosen together", path)
         .hint("--place auto and two tasks or more");
   local_files().write(path, result.placement->problem);
 }

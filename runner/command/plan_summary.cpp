@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "plan/text/plan_text.hpp"
@@ -46,8 +47,9 @@ std::string line_text(const Plan& plan, const Message& message,
   const auto found = reasons.find(message.name);
   const Reason* const reason = found == reasons.end() ? nullptr : found->second;
   const SourceLine line = reason != nullptr ? reason->line : plan.line(message.line);
-  return right_aligned(human_bytes(message.bytes), 10) + "  " + escaped(message.name) + "  " +
-         (reason != nullptr ? reason->text : message.what) + (line.known() ? "  at " + escaped(line.str()) : "") + "\n";
+  return formatted("{}  {}  {}{}\n", as_is(right_aligned(human_bytes(message.bytes), 10)), message.name,
+                   as_is(reason != nullptr ? reason->text : message.what),
+                   as_is(line.known() ? formatted("  at {}", line.str()) : ""));
 }
 
 std::string messages_text(const PlanResult& result) {

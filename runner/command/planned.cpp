@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "graph/op/core_ops.hpp"
@@ -24,7 +25,7 @@ std::string example_of(const std::string& name, const Shape& shape) {
   std::vector<std::string> sizes;
   sizes.reserve(static_cast<std::size_t>(shape.rank()));
   for (int d = 0; d < shape.rank(); ++d) sizes.push_back(shape[d].known() ? std::to_string(shape[d].size()) : "SIZE");
-  return escaped(name) + "=" + join(sizes, ",");
+  return formatted("{}={}", name, as_is(join(sizes, ",")));
 }
 
 /// Gives types to the inputs that --feed does not name: a plan depends on nothing else.
@@ -37,7 +38,7 @@ void add_types(const Graph& graph, const InputSizes& shapes, Selection& selectio
     const Type& type = graph.type(op.output(0));
     const auto given = shapes.find(name);
     if (given == shapes.end() && !type.shape.known())
-      throw Error(Code::usage, "the shape of input '" + escaped(name) + "' is open: " + type.str())
+      throw Error(Code::usage, "the shape of input '{}' is open: {}", name, as_is(type.str()))
           .at(op.line())
           .hint("--shape " + example_of(name, type.shape));
     selection.request.feed_types[name] =
@@ -73,8 +74,7 @@ InputSizes parse_shapes(const std::vector<std::string>& texts) {
   InputSizes shapes;
   for (const std::string& text : texts) {
     const auto fail = [&] {
-      return Error(Code::usage, "--shape " + escaped(text) + ": expected NAME=SIZE,SIZE")
-          .hint("for example --shape x=64,784");
+      return Error(Code::usage, "--shape {}: expected NAME=SIZE,SIZE", text).hint("for example --shape x=64,784");
     };
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos) throw fail();
@@ -86,7 +86,7 @@ InputSizes parse_shapes(const std::vector<std::string>& texts) {
       sizes.push_back(size);
     }
     if (!shapes.emplace(text.substr(0, equals), std::move(sizes)).second)
-      throw Error(Code::usage, "--shape " + escaped(text) + ": given twice").hint("give one shape for it");
+      throw Error(Code::usage, "--shape {}: given twice", text).hint("give one shape for it");
   }
   return shapes;
 }
@@ -136,7 +136,7 @@ void refuse_options_of_graphs(const PlanCommandOptions& options, const std::stri
     const std::string name = option->get_name();
     if (option->count() == 0 || std::ranges::find(used, name) != used.end()) continue;
     if (name == "--device" && !places_ops(options)) continue;
-    throw Error(Code::usage, name + ": " + escaped(plan) + " is a plan already")
+    throw Error(Code::usage, "{}: {} is a plan already", as_is(name), plan)
         .hint((plan == options.file ? "give the graph, or leave " : "leave ") + name + " out");
   }
 }
@@ -152,7 +152,7 @@ PlanResult plan_of(const PlanCommandOptions& options) {
   }
   refuse_options_of_graphs(options, options.file);
   if (options.plan.on_pass || options.plan.check_passes)
-    throw Error(Code::usage, escaped(options.file) + " is a plan: no pass makes it").hint("give the graph");
+    throw Error(Code::usage, "{} is a plan: no pass makes it", options.file).hint("give the graph");
   result.plan = read_plan(local_files(), options.file);
   return result;
 }

@@ -60,8 +60,8 @@ void choose_tasks(QuoteOptions& options) {
   options.share_memory = cluster.elsewhere->tasks[0].memory_group >= 0;
   cluster.elsewhere.reset();
   if (*cluster.costs == PlanningCosts())
-    throw Error(Code::usage, "--cluster " + escaped(options.cluster_file) +
-                                 ": the file has no costs of its own, and other options describe the tasks")
+    throw Error(Code::usage, "--cluster {}: the file has no costs of its own, and other options describe the tasks",
+                options.cluster_file)
         .hint("give the file, or --tasks, --threads, --hosts, --jobs, --memory and --gpu-memory");
 }
 

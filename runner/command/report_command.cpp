@@ -3,7 +3,6 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
-#include "base/text.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/files/written_files.hpp"
 #include "runner/pictures/curves_svg.hpp"
@@ -42,8 +41,8 @@ NamedCurves read_curves(const std::string& file) {
 int write_report(const ReportOptions& options) {
   const bool draws = options.out.ends_with(".svg");
   if (!draws && options.files.size() > 2)
-    throw Error(Code::usage, "a page shows one run or two, and " + std::to_string(options.files.size()) + " are given")
-        .hint("--out FILE.svg draws the curves of up to " + std::to_string(kMostCurveRuns) + " runs");
+    throw Error(Code::usage, "a page shows one run or two, and {} are given", options.files.size())
+        .hint("--out FILE.svg draws the curves of up to {} runs", kMostCurveRuns);
   check_written_file("--out", options.out);
   std::vector<GivenFile> read;
   for (const std::string& file : options.files) read.push_back({"", file});

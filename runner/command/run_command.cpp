@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "runner/command/commands.hpp"
 #include "runner/files/graph_files.hpp"
 #include "runner/run/job.hpp"
@@ -38,8 +37,8 @@ void add_run_command(CLI::App& app, Action& action) {
     action = [options] {
       if (is_plan_file(options->file)) return run_plan(*options);
       if (!options->graph.empty())
-        throw Error(Code::usage, "--graph: " + escaped(options->file) + " is no plan to compare with a graph")
-            .hint("leave --graph out, or give a .plan file in place of " + escaped(options->file));
+        throw Error(Code::usage, "--graph: {} is no plan to compare with a graph", options->file)
+            .hint("leave --graph out, or give a .plan file in place of {}", options->file);
       LoadedGraph loaded = before_job(options->cluster, [&] { return load_any_graph(options->file, *options); });
       options->feeds = std::move(loaded.feeds);
       return run_graph(*loaded.graph, *options);

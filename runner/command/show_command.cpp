@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 #include "executor/observe/flight_file.hpp"
@@ -24,7 +25,7 @@ namespace ferry {
 namespace {
 
 std::string list(const std::vector<std::string>& names) {
-  return escaped(join(names, ", "), 2000);
+  return formatted("{:.2000}", join(names, ", "));
 }
 
 void show_entries(const Graph& graph) {
@@ -33,7 +34,7 @@ void show_entries(const Graph& graph) {
     for (const Entry::Named& feed : entry.feeds) feeds.push_back(feed.name);
     for (const Entry::Named& fetch : entry.fetches) fetches.push_back(fetch.name);
     for (const OpId target : entry.targets) targets.emplace_back(graph.op(target).name());
-    std::string text = "entry " + escaped(name) + ":";
+    std::string text = formatted("entry {}:", name);
     if (!feeds.empty()) text += " feeds " + list(feeds) + ";";
     if (!fetches.empty()) text += " fetches " + list(fetches) + ";";
     if (!targets.empty()) text += " runs " + list(targets) + ";";
@@ -46,14 +47,14 @@ std::string op_line(const Graph& graph, const Op& op) {
   std::vector<std::string> inputs, types, attrs;
   for (const ValueId input : op.inputs()) inputs.push_back(graph.value_name(input));
   for (int i = 0; i < op.outputs(); ++i) types.push_back(graph.type(op.output(i)).str());
-  for (const auto& [name, value] : op.attrs()) attrs.push_back(escaped(name) + "=" + escaped(str(value), 60));
-  std::string text = escaped(op.name()) + " = " + std::string(op.def().name) + "(" + list(inputs) + ")";
+  for (const auto& [name, value] : op.attrs()) attrs.push_back(formatted("{}={:.60}", name, str(value)));
+  std::string text = formatted("{} = {}({})", op.name(), op.def().name, as_is(list(inputs)));
   if (!attrs.empty()) text += " {" + join(attrs, ", ") + "}";
   text += " : " + join(types, ", ");
   const Annotation& where = op.annotation();
   if (!where.device.empty()) text += "  on " + where.device.str();
   if (where.mesh != kNoMesh) text += "  on mesh " + graph.meshes()[where.mesh].str();
-  if (op.line().known()) text += "  at " + escaped(op.line().str());
+  if (op.line().known()) text += formatted("  at {}", op.line().str());
   return text;
 }
 
@@ -89,7 +90,7 @@ int show_model(const std::string& folder) {
   std::string text;
   const TensorMap variables = read_model(folder);
   for (const auto& [name, tensor] : variables) {
-    text += escaped(name) + " : " + tensor.type().str() + "  " + tensor.str(3) + "\n";
+    text += formatted("{} : {}  {}\n", name, as_is(tensor.type().str()), as_is(tensor.str(3)));
     bytes += static_cast<std::int64_t>(tensor.bytes().size());
   }
   print("model of " + plural(variables.size(), "variable") + ", " + human_bytes(static_cast<std::uint64_t>(bytes)) +
@@ -121,7 +122,7 @@ int show_checkpoints(const std::string& folder) {
   for (const CheckpointFacts& facts : all) {
     const std::string when = time_of(folder + "/" + facts.name + "/manifest.json");
     if (facts.problem.empty()) ++sound;
-    text += escaped(facts.name) + "  " + when;
+    text += formatted("{}  {}", facts.name, as_is(when));
     if (facts.step >= 0)
       text +=
           "  step " + std::to_string(facts.step) + "  " + plural(facts.tasks, "task") + "  " + human_bytes(facts.bytes);
@@ -132,8 +133,9 @@ int show_checkpoints(const std::string& folder) {
 }
 
 std::string port_line(const Plan& plan, const PlanPort& port, const char* what) {
-  return std::string("  ") + what + " " + escaped(plan.string(port.name)) + " : " +
-         Type{port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}.str() + "  on " + task_text(port) + "\n";
+  return formatted("  {} {} : {}  on {}\n", as_is(what), plan.string(port.name),
+                   as_is(Type{port.dtype, Shape(std::span<const std::int64_t>(port.sizes))}.str()),
+                   as_is(task_text(port)));
 }
 
 int show_plan(const std::string& file) {
@@ -143,8 +145,9 @@ int show_plan(const std::string& file) {
                      ", " + plural(plan.collectives.size(), "collective") + "\n";
   for (const PlanPort& port : plan.feeds) text += port_line(plan, port, "feed");
   for (const PlanPort& port : plan.fetches) text += port_line(plan, port, "fetch");
-  for (const auto& [name, type] : variables_of(plan)) text += "  variable " + escaped(name) + " : " + type.str() + "\n";
-  print(text + "ferry plan " + escaped(file) + " prints what each task does\n");
+  for (const auto& [name, type] : variables_of(plan))
+    text += formatted("  variable {} : {}\n", name, as_is(type.str()));
+  print(formatted("{}ferry plan {} prints what each task does\n", as_is(text), file));
   return 0;
 }
 

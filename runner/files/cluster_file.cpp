@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/system/log.hpp"
 #include "base/system/machine.hpp"
@@ -83,7 +84,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Code::file, escaped(path_) + ": " + what).hint(kHint);
+    throw Error(Code::file, "{}: {}", path_, as_is(what)).hint(kHint);
   }
 
   /// Names the line of the field `name` in the index-th of the messages `of` (-1: the only one), or the line of the
@@ -152,7 +153,7 @@ class Reader {
   void add(const cluster_file::Host& host, int index, Topology& topology) {
     const auto wrong = [&](const char* field, const std::string& what) { fail_at("host", index, field, what); };
     if (host.name().empty()) wrong("name", "a host has no name");
-    const std::string name = "host '" + escaped(host.name()) + "'";
+    const std::string name = formatted("host '{}'", host.name());
     if (!is_name(host.name(), ".-")) wrong("name", name + ": a name has letters, digits, '.', '-' and '_'");
     if (!is_name(host.job(), "")) wrong("job", name + ": a job's name has letters, digits and '_'");
     if (host.gpus() > kMostGpus)
@@ -260,14 +261,15 @@ void warn_of_other_origin(const std::string& path, const CostsOrigin& origin) {
   const CostsOrigin own = own_origin();
   std::vector<std::string> differences;
   const auto compare = [&](const char* what, const std::string& theirs, const std::string& here) {
-    if (!theirs.empty() && theirs != here) differences.push_back(what + in_quotes(theirs) + ", not " + in_quotes(here));
+    if (!theirs.empty() && theirs != here)
+      differences.push_back(formatted("{}{:?}, not {:?}", as_is(what), theirs, here));
   };
   compare("by ferry ", origin.ferry, own.ferry);
   compare("on the processor ", origin.cpu, own.cpu);
   compare("with the kernels ", origin.kernels, own.kernels);
   if (!differences.empty())
-    log_warn("the costs in " + escaped(path) + " were measured " + join(differences, "; ") +
-             "\n  try: ferry calibrate -o " + escaped(path) + " on this machine");
+    log_warn(formatted("the costs in {} were measured {}\n  try: ferry calibrate -o {} on this machine", path,
+                       as_is(join(differences, "; ")), path));
 }
 
 }  // namespace ferry

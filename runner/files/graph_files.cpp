@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "base/system/log.hpp"
-#include "base/text.hpp"
 #include "executor/session/session.hpp"
 #include "graph/file/graph_file.hpp"
 #include "ops/op_set.hpp"
@@ -51,13 +50,13 @@ std::map<std::string, std::int64_t, std::less<>> parse_dims(const std::vector<st
     std::int64_t size = 0;
     const char* end = text.data() + text.size();
     const auto fail = [&] {
-      return Error(Code::usage, "--dim " + escaped(text) + ": expected NAME=SIZE").hint("for example --dim batch=4");
+      return Error(Code::usage, "--dim {}: expected NAME=SIZE", text).hint("for example --dim batch=4");
     };
     if (equals == 0 || equals == std::string::npos) throw fail();
     const auto [at, error] = std::from_chars(text.data() + equals + 1, end, size);
     if (error != std::errc() || at != end || size < 0) throw fail();
     if (!result.emplace(text.substr(0, equals), size).second)
-      throw Error(Code::usage, "--dim " + escaped(text) + ": given twice").hint("give one size for it");
+      throw Error(Code::usage, "--dim {}: given twice", text).hint("give one size for it");
   }
   return result;
 }

@@ -27,7 +27,7 @@ std::string kept_lines(const std::string& path, std::int64_t before, FileSystem&
     const auto fields = nlohmann::json::parse(line, nullptr, false);
     const bool is_line = fields.is_object() && fields.contains("step") && fields["step"].is_number_integer();
     if (!is_line)
-      throw Error(Code::file, in_quotes(path) + ":" + std::to_string(number) + ": this is no line of --metrics")
+      throw Error(Code::file, "{:?}:{}: this is no line of --metrics", path, number)
           .hint("give another file, or remove this one");
     const auto step = fields["step"].get<std::int64_t>();
     if (step <= before) kept += std::string(line) + "\n";

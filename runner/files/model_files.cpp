@@ -7,8 +7,8 @@
 
 #include "base/files/files.hpp"
 #include "base/files/json.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "graph/file/tensor_file.hpp"
 #include "runner/files/written_files.hpp"
 
@@ -35,19 +35,18 @@ struct Promised {
 Promised promised(const std::string& folder) {
   const std::string path = join_path(folder, kManifest);
   if (local_files().exists(folder) && !local_files().exists(path))
-    throw Error(Code::file, escaped(folder) + ": no saved model: it is no folder with a " + kManifest)
+    throw Error(Code::file, "{}: no saved model: it is no folder with a {}", folder, kManifest)
         .hint("--save DIR writes one; the tensors of other files are read by the graph, with read_safetensors");
   const FileBytes bytes = local_files().read_beneath(folder, kManifest, kMaxManifestBytes);
   const auto json = nlohmann::json::parse(json_text(bytes.text()), nullptr, false);
   const auto field = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };
   const nlohmann::json version = field("ferry_model");
-  if (!version.is_number_integer()) throw Error(Code::file, escaped(path) + ": not the manifest of a saved model");
+  if (!version.is_number_integer()) throw Error(Code::file, "{}: not the manifest of a saved model", path);
   if (const auto number = version.get<std::int64_t>(); number < 1 || number > kModelVersion)
-    throw Error(Code::file, escaped(path) + ": a model of version " + std::to_string(number) +
-                                "; this ferry reads up to " + std::to_string(kModelVersion))
+    throw Error(Code::file, "{}: a model of version {}; this ferry reads up to {}", path, number, kModelVersion)
         .hint("use a newer ferry");
   if (!field("hash").is_string() || field("file") != kTensors || !field("variables").is_number_unsigned())
-    throw Error(Code::file, escaped(path) + ": not the manifest of a saved model");
+    throw Error(Code::file, "{}: not the manifest of a saved model", path);
   return {field("hash").get<std::string>(), field("variables").get<std::uint64_t>()};
 }
 
@@ -56,15 +55,14 @@ Promised promised(const std::string& folder) {
 void require_replaceable(const std::string& folder) {
   FileSystem& files = local_files();
   if (files.is_link(folder))
-    throw Error(Code::usage, "the folder for a model, " + in_quotes(folder) + ", is a symbolic link")
-        .hint("name the folder itself");
+    throw Error(Code::usage, "the folder for a model, {:?}, is a symbolic link", folder).hint("name the folder itself");
   if (!files.exists(folder)) return;
   const auto of_a_model = [&] {
     if (files.exists(join_path(folder, kManifest))) return true;
     return std::ranges::all_of(files.list(folder), [](const std::string& name) { return name == kStaging; });
   };
   if (!files.is_folder(folder) || !of_a_model())
-    throw Error(Code::usage, "the folder for a model, " + in_quotes(folder) + ", is there, and no saved model")
+    throw Error(Code::usage, "the folder for a model, {:?}, is there, and no saved model", folder)
         .hint("name another folder");
 }
 
@@ -91,12 +89,11 @@ TensorMap read_model(const std::string& folder) {
   const std::string hash = hex_digest(bytes.span());
   if (hash != wanted.hash) wanted = present_manifest(folder);  // a run may have saved meanwhile
   if (hash != wanted.hash)
-    throw Error(Code::file, escaped(path) + ": damaged: its hash is not the one in " + kManifest)
+    throw Error(Code::file, "{}: damaged: its hash is not the one in {}", path, kManifest)
         .hint("use another copy of the model");
   TensorMap variables = tensors_of(parse_safetensors(std::move(bytes), path), path);
   if (variables.size() != wanted.variables)
-    throw Error(Code::file, escaped(path) + ": has " + std::to_string(variables.size()) + " variables, " + kManifest +
-                                " says " + std::to_string(wanted.variables));
+    throw Error(Code::file, "{}: has {} variables, {} says {}", path, variables.size(), kManifest, wanted.variables);
   return variables;
 }
 
@@ -117,7 +114,7 @@ ModelFolder::ModelFolder(const std::string& folder)
     if (lock_ && !files.exists(join_path(staging_, kManifest))) files.remove(staging_);
     made_.insert(made_.begin(), staging_);  // without a lock in it, it is empty
     remove_empty(made_);
-    throw error.note("the folder for a model is " + in_quotes(folder_));
+    throw error.note("the folder for a model is {:?}", folder_);
   }
 }
 
@@ -143,8 +140,8 @@ void ModelFolder::write(const TensorMap& variables) {
   } catch (Error& error) {
     keeps_staging_ = true;
     const bool halfway = !files.exists(tensors);
-    throw error.note("the new model for " + in_quotes(folder_) + " is complete, but not in its place")
-        .hint("read the new model from " + in_quotes(halfway ? folder_ : staging_) + " (--model)");
+    throw error.note("the new model for {:?} is complete, but not in its place", folder_)
+        .hint("read the new model from {:?} (--model)", halfway ? folder_ : staging_);
   }
 }
 

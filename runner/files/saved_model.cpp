@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
 #include "graph/file/tensor_file.hpp"
@@ -56,7 +57,7 @@ void load_state(Session& session, const std::string& file) {
     for (const auto& [name, value] : state)
       if (!loaded.contains(name)) kept.push_back(name);
     if (!kept.empty() && kept.size() < state.size())
-      log_info(in_quotes(file) + " lacks variables, which keep their values: " + escaped(join(kept, ", "), 200));
+      log_info(formatted("{:?} lacks variables, which keep their values: {:.200}", file, join(kept, ", ")));
     loaded.merge(state);  // tensors of the file stay
     state = std::move(loaded);
   });

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/files/files.hpp"
 #include "base/files/npy.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 
 namespace ferry {
 namespace {
@@ -14,14 +14,13 @@ namespace {
 DType dtype_of_npy(std::string_view descr, const std::string& path) {
   for (DType dtype : kDTypes)
     if (npy_dtype(descr) == npy_dtype(npy_descr_of(dtype))) return dtype;
-  throw Error(Code::file, escaped(path) + ": elements are " + escaped(descr) + ", which ferry does not compute with")
+  throw Error(Code::file, "{}: elements are {}, which ferry does not compute with", path, descr)
       .hint("convert it to one of " + kAnyType.str());
 }
 
 std::string_view descr_of(const Tensor& tensor, const std::string& name) {
   if (const std::string_view descr = npy_descr_of(tensor.dtype()); !descr.empty()) return descr;
-  throw Error(Code::usage, "--out: '" + escaped(name) + "' is " + std::string(name_of(tensor.dtype())) +
-                               ", which .npy files have not")
+  throw Error(Code::usage, "--out: '{}' is {}, which .npy files have not", name, name_of(tensor.dtype()))
       .hint("cast it to float32 in the graph");
 }
 
@@ -52,8 +51,7 @@ void check_npy_names(std::span<const std::string> names) {
   std::map<std::string, std::string> files;
   for (const std::string& name : names)
     if (const auto [at, fresh] = files.emplace(file_name_of(name), name); !fresh)
-      throw Error(Code::usage, "--out: '" + escaped(at->second) + "' and '" + escaped(name) + "' would both be " +
-                                   at->first + ".npy")
+      throw Error(Code::usage, "--out: '{}' and '{}' would both be {}.npy", at->second, name, as_is(at->first))
           .hint("--fetch one of the two");
 }
 

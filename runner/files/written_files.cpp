@@ -4,18 +4,18 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/process/process_state.hpp"
-#include "base/text.hpp"
 
 namespace ferry {
 namespace {
 
 std::string shown(const GivenFile& file) {
-  return (file.option.empty() ? "" : file.option + " ") + escaped(file.path);
+  return formatted("{}{}", file.option.empty() ? "" : file.option + " ", file.path);
 }
 
 std::string given_by(std::string_view option, const std::string& path) {
-  return std::string(option) + " " + in_quotes(path);
+  return formatted("{} {:?}", option, path);
 }
 
 /// Error, noting `given`, if no file can be made in the folder, whose path ends in a slash or is empty.
@@ -42,7 +42,7 @@ void check_written_folder(std::string_view option, const std::string& folder) {
   const bool of_root = there.starts_with("/");
   while (!there.empty() && !local_files().exists(there)) there = parent_of(there);
   if (!there.empty() && !local_files().is_folder(there))
-    throw Error(Code::file, given + ": " + in_quotes(there) + " is no folder").hint("give another folder");
+    throw Error(Code::file, "{}: {:?} is no folder", as_is(given), there).hint("give another folder");
   try_folder(there.empty() && !of_root ? there : there + "/", given);
 }
 

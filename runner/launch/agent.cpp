@@ -133,8 +133,7 @@ class Agent {
   void start(const StartTasks& wanted) {
     grace_ = wanted.grace;
     if (chdir(wanted.folder.c_str()) != 0)
-      throw Error(Code::usage,
-                  "the current folder is not there: " + in_quotes(wanted.folder) + ": " + std::strerror(errno))
+      throw Error(Code::usage, "the current folder is not there: {:?}: {}", wanted.folder, std::strerror(errno))
           .hint("ferry launch in a folder that all hosts have");
     std::vector<std::string> processes;
     for (int i = 0; i < wanted.count; ++i) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/system/machine.hpp"
 #include "base/text.hpp"
 #include "runner/launch/slurm.hpp"
@@ -95,7 +96,7 @@ std::vector<std::string> HostAgent::read_said() {
   for (std::size_t end = 0; (end = said_begun_.find('\n')) != std::string::npos; said_begun_.erase(0, end + 1)) {
     const std::string_view line = trimmed(std::string_view(said_begun_).substr(0, end));
     if (line.empty() || line.find(kNoBinding) != std::string_view::npos) continue;
-    said_last_ = escaped(line, 400);
+    said_last_ = formatted("{:.400}", line);
     if (!may_come_later()) lines.push_back(said_last_);
   }
   return lines;

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 
@@ -25,7 +26,7 @@ class HostReader {
   /// NAME, NAME:SLOTS, [ADDRESS]:SLOTS, or an address of IPv6 alone.
   [[nodiscard]] LaunchHost host(std::string_view text) const {
     const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
-    if (bracket == std::string_view::npos) fail("'[' without ']' in " + in_quotes(text));
+    if (bracket == std::string_view::npos) fail(formatted("'[' without ']' in {:?}", text));
     constexpr std::ptrdiff_t kMostColons = 7;  // of an address; "::" stands for several
     const bool bare =
         bracket == 0 && (text.find("::") != std::string_view::npos || std::ranges::count(text, ':') == kMostColons);
@@ -56,7 +57,7 @@ class HostReader {
       host.most = number(key, value);
     } else {
       const std::string like = nearest(key, std::vector<std::string>{"slots", "max_slots"});
-      fail("unknown word " + in_quotes(text) + (like.empty() ? "" : "; " + like + "=N?"));
+      fail(formatted("unknown word {:?}{}", text, as_is(like.empty() ? "" : "; " + like + "=N?")));
     }
   }
 
@@ -69,7 +70,7 @@ class HostReader {
     };
     if (name.empty()) fail("a host has no name");
     if (name.front() == '-' || !std::all_of(name.begin(), name.end(), allowed))
-      fail(in_quotes(name) + " is no name of a host");
+      fail(formatted("{:?} is no name of a host", name));
   }
 
   Code code_;
@@ -133,7 +134,7 @@ std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view
   HostList list;
   int line_number = 0;
   for (std::string_view line : split(text, '\n')) {
-    const HostReader reader(Code::file, escaped(file) + ":" + std::to_string(++line_number), kHostfileHint);
+    const HostReader reader(Code::file, formatted("{}:{}", file, ++line_number), kHostfileHint);
     const auto words = words_of(line.substr(0, line.find('#')));
     if (words.empty()) continue;
     LaunchHost host = reader.host(words.front());
@@ -141,13 +142,13 @@ std::vector<LaunchHost> parse_hostfile(const std::string& file, std::string_view
     const bool has_slots = words.front().size() > host.name.size() && words.front().back() != ']';
     for (const std::string& word : std::span(words).subspan(1)) reader.set(host, word);
     if (has_slots && host.slots != named)
-      reader.fail(in_quotes(words.front()) + " contradicts slots=" + std::to_string(host.slots));
+      reader.fail(formatted("{:?} contradicts slots={}", words.front(), host.slots));
     if (host.slots > host.most)
       reader.fail("slots=" + std::to_string(host.slots) + " is more than max_slots=" + std::to_string(host.most));
     list.add(std::move(host), reader);
   }
   std::vector<LaunchHost> hosts = list.take();
-  if (hosts.empty()) throw Error(Code::file, escaped(file) + ": it names no host").hint(kHostfileHint);
+  if (hosts.empty()) throw Error(Code::file, "{}: it names no host", file).hint(kHostfileHint);
   return hosts;
 }
 

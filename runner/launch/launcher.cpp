@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/format.hpp"
 #include "base/system/limits.hpp"
 #include "base/system/log.hpp"
 #include "base/system/machine.hpp"
-#include "base/text.hpp"
 #include "comm/backends.hpp"
 #include "runner/launch/hosts.hpp"
 #include "runner/launch/restart_waits.hpp"
@@ -26,8 +26,7 @@ std::optional<std::vector<LaunchHost>> hosts_of_environment() {
     const char* const value = std::getenv(variable);
     if (value == nullptr || *value == '\0') continue;
     if (!file.empty() && file != value)
-      throw Error(Code::usage,
-                  by + " names the hostfile " + in_quotes(file) + ", " + variable + " names " + in_quotes(value))
+      throw Error(Code::usage, "{} names the hostfile {:?}, {} names {:?}", as_is(by), file, as_is(variable), value)
           .hint("--hostfile FILE, or unset one of the two");
     file = value;
     by = variable;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 
@@ -14,8 +15,7 @@ constexpr const char* kCounts = "SLURM_TASKS_PER_NODE";
 constexpr std::size_t kMostNodes = 1 << 16;
 
 [[noreturn]] void fail(const char* variable, std::string_view text, const std::string& why) {
-  throw Error(Code::usage, std::string(variable) + "=" + escaped(text, 200) + ": " + why)
-      .hint("--hosts or --hostfile instead");
+  throw Error(Code::usage, "{}={:.200}: {}", as_is(variable), text, as_is(why)).hint("--hosts or --hostfile instead");
 }
 
 /// Splits at the commas that are not in brackets.
@@ -53,7 +53,8 @@ class NodeList {
       const std::string_view first = range.substr(0, range.find('-'));
       const std::string_view last = first.size() < range.size() ? range.substr(first.size() + 1) : first;
       const int from = number(first), to = number(last);
-      if (to < from || to - from >= static_cast<int>(kMostNodes)) fail(kList, text_, "no range: " + in_quotes(range));
+      if (to < from || to - from >= static_cast<int>(kMostNodes))
+        fail(kList, text_, formatted("no range: {:?}", range));
       for (int i = from; i <= to; ++i) {
         std::string digits = std::to_string(i);
         if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
@@ -73,7 +74,7 @@ class NodeList {
   }
 
   void add(std::string name) {
-    if (name.empty() || name.front() == '-') fail(kList, text_, in_quotes(name) + " is no name of a host");
+    if (name.empty() || name.front() == '-') fail(kList, text_, formatted("{:?} is no name of a host", name));
     if (names.size() == kMostNodes) fail(kList, text_, "more than 65,536 nodes");
     names.push_back(std::move(name));
   }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/numbers.hpp"
 #include "base/random_bytes.hpp"
 #include "base/system/log.hpp"
@@ -196,7 +197,7 @@ void Supervisor::take(HostAgent& agent, const LaunchFrame& frame) {
     case LaunchFrameKind::hello: {
       agent.hello = AgentHello::of(frame.data);
       if (agent.hello->version != FERRY_VERSION)
-        throw Error(Code::usage, "it has ferry " + escaped(agent.hello->version) + ", the launcher is " FERRY_VERSION)
+        throw Error(Code::usage, "it has ferry {}, the launcher is " FERRY_VERSION, agent.hello->version)
             .hint("the same version on all hosts");
       break;
     }

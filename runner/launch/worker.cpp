@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/process/poll.hpp"
 #include "base/process/process.hpp"
 #include "base/system/log.hpp"
@@ -46,7 +47,7 @@ class Worker {
     const bool in_time = end_ || stop();
     kill_descendants(others_);
     if (stop_ != 0) return in_time ? 0 : static_cast<int>(Code::interrupted);
-    if (end_->code() != 0) log_error(in_quotes(options_.command.front()) + " " + end_->text());
+    if (end_->code() != 0) log_error(formatted("{:?} {}", options_.command.front(), as_is(end_->text())));
     return end_->code();
   }
 

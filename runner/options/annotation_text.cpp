@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/text.hpp"
 
@@ -44,9 +45,9 @@ std::string words_of(const Layout& layout, const Word& word, const char* separat
 std::string code_line(const LayoutAnnotations::OfOp& of) {
   std::vector<std::string> layouts;
   for (const Layout& layout : of.layouts) layouts.push_back("{" + words_of(layout, code_of, ", ") + "}");
-  const std::string line = "lay(" + in_quotes(of.op) + ", {" + join(layouts, ", ") + "});";
+  const std::string line = formatted("lay({:?}, {{{}}});", of.op, as_is(join(layouts, ", ")));
   return (of.in_body ? "// in a body of control flow: " : "") + line +
-         (of.line.known() ? "  // " + escaped(of.line.str()) : "") + "\n";
+         (of.line.known() ? formatted("  // {}", of.line.str()) : "") + "\n";
 }
 
 std::string code_text(const LayoutAnnotations& annotations) {

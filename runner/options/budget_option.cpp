@@ -18,8 +18,8 @@ std::int64_t limit_in(std::string_view item, bool of_messages, std::string_view 
     if (of_messages) return whole_number("", text, std::int64_t{0}, std::numeric_limits<std::int64_t>::max());
     return static_cast<std::int64_t>(byte_count("", text));
   } catch (const Error&) {
-    throw Error(Code::usage, "--budget " + escaped(item) + ": not " +
-                                 (of_messages ? "a number of messages, 0 or more" : "a number of bytes, 0 or more"))
+    throw Error(Code::usage, "--budget {}: not {}", item,
+                of_messages ? "a number of messages, 0 or more" : "a number of bytes, 0 or more")
         .hint(kExample);
   }
 }
@@ -33,7 +33,7 @@ void read_budget(const std::string& text, Budget& budget) {
                                                : what == "memory"   ? &budget.memory
                                                                     : nullptr;
     if (equals == std::string_view::npos || limit == nullptr)
-      throw Error(Code::usage, "--budget " + escaped(item) + ": expected bytes=, messages= or memory=").hint(kExample);
+      throw Error(Code::usage, "--budget {}: expected bytes=, messages= or memory=", item).hint(kExample);
     if (*limit)
       throw Error(Code::usage, "--budget: " + std::string(what) + " is given twice").hint("give one limit for it");
     *limit = limit_in(trimmed(item), what == "messages", trimmed(item.substr(equals + 1)));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/system/log.hpp"
 #include "base/system/output.hpp"
 #include "base/text.hpp"
@@ -80,7 +81,7 @@ Error unknown_word(CLI::App& app, const std::string& word) {
   const std::string name = option ? word.substr(0, word.find('=')) : word;
   const auto known = option ? option_names(command) : command_names(command);
   const std::string what = option ? "unknown option " : known.empty() ? "one argument too many: " : "unknown command ";
-  Error error(Code::usage, what + in_quotes(name));
+  Error error(Code::usage, "{}{:?}", as_is(what), name);
   if (const std::string like = nearest(name, known); !like.empty()) return error.hint(like + "?");
   return error.hint(help_of(command));
 }
@@ -94,8 +95,8 @@ Error refused_option(CLI::App& app, const std::string& message) {
         .hint("give " + option + " once");
   }
   if (const std::size_t at = message.find(kMissing); at != std::string::npos && message.ends_with(" missing"))
-    return Error(Code::usage, escaped(message.substr(0, at)) + ": its value is missing").hint(help_of(chosen(app)));
-  return Error(Code::usage, escaped(message, 400)).hint(help_of(chosen(app)));
+    return Error(Code::usage, "{}: its value is missing", message.substr(0, at)).hint(help_of(chosen(app)));
+  return Error(Code::usage, "{:.400}", message).hint(help_of(chosen(app)));
 }
 
 Error not_parsed(CLI::App& app, const CLI::ParseError& error) {
@@ -114,9 +115,8 @@ void refuse_empty(std::span<const char* const> words) {
     const bool has_equals = word.size() > 3 && word.starts_with("--") && word.find('=') == word.size() - 1;
     if (!word.empty() && !has_equals) continue;
     const std::string option = has_equals ? word.substr(0, word.size() - 1) : before;
-    if (!option.starts_with("--"))
-      throw Error(Code::usage, "argument " + std::to_string(i) + " is empty").hint("leave it out");
-    throw Error(Code::usage, escaped(option) + ": its value is empty").hint("leave " + escaped(option) + " out");
+    if (!option.starts_with("--")) throw Error(Code::usage, "argument {} is empty", i).hint("leave it out");
+    throw Error(Code::usage, "{}: its value is empty", option).hint("leave {} out", option);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace ferry {
@@ -146,7 +147,7 @@ class LineParser {
 
   [[noreturn]] void fail(const std::string& why) const {
     throw Error(Code::usage, where_ + ": " + why)
-        .note(escaped(line_, 200))
+        .note("{:.200}", line_)
         .note(std::string(escaped(line_.substr(0, at_), 200).size(), ' ') + "^")
         .hint("for example:  encoder/* /task:1/cpu:0   or:  x split(0) on dp");
   }
@@ -165,7 +166,7 @@ std::vector<Rule> read_rules(Graph& graph, const std::string& path) {
     ++number;
     const std::string_view line = trimmed(whole);
     if (line.empty() || line.starts_with("#")) continue;
-    rules.push_back(LineParser(graph, line, escaped(path) + ":" + std::to_string(number)).parse());
+    rules.push_back(LineParser(graph, line, formatted("{}:{}", path, number)).parse());
   }
   return rules;
 }
@@ -198,9 +199,9 @@ void apply_device_rules(Graph& graph, const std::string& path) {
   apply(graph, rules, names);
   for (const Rule& rule : rules) {
     if (rule.met) continue;
-    Error error(Code::usage, rule.where + ": no op has a name like '" + escaped(rule.pattern) + "'");
+    Error error(Code::usage, "{}: no op has a name like '{}'", as_is(rule.where), rule.pattern);
     const std::string like = nearest(rule.pattern, names);
-    throw error.hint(like.empty() ? "ferry show prints the ops of a graph" : escaped(like) + "?");
+    throw error.hint(like.empty() ? "ferry show prints the ops of a graph" : formatted("{}?", like));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "graph/op/core_ops.hpp"
 #include "graph/types/element_text.hpp"
@@ -23,7 +24,7 @@ void check_type(const FeedInput& input, const std::string& option, const Type& g
     fits = !dim.known() || (dim.bounded() ? given.shape[d].size() <= dim.size() : given.shape[d].size() == dim.size());
   }
   if (!fits)
-    throw Error(Code::usage, escaped(option) + ": the file is " + given.str() + ", the input " + wanted.str())
+    throw Error(Code::usage, "{}: the file is {}, the input {}", option, as_is(given.str()), as_is(wanted.str()))
         .at(input.line)
         .hint("give a file with " + wanted.str());
 }
@@ -36,7 +37,7 @@ struct GivenFeed {
 GivenFeed given_feed(const std::string& feed, const std::string& option, const char* wanted) {
   const std::size_t equals = feed.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == feed.size())
-    throw Error(Code::usage, option + " " + escaped(feed) + ": expected " + wanted)
+    throw Error(Code::usage, "{} {}: expected {}", option, feed, as_is(wanted))
         .hint("for example " + option + " x=x.npy");
   return {feed.substr(0, equals), feed.substr(equals + 1)};
 }
@@ -61,8 +62,7 @@ std::optional<Tensor> scalar(const FeedInput& input, const std::string& text) {
   const NumberFault fault = parse_element(text, input.dtype, tensor.mutable_bytes().data());
   if (fault == NumberFault::no_number) return std::nullopt;
   if (fault != NumberFault::none)
-    throw Error(Code::usage, "--feed " + escaped(input.name) + "=" + escaped(text) + ": not a value of " +
-                                 std::string(name_of(input.dtype)))
+    throw Error(Code::usage, "--feed {}={}: not a value of {}", input.name, text, name_of(input.dtype))
         .at(input.line)
         .hint("give a number that fits, or an npy file");
   return tensor;
@@ -85,10 +85,10 @@ const FeedInput& input_named(const std::vector<FeedInput>& inputs, const std::st
     if (input.name == name) return input;
     names.push_back(input.name);
   }
-  Error error(Code::usage, std::string(option) + " " + escaped(name) + ": there is no such input");
-  if (const std::string like = nearest(name, names); !like.empty()) throw error.hint(escaped(like) + "?");
+  Error error(Code::usage, "{} {}: there is no such input", option, name);
+  if (const std::string like = nearest(name, names); !like.empty()) throw error.hint("{}?", like);
   throw error.hint(names.empty() ? "leave " + std::string(option) + " out: there are no inputs"
-                                 : "one of " + escaped(join(names, ", "), 300));
+                                 : formatted("one of {:.300}", join(names, ", ")));
 }
 
 std::string hint_of_names(const std::string& name) {
@@ -101,7 +101,7 @@ void require_inputs(const std::vector<FeedInput>& inputs, const FeedOptions& opt
   const auto require = [&](const std::string& name, const char* option) {
     const FeedInput& input = input_named(inputs, name, option);
     if (!names.insert(input.name).second)
-      throw Error(Code::usage, std::string(option) + " " + escaped(input.name) + ": given twice").hint("feed it once");
+      throw Error(Code::usage, "{} {}: given twice", option, input.name).hint("feed it once");
   };
   for (const std::string& feed : options.whole)
     require(given_feed(feed, "--feed", "NAME=FILE.npy or NAME=NUMBER").name, "--feed");
@@ -116,7 +116,7 @@ TensorMap parse_feeds(const std::vector<FeedInput>& inputs, const std::vector<st
     const FeedInput& input = input_named(inputs, name, "--feed");
     const std::optional<Tensor> number = scalar(input, text);
     if (!number && input.shape && input.shape->rank() == 0 && !text.ends_with(".npy") && !local_files().exists(text))
-      throw Error(Code::usage, "--feed " + escaped(feed) + ": is no number, and there is no such file")
+      throw Error(Code::usage, "--feed {}: is no number, and there is no such file", feed)
           .at(input.line)
           .hint("give a value of " + std::string(name_of(input.dtype)) + ", or the name of an npy file");
     tensors[name] =
@@ -132,9 +132,9 @@ FeedMap parse_feeds(const std::vector<FeedInput>& inputs, const FeedOptions& opt
     const auto [name, file] = given_feed(feed, kParts, "NAME=FILE.npy");
     const FeedInput& input = input_named(inputs, name, kParts);
     if (tasks.size() > 1 && path_of_task(file, 0) == file)
-      throw Error(Code::usage, std::string(kParts) + " " + escaped(feed) + ": all " + std::to_string(tasks.size()) +
-                                   " tasks of this process would feed the same rows")
-          .hint(hint_of_names(escaped(name)));
+      throw Error(Code::usage, "{} {}: all {} tasks of this process would feed the same rows", as_is(kParts), feed,
+                  tasks.size())
+          .hint(hint_of_names(formatted("{}", name)));
     std::vector<Tensor> rows;
     for (const int task : tasks)
       rows.push_back(read_npy_file(path_of_task(file, task), [&](const Type& type) {

@@ -13,12 +13,12 @@ namespace ferry {
 namespace {
 
 Error refused(const std::string& library, const std::string& why) {
-  return Error(Code::file, "--ops " + escaped(library) + ": " + why);
+  return Error(Code::file, "--ops {}: {}", library, as_is(why));
 }
 
 std::string last_error() {
   const char* text = dlerror();
-  return escaped(text != nullptr ? text : "it cannot be loaded", 500);
+  return formatted("{:.500}", text != nullptr ? text : "it cannot be loaded");
 }
 
 template <class Function>
@@ -50,7 +50,7 @@ void add_library(const std::string& library, UserOps& known) {
     add_ops(known);
   } catch (...) {
     const Error error = as_error(std::current_exception(), Code::program, "its ferry_add_ops()");
-    throw Error(error.code(), "--ops " + escaped(library) + ": " + error.text());
+    throw Error(error.code(), "--ops {}: {}", library, as_is(error.text()));
   }
   require_kernels(known, library);
 }

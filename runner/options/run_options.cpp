@@ -1,6 +1,6 @@
 #include "runner/options/run_options.hpp"
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "runner/files/cluster_file.hpp"
 #include "runner/options/budget_option.hpp"
 #include "runner/options/number_options.hpp"
@@ -42,9 +42,8 @@ void read_costs(RunOptions& options) {
   if (path.empty() || launched_task(options.cluster) != 0) return;
   const DescribedCluster described = read_cluster(path);
   if (!described.has_costs)
-    throw Error(Code::plan, "--cluster " + escaped(path) +
-                                ": the file has no costs of its own, and the tasks of a run come "
-                                "from its launcher")
+    throw Error(Code::plan,
+                "--cluster {}: the file has no costs of its own, and the tasks of a run come from its launcher", path)
         .hint(
             "start the tasks by --tasks N, mpirun or ferry launch; ferry plan --cluster plans for the hosts of a file");
   warn_of_other_origin(path, described.origin);
@@ -88,8 +87,8 @@ bool is_plan_file(const std::string& path) {
 CLI::Option* takes_plan_file(CLI::Option* option) {
   const auto check = [name = option->get_name()](const std::string& path) {
     if (!is_plan_file(path))
-      throw Error(Code::usage, name + " " + escaped(path) + ": the name of a plan's file ends in .plan")
-          .hint(name + " " + escaped(path) + ".plan");
+      throw Error(Code::usage, "{} {}: the name of a plan's file ends in .plan", as_is(name), path)
+          .hint("{} {}.plan", as_is(name), path);
     return std::string();
   };
   return option->check(CLI::Validator(check, ""))->type_name("FILE.plan");
@@ -143,7 +142,7 @@ void add_job_options(CLI::App& app, JobOptions& options) {
                           "The most memory for values on each GPU; default: its free memory"));
   const auto is_device = [](const std::string& text) -> std::string {
     if (simulation_seed(text) || text == "auto" || text == "cpu" || text == "gpu") return "";
-    return escaped(text) + " not in {auto,cpu,gpu,sim,sim:SEED}";
+    return formatted("{} not in {{auto,cpu,gpu,sim,sim:SEED}}", text);
   };
   app.add_option_function<std::string>(
          "--device",

@@ -20,9 +20,8 @@ const std::string* chosen_entry(const Graph& graph, const std::string& wanted) {
   if (!wanted.empty()) {
     if (const auto found = entries.find(wanted); found != entries.end()) return &found->first;
     const auto known = entry_names(graph);
-    Error error(Code::usage, "--entry " + escaped(wanted) + ": the graph has no such entry");
-    if (const std::string like = nearest(wanted, known); !like.empty())
-      throw error.hint("--entry " + escaped(like) + "?");
+    Error error(Code::usage, "--entry {}: the graph has no such entry", wanted);
+    if (const std::string like = nearest(wanted, known); !like.empty()) throw error.hint("--entry {}?", like);
     throw error.hint(known.empty() ? "leave --entry out: the graph has no entries" : "one of " + join(known, ", "));
   }
   if (const auto train = entries.find("train"); train != entries.end()) return &train->first;
@@ -57,15 +56,14 @@ Value fetched_value(Graph& graph, const Entry* entry, const std::string& name) {
   const std::string op_name = name.substr(0, name.rfind(':'));
   if (!graph.find(name) && !graph.find(op_name)) {
     if (const std::string owner = owner_of_body(graph, op_name); !owner.empty())
-      throw Error(Code::usage, "--fetch " + escaped(name) + ": it is inside a body of '" + escaped(owner) +
-                                   "', where it has a value in each iteration")
-          .hint("carry it out of the body: fetch an output of '" + escaped(owner) + "'");
+      throw Error(Code::usage, "--fetch {}: it is inside a body of '{}', where it has a value in each iteration", name,
+                  owner)
+          .hint("carry it out of the body: fetch an output of '{}'", owner);
     if (entry != nullptr) {
       std::vector<std::string> known;
       for (const Entry::Named& fetch : entry->fetches) known.push_back(fetch.name);
       if (const std::string like = nearest(name, known); !like.empty())
-        throw Error(Code::usage, "--fetch " + escaped(name) + ": there is no such fetch or value")
-            .hint(escaped(like) + "?");
+        throw Error(Code::usage, "--fetch {}: there is no such fetch or value", name).hint("{}?", like);
     }
   }
   return graph.value(graph.value_named(name));
@@ -92,10 +90,10 @@ void replace_fetches(Graph& graph, const Entry* entry, const std::vector<std::st
     for (const std::string_view item : split(list, ',')) {
       const std::string name(trimmed(item));
       if (name.empty())
-        throw Error(Code::usage, "--fetch " + escaped(list) + ": a name is empty")
+        throw Error(Code::usage, "--fetch {}: a name is empty", list)
             .hint("write names with one comma between two of them");
       if (std::find(selection.names.begin(), selection.names.end(), name) != selection.names.end())
-        throw Error(Code::usage, "--fetch " + escaped(name) + ": given twice").hint("name it once");
+        throw Error(Code::usage, "--fetch {}: given twice", name).hint("name it once");
       selection.names.push_back(name);
       selection.request.fetches.push_back(fetched_value(graph, entry, name));
     }

@@ -3,7 +3,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "runner/pictures/plan_drawing.hpp"
 #include "runner/pictures/plan_pictures.hpp"
 
@@ -14,7 +14,8 @@ std::string label(const std::vector<std::string>& lines) {
   std::string safe;
   for (const std::string& line : lines) {
     if (!safe.empty()) safe += "\\n";
-    for (const char c : escaped(line, 60)) safe += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    for (const char c : formatted("{:.60}", line))
+      safe += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   }
   return "\"" + safe + "\"";
 }

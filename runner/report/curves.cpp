@@ -48,7 +48,7 @@ Curves curves_in_metrics(std::string_view text, const std::string& file) {
       for (const auto& [name, value] : fields.at("values").items()) values.emplace_back(name, number_in(value));
       curves.add(fields.at("step").get<std::int64_t>(), fields.at("entry").get<std::string>(), values);
     } catch (const Json::exception&) {
-      throw Error(Code::file, in_quotes(file) + ":" + std::to_string(number) + ": this is no line of --metrics")
+      throw Error(Code::file, "{:?}:{}: this is no line of --metrics", file, number)
           .hint("give a file that ferry run --metrics wrote");
     }
   }

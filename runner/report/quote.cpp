@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/ranges.hpp"
 #include "base/text.hpp"
@@ -84,7 +85,7 @@ std::string priced_name(const Estimate& estimate) {
 
 std::string head_text(const Quote& quote) {
   const Estimate& job = quote.job;
-  return "quote of " + (quote.entry.empty() ? "the outputs" : "the entry " + escaped(quote.entry)) + " on " +
+  return "quote of " + (quote.entry.empty() ? "the outputs" : formatted("the entry {}", quote.entry)) + " on " +
          plural(static_cast<std::uint64_t>(job.tasks), "task") +
          (job.placement.empty() ? "" : ", placed by itself: " + job.placement) + "\n" + "a step takes " +
          time_text(job.step_seconds) + ": computing " + time_text(job.computing_seconds) + ", messages " +
@@ -105,7 +106,7 @@ std::string epoch_text(const Quote& quote) {
 }
 
 std::string tasks_text(const std::vector<int>& tasks) {
-  return (tasks.size() == 1 ? "task " : "tasks ") + escaped(ranges(tasks));
+  return formatted("{}{}", tasks.size() == 1 ? "task " : "tasks ", ranges(tasks));
 }
 
 std::string memory_text(const Estimate& job) {
@@ -128,7 +129,8 @@ std::string share_text(double seconds, const Quote& quote) {
 
 std::string ops_text(const Quote::Line& line) {
   std::vector<std::string> ops;
-  for (std::size_t i = 0; i < std::min(line.ops.size(), kMostOps); ++i) ops.push_back(escaped(line.ops[i].first));
+  for (std::size_t i = 0; i < std::min(line.ops.size(), kMostOps); ++i)
+    ops.push_back(formatted("{}", line.ops[i].first));
   if (line.ops.size() > kMostOps) ops.emplace_back("…");
   return join(ops, ", ");
 }
@@ -138,7 +140,7 @@ std::string lines_text(const Quote& quote) {
   std::string text = "lines with the longest kernels, in a step of a task\n";
   for (std::size_t i = 0; i < std::min(quote.lines.size(), kMostLines); ++i) {
     const Quote::Line& line = quote.lines[i];
-    text += share_text(line.seconds, quote) + escaped(line.place) + "  " + ops_text(line) + "\n";
+    text += formatted("{}{}  {}\n", as_is(share_text(line.seconds, quote)), line.place, as_is(ops_text(line)));
   }
   return text;
 }
@@ -148,8 +150,9 @@ std::string messages_text(const Quote& quote) {
   std::string text = "the longest messages\n";
   for (std::size_t i = 0; i < std::min(quote.messages.size(), kMostMessages); ++i) {
     const Quote::Message& message = quote.messages[i];
-    text += share_text(message.seconds, quote) + message.what + ", " + human_bytes(message.bytes) + ": " +
-            escaped(message.name) + (message.line.empty() ? "" : "  at " + escaped(message.line)) + "\n";
+    text += formatted("{}{}, {}: {}{}\n", as_is(share_text(message.seconds, quote)), as_is(message.what),
+                      human_bytes(message.bytes), message.name,
+                      as_is((message.line.empty() ? "" : formatted("  at {}", message.line))));
   }
   return text;
 }
@@ -189,7 +192,7 @@ std::string table_text(const Quote& quote) {
 
 std::string notes_text(const Quote& quote) {
   std::string text = quote.costs.empty() ? "costs: built in; ferry calibrate measures this machine\n"
-                                         : "costs: " + escaped(quote.costs) + "\n";
+                                         : formatted("costs: {}\n", quote.costs);
   if (quote.here) text += "each thread is assumed to have a core of its own\n";
   if (quote.iterations > 0)
     text += "each loop is assumed to have " + std::to_string(quote.iterations) + " iterations\n";

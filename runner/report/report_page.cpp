@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "runner/page_files.hpp"
 
 namespace ferry {
@@ -52,13 +52,12 @@ std::string run_in_page(std::string_view page, const std::string& file) {
   const std::size_t begin = open == std::string_view::npos ? open : page.find('>', open);
   const std::size_t end = begin == std::string_view::npos ? begin : page.find(kClose, begin);
   if (end == std::string_view::npos)
-    throw Error(Code::file, in_quotes(file) + ": this report has no run in it")
-        .hint("write it again: ferry run --report");
+    throw Error(Code::file, "{:?}: this report has no run in it", file).hint("write it again: ferry run --report");
   if (page.find(kOpen, end) != std::string_view::npos)
-    throw Error(Code::file, in_quotes(file) + ": this report compares two runs").hint("give the report of one run");
+    throw Error(Code::file, "{:?}: this report compares two runs", file).hint("give the report of one run");
   const Json json = Json::parse(page.substr(begin + 1, end - begin - 1), nullptr, false);
   if (!json.is_object() || !json.contains("run") || !json["run"].is_object() || json["run"].value("format", 0) != 1)
-    throw Error(Code::file, in_quotes(file) + ": the run in this report cannot be read by ferry " FERRY_VERSION)
+    throw Error(Code::file, "{:?}: the run in this report cannot be read by ferry " FERRY_VERSION, file)
         .hint("write it again: ferry run --report");
   return json["run"].dump(-1, ' ', false, Json::error_handler_t::replace);
 }

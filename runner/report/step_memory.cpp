@@ -5,8 +5,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/format.hpp"
 #include "base/ranges.hpp"
-#include "base/text.hpp"
 #include "plan/text/plan_text.hpp"
 #include "runner/pictures/plan_drawing.hpp"
 
@@ -138,7 +138,7 @@ class Lives {
   [[nodiscard]] std::string value_text(const Buffer& buffer) const {
     const std::string_view name = plan_.string(buffer.name);
     const Type type{buffer.dtype, Shape(std::span<const std::int64_t>(buffer.sizes.vector()))};
-    return (name.empty() ? "scratch" : escaped(name)) + " " + type.str();
+    return (name.empty() ? "scratch" : formatted("{}", name)) + " " + type.str();
   }
 
   [[nodiscard]] std::string line_text(const Instruction& instruction) const {

@@ -77,7 +77,7 @@ class TraceReader {
   };
 
   [[noreturn]] void fail() const {
-    throw Error(Code::file, in_quotes(file_) + ":" + std::to_string(line_) + ": this is no trace of ferry's")
+    throw Error(Code::file, "{:?}:{}: this is no trace of ferry's", file_, line_)
         .hint("give a file that ferry run --trace wrote, or a report that ferry run --report wrote");
   }
 

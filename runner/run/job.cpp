@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/system/interrupt.hpp"
 #include "base/system/log.hpp"
-#include "base/text.hpp"
 #include "comm/transport.hpp"
 #include "runner/files/stats_json.hpp"
 #include "runner/files/tensor_files.hpp"
@@ -50,7 +50,7 @@ Cluster join_job(const ClusterOptions& options) {
 std::string mean_line(const Metrics::value_type& mean, const Type& type, const std::string& label) {
   const Tensor value =
       type.dtype == DType::float64 ? Tensor::scalar(mean.second) : Tensor::scalar(static_cast<float>(mean.second));
-  return escaped(mean.first) + " = " + value.str() + "  " + type.str() + ", " + label + "\n";
+  return formatted("{} = {}  {}, {}\n", mean.first, as_is(value.str()), as_is(type.str()), as_is(label));
 }
 
 }  // namespace

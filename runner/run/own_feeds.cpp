@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "runner/options/feeds.hpp"
@@ -100,7 +101,7 @@ void require_own_parts(const Cluster& cluster, const std::vector<std::string>& p
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string file = part.substr(std::min(equals + 1, part.size()));
     if (file.find(kTaskInName) == std::string::npos)
-      places[escaped(part.substr(0, equals))] = "on host " + host + ": " + escaped(file_identity(file));
+      places[escaped(part.substr(0, equals))] = formatted("on host {}: {}", as_is(host), file_identity(file));
   }
   std::map<std::pair<std::string, std::string>, std::size_t> first;  // process, by name and place
   const std::vector<FeedMarks> all = of_all(cluster, places);
@@ -121,7 +122,7 @@ std::vector<std::string> own_feeds(const Cluster& cluster, const std::vector<std
   const std::map<std::string, std::string> here = typed_feeds(cluster, feeds);
   FeedMarks places;
   for (const auto& [name, value] : here)
-    places[name] = is_number(value) ? value : "on host " + host + ": " + escaped(file_identity(value));
+    places[name] = is_number(value) ? value : formatted("on host {}: {}", as_is(host), file_identity(value));
   const std::vector<FeedMarks> all = of_all(cluster, places);
 
   FeedMarks hashes;

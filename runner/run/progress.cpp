@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/number_text.hpp"
 #include "base/system/log.hpp"
 #include "base/system/output.hpp"
-#include "base/text.hpp"
 #include "runner/options/command_line.hpp"
 
 namespace ferry {
@@ -65,7 +65,7 @@ void ProgressBar::clear() {
 std::string ProgressBar::line(std::int64_t done, const Metrics& metrics, double seconds) const {
   const std::string place = std::to_string(done) + "/" + std::to_string(run_.steps);
   std::string text;
-  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " " + digits_text(value, 4) + " ";
+  for (const auto& [name, value] : metrics) text += formatted(" {} {} ", name, as_is(digits_text(value, 4)));
   if (seconds > 0 && done > run_.before) {
     const double rate = static_cast<double>(done - run_.before) / seconds;
     text += " " + speed(run_, run_.before, done, seconds);
@@ -141,11 +141,11 @@ std::string FiniteWatch::update(std::int64_t done, std::span<const Tensor> fetch
     const double value = fetched[i].number(0);
     if (std::isfinite(value)) continue;
     told_ = true;
-    return "step " + std::to_string(done) + ": " + escaped(names_[i]) + " is " +
-           (std::isnan(value) ? "nan"
-            : value > 0       ? "inf"
-                              : "-inf") +
-           "; run the graph with --check-numerics to learn which op made it";
+    return formatted("step {}: {} is {}; run the graph with --check-numerics to learn which op made it", done,
+                     names_[i],
+                     as_is(std::isnan(value) ? "nan"
+                           : value > 0       ? "inf"
+                                             : "-inf"));
   }
   return "";
 }
@@ -188,7 +188,7 @@ StepReport::Options step_report_options(std::int64_t print_every, std::int64_t s
 
 std::string text_of(const Metrics& metrics) {
   std::string text;
-  for (const auto& [name, value] : metrics) text += " " + escaped(name) + " = " + digits_text(value, 6);
+  for (const auto& [name, value] : metrics) text += formatted(" {} = {}", name, as_is(digits_text(value, 6)));
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/files/files.hpp"
 #include "base/float_state.hpp"
+#include "base/format.hpp"
 #include "base/process/process_state.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -169,7 +170,7 @@ class Run {
       const std::size_t i = index_of(name, *run_.eval_);
       const Type& type = run_.eval_->request.fetches[i].type();
       if (type.shape.rank() != 0)
-        throw Error(Code::usage, "evaluate: '" + escaped(name) + "' is " + type.str() + ", which is no scalar")
+        throw Error(Code::usage, "evaluate: '{}' is {}, which is no scalar", name, as_is(type.str()))
             .at(run_.eval_->request.fetches[i].op().line())
             .hint("session().run() fetches other values");
       if (run_.evaluated_at_ != done_ || !feeds.empty()) {
@@ -209,9 +210,10 @@ class Run {
     static std::size_t index_of(std::string_view name, const Selection& selection) {
       const auto at = std::ranges::find(selection.names, name);
       if (at != selection.names.end()) return static_cast<std::size_t>(at - selection.names.begin());
-      Error error(Code::usage, "the entry '" + escaped(selection.entry) + "' fetches no value '" + escaped(name) + "'");
+      Error error(Code::usage, "the entry '{}' fetches no value '{}'", selection.entry, name);
       const std::string like = nearest(name, selection.names);
-      throw error.hint(like.empty() ? "it fetches " + escaped(join(selection.names, ", "), 200) : escaped(like) + "?");
+      throw error.hint(like.empty() ? formatted("it fetches {:.200}", join(selection.names, ", "))
+                                    : formatted("{}?", like));
     }
 
     Run& run_;
@@ -242,8 +244,8 @@ class Run {
   [[nodiscard]] std::int64_t total_steps() const {
     if (options_.epochs == 0) return std::max<std::int64_t>(options_.steps, 1);
     if (!data_)
-      throw Error(Code::usage, "--epochs: the entry '" + escaped(selection_.entry) +
-                                   "' reads no data in batches, so it has no epochs")
+      throw Error(Code::usage, "--epochs: the entry '{}' reads no data in batches, so it has no epochs",
+                  selection_.entry)
           .hint("--steps N");
     return options_.epochs * data_->steps();
   }
@@ -251,9 +253,9 @@ class Run {
   void require_turns() const {
     const bool records = !options_.run.record_turns.empty();
     if ((!records && options_.run.replay_turns.empty()) || is_asynchronous(graph_, selection_)) return;
-    throw Error(Code::usage, std::string(records ? "--record-turns" : "--replay-turns") + ": the entry '" +
-                                 escaped(selection_.entry) +
-                                 "' has no asynchronous updates (or with a staleness of 0), so it has no turns")
+    throw Error(Code::usage,
+                "{}: the entry '{}' has no asynchronous updates (or with a staleness of 0), so it has no turns",
+                as_is(records ? "--record-turns" : "--replay-turns"), selection_.entry)
         .hint("choose an entry that runs what asynchronous() gives");
   }
 
@@ -276,9 +278,10 @@ class Run {
   void warn_of_initial_values() const {
     const std::vector<std::string> read = variables_only_read(graph_, selection_);
     if (read.empty()) return;
-    log_warn("the entry '" + escaped(selection_.entry) +
-             "' reads variables and sets none, so they have their initial values: " + escaped(join(read, ", "), 200) +
-             "; give trained ones by --model DIR, which --save DIR has written");
+    log_warn(
+        formatted("the entry '{}' reads variables and sets none, so they have their initial values: {:.200}; give "
+                  "trained ones by --model DIR, which --save DIR has written",
+                  selection_.entry, join(read, ", ")));
   }
 
   void select_eval() {
@@ -317,7 +320,7 @@ class Run {
 
   void tell_beginning(const Checkpoints& checkpoints) const {
     if (!is_main() || !options_.resume) return;
-    const std::string where = in_quotes(options_.checkpoint);
+    const std::string where = formatted("{:?}", options_.checkpoint);
     if (checkpoints.step() == 0)
       log_info("there is no checkpoint in " + where + ": begins with the first step");
     else if (checkpoints.step() < total_)
@@ -412,7 +415,7 @@ class Run {
 }  // namespace
 
 std::string result_line(std::string_view name, const Tensor& value) {
-  return escaped(name) + " = " + value.str() + "  " + value.type().str() + "\n";
+  return formatted("{} = {}  {}\n", name, as_is(value.str()), as_is(value.type().str()));
 }
 
 int run_graph(Graph& graph, RunOptions options, const Loop& loop) {

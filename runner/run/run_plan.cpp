@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/files/files.hpp"
+#include "base/format.hpp"
 #include "base/process/process_state.hpp"
 #include "base/system/log.hpp"
 #include "base/text.hpp"
@@ -60,8 +61,7 @@ void refuse_options_of_graphs(const RunOptions& options) {
 void require_whole_fetches(const Plan& plan) {
   for (const PlanPort& port : plan.fetches)
     if (port.by_parts())
-      throw Error(Code::usage,
-                  "the plan leaves its fetch '" + escaped(plan.string(port.name)) + "' in parts on the tasks")
+      throw Error(Code::usage, "the plan leaves its fetch '{}' in parts on the tasks", plan.string(port.name))
           .hint("run it in a program, with Session(plan, cluster), or make a plan without RunRequest::fetch_parts");
 }
 
@@ -83,9 +83,8 @@ std::vector<std::size_t> chosen_fetches(const Plan& plan, const std::vector<std:
     for (const std::string_view item : split(list, ',')) {
       const auto at = std::find(known.begin(), known.end(), trimmed(item));
       const auto index = static_cast<std::size_t>(at - known.begin());
-      const auto fail = [&](const std::string& why) { return Error(Code::usage, "--fetch " + escaped(item) + why); };
-      if (at == known.end())
-        throw fail(": the plan has no such fetch").hint("one of " + escaped(join(known, ", "), 300));
+      const auto fail = [&](const std::string& why) { return Error(Code::usage, "--fetch {}{}", item, as_is(why)); };
+      if (at == known.end()) throw fail(": the plan has no such fetch").hint("one of {:.300}", join(known, ", "));
       if (std::find(chosen.begin(), chosen.end(), index) != chosen.end())
         throw fail(": given twice").hint("name it once");
       chosen.push_back(index);
@@ -162,7 +161,8 @@ void run_in(const Cluster& cluster, Plan given, const Compared& compared, std::s
   std::string trace;
   if (!options.report.empty()) for_session.run.on_trace = [&](std::string_view text) { trace = text; };
   if (is_main && !compared.graph)
-    log_info(escaped(options.file) + " is not compared with its graph: --graph FILE proves that it computes the graph");
+    log_info(
+        formatted("{} is not compared with its graph: --graph FILE proves that it computes the graph", options.file));
   const std::unique_ptr<Session> made = session_of(std::move(given), compared, cluster, for_session);
   Session& session = *made;
   const Plan& plan = session.plan({}).plan;

@@ -51,7 +51,7 @@ void refuse_mistyped(const CLI::App& app, const std::vector<std::string>& words)
     const std::string_view name = word.substr(2, word.find('=') - 2);
     const std::string like = name.size() < kLeastCompared ? "" : nearest(name, known);
     if (like.empty()) continue;
-    throw Error(Code::usage, "unknown option " + in_quotes("--" + std::string(name)))
+    throw Error(Code::usage, "unknown option {:?}", "--" + std::string(name))
         .hint("--" + like + "? An option of the program's own goes into ProgramOptions, or follows --");
   }
 }

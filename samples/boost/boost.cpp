@@ -64,10 +64,10 @@ T number(const std::string& option, const std::string& text, T least, T most) {
 /// Sets `train` and `test` from the arguments: one or two files, or the folder of both.
 void set_files(Options& options, const std::vector<std::string>& files) {
   if (files.empty()) refuse("no folder or file with data is given");
-  if (files.size() > 2) refuse("one file more than to train and to test: " + ferry::in_quotes(files[2]));
+  if (files.size() > 2) refuse(ferry::formatted("one file more than to train and to test: {:?}", files[2]));
   const bool is_folder = std::filesystem::is_directory(files[0]);
   if (files.size() == 2 && (is_folder || !options.model.empty()))
-    refuse("one file more than needed: " + ferry::in_quotes(files[1]));
+    refuse(ferry::formatted("one file more than needed: {:?}", files[1]));
   if (is_folder) {
     options.train = files[0] + "/agaricus.train.gz";
     options.test = files[0] + "/agaricus.test.gz";

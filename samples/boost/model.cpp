@@ -31,15 +31,14 @@ class Reader {
   Reader(std::string_view text, std::string_view name) : lines_(ferry::split(text, '\n')), name_(name) {}
 
   [[noreturn]] void fail(const std::string& why) const {
-    throw ferry::Error(ferry::Code::file, ferry::escaped(name_) + ":" + std::to_string(at_) + ": " + why);
+    throw ferry::Error(ferry::Code::file, "{}:{}: {}", name_, at_, ferry::as_is(why));
   }
   /// The words of the next line, which must begin with `first` and have this many words.
   std::vector<std::string_view> next(std::string_view first, std::size_t words) {
     if (at_ == lines_.size() || lines_[at_++].empty()) fail("the file is cut short");
     auto found = ferry::split(lines_[at_ - 1], ' ');
     if (found[0] != first || found.size() != words)
-      fail("expected \"" + std::string(first) + "\" and " + std::to_string(words - 1) + " more, not " +
-           ferry::in_quotes(lines_[at_ - 1]));
+      fail(ferry::formatted("expected \"{}\" and {} more, not {:?}", ferry::as_is(first), words - 1, lines_[at_ - 1]));
     return found;
   }
   [[nodiscard]] bool next_is(std::string_view word) const {
@@ -53,11 +52,11 @@ class Reader {
   [[nodiscard]] T number(std::string_view word) const {
     T number{};
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size()) fail(ferry::in_quotes(word) + " is not a number");
+    if (error != std::errc() || end != word.data() + word.size()) fail(ferry::formatted("{:?} is not a number", word));
     return number;
   }
   void expect_text(std::string_view line) {
-    if (at_ == lines_.size() || lines_[at_++] != line) fail("it does not begin with " + ferry::in_quotes(line));
+    if (at_ == lines_.size() || lines_[at_++] != line) fail(ferry::formatted("it does not begin with {:?}", line));
   }
 
  private:
@@ -81,7 +80,8 @@ Node read_node(Reader& reader, std::int32_t at, std::int32_t nodes) {
   if (node.feature < 0) reader.fail("a negative feature");
   if (std::min(node.left, node.right) <= at || std::max(node.left, node.right) >= nodes)
     reader.fail("its children are not among the nodes " + std::to_string(at + 1) + " to " + std::to_string(nodes - 1));
-  if (!node.missing_left && words[5] != "right") reader.fail(ferry::in_quotes(words[5]) + " is neither left nor right");
+  if (!node.missing_left && words[5] != "right")
+    reader.fail(ferry::formatted("{:?} is neither left nor right", words[5]));
   return node;
 }
 

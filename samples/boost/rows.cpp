@@ -106,8 +106,8 @@ void add_cuts(std::vector<float>& cuts, std::span<const Counted> values) {
 
 [[noreturn]] void refuse(const std::string& path, std::int64_t row, const std::string& what, float found,
                          const std::string& wanted) {
-  throw ferry::Error(ferry::Code::file, ferry::in_quotes(path) + ": " + what + " of row " + std::to_string(row + 1) +
-                                            " is " + std::to_string(found) + ", not " + wanted);
+  throw ferry::Error(ferry::Code::file, "{:?}: {} of row {} is {}, not {}", path, ferry::as_is(what), row + 1,
+                     std::to_string(found), ferry::as_is(wanted));
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ Rows read_rows(const std::string& path, const ferry::Cluster& cluster) {
   const ferry::FileBytes file = ferry::maybe_decompress(ferry::local_files().read(path), ferry::kNoLimit, path);
   Rows rows;
   rows.all = ferry::libsvm_rows(file.text());
-  if (rows.all == 0) throw ferry::Error(ferry::Code::file, ferry::in_quotes(path) + " holds no rows");
+  if (rows.all == 0) throw ferry::Error(ferry::Code::file, "{:?} holds no rows", path);
   const ferry::Part mine = ferry::part_of(rows.all, cluster.size(), cluster.rank());
   rows.first = mine.begin;
   rows.part = ferry::parse_libsvm(file.text(), path, {.features = kMostFeatures}, {mine.begin, mine.size});

@@ -85,8 +85,7 @@ class Trainer {
     std::int64_t ones = std::count(rows_.part.labels.begin(), rows_.part.labels.end(), 1.0F);
     cluster_.all_reduce(std::span(&ones, 1));
     if (ones == 0 || ones == rows_.all)
-      throw ferry::Error(ferry::Code::file,
-                         "all " + std::to_string(rows_.all) + " rows have one label: nothing to learn");
+      throw ferry::Error(ferry::Code::file, "all {} rows have one label: nothing to learn", rows_.all);
     return static_cast<float>(static_cast<double>(ones) / static_cast<double>(rows_.all));
   }
 

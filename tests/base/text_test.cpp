@@ -41,7 +41,6 @@ TEST_CASE("hostile names are shown harmlessly") {
         "b");                                             // a space that does not break
   CHECK(escaped("a\xe2\x80\x8b") == "a\\xe2\\x80\\x8b");  // a space without width
   CHECK(escaped("層/層") == "層/層");
-  CHECK(in_quotes("a\"") == "\"a\"\"");
 }
 
 TEST_CASE("long names are cut between characters") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "executor/job/cluster.hpp"
 #include "executor/session/constant_ops.hpp"
@@ -90,7 +91,7 @@ void set_tasks(CaseContext& context, Words& words) {
 const Entry& chosen_entry(const Graph& graph, std::string_view name) {
   for (const auto& [known, entry] : graph.entries())
     if (name.empty() ? known != "init" : known == name) return entry;
-  throw Error(Code::usage, "the graph has no entry " + in_quotes(name));
+  throw Error(Code::usage, "the graph has no entry {:?}", name);
 }
 
 std::vector<std::int64_t> sizes_of(const Shape& shape) {

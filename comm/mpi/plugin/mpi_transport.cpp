@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/format.hpp"
 #include "base/system/limits.hpp"
 #include "base/text.hpp"
 #include "comm/failure.hpp"
@@ -142,8 +143,7 @@ Ticket MpiTransport::new_ticket(int peer, std::uint32_t channel, bool receives, 
   check_job();
   FERRY_ASSERT(peer >= 0 && peer < tasks(), "peer out of range");
   if (channel > largest_tag_) {
-    throw Error(Code::plan, "transport mpi: channel " + std::to_string(channel) + " is above MPI's largest tag, " +
-                                std::to_string(largest_tag_));
+    throw Error(Code::plan, "transport mpi: channel {} is above MPI's largest tag, {}", channel, largest_tag_);
   }
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(transfers_.size()));
@@ -361,7 +361,7 @@ void require_one_group(MPI_Comm comm) {
   MPI_Comm_size(comm, &local);
   MPI_Comm_remote_size(comm, &remote);
   MPI_Comm_get_name(comm, name, &length);
-  const std::string named = length > 0 ? " " + in_quotes(name) : "";
+  const std::string named = length > 0 ? formatted(" {:?}", name) : "";
   throw Error(Code::usage, "adopt: the communicator" + named + " is an intercommunicator, between groups of " +
                                plural(static_cast<std::uint64_t>(local), "rank") + " and " +
                                plural(static_cast<std::uint64_t>(remote), "rank"))

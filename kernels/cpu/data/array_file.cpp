@@ -7,7 +7,7 @@
 #include "base/files/idx.hpp"
 #include "base/files/npy.hpp"
 #include "base/files/safetensors.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/file/tensor_file.hpp"
 #include "kernels/cpu/array/strided.hpp"
 
@@ -17,16 +17,15 @@ namespace {
 void check_bools(std::span<const std::byte> bytes, const std::string& path, std::uint64_t begin) {
   const auto at = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (at == bytes.end()) return;
-  throw Error(Code::file, in_quotes(path) + ": byte " +
-                              std::to_string(begin + static_cast<std::uint64_t>(at - bytes.begin())) +
-                              " is neither true nor false: " + std::to_string(static_cast<int>(*at)));
+  throw Error(Code::file, "{:?}: byte {} is neither true nor false: {}", path,
+              begin + static_cast<std::uint64_t>(at - bytes.begin()), static_cast<int>(*at));
 }
 
 }  // namespace
 
 void require_folder(const KernelSetup& setup, const std::string& path) {
   if (setup.files == nullptr || setup.data_folder.empty())
-    throw Error(Code::usage, std::string(setup.name) + ": there is no data folder to read " + in_quotes(path) + " from")
+    throw Error(Code::usage, "{}: there is no data folder to read {:?} from", as_is(setup.name), path)
         .hint("give --data FOLDER, or ExecutionOptions::data_folder");
 }
 
@@ -37,7 +36,7 @@ void copy_part(const KernelRun& run, const Array& output, const std::byte* rows,
 }
 
 void ArrayDeclared::refuse(const std::string& found) const {
-  throw Error(Code::file, in_quotes(path) + " holds " + found + "; the graph declares " + type.str());
+  throw Error(Code::file, "{:?} holds {}; the graph declares {}", path, as_is(found), as_is(type.str()));
 }
 
 RowFile::RowFile(ArrayDeclared declared) : declared_(std::move(declared)) {
@@ -65,7 +64,8 @@ void ArrayFile::open_one(FileSystem& files) {
     const DType dtype = declared_.type.dtype;
     const std::string_view wanted = declared_.format == "safetensors" ? safetensors_name(dtype) : npy_descr_of(dtype);
     if (place.dtype != wanted || place.shape != declared_.type.shape.sizes())
-      declared_.refuse(in_quotes(place.dtype) + " of " + Shape(std::span<const std::int64_t>(place.shape)).str());
+      declared_.refuse(
+          formatted("{:?} of {}", place.dtype, as_is(Shape(std::span<const std::int64_t>(place.shape)).str())));
     reversed_ = place.reversed;
     pieces_.push_back({.path = declared_.path, .rows = rows(), .begin = place.begin});
   }
@@ -91,8 +91,8 @@ ArrayPlace ArrayFile::place_in(const FileReader& file) const {
 
 void ArrayFile::add_raw(const std::string& path, std::uint64_t size) {
   if (row_bytes_ == 0 ? size != 0 : size % row_bytes_ != 0)
-    throw Error(Code::file, in_quotes(path) + " has " + std::to_string(size) + " bytes, which are not whole rows of " +
-                                std::to_string(row_bytes_) + "; the graph declares " + declared_.type.str());
+    throw Error(Code::file, "{:?} has {} bytes, which are not whole rows of {}; the graph declares {}", path, size,
+                row_bytes_, as_is(declared_.type.str()));
   const std::int64_t first = pieces_.empty() ? 0 : pieces_.back().first + pieces_.back().rows;
   const std::int64_t rows = row_bytes_ == 0 ? this->rows() : static_cast<std::int64_t>(size / row_bytes_);
   pieces_.push_back({.path = path, .first = first, .rows = rows});

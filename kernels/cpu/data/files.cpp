@@ -5,7 +5,7 @@
 #include "base/files/idx.hpp"
 #include "base/files/libsvm.hpp"
 #include "base/files/npy.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "graph/types/tensor.hpp"
 #include "kernels/cpu/data/array_file.hpp"
 #include "kernels/cpu/data/text_file.hpp"
@@ -59,7 +59,8 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
 void copy_array(const KernelRun& run, const NpyArray& array) {
   const ArrayDeclared& declared = kept<DataFile>(run).declared;
   if (array.descr != npy_descr_of(declared.type.dtype) || array.shape != declared.type.shape.sizes())
-    declared.refuse(in_quotes(array.descr) + " of " + Shape(std::span<const std::int64_t>(array.shape)).str());
+    declared.refuse(
+        formatted("{:?} of {}", array.descr, as_is(Shape(std::span<const std::int64_t>(array.shape)).str())));
   copy_part(run, run.outputs[0], array.bytes.data());
 }
 
@@ -126,8 +127,7 @@ FileBytes text_of(const SparseFile& file) {
       static_cast<std::uint64_t>(file.rows) * static_cast<std::uint64_t>(file.most + 1) * kEntryBytes + kSlack;
   FileBytes bytes = unpacked(*file.files, file.folder, file.path, limit);
   if (const std::int64_t found = libsvm_rows(bytes.text()); found < file.rows)
-    throw Error(Code::file, in_quotes(file.path) + " holds " + std::to_string(found) + " rows; the graph declares " +
-                                std::to_string(file.rows));
+    throw Error(Code::file, "{:?} holds {} rows; the graph declares {}", file.path, found, file.rows);
   return bytes;
 }
 

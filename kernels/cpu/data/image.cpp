@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace ferry::cpu {
 namespace {
@@ -106,12 +105,12 @@ std::unique_ptr<Image> open_image(std::span<const std::byte> file, std::string_v
   else if (text.starts_with("\x89PNG"))
     image = open_png(file, name);
   else
-    throw Error(Code::file, in_quotes(name) + (file.empty() ? " is empty" : " is neither a JPEG nor a PNG image"))
+    throw Error(Code::file, "{:?}{}", name, file.empty() ? " is empty" : " is neither a JPEG nor a PNG image")
         .hint("convert the file or remove it");
   const auto [width, height] = image->size();
   if (width > Image::kMostPixels / height)
-    throw Error(Code::file, in_quotes(name) + " claims " + std::to_string(width) + " x " + std::to_string(height) +
-                                " pixels, and an image may have " + std::to_string(Image::kMostPixels))
+    throw Error(Code::file, "{:?} claims {} x {} pixels, and an image may have {}", name, width, height,
+                Image::kMostPixels)
         .hint("scale the image down or remove the file");
   return image;
 }

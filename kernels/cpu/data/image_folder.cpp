@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
-#include "base/text.hpp"
 #include "kernels/cpu/data/data_kernels.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/philox.hpp"
@@ -139,11 +138,11 @@ ImageFolder::ImageFolder(FileSystem& files, std::string_view folder, ArrayDeclar
     if (name.front() != '.' && files.is_folder(folder_ + "/" + root + name)) list(root + name + "/");
   const auto classes = static_cast<std::int64_t>(classes_.size());
   if (classes == 0)
-    throw Error(Code::file, in_quotes(declared_.path) + " has no folders, and should have one for each class")
+    throw Error(Code::file, "{:?} has no folders, and should have one for each class", declared_.path)
         .hint("put the images of a class into " + root + "CLASS/");
   if (classes != declared_.classes)
-    throw Error(Code::file, in_quotes(declared_.path) + " has folders of " + std::to_string(classes) +
-                                " classes; the graph declares " + std::to_string(declared_.classes));
+    throw Error(Code::file, "{:?} has folders of {} classes; the graph declares {}", declared_.path, classes,
+                declared_.classes);
   if (const std::int64_t found = classes_.back().end; found != rows())
     declared_.refuse(std::to_string(found) + " images");
 }
@@ -159,7 +158,7 @@ void ImageFolder::list(const std::string& path) {
     ends_.push_back(names_.size());
   }
   if (end == first)
-    throw Error(Code::file, "the class " + in_quotes(path) + " has no images (.jpg, .jpeg, .png)")
+    throw Error(Code::file, "the class {:?} has no images (.jpg, .jpeg, .png)", path)
         .hint("put its images there, or remove the folder");
   classes_.push_back({path, end});
 }

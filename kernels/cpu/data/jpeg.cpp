@@ -10,7 +10,7 @@
 #include <jerror.h>  // after jpeglib.h, which defines the version of the error codes
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "kernels/cpu/data/image.hpp"
 
 namespace ferry::cpu {
@@ -57,7 +57,7 @@ class Jpeg final : public Image {
     refuse(why);
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(Code::file, in_quotes(name_) + " is no JPEG image that can be read: " + why)
+    throw Error(Code::file, "{:?} is no JPEG image that can be read: {}", name_, as_is(why))
         .hint("replace the file or remove it");
   }
   void choose_scale(const ImageBox& box, const ImageSize& target);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "kernels/cpu/data/image.hpp"
 
 namespace ferry::cpu {
@@ -69,7 +69,7 @@ class Png final : public Image {
 
  private:
   [[noreturn]] void fail(const char* why) const {
-    throw Error(Code::file, in_quotes(name_) + " is no PNG image that can be read: " + why)
+    throw Error(Code::file, "{:?} is no PNG image that can be read: {}", name_, as_is(why))
         .hint("replace the file or remove it");
   }
 

@@ -36,8 +36,7 @@ std::int64_t tap_step(const WindowSteps& steps) {
 /// Of a number that a padded image bounds.
 std::int32_t narrow(std::int64_t n) {
   if (std::abs(n) > std::numeric_limits<int>::max())
-    throw Error(Code::plan, "a convolution has a padded image with a dim of " + std::to_string(std::abs(n)) +
-                                "; the limit is 2147483647");
+    throw Error(Code::plan, "a convolution has a padded image with a dim of {}; the limit is 2147483647", std::abs(n));
   return static_cast<std::int32_t>(n);
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/array/scatter.hpp"
@@ -19,10 +19,10 @@ Type type_of(const Tried& element) {
 }
 
 [[noreturn]] void fail_open(const Type& element) {
-  const std::string why = "it gives " + escaped(element.str()) + " in each iteration, which has not one size";
+  const std::string why = formatted("it gives {} in each iteration, which has not one size", element.str());
   std::set<std::string> options;
   for (const Dim& dim : element.shape.dims())
-    if (!dim.known() && !dim.symbol().empty()) options.insert("--dim " + escaped(dim.symbol()) + "=4");
+    if (!dim.known() && !dim.symbol().empty()) options.insert(formatted("--dim {}=4", dim.symbol()));
   if (options.empty()) Context::fail(why);
   throw Error(Code::usage, why).hint(sizes_hint(options));
 }

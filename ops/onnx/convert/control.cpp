@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/indexing.hpp"
 #include "ops/array/reshape.hpp"
@@ -129,9 +128,9 @@ std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
   if (times != IntegerRange::kHighest && !__builtin_mul_overflow(std::max<std::int64_t>(times, 0), more, &most) &&
       !__builtin_add_overflow(most, rows, &most))
     return most;
-  throw Error(Code::usage, "each iteration adds rows to carried value " + std::to_string(k) +
-                               ", and nothing bounds the number of iterations")
-      .hint("--dim " + escaped(c.node().outputs[static_cast<std::size_t>(k)]) + "=100, for at most 100 rows");
+  throw Error(Code::usage, "each iteration adds rows to carried value {}, and nothing bounds the number of iterations",
+              k)
+      .hint("--dim {}=100, for at most 100 rows", c.node().outputs[static_cast<std::size_t>(k)]);
 }
 
 /// The types that carried values have in every iteration, with a bound where iterations change the number of rows.
@@ -256,7 +255,7 @@ Outs to_loop(Context& c) {
   if (most == IntegerRange::kHighest) {
     const std::string name = c.outputs() > first ? c.node().outputs[static_cast<std::size_t>(first)] : "NAME";
     throw Error(Code::usage, "it gives something in each iteration, and nothing bounds their number")
-        .hint("--dim " + escaped(name) + "=100, for at most 100");
+        .hint("--dim {}=100, for at most 100", name);
   }
   return loop_of(c, form, {most});
 }

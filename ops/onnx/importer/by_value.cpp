@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "ops/onnx/context.hpp"
 
@@ -40,7 +41,7 @@ class OpsBehind {
 std::string shape_option(const Op& input, const Shape& shape) {
   std::vector<std::string> sizes;
   for (const Dim& dim : shape.dims()) sizes.push_back(dim.known() ? std::to_string(dim.size()) : "4");
-  return "--shape " + escaped(input.name()) + "=" + join(sizes, ",");
+  return formatted("--shape {}={}", input.name(), as_is(join(sizes, ",")));
 }
 
 std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& dim) {
@@ -62,7 +63,7 @@ std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& di
     if (symbols.empty() && unnamed.empty()) symbols = all;
   }
   if (unnamed.empty())
-    for (const std::string& symbol : symbols) unnamed.insert("--dim " + escaped(symbol) + "=4");
+    for (const std::string& symbol : symbols) unnamed.insert(formatted("--dim {}=4", symbol));
   return unnamed;
 }
 
@@ -71,7 +72,7 @@ std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& di
   const Shape& shape = graph.type(id).shape;
   const auto& dims = shape.dims();
   const auto open = std::find_if(dims.begin(), dims.end(), [](const Dim& dim) { return !dim.known(); });
-  throw Error(Code::usage, "it is computed from the sizes " + escaped(shape.str()))
+  throw Error(Code::usage, "it is computed from the sizes {}", shape.str())
       .hint(sizes_hint(size_options(graph, id, *open)));
 }
 
@@ -101,8 +102,8 @@ class Search {
 
   void add_input(const std::string& name) {
     if (!options_.values.contains(name))
-      throw Error(Code::usage, "it is computed from the values of input " + in_quotes(name))
-          .hint("give the input's value: --feed " + escaped(name) + "=FILE.npy");
+      throw Error(Code::usage, "it is computed from the values of input {:?}", name)
+          .hint("give the input's value: --feed {}=FILE.npy", name);
     found_.inputs.insert(name);
   }
 
@@ -136,7 +137,7 @@ std::set<std::string> sizes_behind(const Value& value, IntegerRanges& ranges) {
     if (!seen.insert(next.id()).second) continue;
     bool only_sizes = true;
     for (const IntegerRange& range : ranges.of(next)) {
-      for (const std::string& symbol : range.symbols) options.insert("--dim " + escaped(symbol) + "=4");
+      for (const std::string& symbol : range.symbols) options.insert(formatted("--dim {}=4", symbol));
       only_sizes = only_sizes && !range.symbols.empty();
     }
     if (only_sizes) continue;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "ops/onnx/context.hpp"
 
 namespace ferry::onnx {
@@ -16,7 +16,7 @@ void check_call_attributes(const Function& function, const ModelNode& node) {
   for (const Attribute& one : function.defaults) known.push_back(one.name);
   for (const Attribute& one : node.attributes)
     if (std::find(known.begin(), known.end(), one.name) == known.end() && !one.name.starts_with("__"))
-      Context::refuse_attribute(one.name, "the function " + escaped(function.name), known);
+      Context::refuse_attribute(one.name, formatted("the function {}", function.name), known);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Frame Frame::of_call(const Function& function, const ModelNode& node, const Fram
   frame.caller_ = &caller;
   frame.depth_ = caller.depth_ + 1;
   for (const Frame* at = &caller; at != nullptr; at = at->caller_)
-    if (at->function_ == &function) Context::fail("the function " + in_quotes(function.name) + " calls itself");
+    if (at->function_ == &function) Context::fail(formatted("the function {:?} calls itself", function.name));
   if (frame.depth_ > kMaxCalls)
     Context::fail("functions call each other more than " + std::to_string(kMaxCalls) + " deep");
   if (node.inputs.size() > function.inputs.size()) Context::fail("it has more inputs than its function");
@@ -52,7 +52,7 @@ Frame Frame::of_call(const Function& function, const ModelNode& node, const Fram
 const Out& Frame::get(const std::string& name) const {
   for (const Frame* at = this; at != nullptr; at = at->around_)
     if (const auto found = at->items_.find(name); found != at->items_.end()) return found->second;
-  Context::fail("nothing gives the value " + in_quotes(name));
+  Context::fail(formatted("nothing gives the value {:?}", name));
 }
 
 const ValueDef* Frame::declared(const std::string& name) const {
@@ -64,8 +64,7 @@ const ValueDef* Frame::declared(const std::string& name) const {
 const Attribute* Frame::attribute(const ModelNode& node, std::string_view name) const {
   const Attribute* found = node.find(name);
   if (found == nullptr || !std::holds_alternative<AttributeRef>(found->value)) return found;
-  if (call_ == nullptr)
-    Context::fail("attribute " + in_quotes(found->name) + " refers to a function's, outside of one");
+  if (call_ == nullptr) Context::fail(formatted("attribute {:?} refers to a function's, outside of one", found->name));
   const std::string& wanted = std::get<AttributeRef>(found->value).name;
   if (call_->find(wanted) != nullptr) return caller_->attribute(*call_, wanted);
   const auto given = std::find_if(function_->defaults.begin(), function_->defaults.end(),

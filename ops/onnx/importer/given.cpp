@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/format.hpp"
 #include "base/text.hpp"
 
 namespace ferry::onnx {
@@ -40,23 +41,21 @@ void check_dims(const Model& model, const ImportOptions& options) {
     const auto given = options.sizes.find(input->name);
     for (int d = 0; d < input->shape->rank(); ++d) {
       const std::string& symbol = (*input->shape)[d].symbol();
-      if (!symbol.empty()) symbols.insert(in_quotes(symbol));
+      if (!symbol.empty()) symbols.insert(formatted("{:?}", symbol));
       const auto number = options.dims.find(symbol);
       if (number == options.dims.end() || given == options.sizes.end()) continue;
       if (const std::int64_t size = given->second[static_cast<std::size_t>(d)]; size != number->second)
-        throw Error(Code::usage, "--dim " + escaped(symbol) + "=" + std::to_string(number->second) + ": input " +
-                                     in_quotes(input->name) + " " + escaped(input->shape->str()) + " is given with " +
-                                     std::to_string(size))
+        throw Error(Code::usage, "--dim {}={}: input {:?} {} is given with {}", symbol, number->second, input->name,
+                    input->shape->str(), size)
             .hint("leave --dim out, or give sizes that fit it");
     }
   }
   const std::vector<std::string> known(symbols.begin(), symbols.end());
   const std::set<std::string> bounds = loop_dims(model);
   for (const auto& [name, number] : options.dims)
-    if (!symbols.contains(in_quotes(name)) && !bounds.contains(name))
-      throw Error(Code::usage, "--dim " + escaped(name) + "=" + std::to_string(number) +
-                                   ": no input has a dim of that name; " +
-                                   (known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));
+    if (!symbols.contains(formatted("{:?}", name)) && !bounds.contains(name))
+      throw Error(Code::usage, "--dim {}={}: no input has a dim of that name; {}", name, number,
+                  as_is(known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));
 }
 
 /// Checks that sizes fit what the model says of its inputs.
@@ -69,8 +68,8 @@ void check_sizes(const Model& model, const ImportOptions& options) {
     for (int d = 0; d < shape.rank() && fits; ++d)
       fits = !(*input->shape)[d].known() || (*input->shape)[d].size() == shape[d].size();
     if (!fits)
-      throw Error(Code::usage, "input " + in_quotes(input->name) + " is " + escaped(input->shape->str()) +
-                                   " in the model, and is given as " + shape.str());
+      throw Error(Code::usage, "input {:?} is {} in the model, and is given as {}", input->name, input->shape->str(),
+                  as_is(shape.str()));
   }
 }
 
@@ -90,10 +89,9 @@ void check_symbols(const Model& model, const ImportOptions& options) {
       if (symbol.empty()) continue;
       const auto& [first, of] = sizes.try_emplace(symbol, Given{size, input}).first->second;
       if (first == size) continue;
-      throw Error(Code::usage, escaped(symbol) + " is " + std::to_string(first) + " in input " + in_quotes(of->name) +
-                                   " " + escaped(of->shape->str()) + " as it is given, and " + std::to_string(size) +
-                                   " in input " + in_quotes(input->name) + " " + escaped(input->shape->str()))
-          .hint("give inputs that agree in " + escaped(symbol));
+      throw Error(Code::usage, "{} is {} in input {:?} {} as it is given, and {} in input {:?} {}", symbol, first,
+                  of->name, of->shape->str(), size, input->name, input->shape->str())
+          .hint("give inputs that agree in {}", symbol);
     }
   }
 }

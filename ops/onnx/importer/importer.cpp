@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "ops/onnx/converters.hpp"
 #include "ops/onnx/importer/by_value.hpp"
 #include "ops/onnx/importer/given.hpp"
@@ -133,8 +133,8 @@ Shape shape_of(const ValueDef& input, const ImportOptions& options) {
   if (const auto given = options.sizes.find(input.name); given != options.sizes.end())
     return Shape(std::span<const std::int64_t>(given->second));
   if (!input.shape)
-    throw Error(Code::usage, "the model does not say the shape of input " + in_quotes(input.name))
-        .hint("--shape " + escaped(input.name) + "=SIZE,SIZE");
+    throw Error(Code::usage, "the model does not say the shape of input {:?}", input.name)
+        .hint("--shape {}=SIZE,SIZE", input.name);
   Shape shape = *input.shape;
   for (int d = 0; d < shape.rank(); ++d)
     if (const auto number = options.dims.find(shape[d].symbol()); !shape[d].known() && number != options.dims.end())
@@ -149,8 +149,8 @@ Shape shape_of(const ValueDef& input, const ImportOptions& options) {
 Value Importer::value_in(Graph& graph, const std::string& name, const Out& item) {
   item.check_tensor(name);
   if (!item.perm.empty())
-    Context::fail("the value " + in_quotes(name) + " " + item.type().str() +
-                  " has a size that the data decide; only a first dim may have one here");
+    Context::fail(formatted("the value {:?} {} has a size that the data decide; only a first dim may have one here",
+                            name, as_is(item.type().str())));
   return item.value.defined() ? item.value : constants_.of(graph, name, item.known);
 }
 
@@ -173,7 +173,7 @@ void Importer::name_outputs(const ModelNode& node, const std::vector<Out>& outs,
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const std::string& name = node.outputs[i];
     if (name.empty()) continue;
-    if (i >= outs.size()) Context::fail("ferry does not compute its output " + in_quotes(name));
+    if (i >= outs.size()) Context::fail(formatted("ferry does not compute its output {:?}", name));
     if (const ValueDef* declared = frame.declared(name)) check_declared(node, *declared, outs[i], frame);
     frame.set(name, outs[i]);
   }
@@ -183,15 +183,14 @@ void Importer::check_declared(const ModelNode& node, const ValueDef& declared, c
   if (out.absent() || out.list != nullptr) return;
   const Type type = out.type();
   const auto differs = [&](std::string_view is, std::string_view should) {
-    return "its output " + in_quotes(declared.name) + " is " + escaped(is) + ", and the model declares " +
-           escaped(should);
+    return formatted("its output {:?} is {}, and the model declares {}", declared.name, is, should);
   };
   if (declared.dtype && *declared.dtype != type.dtype)
     Context::fail(differs(name_of(type.dtype), name_of(*declared.dtype)));
   const bool warns = frame.is_outermost() && warnings_.empty();  // sizes within bodies may change between iterations
   if (warns && declared.shape && contradict(*declared.shape, type.shape))
-    warnings_.push_back(escaped(model_.source, 300) + ": " + node.str() + ": " +
-                        differs(type.shape.str(), declared.shape->str()) + "; its own shape counts");
+    warnings_.push_back(formatted("{:.300}: {}: {}; its own shape counts", model_.source, as_is(node.str()),
+                                  as_is(differs(type.shape.str(), declared.shape->str()))));
 }
 
 SourceLine Importer::line_of_node() const {
@@ -335,7 +334,7 @@ void Importer::convert_again(const std::vector<ModelNode>& nodes, Frame& frame) 
 void Importer::add_input(const ValueDef& input, Frame& frame) {
   if (by_value_.contains(input.name)) return frame.set(input.name, Out(options_.values.find(input.name)->second));
   if (input.optional && !options_.sizes.contains(input.name)) return frame.set(input.name, Out());
-  if (!input.dtype) Context::fail("input " + in_quotes(input.name) + " has no dtype");
+  if (!input.dtype) Context::fail(formatted("input {:?} has no dtype", input.name));
   const Value value = graph_->input(input.name, *input.dtype, shape_of(input, options_));
   graph_->entry("predict").feeds.push_back({input.name, value.id()});
   frame.set(input.name, Out(value));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/format.hpp"
 #include "ops/array/array.hpp"
 #include "ops/array/reshape.hpp"
 #include "ops/onnx/importer/by_value.hpp"
@@ -51,8 +51,7 @@ Tensor NodeContext::constant(int i) {
   try {
     throw inputs_behind(given.value, importer_.options());
   } catch (const Error& error) {
-    throw Error(error.code(),
-                "input " + in_quotes(name(i)) + " must be known when the model is imported; " + error.text());
+    throw Error(error.code(), "input {:?} must be known when the model is imported; {}", name(i), as_is(error.text()));
   }
 }
 
@@ -102,7 +101,7 @@ Value NodeContext::of_size(const std::string& symbol) {
     if (others.empty()) return input;
     return squeeze(slice(input, others, Ints(others.size(), 0), Ints(others.size(), 1)), others);
   }
-  fail("no input has a dim " + in_quotes(symbol));
+  fail(formatted("no input has a dim {:?}", symbol));
 }
 
 std::optional<std::int64_t> NodeContext::given_size(int i) {

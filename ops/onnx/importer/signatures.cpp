@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.hpp"
 #include "base/text.hpp"
 #include "ops/math/logic.hpp"
 #include "ops/onnx/context.hpp"
@@ -137,9 +138,8 @@ void check_inputs(std::string_view signature, const ModelNode& node, const Frame
     const std::size_t first = *input_of(wanted, signature, node, frame);
     const DType other = *dtype_of_input(node, first, frame);
     if (other != *dtype)
-      Context::fail("inputs " + in_quotes(node.inputs[first]) + " (" + std::string(name_of(other)) + ") and " +
-                    in_quotes(node.inputs[i]) + " (" + std::string(name_of(*dtype)) +
-                    ") must have one dtype; insert a Cast");
+      Context::fail(formatted("inputs {:?} ({}) and {:?} ({}) must have one dtype; insert a Cast", node.inputs[first],
+                              name_of(other), node.inputs[i], name_of(*dtype)));
   }
 }
 
