@@ -16,7 +16,7 @@ Traffic& Traffic::operator+=(const Traffic& other) {
 
 std::int64_t tiled_elements(const PlanClass& plan, const Instruction& tiles) {
   std::int64_t most = 0;
-  const Range members = plan.regions[tiles.target].instructions;
+  const Range members = plan.regions[tiles.region()].instructions;
   for (const std::uint32_t m : members)
     for (const Range range : {plan.instructions[m].inputs, plan.instructions[m].outputs})
       for (const std::uint32_t b : plan.operands_of(range)) {

@@ -137,31 +137,31 @@ inline constexpr std::uint32_t kTileKernels = 32, kTileInputs = 3;
 /// What an instruction does.
 enum class Opcode : std::uint8_t {
   kernel,        ///< runs the kernel of `op` on its inputs and outputs
-  feed,          ///< copies feed `target` into output 0
-  fetch,         ///< copies input 0 out as fetch `target`
+  feed,          ///< copies feed() into output 0
+  fetch,         ///< copies input 0 out as fetch()
   copy,          ///< output 0 = input 0
-  send,          ///< starts sending input 0 on channel `target`; input 0 must not be written before its send_wait
-  send_wait,     ///< waits until the last send on channel `target` has left input 0
-  receive,       ///< starts receiving from channel `target` into output 0, not to be touched before its receive_wait
-  receive_wait,  ///< waits until the value of channel `target` is in output 0
-  /// Starts collective `target` from input 0 (absent for a member that only receives) to output 0 (absent for one that
+  send,          ///< starts sending input 0 on channel(); input 0 must not be written before its send_wait
+  send_wait,     ///< waits until the last send on channel() has left input 0
+  receive,       ///< starts receiving from channel() into output 0, not to be touched before its receive_wait
+  receive_wait,  ///< waits until the value of channel() is in output 0
+  /// Starts collective() from input 0 (absent for a member that only receives) to output 0 (absent for one that
   /// only sends). Before its collective_wait, input 0 must not be written, output 0 and scratch must not be touched.
   collective,
-  loop,             ///< repeats: region `target`, then stops when input 0 (bool) is false, else region `other`
-  branch,           ///< region `target` when input 0 (bool) is true, else region `other`
-  collective_wait,  ///< until collective `target` is done: same input, output and scratch
-  /// Region `target` for `other` elements at a time of all that its values have; `op` lists its ops. Values with fewer
-  /// elements have one element for each row of the others; tiles then have whole rows. other == 0: its first kernel,
-  /// which need not be elementwise, makes output 0. The other kernels change each piece of output 0 in place as soon as
-  /// it is there; `scratch` is the first one's.
+  loop,             ///< repeats: region(), then stops when input 0 (bool) is false, else other_region()
+  branch,           ///< region() when input 0 (bool) is true, else other_region()
+  collective_wait,  ///< until collective() is done: same input, output and scratch
+  /// Runs region() for tile_elements() elements of all its values at a time; `op` lists its ops. Values with fewer
+  /// elements have one element for each row of the others; tiles then have whole rows. Without tile_elements(), the
+  /// first kernel of the region, which need not be elementwise, makes output 0. The other kernels change each piece of
+  /// output 0 in place as soon as the first one has made it; `scratch` belongs to the first one.
   tiles,
   join,  ///< does nothing but wait: the last of a region that gives work to queues, when that is all done
-  /// Begins stencil `target`: makes the elements of its outputs that depend only on the inputs here, which are the
-  /// stencil's inputs without halos. Until the stencil, these are not written and outputs not touched.
+  /// Begins the stencil of region(): makes the elements of the outputs that depend only on the inputs here, which are
+  /// the stencil's inputs without halos. Until the stencil, nothing writes the inputs or touches the outputs.
   stencil_begin,
-  /// Region `target`, for elements of all its values: its first kernels give windows of inputs, which take slots of
-  /// `other` elements, the others work elementwise on values with as many elements, or one. If there is a
-  /// stencil_begin, it makes those elements that that has left.
+  /// Runs region() for the elements of all its values: its first kernels give windows of inputs, which take slots of
+  /// tile_elements() elements; the others work elementwise on values with as many elements, or one. After a
+  /// stencil_begin, it makes the elements that the stencil_begin has left.
   stencil
 };
 
@@ -204,13 +204,28 @@ struct Instruction {
   std::uint32_t name = kNone;       ///< string: the op's name in the graph; random numbers are keyed by it
   std::uint32_t attrs = kNone;      ///< index into Plan::attrs
   std::uint32_t line = kNone;       ///< index into Plan::lines: the user's line
-  std::uint32_t target = kNone;     ///< channel, collective, region, feed or fetch
-  std::uint32_t other = kNone;      ///< second region; of `tiles` the elements of a tile
+  std::uint32_t target = kNone;     ///< by channel(), collective(), feed(), fetch() or region(), as the opcode says
+  std::uint32_t other = kNone;      ///< by other_region() or tile_elements()
   Range inputs = {}, outputs = {};  ///< into PlanClass::operands (buffer indices)
   std::uint32_t in_place = 0;  ///< mask of the inputs over which output 0 may be written, as kernel or schedule allow
   /// Buffer for the instruction alone: a kernel's workspace, a collective's staging.
   std::uint32_t scratch = kNone;
   Range waits = {};  ///< into PlanClass::waits
+
+  /// Of a send, a receive and their waits: index into Plan::channels.
+  [[nodiscard]] std::uint32_t channel() const { return target; }
+  /// Of a collective and its wait: index into Plan::collectives.
+  [[nodiscard]] std::uint32_t collective() const { return target; }
+  [[nodiscard]] std::uint32_t feed() const { return target; }   ///< index into Plan::feeds
+  [[nodiscard]] std::uint32_t fetch() const { return target; }  ///< index into Plan::fetches
+  /// Index into PlanClass::regions: the condition of a loop, the side of a branch for a true condition, the kernels of
+  /// tiles and stencils.
+  [[nodiscard]] std::uint32_t region() const { return target; }
+  [[nodiscard]] std::uint32_t other_region() const {
+    return other;
+  }  ///< the body of a loop, the false side of a branch
+  /// Of tiles and stencils. 0: the kernels after the first one run on each piece that the first one has made.
+  [[nodiscard]] std::uint32_t tile_elements() const { return other; }
   bool operator==(const Instruction&) const = default;
 };
 

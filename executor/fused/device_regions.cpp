@@ -12,8 +12,8 @@ namespace {
 
 /// The instructions for which a kernel is generated.
 Range generated_for(const PlanClass& role, const Instruction& tiles) {
-  const Range body = role.regions[tiles.target].instructions;
-  return tiles.other == 0 ? Range{body[1], body.count - 1} : body;
+  const Range body = role.regions[tiles.region()].instructions;
+  return tiles.tile_elements() == 0 ? Range{body[1], body.count - 1} : body;
 }
 
 class RegionReader {
@@ -100,7 +100,7 @@ RegionOperands region_operands(const PlanClass& role, const Instruction& tiles) 
     return std::vector<std::uint32_t>(begin, begin + range.count);
   };
   RegionOperands all{listed(tiles.inputs), listed(tiles.outputs)};
-  if (tiles.other != 0) return all;
+  if (tiles.tile_elements() != 0) return all;
   all.inputs.clear();
   const Range body = generated_for(role, tiles);
   for (const std::uint32_t m : body)

@@ -14,11 +14,11 @@ bool communicates(Opcode what) {
 
 std::string peers_text(const Plan& plan, const Instruction& instruction, int task) {
   if (instruction.what != Opcode::collective && instruction.what != Opcode::collective_wait) {
-    const Channel& channel = plan.channels[instruction.target];
+    const Channel& channel = plan.channels[instruction.channel()];
     return channel.from == task ? " to task " + std::to_string(channel.to)
                                 : " from task " + std::to_string(channel.from);
   }
-  const Collective& collective = plan.collectives[instruction.target];
+  const Collective& collective = plan.collectives[instruction.collective()];
   std::vector<std::string> tasks;
   for (std::int32_t other : *membership(plan.groupings[collective.grouping], task).group)
     if (other != task) tasks.push_back(std::to_string(other));

@@ -52,15 +52,16 @@ class CollectiveBars {
   explicit CollectiveBars(int task) : task_(task) {}
 
   std::string line_of(const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, bool starts, double at) {
-    const Collective& collective = plan.collectives[instruction.target];
-    Json json{{"name", std::string(name_of(plan.schedules[collective.schedule].kind)) + " " +
-                           text(plan.string(collective.name))},
-              {"cat", "collective"},
-              {"ph", starts ? "b" : "e"},
-              {"id", std::to_string(task_) + "." + std::to_string(plan_id) + "." + std::to_string(instruction.target)},
-              {"ts", at},
-              {"pid", task_}};
-    if (starts && told_.emplace(plan_id, instruction.target).second)
+    const Collective& collective = plan.collectives[instruction.collective()];
+    Json json{
+        {"name",
+         std::string(name_of(plan.schedules[collective.schedule].kind)) + " " + text(plan.string(collective.name))},
+        {"cat", "collective"},
+        {"ph", starts ? "b" : "e"},
+        {"id", std::to_string(task_) + "." + std::to_string(plan_id) + "." + std::to_string(instruction.collective())},
+        {"ts", at},
+        {"pid", task_}};
+    if (starts && told_.emplace(plan_id, instruction.collective()).second)
       json["args"] = {{"members", *membership(plan.groupings[collective.grouping], task_).group},
                       {"sends", sends_json(sends_of_collective(plan, collective, task_))}};
     return line(json);
@@ -187,13 +188,13 @@ class Trace::Lines {
     const bool sends = instruction.what == Opcode::send;
     if (!sends && instruction.what != Opcode::receive_wait) return;
     // The k-th send on a channel is matched with the k-th receive.
-    const std::uint64_t k = messages_[{event.plan_id, instruction.target, sends}]++;
-    const Channel& channel = event.plan->channels[instruction.target];
+    const std::uint64_t k = messages_[{event.plan_id, instruction.channel(), sends}]++;
+    const Channel& channel = event.plan->channels[instruction.channel()];
     Json arrow{
         {"name", text(event.plan->string(channel.name))},
         {"cat", "message"},
         {"ph", sends ? "s" : "f"},
-        {"id", std::to_string(event.plan_id) + "." + std::to_string(instruction.target) + "." + std::to_string(k)},
+        {"id", std::to_string(event.plan_id) + "." + std::to_string(instruction.channel()) + "." + std::to_string(k)},
         {"ts", sends ? begin(event) : end(event)},
         {"pid", task_},
         {"tid", row}};

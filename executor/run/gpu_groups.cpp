@@ -247,7 +247,7 @@ void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transpo
 
 std::unique_ptr<GpuCollective> GpuGroups::collective(const Plan& plan, int task, const Instruction& instruction,
                                                      const Places& places, const KernelTable& kernels) const {
-  const Collective& collective = plan.collectives[instruction.target];
+  const Collective& collective = plan.collectives[instruction.collective()];
   const Schedule& schedule = plan.schedules[collective.schedule];
   const Membership place = membership(plan.groupings[collective.grouping], task);
   auto made = std::make_unique<GpuCollective>();

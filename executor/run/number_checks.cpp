@@ -31,7 +31,7 @@ void NumberChecks::check_result(const Resolved& r, const Given& given) const {
     for (const Array& output : r.run->outputs) require_finite(given, not_finite(output));
   if (r.what == Opcode::collective_wait)
     require_finite(given, not_finite(dtype_of_collective(r), first_of(r.plan->outputs, r.output)));
-  if (r.what == Opcode::feed) require_finite(given, not_finite(resolved_.plan().feeds[r.target].dtype, fed(r)));
+  if (r.what == Opcode::feed) require_finite(given, not_finite(resolved_.plan().feeds[r.plan->feed()].dtype, fed(r)));
 }
 
 /// The bytes of the elements that a feed has written.
@@ -54,7 +54,7 @@ std::span<const std::byte> NumberChecks::first_of(Range range, const std::byte* 
 }
 
 DType NumberChecks::dtype_of_collective(const Resolved& r) const {
-  return resolved_.plan().collectives[r.plan->target].dtype;
+  return resolved_.plan().collectives[r.plan->collective()].dtype;
 }
 
 }  // namespace ferry

@@ -79,12 +79,12 @@ class Search {
   Found of_writer(int task, const Instruction& writer, int moves) {
     switch (writer.what) {
       case Opcode::feed:
-        return Origin{Code::usage, formatted("the feed {:?}", plan_.string(plan_.feeds[writer.target].name))};
+        return Origin{Code::usage, formatted("the feed {:?}", plan_.string(plan_.feeds[writer.feed()].name))};
       case Opcode::copy:
         return of_inputs(task, writer, 0, 1, moves);
       case Opcode::receive:
       case Opcode::receive_wait:
-        return of_sent(plan_.channels[writer.target].from, Opcode::send, writer.target, moves);
+        return of_sent(plan_.channels[writer.channel()].from, Opcode::send, writer.channel(), moves);
       case Opcode::collective:
       case Opcode::collective_wait:
         return of_collective(task, writer, moves);
@@ -105,14 +105,14 @@ class Search {
   }
 
   Found of_collective(int task, const Instruction& writer, int moves) {
-    const Collective& collective = plan_.collectives[writer.target];
+    const Collective& collective = plan_.collectives[writer.collective()];
     if (collective.reduce != Reduce::none)
       return Origin{Code::program, formatted("the sum {:?} over tasks", plan_.string(collective.name))};
     Found found;
     const Membership where = membership(plan_.groupings[collective.grouping], task);
     if (where.group == nullptr) return {};
     for (const std::int32_t member : *where.group)
-      found = either(std::move(found), of_sent(member, Opcode::collective, writer.target, moves));
+      found = either(std::move(found), of_sent(member, Opcode::collective, writer.collective(), moves));
     return found;
   }
 

@@ -162,8 +162,8 @@ void ResolvedPlan::nest(std::uint32_t region, std::uint32_t depth) {
     const Instruction& instruction = role_.instructions[i];
     if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
     const std::uint32_t inside = depth + (instruction.what == Opcode::loop ? 1 : 0);
-    nest(instruction.target, inside);
-    nest(instruction.other, inside);
+    nest(instruction.region(), inside);
+    nest(instruction.other_region(), inside);
   }
 }
 
@@ -194,7 +194,9 @@ void ResolvedPlan::link_puts() {
   };
   for (std::uint32_t region = 0; region < regions_; ++region) {
     std::unordered_map<std::uint32_t, Maker> makers;
-    const auto puts = [&](const Resolved& r) { return r.what == Opcode::send && plan_.channels[r.target].put; };
+    const auto puts = [&](const Resolved& r) {
+      return r.what == Opcode::send && plan_.channels[r.plan->channel()].put;
+    };
     if (std::ranges::none_of(list(region, 0), puts)) continue;
     for (Resolved& resolved : list(region, 0)) {
       if (resolved.what == Opcode::kernel && resolved.plan->outputs.count == 1)
@@ -238,8 +240,8 @@ void ResolvedPlan::mark_waits() {
 void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                            std::uint32_t depth) {
   resolved.what = instruction.what;
-  resolved.target = instruction.target;
-  resolved.other = instruction.other;
+  resolved.region = instruction.region();
+  resolved.other_region = instruction.other_region();
   resolved.plan = &instruction;
   resolved.waits = role_.waits_of(instruction);
   if (!resolved.waits.empty() && !queued()) resolved.flags |= Resolved::kWaits;
@@ -273,15 +275,15 @@ void ResolvedPlan::resolve(Resolved& resolved, const Instruction& instruction, c
       return;
     case Opcode::collective_wait:
       if (role_.on_queue(instruction)) return;
-      resolved.link = &links_[plan_.channels.size() + instruction.target];
+      resolved.link = &links_[plan_.channels.size() + instruction.collective()];
       return;
     case Opcode::send:
     case Opcode::send_wait:
     case Opcode::receive:
     case Opcode::receive_wait: {
-      const Channel& channel = plan_.channels[instruction.target];
-      resolved.link = &links_[instruction.target];
-      resolved.link->channel = instruction.target;
+      const Channel& channel = plan_.channels[instruction.channel()];
+      resolved.link = &links_[instruction.channel()];
+      resolved.link->channel = instruction.channel();
       resolved.link->peer = channel.from == task_ ? channel.to : channel.from;
       if (const auto* shared = context.transport.shared_memory();
           shared != nullptr && channel.to == task_ && shared->takes(channel.from, resolved.bytes))
@@ -395,7 +397,7 @@ ResolvedPlan::Bound ResolvedPlan::bound(const Kernel& kernel, const KernelSetup&
 
 void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& instruction,
                                       const ResolveContext& context) {
-  const Collective& collective = plan_.collectives[instruction.target];
+  const Collective& collective = plan_.collectives[instruction.collective()];
   const Membership place = membership(plan_.groupings[collective.grouping], task_);
   std::span<std::byte> staging;
   if (instruction.scratch != kNone)
@@ -405,7 +407,7 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
       .parts = collective.parts,
       .tasks = *place.group,
       .member = place.member,
-      .channel = static_cast<std::uint32_t>(plan_.channels.size()) + instruction.target,
+      .channel = static_cast<std::uint32_t>(plan_.channels.size()) + instruction.collective(),
       .dtype = collective.dtype,
       .input = resolved.input,
       .output = resolved.output,
@@ -415,9 +417,9 @@ void ResolvedPlan::resolve_collective(Resolved& resolved, const Instruction& ins
                   std::int64_t count) { fold(reduce, dtype, output, left, right, count); },
       .split = [&parallel = context.parallel](std::int64_t n, std::int64_t grain,
                                               const Parallel::Body& body) { parallel.for_each(n, grain, body); }};
-  calls_[instruction.target] = prepare_call(context.transport, spec);
-  resolved.link = &links_[plan_.channels.size() + instruction.target];
-  resolved.link->call = calls_[instruction.target].get();
+  calls_[instruction.collective()] = prepare_call(context.transport, spec);
+  resolved.link = &links_[plan_.channels.size() + instruction.collective()];
+  resolved.link->call = calls_[instruction.collective()].get();
 }
 
 void ResolvedPlan::find_extents(Resolved& resolved, const Instruction& instruction) {

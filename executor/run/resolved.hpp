@@ -75,8 +75,8 @@ struct Resolved {
   std::byte* output = nullptr;
   std::uint64_t bytes = 0;
   std::span<const Wait> waits;
-  std::span<Extent> extents;  ///< the bounded operands of a kernel, feed or fetch
-  std::uint32_t target = kNone, other = kNone;
+  std::span<Extent> extents;                           ///< the bounded operands of a kernel, feed or fetch
+  std::uint32_t region = kNone, other_region = kNone;  ///< of a loop or branch
   /// The channel or collective that the instruction starts or waits for. For a kernel or tile region: the channel into
   /// which its output is put.
   Link* link = nullptr;

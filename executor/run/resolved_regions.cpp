@@ -8,12 +8,12 @@ namespace ferry {
 
 void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                  std::uint32_t depth) {
-  if (instruction.other == 0) return resolve_epilogue(resolved, instruction, context, depth);
+  if (instruction.tile_elements() == 0) return resolve_epilogue(resolved, instruction, context, depth);
   if (role_.on_queue(instruction)) return resolve_device_region(resolved, instruction, context, depth);
-  const Range members = role_.regions[instruction.target].instructions;
+  const Range members = role_.regions[instruction.region()].instructions;
   const std::int64_t elements = tiled_elements(role_, instruction);
   TileWork& work = tiles_.emplace_back(TileWork{.elements = elements,
-                                                .tile = instruction.other,
+                                                .tile = instruction.tile_elements(),
                                                 .parallel = context.parallel,
                                                 .step = numbers_[0],
                                                 .iterations = {iterations(), depth},
@@ -29,7 +29,7 @@ void ResolvedPlan::resolve_tiles(Resolved& resolved, const Instruction& instruct
         work.arrays.push_back({array(b), addresses_[b], slot ? buffer.offset : TileArray::kInMemory,
                                slot ? elements / elements_of(buffer) : 1});
       }
-    work.members.push_back(tile_member(member, context, instruction.other));
+    work.members.push_back(tile_member(member, context, instruction.tile_elements()));
     work.members.back().row = elements / elements_of(role_.buffers[role_.outputs(member)[0]]);
   }
   work.finish();
@@ -51,10 +51,10 @@ void ResolvedPlan::fuse_on_devices(const ResolveContext& context) {
   for (auto& [device, all] : devices) {
     auto made = context.devices->fuse(static_cast<int>(device), all.kernels, context.parallel.threads());
     for (std::size_t i = 0; i < made.size(); ++i) {
-      if (all.tiles[i]->other == 0)
-        device_epilogues_[all.tiles[i]->target] = {std::move(all.kernels[i]), std::move(made[i]), {}};
+      if (all.tiles[i]->tile_elements() == 0)
+        device_epilogues_[all.tiles[i]->region()] = {std::move(all.kernels[i]), std::move(made[i]), {}};
       else
-        device_regions_[all.tiles[i]->target] = std::move(made[i]);
+        device_regions_[all.tiles[i]->region()] = std::move(made[i]);
     }
   }
 }
@@ -65,7 +65,7 @@ void ResolvedPlan::resolve_device_region(Resolved& resolved, const Instruction& 
   for (const Range range : {instruction.inputs, instruction.outputs})
     for (const std::uint32_t b : role_.operands_of(range)) arrays_.push_back(array(b));
   const std::span<Array> all = std::span(arrays_.data() + first, arrays_.size() - first);
-  const BoundKernel& kernel = device_regions_.at(instruction.target);
+  const BoundKernel& kernel = device_regions_.at(instruction.region());
   runs_.push_back(KernelRun{.inputs = all.first(instruction.inputs.count),
                             .outputs = all.subspan(instruction.inputs.count),
                             .state = kernel.state.get(),
@@ -108,7 +108,7 @@ TileMember ResolvedPlan::tile_member(const Instruction& member, const ResolveCon
 
 void ResolvedPlan::resolve_stencil(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                    std::uint32_t depth) {
-  const auto [begun, fresh] = stencils_.try_emplace(instruction.target, nullptr);
+  const auto [begun, fresh] = stencils_.try_emplace(instruction.region(), nullptr);
   if (fresh)
     begun->second = std::make_unique<StencilWork>(parts_of_stencil(instruction, context, depth), context.parallel,
                                                   numbers_[0], std::span(iterations(), depth));
@@ -118,8 +118,8 @@ void ResolvedPlan::resolve_stencil(Resolved& resolved, const Instruction& instru
 
 StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, const ResolveContext& context,
                                             std::uint32_t depth) {
-  StencilParts parts{.tile = instruction.other, .arrays = {}, .windows = {}, .kernels = {}};
-  const Range members = role_.regions[instruction.target].instructions;
+  StencilParts parts{.tile = instruction.tile_elements(), .arrays = {}, .windows = {}, .kernels = {}};
+  const Range members = role_.regions[instruction.region()].instructions;
   const std::int64_t elements = elements_of(role_.buffers[role_.outputs(role_.instructions[members.first])[0]]);
   std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its place in parts.arrays
   const auto index_of = [&](std::uint32_t b, StencilArray::Is is) {
@@ -139,7 +139,8 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
     const std::uint32_t out = role_.outputs(member)[0];
     const Kernel& kernel = kernel_of(member, context);
     if (kernel.shifting.shift == nullptr) {
-      StencilKernel& added = parts.kernels.emplace_back(StencilKernel{tile_member(member, context, instruction.other)});
+      StencilKernel& added =
+          parts.kernels.emplace_back(StencilKernel{tile_member(member, context, instruction.tile_elements())});
       for (const std::uint32_t b : role_.inputs(member)) added.inputs.push_back(index_of(b, kind_of(b)));
       added.made = index_of(out, kind_of(out));
       continue;
@@ -167,7 +168,7 @@ TileMember ResolvedPlan::window_member(const Instruction& member, const ResolveC
 }
 
 DeviceEpilogue& ResolvedPlan::device_epilogue(const Instruction& instruction) {
-  DeviceEpilogue& epilogue = device_epilogues_.at(instruction.target);
+  DeviceEpilogue& epilogue = device_epilogues_.at(instruction.region());
   const RegionOperands operands = region_operands(role_, instruction);
   for (const auto* buffers : {&operands.inputs, &operands.outputs})
     for (const std::uint32_t b : *buffers) epilogue.arrays.push_back(array(b));
@@ -176,7 +177,7 @@ DeviceEpilogue& ResolvedPlan::device_epilogue(const Instruction& instruction) {
 
 void ResolvedPlan::resolve_epilogue(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                                     std::uint32_t depth) {
-  const Range region = role_.regions[instruction.target].instructions;
+  const Range region = role_.regions[instruction.region()].instructions;
   const Instruction& head = role_.instructions[region.first];
   if (!kernel_of(head, context).finishes)
     throw Error(Code::plan,

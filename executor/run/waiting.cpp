@@ -24,9 +24,9 @@ Awaited Waiting::awaited(const Resolved& r) const {
     return awaited;
   }
   for (const std::int32_t task :
-       *membership(plan.groupings[plan.collectives[r.plan->target].grouping], resolved_.task()).group)
+       *membership(plan.groupings[plan.collectives[r.plan->collective()].grouping], resolved_.task()).group)
     if (task != resolved_.task()) awaited.tasks.push_back(task);
-  awaited.where = Hasher().add(options_.plan_id).add(r.plan->target).add(resolved_.step()).digest();
+  awaited.where = Hasher().add(options_.plan_id).add(r.plan->collective()).add(resolved_.step()).digest();
   return awaited;
 }
 

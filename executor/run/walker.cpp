@@ -243,7 +243,7 @@ void Walker::perform(Resolved& r) {
     case Opcode::loop:
       return loop(r);
     case Opcode::branch:
-      return walk(truth(r) ? r.target : r.other);
+      return walk(truth(r) ? r.region : r.other_region);
     case Opcode::join:
       return;
   }
@@ -285,10 +285,10 @@ void Walker::run_epilogue(const Resolved& r) {
   iteration = 0;
   if (loops_ == 1) watch_.begin();
   for (;;) {
-    walk(r.target);
+    walk(r.region);
     if (shared_.queues != nullptr) shared_.queues->reads(r);
     if (!truth(r)) break;
-    walk(r.other);
+    walk(r.other_region);
     if (shared_.queues != nullptr) shared_.queues->sets(iteration);
     ++iteration;
     if (watch_.due() || interrupt_requested() != 0) [[unlikely]]
@@ -313,7 +313,7 @@ void Walker::run_epilogue(const Resolved& r) {
 }
 
 [[gnu::noinline]] void Walker::feed(const Resolved& r) {
-  const Tensor& given = shared_.feeds[r.target];
+  const Tensor& given = shared_.feeds[r.plan->feed()];
   const std::span<const std::byte> bytes = given.bytes();
   const bool bounded = !r.extents.empty();
   FERRY_ASSERT(bounded ? bytes.size() + kExtentBytes <= r.bytes : bytes.size() == r.bytes,
@@ -331,9 +331,9 @@ const std::vector<std::int64_t>& Walker::sizes_here(const PlanPort& port, const 
 
 /// Reuses the tensor of the previous step unless somebody else still holds it or it has another type.
 [[gnu::noinline]] void Walker::fetch(const Resolved& r) {
-  const PlanPort& port = resolved_.plan().fetches[r.target];
+  const PlanPort& port = resolved_.plan().fetches[r.plan->fetch()];
   const std::vector<std::int64_t>& here = sizes_here(port, r);
-  Tensor& out = shared_.fetched[r.target];
+  Tensor& out = shared_.fetched[r.plan->fetch()];
   const bool bounded = !r.extents.empty();
   const bool fits = out.owners() == 1 && out.dtype() == port.dtype &&
                     (bounded ? std::equal(out.sizes().begin() + 1, out.sizes().end(), here.begin() + 1) &&

@@ -54,8 +54,8 @@ class Checker {
     require((i.may & kMovable) == 0 || plan_.spreads(r), where() + ": movable where only thread 0 runs");
     require(i.strand < role_.strands(), where() + ": on a thread or queue that is not there");
     if (i.what == Opcode::loop || i.what == Opcode::branch)
-      require(i.target < plan_.regions() && i.other < plan_.regions(), where() + ": no such region");
-    if (i.what == Opcode::tiles) require(i.target < plan_.regions(), where() + ": no such region");
+      require(i.region() < plan_.regions() && i.other_region() < plan_.regions(), where() + ": no such region");
+    if (i.what == Opcode::tiles) require(i.region() < plan_.regions(), where() + ": no such region");
   }
 
   const ClassPlan& plan_;

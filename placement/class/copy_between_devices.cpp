@@ -67,12 +67,12 @@ class Copier {
   /// Whether GPUs carry it out.
   [[nodiscard]] bool is_of_library(const Instruction& i) const {
     return (i.what == Opcode::collective || i.what == Opcode::collective_wait) &&
-           tables_.plan().collectives[i.target].gpu != kNone;
+           tables_.plan().collectives[i.collective()].gpu != kNone;
   }
 
   /// The device that a collective of GPUs runs on, where the class need not have a value.
   std::uint32_t gpu_of(const Instruction& i) {
-    const PlanDevice wanted{DeviceKind::gpu, tables_.plan().collectives[i.target].gpu};
+    const PlanDevice wanted{DeviceKind::gpu, tables_.plan().collectives[i.collective()].gpu};
     const auto at = std::ranges::find_if(plan_.devices, [&](const PlanDevice& device) {
       return device.kind == wanted.kind && device.index == wanted.index;
     });
@@ -138,7 +138,7 @@ class Copier {
     }
     Buffers in, out, copied_out;
     if (i.what == Opcode::loop)
-      in = {copied_after(first(i.inputs), i.target)};
+      in = {copied_after(first(i.inputs), i.region())};
     else
       for (const std::uint32_t k : i.inputs) in.push_back(copied_to(device, plan_.operands[k], i));
     const bool inside =
@@ -245,7 +245,7 @@ class Copier {
     std::erase_if(copies_, [&, root = storage(b)](const auto& copy) { return storage(copy.first.first) == root; });
   }
   void forget_inside(const Instruction& owner) {
-    for (const std::uint32_t region : {owner.target, owner.other})
+    for (const std::uint32_t region : {owner.region(), owner.other_region()})
       for (const Instruction& i : form_.list(region)) {
         for (const std::uint32_t b : plan_.outputs(i)) forget(b);
         if (i.what == Opcode::loop || i.what == Opcode::branch) forget_inside(i);

@@ -39,7 +39,7 @@ void Dependences::add(std::uint32_t i, const Instruction& instruction) {
     each(out, [&](std::uint32_t buffer) { write(i, buffer); });
   }
   if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return;
-  for (const std::uint32_t region : {instruction.target, instruction.other}) {
+  for (const std::uint32_t region : {instruction.region(), instruction.other_region()}) {
     const Range nested = plan_.regions[region].instructions;
     for (const std::uint32_t n : nested) add(i, plan_.instructions[n]);
   }

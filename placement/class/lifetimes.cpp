@@ -27,14 +27,14 @@ Lifetimes::Lifetimes(const PlanClass& plan)
 
 std::uint32_t Lifetimes::end_of(std::uint32_t instruction) const {
   const Instruction& i = plan_.instructions[instruction];
-  return i.what == Opcode::loop || i.what == Opcode::branch ? spans_[i.other].end : position_[instruction];
+  return i.what == Opcode::loop || i.what == Opcode::branch ? spans_[i.other_region()].end : position_[instruction];
 }
 
 template <class F>
 void Lifetimes::each_nested(const Instruction& instruction, F f) {
   if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return;
-  f(instruction.target);
-  f(instruction.other);
+  f(instruction.region());
+  f(instruction.other_region());
 }
 
 template <class F>
@@ -56,7 +56,7 @@ void Lifetimes::number(std::uint32_t region, std::uint32_t parent, std::uint32_t
     position_[i] = next_++;
     each_nested(instruction, [&](std::uint32_t nested) { number(nested, region, depth + 1); });
     if (instruction.what == Opcode::loop)  // its condition is computed again after its body
-      spans_[instruction.target].end = spans_[instruction.other].end;
+      spans_[instruction.region()].end = spans_[instruction.other_region()].end;
   });
   spans_[region].end = next_++;
 }

@@ -72,8 +72,8 @@ class StrandPlacer {
 
   /// Nanoseconds; `bytes` are the bytes of the operands.
   std::uint64_t cost(const Instruction& instruction, std::uint64_t bytes) const {
-    if (instruction.what == Opcode::tiles && instruction.other == 0)
-      return cost(plan_.instructions[plan_.regions[instruction.target].instructions.first], bytes);
+    if (instruction.what == Opcode::tiles && instruction.tile_elements() == 0)
+      return cost(plan_.instructions[plan_.regions[instruction.region()].instructions.first], bytes);
     const auto found = instruction.what == Opcode::kernel ? work_.find(instruction.name) : work_.end();
     const auto threads = static_cast<int>(plan_.threads);
     const OpWork work = found == work_.end() ? OpWork{0, static_cast<double>(bytes)} : found->second;

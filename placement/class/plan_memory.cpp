@@ -158,12 +158,12 @@ class MemoryPlanner {
   /// in an epilogue: its first kernel needs all of its inputs while the other kernels write. In a tile region with rows
   /// not for values of fewer elements, which may be needed for other rows.
   bool may_write_over(const Instruction& instruction, std::uint32_t o, std::uint32_t k) const {
-    if (instruction.what == Opcode::tiles && instruction.other == 0) return false;
+    if (instruction.what == Opcode::tiles && instruction.tile_elements() == 0) return false;
     const std::uint32_t out = plan_.outputs(instruction)[o];
     const std::uint32_t in = plan_.inputs(instruction)[k];
     if (instruction.what != Opcode::tiles) return o == 0 && reads_in_place(instruction, storage_of(plan_, in));
     if (size_of(plan_.buffers[in].dtype) != size_of(plan_.buffers[out].dtype)) return false;
-    const Range members = plan_.regions[instruction.target].instructions;
+    const Range members = plan_.regions[instruction.region()].instructions;
     if (elements_of(plan_.buffers[out]) != tiled_elements(plan_, instruction)) return false;
     bool written = false, free = true;
     for (const std::uint32_t m : members) {
@@ -207,7 +207,7 @@ class MemoryPlanner {
     if (instruction.what != Opcode::collective) return lifetimes_[buffer].last == lifetimes_.position(i);
     for (std::uint32_t next = i + 1; lifetimes_.position(next) <= lifetimes_[buffer].last; ++next) {
       const Instruction& later = plan_.instructions[next];
-      if (later.what == Opcode::collective_wait && later.target == instruction.target)
+      if (later.what == Opcode::collective_wait && later.collective() == instruction.collective())
         return lifetimes_[buffer].last == lifetimes_.position(next);
       if (later.what == Opcode::loop || later.what == Opcode::branch || touches(later, buffer)) return false;
     }

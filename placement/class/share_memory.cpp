@@ -26,7 +26,7 @@ class Sharing {
   /// Whether channel and buffer allow a put; the kernel must allow it, too.
   [[nodiscard]] bool may_put(const Instruction& i) const {
     if (i.what != Opcode::send) return false;
-    const Channel& channel = plan_.channels[i.target];
+    const Channel& channel = plan_.channels[i.channel()];
     if (channel.bytes < kWorthwhile || !plan_.topology.share_memory(std::array{channel.from, channel.to})) return false;
     const std::uint32_t b = role_.inputs(i)[0];
     const Buffer& buffer = role_.buffers[b];
@@ -51,13 +51,13 @@ class Sharing {
         if (i.strand != 0) continue;
         constexpr std::uint32_t kAlone = 3, kInTiles = 4;  // in tiles it is an output of the region, too
         if (i.what == Opcode::kernel) note(i, {&i, kAlone}, makers);
-        if (i.what == Opcode::tiles && i.other != 0)
-          for (const Instruction& member : role_.instructions_of(role_.regions[i.target]))
+        if (i.what == Opcode::tiles && i.tile_elements() != 0)
+          for (const Instruction& member : role_.instructions_of(role_.regions[i.region()]))
             note(member, {&i, kInTiles}, makers);
         if (!may_put(i)) continue;
         const std::uint32_t b = role_.inputs(i)[0];
         const auto maker = makers.find(b);
-        plan_.channels[i.target].put =
+        plan_.channels[i.channel()].put =
             maker != makers.end() && touches[b] == maker->second.touches && putting.insert(maker->second.owner).second;
       }
     }
@@ -69,7 +69,7 @@ class Sharing {
 
   [[nodiscard]] bool gets(const Instruction& i) const {
     return (i.what == Opcode::collective || i.what == Opcode::collective_wait) && i.inputs.count > 0 &&
-           plan_.schedules[plan_.collectives[i.target].schedule].via == Via::get;
+           plan_.schedules[plan_.collectives[i.collective()].schedule].via == Via::get;
   }
 
   void stage() {
@@ -79,7 +79,7 @@ class Sharing {
       if (!gets(i)) continue;
       const std::uint32_t input = role_.inputs(i)[0];
       if (!lifetimes.kept(storage_of(role_, input))) continue;
-      const auto [at, fresh] = rooms.try_emplace(i.target, static_cast<std::uint32_t>(role_.buffers.size()));
+      const auto [at, fresh] = rooms.try_emplace(i.collective(), static_cast<std::uint32_t>(role_.buffers.size()));
       if (fresh) add_room(role_.buffers[input].bytes, role_.buffers[input].device);
       i.scratch = at->second;
     }

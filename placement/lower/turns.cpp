@@ -27,10 +27,10 @@ std::uint32_t Turns::turn_of(const Instruction& instruction, std::uint32_t of_no
   switch (instruction.what) {
     case Opcode::send:
     case Opcode::receive:
-      return place(worker_of_.at(instruction.target), false);
+      return place(worker_of_.at(instruction.channel()), false);
     case Opcode::send_wait:
     case Opcode::receive_wait:
-      return place(worker_of_.at(instruction.target), true);
+      return place(worker_of_.at(instruction.channel()), true);
     default:
       return of_node;
   }

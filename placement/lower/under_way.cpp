@@ -83,8 +83,8 @@ void UnderWay::wait_for_answered() {
 /// Whether `received` proves that `sent` has arrived: it came from the receiver of `sent`, which made it only after it
 /// had used the value of `sent`.
 bool UnderWay::is_over(const Instruction& sent, const Instruction& received) const {
-  return sent.what == Opcode::send && plan_.channels[sent.target].to == plan_.channels[received.target].from &&
-         messages_.spans[sent.target].used <= messages_.spans[received.target].made;
+  return sent.what == Opcode::send && plan_.channels[sent.channel()].to == plan_.channels[received.channel()].from &&
+         messages_.spans[sent.channel()].used <= messages_.spans[received.channel()].made;
 }
 
 }  // namespace ferry

@@ -23,8 +23,8 @@ const std::set<std::uint32_t>& PlanWalk::classes_in(std::uint32_t grouping) {
 }
 
 void PlanWalk::join_collective(Class& c, const Instruction& i) {
-  const Collective& collective = plan_.collectives[i.target];
-  Gathering& all = gatherings_[i.target];
+  const Collective& collective = plan_.collectives[i.collective()];
+  Gathering& all = gatherings_[i.collective()];
   if (all.members.contains(c.number) || all.done) differs(c, i, "it takes part twice");
   Gathering::Member member{.instruction = &i};
   const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
@@ -43,9 +43,9 @@ void PlanWalk::join_collective(Class& c, const Instruction& i) {
 }
 
 bool PlanWalk::end_collective(Class& c, const Instruction& i) {
-  Gathering& all = gatherings_[i.target];
-  if (!all.done && all.members.size() < classes_in(plan_.collectives[i.target].grouping).size()) return false;
-  if (!all.done) complete(all, i.target);
+  Gathering& all = gatherings_[i.collective()];
+  if (!all.done && all.members.size() < classes_in(plan_.collectives[i.collective()].grouping).size()) return false;
+  if (!all.done) complete(all, i.collective());
   const auto member = all.members.find(c.number);
   if (member == all.members.end()) differs(c, i, "it waits for a collective that it has not started");
   const std::uint32_t out = member->second.out;

@@ -144,7 +144,7 @@ bool PlanWalk::execute(Class& c, std::uint32_t index) {
       return true;
     case Opcode::tiles:
     case Opcode::stencil:
-      for (const std::uint32_t k : c.role->regions[i.target].instructions) run(c, c.role->instructions[k]);
+      for (const std::uint32_t k : c.role->regions[i.region()].instructions) run(c, c.role->instructions[k]);
       return true;
     case Opcode::send_wait:
     case Opcode::receive:
@@ -171,7 +171,7 @@ std::set<std::uint32_t> PlanWalk::written(const Class& c, std::uint32_t region) 
     const Instruction& i = c.role->instructions[k];
     for (const std::uint32_t b : c.role->outputs(i)) all.insert(storage_of(*c.role, b));
     if (i.what == Opcode::loop || i.what == Opcode::branch) all.merge(written_by(c, i));
-    if (i.what == Opcode::tiles || i.what == Opcode::stencil) all.merge(written(c, i.target));
+    if (i.what == Opcode::tiles || i.what == Opcode::stencil) all.merge(written(c, i.region()));
   }
   return all;
 }
@@ -188,8 +188,8 @@ std::uint32_t PlanWalk::carried_number(const Class& c, const LoopTerms& loop, st
 }
 
 std::set<std::uint32_t> PlanWalk::written_by(const Class& c, const Instruction& i) const {
-  std::set<std::uint32_t> all = written(c, i.target);
-  all.merge(written(c, i.other));
+  std::set<std::uint32_t> all = written(c, i.region());
+  all.merge(written(c, i.other_region()));
   return all;
 }
 
@@ -211,18 +211,18 @@ void PlanWalk::enter_loop(Class& c, std::uint32_t index) {
   }
   for (const std::uint32_t storage : written_by(c, i)) c.memory.forget(storage);
   for (const auto& [b, fact] : carried) write(c, b, fact);
-  c.frames.push_back({.region = i.target, .place = place + "/0", .owner = index});
+  c.frames.push_back({.region = i.region(), .place = place + "/0", .owner = index});
 }
 
 void PlanWalk::finish_loop(Class& c, const Frame& frame) {
   const Instruction& i = c.role->instructions[frame.owner];
   const std::string place = inside(c.frames.back().place, plan_.string(i.name));
   const LoopTerms& loop = graph_.loops.at(place);
-  if (frame.region == i.target) {
+  if (frame.region == i.region()) {
     const Fact go_on = read_summed(c, c.role->inputs(i)[0], i);
     if (go_on.value.term != loop.condition || go_on.window != kNone)
       wrong_value("the condition of " + described(c, i), go_on.value.term, loop.condition);
-    c.frames.push_back({.region = i.other, .place = place + "/1", .owner = frame.owner});
+    c.frames.push_back({.region = i.other_region(), .place = place + "/1", .owner = frame.owner});
     return;
   }
   std::vector<std::pair<std::uint32_t, Fact>> results;
@@ -241,7 +241,7 @@ void PlanWalk::enter_branch(Class& c, std::uint32_t index) {
   const Instruction& i = c.role->instructions[index];
   const Fact predicate = read_summed(c, c.role->inputs(i)[0], i);
   if (predicate.window != kNone) not_followed(c, i, "its condition is split");
-  Frame frame{.region = i.target,
+  Frame frame{.region = i.region(),
               .place = inside(c.frames.back().place, plan_.string(i.name)) + "/0",
               .owner = index,
               .predicate = predicate.value.term};
@@ -253,10 +253,10 @@ void PlanWalk::finish_branch(Class& c, const Frame& frame) {
   const Instruction& i = c.role->instructions[frame.owner];
   std::vector<Fact> made;
   for (const std::uint32_t b : c.role->outputs(i)) made.push_back(read_summed(c, b, i));
-  if (frame.region == i.target) {
+  if (frame.region == i.region()) {
     for (const auto& [storage, pieces] : frame.before) c.memory.restore(storage, pieces);
     Frame other = frame;
-    other.region = i.other;
+    other.region = i.other_region();
     other.next = 0;
     other.place = inside(c.frames.back().place, plan_.string(i.name)) + "/1";
     other.made = std::move(made);
@@ -281,18 +281,18 @@ void PlanWalk::finish_branch(Class& c, const Frame& frame) {
 
 void PlanWalk::feed(Class& c, const Instruction& i) {
   const std::uint32_t b = c.role->outputs(i)[0];
-  const TypedTerm value = graph_.feeds[i.target];
+  const TypedTerm value = graph_.feeds[i.feed()];
   if (value.type != type(c, b)) differs(c, i, "the feed has another type in the graph");
-  if (plan_.feeds[i.target].by_parts() && !geometry_.in_task_order(laid(c, b)))
+  if (plan_.feeds[i.feed()].by_parts() && !geometry_.in_task_order(laid(c, b)))
     differs(c, i, "it takes the parts in another order than the order of the tasks");
   write(c, b, {value, c.role->buffers[b].window});
 }
 
 void PlanWalk::fetch(Class& c, const Instruction& i) {
   const std::uint32_t b = c.role->inputs(i)[0];
-  const PlanPort& port = plan_.fetches[i.target];
+  const PlanPort& port = plan_.fetches[i.fetch()];
   const Fact fact = read_summed(c, b, i);
-  const TypedTerm wanted = graph_.fetches[i.target];
+  const TypedTerm wanted = graph_.fetches[i.fetch()];
   if (fact.value.term != wanted.term && !has_nothing(c, b) && !is_updated(c, fact.value.term, wanted.term))
     wrong_value(formatted("fetch '{}' on task {}", plan_.string(port.name), geometry_.tasks_of(c.number)[0]),
                 fact.value.term, wanted.term);
@@ -310,16 +310,16 @@ bool PlanWalk::is_updated(const Class& c, TermId has, TermId wanted) const {
 void PlanWalk::send(Class& c, const Instruction& i) {
   const std::uint32_t b = c.role->inputs(i)[0];
   if (!c.memory.is_known(b)) differs(c, i, "it sends " + named(c, b) + ", which nothing has made before");
-  sent_[i.target] = {true, c.memory.pieces(b), c.role->buffers[b].bytes == 0 ? c.memory.empty(b) : kNone};
+  sent_[i.channel()] = {true, c.memory.pieces(b), c.role->buffers[b].bytes == 0 ? c.memory.empty(b) : kNone};
   ++trusted_.messages;
 }
 
 /// What is received is what was sent; of a part, only if the receiver has the same part of the value.
 bool PlanWalk::receive(Class& c, const Instruction& i) {
-  Sent& sent = sent_[i.target];
+  Sent& sent = sent_[i.channel()];
   if (!sent.there) return false;
   const std::uint32_t b = c.role->outputs(i)[0];
-  const Channel& channel = plan_.channels[i.target];
+  const Channel& channel = plan_.channels[i.channel()];
   for (HeldPiece& piece : sent.pieces) {
     Fact fact = facts_[piece.fact];
     if (!fact.owed.empty()) {

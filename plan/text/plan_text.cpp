@@ -94,30 +94,30 @@ std::string action(const Plan& plan, const PlanClass& role, const Instruction& i
       text = name(instruction.op) + " " + name(instruction.name) + " (" + operands(role, instruction.inputs) + ")";
       break;
     case Opcode::feed:
-      text = "feed " + name(plan.feeds[instruction.target].name);
+      text = "feed " + name(plan.feeds[instruction.feed()].name);
       break;
     case Opcode::fetch:
-      text = "fetch " + name(plan.fetches[instruction.target].name) + " (" + operands(role, instruction.inputs) + ")";
+      text = "fetch " + name(plan.fetches[instruction.fetch()].name) + " (" + operands(role, instruction.inputs) + ")";
       break;
     case Opcode::loop:
     case Opcode::branch:
       text = std::string(name_of(instruction.what)) + " " + name(instruction.name) + " (" +
-             operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.target) + ", " +
-             std::to_string(instruction.other);
+             operands(role, instruction.inputs) + ") regions " + std::to_string(instruction.region()) + ", " +
+             std::to_string(instruction.other_region());
       break;
     case Opcode::stencil_begin:
     case Opcode::stencil:
     case Opcode::tiles:
       text = (instruction.what == Opcode::tiles ? "" : std::string(name_of(instruction.what)) + " ") +
              name(instruction.op) + " " + name(instruction.name) + " (" + operands(role, instruction.inputs) +
-             ") region " + std::to_string(instruction.target) + " by " +
-             (instruction.other == 0 ? "pieces" : std::to_string(instruction.other));
+             ") region " + std::to_string(instruction.region()) + " by " +
+             (instruction.tile_elements() == 0 ? "pieces" : std::to_string(instruction.tile_elements()));
       break;
     default:
       text = std::string(name_of(instruction.what));
       if (instruction.target != kNone) text += " " + std::to_string(instruction.target);
       if (instruction.inputs.count > 0) text += " (" + operands(role, instruction.inputs) + ")";
-      if (instruction.what == Opcode::send && plan.channels[instruction.target].put) text += " put";
+      if (instruction.what == Opcode::send && plan.channels[instruction.channel()].put) text += " put";
   }
   if (instruction.outputs.count > 0) text += " -> " + operands(role, instruction.outputs);
   if (instruction.scratch != kNone) text += " with %" + std::to_string(instruction.scratch);
@@ -233,8 +233,8 @@ class Printer {
       if (owner.what != Opcode::loop && owner.what != Opcode::branch) continue;
       const bool loops = owner.what == Opcode::loop;
       const std::string in = region == 1 ? "" : " in " + what, named = " " + name(owner.name);
-      count_class(plan_class, owner.target, (loops ? "each turn of" : "the true side of") + named + in);
-      count_class(plan_class, owner.other, (loops ? "each turn of" : "the false side of") + named + in);
+      count_class(plan_class, owner.region(), (loops ? "each turn of" : "the true side of") + named + in);
+      count_class(plan_class, owner.other_region(), (loops ? "each turn of" : "the false side of") + named + in);
     }
   }
 

@@ -147,7 +147,7 @@ Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t
   Traffic total;
   for (const std::uint32_t i : range) {
     const Instruction& instruction = role.instructions[i];
-    const auto bytes = [&] { return static_cast<std::int64_t>(plan.channels[instruction.target].bytes); };
+    const auto bytes = [&] { return static_cast<std::int64_t>(plan.channels[instruction.channel()].bytes); };
     switch (instruction.what) {
       case Opcode::send:
         total += {.sent_messages = 1, .sent_bytes = bytes()};
@@ -156,7 +156,7 @@ Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t
         total += {.received_messages = 1, .received_bytes = bytes()};
         break;
       case Opcode::collective:
-        of_collective(instruction.target);
+        of_collective(instruction.collective());
         break;
       case Opcode::copy:
         total += {.copies = 1};
@@ -222,10 +222,10 @@ std::vector<LinkTraffic> sends_of(const Plan& plan, int task, std::uint32_t regi
   for (const std::uint32_t i : range) {
     const Instruction& instruction = role.instructions[i];
     if (instruction.what == Opcode::send) {
-      const Channel& channel = plan.channels[instruction.target];
+      const Channel& channel = plan.channels[instruction.channel()];
       sum.add(channel.to, static_cast<std::int64_t>(channel.bytes));
     } else if (instruction.what == Opcode::collective) {
-      for (const LinkTraffic& link : sends_of_collective(plan, plan.collectives[instruction.target], task))
+      for (const LinkTraffic& link : sends_of_collective(plan, plan.collectives[instruction.collective()], task))
         sum.add(link.to, link.bytes, link.messages);
     }
   }

@@ -26,8 +26,8 @@ void each_of_steps(const Plan& plan, F f) {
 std::vector<MessageCost> message_costs(const Plan& plan) {
   std::vector<bool> sent(plan.channels.size()), joined(plan.collectives.size());
   each_of_steps(plan, [&](const Instruction& instruction) {
-    if (instruction.what == Opcode::send) sent[instruction.target] = true;
-    if (instruction.what == Opcode::collective) joined[instruction.target] = true;
+    if (instruction.what == Opcode::send) sent[instruction.channel()] = true;
+    if (instruction.what == Opcode::collective) joined[instruction.collective()] = true;
   });
   std::vector<MessageCost> costs;
   for (std::size_t c = 0; c < sent.size(); ++c)

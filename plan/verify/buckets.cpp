@@ -42,8 +42,8 @@ class Buckets {
     for (std::uint32_t c = 0; c < plan_.classes.size(); ++c)
       for (const Instruction& i : plan_.classes[c].instructions) {
         if (i.what == Opcode::collective) check_sum(c, i);
-        if (i.what == Opcode::send) ends_[i.target].sent = parts_in(c, i.inputs);
-        if (i.what == Opcode::receive) ends_[i.target].received = parts_in(c, i.outputs);
+        if (i.what == Opcode::send) ends_[i.channel()].sent = parts_in(c, i.inputs);
+        if (i.what == Opcode::receive) ends_[i.channel()].received = parts_in(c, i.outputs);
       }
     for (std::uint32_t k = 0; k < sums_.size(); ++k)
       if (!sums_[k].empty()) check_members(k);
@@ -118,7 +118,7 @@ class Buckets {
   void check_sum(std::uint32_t c, const Instruction& i) {
     const Sum sum{&i, parts_in(c, i.inputs), parts_in(c, i.outputs)};
     if (sum.given == nullptr && sum.got == nullptr) return;
-    const CollectiveKind kind = plan_.schedules[plan_.collectives[i.target].schedule].kind;
+    const CollectiveKind kind = plan_.schedules[plan_.collectives[i.collective()].schedule].kind;
     if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) {
       if (sum.got == nullptr) return;  // sends one value, which kernels have made in parts
       reject(describe(plan_, i) + ": only sums may be of several values at once");
@@ -126,7 +126,7 @@ class Buckets {
     if (i.inputs.count > 0 && i.outputs.count > 0 && !same_places(sum.given, sum.got))
       reject(describe(plan_, i) + " on task " + std::to_string(tables_.tasks_of[c][0]) +
              " does not bring the sums of its values at their places");
-    sums_[i.target].emplace(c, sum);
+    sums_[i.collective()].emplace(c, sum);
   }
 
   /// All members give the same values in the same places, and get the sums there.

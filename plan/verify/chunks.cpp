@@ -65,8 +65,8 @@ class Chunks {
       return chunk(role, names, b);
     };
     for (const Instruction& i : role.instructions) {
-      if (i.what == Opcode::send) sent_[i.target] = find(role.inputs(i)[0], copied_from);
-      if (i.what == Opcode::receive) received_[i.target] = find(role.outputs(i)[0], copied_to);
+      if (i.what == Opcode::send) sent_[i.channel()] = find(role.inputs(i)[0], copied_from);
+      if (i.what == Opcode::receive) received_[i.channel()] = find(role.outputs(i)[0], copied_to);
     }
   }
 

@@ -38,7 +38,7 @@ class Extents {
   void check(const Instruction& i) const {
     switch (i.what) {
       case Opcode::collective:
-        if (!takes_extent(plan_.collectives[i.target]) && (has_bounded(i.inputs) || has_bounded(i.outputs)))
+        if (!takes_extent(plan_.collectives[i.collective()]) && (has_bounded(i.inputs) || has_bounded(i.outputs)))
           refuse(i, "it moves elements and not their extent");
         return;
       default:

@@ -11,7 +11,7 @@ namespace {
 
 bool is_of_library(const Plan& plan, const Instruction& i) {
   if (i.what != Opcode::collective && i.what != Opcode::collective_wait) return false;
-  return plan.schedules[plan.collectives[i.target].schedule].via == Via::library;
+  return plan.schedules[plan.collectives[i.collective()].schedule].via == Via::library;
 }
 
 /// What the library does, and whether its sums are what ferry's kinds promise; or that it is a sum which GPUs can fold:
@@ -84,11 +84,12 @@ class Chain {
         class_.on_queue(i) && class_.queues[i.strand - class_.threads].role == PlanQueue::Role::collective;
     if (here != is_of_library(plan_, i))
       reject(describe(plan_, i) + (here ? " is on a queue for collectives" : " is not on a queue for collectives"));
-    if (open != nullptr && (i.what != Opcode::collective_wait || i.strand != open->strand || i.target != open->target))
+    if (open != nullptr &&
+        (i.what != Opcode::collective_wait || i.strand != open->strand || i.collective() != open->collective()))
       reject(describe(plan_, *open) + " is not waited for at once");
     if (!here || i.what == Opcode::collective_wait) return nullptr;
     const std::uint32_t gpu = class_.devices[class_.queues[i.strand - class_.threads].device].index;
-    if (plan_.collectives[i.target].gpu != gpu)
+    if (plan_.collectives[i.collective()].gpu != gpu)
       reject(describe(plan_, i) + " is on gpu:" + std::to_string(gpu) + ", and not on that of the others");
     return &i;
   }

@@ -60,7 +60,7 @@ class Halos {
     const Window* const in = i.inputs.count == 0 ? nullptr : halo(operand(i.inputs, 0));
     const Window* const out = i.outputs.count == 0 ? nullptr : halo(operand(i.outputs, 0));
     if (in == nullptr && out == nullptr) return;
-    const Collective& collective = plan_.collectives[i.target];
+    const Collective& collective = plan_.collectives[i.collective()];
     const Schedule& schedule = plan_.schedules[collective.schedule];
     const bool exchanged = in != nullptr && out != nullptr && in->has == Window::Has::given &&
                            out->has == Window::Has::got && in->sizes == out->sizes && in->splits == out->splits &&
@@ -73,7 +73,7 @@ class Halos {
   /// What a member gives to each other one, and gets from it, is the rows that the other reads, and that it reads
   /// itself.
   void check_blocks(const Instruction& i, const Window& halo, const Buffer& buffer, std::int32_t task) {
-    const Collective& collective = plan_.collectives[i.target];
+    const Collective& collective = plan_.collectives[i.collective()];
     const Place place = tables_.places[collective.grouping][static_cast<std::size_t>(task)];
     const auto n = static_cast<std::int64_t>(plan_.schedules[collective.schedule].members);
     for (const SplitDim& split : halo.splits)
@@ -97,7 +97,7 @@ class Halos {
   }
 
   [[noreturn]] void refuse(const Instruction& i, const std::string& why) const {
-    reject(describe(plan_, i) + " on " + task() + ", " + described(plan_, i.target) + ": " + why);
+    reject(describe(plan_, i) + " on " + task() + ", " + described(plan_, i.collective()) + ": " + why);
   }
 
   const Plan& plan_;

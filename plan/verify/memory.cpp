@@ -231,16 +231,17 @@ class ClassMemory {
   }
 
   void measure_slots(const Instruction& tiles) {
-    if (tiles.other == 0) return;
+    if (tiles.tile_elements() == 0) return;
     const bool stencil = tiles.what == Opcode::stencil;
     const TileExtent extent = stencil ? TileExtent() : tile_extent(class_, tiles);
-    each_instruction(tiles.target, [&](const Instruction& i) {
+    each_instruction(tiles.region(), [&](const Instruction& i) {
       for (const Range range : {i.inputs, i.outputs})
         each(range, [&](std::uint32_t id, std::uint32_t) {
           const Buffer& b = class_.buffers[id];
           const std::uint64_t bytes = size_of(b.dtype);
           if (b.space == Buffer::Space::tile)
-            slot_bytes_[id] = (stencil ? tiles.other : extent.in_tile(b.bytes / bytes, tiles.other)) * bytes;
+            slot_bytes_[id] =
+                (stencil ? tiles.tile_elements() : extent.in_tile(b.bytes / bytes, tiles.tile_elements())) * bytes;
         });
     });
   }
@@ -297,13 +298,13 @@ class ClassMemory {
     effects_[region].resize(arenas_);
     each_instruction(region, [&](const Instruction& i) {
       if (i.what == Opcode::loop || i.what == Opcode::branch) {
-        find_effects(i.target);
-        find_effects(i.other);
+        find_effects(i.region());
+        find_effects(i.other_region());
         append(effects_[region], effects_of(i));
         return;
       }
       if (i.what == Opcode::stencil_begin) return;  // its outputs are there when the stencil is done
-      if (i.what == Opcode::tiles || i.what == Opcode::stencil) find_effects(i.target);
+      if (i.what == Opcode::tiles || i.what == Opcode::stencil) find_effects(i.region());
       each_written(i, [&](std::uint32_t id) {
         if (!has_bytes(id) || class_.buffers[id].space == Buffer::Space::tile) return;
         const Span at = span(id);
@@ -313,15 +314,15 @@ class ClassMemory {
   }
 
   [[nodiscard]] Effects effects_of(const Instruction& i) const {
-    if (i.what == Opcode::branch) return either(effects_[i.target], effects_[i.other]);
-    Effects all = effects_[i.target];
+    if (i.what == Opcode::branch) return either(effects_[i.region()], effects_[i.other_region()]);
+    Effects all = effects_[i.region()];
     append(all, perhaps(round_of(i)));
     return all;
   }
   /// The effects of one round of a loop: the body, then the condition. More rounds change nothing more.
   [[nodiscard]] Effects round_of(const Instruction& i) const {
-    Effects round = effects_[i.other];
-    append(round, effects_[i.target]);
+    Effects round = effects_[i.other_region()];
+    append(round, effects_[i.region()]);
     return round;
   }
 
@@ -397,12 +398,12 @@ class ClassMemory {
     read(memory, i.inputs, i);
     check_under_way(i);
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).start({InUse::By::stencil, i.target, id}, span(id));
+      (written ? receiving_ : sending_).start({InUse::By::stencil, i.region(), id}, span(id));
     });
   }
   void end_stencil(const Instruction& i) {
     each_in_use(i, [&](std::uint32_t id, bool written) {
-      (written ? receiving_ : sending_).end({InUse::By::stencil, i.target, id}, span(id));
+      (written ? receiving_ : sending_).end({InUse::By::stencil, i.region(), id}, span(id));
     });
   }
 
@@ -412,7 +413,7 @@ class ClassMemory {
     memory.back() = {};
     read(memory, i.inputs, i);
     check_under_way(i);
-    walk(memory, i.target);
+    walk(memory, i.region());
     read(memory, i.outputs, i);
   }
 
@@ -420,7 +421,7 @@ class ClassMemory {
   [[nodiscard]] bool may_lie_over(const Instruction& i, std::uint32_t o, std::uint32_t k) const {
     if (o != 0 || !may_take(i, k)) return false;
     if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
-      return plan_.schedules[plan_.collectives[i.target].schedule].in_place;
+      return plan_.schedules[plan_.collectives[i.collective()].schedule].in_place;
     return i.what == Opcode::kernel;
   }
   /// Whether the collective that is waited for writes its output over its input, which is then not there to be read.
@@ -484,7 +485,7 @@ class ClassMemory {
   void check_changes(const Instruction& loop) const {
     bool changes = false;
     const Span at = span(class_.inputs(loop)[0]);
-    for (const std::uint32_t region : {loop.target, loop.other})
+    for (const std::uint32_t region : {loop.region(), loop.other_region()})
       effects_[region][at.arena].visit(at.begin, at.end, [&](std::uint64_t, std::uint64_t, const Effect* effect) {
         changes = changes || effect != nullptr;
       });
@@ -493,30 +494,30 @@ class ClassMemory {
 
   void loop(Contents& memory, const Instruction& i) {
     affect(memory, perhaps(entering(i)));
-    walk(memory, i.target);
+    walk(memory, i.region());
     read(memory, i.inputs, i);
     check_arrived(i);
     check_changes(i);
     const Saved left(memory, round_of(i));
-    walk(memory, i.other);
+    walk(memory, i.other_region());
     left.restore(memory);
     read(memory, i.outputs, i);
   }
   /// The effects of a round on the next one's condition: the condition, then the body.
   [[nodiscard]] Effects entering(const Instruction& i) const {
-    Effects all = effects_[i.target];
-    append(all, effects_[i.other]);
+    Effects all = effects_[i.region()];
+    append(all, effects_[i.other_region()]);
     return all;
   }
 
   void branch(Contents& memory, const Instruction& i) {
     read(memory, i.inputs, i);
     check_arrived(i);
-    const Effects both = either(effects_[i.target], effects_[i.other]);
+    const Effects both = either(effects_[i.region()], effects_[i.other_region()]);
     const Saved before(memory, both);
-    walk(memory, i.target);
+    walk(memory, i.region());
     before.restore(memory);
-    walk(memory, i.other);
+    walk(memory, i.other_region());
     before.restore(memory);
     affect(memory, both);
     read(memory, i.outputs, i);

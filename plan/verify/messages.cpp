@@ -169,10 +169,10 @@ class Messages {
           ends(i, false).receive_waits.push_back(spot(i, k, site));
           break;
         case Opcode::collective:
-          met_[i.target].push_back({class_, site, k, &i});
+          met_[i.collective()].push_back({class_, site, k, &i});
           break;
         case Opcode::collective_wait:
-          waited_[i.target].push_back({class_, site, k, &i});
+          waited_[i.collective()].push_back({class_, site, k, &i});
           break;
         default:
           break;
@@ -187,12 +187,12 @@ class Messages {
 
   /// The entry of the instruction's channel. The class must consist of the channel's sender or receiver alone.
   Ends& ends(const Instruction& i, bool sender) {
-    const Channel& channel = plan_.channels[i.target];
+    const Channel& channel = plan_.channels[i.channel()];
     const std::int32_t task = sender ? channel.from : channel.to;
     if (!tables_.alone(class_, task))
       reject(describe(plan_, i) + " is on a task that is not the channel's " +
              std::string(sender ? "sender" : "receiver") + " " + std::to_string(task));
-    return ends_[i.target];
+    return ends_[i.channel()];
   }
 
   void check_channel(std::uint32_t number) const {
@@ -270,8 +270,8 @@ class Messages {
         const Instruction& i = c.instructions[k];
         const Maker maker{k, tables_.site_of[plan_class][region], i.strand, i.what == Opcode::tiles};
         note(i, maker);
-        if (i.what != Opcode::tiles || i.other == 0) continue;
-        const Range members = c.regions[i.target].instructions;
+        if (i.what != Opcode::tiles || i.tile_elements() == 0) continue;
+        const Range members = c.regions[i.region()].instructions;
         for (const std::uint32_t m : members) note(c.instructions[m], maker);
       }
     }

@@ -61,7 +61,7 @@ class PartialSums : ClassView {
       case Opcode::kernel:
         return run(i);
       case Opcode::collective:
-        return move(i, [&](const AllOwed& owed) { return combined(owed, plan_.collectives[i.target]); });
+        return move(i, [&](const AllOwed& owed) { return combined(owed, plan_.collectives[i.collective()]); });
       case Opcode::copy:
         return move(i, [](const AllOwed& owed) { return owed; });
       case Opcode::feed:
@@ -71,11 +71,11 @@ class PartialSums : ClassView {
         return require_whole(i, i.inputs);
       case Opcode::tiles:
       case Opcode::stencil:
-        return walk(i.target);
+        return walk(i.region());
       case Opcode::loop:
       case Opcode::branch:
         if (i.what == Opcode::loop) require_whole(i, i.outputs);  // what the loop begins with
-        for (const std::uint32_t region : {i.target, i.other}) {
+        for (const std::uint32_t region : {i.region(), i.other_region()}) {
           walk(region);
           require_whole(i, i.inputs);
           require_whole(i, i.outputs);

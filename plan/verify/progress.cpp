@@ -65,17 +65,17 @@ class SiteWalk {
   bool step(std::uint32_t w, const Instruction& i) {
     switch (i.what) {
       case Opcode::send:
-        started_.sends[i.target] = true;
-        wake(plan_.channels[i.target].to);
+        started_.sends[i.channel()] = true;
+        wake(plan_.channels[i.channel()].to);
         return true;
       case Opcode::receive:
-        started_.receives[i.target] = true;
-        wake(plan_.channels[i.target].from);
+        started_.receives[i.channel()] = true;
+        wake(plan_.channels[i.channel()].from);
         return true;
       case Opcode::send_wait:
-        return started_.receives[i.target];
+        return started_.receives[i.channel()];
       case Opcode::receive_wait:
-        return started_.sends[i.target];
+        return started_.sends[i.channel()];
       case Opcode::collective_wait:
         return true;  // all have met where it started
       case Opcode::collective:
@@ -92,7 +92,7 @@ class SiteWalk {
     return tables_.site_of[walkers_[w].plan_class][region];
   }
   [[nodiscard]] bool speaks(std::uint32_t w, const Instruction& i) const {
-    return tables_.sites[inner_site(w, i.target)].speaks || tables_.sites[inner_site(w, i.other)].speaks;
+    return tables_.sites[inner_site(w, i.region())].speaks || tables_.sites[inner_site(w, i.other_region())].speaks;
   }
 
   void wake(std::int32_t task) {
@@ -117,13 +117,13 @@ class SiteWalk {
   Meeting& meeting_of(std::uint32_t w, const Instruction& i) {
     const bool collective = i.what == Opcode::collective;
     const auto [at, fresh] =
-        meetings_.try_emplace({collective, collective ? i.target : inner_site(w, i.target)}, Meeting{});
+        meetings_.try_emplace({collective, collective ? i.collective() : inner_site(w, i.region())}, Meeting{});
     if (!fresh) return at->second;
     if (collective) {
-      for (std::uint32_t c : tables_.classes_of[plan_.collectives[i.target].grouping])
+      for (std::uint32_t c : tables_.classes_of[plan_.collectives[i.collective()].grouping])
         at->second.all.push_back(walker_of_[c]);
     } else {
-      for (const Site::Of& of : tables_.sites[inner_site(w, i.target)].regions)
+      for (const Site::Of& of : tables_.sites[inner_site(w, i.region())].regions)
         at->second.all.push_back(walker_of_[of.plan_class]);
     }
     return at->second;
@@ -138,7 +138,7 @@ class SiteWalk {
   std::optional<std::uint32_t> waits_for(std::uint32_t w) {
     const Instruction& i = current(w);
     if (i.what == Opcode::send_wait || i.what == Opcode::receive_wait) {
-      const Channel& channel = plan_.channels[i.target];
+      const Channel& channel = plan_.channels[i.channel()];
       const std::int32_t task = i.what == Opcode::send_wait ? channel.to : channel.from;
       return walker_of_[plan_.class_of[static_cast<std::size_t>(task)]];
     }
@@ -184,7 +184,8 @@ class SiteWalk {
     for (std::size_t k = 0; k < chain.size(); ++k) {
       const std::size_t next = (k + 1) % chain.size();
       text += "\n  task " + std::to_string(task_of(chain[next])) + " comes to " +
-              described(plan_, current(chain[next]).target) + " before " + described(plan_, current(chain[k]).target);
+              described(plan_, current(chain[next]).collective()) + " before " +
+              described(plan_, current(chain[k]).collective());
     }
     reject(text);
   }

@@ -46,7 +46,7 @@ class Stencils : ClassView {
 
   [[nodiscard]] Uses uses_of(const Instruction& stencil) const {
     Uses uses;
-    each_instruction(stencil.target, [&](const Instruction& i) {
+    each_instruction(stencil.region(), [&](const Instruction& i) {
       for (std::uint32_t k = 0; k < i.inputs.count; ++k) {
         const std::uint32_t b = operand(i.inputs, k);
         if (is_window(i)) (k == 1 ? uses.halos : uses.through_windows).insert(b);
@@ -60,14 +60,14 @@ class Stencils : ClassView {
   }
 
   void check_stencil(const Instruction& stencil) const {
-    const Region& region = class_.regions[stencil.target];
+    const Region& region = class_.regions[stencil.region()];
     if (region.kind != Region::Kind::tile || region.instructions.count < 2 ||
         region.instructions.count > kTileKernels || stencil.strand != 0 || stencil.scratch != kNone)
-      reject(describe(plan_, stencil) + ": region " + std::to_string(stencil.target) + " is no region of a stencil");
+      reject(describe(plan_, stencil) + ": region " + std::to_string(stencil.region()) + " is no region of a stencil");
     const Instruction& last = class_.instructions[region.instructions.first + region.instructions.count - 1];
     if (is_window(last)) reject(describe(plan_, stencil) + " has no kernel on its windows");
     bool windows = true;
-    each_instruction(stencil.target, [&](const Instruction& i) {
+    each_instruction(stencil.region(), [&](const Instruction& i) {
       if (is_window(i) && !windows) reject(describe(plan_, i) + " is a window after other kernels of a stencil");
       windows = is_window(i);
       check_member(i, stencil, operand(last.outputs, 0));
@@ -101,7 +101,8 @@ class Stencils : ClassView {
     if (class_.buffers[out].sizes != class_.buffers[like].sizes || !plain(out) || (is_window(i) && !in_slot(out)))
       reject(describe(plan_, i) + " makes " + named(out) + ", which is no value of " + describe(plan_, stencil));
     if (in_slot(out) &&
-        class_.buffers[out].offset + std::uint64_t{stencil.other} * size_of(class_.buffers[out].dtype) > kSlotBytes)
+        class_.buffers[out].offset + std::uint64_t{stencil.tile_elements()} * size_of(class_.buffers[out].dtype) >
+            kSlotBytes)
       reject(describe(plan_, i) + ": " + named(out) + " ends behind the slots of its thread");
     each(i.inputs, [&](std::uint32_t b) {
       const bool fits =
@@ -128,12 +129,12 @@ class Stencils : ClassView {
     const Instruction* stencil = nullptr;
     std::size_t begins = 0;
     each_instruction(list, [&](const Instruction& i) {
-      if (i.target != begin.target) return;
+      if (i.region() != begin.region()) return;
       if (i.what == Opcode::stencil_begin) ++begins;
       if (i.what == Opcode::stencil && &i > &begin) stencil = &i;
     });
     if (stencil == nullptr || begins != 1 || begin.strand != 0 || begin.scratch != kNone ||
-        begin.other != stencil->other)
+        begin.tile_elements() != stencil->tile_elements())
       reject(describe(plan_, begin) + " begins no stencil that follows, or one that has begun");
     const Uses uses = uses_of(*stencil);
     Set read = uses.read;

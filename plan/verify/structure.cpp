@@ -233,36 +233,36 @@ class Structure {
         fits = i.op != kNone;
         break;
       case Opcode::feed:
-        fits = none_in && one_out && i.target < plan_.feeds.size();
+        fits = none_in && one_out && i.feed() < plan_.feeds.size();
         break;
       case Opcode::fetch:
-        fits = one_in && none_out && i.target < plan_.fetches.size();
+        fits = one_in && none_out && i.fetch() < plan_.fetches.size();
         break;
       case Opcode::copy:
         fits = one_in && one_out;
         break;
       case Opcode::send:
       case Opcode::send_wait:
-        fits = one_in && none_out && i.target < plan_.channels.size();
+        fits = one_in && none_out && i.channel() < plan_.channels.size();
         break;
       case Opcode::receive:
       case Opcode::receive_wait:
-        fits = none_in && one_out && i.target < plan_.channels.size();
+        fits = none_in && one_out && i.channel() < plan_.channels.size();
         break;
       case Opcode::collective:
       case Opcode::collective_wait:
-        fits = i.inputs.count <= 1 && i.outputs.count <= 1 && i.target < plan_.collectives.size();
+        fits = i.inputs.count <= 1 && i.outputs.count <= 1 && i.collective() < plan_.collectives.size();
         break;
       case Opcode::loop:
       case Opcode::branch:
-        fits = one_in && i.target < c.regions.size() && i.other < c.regions.size();
+        fits = one_in && i.region() < c.regions.size() && i.other_region() < c.regions.size();
         break;
       case Opcode::tiles:
-        fits = !none_out && i.target < c.regions.size() && i.other != kNone;
+        fits = !none_out && i.region() < c.regions.size() && i.tile_elements() != kNone;
         break;
       case Opcode::stencil_begin:
       case Opcode::stencil:
-        fits = !none_out && i.target < c.regions.size() && i.other != 0 && i.other != kNone;
+        fits = !none_out && i.region() < c.regions.size() && i.tile_elements() != 0 && i.tile_elements() != kNone;
         break;
       case Opcode::join:
         fits = none_in && none_out && i.scratch == kNone;
@@ -274,8 +274,8 @@ class Structure {
   }
 
   static std::vector<std::uint32_t> regions_of(const Instruction& i) {
-    if (i.what == Opcode::tiles || i.what == Opcode::stencil) return {i.target};
-    if (i.what == Opcode::loop || i.what == Opcode::branch) return {i.target, i.other};
+    if (i.what == Opcode::tiles || i.what == Opcode::stencil) return {i.region()};
+    if (i.what == Opcode::loop || i.what == Opcode::branch) return {i.region(), i.other_region()};
     return {};
   }
 

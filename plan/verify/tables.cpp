@@ -46,8 +46,8 @@ class Sites {
       if (speaks(i)) tables_.sites[site].speaks = true;
       if (!owns_regions(i)) continue;
       const std::uint32_t before = met[{i.what, i.name}]++;
-      enter(i.target, site_for({site, i.what, i.name, before, 0}));
-      enter(i.other, site_for({site, i.what, i.name, before, 1}));
+      enter(i.region(), site_for({site, i.what, i.name, before, 0}));
+      enter(i.other_region(), site_for({site, i.what, i.name, before, 1}));
     }
   }
 

@@ -113,7 +113,7 @@ class Strands {
     for (std::uint32_t k = 0; k < i.outputs.count; ++k) access(class_.outputs(i)[k], true, i, now);
     if (i.scratch != kNone) access(i.scratch, true, i, now);
     if (i.what != Opcode::loop && i.what != Opcode::branch) return;
-    for (const std::uint32_t region : {i.target, i.other}) {
+    for (const std::uint32_t region : {i.region(), i.other_region()}) {
       const Range range = class_.regions[region].instructions;
       for (const std::uint32_t k : range) touch(class_.instructions[k], now);
     }

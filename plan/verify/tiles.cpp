@@ -17,7 +17,7 @@ class Tiles : ClassView {
   std::size_t check() {
     std::size_t found = 0;
     for (const Instruction& i : class_.instructions) {
-      if (i.what == Opcode::stencil) owned_.insert(i.target);  // check_stencils
+      if (i.what == Opcode::stencil) owned_.insert(i.region());  // check_stencils
       if (i.what != Opcode::tiles) continue;
       check_region(i);
       ++found;
@@ -42,15 +42,16 @@ class Tiles : ClassView {
   // ---- A region ----
 
   void check_region(const Instruction& tiles) {
-    const Region& region = class_.regions[tiles.target];
+    const Region& region = class_.regions[tiles.region()];
     if (region.kind != Region::Kind::tile || region.instructions.count == 0 || region.instructions.count > kTileKernels)
-      reject(describe(plan_, tiles) + ": region " + std::to_string(tiles.target) + " is no tile region");
-    owned_.insert(tiles.target);
+      reject(describe(plan_, tiles) + ": region " + std::to_string(tiles.region()) + " is no tile region");
+    owned_.insert(tiles.region());
     measure(tiles);
     if (class_.on_queue(tiles)) check_device(tiles);
-    const Instruction* const head = tiles.other == 0 ? &class_.instructions[region.instructions.first] : nullptr;
+    const Instruction* const head =
+        tiles.tile_elements() == 0 ? &class_.instructions[region.instructions.first] : nullptr;
     std::set<std::uint32_t> read, written;
-    each_instruction(tiles.target, [&](const Instruction& i) {
+    each_instruction(tiles.region(), [&](const Instruction& i) {
       if (&i == head)
         check_head(i, tiles);
       else
@@ -65,7 +66,7 @@ class Tiles : ClassView {
         if (!in_slot(b)) written.insert(whole(b));
       });
     });
-    each_instruction(tiles.target, [&](const Instruction& i) {
+    each_instruction(tiles.region(), [&](const Instruction& i) {
       if (&i != head) check_rows(i, written);
     });
     if (listed(tiles.inputs) != read) reject(describe(plan_, tiles) + ": its inputs are not those of its kernels");
@@ -79,12 +80,12 @@ class Tiles : ClassView {
 
   void measure(const Instruction& tiles) {
     extent_ = {count(operand(tiles.outputs, 0)), count(operand(tiles.outputs, 0))};
-    if (tiles.other == 0) return;
+    if (tiles.tile_elements() == 0) return;
     extent_ = tile_extent(class_, tiles);
     if (extent_.rows == 0 || extent_.elements == 0 || extent_.elements % extent_.rows != 0 ||
-        tiles.other % (extent_.elements / extent_.rows) != 0)
-      reject(describe(plan_, tiles) + ": tiles of " + std::to_string(tiles.other) + " elements cut the rows of " +
-             std::to_string(extent_.rows) + " in " + std::to_string(extent_.elements));
+        tiles.tile_elements() % (extent_.elements / extent_.rows) != 0)
+      reject(describe(plan_, tiles) + ": tiles of " + std::to_string(tiles.tile_elements()) +
+             " elements cut the rows of " + std::to_string(extent_.rows) + " in " + std::to_string(extent_.elements));
   }
 
   /// A kernel is generated for a region of a device, or for an epilogue: of elements, not of rows.
@@ -94,7 +95,7 @@ class Tiles : ClassView {
       reject(describe(plan_, tiles) + " is a region of a GPU, and GPUs of this job run kernels one by one");
     if (extent_.rows != extent_.elements || extent_.elements == 0)
       reject(describe(plan_, tiles) + " is a region of a GPU, and not of elements alone");
-    if (tiles.other == 0 && class_.regions[tiles.target].instructions.count < 2)
+    if (tiles.tile_elements() == 0 && class_.regions[tiles.region()].instructions.count < 2)
       reject(describe(plan_, tiles) + " is an epilogue of a GPU, and nothing follows its first kernel");
   }
 
@@ -159,7 +160,8 @@ class Tiles : ClassView {
       reject(describe(plan_, i) + " makes " + named(out) + ", which has not the " + std::to_string(extent_.elements) +
              " elements of its tile region");
     const std::uint64_t size = size_of(class_.buffers[out].dtype);
-    if (in_slot(out) && class_.buffers[out].offset + extent_.in_tile(count(out), tiles.other) * size > kSlotBytes)
+    if (in_slot(out) &&
+        class_.buffers[out].offset + extent_.in_tile(count(out), tiles.tile_elements()) * size > kSlotBytes)
       reject(describe(plan_, i) + ": " + named(out) + " ends behind the slots of its thread");
     for (std::uint32_t k = 0; k < i.inputs.count; ++k) check_input(i, k);
   }
@@ -224,7 +226,7 @@ TileExtent tile_extent(const PlanClass& plan_class, const Instruction& tiles) {
     return b.space == Buffer::Space::none ? 0 : b.bytes / size_of(b.dtype);
   };
   TileExtent extent{0, UINT64_MAX};
-  const Range members = plan_class.regions[tiles.target].instructions;
+  const Range members = plan_class.regions[tiles.region()].instructions;
   for (const std::uint32_t m : members) {
     const Instruction& member = plan_class.instructions[m];
     for (std::uint32_t k = 0; k < member.inputs.count; ++k)

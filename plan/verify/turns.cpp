@@ -80,7 +80,7 @@ class Turns {
                 "is not where a server starts its messages, in a give, or waits for them, in a take");
         require(starts || i.what == Opcode::send_wait || waits_, "comes after what may not wait any more");
         waits_ = waits_ && i.what == Opcode::receive_wait;
-        const Channel& channel = plan_.channels[i.target];
+        const Channel& channel = plan_.channels[i.channel()];
         const bool sends = i.what == Opcode::send || i.what == Opcode::send_wait;
         require((sends ? channel.to : channel.from) == turns_->worker, "is a message of another worker's");
         return;

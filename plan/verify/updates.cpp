@@ -66,7 +66,7 @@ class Updates {
 
   /// Checks what the regions of a loop or branch read.
   void check_inside(const Instruction& control) const {
-    for (const std::uint32_t region : {control.target, control.other})
+    for (const std::uint32_t region : {control.region(), control.other_region()})
       each(region, [&](const Instruction& i) {
         each_variable(i.inputs, [&](std::uint32_t v) { check_read(i, v); });
         if (i.what == Opcode::loop || i.what == Opcode::branch) check_inside(i);

@@ -185,10 +185,10 @@ class Values {
           check_copy(i);
           break;
         case Opcode::feed:
-          check_port(i, region, plan_.feeds[i.target], operand(i.outputs, 0), fed_[i.target]);
+          check_port(i, region, plan_.feeds[i.feed()], operand(i.outputs, 0), fed_[i.feed()]);
           break;
         case Opcode::fetch:
-          check_port(i, region, plan_.fetches[i.target], operand(i.inputs, 0), fetched_[i.target]);
+          check_port(i, region, plan_.fetches[i.fetch()], operand(i.inputs, 0), fetched_[i.fetch()]);
           break;
         case Opcode::collective:
           check_parts(i);
@@ -277,7 +277,7 @@ class Values {
     const bool is_loop = i.what == Opcode::loop;
     const Region::Kind first = is_loop ? Region::Kind::condition : Region::Kind::branch;
     const Region::Kind second = is_loop ? Region::Kind::body : Region::Kind::branch;
-    if (here().regions[i.target].kind != first || here().regions[i.other].kind != second)
+    if (here().regions[i.region()].kind != first || here().regions[i.other_region()].kind != second)
       reject(describe(plan_, i) + " on " + task() + ": its regions are not those of a " + std::string(name_of(i.what)));
     const Buffer& predicate = operand(i.inputs, 0);
     if (predicate.dtype != DType::boolean || predicate.bytes != 1 || predicate.bounded)
@@ -305,15 +305,15 @@ class Values {
   /// Where a collective joins or cuts parts, the value is split over the members, in their order; along all other
   /// splits the members have the same part.
   void check_parts(const Instruction& i) {
-    const Collective& collective = plan_.collectives[i.target];
+    const Collective& collective = plan_.collectives[i.collective()];
     const CollectiveKind kind = plan_.schedules[collective.schedule].kind;
     const bool exchanges = kind == CollectiveKind::all_to_all;
     const bool joins = exchanges || kind == CollectiveKind::all_gather || kind == CollectiveKind::gather;
     const bool cuts = exchanges || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scatter;
     check_splits(i, i.inputs, joins);
     check_splits(i, i.outputs, cuts);
-    note_window(i, i.inputs, ends_[i.target].in);
-    note_window(i, i.outputs, ends_[i.target].out);
+    note_window(i, i.inputs, ends_[i.collective()].in);
+    note_window(i, i.outputs, ends_[i.collective()].out);
   }
 
   /// The inputs of all members are parts of one value, and so are the outputs.
@@ -392,7 +392,7 @@ class Values {
 
   void check_splits(const Instruction& i, const Buffer& b, bool over_members) {
     if (b.bytes == 0) return;
-    const Collective& collective = plan_.collectives[i.target];
+    const Collective& collective = plan_.collectives[i.collective()];
     const Schedule& schedule = plan_.schedules[collective.schedule];
     const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
     const std::size_t members = static_cast<std::size_t>(schedule.members) - (guest >= 0 ? 1 : 0);
@@ -412,7 +412,7 @@ class Values {
   }
 
   [[noreturn]] void refuse_parts(const Instruction& i, const Buffer& b, std::string_view why) const {
-    reject(describe(plan_, i) + " on " + task() + ", " + described(plan_, i.target) + ": " + std::string(why) +
+    reject(describe(plan_, i) + " on " + task() + ", " + described(plan_, i.collective()) + ": " + std::string(why) +
            named(b));
   }
 

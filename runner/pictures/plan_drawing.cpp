@@ -95,14 +95,14 @@ void PlanDrawing::draw(int task, const PlanClass& role, std::uint32_t region, st
   if (what.what == Opcode::send && !parts_.contains(role.inputs(what)[0])) {
     const Index from = maker(role, role.inputs(what)[0]);
     if (from != kNothing) {
-      sent_[what.target] = from;
+      sent_[what.channel()] = from;
       return;
     }
   }
-  const Index box =
-      what.what == Opcode::collective ? collective(task, what.target) : instruction(role, task, region, number, what);
-  if (what.what == Opcode::send) sent_[what.target] = box;
-  if (what.what == Opcode::receive) received_[what.target] = box;
+  const Index box = what.what == Opcode::collective ? collective(task, what.collective())
+                                                    : instruction(role, task, region, number, what);
+  if (what.what == Opcode::send) sent_[what.channel()] = box;
+  if (what.what == Opcode::receive) received_[what.channel()] = box;
   for (const std::uint32_t b : role.inputs(what)) arrows_from(role, b, box);
   for (const std::uint32_t buffer : role.outputs(what)) {
     if (what.what == Opcode::loop) carried(role, buffer, box);
@@ -133,7 +133,7 @@ PlanDrawing::Index PlanDrawing::instruction(const PlanClass& role, int task, std
   const bool fused = what.what == Opcode::tiles || what.what == Opcode::stencil;
   const bool kernel = what.what == Opcode::kernel || fused;
   std::vector<std::string> lines{title(what)};
-  if (fused) lines = titles(role, role.regions[what.target].instructions);
+  if (fused) lines = titles(role, role.regions[what.region()].instructions);
   const Index box =
       add(std::to_string(number), task, region, lines, kernel ? DrawnBox::Kind::kernel : DrawnBox::Kind::port);
   boxes_[box].source = what.line;
@@ -215,12 +215,12 @@ std::string PlanDrawing::title(const Instruction& what) const {
     case Opcode::kernel:
       return std::string(plan_.string(what.op)) + " " + std::string(plan_.string(what.name));
     case Opcode::feed:
-      return "feed " + std::string(plan_.string(plan_.feeds[what.target].name));
+      return "feed " + std::string(plan_.string(plan_.feeds[what.feed()].name));
     case Opcode::fetch:
-      return "fetch " + std::string(plan_.string(plan_.fetches[what.target].name));
+      return "fetch " + std::string(plan_.string(plan_.fetches[what.fetch()].name));
     case Opcode::receive:
     case Opcode::send:
-      return std::string(name_of(what.what)) + " " + std::string(plan_.string(plan_.channels[what.target].name));
+      return std::string(name_of(what.what)) + " " + std::string(plan_.string(plan_.channels[what.channel()].name));
     default:
       return std::string(name_of(what.what)) + " " + std::string(plan_.string(what.name));
   }

@@ -53,7 +53,7 @@ class Reckoning {
     if (instruction.what == Opcode::kernel) return arithmetic_picoseconds(costs, of_kernel(instruction));
     double sum = 0;
     if (instruction.what != Opcode::copy)
-      for (const std::uint32_t i : role_.regions[instruction.target].instructions)
+      for (const std::uint32_t i : role_.regions[instruction.region()].instructions)
         sum += arithmetic_picoseconds(costs, of_kernel(role_.instructions[i]));
     return sum;
   }
@@ -96,8 +96,9 @@ void for_each_timed(const Plan& plan, int task, const OpSet& ops, const F& f) {
     for (const std::uint32_t i : region.instructions) {
       const Instruction& instruction = role.instructions[i];
       if (!is_by_op(instruction) && instruction.what != Opcode::copy && !is_stencil(instruction)) continue;
-      if (instruction.what == Opcode::stencil && !begun.insert(instruction.target).second) continue;  // the edges alone
-      if (instruction.what == Opcode::stencil_begin) begun.insert(instruction.target);
+      if (instruction.what == Opcode::stencil && !begun.insert(instruction.region()).second)
+        continue;  // the edges alone
+      if (instruction.what == Opcode::stencil_begin) begun.insert(instruction.region());
       f(region, instruction, reckoning.picoseconds(instruction));
     }
   }

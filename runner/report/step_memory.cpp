@@ -68,7 +68,7 @@ class Lives {
         for (const std::uint32_t b : role_.operands_of(operands)) touch(b, region, at);
       if (instruction.scratch != kNone) touch(instruction.scratch, region, at);
       if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) continue;
-      for (const std::uint32_t nested : {instruction.target, instruction.other}) {
+      for (const std::uint32_t nested : {instruction.region(), instruction.other_region()}) {
         owners_[nested] = {region, at, owners_[region].depth + 1};
         visit(nested);
       }
@@ -132,7 +132,7 @@ class Lives {
 
   [[nodiscard]] std::uint64_t most_nested(const Instruction& instruction, std::uint32_t device) const {
     if (instruction.what != Opcode::loop && instruction.what != Opcode::branch) return 0;
-    return std::max(most_in(instruction.target, device), most_in(instruction.other, device));
+    return std::max(most_in(instruction.region(), device), most_in(instruction.other_region(), device));
   }
 
   [[nodiscard]] std::string value_text(const Buffer& buffer) const {

@@ -204,7 +204,7 @@ struct Found {
     const auto found = std::ranges::find(role.instructions, Opcode::tiles, &Instruction::what);
     REQUIRE(found != role.instructions.end());
     tiles = &*found;
-    body = &role.instructions[role.regions[tiles->target].instructions.first];
+    body = &role.instructions[role.regions[tiles->region()].instructions.first];
   }
   std::uint32_t& input(std::size_t member, std::uint32_t k) { return role.operands[body[member].inputs[k]]; }
   Buffer& made() { return role.buffers[role.operands[tiles->outputs.first]]; }
@@ -233,7 +233,7 @@ TEST_CASE("the verifier refuses flaws of a GPU's epilogue") {
   CHECK(has(refused([](Found& f) { f.tiles->waits.count = 0; }), "no wait orders them"));
   CHECK(has(refused([](Found& f) {
               f.role.instructions.resize(f.role.instructions.size() - 3);  // the region is the last one
-              f.role.regions[f.tiles->target].instructions.count = 1;
+              f.role.regions[f.tiles->region()].instructions.count = 1;
             }),
             "nothing follows"));
   Plan alone = good;

@@ -236,7 +236,7 @@ TEST_CASE("the verifier refuses flaws of a GPU's regions") {
   CHECK(refused([](Plan&, Instruction& tiles) { ++tiles.strand; }) != "");
   CHECK(has(refused([](Plan& plan, Instruction& tiles) {
               PlanClass& role = plan.classes[0];
-              role.instructions[role.regions[tiles.target].instructions.first].strand = 0;
+              role.instructions[role.regions[tiles.region()].instructions.first].strand = 0;
             }),
             "cannot be run tile by tile"));
 }

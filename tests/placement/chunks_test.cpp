@@ -212,7 +212,7 @@ TEST_CASE("a chunk that is received at another place of its value than sent is r
   for (PlanClass& role : plan.classes)
     for (Instruction& i : role.instructions)
       if (i.what == Opcode::receive || i.what == Opcode::receive_wait)
-        if (plan.string(plan.channels[i.target].name) == "a") i.target = 1 - i.target;
+        if (plan.string(plan.channels[i.channel()].name) == "a") i.target = 1 - i.target;
   CHECK(test::has(verify(plan, {nullptr, &kEverywhere}).reason,
                   "a chunk is received at another place of its value than sent"));
 }

@@ -63,7 +63,7 @@ void add_kernels(const Plan& plan, const PlanClass& role, const Graph& g, const 
                  const Region& region, Kernels& kernels) {
   for (std::uint32_t k = 0; k < region.instructions.count; ++k) {
     const Instruction& i = role.instructions[region.instructions[k]];
-    if (i.what == Opcode::tiles) add_kernels(plan, role, g, labelled, role.regions[i.target], kernels);
+    if (i.what == Opcode::tiles) add_kernels(plan, role, g, labelled, role.regions[i.region()], kernels);
     if (i.what != Opcode::kernel) continue;
     const auto op = g.find(plan.strings[i.name]);
     if (op && labelled.work[*op].is_one()) kernels.emplace_back(i, labelled.work[*op]);

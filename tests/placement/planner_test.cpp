@@ -39,7 +39,7 @@ std::string step_of(const Plan& plan, int task, std::uint32_t region = 1) {
     const Instruction& i = c.instructions[c.regions[region].instructions[k]];
     text += (text.empty() ? "" : " ") + std::string(i.what == Opcode::kernel ? plan.string(i.op) : name_of(i.what));
     if (i.what == Opcode::collective || i.what == Opcode::collective_wait)
-      text += "." + std::string(name_of(plan.schedules[plan.collectives[i.target].schedule].kind));
+      text += "." + std::string(name_of(plan.schedules[plan.collectives[i.collective()].schedule].kind));
   }
   return text;
 }

@@ -109,7 +109,9 @@ TEST_CASE("puts are proved: the tasks share memory, and nobody else looks for th
         std::string::npos);
   CHECK(refused([&](Plan& p) {  // the kernel of `here` reads the put value
           PlanClass& c = p.classes[p.class_of[0]];
-          const auto sends = [&](const Instruction& i) { return i.what == Opcode::send && p.channels[i.target].put; };
+          const auto sends = [&](const Instruction& i) {
+            return i.what == Opcode::send && p.channels[i.channel()].put;
+          };
           const auto negates = [&](const Instruction& i) {
             return p.string(i.op) == "Neg" && p.string(i.name) == "here";
           };
@@ -287,7 +289,8 @@ TEST_CASE("the extent of a bounded value is written by somebody") {
     CHECK(reason_when_bounded([&](Plan& plan, PlanClass& c) {
             for (const Opcode what : {Opcode::collective, Opcode::collective_wait})
               for (const Instruction* i : all_of(c, what)) {
-                if (plan.schedules[plan.collectives[i->target].schedule].kind == CollectiveKind::broadcast) continue;
+                if (plan.schedules[plan.collectives[i->collective()].schedule].kind == CollectiveKind::broadcast)
+                  continue;
                 bound(c, i->inputs);
                 bound(c, i->outputs);
               }

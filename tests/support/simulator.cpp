@@ -84,9 +84,9 @@ class Unroller {
   void instruction(const Instruction& i, std::uint32_t k) {
     switch (i.what) {
       case Opcode::send:
-        return start(Kind::start_send, plan_.channels[i.target], i.target, inputs(i));
+        return start(Kind::start_send, plan_.channels[i.channel()], i.target, inputs(i));
       case Opcode::receive:
-        return start(Kind::start_receive, plan_.channels[i.target], i.target, outputs(i));
+        return start(Kind::start_receive, plan_.channels[i.channel()], i.target, outputs(i));
       case Opcode::send_wait:
         return wait(i.target, true, inputs(i));
       case Opcode::receive_wait:
@@ -165,7 +165,7 @@ class Unroller {
   }
 
   [[nodiscard]] bool in_place(const Instruction& i) const {
-    if (!may_take(i, 0) || !plan_.schedules[plan_.collectives[i.target].schedule].in_place) return false;
+    if (!may_take(i, 0) || !plan_.schedules[plan_.collectives[i.collective()].schedule].in_place) return false;
     const std::vector<Touch> in = inputs(i), out = outputs(i);
     return in.size() == 1 && out.size() == 1 && in[0].arena == out[0].arena && in[0].first == out[0].first &&
            in[0].last == out[0].last;
@@ -180,7 +180,7 @@ class Unroller {
   }
 
   void messages(const Instruction& i) {
-    const Collective& what = plan_.collectives[i.target];
+    const Collective& what = plan_.collectives[i.collective()];
     const Schedule& schedule = plan_.schedules[what.schedule];
     const std::uint64_t channel = plan_.channels.size() + i.target;
     const auto [group, self] = place(plan_.groupings[what.grouping]);

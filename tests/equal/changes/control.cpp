@@ -36,7 +36,7 @@ bool exchange_results(Plan& plan, Dice& dice) {
 
 bool exchange_in_region(Plan& plan, Dice& dice) {
   const auto chosen = some_of(plan, dice, [](const PlanClass& c, const Instruction& i) {
-    return (i.what == Opcode::tiles || i.what == Opcode::stencil) && c.regions[i.target].instructions.count >= 2;
+    return (i.what == Opcode::tiles || i.what == Opcode::stencil) && c.regions[i.region()].instructions.count >= 2;
   });
   for (const At& place : chosen) {
     PlanClass& c = place.of(plan);

@@ -55,7 +55,7 @@ bool leave_out_collective(Plan& plan, Dice& dice) {
 bool sum_twice(Plan& plan, Dice& dice) {
   const auto chosen = some_of(plan, dice, [&](const PlanClass&, const Instruction& i) {
     return i.what == Opcode::collective &&
-           plan.schedules[plan.collectives[i.target].schedule].kind == CollectiveKind::all_reduce;
+           plan.schedules[plan.collectives[i.collective()].schedule].kind == CollectiveKind::all_reduce;
   });
   if (chosen.empty()) return false;
   const std::uint32_t number = chosen[0].in(plan).target;

@@ -81,7 +81,7 @@ bool wrong_member(Plan& plan, Dice& dice) {
   std::vector<At> all = all_of(plan, Opcode::collective);
   std::erase_if(all, [&](const At& at) {
     const Instruction& i = at.in(plan);
-    const Collective& collective = plan.collectives[i.target];
+    const Collective& collective = plan.collectives[i.collective()];
     const auto& groups = plan.groupings[collective.grouping];
     if (groups.size() < 2 || groups[0].size() < 2 || i.inputs.count == 0) return true;
     return at.of(plan).buffers[operand(at.of(plan), i.inputs, 0)].window == kNone;

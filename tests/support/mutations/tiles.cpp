@@ -28,7 +28,7 @@ std::vector<At> members(const Plan& plan, const Wanted& wanted) {
 std::vector<At> with_slots(const Plan& plan) {
   return all_of(plan, [](const PlanClass& c, const Instruction& i) {
     if (i.what != Opcode::tiles) return false;
-    const Range range = c.regions[i.target].instructions;
+    const Range range = c.regions[i.region()].instructions;
     return std::any_of(c.instructions.begin() + range.first, c.instructions.begin() + range.first + range.count,
                        [&](const Instruction& member) { return in_slot(c, operand(c, member.outputs, 0)); });
   });
@@ -80,7 +80,7 @@ bool larger_tile(Plan& plan, Dice& dice) {
 bool cut_row(Plan& plan, Dice& dice) {
   const std::vector<At> all = all_of(plan, [](const PlanClass& c, const Instruction& i) {
     if (i.what != Opcode::tiles || i.other == 0) return false;
-    const Range range = c.regions[i.target].instructions;
+    const Range range = c.regions[i.region()].instructions;
     const auto joins = [&](const Instruction& member) {
       const Buffer &in = c.buffers[operand(c, member.inputs, 0)], &out = c.buffers[operand(c, member.outputs, 0)];
       return in.space != Buffer::Space::none && in.bytes / size_of(in.dtype) > out.bytes / size_of(out.dtype);
