@@ -10,7 +10,7 @@
 namespace ferry {
 
 std::string fit_problem(const Graph& model, const std::map<std::string, Type, std::less<>>& saved,
-                        const std::set<std::string, std::less<>>& unset) {
+                        const std::set<std::string, std::less<>>& unset, Extra extra) {
   std::vector<std::string> problems;
   for (OpId id : model.variables()) {
     const Op op = model.op(id);
@@ -23,6 +23,7 @@ std::string fit_problem(const Graph& model, const std::map<std::string, Type, st
                                    as_is(found->second.str())));
     }
   }
+  if (problems.empty() && extra == Extra::unused) return {};
   for (const auto& [name, type] : saved) {
     const auto op = model.find(name);
     if (!op || model.op(*op).def().role != OpRole::variable)

@@ -43,7 +43,8 @@ void require_known_version(const Manifest& manifest, const std::string& path) {
 }
 
 void require_fit(const Manifest& manifest, const std::string& path, const Graph& graph, std::uint64_t seed) {
-  if (const std::string problem = fit_problem(graph, types_of(manifest), manifest.unset); !problem.empty())
+  if (const std::string problem = fit_problem(graph, types_of(manifest), manifest.unset, Extra::refused);
+      !problem.empty())
     throw Error(Code::file, "{:?}: {}", path, as_is(problem))
         .hint("resume with the graph that saved it, or name another folder");
   if (manifest.seed != seed)

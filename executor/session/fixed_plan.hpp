@@ -37,6 +37,7 @@ class FixedPlan {
   std::vector<Tensor> run(const RunRequest& request);
   void restore(const TensorMap& values);
   [[nodiscard]] TensorMap variables();
+  [[nodiscard]] const std::map<std::string, Type, std::less<>>& variable_types() const { return variables_; }
 
  private:
   /// The batches of the plan (either the whole batches or the last batches of epochs), and their numbers of rows.

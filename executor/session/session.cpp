@@ -125,6 +125,14 @@ Tuned Session::tune(const RunRequest& request, const TuneOptions& options) {
   });
 }
 
+std::map<std::string, Type, std::less<>> Session::variable_types() const {
+  if (state_->plan) return state_->plan->variable_types();
+  const Graph& graph = *state_->graph;
+  std::map<std::string, Type, std::less<>> types;
+  for (const OpId id : graph.variables()) types.emplace(graph.op(id).name(), graph.type(graph.op(id).output(0)));
+  return types;
+}
+
 TensorMap Session::variables() {
   if (state_->plan) return state_->plan->variables();
   // A Value needs a mutable graph; fetching values of it does not change it.
@@ -148,7 +156,7 @@ void Session::restore(const TensorMap& variables) {
     std::map<std::string, Type, std::less<>> types;
     for (const auto& [name, tensor] : variables)
       if (tensor.defined()) types.emplace(name, tensor.type());
-    problem = fit_problem(graph, types, {});
+    problem = fit_problem(graph, types, {}, Extra::unused);
   }
   state_->group.on_all([&](TaskSession& task) { task.member().agree_on_problem(problem, Code::file); });
   const RestoreGraph restore(graph, is_main ? variables : TensorMap());

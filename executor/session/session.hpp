@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "executor/job/cluster.hpp"
@@ -80,12 +83,14 @@ class Session {
   /// run(). All tasks call it.
   Tuned tune(const RunRequest& request, const TuneOptions& options = {});
 
+  /// The types of all variables, by name. A task may call it alone.
+  [[nodiscard]] std::map<std::string, Type, std::less<>> variable_types() const;
   /// The whole values of the variables, by name, on task 0 (undefined elsewhere). A session made from a plan returns
   /// only the variables that have a value. All tasks call it.
   [[nodiscard]] TensorMap variables();
-  /// Sets variables from task 0's tensors, broadcast and cut as their layouts say. Error(file) lists names that are
-  /// missing, extra, or of another type. Extra names are no error for a session made from a plan, which may need only a
-  /// part of a model. All tasks call it.
+  /// Sets variables from task 0's tensors, broadcast and cut as their layouts say. Error(file) lists variables that are
+  /// missing or of another type. Tensors with other names are not used: a graph that only predicts needs no state of an
+  /// optimizer. All tasks call it.
   void restore(const TensorMap& variables);
 
   [[nodiscard]] const Cluster& cluster() const;

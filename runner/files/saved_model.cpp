@@ -32,6 +32,20 @@ void at_task_0(const Cluster& cluster, F body) {
   throw Error(static_cast<Code>(std::stoi(first.substr(0, blank))), first.substr(blank + 1));
 }
 
+/// Error(file) unless each tensor of the file has a variable of its name.
+void require_variables(const Session& session, const TensorMap& loaded, const std::string& file) {
+  const auto types = session.variable_types();
+  for (const auto& [name, tensor] : loaded) {
+    if (types.contains(name)) continue;
+    std::vector<std::string> names;
+    for (const auto& [variable, type] : types) names.push_back(variable);
+    Error error(Code::file, "{:?}: no variable has the name of the tensor {:?}, {}", file, name,
+                as_is(tensor.type().str()));
+    const std::string like = nearest(name, names);
+    throw like.empty() ? error.hint("leave it out of the file") : error.hint("did you mean {:?}?", like);
+  }
+}
+
 }  // namespace
 
 void save(Session& session, const std::string& folder) {
@@ -53,6 +67,7 @@ void load_state(Session& session, const std::string& file) {
   TensorMap state = session.variables();
   at_task_0(session.cluster(), [&] {
     TensorMap loaded = read_tensors(local_files(), file);
+    require_variables(session, loaded, file);
     std::vector<std::string> kept;
     for (const auto& [name, value] : state)
       if (!loaded.contains(name)) kept.push_back(name);

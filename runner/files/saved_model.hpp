@@ -21,8 +21,9 @@ namespace ferry {
 void save(Session& session, const std::string& folder);
 
 /// Sets the variables of the session from a folder on the host of task 0, which save() or `ferry run --save` has
-/// written. All tasks call it. The same Error on all tasks: Error(file) if the folder has no model, or one that is
-/// damaged, or its variables differ from the graph's. The session stays usable.
+/// written. The model may have variables that the session lacks: a graph that only predicts needs no state of an
+/// optimizer. All tasks call it. The same Error on all tasks: Error(file) if the folder has no model, or one that is
+/// damaged, or lacks a variable, or has one of another type. The session stays usable.
 void load(Session& session, const std::string& folder);
 
 /// Sets variables of the session from a safetensors file on the host of task 0, such as the state of a PyTorch module:

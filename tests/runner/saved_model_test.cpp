@@ -110,5 +110,30 @@ TEST_CASE("the state of another program is loaded by the names of its tensors") 
   CHECK(log.text.find("lacks variables, which keep their values: count") != std::string::npos);
 }
 
+TEST_CASE("a graph that only predicts takes its variables from the model of a whole training") {
+  const test::TempFolder folder;
+  const std::string model = folder / "model", file = model + "/variables.safetensors";
+  test::in_processes(2, [&](int rank, const Cluster& cluster) {
+    Model trained;
+    const Value state = trained.graph.variable("w/adam_m", trained.graph.constant(5));
+    Session training(trained.graph, cluster);
+    training.run({.targets = {assign(state, state + 1)}});
+    save(training, model);
+    Graph g;
+    const Value w = g.variable("w", g.constant({0.0, 0.0, 0.0})), wrong = g.variable("w/adam_n", g.constant(5));
+    Graph predicting;
+    const Value read = predicting.variable("w", predicting.constant({0.0, 0.0, 0.0}));
+    Session session(predicting, cluster);
+    load(session, model);
+    const std::vector<Tensor> now = session.run({read});
+    if (rank == 0) CHECK(now[0].str() == "[1 2 3]");
+    CHECK(test::says(test::error_of([&] { load_state(session, file); }), "has the name of the tensor \"w/adam_m\""));
+    Session other(g, cluster);
+    CHECK(test::says(test::error_of([&] { load(other, model); }), "missing: w/adam_n"));
+    CHECK(test::says(test::error_of([&] { load_state(other, file); }), "did you mean \"w/adam_n\"?"));
+    CHECK(other.run({w, wrong}).size() == 2);
+  });
+}
+
 }  // namespace
 }  // namespace ferry
