@@ -1,5 +1,5 @@
-// Transport: moves bytes between the tasks of a job. Narrow on purpose: channels of bytes, an exchange of texts,
-// failures. Collectives are built on top of it (comm/group.hpp); the executor does the waiting.
+// Transport: moves bytes between the tasks of a job. The interface is deliberately small: channels of bytes, an
+// exchange of texts, and failures. Collectives are built on top of it (comm/group.hpp); the executor does the waiting.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Stands for a transfer that was started; invalid once done() has returned true for it.
+/// Identifies a transfer that was started. A ticket is invalid after done() has returned true for it.
 using Ticket = std::uint64_t;
 /// The ticket of a transfer that completed at once. done() returns true for it, but need not be called.
 inline constexpr Ticket kComplete = 0;
 
-/// The first channel of calls without a plan. Plans number their channels from 0, so the two never meet.
+/// The first channel of direct calls, which have no plan. Plans number their channels from 0, so the two ranges do not
+/// overlap.
 inline constexpr std::uint32_t kFirstDirectChannel = 1 << 20;
 
 /// Why the job stops: the task that failed first, and its error.
@@ -31,28 +32,30 @@ struct Failure {
   Code code = Code::bug;
   std::string text;
   bool said = false;  ///< the task itself prints the text
-  /// The task that lost its connection to `task`; neither of the two need have failed. -1: the task failed itself.
+  /// The task that lost its connection to `task`; possibly neither of the two tasks has failed. -1: `task` itself
+  /// failed.
   int unreached_by = -1;
 };
 
-/// What was actually sent: a message that was cut into chunks counts once for each; control messages count, too.
+/// The messages and bytes that were actually sent. Each chunk of a message counts as one message; control messages also
+/// count.
 struct WireCount {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
   WireCount operator-(const WireCount& other) const { return {messages - other.messages, bytes - other.bytes}; }
 };
 
-/// What the system has counted of a connection to a task of another host, since it was made.
+/// The traffic of a connection to a task of another host since it was made, as the system counts it.
 struct LinkCount {
   int peer = 0;
-  std::int64_t bytes = 0;  ///< that are known to have arrived there
-  Duration sending{};      ///< how long bytes were on their way, or waited for the network; not for room at the peer
+  std::int64_t bytes = 0;  ///< acknowledged by the peer's system
+  Duration sending{};  ///< time with bytes in flight or waiting for the network, but not for buffer space at the peer
   std::int64_t messages = 0;
-  Duration round_trip{};  ///< the shortest lately
+  Duration round_trip{};  ///< the shortest recent one
 };
 
-/// What a transport asks and tells while the job may go on without some of its tasks (JobMembership::spare). Its
-/// functions are called on the thread that calls the transport.
+/// Callbacks of a transport for a job that can continue without some of its tasks (JobMembership::spare). The transport
+/// calls them on the thread that calls the transport.
 class Losses {
  public:
   struct Loss {
@@ -60,49 +63,52 @@ class Losses {
     std::string why;
   };
   virtual ~Losses() = default;
-  /// Tasks that are lost although their connections stand.
+  /// Returns tasks that are lost although their connections are open.
   [[nodiscard]] virtual std::vector<Loss> found_lost() = 0;
-  /// From now on the job continues without the task.
+  /// Called when a task is lost: from now on the job continues without the task.
   virtual void lost(const Loss& loss) = 0;
 };
 
-/// The memory that tasks of a host share: what a transport offers besides, if it can (Transport::shared_memory).
+/// Memory that the tasks of a host share: an optional part of a transport (Transport::shared_memory).
 class SharedMemory {
  public:
   virtual ~SharedMemory() = default;
-  /// Whether this task and `peer` can read and write memory that the other lends. Both get the same answer, always.
+  /// Whether this task and `peer` can read and write memory that the other lends. Both tasks always get the same
+  /// answer.
   [[nodiscard]] virtual bool lends(int peer) const = 0;
-  /// Lets the tasks that it lends() to read and write `bytes` where they lie. Returns the number that they pass to
-  /// borrowed(); nothing when `bytes` do not lie in memory(). The tasks order their accesses by messages.
+  /// Allows the tasks for which lends() is true to read and write `bytes` in place. Returns the number that these tasks
+  /// pass to borrowed(); nothing if `bytes` are not in memory(). The tasks order their accesses by messages.
   [[nodiscard]] virtual std::optional<std::uint64_t> lend(std::span<const std::byte> bytes) const = 0;
   /// The bytes that `peer` lent under that number. Error(bug) if they are outside the memory that it can lend.
   [[nodiscard]] virtual std::span<std::byte> borrowed(int peer, std::uint64_t number, std::uint64_t bytes) const = 0;
   /// Memory that other tasks of this host can write, so that messages are received into it without an extra copy.
   /// Zeroed, aligned to 4096 bytes, and valid as long as somebody owns it, even after the transport is gone.
-  /// Error(resource) with `what` and the size when there is not enough. Not after a failure.
+  /// Error(resource) with `what` and the size when there is not enough. Must not be called after a failure.
   [[nodiscard]] virtual std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) = 0;
-  /// The receiver's memory for the next message on that channel, if this task can write there now: a caller that writes
-  /// the message there and then sends exactly these bytes saves a copy. Null: send from memory of your own.
+  /// Returns the receiver's memory for the next message on that channel, if this task can write there now. A caller
+  /// that writes the message there and then sends exactly these bytes saves a copy. Null: send from your own memory.
   [[nodiscard]] virtual std::byte* window(int peer, std::uint32_t channel, std::uint64_t bytes) = 0;
-  /// The size in bytes from which on a peer's memory is best written around the caches (base/system/cache_lines.hpp).
-  /// It depends on how near the peer's core is now, so it may change from call to call. Only where lends(peer).
+  /// The size in bytes from which on a write to a peer's memory should bypass the caches (base/system/cache_lines.hpp).
+  /// It depends on how near the peer's core is now, so it may change from call to call. Call it only if lends(peer).
   [[nodiscard]] virtual std::size_t stream_from(int peer) const = 0;
   /// Whether messages of this size from that peer can be fetched by take(), without a receive(). The answer holds for
-  /// the life of the transport. A channel may use both in turn, but not take() while a receive on it is under way.
+  /// the life of the transport. A channel may use take() and receive() in turn, but not take() while a receive on the
+  /// channel is in progress.
   [[nodiscard]] virtual bool takes(int peer, std::uint64_t bytes) const = 0;
-  /// Makes progress; true when the next message of that channel has come, which is then in `bytes`. Only where takes().
+  /// Makes progress. Returns true when the next message of that channel has arrived, and copies it to `bytes`. Call it
+  /// only if takes() is true.
   [[nodiscard]] virtual bool take(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
 };
 
-/// A job that continues without some of its tasks: what a transport offers besides, if it can (Transport::membership).
+/// A job that continues without some of its tasks: an optional part of a transport (Transport::membership).
 class JobMembership {
  public:
   virtual ~JobMembership() = default;
-  /// From here on the job continues without the lost tasks among `tasks`. A task is lost if its process or connection
-  /// ends, or if `losses` has found it. A transfer with a lost task is done at once, with any bytes, and exchange() has
-  /// an empty text of it. Whether a task is lost is decided by those that are not in `tasks`; task 0 never is. It
-  /// replaces what an earlier call has said, and the tasks that are lost by then stay so. All tasks call it with the
-  /// same `tasks`, and meet.
+  /// From now on the job continues without the lost tasks among `tasks`. A task is lost if its process or connection
+  /// ends, or if `losses` has found it. A transfer with a lost task is done at once, with undefined bytes, and
+  /// exchange() returns an empty text for the task. The tasks that are not in `tasks` decide whether a task is lost;
+  /// task 0 never is. A new call replaces `tasks` and `losses` of an earlier call; tasks that are lost stay lost. All
+  /// tasks call it with the same `tasks`, and wait for one another.
   virtual void spare(std::span<const int> tasks, Losses& losses, const Deadline& deadline) = 0;
   [[nodiscard]] virtual bool is_lost(int task) const = 0;
 };
@@ -132,7 +138,7 @@ class Transport {
   [[nodiscard]] int task() const { return traits_.task; }
   [[nodiscard]] int tasks() const { return traits_.tasks; }
   [[nodiscard]] bool any_thread() const { return traits_.any_thread; }
-  /// Null where this transport has none. They live as long as the transport.
+  /// Null if this transport has none. Both live as long as the transport.
   [[nodiscard]] SharedMemory* shared_memory() const { return traits_.shared_memory; }
   [[nodiscard]] JobMembership* membership() const { return traits_.membership; }
 
@@ -140,39 +146,39 @@ class Transport {
   [[nodiscard]] virtual Ticket send(int peer, std::uint32_t channel, std::span<const std::byte> bytes) = 0;
   /// Starts to receive into `bytes`, which must not be touched until done.
   [[nodiscard]] virtual Ticket receive(int peer, std::uint32_t channel, std::span<std::byte> bytes) = 0;
-  /// Makes progress; true, once, when the transfer is complete.
+  /// Makes progress. Returns true, once, when the transfer is complete.
   [[nodiscard]] virtual bool done(Ticket ticket) = 0;
   /// Blocks the calling thread until progress is likely or `at_most` has passed. Call it only after done() or take()
-  /// was false for everything that the caller waits for, and test again after it, as it may return early. What arrives
-  /// between those tests and idle() is not missed.
+  /// has returned false for all transfers that the caller waits for. It may return early, so test them again
+  /// afterwards. Bytes that arrive between these tests and idle() are not missed.
   virtual void idle(std::chrono::microseconds at_most) = 0;
 
-  /// The texts `mine` of all tasks, in task order. All tasks make the same calls of it in the same order.
-  /// Error(stalled) at the deadline names the tasks that did not come, Error(peer_lost) those that have closed.
+  /// Returns the texts `mine` of all tasks, in task order. All tasks make the same calls in the same order.
+  /// Error(stalled) at the deadline names the tasks that did not call; Error(peer_lost) names the tasks that have
+  /// closed.
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view mine, const Deadline& deadline) = 0;
 
-  /// Tells all tasks that this one has failed; the first failure wins. Safe in any state, from the owning thread. A
-  /// message that arrives later is written nowhere. Until renewed() has returned, transfers in flight may still read
-  /// and write their buffers if the transport cannot cancel them (in MPI: sends, and receives of a message that is
-  /// arriving).
+  /// Informs all tasks that this task has failed; the first failure wins. Safe in any state, from the owning thread. A
+  /// message that arrives later is dropped. Until renewed() has returned, transfers in flight may still read and write
+  /// their buffers if the transport cannot cancel them (in MPI: sends, and receives of a message that is arriving).
   virtual void abort(const Failure& failure) noexcept = 0;
   /// The first failure of the job, once it is known here.
   [[nodiscard]] virtual std::optional<Failure> failure() = 0;
-  /// Says that this task is done with the job: its silence from now on is no failure.
+  /// Informs the other tasks that this task has finished the job: its silence from now on is not a failure.
   virtual void close() = 0;
 
   [[nodiscard]] virtual WireCount sent() const = 0;
   /// A number that changes while messages move, also within a long message if the transport sees its pieces. Callers
-  /// tell a slow message from a stall by it.
+  /// use it to distinguish a slow message from a stall.
   [[nodiscard]] virtual std::uint64_t moved() const { return 0; }
-  /// Its connections to tasks of other hosts, if the system counts their traffic. None over MPI, because MPI's
-  /// connections are private. A system call for each.
+  /// The counts of this task's connections to tasks of other hosts, if the system counts their traffic. Empty over MPI,
+  /// because MPI's connections are private. Makes a system call for each connection.
   [[nodiscard]] virtual std::vector<LinkCount> links() const { return {}; }
 
-  /// After the job has failed: this task's end of a new job of the same tasks. All of them call it, each when it has
-  /// heard of the failure; nobody closes the failed job before it has returned. From then on no transfer of the failed
-  /// job touches a buffer. Null where the transport cannot do this. Error(stalled) when the others do not come,
-  /// Error(peer_lost) when one has left.
+  /// Call it after the job has failed: returns this task's end of a new job of the same tasks. All tasks call it, each
+  /// when it has learned of the failure; no task closes the failed job before renewed() has returned. From then on no
+  /// transfer of the failed job touches a buffer. Null if the transport cannot start a new job. Error(stalled) if the
+  /// other tasks do not call, Error(peer_lost) if a task has left.
   [[nodiscard]] virtual std::unique_ptr<Transport> renewed(std::chrono::milliseconds deadline) {
     static_cast<void>(deadline);
     return nullptr;
@@ -180,7 +186,7 @@ class Transport {
 
   // The same for all transports, with or without shared memory and membership:
   [[nodiscard]] bool lends(int peer) const { return traits_.shared_memory && traits_.shared_memory->lends(peer); }
-  /// SharedMemory::memory(). Null: any memory is as good.
+  /// SharedMemory::memory(). Null if the transport has no shared memory: then any memory will do.
   [[nodiscard]] std::shared_ptr<std::byte> memory(std::uint64_t bytes, std::string_view what) const {
     return traits_.shared_memory ? traits_.shared_memory->memory(bytes, what) : nullptr;
   }
@@ -200,7 +206,8 @@ class Transport {
   const Traits traits_;
 };
 
-/// `tasks` ends in this process, for virtual tasks and tests (comm/inproc). Any thread may call them.
+/// Makes `tasks` transports in this process, one for each task, for virtual tasks and tests (comm/inproc). Any thread
+/// may call them.
 [[nodiscard]] std::vector<std::unique_ptr<Transport>> inproc_transports(int tasks);
 
 }  // namespace ferry

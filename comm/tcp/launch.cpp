@@ -9,13 +9,13 @@
 namespace ferry {
 namespace {
 
-/// The variables by which a kind of launcher says the task, the number of tasks, and where they meet.
+/// The names of the variables by which a launcher gives the task, the number of tasks, and task 0's address and port.
 struct Names {
   const char *rank, *size, *address, *port;
 };
 constexpr Names kOwn = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
-// Kubeflow's trainer starts one process in a pod and leaves it to torchrun, which sets RANK and the others, to read
-// these. Without torchrun the process is a task.
+// The variables of Kubeflow's trainer and of DMLC (MXNet). Kubeflow's trainer sets them for torchrun, which starts the
+// tasks and sets RANK and the other variables. Without torchrun, the process itself is the task.
 constexpr Names kOthers[] = {{"PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
                              {"DMLC_TASK_ID", "DMLC_NUM_WORKER", "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}};
 
@@ -35,7 +35,7 @@ int number_in(const char* name, int least, int most) {
   }
 }
 
-/// The variables of the launcher that started this process: RANK and the others where any of them is set.
+/// The variables of the launcher that started this process: RANK and its companions if any of them is set.
 const Names& names_here() {
   for (const char* name : {kOwn.rank, kOwn.size, kOwn.address, kOwn.port})
     if (is_set(name)) return kOwn;

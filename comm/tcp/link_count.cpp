@@ -14,7 +14,7 @@ std::optional<LinkCount> link_count(const net::Socket& socket, int peer) {
   socklen_t size = sizeof info;
   if (getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
   if (size < offsetof(tcp_info, tcpi_sndbuf_limited)) return std::nullopt;  // before Linux 4.10
-  // The times for which it was busy contain those for which the receiver had no room.
+  // tcpi_busy_time includes tcpi_rwnd_limited, the time in which the receiver's window was full.
   const std::chrono::microseconds sending(info.tcpi_busy_time - info.tcpi_rwnd_limited);
   const bool known = info.tcpi_min_rtt != UINT32_MAX;
   return LinkCount{.peer = peer,

@@ -1,4 +1,4 @@
-// What Linux has counted of a connection (tcp_info).
+// The traffic of a TCP connection, as Linux counts it (tcp_info).
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace ferry::tcp {
 
-/// The counts of a connection to task `peer`; nothing where the system has none.
+/// The counts of a connection to task `peer`; nothing if the system does not count.
 [[nodiscard]] std::optional<LinkCount> link_count(const net::Socket& socket, int peer);
 
 }  // namespace ferry::tcp

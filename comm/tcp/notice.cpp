@@ -51,7 +51,7 @@ Announcement::Announcement(const TcpOptions& options, Notice& notice, const Dead
 Announcement::~Announcement() {
   try {
     notice_.remove(point_.str(), Deadline(system_clock(), kToTakeAway));
-  } catch (const std::exception&) {  // one that stays there does no harm
+  } catch (const std::exception&) {  // a notice that stays there does no harm
   }
 }
 

@@ -7,7 +7,7 @@
 namespace ferry::tcp {
 namespace {
 
-/// The entry for message `number`; nearly always the first.
+/// Finds the entry of message `number`, which is nearly always the first one.
 template <class List>
 auto entry(List& list, std::uint64_t number) {
   return std::ranges::find(list, number, &List::value_type::number);
@@ -156,7 +156,8 @@ void Peer::grant(std::uint32_t channel, Receiving& receiving) {
     granted(head(Kind::grant, channel, number, bytes));
 }
 
-/// Room is given back in large pieces, so that it costs no message for each message.
+/// Returns `bytes` of buffer space to the sender. Peer returns space in large pieces, to save one control message for
+/// each message.
 void Peer::give_room_back(std::size_t bytes) {
   if (!connection_) return;
   to_give_back_ += bytes + kCost;
@@ -320,7 +321,7 @@ void Peer::wanted(const FrameHead& frame) {
   Channel& at = channels_[frame.channel];
   const auto receiving = entry(at.posted, frame.number);
   if (receiving == at.posted.end()) {
-    // Its receive may have been posted, granted and even completed before this came.
+    // The receive may have been posted, granted and even completed before this frame arrived.
     const bool later = frame.generation != generation_ || frame.number >= at.next_receive;
     if (later) at.wants.push_back({frame.number, frame.bytes});
   } else if (receiving->bytes.size() != frame.bytes) {
@@ -343,7 +344,7 @@ void Peer::granted(const FrameHead& frame) {
   }
 }
 
-/// What comes after this belongs to the new job. A task that has not heard of the failure hears of it here.
+/// Frames after this one belong to the new job. A task that does not know of the failure yet learns of it here.
 void Peer::heard_renewed(const FrameHead& frame, std::string body) {
   if (generation_ < frame.generation) user_.heard(task_, Word::failure, std::move(body));
   their_generation_ = frame.generation;

@@ -1,4 +1,4 @@
-// Peer: the messages to and from one task, matched by channel and number, and its words.
+// Peer: the messages to and from one task, matched by channel and number, and the task's control messages (words).
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace ferry::tcp {
 
-/// One message, from the call that starts it until done() was true.
+/// One message, from the call that starts it until done() has returned true.
 struct TcpMessage {
   int peer = 0;
   std::uint32_t channel = 0;
   bool receives = false, open = false, complete = false;
   std::size_t bytes = 0;
-  std::optional<std::size_t> other_bytes = {};  ///< the other end has another size
+  std::optional<std::size_t> other_bytes = {};  ///< the size at the other end, if it differs
 };
 
-/// The transfers of a task. A number stands for one until it is given back.
+/// The transfers of a task. A number identifies a transfer until give_back() frees the number.
 class Transfers {
  public:
   [[nodiscard]] std::uint32_t open(int peer, std::uint32_t channel, bool receives, std::size_t bytes);
@@ -35,9 +35,9 @@ class Transfers {
   [[nodiscard]] TcpMessage* find(std::uint64_t number);
   [[nodiscard]] TcpMessage& operator[](std::uint32_t number) { return all_[number]; }
   void forget_all();
-  /// Completes all with this task.
+  /// Completes all transfers with task `peer`.
   void complete_all(int peer);
-  /// Whether something was completed since the last call.
+  /// Whether a transfer was completed, or moved() was called, since the last call.
   [[nodiscard]] bool take_moved() { return std::exchange(moved_, false); }
   void moved() { moved_ = true; }
 
@@ -47,7 +47,7 @@ class Transfers {
   bool moved_ = false;
 };
 
-/// What a Peer tells its job.
+/// Gets the words that a Peer receives.
 class PeerUser {
  public:
   virtual ~PeerUser() = default;
@@ -57,21 +57,21 @@ class PeerUser {
 /// Not thread-safe.
 class Peer final : public ConnectionUser {
  public:
-  /// Without a socket: the task itself.
+  /// Without an open socket, the peer is the task itself.
   Peer(int task, net::Socket socket, Transfers& transfers, PeerUser& user);
 
   [[nodiscard]] Connection* connection() { return connection_.get(); }
   [[nodiscard]] const Connection* connection() const { return connection_.get(); }
-  /// Start messages; the transfer may be complete when they return.
+  /// send() and receive() start a message. The transfer may be complete when they return.
   [[nodiscard]] std::uint32_t send(std::uint32_t channel, std::span<const std::byte> bytes);
   [[nodiscard]] std::uint32_t receive(std::uint32_t channel, std::span<std::byte> bytes);
 
   void say(Word word, std::string body);
   [[nodiscard]] WireCount count() const { return connection_ ? connection_->count() : to_self_; }
 
-  /// Touches the caller's memory no more.
+  /// Drops all messages. From now on they do not touch the caller's memory.
   void forget_messages();
-  /// Starts again, with messages numbered from 0.
+  /// Starts a new job (generation): messages are numbered from 0 again.
   void begin(std::uint32_t generation);
 
   std::byte* begins(const FrameHead& frame) override;
@@ -100,11 +100,11 @@ class Peer final : public ConnectionUser {
     std::uint64_t number, bytes;
   };
   struct Channel {
-    // Of this task; begin() clears it.
+    // This task's side: forget_messages() and begin() clear it.
     std::uint64_t next_send = 0, next_receive = 0;
     std::deque<Sending> waiting;
     std::deque<Receiving> posted;
-    // Of the other; its word `renewed` clears it.
+    // The other task's side: its word `renewed` clears it.
     std::deque<Early> early;
     std::vector<Size> grants, wants;
   };
@@ -132,8 +132,8 @@ class Peer final : public ConnectionUser {
   std::unordered_map<std::uint32_t, Channel> channels_;
   std::uint32_t generation_ = 0, their_generation_ = 0;
   std::uint64_t words_said_ = 0, words_heard_ = 0;
-  std::uint64_t room_taken_ = 0;  // at the peer, by messages of ours
-  std::uint64_t room_given_ = 0;  // here, to messages of the peer's
+  std::uint64_t room_taken_ = 0;  // bytes of the peer's buffer space that our messages use
+  std::uint64_t room_given_ = 0;  // bytes of our buffer space that the peer's messages use
   std::uint64_t to_give_back_ = 0;
   bool failed_ = false;  // messages of this generation are dropped
   WireCount to_self_;

@@ -22,7 +22,7 @@ Error pmi_error(Code code, const std::string& what) {
   return {code, "rendezvous by PMI: " + what};
 }
 
-/// A descriptor of its own for the connection that the launcher has opened for this process.
+/// Duplicates the descriptor of the connection that the launcher has opened for this process.
 net::Socket inherited(const std::string& number) {
   try {
     const int descriptor = whole_number("PMI_FD", number, 0, 1 << 20);
@@ -43,7 +43,7 @@ std::optional<std::string> field(std::string_view line, std::string_view name) {
   return std::nullopt;
 }
 
-/// The protocol separates words by spaces, so that a value has none.
+/// Replaces `other` by `instead`. The protocol separates words by spaces, so a value must not contain a space.
 std::string with(std::string text, char other, char instead) {
   std::ranges::replace(text, other, instead);
   return text;
@@ -61,7 +61,7 @@ Pmi::Pmi(const Deadline& deadline) : socket_(inherited(environment("PMI_FD"))) {
   space_ = field(ask("cmd=get_my_kvsname", deadline), "kvsname").value_or("");
 }
 
-/// A launcher ends a job when a process ends without this goodbye.
+/// The launcher ends the job if a process exits without this goodbye.
 Pmi::~Pmi() {
   if (failed_) return;
   try {
@@ -91,7 +91,7 @@ std::optional<std::string> Pmi::get(std::string_view key, const Deadline& deadli
   return with(std::move(*value), '~', ' ');
 }
 
-/// The answer. Error(usage) when it says that the command failed.
+/// Sends a command and returns the answer. Error(usage) if the answer reports a failure.
 std::string Pmi::ask(const std::string& command, const Deadline& deadline) {
   send(command, deadline);
   std::string answer = line(deadline);
@@ -124,7 +124,7 @@ std::string Pmi::line(const Deadline& deadline) {
 }
 
 std::string told_by_task_0(int task, const std::string& mine, const Deadline& deadline) {
-  static int turns = 0;  // a key is used once
+  static int turns = 0;  // each call uses a new key
   const std::string key = "ferry-" + std::to_string(turns++);
   Pmi& pmi = Pmi::here(deadline);
   if (task == 0) pmi.put(key, mine, deadline);

@@ -10,9 +10,9 @@
 
 namespace ferry::tcp {
 
-/// The connection of this process to its launcher, by version 1.1 of the protocol, which servers of version 2 speak,
-/// too. The processes of a job put texts, wait for one another at a fence, and then get what others have put. Used by
-/// one thread at a time. All functions throw Error(usage) when the launcher refuses, Error(peer_lost) when it has
+/// The connection of this process to its launcher. It uses version 1.1 of the protocol, which servers of version 2 also
+/// support. The processes of a job put texts, wait for one another at a fence, and then get what others have put. Used
+/// by one thread at a time. All functions throw Error(usage) when the launcher refuses, Error(peer_lost) when it has
 /// closed the connection, and Error(stalled) at the deadline.
 ///
 ///     Pmi& pmi = Pmi::here(deadline);
@@ -21,7 +21,7 @@ namespace ferry::tcp {
 ///     const auto address = pmi.get("address", deadline);
 class Pmi {
  public:
-  /// The connection, which is made by the first call and ends with the process.
+  /// The connection. The first call makes it, and it ends with the process.
   static Pmi& here(const Deadline& deadline);
   ~Pmi();
   Pmi(const Pmi&) = delete;
@@ -31,11 +31,11 @@ class Pmi {
   void put(std::string_view key, std::string text, const Deadline& deadline);
   /// Returns once all processes of the job have called it.
   void fence(const Deadline& deadline);
-  /// Nothing when no process has put it before the last fence.
+  /// The text of `key`; nothing if no process put it before the last fence.
   [[nodiscard]] std::optional<std::string> get(std::string_view key, const Deadline& deadline);
 
-  /// Throws `error`. The exit of this process then ends the whole job, whose other processes may wait for this one in
-  /// MPI_Init, without a deadline.
+  /// Throws `error`. The launcher then ends the whole job when this process exits. Otherwise the other processes could
+  /// wait for this one in MPI_Init without a deadline.
   [[noreturn]] void fail(Error error);
 
  private:
@@ -45,11 +45,11 @@ class Pmi {
   std::string line(const Deadline& deadline);
 
   net::Socket socket_;
-  std::string space_;  // the name of the job's texts
+  std::string space_;  // the name of the job's key-value space
   bool failed_ = false;
 };
 
-/// The text that task 0 gives to all tasks of the job, which all call it: `mine` of task 0.
+/// Returns task 0's `mine` on all tasks of the job. All tasks call it.
 [[nodiscard]] std::string told_by_task_0(int task, const std::string& mine, const Deadline& deadline);
 
 }  // namespace ferry::tcp

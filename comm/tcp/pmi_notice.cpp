@@ -1,4 +1,4 @@
-// A notice that the launcher keeps, by its process manager interface.
+// A notice that the launcher keeps: it is put and read through the launcher's process manager interface (PMI).
 #include "base/text.hpp"
 #include "comm/tcp/notice.hpp"
 #include "comm/tcp/pmi.hpp"
@@ -6,8 +6,8 @@
 namespace ferry::tcp {
 namespace {
 
-/// Whether "PMI_process_mapping", such as "(vector,(0,2,1))", has all processes on node 0. Each group of three numbers
-/// is a first node, a count of nodes, and the processes on each.
+/// Whether "PMI_process_mapping", such as "(vector,(0,2,1))", places all processes on node 0. Each group of three
+/// numbers is a first node, a count of nodes, and the number of processes on each of these nodes.
 bool is_one_node(std::string_view mapping) {
   int groups = 0;
   for (std::size_t at = mapping.find("(", 1); at != std::string_view::npos; at = mapping.find("(", at + 1), ++groups)
@@ -33,7 +33,7 @@ class PmiNotice final : public Notice {
     return text_;
   }
 
-  void remove(const std::string&, const Deadline&) override {}  // it ends with the job
+  void remove(const std::string&, const Deadline&) override {}  // the notice ends with the job
 
  private:
   int task_;

@@ -1,4 +1,4 @@
-// A notice in Redis, by the few commands of its protocol (RESP2) that this takes:
+// A notice in Redis. It needs only a few commands of the protocol RESP2:
 // https://redis.io/docs/reference/protocol-spec
 #include <algorithm>
 #include <cerrno>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kRedisPort = 6379;
 constexpr std::size_t kLongestLine = 4096;
-constexpr std::chrono::seconds kAfterDeadline{5};  // a notice that nobody has taken away goes by itself
-/// As one step, since task 0 of another job may put up its notice at any moment.
+constexpr std::chrono::seconds kAfterDeadline{5};  // until Redis deletes a notice that no task has removed
+/// Compares and deletes in one step, since task 0 of another job may publish its notice at any moment.
 constexpr std::string_view kRemove =
     "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0";
 
@@ -25,9 +25,9 @@ struct RedisPlace {
   int port = kRedisPort;
 };
 
-/// What Redis answers. `text`: nothing where it has no value.
+/// A reply of Redis. `text`: nothing if Redis has no value.
 struct RedisReply {
-  char kind = 0;  // '+', ':' or '$', as the protocol has them
+  char kind = 0;  // '+', ':' or '$', as in the protocol
   std::optional<std::string> text;
 };
 
@@ -125,7 +125,7 @@ class RedisNotice final : public Notice {
     return failed(Code::usage, "Redis closes the connection").hint("see whether its log says why");
   }
 
-  /// Nothing when the connection ends instead.
+  /// Sends a command and reads the reply. Returns nothing if the connection closes first.
   std::optional<RedisReply> exchange(Words words, const Deadline& deadline) {
     std::string command = "*" + std::to_string(words.size()) + "\r\n";
     for (const std::string_view word : words)
@@ -178,7 +178,7 @@ Error no_redis_place(std::string_view url, const std::string& why) {
           "redis://[:PASSWORD@]HOST[:PORT]/KEY, the same for all tasks; in PASSWORD, %40 is @, %2F is / and %25 is %");
 }
 
-/// With %40 as @: a URL has some characters in this way only.
+/// Replaces codes such as %40 by their characters (@). A URL can have some characters only as codes.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t at = 0; at < text.size(); ++at) {

@@ -19,9 +19,9 @@ namespace {
 
 using net::Address, net::Socket, tcp::Guest, tcp::Guests, tcp::Nonce, tcp::Particulars, tcp::ReplyHead;
 
-constexpr std::chrono::seconds kReplyTime{5};  // for a reply to be taken, which fits into the connection's buffers
+constexpr std::chrono::seconds kReplyTime{5};  // to send a reply, which fits into the connection's buffers
 
-/// A task that has come.
+/// A task that has joined.
 struct Place {
   Socket socket;
   Particulars particulars;
@@ -47,7 +47,7 @@ Socket wake_up() {
   return event;
 }
 
-/// An interface's address, or else a host's address.
+/// The address of interface `name`; if there is none, of host `name`; loopback if `name` is empty.
 Address address_of(const std::string& name) {
   try {
     return name.empty() ? net::loopback_address() : net::interface_address(name);
@@ -88,7 +88,7 @@ struct RendezvousServer::State {
   Address address;
   std::string host, name;
   Socket stop = wake_up();
-  mutable std::mutex mutex;  // of places, which the thread alone changes
+  mutable std::mutex mutex;  // guards `places`, which only the thread changes
   std::vector<std::optional<Place>> places;
   Guests guests;
   std::optional<Error> failed;
@@ -129,7 +129,8 @@ void RendezvousServer::State::wait() const {
   poll(waiting.data(), waiting.size(), static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
 }
 
-/// Lets a task in, unless there can be no job with it; once the job is complete it refuses only this one.
+/// Lets a task join. If no job is possible with the task, the job fails; once the job is complete, only the task is
+/// rejected.
 void RendezvousServer::State::admit(Guest guest) {
   const auto refuse = [&](const Error& error) {
     reply(guest.socket, static_cast<std::uint32_t>(error.code()), error.text());
@@ -175,7 +176,7 @@ void RendezvousServer::State::look_after_tasks() {
   }
 }
 
-/// The deadline has passed without these tasks.
+/// The error if the tasks `absent` have not joined before the deadline.
 Error RendezvousServer::State::missed(const std::vector<int>& absent) const {
   Error error(Code::stalled, "rendezvous: " + tasks_text(absent) + " of " + std::to_string(places.size()) +
                                  " did not come before the deadline");

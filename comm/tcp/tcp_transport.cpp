@@ -1,5 +1,5 @@
-// Transport over TCP: a connection between each two tasks (comm/tcp/frame.hpp says what goes over it). It moves on when
-// it is tested, as MPI does, in the thread that made it.
+// Transport over TCP: a connection between each two tasks (comm/tcp/frame.hpp says what goes over it). Like MPI, it
+// makes progress only when it is tested, in the thread that made it.
 #include <sched.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 using std::chrono::microseconds;
 using tcp::Job;
 
-constexpr int kAllEvery = 32;                          // tests of one message between looks at all connections
-constexpr microseconds kLongestWait{1000};             // of exchange(), between looks at the deadline
-constexpr microseconds kSpin{2000}, kShortestSpin{5};  // of idle(); the second where threads outnumber cores
+constexpr int kAllEvery = 32;                          // polls all connections after this many tests of one message
+constexpr microseconds kLongestWait{1000};             // of exchange(), between checks of the deadline
+constexpr microseconds kSpin{2000}, kShortestSpin{5};  // of idle(); kShortestSpin if threads outnumber cores
 
 /// The jobs of this process, for leave_tcp().
 struct Jobs {
@@ -32,7 +32,7 @@ struct Jobs {
   }
 };
 
-/// Never destroyed: the end of the process reads it.
+/// Never destroyed, because leave_tcp() reads it while the process exits.
 Jobs& jobs_here() {
   static auto& jobs = *new Jobs;
   return jobs;
@@ -83,7 +83,7 @@ TcpTransport::~TcpTransport() {
     abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
 }
 
-/// Throws once the job has failed, or on another thread.
+/// Throws if the job has failed, or on a thread other than the transport's own.
 void TcpTransport::check() {
   job_->check_thread();
   if (over()) throw error_of(*over_);
@@ -111,7 +111,7 @@ Ticket TcpTransport::receive(int peer, std::uint32_t channel, std::span<std::byt
   return started(job_->peer(peer).receive(channel, bytes), peer);
 }
 
-/// Gives a completed transfer back. Throws when its two ends have different sizes.
+/// Frees a completed transfer. Throws if its two ends have different sizes.
 bool TcpTransport::release(std::uint32_t number) {
   const tcp::TcpMessage transfer = job_->transfers()[number];
   if (transfer.other_bytes) {
@@ -142,7 +142,7 @@ bool TcpTransport::done(Ticket ticket) {
   return false;
 }
 
-/// Tests again for a while where a core is free, since to sleep and wake costs more than most messages take.
+/// Polls for a while if a core is free, since sleeping and waking takes longer than most messages.
 void TcpTransport::idle(microseconds at_most) {
   check();
   control().look_for_losses();
@@ -181,7 +181,7 @@ void TcpTransport::abort(const Failure& failure) noexcept {
   try {
     job_->fail(failure);
     job_->deliver();
-  } catch (const std::exception&) {  // no memory for the words: the others see the connections end
+  } catch (const std::exception&) {  // no memory for the words: the other tasks see the connections close
   }
 }
 
@@ -239,7 +239,7 @@ void leave_tcp(Code code, std::string_view why) noexcept {
       job->fail({job->task(), code, std::string(why), true});
       job->deliver();
     }
-  } catch (const std::exception&) {  // the others see the connections end
+  } catch (const std::exception&) {  // the other tasks see the connections close
   }
 }
 

@@ -41,7 +41,7 @@ class RegionReader {
   }
 
  private:
-  /// The buffer that this one shows in another shape; else the buffer itself.
+  /// Returns the buffer of which `b` is a reshaped view; else `b`.
   [[nodiscard]] std::uint32_t whole(std::uint32_t b) const {
     const std::uint32_t of = storage_of(role_, b);
     return role_.buffers[of].bytes == role_.buffers[b].bytes ? of : b;
@@ -54,7 +54,8 @@ class RegionReader {
     return b;
   }
 
-  /// The value that the member makes: an output of the region, if it is the last to write there.
+  /// Adds the output of `member`, number m of the region, as a value, and returns the value. It is an output of the
+  /// region if its buffer is one and no later member writes there.
   std::uint32_t output(const Instruction& member, std::uint32_t m) {
     const std::uint32_t b = role_.outputs(member)[0], to = whole(b);
     bool last = output_of_.contains(to);

@@ -1,4 +1,4 @@
-// Tile regions of devices, for which one kernel is generated each.
+// Tile regions on devices: ferry generates one kernel for each region.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace ferry {
 struct RegionOperands {
   std::vector<std::uint32_t> inputs, outputs;
 };
-/// The members of `tiles`, in order. For an epilogue: those that the kernels behind the first one read, then what the
-/// first one makes; and that again.
+/// The operands of `tiles`, in order. For an epilogue: the inputs of all kernels after the first, then the output of
+/// the first kernel, which is both an input and the output.
 [[nodiscard]] RegionOperands region_operands(const PlanClass& role, const Instruction& tiles);
 
-/// What the kernel generated for a region stands for: all of its kernels, or for an epilogue those behind the first
-/// one. Its inputs and outputs are region_operands(). Error(plan) if generated code cannot take the place of one of
+/// The kernels that the generated kernel of a region replaces: all kernels of the region, or for an epilogue all except
+/// the first. Its inputs and outputs are region_operands(). Error(plan) if generated code cannot replace one of
 /// `kernels`.
 [[nodiscard]] FusedKernels fused_kernels(const Plan& plan, const PlanClass& role, const Instruction& tiles,
                                          const KernelTable& kernels);

@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-/// A tile region with a first kernel that makes its output in pieces. That kernel gets this object as
+/// A tile region with a first kernel that computes its output in pieces. That kernel gets this object as
 /// KernelRun::finish.
 class Epilogue final : public Finish {
  public:
@@ -32,7 +32,7 @@ class Epilogue final : public Finish {
  private:
   const Instruction& head_;
   const std::vector<TileMember> members_;
-  mutable std::vector<Array> arrays_;  // kernels take mutable arrays to set extents, but nothing here is bounded
+  mutable std::vector<Array> arrays_;  // kernels take mutable arrays, to set extents; no array here is bounded
   Parallel& parallel_;
   const std::int64_t& step_;
   std::span<const std::int64_t> iterations_;

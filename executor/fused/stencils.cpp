@@ -12,7 +12,7 @@ namespace {
 using Is = StencilArray::Is;
 using Ints = std::vector<std::int64_t>;
 
-/// The fewest elements that a thread takes at once, up to rounding to whole rows.
+/// The minimum number of elements that a thread takes at once, before rounding up to whole rows.
 constexpr std::int64_t kGrain = 16384;
 
 Ints steps_of(std::span<const std::int64_t> sizes) {
@@ -21,7 +21,7 @@ Ints steps_of(std::span<const std::int64_t> sizes) {
   return steps;
 }
 
-/// Copies a box of an array of elements T, beginning at `at`, to consecutive elements (`out`), or back.
+/// Copies a box of an array of elements T to consecutive elements `packed`; back if not `kOut`. The box begins at `at`.
 template <class T, bool kOut>
 void copy_box(T* at, const Ints& sizes, const Ints& steps, T* packed, std::size_t d) {
   if (d + 1 == sizes.size()) {
@@ -65,7 +65,7 @@ void copy_box(std::byte* data, std::int64_t from, std::int64_t size, const Ints&
 
 }  // namespace
 
-/// The stencil's kernels on consecutive elements, in one thread.
+/// Runs the stencil's kernels on consecutive elements, in one thread.
 class StencilWork::Pieces {
  public:
   Pieces(const StencilParts& parts, const std::int64_t& step, std::span<const std::int64_t> iterations)
@@ -87,12 +87,12 @@ class StencilWork::Pieces {
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
 
-  /// Where the elements of each array begin.
+  /// By array: the address of its first element.
   std::vector<std::byte*> at;
 
-  /// Computes n elements. Of `streams`, which are arrays, the next ones are fetched meanwhile.
+  /// Computes n elements. Meanwhile prefetches the next elements of the arrays `streams`.
   void compute(std::int64_t n, std::span<const Stream> streams = {}) {
-    count_ = std::max<std::int64_t>(n, 2);  // an array of one element would be used for all
+    count_ = std::max<std::int64_t>(n, 2);  // a kernel would use the single element of an array for all elements
     for (std::size_t m = 0; m < parts_.kernels.size(); ++m) {
       const StencilKernel& kernel = parts_.kernels[m];
       for (const Stream& stream : streams) fetch(stream, m, n);
@@ -112,7 +112,7 @@ class StencilWork::Pieces {
   }
 
  private:
-  /// Fetches part m of as many parts as there are kernels.
+  /// Prefetches part m of the next elements, which are cut into one part for each kernel.
   void fetch(const Stream& stream, std::size_t m, std::int64_t n) const {
     const std::int64_t bytes = n * parts_.arrays[stream.array].size, kernels = static_cast<std::int64_t>(runs_.size());
     const std::int64_t part = (bytes / kernels + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -139,7 +139,7 @@ class StencilWork::Pieces {
   static constexpr std::int64_t kZero = 0;
   const StencilParts& parts_;
   ThisThread alone_;
-  std::int64_t count_ = 0;  // elements of all arrays, but those with one
+  std::int64_t count_ = 0;  // elements in each array, except Is::one
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::vector<ElementLoop> loops_;
@@ -173,7 +173,7 @@ StencilWork::StencilWork(StencilParts parts, Parallel& parallel, const std::int6
       inside_.last[d] = std::min(inside_.last[d], window.shift.last[d]);
     }
   const std::int64_t most = find_rooms();
-  if (inside_.count() == 0) inside_.first = inside_.last = rest.first;  // then the last edge is all
+  if (inside_.count() == 0) inside_.first = inside_.last = rest.first;  // then the last edge box contains all elements
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     for (const bool low : {true, false}) {
       Box edge = rest;
@@ -185,7 +185,8 @@ StencilWork::StencilWork(StencilParts parts, Parallel& parallel, const std::int6
   }
 }
 
-/// The elements of an array that several windows read come from memory where the last window reads them.
+/// If several windows read an array, its elements come from memory where the last window reads them: this window is
+/// prefetched.
 void StencilWork::find_streams() {
   std::map<const std::byte*, const StencilWindow*> last;
   for (const StencilWindow& window : parts_.windows) {

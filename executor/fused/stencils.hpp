@@ -1,6 +1,6 @@
 // StencilWork: elementwise kernels on windows of arrays. Most elements of a window are elements of the task's own part
-// of another array: kernels read these where they are. The others, along the edges, come from neighbours or are filled
-// in: windows are made for these alone.
+// of another array: kernels read these in place. The elements along the edges come from neighbours or are filled in:
+// only for them, windows are copied.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace ferry {
 /// An array that kernels of a stencil read or write.
 struct StencilArray {
   enum class Is : std::uint8_t {
-    one,     ///< a single element, which is used for all
+    one,     ///< a single element, which kernels use for all elements
     whole,   ///< in memory
-    slot,    ///< in a slot of the thread, a piece at a time
-    window,  ///< read in another array
+    slot,    ///< in a slot on the thread's stack, a piece at a time
+    window,  ///< read in place from another array
   };
   Is is = Is::whole;
   Array array;
@@ -25,7 +25,7 @@ struct StencilArray {
   std::int64_t size = 0;   ///< bytes of an element
 };
 
-/// A kernel that makes a window: array `made` has elements of array `inputs[0]`, at the positions given by `shift`.
+/// A kernel that computes a window: array `made` has elements of array `inputs[0]`, at the positions given by `shift`.
 struct StencilWindow {
   TileMember member;
   std::vector<Array> inputs = {};
@@ -40,7 +40,7 @@ struct StencilKernel {
   std::uint32_t made = 0;
 };
 
-/// What a stencil is made of.
+/// The parts of a stencil.
 struct StencilParts {
   std::int64_t tile = 0;  ///< elements of a slot
   std::vector<StencilArray> arrays;
@@ -55,11 +55,11 @@ class StencilWork {
   StencilWork(StencilParts parts, Parallel& parallel, const std::int64_t& step,
               std::span<const std::int64_t> iterations);
 
-  /// From now on run_inside() is called by an instruction of its own, before run().
+  /// Call it if a separate instruction calls run_inside() before run().
   void begin_early() { begun_ = true; }
-  /// Makes the elements that need no row of another task.
+  /// Computes the elements that need no row of another task.
   void run_inside() const;
-  /// Makes the other ones; or all.
+  /// Computes the remaining elements. Without begin_early() it computes all elements.
   void run() const;
 
  private:
@@ -77,13 +77,14 @@ class StencilWork {
   class Pieces;
 
   void find_streams();
-  /// Finds the position of each array in a piece of an edge; returns the most elements of such a piece.
+  /// Finds the position of each array in the slots, for pieces of edges; returns the maximum number of elements of such
+  /// a piece.
   std::int64_t find_rooms();
   void add_edges(Box box, std::int64_t most);
   void run_rows(std::int64_t begin, std::int64_t end) const;
   void run_edges(std::int64_t begin, std::int64_t end) const;
   void run_edge(const Box& box, Pieces& pieces) const;
-  /// An array with an element for each.
+  /// An array with one element for each element of the stencil.
   [[nodiscard]] const Array& shape() const { return parts_.arrays[parts_.kernels.back().made].array; }
 
   StencilParts parts_;
@@ -94,8 +95,8 @@ class StencilWork {
   std::vector<Stream> streams_;
   Box inside_;
   std::vector<Box> edges_;            // pieces of the edges
-  std::vector<std::int64_t> rooms_;   // by array: in the thread's kSlotBytes
-  std::vector<bool> read_, written_;  // by array: whether kernels read it before they write it, and whether they do
+  std::vector<std::int64_t> rooms_;   // by array: offset in the thread's kSlotBytes, for edges
+  std::vector<bool> read_, written_;  // by array: whether kernels read it before they write it; whether they write it
 };
 
 }  // namespace ferry

@@ -10,16 +10,16 @@
 namespace ferry {
 namespace {
 
-/// The fewest elements that a thread takes at once, up to rounding to whole tiles.
+/// The minimum number of elements that a thread takes at once, before rounding up to whole tiles.
 constexpr std::int64_t kGrain = 16384;
 constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 
-/// `from - bytes`, which may lie outside of the array, where pointer arithmetic is undefined.
+/// `from - bytes`. The result may be outside of the array, where pointer arithmetic is undefined.
 std::byte* moved_back(std::byte* from, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(from) - static_cast<std::uintptr_t>(bytes));
 }
 
-/// Computes the run's piece with the loop that its kernel has handed out.
+/// Computes the run's piece with the loop that its kernel has returned.
 void compute(const ElementLoop& loop, const KernelRun& run) {
   const std::int64_t first = run.piece.first;
   std::array<const std::byte*, ElementLoop::kMostInputs> in;
@@ -102,13 +102,13 @@ void TileWork::fetch_ahead(std::int64_t begin, std::size_t member) const {
 void TileWork::run_tiles(std::int64_t begin, std::int64_t end) const {
   alignas(kBufferAlign) std::byte slots[kSlotBytes];
   std::array<Array, kMostArrays> here;
-  std::array<std::int64_t, kMostArrays> tile_bytes;  // bytes of a tile of an array in a slot; 0 for others
+  std::array<std::int64_t, kMostArrays> tile_bytes;  // bytes of a tile of an array in a slot; 0 for arrays in memory
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     const TileArray& from = arrays[a];
     here[a] = from.array;
     tile_bytes[a] = 0;
     if (from.slot == TileArray::kInMemory) continue;
-    // Array::data is where element 0 would lie, so that the elements of the tile fall into the slot.
+    // Array::data is the address that element 0 would have, so that the elements of the tile are in the slot.
     const auto size = static_cast<std::int64_t>(size_of(from.array.dtype));
     here[a].data = moved_back(slots + from.slot, begin / from.row * size);
     tile_bytes[a] = tile / from.row * size;

@@ -1,4 +1,4 @@
-// TileWork: runs elementwise kernels, and kernels that work row by row, together on one tile after another.
+// TileWork: runs elementwise kernels, and kernels on rows, together on one tile after another.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// What a kernel of a tile region threw.
+/// An exception thrown by a kernel of a tile region.
 struct FailedMember {
   std::exception_ptr thrown;
   const Instruction* member;
@@ -24,14 +24,14 @@ struct TileArray {
   Array array;
   std::byte* home = nullptr;       ///< its buffer's address; null if it is in a slot
   std::uint64_t slot = kInMemory;  ///< offset of its slot in the thread's kSlotBytes; kInMemory: it has a buffer
-  std::int64_t row = 1;            ///< in a slot: elements of the region for each of its elements
+  std::int64_t row = 1;            ///< in a slot: number of elements of the region per element of this array
 };
 
 /// An array in memory with as many elements as the region works on. It is prefetched, tile by tile.
 struct TileStream {
   const std::byte* data;
   std::int64_t element_bytes;
-  std::int64_t part;  ///< bytes of the next tile that are prefetched while one member is computed
+  std::int64_t part;  ///< bytes of the next tile to prefetch while one member is computed
   bool written;
 };
 
@@ -41,10 +41,11 @@ struct TileMember {
   std::uint32_t inputs;
   const Instruction* plan;     ///< for messages
   bool stream = false;         ///< KernelRun::stream
-  std::int64_t row = 1;        ///< elements of the region for each element of the output
-  std::int64_t tile_rows = 0;  ///< elements of the output in a tile
+  std::int64_t row = 1;        ///< number of elements of the region per element of the output
+  std::int64_t tile_rows = 0;  ///< number of elements of the output in a tile
 
-  /// A run of its kernel on `arrays`, which begin with its inputs and its output. The caller sets KernelRun::piece.
+  /// Returns a run of the kernel on `arrays`, which begin with its inputs and its output. The caller sets
+  /// KernelRun::piece.
   [[nodiscard]] KernelRun run_on(std::span<Array> arrays, Parallel& parallel, const std::int64_t& step,
                                  std::span<const std::int64_t> iterations) const;
   /// Computes the piece of a run made by run_on(). Throws FailedMember.
@@ -65,10 +66,10 @@ struct TileWork {
   /// `stream` as KernelRun::stream.
   void place(std::uint32_t member, std::byte* where, bool stream);
 
-  /// To be called after the last member has been added.
+  /// Call it after the last member has been added.
   void finish();
 
-  /// Runs all members for each tile; tiles are split over the threads. Values that no other instruction reads lie in
+  /// Runs all members for each tile; tiles are split over the threads. Values that no other instruction reads are in
   /// slots on the thread's stack. Throws FailedMember.
   void run() const;
 
