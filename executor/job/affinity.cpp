@@ -24,9 +24,9 @@ struct TopologyDelete {
 };
 using Machine = std::unique_ptr<hwloc_topology, TopologyDelete>;
 
-/// Discovers only cores and hardware threads, since caches and devices take time.
+/// Discovers only cores and hardware threads, since discovering caches and devices takes longer.
 Machine discover() {
-  if (access("/sys/devices/system/cpu", R_OK | X_OK) != 0) return nullptr;  // of which hwloc would complain on stderr
+  if (access("/sys/devices/system/cpu", R_OK | X_OK) != 0) return nullptr;  // hwloc would complain on stderr
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return nullptr;
   Machine machine(raw);

@@ -12,43 +12,43 @@ namespace ferry {
 
 /// The cores that the affinity mask of this process allows, each with its hardware threads that are in the mask.
 struct Cores {
-  std::vector<std::vector<int>> cpus;  ///< the operating system's numbers, by core
-  bool whole_machine = true;           ///< the mask has all of the machine, so nobody has given us cores of our own
-  int quota = kNoQuota;                ///< how many threads the control group's quota of processor time keeps busy
+  std::vector<std::vector<int>> cpus;  ///< hardware threads by core, in the operating system's numbers
+  bool whole_machine = true;  ///< the mask has all cores, so the launcher has not reserved cores for this process
+  int quota = kNoQuota;       ///< number of threads that the control group's quota of processor time keeps busy
 
   static constexpr int kNoQuota = INT32_MAX;
 
   [[nodiscard]] int count() const { return static_cast<int>(cpus.size()); }
-  /// The hardware threads of the mask, "0-3,8".
+  /// The hardware threads of the mask, such as "0-3,8".
   [[nodiscard]] std::string str() const;
 };
 
-/// The mask of the calling thread, which is read at each call, by cores, which are discovered at the first call. Never
-/// empty: if cores cannot be discovered, each hardware thread of the mask counts as one.
+/// The cores in the mask of the calling thread. The mask is read at each call; the machine's cores are discovered at
+/// the first call. Never empty: if cores cannot be discovered, each hardware thread of the mask counts as a core.
 [[nodiscard]] Cores allowed_cores();
 
-/// How many threads each task of this process gets.
+/// The number of threads of each task in this process.
 struct ThreadChoice {
   int threads = 1;
-  std::string warning;  ///< for the user; empty when there is nothing to say
+  std::string warning;  ///< for the user; empty: none
 };
 
-/// How many tasks of this host share what a task has, itself included.
+/// The number of tasks of this host that share a resource of a task, including the task itself.
 struct Sharers {
-  int cores = 1;  ///< they have the same mask
-  int quota = 1;  ///< they are in the same control group
+  int cores = 1;  ///< tasks with the same mask
+  int quota = 1;  ///< tasks in the same control group
 };
 
-/// `wanted` threads, 0 for the default: the cores divided by the tasks that share them, or the quota divided by those
-/// that share it, whichever is less; at least 1. More threads than cores in the mask would only take turns: then it is
-/// the number of cores, with a warning.
+/// Chooses `wanted` threads; 0 for the default, which is the smaller of two numbers, but at least 1: cores per task
+/// that shares them, and quota per task that shares it. More threads than cores in the mask would only take turns: the
+/// choice is then the number of cores, with a warning.
 [[nodiscard]] ThreadChoice choose_threads(int wanted, const Cores& cores, const Sharers& sharers);
 
 /// Whether threads may be pinned: the launcher gave this process cores that no other task has, and enough of them.
 [[nodiscard]] bool may_pin(int threads, const Cores& cores, int sharers);
 
-/// Binds the calling thread to core `index` modulo the number of cores. A refusal by the system is ignored, since
-/// pinning is an optimisation.
+/// Binds the calling thread to core `index` modulo the number of cores. Ignores an error of the system, since pinning
+/// is an optimisation.
 void pin_to_core(const Cores& cores, int index);
 
 }  // namespace ferry

@@ -7,10 +7,10 @@
 namespace ferry {
 
 /// "ferry 0.2.0, protocol 1, ops 5f0c…": ferry's version, the version of the control messages, and a hash of the ops'
-/// definitions and the version of the plan format. Equal for equal sources, whatever the compiler.
+/// definitions and the version of the plan format. Builds of the same sources have the same text, for all compilers.
 [[nodiscard]] const std::string& build_text();
 
-/// To be raised when the control messages that tasks send each other change.
+/// Increase it when the control messages that tasks send each other change.
 inline constexpr int kProtocolVersion = 1;
 
 }  // namespace ferry

@@ -31,9 +31,10 @@
 namespace ferry {
 namespace {
 
-constexpr std::chrono::seconds kToDecline{10};  // for the others to come and hear why there is no job
+constexpr std::chrono::seconds kToDecline{10};  // for the other tasks to come and learn why there is no job
 
-/// The introductions of the tasks of --invariant: each has a share of its process's threads and memory.
+/// Returns the introductions of the tasks of --invariant. Each task has a share of the threads and memory of its
+/// process.
 std::vector<Introduction> shared_out(const std::vector<Introduction>& processes, int tasks) {
   const auto count = static_cast<int>(processes.size());
   if (count > tasks)
@@ -54,8 +55,8 @@ std::vector<Introduction> shared_out(const std::vector<Introduction>& processes,
   return result;
 }
 
-/// Finds, for tasks that are all in this process, who lends memory to whom. Stops if the first lends to none, since
-/// then no task does, and asking for each pair of very many tasks would take long.
+/// Finds which tasks lend memory to one another, if all tasks are in this process. Stops if the first task lends to
+/// none, since then no task does, and checking each pair of very many tasks would take long.
 void find_lends(const std::vector<std::unique_ptr<Transport>>& local, std::vector<Introduction>& tasks) {
   for (std::size_t task = 0; task < tasks.size(); ++task) {
     for (std::size_t other = 0; other < tasks.size(); ++other)
@@ -65,8 +66,8 @@ void find_lends(const std::vector<std::unique_ptr<Transport>>& local, std::vecto
   }
 }
 
-/// Returns f(), in which this task meets the others outside of a session. It does not repeat what another one has said,
-/// which failed before all had met.
+/// Returns f(), in which this task waits for the others outside of a session. If another task failed before all had
+/// met, and prints the reason, this task does not print it again.
 template <class F>
 auto hearing(Transport& end, F f) {
   try {
@@ -103,7 +104,7 @@ void number_log(int task) {
   if (output_of_launch() != OutputOfLaunch::numbered) log_task(task);
 }
 
-/// This process's end of the job that a launcher started.
+/// Makes this process's transport in the job that a launcher started.
 std::vector<std::unique_ptr<Transport>> launched_transports(Launch launch, const ClusterOptions& options) {
   if (launch.processes > 1) number_log(launch.task);  // also for messages printed while the job is formed
   const int relay_and_tasks = options.invariant > launch.processes ? 2 + (options.invariant - 1) / launch.processes : 1;
@@ -116,7 +117,8 @@ std::vector<std::unique_ptr<Transport>> launched_transports(Launch launch, const
   return local;
 }
 
-/// `problem`: why this task cannot take part, which is all that it has to tell the others.
+/// Forms the job. With a `problem`, this task cannot take part: it joins only to report the problem, and all tasks
+/// throw it.
 std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> local, ClusterOptions options,
                                        std::optional<Error> problem = {}) {
   FERRY_ASSERT(!local.empty(), "a cluster has a local task");
@@ -175,7 +177,8 @@ std::shared_ptr<Cluster::State> formed(std::vector<std::unique_ptr<Transport>> l
   return state;
 }
 
-/// The job's clock, except that a verdict does not end its deadlines: one may be of the job before.
+/// The job's clock, except that a verdict of the watch does not end its deadlines, since the verdict may be about the
+/// previous job.
 class UnhurriedClock final : public Clock {
  public:
   explicit UnhurriedClock(Watch* watch) : watch_(watch) {}
@@ -213,10 +216,10 @@ void Cluster::State::watch_own_tasks() {
   watch = std::make_unique<Watch>(Watch::Job{.processes = processes, .self = 0, .deadline = options.deadline});
 }
 
-/// Meets the other tasks, in a new job if this one has failed. A task that had finished the failed run before may not
-/// know of the failure and waits in the failed job. Its wait fails, because the tasks that know do not come there. Then
-/// it continues with the new job. A task that calls its first session has finished no run: a failure is one of this
-/// job.
+/// Waits for the other tasks, in a new job if this one has failed. A task that finished the failed run before the
+/// failure may not know of it, and waits in the failed job. Its wait fails, because the tasks that know of the failure
+/// do not come there; then it continues with the new job. Before the first call of a session there was no run, so a
+/// failure then is a failure of this job.
 void Cluster::State::meet(std::span<const std::int32_t> requesters) {
   const Position::Call call(watch ? &watch->position(local_tasks[0]) : nullptr, "a call of the session", requesters);
   const bool first = !std::exchange(met_, true);
@@ -307,7 +310,7 @@ Cluster Cluster::connect(int& argc, char** argv, ClusterOptions options) {
 
 Cluster Cluster::connect(ClusterOptions options) {
   open_standard();
-  const DefaultFloats floats;  // also of the threads that are made here
+  const DefaultFloats floats;  // floating-point modes, also for the threads that are made here
   end_with_uncaught();
   try {
     check_options(options);
@@ -345,7 +348,7 @@ void Cluster::decline(ClusterOptions options, const Error& error) {
     static_cast<void>(formed(std::move(local), std::move(options), error));
   } catch (const JobProblem& problem) {
     throw Error(problem);
-  } catch (const Error&) {  // there is no way to tell the others
+  } catch (const Error&) {  // the other tasks cannot be reached
   }
   throw Error(error);
 }

@@ -42,8 +42,8 @@ std::string example_jobs(int count) {
   return "for example --jobs ps=0,worker=1" + (last == 1 ? "" : "-" + std::to_string(last));
 }
 
-/// Whether the argument is --device=sim or --device=sim:SEED, or --device and the next one the rest. Other devices are
-/// left to the program.
+/// Whether the argument is --device=sim or --device=sim:SEED, or is --device and `next` is sim or sim:SEED. Other
+/// devices are left to the program.
 bool is_simulation(std::string_view argument, const char* next) {
   constexpr std::string_view kName = "--device", kNameAnd = "--device=";
   if (argument == kName) return next != nullptr && simulation_seed(next).has_value();

@@ -19,7 +19,7 @@ Request::~Request() {
 }
 
 Request& Request::operator=(Request&& other) noexcept {
-  Request before(std::move(*this));  // waits
+  Request before(std::move(*this));  // waits for its call
   run_ = std::move(other.run_);
   group_ = std::move(other.group_);
   return *this;

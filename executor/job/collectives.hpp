@@ -23,10 +23,10 @@ class DirectGroup;
 class DirectRun;
 class Group;
 
-/// A direct call in flight: what Collectives::start_all_reduce() and the like return. The call moves on while this task
-/// is in wait(), test() or another direct call. Wait for it before a session runs. Until then the caller neither
-/// changes the call's input nor reads its output. It may outlive its Cluster: the job lasts until it is done. Used from
-/// the thread of its Cluster; moved, not copied.
+/// A direct call in flight, as returned by Collectives::start_all_reduce() and the other start functions. The call
+/// makes progress while this task is in wait(), test() or another direct call. Wait for it before a session runs. Until
+/// then, do not change the call's input or read its output. A request may outlive its Cluster: the job lasts until the
+/// call is done. Used from the thread of its Cluster. It can be moved, but not copied.
 ///
 ///     ferry::Request sum = cluster.start_all_reduce(std::span<float>(gradients));
 ///     prepare_next_batch();
@@ -37,7 +37,7 @@ class Request {
   Request() = default;
   Request(std::shared_ptr<DirectRun> run, std::shared_ptr<DirectGroup> group)
       : group_(run ? std::move(group) : nullptr), run_(std::move(run)) {}
-  /// Waits for the call, except while an exception unwinds the stack. Errors are lost: call wait().
+  /// Waits for the call, except while an exception unwinds the stack. The destructor loses errors: call wait().
   ~Request();
   Request(Request&&) noexcept = default;
   Request& operator=(Request&& other) noexcept;
@@ -46,16 +46,16 @@ class Request {
 
   /// Returns when the call is done. Errors as Collectives.
   void wait();
-  /// Moves the call on; true when it is done. Errors as Collectives.
+  /// Makes progress; true if the call is done. Errors as Collectives.
   [[nodiscard]] bool test();
 
  private:
-  std::shared_ptr<DirectGroup> group_;  ///< keeps the job
+  std::shared_ptr<DirectGroup> group_;  ///< keeps the job alive
   std::shared_ptr<DirectRun> run_;      ///< null: done
 };
 
 /// Memory that the tasks of this host can read and write, from Collectives::buffer(). Direct calls use it in place,
-/// without copies. Movable. Valid as long as it exists, also after its Cluster is gone.
+/// without copies. Movable. The memory is valid as long as the buffer exists, also after its Cluster is gone.
 template <class T>
 class LentBuffer {
  public:
@@ -88,20 +88,21 @@ struct DirectCall {
 };
 
 /// The direct calls of a group of tasks. All tasks of the group make the same calls in the same order, as in MPI, with
-/// the same sizes and dtypes; only send() and receive() are calls of two tasks. A call is prepared at its first use and
-/// kept for the next one of the same operation, dtype and size; what was used least recently is given up beyond 256 MB.
+/// the same sizes and dtypes; only send() and receive() are calls of two tasks. A call is prepared at its first use,
+/// and the preparation is kept for later calls of the same operation, dtype and size. Above 256 MB the least recently
+/// used preparations are dropped.
 ///
-/// T is an element type of graph/types/dtype.hpp. Input and output do not overlap, unless they are one argument. Memory
-/// may be any; in a LentBuffer it is used in place. Sums are folded in the order of tasks, so they have the same bits
-/// on every task, in every run and over every transport.
+/// T is an element type of graph/types/dtype.hpp. Input and output must not overlap, unless they are one argument. They
+/// can be in any memory; memory of a LentBuffer is used without copies. Sums are folded in the order of tasks, so they
+/// have the same bits on every task, in every run and over every transport.
 ///
 /// Thread safety: the thread that made the Cluster makes all calls. They can be made while a session exists, also in
 /// its callbacks. Errors:
-/// - usage: another thread calls; sizes do not fit the group; this process has several tasks of the job, since one call
-///   cannot speak for all of them. Nothing has been sent then.
+/// - usage: the call is on another thread; sizes do not fit the group; or this process has several tasks of the job,
+///   since one call is the call of one task. Nothing has been sent.
 /// - plan: two tasks make different calls. The error has both calls with their lines. It ends the job.
 /// - peer_lost, stalled: a task has left, or does not come before the deadline. It ends the job.
-/// After a failed run they throw the failure until the first call of a new session has begun the job again.
+/// After the job has failed, calls throw its failure until the first call of a new session has started the job again.
 ///
 ///     ferry::LentBuffer<float> sums = cluster.buffer<float>(1 << 20);
 ///     cluster.all_reduce(sums.span());
@@ -128,8 +129,8 @@ class Collectives {
     const DefaultFloats floats;  // the same bits on all tasks
     for (T& value : values) value = static_cast<T>(static_cast<Wide>(value) / static_cast<Wide>(members()));
   }
-  /// all_reduce() of several spans as one call. All tasks have as many spans, of the same sizes. The bits are those of
-  /// a call for each.
+  /// all_reduce() of several spans as one call. All tasks pass the same number of spans, of the same sizes. The results
+  /// have the same bits as one call for each span.
   template <class T>
   void all_reduce_each(std::span<const std::span<T>> spans, Reduce reduce = Reduce::sum,
                        source_location at = source_location::current()) const {
@@ -155,7 +156,8 @@ class Collectives {
                                              source_location at = source_location::current()) const {
     return start(parts_of(values, part, reduce), at);
   }
-  /// all = the values of all tasks, in task order. All `mine` have the same size, `all` that times the number of tasks.
+  /// all = the values of all tasks, in task order. All `mine` have the same size; the size of `all` is the number of
+  /// tasks times as large.
   template <class T>
   void all_gather(std::span<const T> mine, std::span<T> all, source_location at = source_location::current()) const {
     run(moved(DirectCall::Op::all_gather, mine, all), at);
@@ -165,7 +167,7 @@ class Collectives {
                                          source_location at = source_location::current()) const {
     return start(moved(DirectCall::Op::all_gather, mine, all), at);
   }
-  /// The values of all tasks, in task order; their number may differ between tasks.
+  /// Returns the values of all tasks, in task order. Tasks may pass different numbers of values.
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> mine,
                                           source_location at = source_location::current()) const {
@@ -180,7 +182,7 @@ class Collectives {
     return all;
   }
   /// Block i of `mine` goes to task i, and block i of `theirs` comes from task i. Both have the same size on all tasks,
-  /// a multiple of their number.
+  /// a multiple of the number of tasks.
   template <class T>
   void all_to_all(std::span<const T> mine, std::span<T> theirs, source_location at = source_location::current()) const {
     run(moved(DirectCall::Op::all_to_all, mine, theirs), at);
@@ -200,9 +202,9 @@ class Collectives {
                                         source_location at = source_location::current()) const {
     return start(of_root(values, root), at);
   }
-  /// Sends to task `to`, which receives as many values of the same type. The k-th send to a task matches its k-th
-  /// receive from this one. Returns once the receive has begun there: two tasks that send to each other first wait for
-  /// ever, and are reported; start one of the two calls instead.
+  /// Sends to task `to`, which receives the same number of values of the same type. The k-th send to a task matches
+  /// that task's k-th receive from this one. Returns once the receive has begun there: two tasks that send to each
+  /// other first wait for ever, and ferry reports a stall. Use start_send() in one of them.
   template <class T>
   void send(std::span<const T> values, int to, source_location at = source_location::current()) const {
     start_send(values, to, at).wait();
@@ -227,8 +229,8 @@ class Collectives {
   [[nodiscard]] LentBuffer<T> buffer(std::size_t size) const {
     return {memory(size, sizeof(T)), size};
   }
-  /// The group of the tasks that give the same `color`, numbered by `key`, then by their number here. A direct call of
-  /// all tasks of this group. Error(resource) when a task is in more than 1,000 groups.
+  /// Makes the group of the tasks that pass the same `color`. It numbers them by `key`, then by their number in this
+  /// group. All tasks of this group call it. Error(resource) if a task is already in 1,024 groups.
   [[nodiscard]] Group split(int color, int key = 0, source_location at = source_location::current()) const;
 
  protected:
@@ -275,8 +277,8 @@ class Collectives {
   std::shared_ptr<DirectGroup> group_;
 };
 
-/// Some tasks of a job: what Collectives::split() returns. Their numbers in roots, sends and receives are those of
-/// rank(). A handle: copies refer to the same group.
+/// Some tasks of a job, as returned by Collectives::split(). Roots, sends and receives number the tasks as rank() does.
+/// A Group is a handle: copies refer to the same group.
 ///
 ///     const ferry::Group column = cluster.split(cluster.rank() % 4);
 ///     column.all_reduce(std::span<float>(sums));
@@ -285,7 +287,7 @@ class Group : public Collectives {
   explicit Group(std::shared_ptr<DirectGroup> group) : Collectives(std::move(group)) {}
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const { return members(); }
-  /// Their numbers in the job, in the order of rank().
+  /// The tasks' numbers in the job, in the order of rank().
   [[nodiscard]] std::span<const int> tasks() const;
   /// Returns when all tasks of the group have called it.
   void barrier(source_location at = source_location::current()) const { wait_for_all(at); }

@@ -33,7 +33,7 @@ std::string hashes_of(const std::vector<std::string>& lines) {
   return bytes;
 }
 
-/// The first line in which two tasks differ, given the hashes of their lines.
+/// The number of the first line in which two tasks differ, given the hashes of their lines.
 std::size_t first_difference(std::string_view a, std::string_view b) {
   const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return static_cast<std::size_t>(at - a.begin()) / sizeof(Hash);

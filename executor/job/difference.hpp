@@ -11,16 +11,17 @@
 namespace ferry {
 
 /// Throws Error(plan), the same on all tasks: "the tasks have different <what>", with the first of `lines` in which a
-/// task differs from task 0, as both have it. All tasks call it; each sends 8 bytes for each line, and then one line.
+/// task differs from task 0, in both versions. All tasks call it; each task sends 8 bytes for each line, and then one
+/// line.
 [[noreturn]] void reject_difference(std::string_view what, const std::vector<std::string>& lines, Transport& transport,
                                     const Deadline& deadline);
 
-/// Error(plan), the same on all tasks, unless all give the same `library`, their KernelTable::library(). All tasks call
-/// it.
+/// Throws Error(plan), the same on all tasks, unless all tasks pass the same `library` (their KernelTable::library()).
+/// All tasks call it.
 void require_same_library(std::string_view library, Transport& transport, const Deadline& deadline);
 
-/// Error(plan), the same on all tasks, unless all have the same graph: names the first op that differs, and the task.
-/// All tasks call it.
+/// Throws Error(plan), the same on all tasks, unless all tasks have the same graph. The error names the first op that
+/// differs, and the task. All tasks call it.
 void require_same_graph(const Graph& graph, Transport& transport, const Deadline& deadline);
 
 }  // namespace ferry

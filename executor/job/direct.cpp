@@ -19,11 +19,11 @@ namespace {
 
 using DirectOp = DirectCall::Op;
 
-// The channels of a group: the first four have a use of their own, the others belong to prepared calls.
+// The channels of a group: the first four have fixed uses, the others belong to prepared calls.
 constexpr std::uint32_t kChannels = 1024, kCompareChannel = 0, kFirstPreparedChannel = 4;
-constexpr std::int64_t kKeptAtLeast = 16 << 10;  // bytes that a prepared call counts for, however small
+constexpr std::int64_t kKeptAtLeast = 16 << 10;  // bytes counted for a prepared call besides its buffers
 constexpr std::size_t kNamedTasks = 8;
-constexpr std::int64_t kCarried = 48;  // bytes that a message has room for, so that they may arrive anywhere
+constexpr std::int64_t kCarried = 48;  // bytes that a message carries itself, so that a small output needs no `bounce`
 
 /// SplitMix64's finalizer (Steele, Lea, Flood 2014).
 constexpr std::uint64_t mixed(std::uint64_t z) {
@@ -101,13 +101,13 @@ class CollectiveRun final : public DirectRun {
     input_ = input;
     output_ = output;
   }
-  /// Instead of it: spans that are one after another in `memory` meanwhile.
+  /// Sets spans of the caller instead. The run copies their values to `memory`, one span after another, and back.
   void use(std::vector<std::span<std::byte>> pieces, std::shared_ptr<std::byte> memory) {
     use(memory.get(), memory.get());
     pieces_ = std::move(pieces);
     memory_ = std::move(memory);
   }
-  /// For a run that may outlast its group's interest in the prepared call.
+  /// Keeps the prepared call for a run that may last longer than the group keeps the call.
   void keep(std::shared_ptr<PreparedCall> call) { kept_ = std::move(call); }
 
   bool progress() override {
@@ -174,7 +174,7 @@ class CollectiveRun final : public DirectRun {
   PreparedCall& call_;
   std::shared_ptr<PreparedCall> kept_;
   const DirectKey key_;
-  const std::uint64_t number_;  // of the group's calls
+  const std::uint64_t number_;  // of the call, among the group's calls
   const std::uint64_t stamp_;
   const std::byte* input_ = nullptr;
   std::byte* output_ = nullptr;
@@ -213,7 +213,7 @@ std::shared_ptr<std::byte> CopyMemory::take(std::size_t bytes, Transport& transp
 DirectGroup::DirectGroup(DirectJob& job, int id, std::vector<std::int32_t> tasks, int member)
     : job_(job), id_(id), tasks_(std::move(tasks)), member_(member) {}
 
-/// A child of fork() must not give back memory that its parent still uses.
+/// In a child of fork(), leaks the prepared calls, because the parent process still uses their memory.
 DirectGroup::~DirectGroup() {
   if (job_.state().in_own_process()) return;
   for (auto& [key, call] : prepared_) static_cast<void>(new std::shared_ptr<PreparedCall>(std::move(call)));
@@ -271,7 +271,7 @@ DirectKey DirectGroup::key_of(const DirectCall& call) const {
   return key;
 }
 
-/// The schedule and its parts.
+/// Makes the schedule of a call, its parts and its memory, and starts to compare the call with the other tasks.
 std::shared_ptr<PreparedCall> DirectGroup::prepare(const DirectKey& key, const DirectCall& call,
                                                    std::span<const std::int64_t> sizes) {
   const auto members = static_cast<int>(tasks_.size());
@@ -351,8 +351,8 @@ void DirectGroup::give_up(std::list<DirectKey>::iterator oldest) {
   order_.erase(oldest);
 }
 
-/// Starts to tell the other tasks what has been prepared. As all prepare the same calls in the same order, no message
-/// can meet one of another call.
+/// Starts to exchange the call's hash with the other tasks. All tasks prepare the same calls in the same order, so
+/// these messages match messages of the same call.
 void DirectGroup::compare(PreparedCall& made) const {
   made.theirs.resize(tasks_.size() - 1);
   auto* theirs = made.theirs.data();
@@ -432,7 +432,7 @@ std::shared_ptr<DirectRun> DirectGroup::start_each(DType dtype, Reduce reduce, s
     DirectKey key = key_of(call);
     Hasher cuts;
     for (const auto& piece : pieces) cuts.add(piece.size());
-    key.sizes = cuts.digest() | 1;  // not 0, which is for one span
+    key.sizes = cuts.digest() | 1;  // never 0, which means one span
     const std::shared_ptr<PreparedCall>& known = prepared(key, call, {});
     auto run = std::make_shared<CollectiveRun>(*this, at, *known, key, calls_++);
     run->use(std::move(pieces), std::move(memory));
@@ -443,7 +443,7 @@ std::shared_ptr<DirectRun> DirectGroup::start_each(DType dtype, Reduce reduce, s
   });
 }
 
-/// The sizes first, and then the values.
+/// Gathers the sizes first, and then the values.
 void DirectGroup::gather_uneven(DType dtype, std::span<const std::byte> mine,
                                 const std::function<std::span<std::byte>(std::size_t)>& room,
                                 const source_location& at) {
@@ -457,7 +457,7 @@ void DirectGroup::gather_uneven(DType dtype, std::span<const std::byte> mine,
       at);
   DirectKey key{.op = DirectOp::all_gather, .dtype = dtype};
   key.elements = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  key.sizes = hash64(std::as_bytes(std::span(sizes))) | 1;  // not 0, which is for equal sizes
+  key.sizes = hash64(std::as_bytes(std::span(sizes))) | 1;  // never 0, which means equal sizes
   const std::span<std::byte> all = room(static_cast<std::size_t>(key.elements * size));
   if (tasks_.size() > 1)
     return run(key, {.op = DirectOp::all_gather, .dtype = dtype, .input = mine, .output = all}, sizes, at);
@@ -477,10 +477,10 @@ std::shared_ptr<std::byte> DirectGroup::memory(std::size_t bytes) {
 DirectGroup& DirectGroup::split(int color, int key, const source_location& at) {
   struct Card {
     std::int64_t color = 0, key = 0;
-    std::array<std::uint64_t, kMostGroups / 64> used{};  // ids, as bits
+    std::array<std::uint64_t, kMostGroups / 64> used{};  // bit set of the ids of its groups
   };
   Card mine{.color = color, .key = key};
-  mine.used[0] = 1;  // all tasks
+  mine.used[0] = 1;  // id 0: the group of all tasks
   for (const auto& group : job_.groups) {
     const auto other = static_cast<std::size_t>(group->id());
     mine.used[other / 64] |= std::uint64_t{1} << (other % 64);

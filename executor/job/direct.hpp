@@ -18,42 +18,43 @@
 
 namespace ferry {
 
-/// What a call is, the same on all tasks of its group.
+/// The description of a call. It is the same on all tasks of the group.
 struct DirectKey {
   DirectCall::Op op = DirectCall::Op::barrier;
   DType dtype = DType::uint8;
   Reduce reduce = Reduce::none;
   std::int32_t root = 0;
-  std::int64_t elements = 0;  ///< of the input, or of the output where inputs differ; of uneven ones, of all
-  std::uint64_t sizes = 0;    ///< of uneven inputs, or of several spans: a hash
+  std::int64_t elements = 0;  ///< number of elements of the input; of an uneven all_gather, of the output
+  std::uint64_t sizes = 0;    ///< hash of the sizes of uneven inputs, or of several spans; else 0
 
   [[nodiscard]] std::uint64_t hash() const;
   bool operator==(const DirectKey&) const = default;
 };
 
-/// A call that is prepared. Lives as long as its group keeps it or a run uses it.
+/// A prepared call. Lives as long as its group keeps it or a run uses it.
 struct PreparedCall {
   std::uint64_t hash = 0;  ///< of the key
   std::uint32_t channel = 0;
-  std::int64_t bytes = 0;  ///< that it counts for in the budget, the same on all tasks
+  std::int64_t bytes = 0;  ///< counted against DirectGroup::kKept, the same on all tasks
   Schedule schedule;
   std::vector<std::int64_t> parts;
   std::vector<std::byte> own;
-  std::shared_ptr<std::byte> shared;  ///< staging, and after it `bounce`, in memory that others can write
-  std::span<std::byte> bounce;        ///< stands for an output that others cannot write; may be empty
-  std::size_t input = 0, output = 0;  ///< bytes of this member
+  std::shared_ptr<std::byte> shared;  ///< staging, and after it `bounce`, in memory that other tasks can write
+  std::span<std::byte> bounce;        ///< receives the output if other tasks cannot write to the caller's; may be empty
+  std::size_t input = 0, output = 0;  ///< bytes on this member
   std::unique_ptr<GroupCall> call;
-  // The first time that the tasks prepare a call they compare its description.
+  // After preparing a call, the tasks compare their hashes of it: `theirs` are the hashes of the other tasks.
   std::vector<std::uint64_t> theirs;
   Tickets tickets;
   bool met = false;
-  std::list<DirectKey>::iterator used;  ///< in the order of use
+  std::list<DirectKey>::iterator used;  ///< in DirectGroup::order_
 };
 
-/// Memory for copies, kept for the next of its size.
+/// Memory for copies. It keeps free blocks for copies of the same size.
 class CopyMemory {
  public:
-  /// Of at least `bytes`; lent where the transport has such memory. Returns to here when its last owner is gone.
+  /// Returns a block of `bytes` bytes, in memory that the transport can lend if it has such memory. The block becomes
+  /// free when its last owner is gone.
   [[nodiscard]] std::shared_ptr<std::byte> take(std::size_t bytes, Transport& transport);
   void clear() { free_->clear(); }
 
@@ -65,8 +66,8 @@ class CopyMemory {
   std::shared_ptr<std::vector<Block>> free_ = std::make_shared<std::vector<Block>>();  // newest last
 };
 
-/// How many messages of send() and receive() this task has started with another one, and for how many of them the
-/// values are under way.
+/// Counts of the messages to and from another task. `sends`, `receives`: messages that send() and receive() have
+/// started here. `sent`, `received`: messages with values that have begun to move.
 struct DirectPair {
   std::uint64_t sends = 0, receives = 0, sent = 0, received = 0;
 };
@@ -74,11 +75,11 @@ struct DirectPair {
 /// One per group and process. Used from the thread that made the Cluster.
 class DirectGroup {
  public:
-  /// The bytes that prepared calls are kept within, and the number of groups that a task is in at most.
+  /// The memory limit of prepared calls in bytes, and the most groups of a task.
   static constexpr std::int64_t kKept = 256 << 20;
   static constexpr int kMostGroups = 1024;
 
-  /// `id` distinguishes its channels from the channels of other groups that share two of its tasks.
+  /// `id` distinguishes the group's channels from the channels of other groups that share two of its tasks.
   DirectGroup(DirectJob& job, int id, std::vector<std::int32_t> tasks, int member);
   ~DirectGroup();
   DirectGroup(const DirectGroup&) = delete;
@@ -92,7 +93,7 @@ class DirectGroup {
   void gather_uneven(DType dtype, std::span<const std::byte> mine,
                      const std::function<std::span<std::byte>(std::size_t)>& room, const source_location& at);
   [[nodiscard]] std::shared_ptr<std::byte> memory(std::size_t bytes);
-  /// The new group of this task, which the job owns.
+  /// Returns the new group of this task; the job owns the group.
   [[nodiscard]] DirectGroup& split(int color, int key, const source_location& at);
 
   [[nodiscard]] DirectJob& job() const { return job_; }
@@ -101,11 +102,11 @@ class DirectGroup {
   [[nodiscard]] const std::vector<std::int32_t>& tasks() const { return tasks_; }
   [[nodiscard]] CopyMemory& copies() { return copies_; }
   [[nodiscard]] DirectPair& pair(int member) { return pairs_[static_cast<std::size_t>(member)]; }
-  /// Before each call: Error(usage) as Collectives; forgets what was prepared for a job that has failed.
+  /// Called before each call. Error(usage) as Collectives. Drops calls that were prepared for a failed job.
   void begin();
-  /// The channel of the group with that number, below kChannels.
+  /// The transport's channel for the group's channel `number`, which is below kChannels.
   [[nodiscard]] std::uint32_t channel(std::uint32_t number) const;
-  /// Equal on tasks at the same call.
+  /// An identifier of the group's call number `call`, equal on all tasks of the group.
   [[nodiscard]] std::uint64_t place(std::uint64_t call) const;
 
  private:
@@ -128,12 +129,12 @@ class DirectGroup {
   const std::vector<std::int32_t> tasks_;
   const int member_;
   std::int64_t generation_ = 0;
-  std::uint64_t calls_ = 0;  // made by this group in this generation
+  std::uint64_t calls_ = 0;  // number of calls of this group in this generation
   std::unordered_map<DirectKey, std::shared_ptr<PreparedCall>, Hash> prepared_;
-  std::list<DirectKey> order_;                // of use, oldest first
+  std::list<DirectKey> order_;                // keys in order of use, oldest first
   std::int64_t kept_ = 0;                     // bytes
-  std::vector<std::uint32_t> free_channels_;  // of calls that were given up; the last one is taken first
-  std::uint32_t channels_ = 0;                // that have been used
+  std::vector<std::uint32_t> free_channels_;  // of dropped calls; the last one is used first
+  std::uint32_t channels_ = 0;                // number of channels used so far
   CopyMemory copies_;
   std::vector<DirectPair> pairs_;  // by member
 };

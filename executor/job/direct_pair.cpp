@@ -13,10 +13,10 @@ namespace {
 
 // Channels of the group.
 constexpr std::uint32_t kHeadChannel = 1, kAnswerChannel = 2, kValueChannel = 3;
-/// Messages of a direction that move together, so that the next one is under way when one is done.
+/// The number of messages of a direction that move at the same time, so that the next one has started when one is done.
 constexpr std::size_t kMessagesAtOnce = 8;
 
-/// What the sender says first: small values come along.
+/// The sender's description of a message. It contains the values if they fit.
 struct PairHead {
   static constexpr std::size_t kRoom = 40;
   std::uint64_t stamp = 0;
@@ -27,12 +27,12 @@ struct PairHead {
 struct PairMessage {
   DType dtype = DType::uint8;
   std::size_t bytes = 0;
-  int from = 0, to = 0;      ///< members
-  std::uint64_t number = 0;  ///< of the messages from one to the other
+  int from = 0, to = 0;      ///< members of the group
+  std::uint64_t number = 0;  ///< counts the messages between the two, in this direction
 };
 
-/// What both ends do: they tell each other what the message is, and then the values move. All values of a direction use
-/// one channel, so they move in the order of the messages.
+/// The common part of both ends. They exchange descriptions of the message, and then the values move. All values of a
+/// direction use one channel, so they move in the order of the messages.
 class PairRun : public DirectRun {
  public:
   PairRun(DirectGroup& group, const source_location& at, const PairMessage& message)
@@ -60,7 +60,8 @@ class PairRun : public DirectRun {
     return true;
   }
 
-  /// All messages of a direction are in one queue, apart from the queues of channels.
+  /// All messages of a direction are in one queue. Its number is greater than the channel numbers, which are the queues
+  /// of collective calls.
   Queue queue() const final {
     const auto direction = static_cast<std::uint64_t>(2 * peer() + (sends_ ? 1 : 0));
     return {.number = (std::uint64_t{1} << 32U) + direction, .at_once = kMessagesAtOnce};
@@ -82,7 +83,7 @@ class PairRun : public DirectRun {
   [[nodiscard]] int peer() const { return sends_ ? message_.to : message_.from; }
   [[nodiscard]] std::int32_t task(int member) const { return group_.tasks()[static_cast<std::size_t>(member)]; }
   [[nodiscard]] const PairMessage& message() const { return message_; }
-  /// Sends and receives the description of the message.
+  /// tell() sends a description of the message, hear() receives one.
   void tell(std::uint32_t channel, std::span<const std::byte> bytes) {
     talk_.add(transport().send(task(peer()), group_.channel(channel), bytes));
   }
@@ -94,7 +95,7 @@ class PairRun : public DirectRun {
   [[nodiscard]] CopyMemory& copies() const { return group_.copies(); }
 
  private:
-  /// The stamp of the other end.
+  /// The stamp that the other end has sent.
   [[nodiscard]] virtual std::uint64_t theirs() const = 0;
   /// Starts to move the values.
   [[nodiscard]] virtual Ticket move() = 0;
@@ -139,7 +140,7 @@ class ReceiveRun final : public PairRun {
 
  private:
   [[nodiscard]] std::uint64_t theirs() const override { return head_.stamp; }
-  /// Into memory that the sender can write, if there is such memory.
+  /// Receives into memory that the sender can write, if the transport has such memory.
   [[nodiscard]] Ticket move() override {
     std::byte* target = values_;
     if (transport().lends(task(peer())) && !transport().shared_memory()->lend({values_, message().bytes})) {

@@ -10,10 +10,10 @@
 namespace ferry {
 namespace {
 
-/// From so long on a wait is reported to the watch. A task that tests reports so often, and counts as waiting for a
-/// few times as long after a report.
+/// kLongWait: a wait is reported to the watch after this time. kReportEvery: how often test() reports a wait. kTests:
+/// how long the task counts as waiting after such a report.
 constexpr std::chrono::milliseconds kLongWait{100}, kReportEvery{50}, kTests{250};
-/// Added to the deadline, so that the watch, which knows more, gives its verdict first.
+/// Added to the deadline, so that the watch, which knows the cause, reports first.
 constexpr std::chrono::seconds kWatchFirst{1};
 /// Sleeps of a long wait: the first, doubled up to the longest.
 constexpr std::chrono::microseconds kFirstNap{2000}, kLongestNap{50'000};
@@ -68,7 +68,7 @@ void DirectJob::advance(RunQueue& queue) {
   }
 }
 
-/// Names the call that waits for a task which has left.
+/// Adds to the error the call that waits for a task which has left.
 Error DirectJob::located(const AbsentError& error, const DirectRun& run) const {
   return Error(error).note("task " + std::to_string(transport().task()) + " waits in " + run.awaited().text);
 }
@@ -80,7 +80,7 @@ void DirectJob::require_in_flight(const DirectRun& run) {
         .hint("start the call again after the first call of the new session");
 }
 
-/// Whether bytes have moved since the last look. Then it reports them to the watch.
+/// Whether bytes have moved since the last call. If so, reports progress to the watch.
 bool DirectJob::look_for_moves() {
   const std::uint64_t now = transport().moved();
   if (std::exchange(moved_, now) == now) return false;
@@ -145,7 +145,7 @@ void DirectJob::wait(DirectRun& run) {
   });
 }
 
-/// The call that keeps the others of its group waiting.
+/// The oldest call of the group in flight: the other calls of the group wait for it.
 const DirectRun& DirectJob::oldest_of(const DirectGroup& group) const {
   const DirectRun* oldest = nullptr;
   for (auto queue = queues_.lower_bound({group.id(), 0}); queue != queues_.end(); ++queue) {
@@ -189,7 +189,7 @@ void DirectJob::drop(const DirectGroup& group) {
   if (!has(group)) std::erase_if(groups, [&](const auto& other) { return other.get() == &group; });
 }
 
-/// Tells the other tasks, and throws what the watch knows of the cause.
+/// Reports the error to the other tasks, and throws it with the cause that the watch has found.
 void DirectJob::fail(const Error& error) {
   used_ = nullptr;
   JobMember(transport().task(), transport(), state_).guarded([&]() -> void { throw error; });

@@ -25,7 +25,7 @@ namespace ferry {
 
 class DirectGroup;
 
-/// One call. DirectJob begins it and moves it on.
+/// One call. DirectJob starts it and makes progress with it.
 class DirectRun {
  public:
   DirectRun(const DirectGroup& group, const source_location& at) : group_(group), at_(at) {}
@@ -33,12 +33,12 @@ class DirectRun {
   DirectRun(const DirectRun&) = delete;
   DirectRun& operator=(const DirectRun&) = delete;
 
-  /// Goes as far as it can; true when this task's part is done. Called only once the run is among the first of its
-  /// queue.
+  /// Makes as much progress as possible; true when this task's part is done. Called only once the run is among the
+  /// first of its queue.
   [[nodiscard]] virtual bool progress() = 0;
-  /// The call and its wait in words, for people and for the watch.
+  /// A description of the call and its wait, for people and for the watch.
   [[nodiscard]] virtual Awaited awaited() const = 0;
-  /// Runs of the same queue of a group go one after another, the first `at_once` of them together.
+  /// The runs in one queue of a group run in order; the first `at_once` runs make progress at the same time.
   struct Queue {
     std::uint64_t number = 0;
     std::size_t at_once = 1;
@@ -46,7 +46,7 @@ class DirectRun {
   [[nodiscard]] virtual Queue queue() const = 0;
 
   [[nodiscard]] const DirectGroup& group() const { return group_; }
-  /// The caller's line, its file shortened to what a message has room for.
+  /// The caller's line. The file's name is shortened to fit a message.
   [[nodiscard]] std::string line() const;
   [[nodiscard]] bool done() const { return done_; }
   void set_done() { done_ = true; }
@@ -56,9 +56,10 @@ class DirectRun {
   const DirectGroup& group_;
   const source_location at_;
   bool done_ = false;
-  std::int64_t generation_ = 0;  // of the job, while the run is in flight
-  std::uint64_t number_ = 0;     // of the runs that were in flight, in the order of their starts
-  // Of a run that is tested: when it was first, by the job's clock and by the system's, and last reported.
+  std::int64_t generation_ = 0;  // DirectJob::generation() when the run was added
+  std::uint64_t number_ = 0;     // its position in the order of starts
+  // For test(). `tested_`: the job's time of the first test, or of the last progress since. `tested_at_`: the system's
+  // time of the first test. `reported_at_`: the system's time of the last report to the watch.
   std::optional<TimePoint> tested_;
   TimePoint tested_at_, reported_at_;
 };
@@ -68,9 +69,10 @@ class DirectJob {
  public:
   explicit DirectJob(Cluster::State& state) : state_(state) {}
 
-  /// Error(usage) on another thread, or in a process with several tasks; what the job failed with, if it has failed.
+  /// Throws Error(usage) on another thread, or in a process with several tasks. If the job has failed, throws its
+  /// failure.
   void require_usable();
-  /// The number of the transport: a call prepared with an earlier one is void.
+  /// The number of the current transport. A call that was prepared with an earlier transport is invalid.
   [[nodiscard]] std::int64_t generation() const { return generation_; }
   [[nodiscard]] Transport& transport() const { return *state_.transports[0]; }
   [[nodiscard]] Cluster::State& state() const { return state_; }
@@ -79,13 +81,13 @@ class DirectJob {
   void add(std::shared_ptr<DirectRun> run);
   [[nodiscard]] bool idle() const { return queues_.empty(); }
   [[nodiscard]] bool has(const DirectGroup& group) const;
-  /// Moves the first calls of all queues on. The cost does not depend on the number of the calls behind them.
+  /// Makes progress with the first calls of all queues. The cost does not depend on the number of calls behind them.
   void progress();
   /// Returns when `run`, which is in flight, is done. Errors as Collectives; they end the job.
   void wait(DirectRun& run);
-  /// Moves all calls on; whether `run` is done. Errors as wait(): tests in vain are a wait.
+  /// Makes progress with all calls; true if `run` is done. Errors as wait(): tests without progress count as a wait.
   [[nodiscard]] bool test(DirectRun& run);
-  /// Moves `run` on as long as nothing else is in flight; returns when it is done. Errors as wait().
+  /// Waits for `run`, which is not in a queue, while no other call is in flight. Errors as wait().
   template <class Run>
   void wait_alone(Run& run) {
     guarded([&] {
@@ -101,14 +103,14 @@ class DirectJob {
   template <class F>
   auto guarded(F f);
 
-  /// Ends a group that nobody refers to any more, except while its calls are in flight.
+  /// Destroys a group that has no handle any more, unless its calls are in flight.
   void drop(const DirectGroup& group);
 
   /// All groups of the job except the group of all tasks, including unused groups with calls in flight.
   std::vector<std::unique_ptr<DirectGroup>> groups;
 
  private:
-  /// Turns of waiting without sleep: some 50 µs; few where threads outnumber cores.
+  /// The number of polls before a wait sleeps: about 50 µs; kFewSpins if threads outnumber cores.
   static constexpr int kSpins = 1000, kFewSpins = 16, kPauseEvery = 8;
 
   using QueueKey = std::pair<int, std::uint64_t>;           // the group's id, and DirectRun::Queue::number
@@ -134,15 +136,15 @@ class DirectJob {
   [[noreturn]] void fail(const Error& error);
 
   Cluster::State& state_;
-  std::map<QueueKey, RunQueue> queues_;  // none is empty
+  std::map<QueueKey, RunQueue> queues_;  // no queue is empty
   const Transport* used_ = nullptr;      // the transport of this generation
   std::int64_t generation_ = 0;
-  std::uint64_t started_ = 0, moved_ = 0;  // runs that were in flight; Transport::moved() as of the last look
+  std::uint64_t started_ = 0, moved_ = 0;  // number of added runs; moved() at the last look_for_moves()
 };
 
 template <class F>
 auto DirectJob::guarded(F f) {
-  const DefaultFloats floats;  // for folds
+  const DefaultFloats floats;  // floating-point modes for folds
   try {
     const Position::Part works(position(), true);
     return f();

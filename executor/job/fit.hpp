@@ -9,11 +9,11 @@
 
 namespace ferry {
 
-/// Whether saved variables that the graph does not have are a reason to refuse them all.
+/// Whether saved variables that the graph does not have are an error (refused) or are ignored (unused).
 enum class Extra { refused, unused };
 
-/// Why variables with these names and types do not fit `model`: a text that lists missing, extra and differing ones;
-/// empty if they fit. Variables in `unset` may be missing.
+/// Why variables with these names and types do not fit `model`: a text that lists missing variables, extra variables,
+/// and variables of another type; empty if they fit. Variables in `unset` may be missing.
 [[nodiscard]] std::string fit_problem(const Graph& model, const std::map<std::string, Type, std::less<>>& saved,
                                       const std::set<std::string, std::less<>>& unset, Extra extra);
 

@@ -30,7 +30,7 @@ Common common_of(const ClusterOptions& options) {
   return common;
 }
 
-/// Writes the figures of costs, or reads them: f(figure) for each, in the same order.
+/// Calls f(figure) for each figure of `costs`, in a fixed order, to write or read it.
 template <class F>
 void for_each_figure(PlanningCosts& costs, const F& f) {
   for (LinkCost* const link :
@@ -46,7 +46,7 @@ void for_each_figure(PlanningCosts& costs, const F& f) {
     f(costs.compute.*figure);
 }
 
-/// Empty if there are no costs.
+/// Returns an empty text if there are no costs.
 std::string packed(std::optional<PlanningCosts> costs) {
   BlobWriter writer;
   if (!costs) return writer.take();
@@ -139,7 +139,7 @@ Introduction unpacked(std::string_view bytes, Common& common) {
   return task;
 }
 
-/// The sender's build, as its introduction says; or a text that says that these bytes are no introduction.
+/// The sender's build, from its introduction. If the bytes are no introduction, a text that says this.
 std::string build_of(std::string_view bytes) {
   try {
     return formatted("{:.100}", BlobReader(bytes).text());
@@ -174,7 +174,8 @@ void require_alike(const Common& first, const Common& other, std::size_t t) {
   }
 }
 
-/// Whoever leaves must not be missed by one that has not heard of the reason.
+/// Waits for all tasks before this one leaves the job. Otherwise a task that does not know the reason yet would report
+/// this one as lost.
 void meet_before_leaving(Transport& end, const Deadline& deadline) {
   try {
     static_cast<void>(end.exchange("", deadline));
@@ -182,8 +183,8 @@ void meet_before_leaving(Transport& end, const Deadline& deadline) {
   }
 }
 
-/// Throws, on all tasks, the first problem that one has. It is printed once where the launcher brings together what all
-/// print.
+/// Throws the first problem of a task on all tasks. If the launcher merges the output of the tasks, only the task with
+/// the problem prints it.
 void require_no_problem(const std::vector<Introduction>& tasks, int self) {
   const auto first = std::ranges::find_if(tasks, [](const Introduction& task) { return task.problem.has_value(); });
   if (first == tasks.end()) return;
@@ -199,11 +200,11 @@ void require_no_problem(const std::vector<Introduction>& tasks, int self) {
   throw JobProblem(problem);
 }
 
-/// Of tasks that different control groups of a host limit, each has at most what its group may have, and all together
-/// at most the sum.
+/// Limits memory by the control groups of the tasks. If the tasks of a host are in different groups, each task has at
+/// most the limit of its group. The host has at most the sum of the groups' limits.
 void limit_memory(const std::vector<Introduction>& tasks, Topology& topology) {
   std::map<std::int32_t, std::map<std::string_view, std::uint64_t>>
-      limits;  // by host and group; none has the machine's
+      limits;  // by host and group; no group: the host's memory
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     const Introduction& task = tasks[t];
     const std::uint64_t bytes = task.group_memory_bytes != 0 ? task.group_memory_bytes : task.host_memory_bytes;
@@ -221,7 +222,7 @@ void limit_memory(const std::vector<Introduction>& tasks, Topology& topology) {
   }
 }
 
-/// Makes memory groups of tasks that all lend memory to one another.
+/// Makes memory groups: all tasks of a group lend memory to one another.
 void find_memory_groups(const std::vector<Introduction>& tasks, Topology& topology) {
   const auto lends = [&](std::size_t from, std::size_t to) {
     return std::ranges::binary_search(tasks[from].lends, static_cast<std::int64_t>(to));
@@ -239,7 +240,7 @@ void find_memory_groups(const std::vector<Introduction>& tasks, Topology& topolo
   }
 }
 
-/// Gives the GPUs of each host to its tasks, in order: equally many to each, or one to several.
+/// Distributes the GPUs of each host over its tasks, in order: equally many to each task, or one GPU to several tasks.
 void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
   std::map<std::int32_t, std::vector<std::size_t>> of_host;
   for (std::size_t task = 0; task < tasks.size(); ++task)
@@ -256,8 +257,8 @@ void share_gpus(const std::vector<Introduction>& tasks, Topology& topology) {
   }
 }
 
-/// Makes groups of tasks with GPUs that work together. GPUs that two tasks share do not: their library has no
-/// collectives of a GPU with itself.
+/// Makes groups of tasks with GPUs that can take part in the same collectives. A GPU that two tasks share is in no
+/// group: the library has no collectives of a GPU with itself.
 void find_gpu_groups(const std::vector<Introduction>& tasks, Topology& topology) {
   std::map<std::tuple<std::int32_t, std::int32_t>, int> users;  // by host and first GPU
   for (std::size_t task = 0; task < tasks.size(); ++task)
@@ -279,7 +280,7 @@ void find_gpu_groups(const std::vector<Introduction>& tasks, Topology& topology)
 }  // namespace
 
 std::vector<Sharers> sharers_of(const std::vector<Introduction>& tasks) {
-  std::map<std::pair<std::string_view, std::string_view>, int> masks, quotas;  // by host, and by cores or group
+  std::map<std::pair<std::string_view, std::string_view>, int> masks, quotas;  // by host, and by mask or control group
   std::vector<std::pair<const int*, const int*>> counts;
   for (const Introduction& task : tasks) {
     int &of_mask = masks[{task.proof, task.mask}], &of_quota = quotas[{task.proof, task.quota_group}];
@@ -352,8 +353,8 @@ std::vector<Introduction> introductions(Transport& end, const Introduction& me, 
     require_no_problem(tasks, end.task());
     for (std::size_t t = 1; t < all.size(); ++t) require_alike(commons[0], commons[t], t);
   } catch (Error& error) {
-    if (one_build) meet_before_leaving(end, deadline);                          // another build may not come
-    const bool own_words = dynamic_cast<const JobProblem*>(&error) != nullptr;  // others are the same on all tasks
+    if (one_build) meet_before_leaving(end, deadline);  // a task of another build may not call it
+    const bool own_words = dynamic_cast<const JobProblem*>(&error) != nullptr;  // else all have the same error
     if (!own_words && end.task() != 0 && output_of_launch() != OutputOfLaunch::apart) error.told_elsewhere();
     throw;
   }

@@ -49,11 +49,11 @@ Error JobMember::explained(const Error& error) {
   if (!cluster_.watch) return error;
   const std::optional<Failure> failure = transport_.failure();
   const Error why = cluster_.watch->explained(error, task_, failure);
-  if (why.is_told_elsewhere() && !failure) tell(why);  // else this task's end would be taken for the one that says why
+  if (why.is_told_elsewhere() && !failure) tell(why);  // else the other tasks would take this task's exit for the cause
   return why;
 }
 
-/// A verdict is told in the name of the task that prints it.
+/// Aborts the job. If there is a verdict, the abort is in the name of the task that prints the verdict.
 void JobMember::tell(const Error& error) {
   failed_ = true;
   const int teller = cluster_.watch ? cluster_.watch->teller().value_or(task_) : task_;

@@ -24,32 +24,32 @@ class JobMember {
   [[nodiscard]] std::size_t local_index() const;
   [[nodiscard]] Transport& transport() const { return transport_; }
   [[nodiscard]] const Cluster::State& cluster() const { return cluster_; }
-  /// The cluster's deadline, and the same counted from now.
+  /// The cluster's deadline as a duration, and as a deadline from now.
   [[nodiscard]] TimeLimit limit() const { return {&cluster_.clock(), cluster_.options.deadline}; }
   [[nodiscard]] Deadline deadline() const { return limit().from_now(); }
-  /// Where the job's watch sees this task; null without a watch.
+  /// This task's position, which the job's watch reads; null without a watch.
   [[nodiscard]] Position* position() const { return cluster_.watch ? &cluster_.watch->position(task_) : nullptr; }
 
-  /// The texts of all tasks, in the order of tasks; a lost task's text is empty. All tasks call it.
+  /// Returns the texts of all tasks, in the order of tasks; a lost task's text is empty. All tasks call it.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
     std::vector<std::string> all = transport_.exchange(mine, deadline());
     call_begins();
     return all;
   }
-  /// To be called when the tasks have met in a call of the session (Position::begins).
+  /// Call it when the tasks have met in a call of the session (Position::begins).
   void call_begins() const {
     if (cluster_.watch) position()->begins();
   }
-  /// From here on the job continues without the lost ones among these tasks, if the transport supports it. All tasks
-  /// call it.
+  /// From now on the job continues without the lost tasks among `tasks`, if the transport supports it. All tasks call
+  /// it.
   void spare(std::span<const int> tasks);
-  /// Task 0's number, on all tasks. All tasks call it.
+  /// Returns task 0's `number` on all tasks. All tasks call it.
   [[nodiscard]] double of_first(double number);
-  /// Throws on all tasks the first problem, in the order of tasks, that is not empty, with that task's `code`. Else
-  /// returns what each task `tells` besides; nothing of a lost task. All tasks call it.
+  /// Throws the first `problem` that is not empty, in the order of tasks, on all tasks, with that task's `code`.
+  /// Otherwise returns the texts `tells` of all tasks; a lost task's text is empty. All tasks call it.
   std::vector<std::string> agree_on_problem(const std::string& problem, Code code, const std::string& tells = {}) const;
 
-  /// Returns f(). An error in it ends the job: the others are told, and this session cannot be used again.
+  /// Returns f(). An error in it ends the job: the other tasks are informed, and this session cannot be used again.
   template <class F>
   auto guarded(F f) {
     try {
@@ -63,7 +63,8 @@ class JobMember {
       throw;
     }
   }
-  /// Returns f(), where an Error occurs on all tasks alike, so nobody is told; this session cannot be used again.
+  /// Returns f(), in which an Error occurs on all tasks alike, so no task needs to inform the others. After an Error
+  /// this session cannot be used again.
   template <class F>
   auto together(F f) {
     try {
@@ -73,7 +74,7 @@ class JobMember {
       throw cluster_.found_by_all(explained(error));
     }
   }
-  /// The same, where nothing was exchanged, and the session stays usable.
+  /// Like together(), if nothing was exchanged: the session stays usable after an Error.
   template <class F>
   auto alike(F f) const {
     try {
@@ -94,7 +95,7 @@ class JobMember {
       throw cluster_.found_by_all(explained(error));
     }
   }
-  /// The error with what the job's watch knows of its cause (Watch::explained).
+  /// The error, with the cause that the job's watch has found (Watch::explained).
   [[nodiscard]] Error explained(const Error& error);
   /// True once an error has made the session unusable.
   [[nodiscard]] bool failed() const { return failed_; }

@@ -17,7 +17,7 @@ Launch over_tcp(TcpOptions found, const ClusterOptions& options) {
   return launch;
 }
 
-/// The job over TCP that meets by the launcher's PMI.
+/// A launch over TCP. The tasks find one another through the launcher's PMI.
 Launch over_pmi(const MpiLaunch& numbers, const ClusterOptions& options) {
   TcpOptions tcp{.task = numbers.rank, .tasks = numbers.size, .rendezvous = kPmiPlace};
   tcp.interface = environment("FERRY_INTERFACE");
@@ -25,7 +25,7 @@ Launch over_pmi(const MpiLaunch& numbers, const ClusterOptions& options) {
   return over_tcp(std::move(tcp), options);
 }
 
-/// What launchers said of rank and size, which must be one thing.
+/// Error(usage) unless the launcher of MPI and the variables of TCP agree on rank and size.
 void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
   if (mpi.rank == tcp.task && mpi.size == tcp.tasks) return;
   throw Error(Code::usage, "launch: " + mpi.by + " says that this is task " + std::to_string(mpi.rank) + " of " +
@@ -34,8 +34,8 @@ void require_agreement(const MpiLaunch& mpi, const TcpOptions& tcp) {
       .hint("choose by --transport mpi or --transport tcp, or unset what is left of another launch");
 }
 
-/// Error(usage) if this process is one of several tasks that no launcher of MPI has started: each would be a job of its
-/// own over MPI.
+/// Error(usage) if this process is one of several tasks that were not started by a launcher of MPI: over MPI each of
+/// them would be a job of its own.
 void require_no_other_launch() {
   const auto tcp = tcp_launch();
   const auto numbers = numbered_launch();
@@ -83,7 +83,7 @@ Launch launch_of(const ClusterOptions& options) {
   auto tcp = tcp_launch();
   const bool by_mpi = mpi && mpi->size > 1, by_tcp = tcp && tcp->tasks > 1;
   if (by_mpi && by_tcp) require_agreement(*mpi, *tcp);
-  // The launcher offers PMI, whose tasks can do without an MPI library.
+  // If the launcher offers PMI, the tasks can run without an MPI library.
   if (by_mpi && pmi_offered() && find_mpi().version.empty()) return over_pmi(*mpi, options);
   if (by_mpi) return {Launch::By::mpi, mpi->size, mpi->rank, {}};
   if (by_tcp) return over_tcp(*std::move(tcp), options);
@@ -121,7 +121,7 @@ OutputOfLaunch output_of_launch() {
     if (mpi_launch()) return OutputOfLaunch::together;
     const auto tcp = tcp_launch();
     return tcp && tcp->served ? OutputOfLaunch::numbered : OutputOfLaunch::apart;
-  } catch (const Error&) {  // variables that say nothing clear
+  } catch (const Error&) {  // contradictory or incomplete variables
     return OutputOfLaunch::apart;
   }
 }

@@ -1,4 +1,4 @@
-// Launch: what started this process, as its environment and --transport say.
+// Launch: how this process was started, according to its environment and --transport.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@ struct Launch {
   By by = By::nobody;
   int processes = 1;
   int task = 0;    ///< this process's number
-  TcpOptions tcp;  ///< where by is tcp
+  TcpOptions tcp;  ///< if `by` is tcp
 };
 
-/// Error(usage), which names the variables, when a launcher's are missing or wrong, when two launchers say different
-/// things and --transport does not choose, or when it chooses one that did not start this process.
+/// Error(usage), which names the variables, if a launcher's variables are missing or wrong, if two launchers disagree
+/// and --transport does not choose one, or if --transport chooses a launcher that did not start this process.
 [[nodiscard]] Launch launch_of(const ClusterOptions& options);
 
-/// Warns, in the first of them, where srun has started several processes and nothing makes tasks of one job of them, so
-/// that each runs the whole job.
+/// Warns if srun has started several processes that do not form one job, so that each process runs the whole job. Only
+/// the first process warns.
 void warn_of_copies(const ClusterOptions& options);
 
-/// What the launcher does with what the tasks print.
+/// The launcher's treatment of the tasks' output.
 enum class OutputOfLaunch {
-  apart,     ///< nothing, or there is no launcher: each task may have a terminal or file of its own
-  together,  ///< mpirun, srun: comes out in one place
-  numbered   ///< ferry launch: the same, with the task's number before each line
+  apart,     ///< none, or no launcher: each task may have its own terminal or file
+  together,  ///< mpirun, srun: merged
+  numbered   ///< ferry launch: merged, with the task's number before each line
 };
 [[nodiscard]] OutputOfLaunch output_of_launch();
 

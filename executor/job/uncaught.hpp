@@ -1,12 +1,12 @@
-// What happens to exceptions that nobody catches.
+// Handling of exceptions that nobody catches.
 #pragma once
 
 namespace ferry {
 
 /// From this call on an uncaught exception of any type ends the process, and its job, with the exception's text and
-/// exit code (docs/reference/exit_codes.md). Before it, only an uncaught ferry::Error does, since graphs are often made
-/// before there is a job; others go to the terminate handler that was set before. The handler is set once, before main:
-/// a program that sets another one keeps it.
+/// exit code (docs/reference/exit_codes.md). Before this call, only an uncaught ferry::Error ends the process in this
+/// way, since programs often make graphs before there is a job; other exceptions go to the terminate handler that was
+/// set before. The handler is set once, before main: a program that sets another one keeps it.
 void end_with_uncaught() noexcept;
 
 }  // namespace ferry
