@@ -1,4 +1,4 @@
-// FlightFile: what each task of a failed job did last, as a file in JSON.
+// FlightFile: the last instructions of each task of a failed job, as a JSON file.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace ferry {
 
 struct FlightFile {
   struct Event {
-    double age = 0;  ///< seconds from when it began until the tasks were asked
-    int thread = 0;  ///< of the task
+    double age = 0;  ///< seconds from the event until the records were gathered
+    int thread = 0;  ///< thread of the task
     std::string what;
   };
   struct Task {
     std::string who;            ///< "task 1 (host b, process 4711)"
-    std::string state;          ///< when it was asked: "is gone", "computes MatMul …, for 3 s"; "" if it had failed
+    std::string state;          ///< when gathered: "is gone", "computes MatMul …, for 3 s"; "" if it had failed
     std::vector<Event> events;  ///< ascending by time
   };
   std::string error;
@@ -28,7 +28,7 @@ struct FlightFile {
 
 /// Errors as FileSystem::write.
 void write_flight_file(FileSystem& files, const std::string& path, const FlightFile& flight);
-/// Error(file) unless it can be read and is such a file.
+/// Error(file) if the file cannot be read or is no flight file.
 [[nodiscard]] FlightFile read_flight_file(FileSystem& files, const std::string& path);
 
 }  // namespace ferry

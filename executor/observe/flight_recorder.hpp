@@ -1,4 +1,4 @@
-// FlightRecorder: keeps what a task did last, for the time when its job has failed.
+// FlightRecorder: keeps the last instructions of a task, to be reported if its job fails.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ namespace ferry {
 /// may call record() at the same time.
 class FlightRecorder final : public FlightSource {
  public:
-  static constexpr std::uint64_t kKept = 2000;  ///< events, of each walker
-  static constexpr std::size_t kPlans = 8;      ///< the newest steps with known instructions
+  static constexpr std::uint64_t kKept = 2000;  ///< events per walker
+  static constexpr std::size_t kPlans = 8;      ///< number of plans that are kept, to name their instructions
 
   FlightRecorder(int task, int threads) : task_(task), rings_(static_cast<std::size_t>(threads)) {}
 
-  /// Sets the plan class of the instructions that follow. Called by the task's thread while no walker runs.
+  /// Sets the plan of the instructions that follow. Called by the task's thread while no walker runs.
   void runs(std::shared_ptr<const Plan> plan);
   /// Walker 0 begins a step.
   void begins_step(std::int64_t step) { add(0, kStep | (static_cast<std::uint64_t>(step) & kLow)); }
@@ -45,7 +45,7 @@ class FlightRecorder final : public FlightSource {
     std::atomic<std::uint64_t> what{0};  ///< kStep and the step, or a plan's serial number and the instruction's index
   };
   struct alignas(64) Ring {
-    std::atomic<std::uint64_t> count{0};  ///< of all events that were added
+    std::atomic<std::uint64_t> count{0};  ///< number of events added so far
     std::array<Event, kKept> events;
   };
 
@@ -53,7 +53,7 @@ class FlightRecorder final : public FlightSource {
     Ring& ring = rings_[thread];
     const std::uint64_t count = ring.count.load(std::memory_order_relaxed);
     Event& event = ring.events[count % kKept];
-    // A reader of this slot also reads a count, which tells whether the slot has been reused.
+    // A reader reads `count` after the slot, to find out whether the slot has been reused meanwhile.
     event.time.store(system_clock().now().time_since_epoch().count(), std::memory_order_release);
     event.what.store(what, std::memory_order_release);
     ring.count.store(count + 1, std::memory_order_release);

@@ -8,13 +8,14 @@
 namespace ferry {
 namespace {
 
-/// Of the two seconds that a launcher gives a failed job.
+/// The time to gather all records, and the time to wait for the process that gathers them. A launcher gives a failed
+/// job two seconds.
 constexpr std::chrono::milliseconds kToGather{1000}, kToWait{1500};
 
-/// A task that has been outside of the session for so long was so before the job failed.
+/// A task that has been outside of the session for at least this time was already outside before the job failed.
 constexpr std::chrono::seconds kBefore{2};
 
-/// Nothing for a task that has come back from its run, as they all do after a failure.
+/// A task's state; empty if the task has returned from its run, as all tasks do after a failure.
 std::string state_text(const Sighting& task) {
   if (task.state == ProcessState::gone) return "is gone";
   if (task.state == ProcessState::stopped) return "is stopped";
@@ -43,7 +44,7 @@ std::vector<FlightFile::Task> gathered(Watch& watch) {
 void write_flight(const std::string& file, const Error& error, Watch* watch,
                   const std::map<int, FlightRecord>& own) try {
   const bool gathers = watch == nullptr || watch->gathers();
-  // Another one may have gathered all, and left, before this one has failed.
+  // Another process may have gathered all records, and exited, before this process failed.
   if (watch != nullptr && watch->flights().await_end(gathers ? Duration::zero() : kToWait)) return;
   if (!gathers) return;
   FlightFile flight{.error = error.what(), .time = static_cast<std::int64_t>(wall_seconds()), .tasks = {}};

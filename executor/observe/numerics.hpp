@@ -10,14 +10,14 @@
 
 namespace ferry {
 
-/// How many elements of an array are NaN or infinite, and how many there are. All zero for dtypes that have neither.
+/// The numbers of NaNs, infinities and all elements of an array. All zero for dtypes without NaN and infinity.
 struct NotFinite {
   std::int64_t nans = 0, infinities = 0, elements = 0;
-  std::int64_t first = -1;  ///< index of the first one in the flattened array; -1: there is none
+  std::int64_t first = -1;  ///< index of the first NaN or infinity in the flattened array; -1: none
 };
 [[nodiscard]] NotFinite not_finite(DType dtype, std::span<const std::byte> bytes);
 
-/// Whether the inputs of an op had NaN or infinite elements.
+/// Whether the inputs of an op have NaN or infinite elements.
 struct Given {
   bool nan = false, infinite = false;
   void add(const NotFinite& numbers) {

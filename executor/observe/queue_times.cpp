@@ -42,14 +42,14 @@ void QueueTimes::after() {
 
 void QueueTimes::DeviceClock::narrow(TimePoint not_before, TimePoint not_after) {
   const TimePoint later = std::max(earliest, not_before), sooner = std::min(latest, not_after);
-  if (later > sooner) return;  // the clocks have drifted apart by more than is known
+  if (later > sooner) return;  // the clocks have drifted apart, so the bounds contradict each other
   earliest = later;
   latest = sooner;
 }
 
 void QueueTimes::add_from(std::size_t count, const Plan& plan, std::uint64_t plan_id, const Await& await) {
   struct Measured {
-    Duration begin, end;  ///< since the device's zero
+    Duration begin, end;  ///< since DeviceClock::zero
   };
   const std::span<const Given> done = std::span(given_).subspan(count);
   std::vector<Measured> measured;

@@ -1,4 +1,4 @@
-// QueueTimes: when devices did the work of their queues, for a trace.
+// QueueTimes: the times at which devices did the work of their queues, for a trace.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,25 @@
 
 namespace ferry {
 
-/// Puts events around each piece of work that a queue is given, and adds it to the trace when it is done. Devices
-/// measure by clocks of their own. Each is matched with the host's when a setup or step begins, by an event that the
-/// host waits for; and nothing has begun before it was given, or ended after the host saw that. Used by walker 0 alone.
+/// Puts events around each piece of work of a queue, and adds the work to the trace when it is done. Each device has
+/// its own clock. When a setup or step begins, an event that the host waits for matches the device's clock with the
+/// host's. The match is narrowed by two facts: no work begins before the host gave it to the queue, and none ends after
+/// the host saw its end. Used by walker 0 alone.
 class QueueTimes {
  public:
   /// `queues` are the role's queues. They, the devices and the trace must outlive this object.
   QueueTimes(const PlanClass& role, const Devices& devices, std::span<const Devices::Owned> queues, Trace& trace);
 
-  using Await = std::function<void(void* event)>;  ///< returns when it has happened
+  using Await = std::function<void(void* event)>;  ///< returns when the event has happened
 
-  /// To be called when a setup or step begins, while all queues are idle.
+  /// Call it when a setup or step begins, while all queues are idle.
   void begin(const Await& await);
-  /// To be called before and after an instruction's work is given to its queue.
+  /// Call these before and after an instruction's work is given to its queue.
   void before(const Instruction& instruction);
   void after();
-  /// How much has been given and not been added to the trace.
+  /// The number of instructions that were given to queues and are not yet in the trace.
   [[nodiscard]] std::size_t given() const { return given_.size(); }
-  /// Adds to the trace all but the first `count` of that, which is to be done.
+  /// Adds these instructions, except the first `count`, to the trace. They must be done.
   void add_from(std::size_t count, const Plan& plan, std::uint64_t plan_id, const Await& await);
 
  private:
@@ -43,8 +44,8 @@ class QueueTimes {
   };
   /// A device's clock.
   struct DeviceClock {
-    Devices::Owned zero;         ///< the event from which on the device's times are told
-    TimePoint earliest, latest;  ///< between which it happened, by the host's clock
+    Devices::Owned zero;         ///< the device's times count from this event
+    TimePoint earliest, latest;  ///< bounds for the time of `zero`, by the host's clock
 
     [[nodiscard]] TimePoint of_zero() const { return earliest + (latest - earliest) / 2; }
     void narrow(TimePoint not_before, TimePoint not_after);
@@ -57,7 +58,7 @@ class QueueTimes {
   Trace& trace_;
   std::map<std::uint32_t, DeviceClock> clocks_;  // by index into PlanClass::devices
   std::vector<Given> given_;
-  std::vector<Devices::Owned> events_;  // first the events of given_, two of each
+  std::vector<Devices::Owned> events_;  // begins with the events of given_, two for each element
 };
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// How long the steps of a run took.
+// StepTimes: the durations of the steps of a run.
 #pragma once
 
 #include <algorithm>

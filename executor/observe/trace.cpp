@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON must be UTF-8: a name that is not is escaped.
+/// JSON must be UTF-8, so a name that is not valid UTF-8 is escaped.
 std::string text(std::string_view name) {
   return is_valid_utf8(name) ? std::string(name) : escaped(name, name.size());
 }
@@ -45,8 +45,8 @@ Json sends_json(const std::vector<LinkTraffic>& sends) {
   return list;
 }
 
-/// How long a collective is in flight: the event that opens or closes the bar. The first one of each collective says
-/// who takes part, and what this task sends in it.
+/// Makes the events that open and close a bar for the time in which a collective is in flight. The first event of each
+/// collective also lists its tasks, and the data that this task sends in it.
 class CollectiveBars {
  public:
   explicit CollectiveBars(int task) : task_(task) {}
@@ -72,7 +72,7 @@ class CollectiveBars {
   std::set<std::pair<std::uint64_t, std::uint32_t>> told_;
 };
 
-/// Waits for other threads that are shorter are the reading of the clock.
+/// Shorter waits for other threads are not shown, since reading the clock takes as long.
 constexpr Duration kShortestWait = std::chrono::nanoseconds(500);
 
 }  // namespace
@@ -187,7 +187,7 @@ class Trace::Lines {
     const Instruction& instruction = *event.instruction;
     const bool sends = instruction.what == Opcode::send;
     if (!sends && instruction.what != Opcode::receive_wait) return;
-    // The k-th send on a channel is matched with the k-th receive.
+    // The k-th send on a channel matches the k-th receive.
     const std::uint64_t k = messages_[{event.plan_id, instruction.channel(), sends}]++;
     const Channel& channel = event.plan->channels[instruction.channel()];
     Json arrow{

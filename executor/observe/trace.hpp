@@ -1,5 +1,5 @@
-// Trace: records what ran when, for chrome://tracing and Perfetto. Format: the JSON array of "Trace Event Format"
-// (Google, 2016).
+// Trace: records when each instruction ran, for chrome://tracing and Perfetto. Format: the JSON array of "Trace Event
+// Format" (Google, 2016).
 #pragma once
 
 #include <compare>
@@ -16,10 +16,11 @@
 namespace ferry {
 
 /// The events of one task. In the viewer a process is a task and a thread is a walker or a queue of a device. A message
-/// is an arrow from its `send` to the `receive_wait` that it ends; where an instruction waited for other threads, that
-/// is an event of its own. Work of a queue is two events: that walker 0 gives it (`launch`), and that the device does
-/// it. A step is an event around its instructions, which says what the plan lets the task send in it. Each walker adds
-/// to its own list, without locks; in a long run only the first kMostEvents are kept, as many as a viewer can show.
+/// is an arrow from its `send` to the `receive_wait` that it ends. A wait of an instruction for other threads is a
+/// separate event. Work of a queue is two events: walker 0 gives the work to the queue (`launch`), and the device does
+/// it. A step is an event around its instructions, with the data that the task sends in the step according to the plan.
+/// Each walker adds to its own list, without locks. In a long run only the first kMostEvents are kept, since a viewer
+/// cannot show more.
 class Trace {
  public:
   static constexpr std::size_t kMostEvents = 1 << 18;  ///< per walker or queue
@@ -38,26 +39,26 @@ class Trace {
            TimePoint begin, TimePoint end) {
     walkers_[thread].add({&plan, plan_id, &instruction, due, begin, end});
   }
-  /// Adds that walker 0 gave the instruction's work to a queue of a device; called by it.
+  /// Adds an event for walker 0 giving the instruction's work to a queue of a device; called by walker 0.
   void add_launch(const Plan& plan, std::uint64_t plan_id, const Instruction& instruction, TimePoint begin,
                   TimePoint end) {
-    if (instruction.what != Opcode::collective_wait)  // it gives a queue nothing
+    if (instruction.what != Opcode::collective_wait)  // gives no work to a queue
       walkers_[0].add({&plan, plan_id, &instruction, begin, begin, end, true});
   }
-  /// Adds what a queue of a device did; called by walker 0.
+  /// Adds an event for the instruction's work on a queue of a device; called by walker 0.
   void add_queued(QueueName queue, const Plan& plan, std::uint64_t plan_id, const Instruction& instruction,
                   TimePoint begin, TimePoint end) {
     queues_[queue].add({&plan, plan_id, &instruction, begin, begin, end});
   }
-  /// Adds a step that is over, or with `number` -1 the setup; `region_runs` says how often each region ran. Steps with
-  /// a missing event are not added. Called while no walker runs.
+  /// Adds a finished step, or with `number` -1 the setup. `region_runs`: how often each region ran. If an event was
+  /// left out, the step is not added. Called while no walker runs.
   void add_step(const Plan& plan, std::int64_t number, TimePoint begin, TimePoint end,
                 std::span<const std::int64_t> region_runs);
 
   /// The number of events that were left out: those after the first kMostEvents of their walker or queue.
   [[nodiscard]] std::uint64_t left_out() const;
 
-  /// The events as JSON objects, a line each with a comma at its end. `offset` is added to every time.
+  /// The events as JSON objects, one per line with a comma at its end. `offset` is added to every time.
   [[nodiscard]] std::string str(Duration offset) const;
 
  private:

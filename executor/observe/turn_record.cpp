@@ -12,8 +12,8 @@ namespace ferry {
 namespace {
 
 constexpr std::string_view kHead = "ferry turns 1";
-constexpr std::string_view kMarks = "+-!";  // of each TurnRecord::Turn::Kind
-constexpr std::size_t kBlock = 1 << 16;     // bytes that are written at a time
+constexpr std::string_view kMarks = "+-!";  // the mark of each TurnRecord::Turn::Kind
+constexpr std::size_t kBlock = 1 << 16;     // bytes to collect before they are written
 constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
 
 template <class T>
@@ -105,7 +105,7 @@ void TurnRecord::read(std::span<const std::int32_t> workers) {
   const FileBytes bytes = files_.read(path_, kMost);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::size_t number = 0;
-  std::map<std::int32_t, std::int64_t> taken;  // steps of each worker
+  std::map<std::int32_t, std::int64_t> taken;  // number of takes from each worker
   for (const std::string_view line : split(text, '\n')) {
     ++number;
     if (number == 1 && line != kHead) malformed(number, "this is no record of turns");

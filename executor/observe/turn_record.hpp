@@ -5,8 +5,8 @@
 //     task 0 serves 1 2 3
 //     step 0: +1 +2 +3 -2 +2 -1 -3
 //
-// +2 sends to task 2, -2 takes from it, and from !2 on the server continues without it. Each server has a file of its
-// own.
+// +2: the server sends to task 2. -2: it takes results from task 2. !2: from now on it continues without task 2. Each
+// server has its own file.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace ferry {
 
-/// What a record says cannot be done: thrown by TurnRecord::refuse.
+/// Thrown by TurnRecord::refuse() if the run cannot do a recorded turn.
 struct OtherRun {
   Error error;
 };
@@ -36,29 +36,30 @@ class TurnRecord {
     enum class Kind : std::uint8_t { give, take, lost } kind = Kind::give;
   };
   /// `record`, `replay`: paths; one of them is empty. The server's task is appended to them (".0"). The arguments must
-  /// outlive it.
+  /// outlive the object.
   TurnRecord(FileSystem& files, std::string_view record, std::string_view replay, int task);
-  /// Writes the rest. An error is logged.
+  /// Writes the turns that are not written yet. An error is logged.
   ~TurnRecord();
   TurnRecord(const TurnRecord&) = delete;
   TurnRecord& operator=(const TurnRecord&) = delete;
 
-  /// A step of these workers begins. Replaying: Error(file) when the file cannot be read, is no such record, or is of
-  /// other workers; Error(usage) when it has no such step.
+  /// Begins a step of these workers. When replaying: Error(file) if the file cannot be read, is no record of turns, or
+  /// is of other workers; Error(usage) if it has no such step.
   void begin_step(std::int64_t step, std::span<const std::int32_t> workers);
   [[nodiscard]] bool replays() const { return replays_; }
-  /// Replaying: the number of steps that each worker made which was lost, the steps before the record included. Errors
+  /// When replaying: for each worker that was lost, the number of its steps, including steps before the record. Errors
   /// as begin_step().
   [[nodiscard]] std::map<std::int32_t, std::int64_t> ends(std::span<const std::int32_t> workers);
-  /// Replaying: the step's next turn; nothing at its end.
+  /// When replaying: the step's next turn; nothing at its end.
   [[nodiscard]] std::optional<Turn> next();
-  /// Replaying: throws OtherRun with Error(usage), since the run has not what the record says: `why`.
+  /// When replaying: throws OtherRun with Error(usage), because this run does not match the record; `why` is the
+  /// reason.
   [[noreturn]] void refuse(const std::string& why) const;
-  /// Recording: what was done.
+  /// When recording: adds a turn that was done.
   void add(const Turn& turn);
-  /// Recording: Error(usage), Error(resource) when it cannot be written.
+  /// When recording: ends the step. Error(usage) or Error(resource) if the record cannot be written.
   void end_step();
-  /// Writes the rest.
+  /// Writes the turns that are not written yet.
   void flush();
 
  private:
@@ -71,9 +72,9 @@ class TurnRecord {
   const int task_;
   bool begun_ = false;
   std::int64_t step_ = 0;
-  std::string text_;                                             // recorded, not yet written
+  std::string text_;                                             // recorded turns that are not yet written
   std::deque<std::pair<std::int64_t, std::deque<Turn>>> steps_;  // to be replayed
-  std::map<std::int32_t, std::int64_t> ends_;                    // ends()
+  std::map<std::int32_t, std::int64_t> ends_;                    // the result of ends()
 };
 
 }  // namespace ferry
