@@ -18,10 +18,10 @@ std::uint64_t mapped_bytes(std::uint64_t bytes) {
   return bytes < Arena::kHugePage ? bytes : (bytes + Arena::kHugePage - 1) / Arena::kHugePage * Arena::kHugePage;
 }
 
-/// Null when there is not enough memory.
+/// Returns null if there is not enough memory.
 std::byte* mapped(std::uint64_t bytes) {
-  // To begin at a multiple of kHugePage, more is mapped and the rest given back. Only whole huge pages of `bytes` are
-  // advised, so that the end of an arena does not take a whole one.
+  // Maps more than needed and unmaps the rest, so that the arena begins at a multiple of kHugePage. Only whole huge
+  // pages of `bytes` are advised, so that the end of an arena does not take a whole huge page.
   const std::uint64_t more = bytes < Arena::kHugePage ? 0 : Arena::kHugePage, size = mapped_bytes(bytes);
   void* const all =
       mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -39,7 +39,8 @@ std::byte* mapped(std::uint64_t bytes) {
 
 Arena::Arena(std::uint64_t bytes, std::string_view what) : bytes_(bytes) {
   if (bytes == 0) return;
-  // The system overcommits memory and kills a process that uses too much of it, so what can never fit is refused here.
+  // The system overcommits memory and kills a process that uses too much of it, so an arena that can never fit is an
+  // error here.
   data_ = bytes <= memory_and_swap_bytes() ? mapped(bytes) : nullptr;
   if (data_ == nullptr) {
     bytes_ = 0;

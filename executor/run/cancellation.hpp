@@ -18,12 +18,13 @@ struct Stopped {};
 /// called when all walkers have returned.
 class Cancellation {
  public:
-  /// `watch`: of the job, null without one; `task`: the owner of the executor.
+  /// `watch`: the job's watch, null without one; `task`: the owner of the executor.
   Cancellation(Workers& workers, const Watch* watch, int task) : workers_(workers), watch_(watch), task_(task) {}
 
-  /// Keeps the task's first failure; the other walkers stop at their next wait or look of a loop.
+  /// Keeps the task's first failure. The other walkers stop at their next wait or, in a loop, at their next look
+  /// (LoopWatch).
   void fail(const Error& error);
-  /// Throws the first error that fail() was given, if any. Called when all walkers have returned.
+  /// Throws the first error that was passed to fail(), if any. Called when all walkers have returned.
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -32,8 +33,8 @@ class Cancellation {
   void check_stopping() const {
     if (stopping()) throw Stopped();
   }
-  /// Error(interrupted) when a signal or the end of the session asks the run to end; the verdict of the job's watch, if
-  /// there is one.
+  /// Throws Error(interrupted) if a signal or the end of the session asks the run to end. Throws the verdict of the
+  /// job's watch if there is one.
   void check_asked() const;
 
  private:

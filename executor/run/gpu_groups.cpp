@@ -15,7 +15,7 @@ namespace {
 using Kind = DeviceCollective::Kind;
 static_assert(kMostFolded <= kMostFoldInputs);
 
-/// The messages of a member of a collective that the library has no function of its own for.
+/// The messages of a member of a collective for which the library has no function.
 class Exchange {
  public:
   Exchange(const Schedule& schedule, const Collective& collective, int member, std::byte* input, std::byte* output)
@@ -61,8 +61,8 @@ class Exchange {
   std::vector<DeviceMessage> messages_;
 };
 
-/// The stages of a member of a sum that GPUs fold: its messages before a wait are one call of the library, a copy and
-/// the folds after it are one kernel.
+/// Makes the stages of a member of a sum that GPUs fold. The messages up to a wait are one call of the library; a copy
+/// and the folds after it are one kernel.
 class FoldedSum {
  public:
   FoldedSum(const Schedule& schedule, const Collective& collective, int member, const GpuGroups::Places& places,
@@ -145,12 +145,12 @@ class FoldedSum {
   const void* const tag_;
   std::vector<GpuCollective::Stage> stages_;
   std::vector<DeviceMessage> messages_;  // of the next call
-  bool calls_ = false;                   // there is one, also where all its messages are empty
+  bool calls_ = false;                   // there is a next call, even if all its messages are empty
   std::vector<std::byte*> folding_;
   PartRange folded_;
 };
 
-/// What the library is asked for; exchange where it has no function for the kind, or for parts of different sizes.
+/// The library's function for a collective; `exchange` if it has none for the kind, or for parts of different sizes.
 Kind kind_of(const Schedule& schedule, const Collective& collective) {
   const auto& parts = collective.parts;
   switch (schedule.kind) {
@@ -198,7 +198,7 @@ DeviceLaunch GpuFold::launch(void* queue, const void* tag) {
   return {kernel_.run, &run_, tag};
 }
 
-/// The plan's groups that no plan had before, in the order in which its collectives name them.
+/// The plan's groups that no earlier plan had, in the order of the plan's collectives.
 std::vector<GpuGroups::Group> GpuGroups::unknown(const Plan& plan) {
   std::vector<Group> found;
   for (std::uint32_t c = 0; c < plan.collectives.size(); ++c) {
@@ -214,7 +214,7 @@ void GpuGroups::join(const Plan& plan, int task, const Devices* devices, Transpo
   const std::vector<Group> fresh = unknown(plan);
   if (fresh.empty()) return;
   devices_ = devices;
-  // The first task of each group names it.
+  // The first task of each group makes the group's name.
   std::string names;
   for (const Group& group : fresh)
     if (group.tasks.front() == task) {

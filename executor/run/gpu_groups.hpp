@@ -17,10 +17,10 @@
 
 namespace ferry {
 
-/// A fold of what members have given, on a task's GPU.
+/// A fold of the members' values on a task's GPU.
 class GpuFold {
  public:
-  /// Of `count` elements at each input. Error(plan) where the device has no kernel for it.
+  /// Folds `count` elements of each input. Error(plan) if the device has no kernel for the fold.
   GpuFold(const KernelTable& kernels, Reduce reduce, DType dtype, std::int64_t count,
           std::span<std::byte* const> inputs, std::byte* output);
   GpuFold(const GpuFold&) = delete;
@@ -36,33 +36,33 @@ class GpuFold {
   KernelRun run_;
 };
 
-/// A task's part in a collective of a plan, as its GPU's queue is given it.
+/// A task's part in a collective of a plan, as submitted to the queue of its GPU.
 struct GpuCollective {
-  /// Given one after another: calls of the library, and folds.
+  /// A call of the library, or a fold. Stages are submitted one after another.
   struct Stage {
     DeviceCollective call;
     std::vector<DeviceMessage> messages;  ///< of an exchange
-    std::unique_ptr<GpuFold> fold;        ///< if it is one
+    std::unique_ptr<GpuFold> fold;        ///< null: a call of the library
   };
   std::vector<Stage> stages;
-  void* group = nullptr;   ///< the task's membership
-  std::int64_t bytes = 0;  ///< that the task gives to the library
+  void* group = nullptr;   ///< the task's membership of the library's group
+  std::int64_t bytes = 0;  ///< bytes that the task passes to the library
 };
 
-/// One for each task of a session, which keeps its groups until it ends. The devices must outlive it.
+/// One for each task of a session. It keeps its groups until it is destroyed. The devices must outlive it.
 class GpuGroups {
  public:
   /// Joins the groups of a plan that have not been joined yet, in the plan's order: all tasks of the job call it with
-  /// the same plans, in the same order. `devices`: null where the task has none. Error(stalled) at the deadline;
+  /// the same plans, in the same order. `devices`: null if the task has none. Error(stalled) at the deadline;
   /// FailedWork; errors of the transport.
   void join(const Plan& plan, int task, const Devices* devices, Transport& transport, const Deadline& deadline);
 
-  /// The memory of an instruction's operands; null where it has none.
+  /// The memory of an instruction's operands; null if there is no such operand.
   struct Places {
     std::byte *input = nullptr, *output = nullptr, *slots = nullptr;
   };
-  /// What the instruction, which starts a collective on the task's GPU, gives the GPU's queue; `kernels`: the GPU's.
-  /// The plan must outlive it.
+  /// Makes the work that an instruction submits to the GPU's queue; the instruction starts a collective on the task's
+  /// GPU. `kernels`: the GPU's kernels. The plan must outlive the result.
   [[nodiscard]] std::unique_ptr<GpuCollective> collective(const Plan& plan, int task, const Instruction& instruction,
                                                           const Places& places, const KernelTable& kernels) const;
 
@@ -78,7 +78,7 @@ class GpuGroups {
 
   [[nodiscard]] std::vector<Group> unknown(const Plan& plan);
 
-  std::set<Group> known_;  ///< of all tasks
+  std::set<Group> known_;  ///< groups of all tasks
   std::map<Group, Devices::Owned> joined_;
   const Devices* devices_ = nullptr;
 };

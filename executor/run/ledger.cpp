@@ -39,8 +39,8 @@ void Ledger::enter(const Resolved& r) {
   pending_.push_back(r.link);
 }
 
-/// Sets in_collective_ meanwhile: progress() splits folds into chunks, between which poll_quietly() is called, and
-/// polling there would re-enter the same fold.
+/// Sets in_collective_ during progress(). progress() splits folds into chunks, and poll_quietly() is called between the
+/// chunks; polling there would re-enter the same fold.
 bool Ledger::move_on(GroupCall& call) {
   const struct Folding {
     explicit Folding(bool& now) : now(now) { now = true; }

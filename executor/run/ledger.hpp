@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// Starts transfers and moves them on, oldest first. Used by walker 0 alone, which owns the transport.
+/// Starts transfers and makes progress with them, oldest first. Used by walker 0 alone, which owns the transport.
 class Ledger {
  public:
   Ledger(Transport& transport, std::size_t links) : transport_(transport), shared_memory_(transport.shared_memory()) {
@@ -24,17 +24,17 @@ class Ledger {
   [[nodiscard]] bool taken(const Resolved& r) {
     return shared_memory_->take(r.link->peer, r.link->channel, {r.output, r.bytes});
   }
-  /// Moves the link's transfer on; true once nothing is pending there.
+  /// Makes progress with the link's transfer; true once nothing is pending on the link.
   bool arrived(Link& link);
-  /// Moves all transfers on; true when one has completed.
+  /// Makes progress with all transfers; true if one has completed.
   bool poll();
-  /// poll() that swallows errors, called between the chunks of a kernel; the next wait reports them.
+  /// Like poll(), but ignores errors: the next wait reports them. Called between the chunks of a kernel.
   void poll_quietly() noexcept;
   /// Adds the messages of the last run of a collective to `moved`.
   static void count_collective(const Link& link, Traffic& moved);
 
   [[nodiscard]] bool empty() const { return pending_.empty(); }
-  /// Oldest first.
+  /// The links with transfers in flight, oldest first.
   [[nodiscard]] const std::vector<Link*>& pending() const { return pending_; }
 
  private:
@@ -43,7 +43,7 @@ class Ledger {
   bool move_on(GroupCall& call);
 
   Transport& transport_;
-  SharedMemory* const shared_memory_;  // null where the transport has none
+  SharedMemory* const shared_memory_;  // null if the transport has none
   std::vector<Link*> pending_;
   bool in_collective_ = false;
 };

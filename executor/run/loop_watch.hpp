@@ -1,4 +1,4 @@
-// LoopWatch: says when a loop that waits for nothing should check whether it is to go on.
+// LoopWatch: decides when a loop without waits should check whether it must end early.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace ferry {
 /// number of iterations between two looks adapts, up to kMostIterations, so that a look comes about every kLookUp.
 class LoopWatch {
  public:
-  /// To be called when the outermost loop begins.
+  /// Call it when the outermost loop begins.
   void begin() { began_ = system_clock().now(); }
-  /// To be called after each iteration; returns whether to call look().
+  /// Call it after each iteration. Returns whether to call look().
   [[nodiscard]] bool due() { return --until_ <= 0; }
-  /// Reads the clock; returns whether it is time to look at the rest of the job, too (every kLookAround).
+  /// Reads the clock. Returns whether it is also time to look at the rest of the job (every kLookAround).
   [[nodiscard]] bool look() {
     const TimePoint now = system_clock().now();
     every_ = now - looked_ < kLookUp ? std::min(2 * every_, kMostIterations) : std::max(every_ / 2, 1);
@@ -27,7 +27,7 @@ class LoopWatch {
     looked_around_ = now;
     return true;
   }
-  /// From begin() to the last look.
+  /// The time from begin() to the last look().
   [[nodiscard]] Duration since() const { return looked_ - began_; }
 
  private:

@@ -17,11 +17,11 @@ namespace ferry {
 /// `error` with the op, its name and the task before its text, and the user's line after it.
 [[nodiscard]] Error located(const Error& error, const Plan& plan, const Instruction& instruction, int task);
 
-/// What the kernel of `op` in `kernels` threw, as an Error. An exception of another type becomes Code::program if the
-/// kernel is the user's, else Code::bug.
+/// Converts an exception of the kernel of `op` in `kernels` to an Error. An exception of another type becomes
+/// Code::program if the kernel is the user's, else Code::bug.
 [[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, std::string_view op, const KernelTable& kernels);
-/// The same, for what was thrown when `instruction` ran on `task`. For a BadValue the Error says where the value came
-/// from (executor/run/origin.hpp).
+/// The same, for an exception that `instruction` threw on `task`. For a BadValue the Error names the origin of the
+/// value (executor/run/origin.hpp).
 [[nodiscard]] Error error_of_kernel(const std::exception_ptr& thrown, const Plan& plan, const Instruction& instruction,
                                     int task, const KernelTable& kernels);
 

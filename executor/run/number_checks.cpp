@@ -21,7 +21,7 @@ Given NumberChecks::given_to(const Resolved& r) {
   if (r.what == Opcode::collective)
     of_collectives_[r.link].add(not_finite(dtype_of_collective(r), first_of(r.plan->inputs, r.input)));
   if (r.what == Opcode::collective_wait) given = std::exchange(of_collectives_[r.link], {});
-  // An infinity that is fed, or that an op without inputs makes, is intended.
+  // An infinity that is fed, or that an op without inputs computes, is intended.
   given.infinite = given.infinite || r.what == Opcode::feed || (r.what == Opcode::kernel && r.run->inputs.empty());
   return given;
 }

@@ -35,7 +35,7 @@ class Search {
  public:
   explicit Search(const Plan& plan) : plan_(plan) {}
 
-  /// Where a buffer's value comes from; nothing if the search has been there already.
+  /// The origin of a buffer's value; nothing if the search has already visited the buffer.
   Found of(int task, std::uint32_t buffer, int moves = 0) {
     const PlanClass& role = plan_.class_for(task);
     const std::uint32_t storage = storage_of(role, buffer);
@@ -95,7 +95,7 @@ class Search {
     }
   }
 
-  /// The origin of what `task` gives to that channel or collective.
+  /// The origin of the value that `task` sends to that channel or collective.
   Found of_sent(int task, Opcode what, std::uint32_t target, int moves) {
     Found found;
     for (const Instruction& instruction : plan_.class_for(task).instructions)

@@ -82,7 +82,8 @@ void Queues::wait(void* event, const Resolved& r, Waiting& waiting) {
   waiting.until([&] { return devices_.happened(event); }, r);
 }
 
-/// Tells the devices what memory `r` touches. The outputs of a loop or branch are written by the instructions inside.
+/// Informs the devices which memory `r` touches. The outputs of a loop or branch are written by the instructions
+/// inside.
 void Queues::touch(const Resolved& r) const {
   const auto each = [&](Range range, bool writes) {
     for (const std::uint32_t b : role_.operands_of(range)) {
@@ -115,7 +116,8 @@ DeviceWork Queues::put(const Resolved& r, const Work& work) {
   return {.launches = 1};
 }
 
-/// Submits a collective to its queue. The queue's library may ask to be called again until the other members have come.
+/// Submits a collective to its queue. The queue's library may ask to be called again until the other members have
+/// joined.
 DeviceWork Queues::meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting) {
   const GpuCollective& mine = *work.collective;
   for (const GpuCollective::Stage& stage : mine.stages) {

@@ -23,9 +23,9 @@ namespace ferry {
 class Queues {
  public:
   /// Precondition: `resolved` has instructions of queues (queued()). `one_by_one`: each work item is done before the
-  /// next is submitted, so that a late report of a failure belongs to the current instruction. `kernels`: the devices'.
-  /// `groups`: the groups of the plan's collectives; null if it has none on GPUs. `trace`: what the devices do is added
-  /// to it; null: nothing is traced.
+  /// next is submitted, so that a late report of a failure belongs to the current instruction. `kernels`: the devices'
+  /// kernels. `groups`: the groups of the plan's collectives; null if it has none on GPUs. `trace`: gets the events of
+  /// the devices; null: nothing is traced.
   Queues(const ResolvedPlan& resolved, const Devices& devices, const KernelTable& kernels, GpuGroups* groups,
          bool one_by_one, Trace* trace);
 
@@ -33,43 +33,44 @@ class Queues {
   void begins(const Resolved& first, Waiting& waiting) {
     if (times_) times_->begin([&](void* event) { wait(event, first, waiting); });
   }
-  /// Work that is not yet in the trace; and adds what was given after the first `count` of it, which is done: `r`, a
-  /// region's join, has waited for it.
+  /// untraced(): the number of submitted work items that are not yet in the trace. add_to_trace(): adds all of these
+  /// after the first `count` to the trace; they are done, because `r`, a region's join, has waited for them.
   [[nodiscard]] std::size_t untraced() const { return times_ ? times_->given() : 0; }
   void add_to_trace(std::size_t count, const Resolved& r, std::uint64_t plan_id, Waiting& waiting) {
     if (times_) times_->add_from(count, resolved_.plan(), plan_id, [&](void* event) { wait(event, r, waiting); });
   }
 
-  /// What the queues have been given since clear_given(), by index into PlanClass::devices.
+  /// The work submitted to the queues since clear_given(), by index into PlanClass::devices.
   [[nodiscard]] std::span<const DeviceWork> given() const { return given_; }
   void clear_given() { given_.assign(given_.size(), {}); }
 
-  /// To be called before the host runs `r`: waits for the events that the plan says come first, and tells devices that
-  /// ask for it what memory `r` touches.
+  /// Call it before the host runs `r`. Waits for the events that must come before `r`, and informs devices that ask for
+  /// it which memory `r` touches.
   void before(const Resolved& r, Waiting& waiting);
-  /// To be called before the host reads a loop's condition.
+  /// Call it before the host reads a loop's condition.
   void reads(const Resolved& loop) const;
   /// Submits an instruction to its queue.
   void give(const Resolved& r, Traffic& moved, Waiting& waiting);
-  /// The same, and checks a kernel's inputs and outputs for NaN and Inf. The host waits until both have been copied to
-  /// it.
+  /// Like give(), and checks a kernel's inputs and outputs for NaN and Inf. The host waits until both have been copied
+  /// to it.
   void give_checked(const Resolved& r, Traffic& moved, Waiting& waiting, NumberChecks& checks);
   /// Submits the captured stretch (PlanClass::stretches) that begins with the first of `list`, and returns its number
   /// of instructions. Returns 0 if no stretch begins there, or if its instructions must be submitted one by one: the
   /// first time, when kernels create their state, and always if each instruction is waited for.
   [[nodiscard]] std::size_t give_captured(std::span<const Resolved> list, Traffic& moved);
-  /// The job has failed: what GPUs of several tasks have under way ends, so that the queues can go.
+  /// Call it when the job has failed: ends the collectives in flight, so that the queues can be destroyed.
   void abandon() const {
     if (groups_ != nullptr) groups_->abandon();
   }
-  /// The host is about to set a number that kernels read besides their operands: of the step, or of an iteration.
+  /// Call it before the host sets a number that kernels read besides their operands: the number of the step or of an
+  /// iteration.
   void sets(const std::int64_t& number) const;
 
  private:
   struct Work {
     void* queue = nullptr;          ///< null: the host runs it
-    PlanQueue is = {};              ///< that queue
-    void* happened = nullptr;       ///< the event that others wait for; null: nobody waits
+    PlanQueue is = {};              ///< the description of `queue`
+    void* happened = nullptr;       ///< the event that marks its end; null: nobody waits for it
     std::vector<void*> after;       ///< the events to wait for before it
     std::uint32_t stretch = kNone;  ///< the captured stretch that begins with it
     std::unique_ptr<GpuCollective> collective;
@@ -85,19 +86,19 @@ class Queues {
   void find_stretches();
   [[nodiscard]] std::unique_ptr<GpuCollective> collective_of(const Instruction& instruction,
                                                              const KernelTable& kernels) const;
-  /// Gives a queue the instruction's work alone, and returns what that is.
+  /// Submits the instruction's work without waits and events. Returns the work.
   DeviceWork put(const Resolved& r, const Work& work);
   DeviceWork meet(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
   void count(const PlanQueue& queue, const DeviceWork& given, Traffic& moved) {
     given_[queue.device] += given;
     moved.copies += given.copies_in + given.copies_out + given.copies_within;
   }
-  /// The same as give(), after the waits.
+  /// Like give(), without the waits.
   void submit(const Resolved& r, const Work& work, Traffic& moved, Waiting& waiting);
   void touch(const Resolved& r) const;
   void wait(void* event, const Resolved& r, Waiting& waiting);
   void wait_for_queue(void* queue, const Resolved& r, Waiting& waiting);
-  /// Copies of the arrays in the host's memory.
+  /// Copies the arrays to the host's memory.
   [[nodiscard]] std::vector<Array> on_host(std::span<const Array> arrays, void* queue, const Resolved& r,
                                            Waiting& waiting);
 
@@ -108,7 +109,7 @@ class Queues {
   const bool one_by_one_;
   const Instruction* const first_;
   std::vector<DeviceWork> given_;
-  // What the queues' work may touch outlives the queues.
+  // Destroyed after the queues, since the queues' work may touch this memory.
   std::vector<std::vector<std::byte>> looked_at_;
   std::vector<Stretch> stretches_;
   std::vector<Devices::Owned> used_, host_memory_, queues_, events_;

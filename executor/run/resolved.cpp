@@ -17,7 +17,8 @@ namespace {
 constexpr std::uint64_t kPollBytes = 32 << 10;
 constexpr std::int64_t kNoStep = 0;
 
-/// The plan fitted when it was made, so others have taken memory since; the largest values are what one may change.
+/// Adds the largest values to an error, since the user can change these. The plan fitted when it was made, so other
+/// processes have taken memory since.
 void note_largest_values(const Plan& plan, const PlanClass& role, std::uint32_t device, Error& error) {
   constexpr std::size_t kNamed = 5;
   for (const LargeValue& value : largest_values(plan, role, kNamed, [&](std::uint32_t d) { return d == device; }))
@@ -65,7 +66,7 @@ void ResolvedPlan::place_buffers(const ResolveContext& context) {
     arena_bytes_[buffer.device] += buffer.bytes;
     if (role_.devices[buffer.device].kind == DeviceKind::cpu) host_variables_.emplace_back(own[v.buffer], buffer.bytes);
   }
-  // Variables are kept elsewhere, so the state arena is packed without the room that the plan gives them.
+  // Variables have their own memory, so the state arena is packed without the space that the plan reserves for them.
   std::vector<std::uint64_t> offsets(role_.buffers.size(), 0), ends(role_.devices.size(), 0);
   for (std::uint32_t b = 0; b < role_.buffers.size(); ++b) {
     const Buffer& buffer = role_.buffers[b];
@@ -108,7 +109,7 @@ void ResolvedPlan::place_buffers(const ResolveContext& context) {
   }
 }
 
-/// If the plan has messages, the arena is memory that other tasks can write into, where the transport has such memory.
+/// If the plan has messages, the arena is memory that other tasks can write to, if the transport has such memory.
 Arena ResolvedPlan::step_arena(std::uint64_t bytes, const std::string& what, Transport& transport) const {
   const bool receives = !plan_.channels.empty() || !plan_.collectives.empty();
   if (receives && bytes > 0)
@@ -186,7 +187,7 @@ void ResolvedPlan::resolve_region(std::uint32_t region, const ResolveContext& co
   }
 }
 
-/// Gives the kernel or tile region that computes the value of a put the link of the put's send.
+/// Sets the link of a put's send in the kernel or tile region that computes the value of the put.
 void ResolvedPlan::link_puts() {
   struct Maker {
     Resolved* resolved;

@@ -39,7 +39,7 @@ struct Link {
   Traffic before;             ///< the call's counters when it was last started
   bool pending = false;
   const Instruction* since = nullptr;  ///< the instruction that started the pending transfer
-  std::byte* written = nullptr;  ///< where in the receiver's memory the next send's bytes lie already; null: nowhere
+  std::byte* written = nullptr;  ///< where in the receiver's memory the next send's bytes already are; null: nowhere
 };
 
 /// A bounded operand: its extent is in front of its elements, so that messages carry both.
@@ -87,7 +87,7 @@ struct Resolved {
   const Instruction* plan = nullptr;   ///< for traces and error messages
 };
 
-/// What resolving needs besides the plan.
+/// The inputs of resolving, besides the plan.
 struct ResolveContext {
   Transport& transport;
   Parallel& parallel;
@@ -128,7 +128,7 @@ class ResolvedPlan {
   /// A buffer's bytes, including the extent in front of them; empty if the buffer has no memory (a slot of a tile
   /// region).
   [[nodiscard]] std::span<const std::byte> bytes_of(std::uint32_t buffer) const;
-  /// What kernels read besides their operands: the step's number and the numbers of iterations.
+  /// The numbers that kernels read besides their operands: the numbers of the step and of iterations.
   [[nodiscard]] std::span<const std::byte> numbers() const { return std::as_bytes(std::span(numbers_)); }
   /// Whether only thread 0 has instructions.
   [[nodiscard]] bool single() const { return single_; }
@@ -156,7 +156,7 @@ class ResolvedPlan {
   void mark_waits();
   void link_puts();
   void resolve(Resolved& resolved, const Instruction& instruction, const ResolveContext& context, std::uint32_t depth);
-  /// Whether this task has the lowest number of those that run this op.
+  /// Whether this task has the lowest number of all tasks that run this op.
   [[nodiscard]] bool runs_first(const Instruction& instruction) const;
   void resolve_kernel(Resolved& resolved, const Instruction& instruction, const ResolveContext& context,
                       std::uint32_t depth);
@@ -182,7 +182,7 @@ class ResolvedPlan {
                                         const std::function<bool(const Kernel&, const KernelSetup&)>& runs);
   void resolve_collective(Resolved& resolved, const Instruction& instruction, const ResolveContext& context);
   void find_extents(Resolved& resolved, const Instruction& instruction);
-  /// The kernels of the device that the instruction runs on.
+  /// The kernels for the device that runs the instruction.
   [[nodiscard]] const KernelTable& table_for(const Instruction& instruction, const ResolveContext& context) const;
   [[nodiscard]] const Kernel& kernel_of(const Instruction& instruction, const ResolveContext& context) const;
   [[nodiscard]] const Attrs& attrs_of(const Instruction& instruction) const;
@@ -212,7 +212,7 @@ class ResolvedPlan {
   std::vector<std::vector<Direct>> direct_;  // the short forms of lists_
   std::vector<std::int64_t> numbers_;        // the step's, then iterations': one block, which devices may read
   std::vector<std::span<const std::byte>> host_variables_;
-  KernelRun nothing_;  // what the short form of an instruction that does nothing points to
+  KernelRun nothing_;  // target of the short form of an instruction that does nothing
   std::vector<Array> arrays_;
   std::vector<KernelRun> runs_;
   std::deque<TileWork> tiles_;

@@ -1,5 +1,5 @@
-// The parts of ResolvedPlan that resolve what runs as one: tile regions of the host and of devices, stencils,
-// epilogues.
+// The parts of ResolvedPlan that resolve instructions which run together: tile regions of the host and of devices,
+// stencils, epilogues.
 #include <map>
 
 #include "executor/run/resolved.hpp"
@@ -121,7 +121,7 @@ StencilParts ResolvedPlan::parts_of_stencil(const Instruction& instruction, cons
   StencilParts parts{.tile = instruction.tile_elements(), .arrays = {}, .windows = {}, .kernels = {}};
   const Range members = role_.regions[instruction.region()].instructions;
   const std::int64_t elements = elements_of(role_.buffers[role_.outputs(role_.instructions[members.first])[0]]);
-  std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its place in parts.arrays
+  std::map<std::uint32_t, std::uint32_t> known;  // by buffer: its index in parts.arrays
   const auto index_of = [&](std::uint32_t b, StencilArray::Is is) {
     const auto [at, fresh] = known.try_emplace(b, static_cast<std::uint32_t>(parts.arrays.size()));
     const Buffer& buffer = role_.buffers[b];

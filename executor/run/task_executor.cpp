@@ -63,7 +63,7 @@ struct TaskExecutor::State {
     for (std::size_t thread = 0; thread < resolved.threads(); ++thread) walkers.emplace_back(shared, thread);
   }
 
-  /// Runs all threads' parts of the region, of the setup (step -1) or of a step.
+  /// Runs a region on all threads, in the setup (step -1) or in a step.
   void run(std::uint32_t which, std::int64_t step) {
     region = which;
     const TimePoint begin = shared.trace != nullptr ? system_clock().now() : TimePoint();
@@ -103,7 +103,7 @@ struct TaskExecutor::State {
   Waiting waiting;
   NumberChecks checks;
   std::optional<Queues> queues;
-  std::optional<TurnOrder> turns;  ///< where the task serves workers
+  std::optional<TurnOrder> turns;  ///< if the task serves workers
   SharedWalk shared;
   std::deque<Walker> walkers;
   bool set_up = false;

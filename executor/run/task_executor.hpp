@@ -1,4 +1,4 @@
-// TaskExecutor: walks the plan of one task.
+// TaskExecutor: runs the plan of one task.
 #pragma once
 
 #include <cstdint>
@@ -42,13 +42,13 @@ struct ExecutorOptions {
   Trace* trace = nullptr;                       ///< null: nothing is traced
   FlightRecorder* recorder = nullptr;           ///< null: nothing is recorded
   WorkTimer* timer = nullptr;                   ///< of the plan; null: no step is timed
-  TurnRecord* turns = nullptr;                  ///< of a server's turns; null: they are neither recorded nor replayed
+  TurnRecord* turns = nullptr;                  ///< record of a server's turns; null: none is written or replayed
   std::uint64_t plan_id = 0;                    ///< identifies the plan in traces
   bool effects = true;  ///< false: kernels with `effect` do not perform it (KernelSetup::first is false on all tasks)
 };
 
-/// One task's part of a plan, with resolved addresses: in a step the executor looks nothing up, and allocates nothing
-/// but fetched tensors that cannot be reused. Used by walker 0 of `workers`, which owns the transport.
+/// One task's part of a plan, with resolved addresses: in a step the executor looks nothing up, and allocates only
+/// fetched tensors that cannot be reused. Used by walker 0 of `workers`, which owns the transport.
 class TaskExecutor final : public RunningPlan {
  public:
   /// `variable` gives the address of a variable's bytes by its name. The plan must have been verified, and must outlive
@@ -60,12 +60,12 @@ class TaskExecutor final : public RunningPlan {
   TaskExecutor(const TaskExecutor&) = delete;
   TaskExecutor& operator=(const TaskExecutor&) = delete;
 
-  /// Runs the setup (before the first step) and one step. `feeds` has a tensor for each of the plan's feeds, defined
-  /// where this task gives it. `fetched` has one for each of the plan's fetches, and is set where the fetch arrives at
-  /// this task; pass it again to the next step, which overwrites the tensors that nobody else holds. Throws errors of
-  /// kernels, with op, task and line; errors of the transport; Error(stalled). After an error the executor must not be
-  /// used again. `following`: the number of steps that certainly follow this one. Workers may begin some of them before
-  /// the task that serves them has ended this one.
+  /// Runs the setup (before the first step) and one step. `feeds` has a tensor for each of the plan's feeds, defined if
+  /// this task gives the feed. `fetched` has a tensor for each of the plan's fetches, which is set if the fetch arrives
+  /// at this task. Pass it again to the next step, which overwrites the tensors that nobody else holds. Throws errors
+  /// of kernels, with op, task and line; errors of the transport; Error(stalled). After an error the executor must not
+  /// be used again. `following`: the number of steps that certainly follow this one. Workers may begin some of these
+  /// steps before their server has ended this step.
   void step(std::int64_t step, std::span<const Tensor> feeds, std::span<Tensor> fetched, std::int64_t following = 0);
 
   [[nodiscard]] std::uint64_t spot() const override;
@@ -75,10 +75,10 @@ class TaskExecutor final : public RunningPlan {
   [[nodiscard]] const Traffic& measured() const;
   /// How often each region ran in the last step.
   [[nodiscard]] std::span<const std::int64_t> region_runs() const;
-  /// What the devices were given in the last step, without the setup; empty where no queue is used. As of the next, by
-  /// index into PlanClass::devices.
+  /// The work submitted to the devices in the last step, without the setup, by index into PlanClass::devices; empty if
+  /// the task uses no queue.
   [[nodiscard]] std::span<const DeviceWork> device_work() const;
-  /// Bytes of the arenas and the variables.
+  /// Bytes of the arenas and the variables, by index into PlanClass::devices.
   [[nodiscard]] std::span<const std::uint64_t> arena_bytes() const;
 
  private:

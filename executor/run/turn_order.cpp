@@ -54,7 +54,7 @@ bool TurnOrder::has_come(Worker& worker) {
   return all;
 }
 
-/// The record's next turn, whether it can be run yet or not.
+/// The record's next turn, whether or not it can be run yet.
 std::optional<TurnOrder::Turn> TurnOrder::recorded() {
   while (const std::optional<TurnRecord::Turn> turn = record_->next()) {
     const auto worker = static_cast<std::size_t>(std::ranges::find(tasks_, turn->worker) - tasks_.begin());
@@ -99,7 +99,7 @@ std::optional<TurnOrder::Turn> TurnOrder::next() {
   for (std::size_t k = 1; k <= workers_.size(); ++k) {
     const std::size_t w = (last_ + k) % workers_.size();
     if (may_get(workers_[w])) return Turn{w, false};
-    // What comes of a task that is lost meanwhile need not be whole.
+    // The results of a task that is lost meanwhile may be incomplete.
     if (workers_[w].given && !workers_[w].lost && has_come(workers_[w]) && !transport_.is_lost(tasks_[w]))
       return Turn{w, true};
   }

@@ -14,13 +14,13 @@
 namespace ferry {
 
 /// Sends a worker its next inputs once its previous results are applied, unless the worker would exceed the staleness
-/// bound. A worker's results are taken when all of them have arrived. Among those that are ready each comes once in a
-/// round. Or all is done in the order of a record. A worker that is lost (JobMembership::spare) has no more turns, and
-/// nothing waits for it. Used by walker 0 alone.
+/// bound. A worker's results are taken when all of them have arrived. Workers that are ready get their turns in
+/// round-robin order. When replaying, turns come in the recorded order instead. A worker that is lost
+/// (JobMembership::spare) has no more turns, and nothing waits for it. Used by walker 0 alone.
 class TurnOrder {
  public:
-  /// Precondition: the task serves others. `record`: null where turns are neither recorded nor replayed. The arguments
-  /// must outlive it.
+  /// Precondition: the task serves others. `record`: null if turns are neither recorded nor replayed. The arguments
+  /// must outlive this object.
   TurnOrder(ResolvedPlan& resolved, const Transport& transport, Ledger& ledger, TurnRecord* record);
 
   struct Turn {
@@ -28,28 +28,31 @@ class TurnOrder {
     bool take = false;
   };
 
-  /// `following`: how many steps of the run come after this one. Workers do not begin others.
+  /// `following`: the number of steps of the run after this one. Workers begin no steps beyond these.
   void begin_step(std::int64_t step, std::int64_t following);
-  /// What all workers give in this step has been taken: the step's turns have ended, and the next one's begin.
+  /// Whether the step's turns have ended: the results of all workers for this step have been taken. If so, the turns of
+  /// the next step begin.
   [[nodiscard]] bool end_step();
-  /// Whether no worker is behind, so that end_step() may be true, which it may become in next() as workers are lost.
+  /// Whether no worker is behind: the results of all workers for this step have been taken. next() can make this true,
+  /// as workers can be lost. end_step() is false until this is true.
   [[nodiscard]] bool complete() const;
-  /// A turn that can be run, if there is one. Error(peer_lost) when all workers are lost.
+  /// A turn that can be run, if there is one. Error(peer_lost) if all workers are lost.
   [[nodiscard]] std::optional<Turn> next();
-  /// Its instructions of the step; for a take, without its receive_waits, which are done.
+  /// The turn's instructions in the step. For a take, without its receive_waits, which are done.
   [[nodiscard]] Range instructions(const Turn& turn) const;
   /// The receive_waits of a take.
   [[nodiscard]] std::span<const Resolved> received(const Turn& turn) const;
   void done(const Turn& turn);
-  /// What the worker that is behind has not sent yet, if no turn can be run. Precondition: !complete().
+  /// If no turn can be run: the receive_wait of a message that the worker which is behind has not sent yet.
+  /// Precondition: !complete().
   [[nodiscard]] const Resolved& awaited() const;
 
  private:
   struct Worker {
     std::span<const Resolved> receives;  ///< the receive_waits of its take
-    std::vector<bool> arrived;           ///< of each
-    std::int64_t ahead = 0;              ///< steps of it that are taken, this one and later ones
-    bool given = false;                  ///< and not taken yet
+    std::vector<bool> arrived;           ///< by receive
+    std::int64_t ahead = 0;              ///< number of its steps that were taken, from this step on
+    bool given = false;                  ///< its inputs were sent, and its results are not taken yet
     bool lost = false;
   };
 

@@ -1,4 +1,4 @@
-// Waiting: how walker 0 waits, for messages and for other walkers.
+// Waiting: lets walker 0 wait for messages and for other walkers.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace ferry {
 struct WaitingOptions {
   TimeLimit limit;
   Position* position = nullptr;  ///< where long waits are reported; null: nowhere
-  std::uint64_t plan_id = 0;     ///< tells the plan from others
+  std::uint64_t plan_id = 0;     ///< identifies the plan
 };
 
-/// One per task. While it waits, it moves the transfers on and helps other walkers with their kernels; after the
-/// deadline it gives up.
+/// One per task. While it waits, it makes progress with the transfers and helps other walkers with their kernels. It
+/// throws after the deadline.
 class Waiting {
  public:
   Waiting(const ResolvedPlan& resolved, Transport& transport, Workers& workers, Ledger& ledger,
@@ -44,17 +44,18 @@ class Waiting {
   [[nodiscard]] Duration deadline() const { return options_.limit.time; }
 
  private:
-  /// Longest sleep while other walkers may want help, or a device may end the wait, which wakes nobody.
+  /// The longest sleep while other walkers may need help, or while a device, which wakes no thread, may end the wait.
   static constexpr std::chrono::microseconds kShortIdle{50};
-  /// First sleep when only a transfer can end the wait; doubled up to the longest, to leave the cores to others.
+  /// The first sleep when only a transfer can end the wait. Sleeps double up to kLongestIdle, to leave the cores to
+  /// other threads.
   static constexpr std::chrono::microseconds kLongIdle{2000}, kLongestIdle{50'000};
-  /// From so long on a wait is reported.
+  /// A wait is reported after this time.
   static constexpr std::chrono::milliseconds kLong{100};
-  /// Added to the deadline, at most doubling it. A task in an endless loop does not get it and so reports first: its
-  /// loop is why the others wait.
+  /// Added to the deadline, but at most the deadline again. A task in an endless loop does not get this time and so
+  /// reports first: the others wait because of its loop.
   static constexpr std::chrono::seconds kGrace{1};
-  /// It spins for 1/kSpinShare of Workers::spins() turns, and pauses only every kPauseEvery turns, since pauses delay
-  /// short messages.
+  /// A wait spins for 1/kSpinShare of Workers::spins() turns, and pauses only every kPauseEvery turns, since pauses
+  /// delay short messages.
   static constexpr int kSpinShare = 4, kPauseEvery = 8;
 
   template <class Ready>
@@ -84,7 +85,7 @@ class Waiting {
     }
   }
 
-  /// A long wait, reported while it lives.
+  /// Reports a long wait; the destructor reports its end.
   class Report {
    public:
     explicit Report(Position* position) : position_(position) {}

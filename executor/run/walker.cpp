@@ -46,7 +46,7 @@ void Walker::run(std::uint32_t region) {
   at(nullptr);
 }
 
-/// Reports work that failed on a device. Its tag names its instruction, which need not be the current one.
+/// Reports work that failed on a device. The work's tag is its instruction, which need not be the current one.
 void Walker::fail(const FailedWork& failed) {
   const Instruction& instruction =
       failed.tag() != nullptr ? *static_cast<const Instruction*>(failed.tag()) : *current().plan;
@@ -55,7 +55,7 @@ void Walker::fail(const FailedWork& failed) {
        instruction);
 }
 
-/// Reports what a kernel threw.
+/// Reports an exception of a kernel.
 void Walker::fail(const std::exception_ptr& thrown, const Instruction& instruction) {
   const Plan& plan = resolved_.plan();
   const int task = resolved_.task();
@@ -86,7 +86,8 @@ void Walker::walk_part(std::uint32_t region, Range part) {
   }
 }
 
-/// The next turn, once it can be run; none when workers that were waited for are lost, and nothing is left to do.
+/// Waits until the next turn can be run. Returns nothing if nothing is left to do, because the workers that were behind
+/// are lost.
 std::optional<TurnOrder::Turn> Walker::await(TurnOrder& order) {
   std::optional<TurnOrder::Turn> turn = order.next();
   if (turn || order.complete()) return turn;
@@ -99,7 +100,7 @@ std::optional<TurnOrder::Turn> Walker::await(TurnOrder& order) {
   return turn;
 }
 
-/// The step of a task that serves workers: its turns in the order in which workers are ready.
+/// Runs a step of a task that serves workers: the turns run in the order in which workers are ready.
 [[gnu::noinline]] void Walker::serve() {
   TurnOrder& order = *shared_.turns;
   const auto& turns = resolved_.plan().class_for(resolved_.task()).serving.turns;
@@ -141,8 +142,8 @@ void Walker::walk_watched(std::uint32_t region, Range part) {
   }
 }
 
-/// The walk where devices have queues: their instructions are only submitted here, and Queues adds to a trace when they
-/// are done. Work that is checked or traced is submitted one by one.
+/// The walk for a task that uses queues of devices. It only submits their instructions; Queues adds them to a trace
+/// when they are done. Work that is checked or traced is submitted one by one.
 [[gnu::noinline]] void Walker::walk_queues(std::uint32_t region) {
   NumberChecks* const checks = shared_.checks;
   Trace* const trace = shared_.trace;
@@ -187,7 +188,7 @@ void Walker::execute(Resolved& r) {
   if ((r.flags & kBesides) == 0) [[likely]]
     return perform(r);
   if ((r.flags & Resolved::kWaits) != 0) {
-    // The flag that it waits for and its inputs are on different cache lines: fetch them at the same time.
+    // The flag that `r` waits for and the inputs of `r` are on different cache lines: fetch them at the same time.
     if (r.run != nullptr)
       for (const Array& input : r.run->inputs) __builtin_prefetch(input.data);
     await(r);
@@ -297,8 +298,8 @@ void Walker::run_epilogue(const Resolved& r) {
   --loops_;
 }
 
-/// Checks whether the loop is to end early (another walker's failure, an interrupt, a lost task, the deadline), since a
-/// loop may never reach a wait, where these are checked otherwise.
+/// Checks whether the loop must end early (another walker's failure, an interrupt, a lost task, the deadline).
+/// Elsewhere waits check these, but a loop may never reach a wait.
 [[gnu::noinline]] void Walker::look_up(const Resolved& r, std::int64_t iteration) {
   const bool around = watch_.look();
   shared_.cancellation.check_stopping();
@@ -322,7 +323,7 @@ void Walker::run_epilogue(const Resolved& r) {
   if (!bytes.empty()) std::memcpy(bounded ? r.output + kExtentBytes : r.output, bytes.data(), bytes.size());
 }
 
-/// The sizes of what a fetch gives on this task.
+/// The sizes of a fetched value on this task.
 const std::vector<std::int64_t>& Walker::sizes_here(const PlanPort& port, const Resolved& r) const {
   if (!port.by_parts()) return port.sizes;
   const PlanClass& role = resolved_.plan().class_for(resolved_.task());

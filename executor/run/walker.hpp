@@ -29,7 +29,7 @@ struct alignas(64) Progress {
   std::atomic<std::uint32_t> done{0};
 };
 
-/// What the walkers of a task share.
+/// The data that the walkers of a task share.
 struct SharedWalk {
   ResolvedPlan& resolved;
   Transport& transport;
@@ -61,8 +61,8 @@ class alignas(64) Walker {
   /// Runs the thread's instructions of the region and of those nested in it. Failures are reported to the Cancellation.
   void run(std::uint32_t region);
 
-  /// The position, from any thread: a number that changes with each instruction, and the instruction; null if the
-  /// walker waits for other walkers or runs nothing.
+  /// The walker's position; any thread may call these. spot(): a number that changes with each instruction. computes():
+  /// the instruction; null if the walker waits for other walkers or runs nothing.
   [[nodiscard]] std::uint64_t spot() const {
     return reinterpret_cast<std::uintptr_t>(current_.load(std::memory_order_relaxed));
   }
@@ -80,7 +80,7 @@ class alignas(64) Walker {
   void at(const Resolved* r) { current_.store(r, std::memory_order_relaxed); }
   [[nodiscard]] const Resolved& current() const { return *current_.load(std::memory_order_relaxed); }
   void walk(std::uint32_t region);
-  /// `part`: of the thread's instructions of the region.
+  /// `part`: a range of the thread's instructions in the region.
   void walk_part(std::uint32_t region, Range part);
   void walk_watched(std::uint32_t region, Range part);
   void serve();
@@ -103,7 +103,7 @@ class alignas(64) Walker {
   SharedWalk& shared_;
   ResolvedPlan& resolved_;
   const std::size_t thread_;
-  std::atomic<const Resolved*> current_{nullptr};  ///< null while it runs nothing; another thread may look
+  std::atomic<const Resolved*> current_{nullptr};  ///< null while it runs nothing; any thread may read it
   std::atomic<bool> awaits_{false};                ///< it waits for other walkers
   std::size_t loops_ = 0;                          ///< number of loops around the current instruction
   LoopWatch watch_;

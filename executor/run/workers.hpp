@@ -63,8 +63,8 @@ class Workers final : public Parallel {
   bool help();
 
   /// Polls ready() for `turns` turns and returns whether it became true. In each turn it helps another walker if it
-  /// can, and else pauses in every `pause_every`-th. Helping restarts the count, since a walker that splits one kernel
-  /// soon splits the next. ready() may throw.
+  /// can; otherwise it pauses in every `pause_every`-th turn. Helping restarts the count, since a walker that splits
+  /// one kernel soon splits the next. ready() may throw.
   template <class Ready>
   [[nodiscard]] bool spin(const Ready& ready, int turns, int pause_every);
   /// Returns when ready() is true: spins, then alternates between helping and sleeping until notify(). ready() may
@@ -74,7 +74,7 @@ class Workers final : public Parallel {
   /// Unless ready(), sleeps until notify(), until there is a kernel to help with, or for `at_most`.
   template <class Ready>
   void sleep(const Ready& ready, std::chrono::microseconds at_most);
-  /// To be called after a store that walkers may wait for.
+  /// Call it after a store that walkers may wait for.
   void notify() {
     fence_.light();
     if (drowsy_.load(std::memory_order_relaxed) != 0) events_.notify();
@@ -107,7 +107,7 @@ class Workers final : public Parallel {
     int depth = 0;
   };
 
-  /// Makes the calling thread walker 0 while it lives.
+  /// Makes the calling thread walker 0 while the object lives.
   class AsWalker {
    public:
     explicit AsWalker(const Workers& workers);
