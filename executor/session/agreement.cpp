@@ -25,12 +25,12 @@ struct FeedType {
   bool has_bytes = true;  // false: only a type, to plan for
 };
 
-/// A task among the tasks of its process.
+/// A task's index among the tasks of its process, and the number of these.
 struct LocalTask {
   std::size_t index = 0, tasks = 1;
 };
 
-/// What one task asks for.
+/// The request of one task.
 struct TaskRequest {
   std::string problem;  ///< why this task's request is wrong; empty when it is right
   std::string request;
@@ -70,7 +70,8 @@ void check_feed(const Graph& graph, const std::string& name, DType dtype) {
         .hint("feed a tensor of " + std::string(name_of(type.dtype)) + ", or change the dtype of the input");
 }
 
-/// Error(usage) unless each of the process's tasks has a part of at least one dim.
+/// Error(usage) unless the feed has a part for each task of the process, the input is not bounded, and no part is a
+/// scalar.
 void check_parts(const Graph& graph, const std::string& name, const Feed& feed, std::size_t local_tasks) {
   const SourceLine line = graph.op(input_named(graph, name)).line();
   if (feed.tensors().size() != local_tasks)
@@ -195,13 +196,13 @@ class Agreement {
       : graph_(graph), topology_(topology) {
     for (std::size_t task = 0; task < texts.size(); ++task) {
       of_task_.emplace_back();
-      if (texts[task].empty()) continue;  // it is lost
+      if (texts[task].empty()) continue;  // the task is lost
       if (task == 0 || texts[task] != texts[task - 1]) requests_.push_back(unpacked(texts[task]));
       of_task_.back() = requests_.size() - 1;
     }
   }
 
-  /// Of the feeds that are not given by parts, those who give bytes.
+  /// For each feed that is not given by parts: the tasks that give its bytes.
   [[nodiscard]] FeedGivers givers() const {
     FeedGivers givers;
     for (const auto& [name, given] : given_)
@@ -235,9 +236,9 @@ class Agreement {
 
  private:
   struct Given {
-    FeedType first;                               // of the first task that gives it
-    std::vector<std::int32_t> tasks, with_bytes;  // who give it, ascending
-    std::vector<std::int64_t> rows;               // PartRows
+    FeedType first;                               // from the first task that gives the feed
+    std::vector<std::int32_t> tasks, with_bytes;  // that give the feed; that give its bytes; ascending
+    std::vector<std::int64_t> rows;               // as in PartRows; empty if not by parts
   };
 
   void compare(std::size_t task) {
@@ -268,7 +269,7 @@ class Agreement {
     }
   }
 
-  /// Parts may differ in dim 0.
+  /// Whether the sizes of a feed differ between two tasks. Parts may differ in dim 0.
   static bool unlike(const FeedType& a, const FeedType& b) {
     const std::size_t from = a.by_parts ? 1 : 0;
     return a.by_parts != b.by_parts || a.sizes.size() != b.sizes.size() ||
@@ -293,14 +294,14 @@ class Agreement {
     return {op.output(0), giver, at_bound(op, given.first.sizes)};
   }
 
-  /// A bounded input has one plan for all numbers of rows up to its bound.
+  /// The sizes to plan for: a bounded input has one plan for all numbers of rows up to its bound.
   static std::vector<std::int64_t> at_bound(const Op& op, std::vector<std::int64_t> sizes) {
     const Shape& declared = op.graph().type(op.output(0)).shape;
     if (declared.bounded() && !sizes.empty()) sizes[0] = std::max(sizes[0], declared[0].size());
     return sizes;
   }
 
-  /// In a job of one task its part is the whole value.
+  /// The feed of an input that is fed by parts. In a job of one task, the part is the whole value.
   Signature::Feed parts_of(const Op& op, const Given& given) const {
     Signature::Feed feed{op.output(0), 0, given.first.sizes, topology_.size() > 1};
     feed.sizes[0] = rows_in(given.rows);
@@ -310,7 +311,7 @@ class Agreement {
   const Graph& graph_;
   const Topology& topology_;
   std::vector<TaskRequest> requests_;  // equal successive requests are kept once: among many tasks nearly all are equal
-  std::vector<std::optional<std::size_t>> of_task_;  // by task: its index in requests_
+  std::vector<std::optional<std::size_t>> of_task_;  // by task: its index in requests_; nothing: lost
   std::map<std::string, Given> given_;               // by the feed's name
 };
 
@@ -396,14 +397,14 @@ void require_same_feeds(const FeedGivers& givers, const FeedMap& feeds, const Jo
   std::map<std::string, std::map<std::int32_t, std::int64_t>> hashes;  // of each shared feed, by task
   BlobWriter mine;
   for (const auto& [name, tasks] : givers) {
-    if (process_of(tasks.front()) == process_of(tasks.back())) continue;  // one process has one value
+    if (process_of(tasks.front()) == process_of(tasks.back())) continue;  // tasks of one process give the same value
     hashes[name];
     if (std::ranges::find(tasks, member.task()) != tasks.end()) mine.add(bits_of(feeds.find(name)->second.of(0)));
   }
   if (hashes.empty()) return;
   const std::vector<std::string> all = member.exchange(mine.take());
   for (std::size_t task = 0; task < all.size(); ++task) {
-    if (all[task].empty()) continue;  // it gives none of them, or is lost
+    if (all[task].empty()) continue;  // the task gives none of these feeds, or is lost
     BlobReader reader(all[task]);
     const auto number = static_cast<std::int32_t>(task);
     for (auto& [name, of_task] : hashes)

@@ -26,11 +26,11 @@ struct Agreed {
   /// uneven_batches(), which agree() leaves empty. The members above belong to steps with whole batches.
   std::vector<Batches> uneven = {};
 
-  /// The same for the steps with batches of this step's sizes.
+  /// The same request for the steps with batches of the same sizes as in step `step`.
   [[nodiscard]] Agreed at(std::int64_t step) const;
-  /// The first step after this one that has other sizes, or `end` if that is before.
+  /// The first step after `step` with batches of other sizes, but at most `end`.
   [[nodiscard]] std::int64_t next_change(std::int64_t step, std::int64_t end) const;
-  /// The first step, from this one on, with whole batches only.
+  /// The first step with whole batches only, from `step` on.
   [[nodiscard]] std::int64_t first_whole(std::int64_t step) const;
 };
 
@@ -40,12 +40,12 @@ struct Agreed {
 /// Agreed::request of a request with defined fetches and targets.
 [[nodiscard]] std::string request_text(const RunRequest& request);
 
-/// Called by every task. `gives`: whether this task gives the request's feeds. Error(usage), the same on all tasks,
-/// when a task's feeds or fetches are wrong or differ from another's; nothing has been started then.
+/// Called by every task. `gives`: whether this task gives the request's feeds. Error(usage), the same on all tasks, if
+/// a task's feeds or fetches are wrong or differ from another task's; nothing has been started then.
 [[nodiscard]] Agreed agree(const Graph& graph, const RunRequest& request, bool gives, const JobMember& member);
 
-/// The same without messages, where one call speaks for all tasks of the job. `all_give`: every task gives the
-/// request's feeds, else task 0 alone.
+/// Like agree(), but without messages: one call is for all tasks of the job. `all_give`: every task gives the request's
+/// feeds; otherwise only task 0 does.
 [[nodiscard]] Agreed agree_alone(const Graph& graph, const RunRequest& request, bool all_give,
                                  const Topology& topology);
 
@@ -59,8 +59,8 @@ void require_same_steps(std::int64_t first, std::int64_t other, std::size_t task
 using FeedGivers = std::map<std::string, std::vector<std::int32_t>>;
 
 /// Called by every task, with the same `givers`. Error(usage), the same on all tasks, when tasks of several processes
-/// give the same feed and its bytes differ: only one task's bytes are used, so the others would be lost. Where no feed
-/// is given by several processes, nothing is exchanged; else each giver sends a hash of 8 bytes for each such feed.
+/// give the same feed and its bytes differ: only one task's bytes are used, so the others would be lost. If no feed is
+/// given by several processes, nothing is exchanged; otherwise each giver sends a hash of 8 bytes for each such feed.
 /// `line_of` gives the user's line of an input.
 void require_same_feeds(const FeedGivers& givers, const FeedMap& feeds, const JobMember& member,
                         const std::function<SourceLine(const std::string& name)>& line_of);

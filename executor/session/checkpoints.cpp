@@ -52,9 +52,9 @@ void require_fit(const Manifest& manifest, const std::string& path, const Graph&
         .hint("--seed {}", manifest.seed);
 }
 
-/// A checkpoint that may be gone on from.
+/// A checkpoint from which the run may continue.
 struct Candidate {
-  std::string name;  ///< of its folder
+  std::string name;  ///< name of its folder
   Manifest manifest;
 };
 
@@ -64,7 +64,8 @@ class Search {
   Search(FileSystem& files, std::string folder)
       : files_(files), folder_(std::move(folder)), names_(checkpoint_names(files_, folder_)) {}
 
-  /// The next checkpoint with a readable manifest; none: no checkpoint is left. Error: it does not fit.
+  /// Returns the next checkpoint with a readable manifest, or nothing if no checkpoint is left. Throws an Error if the
+  /// checkpoint does not fit.
   std::optional<Candidate> next(const Graph& graph, std::uint64_t seed) {
     while (at_ < names_.size()) {
       Candidate candidate{names_[at_++], {}};
@@ -85,13 +86,13 @@ class Search {
     for (std::size_t i = 0; i < std::min<std::size_t>(notes_.size(), 12); ++i) error.note(notes_[i]);
     throw error.hint("use another copy of the folder, or begin anew in an empty one");
   }
-  /// The checkpoint that next() gave last is damaged.
+  /// Call it if the checkpoint that next() returned last is damaged.
   void reject(const std::string& why) {
     notes_.push_back(why);
     damaged_.push_back(names_[at_ - 1]);
   }
-  /// That checkpoint is taken: the damaged ones, which are newer, are told of and put aside. Returns the names of those
-  /// that cannot be, the newest first.
+  /// Call it if the run continues from that checkpoint. Logs the damaged checkpoints, which are newer, and puts them
+  /// aside. Returns the names of the damaged checkpoints that cannot be put aside, the newest first.
   std::vector<std::string> take() {
     for (const std::string& note : notes_) log_warn(note);
     if (!damaged_.empty()) log_warn("goes on from the checkpoint before: " + names_[at_ - 1]);
@@ -126,7 +127,7 @@ void refuse_checkpoints(FileSystem& files, const std::string& folder) {
       .hint("--resume, which goes on from it, or name another folder");
 }
 
-/// The candidate's name, and its manifest as text, for all tasks; empty texts: there is none.
+/// The candidate's name, and its manifest as text, for all tasks. The texts are empty if there is no candidate.
 std::string blob_of(const std::optional<Candidate>& candidate) {
   BlobWriter writer;
   writer.add(candidate ? candidate->name : std::string());
@@ -145,8 +146,9 @@ class Reading {
       layouts_.emplace(name, by_part_ ? layout_of(variable, tasks) : VariableLayout::at_task_0(variable.sizes, tasks));
   }
 
-  /// What the task has of each variable: each task reads the parts that the task of its number has saved, unless there
-  /// were more tasks then: task 0 reads all of them.
+  /// Reads a task's parts of the variables. Each task reads the parts that the task of its number has saved. If that is
+  /// not possible, because more tasks than now have saved parts, or a task has saved two parts of a variable, task 0
+  /// reads all variables.
   [[nodiscard]] NamedTensors read(FileSystem& files, const std::string& path, const Manifest& manifest,
                                   int task) const {
     if (by_part_) return read_parts_of(files, path, manifest, task);
@@ -217,7 +219,8 @@ struct Checkpoints::State {
     require_range("CheckpointOptions::keep", options.keep, 1, std::numeric_limits<int>::max());
   }
 
-  /// Error(usage), the same on all tasks, if they would save at other steps or keep other numbers of checkpoints.
+  /// Error(usage), the same on all tasks, unless all tasks save at the same steps and keep the same number of
+  /// checkpoints.
   void require_same_options() {
     const std::string mine = "every_steps = " + std::to_string(options.every_steps) +
                              ", every_seconds = " + digits_text(options.every_seconds, 6) +
@@ -236,7 +239,8 @@ struct Checkpoints::State {
     });
   }
 
-  /// What is only fetched changes nothing, unless there are no targets. `parts`: texts_of_parts().
+  /// The settings that decide the values of this run's variables. Fetches do not change variables, so they count only
+  /// if there are no targets. `parts`: texts_of_parts().
   [[nodiscard]] RunSettings settings_now(const RunRequest& request,
                                          const std::map<std::string, std::string>& parts) const {
     std::vector<ValueId> values;
@@ -254,7 +258,7 @@ struct Checkpoints::State {
 
   [[nodiscard]] bool is_main() const { return session.group().cluster().rank() == 0; }
 
-  /// Calls body() on the process of task 0; an Error that it throws is thrown on all.
+  /// Calls body() in the process of task 0. All tasks throw the Error that it throws.
   template <class F>
   void at_main(F body) {
     agreed(is_main() ? problem_of(body) : std::nullopt);
@@ -274,8 +278,8 @@ struct Checkpoints::State {
     });
   }
 
-  /// Makes and locks the folder, and returns the job's name. Task 0 writes it into the lock file, where the others look
-  /// for it to see that their folder is the same.
+  /// Makes and locks the folder, and returns the job's name. Task 0 writes the name into the lock file. The other tasks
+  /// read it there, to check that they use the same folder.
   std::string join_folder() {
     std::string job = is_main() ? new_job_name() : std::string();
     at_main([&] {
@@ -317,7 +321,8 @@ struct Checkpoints::State {
     if (options.resume) clear_up(search);
   }
 
-  /// Puts damaged checkpoints aside and removes old ones. The names of later checkpoints are above those that stay.
+  /// Puts damaged checkpoints aside and removes old ones. The names of later checkpoints are above the names of those
+  /// that stay.
   void clear_up(std::optional<Search>& search) {
     std::string newest;
     at_main([&] {
@@ -359,7 +364,8 @@ struct Checkpoints::State {
     return Candidate{name, parse_manifest(manifest, options.folder + "/" + name)};
   }
 
-  /// Continues from the checkpoint, if there is one. Returns the damage in its files, the same on all tasks.
+  /// Continues from the checkpoint, if there is one. If its files are damaged, returns the fault, the same on all
+  /// tasks.
   std::optional<std::string> restore(const std::optional<Candidate>& candidate) {
     if (!candidate) return std::nullopt;
     const Manifest& manifest = candidate->manifest;

@@ -1,4 +1,4 @@
-// Checkpoints: what a run needs to go on after it was stopped or killed, saved while it runs
+// Checkpoints: saves, during a run, the data with which the run can continue after it was stopped or killed
 // (docs/reference/checkpoint_format.md).
 #pragma once
 
@@ -15,15 +15,15 @@ namespace ferry {
 
 class FileSystem;
 
-/// Saves a session between the steps of one request: the variables that have a value, and how many steps each request
-/// has made, which random numbers and the order of data depend on. A run that continues from a checkpoint, with the
-/// same graph, seed and tasks, ends with the same bits as an undisturbed run. With ClusterOptions::invariant the number
-/// of processes may differ; without it, another number of tasks gives results that differ by rounding.
+/// Saves a session between the steps of one request: the variables that have a value, and the number of steps of each
+/// request, on which random numbers and the order of data depend. A run that continues from a checkpoint, with the same
+/// graph, seed and tasks, ends with the same bits as an undisturbed run. With ClusterOptions::invariant the number of
+/// processes may differ; without it, another number of tasks gives results that differ by rounding.
 ///
-/// Between two steps each task copies its parts, which takes as much memory as they have; a thread of each process
-/// writes the copies while the steps go on. A checkpoint gets its name when all of it is on the disk, so the one before
-/// can be loaded at any moment, even after a crash. A checkpoint that is due while another is being written waits for
-/// it.
+/// Between two steps each task copies its parts of the variables, which takes as much memory again; a thread of each
+/// process writes the copies while the steps continue. A checkpoint gets its name when all of it is on the disk, so the
+/// previous checkpoint can be loaded at any moment, even after a crash. If a checkpoint is due while another one is
+/// being written, it waits for that one.
 ///
 ///     Checkpoints checkpoints(session, request, {.folder = "saved", .every_steps = 100, .resume = true});
 ///     request.checkpoints = &checkpoints;
@@ -38,16 +38,16 @@ class FileSystem;
 class Checkpoints final : public RunCheckpoints {
  public:
   /// Error(usage) if the folder cannot be written, is not the same for all tasks, or is used by another job. Also if
-  /// the folder has checkpoints and `resume` is false, or if the session's seed is not the checkpoint's. Error(file):
-  /// all its checkpoints are damaged; or the newest undamaged one fits another graph (lists missing, extra and
-  /// differing variables) or was saved by a newer ferry. If damaged checkpoints are skipped, the log says so and
-  /// ".damaged" is appended to their names. The session must outlive this.
+  /// the folder has checkpoints and `resume` is false, or if the session's seed is not the checkpoint's. Error(file) if
+  /// all its checkpoints are damaged, or if the newest undamaged one fits another graph (the error lists missing, extra
+  /// and differing variables) or was saved by a newer ferry. If damaged checkpoints are skipped, the log says so and
+  /// ".damaged" is appended to their names. The session must outlive this object.
   Checkpoints(Session& session, const RunRequest& request, CheckpointOptions options);
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  /// The number of the request's steps in the checkpoint from which the session continues; 0: there was none.
+  /// The number of the request's steps in the checkpoint from which the session continues; 0: no checkpoint.
   [[nodiscard]] std::int64_t step() const;
   /// The number of steps of another request in that checkpoint.
   [[nodiscard]] std::int64_t steps_of(const RunRequest& request) const;
@@ -66,7 +66,7 @@ class Checkpoints final : public RunCheckpoints {
 
 /// A checkpoint in a folder.
 struct CheckpointFacts {
-  std::string name;         ///< of its folder
+  std::string name;         ///< name of its folder
   std::int64_t step = -1;   ///< -1: unknown
   int tasks = 0;            ///< number of tasks of the job that saved it
   std::uint64_t bytes = 0;  ///< of its variables
@@ -76,7 +76,8 @@ struct CheckpointFacts {
 /// The checkpoints of a folder, the oldest first, including those with ".damaged" in their names. Each is read whole
 /// and compared with its hashes. Error(file) when the folder cannot be read. Thread-safe.
 [[nodiscard]] std::vector<CheckpointFacts> checkpoints_in(const std::string& folder, FileSystem& files);
-/// Whether a folder holds a checkpoint, by its name: damaged ones that were not renamed count.
+/// Whether a folder holds a checkpoint, according to the names in it. Damaged checkpoints count unless they were
+/// renamed.
 [[nodiscard]] bool has_checkpoints(const std::string& folder, FileSystem& files);
 
 }  // namespace ferry

@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// The outputs of the op, by the table's kernel, in this thread; none if there is no such kernel or it throws: then the
-/// op runs in the step and fails there. Thread-safe.
+/// Computes the outputs of the op with its kernel in `kernels`, in this thread. Returns none if there is no such kernel
+/// or it throws: the op then runs in the step, and fails there. Thread-safe.
 [[nodiscard]] std::vector<Tensor> evaluate(const KernelTable& kernels, const ConstantOp& op);
 
 }  // namespace ferry

@@ -34,7 +34,7 @@ Readers readers_of(const Plan& plan, const PlanClass& role, const std::set<std::
 /// By the op's name: a text that is equal for equal files.
 using Marks = std::map<std::string, std::string>;
 
-/// The marks of all tasks. All tasks call it.
+/// Exchanges the marks of all tasks. All tasks call it.
 std::vector<Marks> marks_of_all(const Marks& mine, const JobMember& member) {
   BlobWriter writer;
   for (const auto& [name, mark] : mine) writer.add(name).add(mark);
@@ -54,7 +54,7 @@ struct Unlike {
   std::size_t first = 0;
   std::vector<int> others;
 };
-/// By the op's name; ops with equal marks are left out.
+/// Finds the ops with different marks on different tasks, by the op's name.
 std::map<std::string, Unlike> unlike(const std::vector<Marks>& all) {
   std::map<std::string, Unlike> ops;
   for (std::size_t task = 0; task < all.size(); ++task)
@@ -79,14 +79,14 @@ void DataFiles::require_same(const Plan& plan, const JobMember& member) {
   const auto host = member.cluster().topology.tasks[static_cast<std::size_t>(member.task())].host;
   Marks places, contents;
   for (const auto& [name, reader] : mine)
-    if (!folder_.empty())  // else the op fails, and says why
+    if (!folder_.empty())  // else the op itself reports the error
       places[name] = std::to_string(host) + " " + file_identity(folder_ + "/" + reader.path);
   const auto apart = unlike(marks_of_all(places, member));
   if (apart.empty()) return;
   for (const auto& [name, tasks] : apart)
     if (const auto found = mine.find(name); found != mine.end()) {
       std::string content = content_of(local_files(), folder_, found->second.path);
-      if (!content.empty()) contents[name] = std::move(content);  // the same
+      if (!content.empty()) contents[name] = std::move(content);  // else the op itself reports the error
     }
   const std::vector<Marks> of_tasks = marks_of_all(contents, member);
   for (const auto& [name, tasks] : unlike(of_tasks)) {

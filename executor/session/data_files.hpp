@@ -9,15 +9,16 @@
 
 namespace ferry {
 
-/// Compares, between tasks that run the same op, the file or folder that it reads, by its size and a hash of samples,
-/// or of names. All tasks call it; nothing is exchanged where no op reads a file, or all tasks are in one process, and
-/// no content is read where all tasks read the file on one host. Used from the task's thread.
+/// Checks that tasks which run the same op read the same file or folder. It compares the size and a hash of samples of
+/// a file, or of the names in a folder. All tasks call it. Nothing is exchanged if no op reads a file or all tasks are
+/// in one process. No content is read if all tasks read the file on one host. Used from the task's thread.
 class DataFiles {
  public:
-  /// `folder`: ExecutionOptions::data_folder; must outlive this.
+  /// `folder`: ExecutionOptions::data_folder; must outlive this object.
   explicit DataFiles(const std::string& folder) : folder_(folder) {}
 
-  /// Error(file), the same on all tasks, names the op, its line, the tasks and the contents. An op is compared once.
+  /// Throws Error(file), the same on all tasks, if the contents differ. The error names the op, its line, the tasks and
+  /// the contents. Each op is compared once.
   void require_same(const Plan& plan, const JobMember& member);
 
  private:

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// A part of dim 0 that a task gives or that a plan wants on it.
+/// A range of rows (dim 0) that a task gives or that a plan needs on the task.
 struct RowsOfTask {
   std::int64_t begin = 0, size = 0;
 
@@ -19,7 +19,7 @@ struct RowsOfTask {
   bool operator==(const RowsOfTask&) const = default;
 };
 
-/// The rows that the plan wants on the task; nothing: the task has no part.
+/// The rows that the plan needs on the task; nothing if the task has no part.
 std::optional<RowsOfTask> wanted_on(const Plan& plan, const Window& window, int task) {
   RowsOfTask rows{0, window.sizes[0]};
   for (const SplitDim& split : window.splits) {
@@ -32,7 +32,7 @@ std::optional<RowsOfTask> wanted_on(const Plan& plan, const Window& window, int 
   return rows;
 }
 
-/// The rows that each task gives: all of them side by side, in the order of the tasks.
+/// The rows that each task gives. Together they are the input, in the order of the tasks.
 std::vector<RowsOfTask> given_by(const std::vector<std::int64_t>& rows) {
   std::vector<RowsOfTask> given;
   std::int64_t begin = 0;
@@ -43,7 +43,7 @@ std::vector<RowsOfTask> given_by(const std::vector<std::int64_t>& rows) {
   return given;
 }
 
-/// Moves the rows of one input to where they are wanted.
+/// Moves the rows of one input to the tasks on which the plan needs them.
 class RowMover {
  public:
   RowMover(const std::vector<std::int64_t>& rows, const Plan& plan, const Window& window)
@@ -57,7 +57,7 @@ class RowMover {
                               [](const auto& a, const auto& b) { return a == b || (a.size == 0 && b.size == 0); });
   }
 
-  /// The part that the plan wants on this task; undefined if it has none. All tasks call it.
+  /// Returns the part that the plan needs on this task; undefined if the task has no part. All tasks call it.
   [[nodiscard]] Tensor moved(const Tensor& mine, const PlanPort& port, const JobMember& member) const {
     const auto self = static_cast<std::size_t>(member.task());
     std::int64_t row = static_cast<std::int64_t>(size_of(port.dtype));
@@ -85,7 +85,7 @@ class RowMover {
     return {begin, std::max<std::int64_t>(std::min(a.end(), b.end()) - begin, 0)};
   }
 
-  /// The rows that the task gives and that are wanted elsewhere: those before and those after its own part.
+  /// The rows that this task gives and that other tasks need: those before and those after its own part.
   [[nodiscard]] std::string sent(const Tensor& mine, std::size_t self, std::int64_t row) const {
     const RowsOfTask kept = overlap(given_[self], wanted_[self]);
     if (given_[self].size == 0) return {};
@@ -97,7 +97,7 @@ class RowMover {
     return text(given_[self].begin, kept.begin) + text(kept.end(), given_[self].end());
   }
 
-  /// Where the row is in what the task sends, in rows.
+  /// The index of a row among the rows that the task sends.
   [[nodiscard]] std::int64_t offset_in_sent(std::size_t task, std::int64_t row) const {
     const RowsOfTask kept = overlap(given_[task], wanted_[task]);
     const std::int64_t offset = row - given_[task].begin;
@@ -107,8 +107,8 @@ class RowMover {
   std::vector<RowsOfTask> given_, wanted_;  // by task
 };
 
-/// The rows of one input as a number: a hash of each row, multiplied by a power for its place, and all added up. So the
-/// parts of the tasks are put together without the rows themselves.
+/// A hash of the rows of one input: each row's hash is multiplied by a power for the row's position, and the products
+/// are added. So the hashes of the tasks' parts can be combined without the rows.
 struct RowsHash {
   std::int64_t rows = 0;
   std::uint64_t hash = 0, power = 1;
@@ -121,7 +121,7 @@ struct RowsHash {
 };
 
 RowsHash hash_of_rows(const Tensor& part) {
-  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;  // odd, so that no row is lost
+  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;  // odd, so that no power is 0 and every row counts
   RowsHash all;
   const auto rows = static_cast<std::size_t>(part.sizes()[0]);
   for (std::size_t row = 0; row < rows; ++row) {

@@ -41,14 +41,14 @@ SourceLine line_of_feed(const Plan& plan, const std::string& name) {
   return {};
 }
 
-/// What the task gives of the feed; undefined: nothing.
+/// The tensor that the task gives for the feed; undefined if it gives none.
 Tensor given(const FeedMap& feeds, std::string_view name, const JobMember& member) {
   const auto found = feeds.find(name);
   return found == feeds.end() ? Tensor() : found->second.of(member.local_index());
 }
 
-/// Whether a task may give the tensor: it has the feed's dtype and dims; a part any number of rows (dim 0), a bounded
-/// feed up to its bound.
+/// Whether a task may give the tensor: it has the feed's dtype and dims. A part may have any number of rows (dim 0), a
+/// bounded feed any number up to its bound.
 bool fits(const Tensor& tensor, const PlanPort& port) {
   const std::vector<std::int64_t>& sizes = tensor.sizes();
   if (tensor.dtype() != port.dtype || sizes.size() != port.sizes.size()) return false;
@@ -57,7 +57,7 @@ bool fits(const Tensor& tensor, const PlanPort& port) {
          (port.by_parts() || sizes[0] <= port.sizes[0]);
 }
 
-/// Error(usage) if a feed of the plan is missing on this task, or is another one.
+/// Error(usage) if a feed of the plan is missing on this task, or does not fit the plan.
 void require_feed(const Plan& plan, const PlanPort& port, const FeedMap& feeds, const JobMember& member) {
   const std::string name(plan.string(port.name));
   const auto found = feeds.find(name);
@@ -68,7 +68,7 @@ void require_feed(const Plan& plan, const PlanPort& port, const FeedMap& feeds, 
         .hint("feed it as the plan has it, or make a plan for it from the graph");
   const Tensor tensor = given(feeds, name, member);
   if (!tensor.defined()) {
-    if (port.by_parts()) return;  // require_parts() knows which tasks have to give one
+    if (port.by_parts()) return;  // require_parts() finds the tasks that must give a part
     throw Error(Code::usage, "the input '{}' is needed and not fed", name)
         .note("it is " + type_of(port).str() + ", and task " + std::to_string(member.task()) + " gives it")
         .hint("feed it: --feed {}=FILE.npy", name);
@@ -89,8 +89,8 @@ std::string feed_problem(const Plan& plan, const FeedMap& feeds, const JobMember
   return error.text();
 }
 
-/// Error(usage), the same on all tasks, unless each task gives its part, and all together as many rows as the plan was
-/// made for.
+/// Error(usage), the same on all tasks, unless each task gives its part, and all parts together have as many rows as
+/// the plan was made for.
 void require_rows(const Plan& plan, const PartRows& rows) {
   require_parts(plan, rows, [&](const std::string& name) { return line_of_feed(plan, name); });
   for (const PlanPort& port : plan.feeds) {
@@ -192,7 +192,7 @@ PartRows FixedPlan::agree_on(TaskSession& task, const RunRequest& request) const
     for (const PlanPort& port : plan_.feeds)
       if (port.by_parts()) rows[std::string(plan_.string(port.name))].assign(told.size(), kNoPart);
     for (std::size_t other = 0; other < told.size(); ++other) {
-      if (told[other].empty()) continue;  // it is lost
+      if (told[other].empty()) continue;  // the task is lost
       BlobReader reader(told[other]);
       require_same_steps(BlobReader(told[0]).number(), reader.number(), other);
       for (const PlanPort& port : plan_.feeds) {

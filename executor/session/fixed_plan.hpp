@@ -1,4 +1,4 @@
-// FixedPlan: runs a plan that was made before, without its graph.
+// FixedPlan: runs an existing plan without its graph.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,19 @@ class OpSet;
 class TaskGroup;
 class TaskSession;
 
-/// The plan of a session that has no graph, and the checks that the graph would do: of feeds, of variables, and of the
-/// sizes of batches. Used from the session's thread.
+/// The plan of a session that has no graph, with the checks of feeds, of variables and of batch sizes that otherwise
+/// use the graph. Used from the session's thread.
 class FixedPlan {
  public:
-  /// The plan is checked (TaskGroup::given). `ops` define its ops, as far as they are known. `group` must outlive this.
+  /// Checks the plan (TaskGroup::given). `ops` has the definitions of the plan's ops, as far as they are known. `group`
+  /// must outlive this object.
   FixedPlan(TaskGroup& group, SharedPlan planned, const OpSet& ops);
 
-  /// Throws as require_equal() unless the plan computes what the graph says for the request. The topology is the one
-  /// that the plan was made for. The plan decides the types of feeds that the request leaves out, and whether batches
-  /// are whole or the last batches of epochs.
+  /// Throws as require_equal() unless the plan computes the values of the graph for the request. The topology is the
+  /// one that the plan was made for. The plan decides the types of feeds that the request leaves out, and whether
+  /// batches are whole or the last batches of epochs.
   void prove(const Graph& graph, RunRequest request, const Topology& planned_for) const;
-  /// The plan. Error(usage) unless the request leaves fetches and targets to the plan.
+  /// The plan. Error(usage) if the request has fetches, targets, fetch_to, planned_step or checkpoints.
   [[nodiscard]] const PlanResult& plan(const RunRequest& request) const;
   /// As Session::run, restore and variables, for a session that was made from a plan.
   std::vector<Tensor> run(const RunRequest& request);
@@ -59,7 +60,7 @@ class FixedPlan {
   /// steps or a feed differs between tasks. The latter includes feeds that the plan takes from another task. Returns
   /// the rows of the feeds by parts.
   PartRows agree_on(TaskSession& task, const RunRequest& request) const;
-  /// Error(usage) if a step among the next ones has a batch of another size than the plan.
+  /// Error(usage) if one of the next `steps` steps has a batch of another size than the plan.
   void require_batches(std::int64_t steps) const;
   [[nodiscard]] std::string restore_problem(const TensorMap& values) const;
 

@@ -1,4 +1,4 @@
-// PlanSession: a Session that runs a plan, by its former name. Deprecated: the next version does not have it.
+// PlanSession: the former name of a Session that runs a plan. Deprecated: the next version does not have it.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ DeviceWork read_work(BlobReader& reader) {
   return work;
 }
 
-/// The task's devices besides the host.
+/// Adds the counters of the task's devices besides the host.
 void add_devices(BlobWriter& writer, const TaskExecutor& executor, const Plan& plan, int task) {
   const PlanClass& role = plan.class_for(task);
   std::vector<DeviceWork> planned(role.devices.size());
@@ -116,7 +116,7 @@ RunStats stats_of_all(const LastRun& run, int threads, JobMember& member) {
       TaskStats task;
       task.task = static_cast<int>(t);
       task.process = member.cluster().processes[t];
-      if (reader.empty()) {  // it is lost
+      if (reader.empty()) {  // the task is lost
         times.emplace_back();
         stats.tasks.push_back(std::move(task));
         continue;

@@ -19,14 +19,14 @@ struct LastRun {
   StepTimes times;
   LinkMeter links;
 
-  std::int64_t in_a_row = 0;  ///< steps of that plan
+  std::int64_t in_a_row = 0;  ///< number of consecutive steps of that plan
 
   void clear() {
     what = nullptr;
     times.clear();
     in_a_row = 0;
   }
-  /// Records `steps` finished steps of a plan. The report describes the plan with the most steps in a row.
+  /// Records `steps` finished steps of a plan. The report describes the plan with the most consecutive steps.
   void ran(const std::shared_ptr<const PreparedPlan>& plan, const WireCount& sent, std::int64_t steps) {
     if (steps < in_a_row) return;
     what = plan;

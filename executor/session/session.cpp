@@ -63,7 +63,7 @@ Feed parts(std::vector<Tensor> of_tasks) {
 struct Session::State {
   State(const Graph& g, const Cluster& cluster, SessionOptions options)
       : graph(&g), group(cluster, std::move(options)) {}
-  /// With a graph, proves first that the plan computes the graph for the request.
+  /// With a graph `proved`, first proves that the plan computes the values of the graph for the request.
   State(Plan given, const Cluster& cluster, SessionOptions options, const Graph* proved, const RunRequest& request)
       : group(cluster, std::move(options)) {
     const OpSet* const ops = group.options().run.ops;

@@ -19,8 +19,7 @@
 namespace ferry {
 namespace {
 
-/// A refusal of the plan for the smaller batch at the end of an epoch, although the plan for whole batches is not
-/// refused.
+/// The error of the plan for the smaller batch at the end of an epoch, if the plan for whole batches has no error.
 Error of_last_batch(Error error, const Signature& signature) {
   for (const auto& [batches, rows] : signature.rows)
     error.note("in the last batch of an epoch, where " + batches + " leaves " + plural(rows, "row"));
@@ -31,15 +30,15 @@ Error of_last_batch(Error error, const Signature& signature) {
 }
 
 /// The bucket sizes in bytes that candidates() tries besides the session's own: 0 (no buckets), then from a few pages
-/// to what keeps any link busy.
+/// to a size that keeps any link busy.
 constexpr std::int64_t kSizes[] = {0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26};
 
-/// The plans that a task keeps, however large they are.
+/// The number of newest plans that a task keeps, however large they are.
 constexpr std::size_t kNewestPlans = 8;
 
-/// The memory of a plan, with its steps on the task that needs the most: the same number on all tasks.
+/// The memory in bytes of a plan and its steps, on the task that needs the most: the same number on all tasks.
 std::uint64_t bytes_of(const Plan& plan) {
-  constexpr std::size_t kOfInstruction = 1000;  // with its operands, buffers and what the executor resolves
+  constexpr std::size_t kOfInstruction = 1000;  // bytes of an instruction with its operands, buffers and resolved form
   std::uint64_t instructions = 0, most = 0;
   for (const PlanClass& c : plan.classes) {
     instructions += c.instructions.size();
@@ -50,7 +49,7 @@ std::uint64_t bytes_of(const Plan& plan) {
   return most + kOfInstruction * instructions;
 }
 
-/// Error(usage), the same on all tasks, if an option is another one on `task` than on task 0.
+/// Error(usage), the same on all tasks, if an option on `task` differs from task 0.
 void require_same_number(const char* options, std::int64_t first, std::int64_t other, std::size_t task) {
   if (first == other) return;
   throw Error(Code::usage, std::string("the tasks have different ") + options + ": " +
@@ -59,7 +58,8 @@ void require_same_number(const char* options, std::int64_t first, std::int64_t o
       .hint("make the session with the same ExecutionOptions on every task");
 }
 
-/// The options that all tasks must have alike, since they decide results and exchanges between tasks, by their names.
+/// The options that must be the same on all tasks, since they decide results and exchanges between tasks. By their
+/// names.
 std::vector<std::pair<const char*, std::int64_t>> common_options(const ExecutionOptions& run) {
   return {{"seeds", static_cast<std::int64_t>(run.seed)},
           {"check_replicas", run.check_replicas},
@@ -85,8 +85,8 @@ std::vector<std::string> lines_of(const Plan& plan) {
   return lines;
 }
 
-/// Whether two plans of one request send the same messages. They can differ only in which values share a message, which
-/// names and sizes show.
+/// Whether two plans of one request send the same messages. Such plans can differ only in the values that share a
+/// message, which shows in names and sizes.
 bool same_messages(const Plan& a, const Plan& b) {
   return std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(),
                     [&](const Collective& one, const Collective& other) {
@@ -225,7 +225,7 @@ void SessionPlans::keep_within_budget() {
   }
 }
 
-/// Compares also the options of runs that decide results and exchanges.
+/// Compares the plan and the common options between the tasks.
 void SessionPlans::compare(const VerifiedPlan& planned) {
   JobMember& member = task_.member;
   member.together([&] {
@@ -235,7 +235,7 @@ void SessionPlans::compare(const VerifiedPlan& planned) {
     const auto all = member.exchange(mine.add(planned.fingerprint).take());
     bool same = true;
     for (std::size_t task = 1; task < all.size(); ++task) {
-      if (all[task].empty()) continue;  // it is lost
+      if (all[task].empty()) continue;  // the task is lost
       BlobReader first(all[0]), other(all[task]);
       for (const auto& option : options) require_same_number(option.first, first.number(), other.number(), task);
       same = same && first.number() == other.number();

@@ -25,7 +25,7 @@ class CheckpointSaver;
 class Clock;
 class Session;
 
-/// How a session plans and runs. A session that is made from a plan uses `run` alone.
+/// How a session plans and runs. A session that is made from a plan uses only `run`.
 ///
 ///     Session session(g, cluster, {.plan = {.bucket_bytes = 0}, .run = {.seed = 7}});
 struct SessionOptions {
@@ -36,7 +36,7 @@ struct SessionOptions {
 /// Named tensors, as fetched and restored.
 using TensorMap = std::map<std::string, Tensor, std::less<>>;
 
-/// The value of an input in a run: a tensor, or parts(), where each task gives its own.
+/// The value of an input in a run: a tensor, or parts(), for which each task gives its own rows.
 class Feed {
  public:
   Feed() = default;
@@ -45,7 +45,7 @@ class Feed {
   [[nodiscard]] bool by_parts() const { return by_parts_; }
   /// The whole value, or the parts of the process's tasks, in the order of Cluster::local_tasks().
   [[nodiscard]] const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// What the process's task gives; undefined if there is no part for it.
+  /// The tensor that task `local_task` of the process gives; undefined if it gives no part.
   [[nodiscard]] Tensor of(std::size_t local_task) const {
     const std::size_t index = by_parts_ ? local_task : 0;
     return index < tensors_.size() ? tensors_[index] : Tensor();
@@ -58,15 +58,17 @@ class Feed {
   bool by_parts_ = false;
 };
 
-/// Feeds an input by its rows (dim 0): each task gives its own, and the input is all of them, in the order of the
-/// tasks. Every task of the input's mesh gives a part, of any number of rows, also 0; else run() throws Error(usage).
-/// An input without a mesh is split over all tasks. No row is sent where the numbers of rows are as split(0) has
-/// them: equal, or one more on the first tasks. Other rows are sent to all tasks before the first step.
+/// Feeds an input by its rows (dim 0): each task gives its own rows, and the input is the rows of all tasks, in the
+/// order of the tasks. Every task of the input's mesh must give a part, of any number of rows, also 0; else run()
+/// throws Error(usage). An input without a mesh is split over all tasks. If the numbers of rows are as in split(0)
+/// (equal, or one more on the first tasks), no row is sent. Otherwise rows that other tasks need are sent to all tasks
+/// before the first step.
 /// Bounded inputs are fed whole.
 ///
 ///     Tensor scores = session.run({y}, {{"x", part(rows_of_this_rank)}})[0];
 ///
-/// For a process with one task; parts() is for a process with several, and has a tensor for each of them.
+/// part() is for a process with one task. parts() is for a process with several tasks, and takes a tensor for each of
+/// them.
 [[nodiscard]] Feed parts(std::vector<Tensor> of_tasks);
 [[nodiscard]] inline Feed part(Tensor rows) {
   return parts({std::move(rows)});
@@ -84,7 +86,7 @@ class FeedMap : public std::map<std::string, Feed, std::less<>> {
 /// The work that a task gave one of its devices besides the host in the last step, and the prediction of its plan.
 struct DeviceStats {
   std::string device;  ///< "gpu:0"
-  /// Equal, except for replays: there are fewer measured replays while nothing is captured, as in a first step.
+  /// Both are equal, except for replays: fewer replays are measured as long as nothing is captured, as in a first step.
   DeviceWork measured, planned;
   std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;  ///< the part of TaskStats::peak_bytes on this device
 };
@@ -96,9 +98,10 @@ struct TaskStats {
   std::string host;
   int threads = 1;
   Traffic measured, planned;
-  std::int64_t wire_messages = 0, wire_bytes = 0;  ///< what the transport sent, including chunks and headers
+  std::int64_t wire_messages = 0, wire_bytes = 0;  ///< traffic of the transport, including chunks and headers
   std::uint64_t peak_bytes = 0, planned_peak_bytes = 0;
-  /// In a step, medians over those that were timed; 0 if none was: in a job of one task or a run of few steps.
+  /// Seconds per step, medians over the timed steps; 0 if no step was timed, as in a job of one task or a run of few
+  /// steps.
   double computing_seconds = 0, waiting_seconds = 0;
   std::vector<DeviceStats> devices;
 };
@@ -112,19 +115,19 @@ struct RunStats {
   std::vector<SlowLink> slow_links;                             ///< the links that tasks wait for, ascending
 };
 
-/// The checkpoints of a run: a Checkpoints (checkpoints.hpp), as the session sees it.
+/// The interface to Checkpoints (checkpoints.hpp) that the session uses.
 class RunCheckpoints {
  public:
   [[nodiscard]] virtual CheckpointSaver& saver() const = 0;
   [[nodiscard]] virtual const Session& session() const = 0;
-  /// Error(preempted) if the run has stopped and saved because it was told to.
+  /// Throws Error(preempted) if the run has saved and stopped on request.
   virtual void require_not_stopped() const = 0;
 
  protected:
   ~RunCheckpoints() = default;
 };
 
-/// A run: the values asked for, ops run for their effect, feeds, and the number of steps.
+/// A run: the values to return, the ops to run for their effect, the feeds, and the number of steps.
 struct RunRequest {
   std::vector<Value> fetches = {};
   std::vector<Value> targets = {};
@@ -135,17 +138,17 @@ struct RunRequest {
   /// The task at which the fetches arrive; the same on all tasks. If the last stage of a pipeline keeps its results,
   /// the first stage need not wait for them before the next step.
   std::int32_t fetch_to = 0;
-  /// Each task gets its part of each fetch, and nothing is sent: its rows of a value that is split, the whole of a
-  /// value that all tasks have, and an undefined tensor for a value on other tasks. Partial sums are added up first.
-  /// The same on all tasks. A process with several tasks gets, for each fetch, a tensor for each of them; on_step is
-  /// then Error(usage); else it is called on each process that gets something.
+  /// Each task gets its part of each fetch, and nothing is sent. It gets its rows of a value that is split, the whole
+  /// of a value that all tasks have, and an undefined tensor for a value on other tasks. Partial sums are added up
+  /// first. Must be the same on all tasks. A process with several tasks gets, for each fetch, a tensor for each of its
+  /// tasks; on_step is then Error(usage). Otherwise on_step is called on each process that gets a tensor.
   bool fetch_parts = false;
-  /// The step of plan(), counted from 0: if the last batch of an epoch is smaller (Rest::keep), it has a plan of its
-  /// own. It does not affect run(), which continues with the session's next step.
+  /// The step of plan(), counted from 0. The last batch of an epoch may be smaller (Rest::keep), and then has its own
+  /// plan. run() ignores it and continues with the session's next step.
   std::int64_t planned_step = 0;
   /// Called on the process of `fetch_to` after each step with the fetches of that step (in the order of `fetches`). If
   /// it throws, run() throws the same exception on that process. The run also ends on other tasks that have not
-  /// finished their steps yet. There it throws an Error with the job_code() of the thrown Error, else Code::program.
+  /// finished their steps yet. There run() throws an Error with the job_code() of the thrown Error, else Code::program.
   std::function<void(std::int64_t step, std::span<const Tensor> fetched)> on_step = {};
   /// Saves checkpoints between steps, and may stop the run there with Error(preempted), after which the session is
   /// still usable. Null: saves nothing.
@@ -159,15 +162,15 @@ struct TuneOptions {
   Clock* clock = nullptr;  ///< null: system_clock(). Task 0 reads it, before and after each measurement
 };
 
-/// What Session::tune found, the same on all tasks.
+/// The result of Session::tune, the same on all tasks.
 struct Tuned {
   struct Size {
     std::optional<std::int64_t> bucket_bytes;  ///< as PlanningOptions::bucket_bytes
     double seconds = 0;                        ///< of a step; 0: not measured, since no other size gives another plan
   };
-  std::vector<Size> sizes;  ///< the session's own first, then one for each plan that sends other messages
+  std::vector<Size> sizes;  ///< the session's own size first, then one for each plan that sends other messages
   std::size_t chosen = 0;   ///< index in `sizes`
-  int refused = 0;          ///< how many sizes, maybe the own, are left out: no plan with them fits budget and memory
+  int refused = 0;          ///< number of sizes, maybe with the own one, for which no plan fits budget and memory
 };
 
 }  // namespace ferry

@@ -24,8 +24,9 @@
 namespace ferry {
 namespace {
 
-/// The tasks' threads besides the caller's, which wait for calls of run(). In a call the caller runs the first task or,
-/// if there is a relay, serves that, and then all tasks have threads of their own.
+/// The threads of the tasks, which wait for calls of run(). In a call the caller's thread runs the first task, and the
+/// other tasks have their own threads. If there is a relay, the caller's thread serves it instead, and every task has
+/// its own thread.
 class TaskThreads {
  public:
   /// Error(resource) when the system gives no more threads.
@@ -105,7 +106,8 @@ class TaskThreads {
     }
   }
 
-  /// Throws the likely cause among several failures: the first that is not peer_lost, which only reports another's.
+  /// Throws the likely cause among several failures: the first failure that is not peer_lost, since peer_lost only
+  /// reports the failure of another task.
   void rethrow_first() {
     std::exception_ptr first;
     for (const std::exception_ptr& failure : failures_) {
@@ -134,7 +136,7 @@ class TaskThreads {
   std::vector<std::thread> threads_;
 };
 
-/// Refuses a second call while one is running.
+/// Throws Error(usage) for a second call while one is running.
 class Exclusive {
  public:
   explicit Exclusive(std::atomic<bool>& busy) : busy_(busy) {
@@ -168,15 +170,15 @@ struct TaskGroup::State {
           .hint("give ExecutionOptions::record_turns or replay_turns, not both");
   }
 
-  /// What this process alone agrees on for the request's planned step, for the tasks of a topology: the cluster is
-  /// described, all tasks are here, or nothing is to run.
+  /// The agreement on the request's planned step for the tasks of a topology, made by this process alone: all tasks are
+  /// here, the cluster is only described, or nothing will run.
   [[nodiscard]] Agreed agreed(const Graph& graph, const RunRequest& request, const Topology& topology) const {
     Agreed all = agree_alone(graph, request, cluster.options().invariant == 0, topology);
     all.uneven = uneven_batches(graph, all.signature);
     return all.at(request.planned_step);
   }
 
-  /// When the file is written it is too late to say that there is no place for it.
+  /// Error(file) if the file's folder does not exist. When the file is written, it would be too late to report this.
   static void require_folder_of(const std::string& file) {
     const std::size_t slash = file.rfind('/');
     if (slash == std::string::npos || local_files().is_folder(file.substr(0, slash + 1))) return;
@@ -192,7 +194,7 @@ struct TaskGroup::State {
           .hint("ferry plan, ferry check and ferry explain take --cluster; to run, start as many tasks");
     cluster.state().renew(requesters);
     const Cluster::State& job = cluster.state();
-    const std::size_t here = job.local_tasks.size();  // one has no threads, and need not ask the system for limits
+    const std::size_t here = job.local_tasks.size();  // a single task needs no thread, so no check of limits
     if (const std::uint64_t most = here > 1 ? most_threads() : 0; most != 0 && here > most)
       throw TaskThreads::no_threads(here, most);
     if (!job.watch && job.topology.size() > 1) cluster.state().watch_own_tasks();
@@ -222,7 +224,7 @@ struct TaskGroup::State {
   std::vector<std::unique_ptr<TaskSession>> tasks;  ///< none before the first call
   std::atomic<bool> busy{false}, begun{false};
   bool closed = false;
-  SharedPlan shown;  ///< which plan() returned last
+  SharedPlan shown;  ///< the plan that plan() returned last
   std::string failure;
   std::optional<TaskThreads> threads;
 };
@@ -305,7 +307,7 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body, std::span<
   State& s = *state_;
   require_usable();
   const Exclusive exclusive(s.busy);
-  const DefaultFloats floats;  // before the threads are made, which begin with them
+  const DefaultFloats floats;  // floating-point modes, which new threads inherit
   s.begin(requesters);
   try {
     s.threads->run([&](std::size_t i) {
@@ -329,7 +331,7 @@ void TaskGroup::on_all(const std::function<void(TaskSession&)>& body, std::span<
 std::vector<Tensor> TaskGroup::tensors(std::span<const std::int32_t> tasks, std::int32_t requester,
                                        const std::function<std::vector<Tensor>(TaskSession&)>& f) {
   const std::vector<int>& here = state_->cluster.state().local_tasks;
-  std::vector<std::size_t> places;  // of the first tensor of each
+  std::vector<std::size_t> places;  // index of the first tensor of each task
   std::size_t size = 0;
   for (const std::int32_t task : tasks) {
     places.push_back(size);

@@ -18,24 +18,24 @@
 namespace ferry {
 namespace {
 
-/// How often a task that runs steps looks whether another one has failed.
+/// How often a task that runs steps checks whether another task has failed.
 constexpr std::chrono::milliseconds kLookForFailure{10};
 
 /// The longest chain of variables in which each initial value reads the next variable.
 constexpr int kMostInitial = 256;
 
-/// Plans are made ahead for steps until their batches have changed size so often. With one size of batches two would
+/// Plans are made ahead until the batches have changed size this many times. If batches had only one size, two would
 /// do.
 constexpr int kChangesAhead = 16;
 
 constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
-/// Whether tasks may be ahead of one another at the end of a run.
+/// Whether the plan has servers of workers, so that tasks may be ahead of one another at the end of a run.
 bool serves(const Plan& plan) {
   return std::ranges::any_of(plan.classes, [](const PlanClass& c) { return !c.serving.turns.empty(); });
 }
 
-/// The tasks without which the others can go on with the plan: those that a server serves, but task 0.
+/// The tasks that the job can lose and still continue with the plan: all workers of servers, except task 0.
 std::vector<int> dispensable(const Plan& plan) {
   std::set<int> tasks;
   for (const PlanClass& c : plan.classes)
@@ -95,7 +95,7 @@ std::vector<Tensor> TaskSession::run(const Graph& graph, const RunRequest& reque
   return run_steps(graph, agreed, request);
 }
 
-/// Every task that the plan wants a part from gives one.
+/// Throws Error(usage) unless every task from which the plan needs a part gives one.
 void TaskSession::require_given_parts(const Graph& graph, const Agreed& agreed) {
   if (agreed.part_rows.empty()) return;
   const Plan& plan = plans_.of(graph, agreed)->planned->result.plan;
@@ -131,10 +131,10 @@ void TaskSession::initialise(const Graph& graph, const Agreed& agreed, int depth
         .at(op.line())
         .hint("an initial value must not read the variable that it is for");
   }
-  initialise(graph, init, depth + 1);  // some of them, if others begin with their values
+  initialise(graph, init, depth + 1);  // may set some of `missing`, if initial values read other variables
   std::erase_if(missing, [&](OpId id) { return task_.variables.has_value(graph.op(id).name()); });
   if (missing.empty()) return;
-  next_step_[init.request] = 0;  // random values do not depend on which variables came before
+  next_step_[init.request] = 0;  // so random values do not depend on the variables set before
   run_steps(graph, initial_values(graph, missing), {});
 }
 
@@ -192,7 +192,8 @@ std::vector<Tensor> TaskSession::run_plan(const SharedPlan& planned, const RunRe
   return execute(plans_.of(planned), step, step, end, {request.feeds, part_rows}, request.on_step, after_step);
 }
 
-/// ExecutionOptions::check_replicas, after `step` steps. `graph` knows the lines of variables; null: there is none.
+/// Compares variables as ExecutionOptions::check_replicas says, after `step` steps. `graph` has the lines of variables;
+/// null: no lines.
 void TaskSession::compare_replicas(const Graph* graph, std::int64_t step) {
   if (task_.options.run.check_replicas < 1 || step % task_.options.run.check_replicas != 0) return;
   require_same_replicas(task_.variables, step, task_.member.transport(), task_.member.deadline(),
@@ -244,7 +245,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
     }
     if (last < end) step = end;
     if (task_.turns) task_.turns->flush();
-    if (serves(plan)) {  // nobody leaves while workers that are behind need others
+    if (serves(plan)) {  // no task leaves while workers that are behind need it
       const Position::Between between(task_.member.position());
       static_cast<void>(task_.member.exchange(""));
     }
@@ -253,7 +254,7 @@ std::vector<Tensor> TaskSession::execute(const std::shared_ptr<PreparedPlan>& pr
   });
 }
 
-/// Lets the job go on without tasks that the plan can do without. A run that is repeated has them all.
+/// Lets the job continue without tasks that the plan can do without. A replayed run needs all tasks.
 void TaskSession::spare(const Plan& plan) {
   const std::vector<int> tasks = dispensable(plan);
   task_.member.spare(task_.options.run.replay_turns.empty() ? tasks : std::vector<int>());
@@ -268,7 +269,7 @@ void TaskSession::spare(const Plan& plan) {
   }
 }
 
-/// Where turns are repeated: the number of steps after which this task was lost, as the servers' records say.
+/// When turns are replayed: the number of steps after which this task was lost, according to the servers' records.
 std::int64_t TaskSession::own_end(const Plan& plan) {
   std::int64_t end = kLastStep;
   if (task_.options.run.replay_turns.empty() || !serves(plan)) return end;
@@ -287,8 +288,7 @@ std::int64_t TaskSession::own_end(const Plan& plan) {
   return latest.value_or(end);
 }
 
-/// Checks the variables that a run begins with: an op that reads NaN is not blamed for it, so nothing else would report
-/// them.
+/// Checks the variables for NaN before a run: an op that reads NaN reports no error, so no other check would find them.
 void TaskSession::check_variables() {
   for (const VariableStore::Part& part : task_.variables.first_parts()) {
     Given given;
@@ -309,7 +309,7 @@ Tuned TaskSession::tune(const Graph& graph, const RunRequest& request, const Tun
       tuner_.tune(candidates.plans, agreed, next_step_[agreed.request], {request.feeds, agreed.part_rows}, options);
   tuned.refused = candidates.refused;
   plans_.use(tuned.sizes[tuned.chosen].bucket_bytes);
-  static_cast<void>(plans_.of(graph, agreed));  // while `candidates` has it
+  static_cast<void>(plans_.of(graph, agreed));  // while `candidates` keeps the plan
   return tuned;
 }
 

@@ -1,4 +1,4 @@
-// TaskSession: a session as one task runs it. A process has one for each of its tasks, each on a thread of its own.
+// TaskSession: one task's part of a session. A process has one for each of its tasks, each on its own thread.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,12 @@ class TaskSession {
   [[nodiscard]] const JobMember& member() const { return task_.member; }
   /// Error(plan) on all tasks unless they have the same graph. Compares on the first call only.
   void compare_graphs(const Graph& graph);
-  /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined where they
-  /// arrive.
+  /// Agrees with the other tasks, plans, and runs the steps. Returns the last step's fetches, defined if they arrive at
+  /// this task.
   std::vector<Tensor> run(const Graph& graph, const RunRequest& request);
   /// Error(plan) on all tasks unless they have the same plan. Compares on the first call only.
   void compare_plans(const SharedPlan& planned) { static_cast<void>(plans_.of(planned)); }
-  /// Runs the request's steps of a plan that was made before. The feeds have at least those that this task gives.
+  /// Runs the request's steps of an existing plan. The request has at least the feeds that this task gives.
   /// Precondition: variables that the plan reads have a value.
   std::vector<Tensor> run_plan(const SharedPlan& planned, const RunRequest& request, const PartRows& part_rows);
   [[nodiscard]] bool has_value(std::string_view variable) const { return task_.variables.has_value(variable); }
@@ -66,16 +66,16 @@ class TaskSession {
   void set_steps(std::map<std::string, std::int64_t> steps) { next_step_ = std::move(steps); }
   /// The trace of all tasks as JSON, on task 0; all tasks call it.
   [[nodiscard]] std::string trace();
-  /// What the task did last; null where nothing is recorded.
+  /// The record of the task's last instructions; null if nothing is recorded.
   [[nodiscard]] const FlightRecorder* recorder() const { return task_.recorder ? &*task_.recorder : nullptr; }
   /// Makes the present run end soon with Error(interrupted). May be called by any thread.
   void cancel() { task_.workers.cancel(); }
 
  private:
-  /// Called after each step. True: make no more steps.
+  /// Called after each step. Returns true to end the run.
   using AfterStep = std::function<bool(std::int64_t steps_done)>;
 
-  /// What a run uses of its graph, found when it is first asked for.
+  /// A run's uses of its graph, found at the request's first run.
   struct Use {
     VariableUse variables;
     std::vector<Batches> uneven;  ///< uneven_batches()
@@ -83,13 +83,13 @@ class TaskSession {
 
   Agreed agree_on(const Graph& graph, const RunRequest& request);
   [[nodiscard]] const Use& use_of(const Graph& graph, const Agreed& agreed);
-  /// Makes the plans of the coming steps, so that refusals come before anything runs.
   void require_given_parts(const Graph& graph, const Agreed& agreed);
+  /// Makes the plans of the coming steps, so that errors of planning come before anything runs.
   void plan_ahead(const Graph& graph, const Agreed& agreed);
   void initialise(const Graph& graph, const Agreed& agreed, int depth);
   std::vector<Tensor> run_steps(const Graph& graph, const Agreed& agreed, const RunRequest& request);
-  /// Runs the steps of a prepared plan from `step` to `end`, unless told to stop; `step` is raised by each that is
-  /// done. `first` is the first step of the run.
+  /// Runs the steps of a prepared plan from `step` to `end`, unless `after_step` ends the run. Adds 1 to `step` for
+  /// each finished step. `first` is the first step of the run.
   std::vector<Tensor> execute(const std::shared_ptr<PreparedPlan>& prepared, std::int64_t first, std::int64_t& step,
                               std::int64_t end, const RunFeeds& feeds, const OnStep& on_step,
                               const AfterStep& after_step);

@@ -23,7 +23,7 @@ class Tuner {
   Tuner(TaskContext& task, SessionPlans& plans) : task_(task), plans_(plans) {}
 
   /// Measures the plans, which differ in bucket size, and chooses one. Measured steps are numbered from `step`; steps
-  /// with a batch that is not whole are left out.
+  /// with a smaller batch are left out.
   [[nodiscard]] Tuned tune(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step,
                            const RunFeeds& feeds, const TuneOptions& options);
 
@@ -31,8 +31,8 @@ class Tuner {
   /// Sets in `sizes` the seconds of a step with each plan, as task 0 measures them.
   void measure_all(const std::vector<SharedPlan>& plans, const Agreed& agreed, std::int64_t step, const RunFeeds& feeds,
                    const TuneOptions& options, std::span<Tuned::Size> sizes);
-  /// Seconds that `steps` steps take until all tasks are done with the last, on `clock`, after one step that is not
-  /// measured. 0 on other tasks than 0.
+  /// The seconds of `steps` steps by `clock`, until all tasks have finished the last step. One more step runs before,
+  /// without being measured. 0 on tasks other than task 0.
   [[nodiscard]] double measure(const VerifiedPlan& planned, const Agreed& agreed, std::int64_t step, std::int64_t steps,
                                const RunFeeds& feeds, Clock& clock);
 
