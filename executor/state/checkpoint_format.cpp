@@ -217,7 +217,7 @@ PartsByTask parts_by_task(const Manifest& manifest) {
 void read_shard(FileSystem& files, const std::string& folder, const Manifest& manifest, int task,
                 const PartsByTask::mapped_type& parts, const VisitPart& visit) {
   const std::string path = folder + "/" + shard_name(task);
-  std::uint64_t most = kMostHeadBytes;  // a larger file is refused before it is read
+  std::uint64_t most = kMostHeadBytes;  // a larger file is an error before it is read
   for (const auto& [name, part] : parts)
     most += *tensor_bytes(part->sizes, size_of(manifest.variables.find(*name)->second.dtype));
   const SafeTensors shard = parse_safetensors(read_in(files, folder, shard_name(task), most), path);

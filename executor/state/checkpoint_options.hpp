@@ -16,12 +16,12 @@ struct CheckpointOptions {
   std::int64_t every_steps = 0;  ///< saves whenever the number of the request's steps is a multiple of it; 0: never
   double every_seconds = 0;      ///< saves when this long has passed since the last save; 0: never
   int keep = 3;                  ///< how many checkpoints are kept, the newest
-  /// Continues from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is refused.
+  /// Continues from the newest undamaged checkpoint, if there is any. False: a folder that has checkpoints is an error.
   bool resume = false;
   Clock* clock = nullptr;       ///< task 0 reads it; null: system_clock()
   FileSystem* files = nullptr;  ///< null: the machine's
-  /// Called for each task of this process on the task's own thread, after the step that a checkpoint is of and before
-  /// the checkpoint can be complete: a run that resumes from the checkpoint finds all that the call has written.
+  /// Called for each task of this process on the task's own thread, after the step of a checkpoint and before the
+  /// checkpoint can be complete. So a run that resumes from the checkpoint finds everything that the call has written.
   std::function<void(int task)> before_save = {};
 };
 

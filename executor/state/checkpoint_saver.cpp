@@ -9,10 +9,10 @@
 namespace ferry {
 namespace {
 
-/// The time between two exchanges among the tasks.
+/// The time in seconds between two exchanges among the tasks.
 constexpr double kLookSeconds = 0.05;
 constexpr std::int64_t kLongestInterval = 1 << 20;
-/// Requests to save that come within this time are one, which the tasks of a job have got one after another.
+/// Requests to save within this time count as one request, since the tasks of a job get a signal one after another.
 constexpr std::chrono::seconds kOneRequest{1};
 /// How long a task waits for its process's writer between two exchanges with the other tasks.
 constexpr std::chrono::milliseconds kWaitForWriter{50};
@@ -78,13 +78,13 @@ bool CheckpointSaver::at_boundary(const Place& place) {
   return stop;
 }
 
-/// Whether a save is due since some task was asked for one. The tasks of a job get such a signal one after another:
-/// that makes one save.
+/// Whether a save is due because some task was asked to save (SIGUSR1). The tasks of a job get the signal one after
+/// another; together this makes one save.
 bool CheckpointSaver::take_asked(const Said& said, int task) {
   TaskState& state = state_of(task);
   state.asked.resize(said.asked.size(), 0);
   bool more = false;
-  for (std::size_t i = 0; i < said.asked.size(); ++i) {  // of a lost task there is no number
+  for (std::size_t i = 0; i < said.asked.size(); ++i) {  // 0 for a lost task
     more |= said.asked[i] > state.asked[i];
     state.asked[i] = std::max(said.asked[i], state.asked[i]);
   }
@@ -122,7 +122,7 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   const std::vector<std::string> all = place.transport.exchange(mine.take(), place.limit.from_now());
   said.asked.resize(all.size(), 0);
   for (std::size_t task = 0; task < all.size(); ++task) {
-    if (all[task].empty()) {  // it is lost
+    if (all[task].empty()) {  // the task is lost
       place.variables.require_parts(place.transport);
       writer_.lose(static_cast<int>(task));
       continue;
@@ -142,8 +142,8 @@ CheckpointSaver::Said CheckpointSaver::meet(const Place& place) {
   return said;
 }
 
-/// Waits for all processes' writers; returns whether the job is to stop. The tasks go on exchanging messages meanwhile,
-/// so that none takes another one for stalled.
+/// Waits for the writers of all processes; returns whether the job must stop. Meanwhile the tasks exchange messages, so
+/// that none of them seems stalled.
 bool CheckpointSaver::await_writers(const Place& place) {
   for (;;) {
     check_interrupt();

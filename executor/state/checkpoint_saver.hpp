@@ -37,21 +37,21 @@ class CheckpointSaver {
   [[nodiscard]] const std::string& request() const { return request_; }
   /// Error(usage) for any request except the one with the counted steps.
   void require_request(const std::string& request) const;
-  /// Called by every task after each step. True: the job is to stop here, and its state is on the disk. Throws the
-  /// error that kept a checkpoint from being written, the same on all tasks.
+  /// Called by every task after each step. True: the job must stop here, and its state is on the disk. Throws the error
+  /// that kept a checkpoint from being written, the same on all tasks.
   [[nodiscard]] bool at_boundary(const Place& place);
   /// Saves unless this step is saved already, and returns when all is on the disk. All tasks call it.
   void save_now(const Place& place);
   /// Notes that the task's present state has been read from a checkpoint, so it need not be saved.
   void restored(int task) { state_of(task).saved = state_of(task).boundaries; }
-  /// Adds a number to the steps in the names of checkpoints from now on.
+  /// From now on, adds a number to the steps in the names of checkpoints.
   void shift_names(std::int64_t by) { writer_.shift_names(by); }
   /// CheckpointWriter::leave() and prune(), in the process of task 0.
   void prune(std::span<const std::string> left) {
     writer_.leave(left);
     writer_.prune();
   }
-  /// The step at which at_boundary() returned true, or -1 if it has not; from then on -1.
+  /// The step at which at_boundary() returned true; -1 if it did not, or after a call of this function.
   [[nodiscard]] std::int64_t take_stopped() { return stopped_.exchange(-1); }
 
  private:
@@ -61,11 +61,12 @@ class CheckpointSaver {
     std::int64_t next_look = 1;       ///< the boundary of the next exchange
     std::vector<std::int64_t> asked;  ///< how often each task has been asked to save (SIGUSR1)
   };
-  /// The tasks' answers combined: whether any is still writing, whether any is to stop, and what task 0 says: whether a
-  /// save is due, whether one was asked for lately, and the number of boundaries until the next exchange.
+  /// The combined answers of the tasks. `busy`: some task is still writing. `stop`: some task was asked to stop. The
+  /// others are task 0's answers. `due`: a save is due. `asked_lately`: a save was requested within the last
+  /// kOneRequest. `interval`: the number of boundaries until the next exchange.
   struct Said {
     bool busy = false, stop = false, due = false, asked_lately = false;
-    std::vector<std::int64_t> asked;  ///< by task
+    std::vector<std::int64_t> asked;  ///< by task: number of requests to save
     std::int64_t interval = 1;
   };
 
@@ -73,7 +74,7 @@ class CheckpointSaver {
   [[nodiscard]] Said meet(const Place& place);
   [[nodiscard]] bool take_asked(const Said& said, int task);
   [[nodiscard]] std::int64_t interval(std::int64_t boundaries);
-  /// True: the job is to stop.
+  /// Saves. Returns true if the job must stop.
   [[nodiscard]] bool save(const Place& place);
   [[nodiscard]] bool await_writers(const Place& place);
 
@@ -87,7 +88,7 @@ class CheckpointSaver {
   const std::int64_t asked_before_;  ///< saves_requested() at the beginning
   TimePoint saved_at_;               ///< this and the next four members are used by task 0 alone
   TimePoint looked_at_;
-  std::optional<TimePoint> asked_at_;  ///< when it was last found that a save was asked for
+  std::optional<TimePoint> asked_at_;  ///< when a request to save was last found
   std::int64_t looked_ = 0, interval_ = 1;
   CheckpointWriter writer_;
 };

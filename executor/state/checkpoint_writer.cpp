@@ -12,10 +12,10 @@
 namespace ferry {
 namespace {
 
-/// How often the process of task 0 looks for the others' files.
+/// How often the process of task 0 looks for the files of the other processes.
 constexpr std::chrono::milliseconds kLookForParts{5};
 constexpr std::uint64_t kMaxPartsBytes = 1 << 30;
-/// How the names of incomplete checkpoints begin.
+/// The beginning of the names of incomplete checkpoints.
 constexpr const char* kHidden = ".step-";
 
 std::string parts_file(int process) {

@@ -42,7 +42,7 @@ class CheckpointWriter {
 
   /// `tasks`: the tasks of this process.
   CheckpointWriter(Options options, std::span<const int> tasks);
-  /// Finishes the checkpoint in progress if that needs no waiting for another process, else gives it up.
+  /// Finishes the checkpoint in progress if this needs no wait for another process; otherwise drops it.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
@@ -52,16 +52,16 @@ class CheckpointWriter {
   [[nodiscard]] std::vector<TaskCopy>& copies() { return copies_; }
   /// Starts to write the copies; `head` is the manifest without variables. Precondition: nothing is being written.
   void write(Manifest head);
-  /// Adds a number to the steps in the names of checkpoints from now on. Precondition: nothing is being written.
+  /// From now on, adds a number to the steps in the names of checkpoints. Precondition: nothing is being written.
   void shift_names(std::int64_t by) { shift_ = by; }
-  /// Removes all checkpoints but the newest `keep`. Before one is removed it gets a name that is no checkpoint's. One
-  /// that cannot be removed stays, with one warning. Precondition: nothing is being written.
+  /// Removes all checkpoints except the newest `keep`. It first renames a checkpoint to a name that no checkpoint has.
+  /// A checkpoint that cannot be removed stays, with one warning. Precondition: nothing is being written.
   void prune();
   /// Names of checkpoints that prune() leaves alone and does not count.
   void leave(std::span<const std::string> names) { left_.insert(names.begin(), names.end()); }
-  /// Waits up to `at_most` until nothing is being written; returns whether that is so.
+  /// Waits until nothing is being written, but no longer than `at_most`. Returns whether nothing is being written.
   [[nodiscard]] bool idle(Duration at_most);
-  /// A process without parts that is lost: no checkpoint waits for its files any more.
+  /// Call it if a process without parts is lost: then checkpoints do not wait for its files any more.
   void lose(int process);
   /// The latest error of writing, if there was any.
   [[nodiscard]] std::optional<Error> failure();
@@ -71,7 +71,7 @@ class CheckpointWriter {
   void write_all();
   void write_shards();
   void commit();
-  /// None if the process is lost.
+  /// Waits for the parts of a process. Returns none if the process is lost.
   [[nodiscard]] SavedVariables parts_of(int process);
   void clean_up() noexcept;
   /// The name of the checkpoint that is being written, and its folder until it is complete.
@@ -85,12 +85,12 @@ class CheckpointWriter {
   Manifest manifest_;
   std::int64_t shift_ = 0;
   std::optional<Error> failure_;
-  std::set<int> lost_;          // processes
+  std::set<int> lost_;          // processes that are lost
   std::set<std::string> left_;  // names that prune() leaves alone
   std::thread thread_;
 };
 
-/// Removes incomplete checkpoints of jobs that were killed. One that cannot be removed stays, with a warning.
+/// Removes incomplete checkpoints of jobs that were killed. A checkpoint that cannot be removed stays, with a warning.
 void remove_leftovers(FileSystem& files, const std::string& folder);
 /// The names of a folder's checkpoints, the newest first.
 [[nodiscard]] std::vector<std::string> checkpoint_names(FileSystem& files, const std::string& folder);

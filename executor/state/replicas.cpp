@@ -14,7 +14,7 @@
 namespace ferry {
 namespace {
 
-/// The tasks by the bytes that they have of one part: the most frequent bytes first, then as the tasks are numbered.
+/// The tasks that have one part, grouped by the hash of the part's bytes.
 using ByBytes = std::vector<std::pair<std::int64_t, std::vector<int>>>;
 
 void add_task(ByBytes& groups, std::int64_t hash, int task) {
@@ -34,7 +34,8 @@ std::string difference_text(const std::string& name, ByBytes groups, std::int64_
       name, as_is(tasks_text(others)), as_is(tasks_text(groups[0].second)), step);
 }
 
-/// The first variable with different bytes on different tasks. `hashes`: of each task, in the order of `layouts`.
+/// The error for the first variable with different bytes on different tasks; nothing if there is none. `hashes`: the
+/// hashes of each task, in the order of `layouts`.
 std::optional<Error> difference(const VariableLayouts& layouts, const std::vector<std::string>& hashes,
                                 std::int64_t step, const std::function<SourceLine(const std::string& name)>& line_of) {
   std::vector<BlobReader> readers(hashes.begin(), hashes.end());
@@ -42,7 +43,7 @@ std::optional<Error> difference(const VariableLayouts& layouts, const std::vecto
     const VariableLayout& layout = *variable.second;
     std::map<std::uint32_t, ByBytes> parts;
     for (std::size_t task = 0; task < readers.size(); ++task)
-      if (layout.is_replica(task) && !hashes[task].empty())  // empty: it is lost
+      if (layout.is_replica(task) && !hashes[task].empty())  // empty: the task is lost
         add_task(parts[layout.part_number(task)], readers[task].number(), static_cast<int>(task));
     for (const auto& [number, groups] : parts)
       if (groups.size() > 1)
@@ -65,7 +66,7 @@ void require_same_replicas(VariableStore& variables, std::int64_t step, Transpor
   std::optional<Error> found = difference(variables.layouts(), all, step, line_of);
   if (!found) return;
   if (transport.task() == 0) throw *std::move(found);
-  static_cast<void>(transport.exchange("", deadline));  // until task 0 has ended the job
+  static_cast<void>(transport.exchange("", deadline));  // waits until task 0 has ended the job
 }
 
 }  // namespace ferry

@@ -1,4 +1,5 @@
-// Replicas: the same part of a variable on several tasks, whose bytes must be equal (ExecutionOptions::check_replicas).
+// Replicas: the same part of a variable on several tasks. The bytes of replicas must be equal
+// (ExecutionOptions::check_replicas).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 namespace ferry {
 
 /// Compares all parts that several tasks have, by a hash of 8 bytes for each part, in one exchange. If some differ, the
-/// job ends: Error(numeric) on task 0 names the first such variable, its tasks and `step`, and the other tasks get what
-/// Transport::exchange() throws of it. `line_of` gives the user's line of a variable. All tasks call it.
+/// job ends: Error(numeric) on task 0 names the first such variable, its tasks and `step`, and the other tasks throw
+/// the resulting error of Transport::exchange(). `line_of` gives the user's line of a variable. All tasks call it.
 void require_same_replicas(VariableStore& variables, std::int64_t step, Transport& transport, const Deadline& deadline,
                            const std::function<SourceLine(const std::string& name)>& line_of);
 

@@ -14,12 +14,12 @@
 namespace ferry {
 namespace {
 
-/// A record of more ops would make manifests large; a hash covers the rest.
+/// The most ops that are recorded, to keep manifests small; a hash covers the other ops.
 constexpr std::size_t kMostOps = 4096;
-/// A file of up to so many bytes is hashed whole, a larger one in so many samples, of so many bytes each.
+/// A file of at most kWholeBytes is hashed whole. Of a larger file, kSamples samples of kSampleBytes each are hashed.
 constexpr std::uint64_t kWholeBytes = 1 << 20;
 constexpr std::uint64_t kSamples = 64, kSampleBytes = 4096;
-/// The most files of a folder that are hashed; a data set may have a million.
+/// The most files of a folder that are hashed, since a data set may have a million files.
 constexpr int kMostFiles = 64;
 /// A value whose text is longer is recorded as a hash.
 constexpr std::size_t kMostText = 120;
@@ -46,8 +46,8 @@ void add_samples(const FileReader& file, Hasher& hash) {
   }
 }
 
-/// For a folder: all names in it and in its subfolders, and the content of its first files. Images are in subfolders,
-/// so only their names count.
+/// Hashes a folder: all names in it and in its subfolders, and the content of its first files. Images are in
+/// subfolders, so only their names count.
 void add_folder(FileSystem& files, const std::string& root, const std::string& path, Hasher& hash) {
   int opened = 0;
   for (const std::string& name : files.list(root + "/" + path)) {
@@ -157,7 +157,7 @@ class Differences {
  public:
   explicit Differences(const Graph& graph) : graph_(graph) {}
 
-  /// The lines "Batch "b": shuffle = true, was false" for all that differs; `skip(saved, now)` leaves out an op's
+  /// The lines "Batch "b": shuffle = true, was false" for all differences; `skip(saved, now)` leaves out an op's
   /// attribute.
   template <class Skip>
   std::vector<std::string> of(const RunSettings::OfOps& saved, const RunSettings::OfOps& now, Skip skip) const {
@@ -195,7 +195,8 @@ class Differences {
   const Graph& graph_;
 };
 
-/// Data may be moved: another path of the same content does not count. Nor does content that one side could not read.
+/// Whether the data are the same although an attribute differs. Data may be moved: another path with the same content
+/// does not count as a difference. Nor does content that one of the runs could not read.
 bool same_data(const std::map<std::string, std::string>& saved, const std::map<std::string, std::string>& now,
                const std::string& attr) {
   if (attr == kContent) return !saved.contains(kContent) || !now.contains(kContent);
@@ -208,7 +209,7 @@ bool leaves_out_rest(const Batches& batches) {
   return !batches.keep && batches.rows % batches.size != 0;
 }
 
-/// The step of `now` that begins at the row at which that step of `saved` does; none if there is none.
+/// The step of `now` that begins at the same row as step `step` of `saved`; none if there is no such step.
 std::optional<std::int64_t> same_row(const Batches& saved, const Batches& now, std::int64_t step) {
   if (saved == now) return step;
   const Batches::Place place = saved.at(step);

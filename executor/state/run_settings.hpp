@@ -1,4 +1,5 @@
-// RunSettings: what decides the result of a run besides the values of its variables, as checkpoints record it.
+// RunSettings: the settings that decide the result of a run, besides the values of its variables. Checkpoints record
+// them.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +21,32 @@ struct RunSettings {
   using OfOps = std::map<std::string, std::map<std::string, std::string>>;
 
   std::map<std::string, Batches> batches;  ///< of ops that give the rows of a step
-  OfOps data;         ///< which rows those are: attributes of ops that read data, and what their files contain
-  OfOps ops;          ///< other ops: constants with one element, attributes, and fed numbers
-  std::string graph;  ///< a hash of which ops there are, and which reads which
+  OfOps data;                              ///< ops that read the rows: attributes, and the content of their files
+  OfOps ops;                               ///< other ops: constants with one element, attributes, and fed numbers
+  std::string graph;                       ///< hash of the ops and of their inputs
 
   bool operator==(const RunSettings&) const = default;
 };
 
-/// The size of a file below `root` and a hash of samples of it, as text; of a folder a hash of its files. Empty if it
-/// cannot be read.
+/// The size of a file below `root` and a hash of samples of the file, as text; for a folder, a hash of its files. Empty
+/// if the file cannot be read.
 [[nodiscard]] std::string content_of(FileSystem& files, const std::string& root, std::string path);
 
-/// The settings of the ops that give `values` and run `targets`. Files are read below `data_folder`; what a file
-/// contains is left out if it cannot be read here. A large file is read in samples.
+/// The settings of the ops that give `values` and run `targets`. Files are read below `data_folder`; the content of a
+/// file is left out if the file cannot be read here. A large file is read in samples.
 [[nodiscard]] RunSettings settings_of(const Graph& graph, std::span<const ValueId> values,
                                       std::span<const OpId> targets, const NamedTensors& feeds, FileSystem& files,
                                       const std::string& data_folder);
 
-/// How a run continues from a checkpoint of one with other settings.
+/// The way in which a run continues from a checkpoint that was saved with other settings.
 struct Continuation {
   std::int64_t step = 0;             ///< the next step, counted in batches of this run
-  std::vector<std::string> changes;  ///< settings that differ and do not hinder, for the log
+  std::vector<std::string> changes;  ///< for the log: settings that differ, but allow the run to continue
 };
 
 /// Compares the settings of this run with the settings of a checkpoint after `step` steps. A run with another batch
 /// size continues at the same row if one of its batches begins there. Error(usage), which begins with `checkpoint`,
-/// lists the settings that would leave out rows or take them twice.
+/// lists the settings because of which the run would leave out rows or use them twice.
 [[nodiscard]] Continuation compare_settings(const RunSettings& saved, const RunSettings& now, std::int64_t step,
                                             const Graph& graph, const std::string& checkpoint);
 

@@ -25,8 +25,8 @@ class VariableLayout {
                                                                        std::size_t tasks);
 
   static constexpr std::int32_t kHost = -1;
-  /// Gives a task its part, on that device, or on the host for kHost. To be called only while the layout is made, with
-  /// tasks in ascending order.
+  /// Gives a task its part, on that device, or on the host for kHost. Call it only while the layout is made, with tasks
+  /// in ascending order.
   void give(std::size_t task, const VariablePart& part, std::int32_t device = kHost);
 
   [[nodiscard]] std::size_t tasks() const { return of_task_.size(); }
@@ -53,7 +53,7 @@ class VariableLayout {
   struct Distinct {
     VariablePart part;
     std::size_t first = 0;  ///< the first task that has it
-    std::size_t tasks = 0;  ///< how many have it
+    std::size_t tasks = 0;  ///< number of tasks that have it
     bool operator==(const Distinct&) const = default;
   };
   std::vector<Distinct> parts_{1};      // parts_[0] stands for no part

@@ -88,7 +88,7 @@ void VariableStore::copy_over(std::int32_t device, std::byte* to, const std::byt
 
 std::uint64_t VariableStore::bind(const VariableLayouts& all, Transport& transport, const Deadline& deadline) {
   open_devices();
-  std::uint64_t newest = 1;  // not 0, which Prepared::bound has before there is an executor
+  std::uint64_t newest = 1;  // never 0, which PreparedPlan::bound has before there is an executor
   for (const auto& [name, wanted] : all) {
     const auto& [dtype, layout] = wanted;
     Variable& variable = variables_[name];

@@ -22,22 +22,22 @@ namespace ferry {
 /// One task's variables. Used by that task's thread only.
 class VariableStore {
  public:
-  /// `library`: the devices besides the host that parts may lie on; opened by the first bind().
+  /// For a task without devices besides the host.
   explicit VariableStore(int task) : VariableStore(DeviceShare{.task = task}, {}) {}
-  /// The task that `share` names; `library` has its devices.
+  /// `share` has the task and its share of the devices in `library`, which parts may be on. The first bind() opens the
+  /// devices.
   VariableStore(const DeviceShare& share, std::optional<DeviceLibrary> library)
       : task_(share.task), share_(share), library_(std::move(library)) {}
 
-  /// Lays out the variables as a plan wants them, and allocates this task's parts. A variable with another layout is
-  /// redistributed: each task receives the whole value, so all tasks must call this with the same plan. Returns a
-  /// number that is the same on all tasks: as long as it does not change, the addresses of the plan's variables do not
-  /// either.
+  /// Gives the variables the layouts that a plan needs, and allocates this task's parts. A variable with another layout
+  /// is redistributed: each task receives the whole value, so all tasks must call this with the same plan. Returns a
+  /// number, the same on all tasks. As long as the number stays the same, so do the addresses of the plan's variables.
   std::uint64_t bind(const VariableLayouts& wanted, Transport& transport, const Deadline& deadline);
-  /// Sets a variable from its parts: each task gives the part that it has by `layout`. All parts of `layout` are on
-  /// hosts. Tasks without a part give an undefined tensor. The next bind() distributes it as its plan wants. All tasks
-  /// call it.
+  /// Sets a variable from its parts: each task passes the part that it has in `layout`. All parts of `layout` are on
+  /// hosts. Tasks without a part pass an undefined tensor. The next bind() distributes the variable by the layout of
+  /// its plan. All tasks call it.
   void set(std::string_view name, DType dtype, std::shared_ptr<const VariableLayout> layout, const Tensor& part);
-  /// Error(peer_lost) when a lost task has a part of a variable's value that no other task has.
+  /// Error(peer_lost) if a lost task has a part of a variable's value that no other task has.
   void require_parts(const Transport& transport) const;
   /// The whole value at task 0, undefined elsewhere. The next bind() redistributes the variable. All tasks call it.
   [[nodiscard]] Tensor whole(std::string_view name, Transport& transport, const Deadline& deadline);
@@ -49,7 +49,8 @@ class VariableStore {
   /// Copies of this task's parts of some variables, by name.
   using Bytes = std::map<std::string, std::vector<std::byte>, std::less<>>;
   [[nodiscard]] Bytes copy(const std::vector<std::string>& names);
-  /// Undoes what was written since the copy. Precondition: no layout has changed and nothing was set meanwhile.
+  /// Sets the parts to the copied values again. Precondition: since the copy no layout has changed and set() was not
+  /// called.
   void put_back(const Bytes& bytes);
 
   /// A part of a variable as it is now. `bytes` points into this store, and is valid until the variable is written.
@@ -59,10 +60,10 @@ class VariableStore {
     const VariablePart* part = nullptr;
     std::span<const std::byte> bytes;
   };
-  /// This task's parts of variables that have a value, without parts that a task with a lower number has, too: so all
-  /// tasks together return each part once. In the order of names.
+  /// This task's parts of variables that have a value, in the order of names. Parts that a task with a lower number
+  /// also has are left out, so all tasks together return each part once.
   [[nodiscard]] std::vector<Part> first_parts();
-  /// This task's parts of variables that have a value, where another task has the same part. In the order of names.
+  /// This task's parts of variables that have a value, if another task has the same part. In the order of names.
   [[nodiscard]] std::vector<Part> replicas();
   /// The layouts of the variables that have a value: the same on all tasks.
   [[nodiscard]] VariableLayouts layouts() const;
@@ -85,12 +86,12 @@ class VariableStore {
   [[nodiscard]] std::int64_t size_of_part(const Variable& variable) const;
   [[nodiscard]] std::vector<Part> parts(bool (VariableLayout::*wanted)(std::size_t task) const);
   static void require_part(std::string_view name, const Variable& variable, const Transport& transport);
-  /// Allocates memory for the task's part on the device that its layout says.
+  /// Allocates memory for the task's part on the device of its layout.
   void allocate(Variable& variable, std::string_view name);
   /// The bytes of the task's part, copied to the host if they are on a device.
   [[nodiscard]] const std::byte* host_bytes(Variable& variable, std::string_view name);
   void set_bytes(Variable& variable, const std::byte* from);
-  /// Copies between the host and a device, and waits until that is done. `on_host` is the end on the host.
+  /// Copies between the host and a device, and waits for the copy. `on_host` is the end on the host.
   void copy_over(std::int32_t device, std::byte* to, const std::byte* from, const std::byte* on_host,
                  std::uint64_t bytes);
   void lay(std::string_view name, std::shared_ptr<const VariableLayout> layout, Transport& transport,

@@ -7,10 +7,10 @@
 namespace ferry {
 namespace {
 
-/// The question for a piece of what a task did last, the answer, and that all is gathered: "frquest1", "frpiece1",
-/// "frended1".
+/// The kinds of datagrams: the question for a piece of a task's record, the answer with the piece, and the message that
+/// all records are gathered. The numbers are the ASCII texts "frquest1", "frpiece1", "frended1".
 constexpr std::int64_t kQuestion = 0x3174736575717266, kPiece = 0x3165636569707266, kEnded = 0x316465646e657266;
-/// Over UDP a last word may be lost, and is said so often.
+/// The last message is sent this many times, since UDP may lose it.
 constexpr int kEndMessages = 3;
 
 }  // namespace

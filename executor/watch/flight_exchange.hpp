@@ -1,4 +1,4 @@
-// FlightExchange: gathers what all tasks of a failed job did last, by the datagrams of their watches.
+// FlightExchange: gathers the records of all tasks of a failed job, by the datagrams of their watches.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace ferry {
 
-/// One per watch. One process gathers, the others answer its questions, from the watch's thread, whatever their tasks
-/// do; they stay until it says that it has all. Thread-safe.
+/// One per watch. One process gathers. In the others the watch's thread answers its questions, even while the tasks are
+/// busy; they wait until the gathering process has all records. Thread-safe.
 class FlightExchange {
  public:
   using Send = std::function<void(int process, const std::string& datagram)>;
 
-  /// `processes`: by task; `wake` lets the watch's thread call say().
+  /// `processes`: the process of each task; `wake` wakes the watch's thread, which then calls say().
   FlightExchange(std::vector<int> processes, int self, std::function<void()> wake)
       : processes_(std::move(processes)),
         self_(self),
@@ -28,24 +28,25 @@ class FlightExchange {
         sources_(processes_.size()),
         packed_(processes_.size()) {}
 
-  /// Says where to find what a task of this process did last.
+  /// Sets the source of the record of a task of this process.
   void set_source(int task, const FlightSource& source);
-  /// The source will be gone.
+  /// Call it before a source is destroyed.
   void forget(const FlightSource& source);
-  /// The records of `others`, tasks of other processes, as far as they come within `at_most`: by task of the job, empty
-  /// for those that did not.
+  /// Returns the records of `others`, tasks of other processes, that arrive within `at_most`: by task of the job, empty
+  /// for tasks without a record.
   [[nodiscard]] std::vector<FlightRecord> gather(std::span<const int> others, Duration at_most);
-  /// Lets those go on that are in await_end().
+  /// Ends the gathering: the processes that wait in await_end() continue.
   void end();
-  /// Waits until the process that gathers has said that it has all, for no longer than `at_most`; returns whether it
-  /// has.
+  /// Waits until the gathering process has announced that it has all records, but no longer than `at_most`. Returns
+  /// whether it has.
   [[nodiscard]] bool await_end(Duration at_most) const;
-  /// Resets this, for a job that starts again.
+  /// Resets this object, for a job that starts again.
   void restart();
 
   // For the watch's thread:
 
-  /// Takes another process's datagram after its kind, and answers; false if the kind is none of its own.
+  /// Handles a datagram of another process, of which `reader` has read the kind. Returns false if the kind is not one
+  /// of this class.
   bool take(std::int64_t kind, BlobReader& reader, const Send& send);
   /// Sends the messages that are due; returns whether more will be due after FlightGather::kAgain.
   bool say(TimePoint now, const Send& send);
@@ -56,9 +57,9 @@ class FlightExchange {
   const std::vector<int> processes_;
   const int self_;
   const std::function<void()> wake_;
-  mutable Monitor monitor_;  // guards what follows
+  mutable Monitor monitor_;  // guards the members below
   std::vector<const FlightSource*> sources_;
-  std::vector<std::string> packed_;  // by task: of the own ones, as of the first question
+  std::vector<std::string> packed_;  // by task, for the tasks of this process: the record that is sent in pieces
   std::optional<FlightGather> gather_;
   bool ends_ = false, ended_ = false;
 };

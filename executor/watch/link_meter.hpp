@@ -1,4 +1,4 @@
-// LinkMeter: what a task's connections to other hosts carry between two looks.
+// LinkMeter: measures the traffic of a task's connections to other hosts between two looks.
 #pragma once
 
 #include <chrono>
@@ -11,15 +11,15 @@
 
 namespace ferry {
 
-/// What a connection has carried between two looks; times in seconds.
+/// The traffic of a connection between two looks; times in seconds.
 struct LinkUse {
   int peer = 0;
   double bytes = 0;
   double seconds = 0;  ///< between the looks
-  double sending = 0;  ///< how much of that bytes were on their way, or waited for the network
-  double latency = 0;  ///< what a round trip for each message takes
+  double sending = 0;  ///< time in which bytes were in flight, or waited for the network
+  double latency = 0;  ///< the sum of one round trip for each message
 
-  /// Bytes a second while it had something to send.
+  /// Bytes per second of `sending`.
   [[nodiscard]] double rate() const { return sending > 0 ? bytes / sending : 0; }
 };
 
@@ -30,16 +30,17 @@ void add(const std::vector<LinkUse>& links, BlobWriter& to);
 /// One for a task.
 class LinkMeter {
  public:
-  /// A look that comes sooner after the last one does not count.
+  /// A look less than this time after the last one is ignored.
   static constexpr std::chrono::milliseconds kEvery{500};
-  /// A connection that carried fewer bytes between two looks says nothing about its capacity.
+  /// A connection that carried fewer bytes between two looks is left out, since its rate says nothing about its
+  /// capacity.
   static constexpr double kLeastBytes = 1 << 16;
   /// The most connections in a report; the longest sending time comes first.
   static constexpr std::size_t kTold = 32;
 
-  /// `counts` is what Transport::links() says at `now`.
+  /// `counts` is the result of Transport::links() at `now`.
   void look(std::span<const LinkCount> counts, TimePoint now);
-  /// Between the last two looks; none before the second.
+  /// The traffic between the last two looks; empty before the second look.
   [[nodiscard]] const std::vector<LinkUse>& links() const { return links_; }
 
  private:

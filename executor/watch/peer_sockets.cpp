@@ -1,5 +1,5 @@
-// How the processes of a job find each other: who is on which host, by which sockets each is reached, and the secret by
-// which they know each other.
+// How the processes of a job find one another: the host of each process, the sockets that reach it, and the secret with
+// which the processes authenticate datagrams.
 #include "executor/watch/peer_sockets.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace ferry {
 namespace {
 
-/// How the others reach a process, as it tells them when they meet.
+/// The data with which the other processes reach a process. The processes exchange their cards when they meet.
 struct Card {
   std::string host, proof, processes, local_name, udp_name, secret;
   ProcessId id;
@@ -61,7 +61,7 @@ std::vector<InterfaceAddress> own_addresses(const std::string& interface) {
   return all;
 }
 
-/// The one of `mine` in a network that all other hosts are in, too; else the first.
+/// The first of `mine` in a network that all other hosts are also in; if there is none, the first of all.
 std::optional<std::uint32_t> shared_address(const std::vector<InterfaceAddress>& mine,
                                             const std::vector<std::vector<std::int64_t>>& others) {
   for (const InterfaceAddress& one : mine) {

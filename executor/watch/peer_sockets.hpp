@@ -1,4 +1,4 @@
-// PeerSockets: signed datagrams between the processes of a job, which go beside its transport.
+// PeerSockets: signed datagrams between the processes of a job, independent of its transport.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 
 namespace ferry {
 
-/// One per process. Datagrams go by Unix sockets within a host and by UDP between hosts. Each has a tag that needs the
-/// job's secret, which the processes agree on when they meet. Datagrams may be lost; sending never blocks. Used by one
-/// thread, except for wake().
+/// One per process. Datagrams go by Unix sockets within a host and by UDP between hosts. Each datagram has a tag made
+/// with the job's secret, on which the processes agree when they meet. Datagrams may be lost; sending never blocks.
+/// Used by one thread, except for wake().
 class PeerSockets {
  public:
   /// A process of the job, as it introduced itself.
@@ -25,25 +25,25 @@ class PeerSockets {
     std::string host;
     ProcessId id{};
     bool here = false;       ///< on this machine
-    std::string name;        ///< of its socket; empty: it cannot be reached, or is this process
-    std::size_t socket = 0;  ///< which of the own sockets reaches it
+    std::string name;        ///< name of its socket; empty: it cannot be reached, or is this process
+    std::size_t socket = 0;  ///< index in sockets_ of the socket that reaches it
   };
 
-  /// For a job in one process, which has no others to send to.
+  /// For a job in one process, in which there is no other process.
   PeerSockets() = default;
   /// All processes call it together; `between` connects them. `interface`: for messages to other hosts, by name or
-  /// address; empty: one that all are connected to. Errors of Transport::exchange(); Error(resource).
+  /// address; empty: a network that all hosts are in. Errors of Transport::exchange(); Error(resource).
   PeerSockets(Transport& between, int self, const std::string& interface, const Deadline& deadline);
 
-  /// By number, this process too; none for a job in one process.
+  /// The processes by number, including this one; empty for a job in one process.
   [[nodiscard]] const std::vector<Process>& processes() const { return processes_; }
   [[nodiscard]] bool has_udp() const { return sockets_.size() > 1; }
 
   void send(int process, std::string bytes) const;
   void send_to_all(std::string bytes) const;
-  /// Calls take(bytes) for each datagram that has come with the right tag.
+  /// Calls take(bytes) for each datagram that has arrived with a valid tag.
   void receive(const std::function<void(std::string_view)>& take);
-  /// Returns when a datagram has come, after wake(), or when `at_most` has passed.
+  /// Returns when a datagram has arrived, after wake(), or when `at_most` has passed.
   void wait(Duration at_most) noexcept { wait_.wait(sockets_, at_most); }
   /// Thread-safe.
   void wake() noexcept { wait_.wake(); }
@@ -54,7 +54,7 @@ class PeerSockets {
 
   std::string secret_;
   std::vector<Process> processes_;
-  std::vector<DatagramSocket> sockets_;  // the local one, then UDP where there are several hosts
+  std::vector<DatagramSocket> sockets_;  // the local one, then UDP if there are several hosts
   std::vector<char> room_ = std::vector<char>(kMostDatagram);
   SocketWait wait_;
 };

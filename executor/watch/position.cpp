@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-/// A task that has been outside of the session for so long may be stuck there.
+/// A task that has been outside of the session for this long may be stuck there.
 constexpr std::chrono::seconds kLongOutside{1};
 
 std::int64_t thread_number() {

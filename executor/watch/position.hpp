@@ -1,4 +1,4 @@
-// Position: where a task is in its work, as its own thread says it and another thread reads it.
+// Position: where a task is in its work. The task's own thread sets it, and another thread reads it.
 #pragma once
 
 #include <atomic>
@@ -17,30 +17,32 @@ namespace ferry {
 class RunningPlan {
  public:
   virtual ~RunningPlan() = default;
-  /// Changes when the task continues with another instruction.
+  /// A number that changes when the task continues with another instruction.
   [[nodiscard]] virtual std::uint64_t spot() const = 0;
   /// The instruction that computes, in words; nothing when none does. `first_waits`: walker 0 waits for other tasks.
   [[nodiscard]] virtual std::optional<std::string> computes(bool first_waits) const = 0;
 };
 
-/// What a task waits for within a plan or in a direct call.
+/// A wait of a task within a plan or in a direct call.
 struct Awaited {
   std::string text;                 ///< "receive of 'w' from task 1 at train.cpp:40"
   std::uint64_t where = 0;          ///< as Pulse::where
-  std::vector<std::int64_t> tasks;  ///< that it needs something from
+  std::vector<std::int64_t> tasks;  ///< from which the task needs messages
   std::uint64_t place = 0;          ///< as Pulse::place
-  /// Not given: until goes_on(). Of a task that tests now and then: until then, unless it tests again.
+  /// The time until which the task counts as waiting. Not given: until goes_on(). A task that calls test() from time to
+  /// time sets it, and counts as waiting only for a short time after each test.
   std::optional<TimePoint> until = {};
 };
 
 /// One per task. The task's thread reports; the watch's thread calls pulse(). Frequent reports cost one store each.
 class Position {
  public:
-  /// Made by the task's thread, or by one that stands for it until its first call.
+  /// Made by the task's thread, or by a thread that acts for the task until its first call.
   explicit Position(int task);
 
-  /// A call of the session, in words, while it lives. Calls may nest. `requesters`: the call begins when all tasks have
-  /// made it, and these tasks may take as long as they like: until begins(), the task waits for their next request.
+  /// Marks a call of the session while the object lives; `what` describes the call. Calls may nest. `requesters`: the
+  /// call begins when all tasks have made it, and these tasks may take as long as they like. Until begins(), this task
+  /// waits for their next request.
   class Call {
    public:
     Call(Position* position, std::string what, std::span<const std::int32_t> requesters = {});
@@ -52,9 +54,9 @@ class Position {
     Position* const position_;
     std::optional<std::string> before_;
   };
-  /// All tasks have made the call.
+  /// Call it when all tasks have made the call.
   void begins();
-  /// A run of a plan, while it lives.
+  /// Marks a run of a plan while the object lives.
   class Run {
    public:
     Run(Position* position, const RunningPlan& plan);
@@ -65,7 +67,7 @@ class Position {
    private:
     Position* const position_;
   };
-  /// Between two steps of a run, while it lives: what the task does then is not the plan's.
+  /// Marks the time between two steps of a run while the object lives. The task then does no work of the plan.
   class Between {
    public:
     explicit Between(Position* position);
@@ -77,7 +79,8 @@ class Position {
     Position* const position_;
     const RunningPlan* plan_ = nullptr;
   };
-  /// A part of a direct call in which the task works, or rests until a message moves, while it lives. They may nest.
+  /// Marks a part of a direct call while the object lives: the task works, or rests until a message moves. Parts may
+  /// nest.
   class Part {
    public:
     Part(Position* position, bool works);
@@ -89,17 +92,17 @@ class Position {
     Position* const position_;
     bool before_ = false;
   };
-  /// Bytes of a direct call have moved.
+  /// Call it when bytes of a direct call have moved.
   void moves() { add_one(moves_); }
-  /// Called when a wait has become long, and after it.
+  /// Call waits() when a wait has become long, and goes_on() after the wait.
   void waits(Awaited awaited);
   void goes_on();
   void begins_step() { add_one(steps_); }
-  /// The task is done with the job.
+  /// Call it when the task has finished the job.
   void leaves();
 
-  /// How it stands now. `busy`: whether the process has used a core lately, for tasks that run no plan. Called by one
-  /// thread.
+  /// The state of the task now. `busy`: whether the process has used a core lately, for tasks that run no plan. Called
+  /// by one thread.
   [[nodiscard]] Pulse pulse(TimePoint now, bool busy);
 
  private:
@@ -120,7 +123,7 @@ class Position {
   std::atomic<std::int64_t> steps_{0};
   std::atomic<std::uint64_t> moves_{0};
   std::atomic<std::uint64_t> parts_{0};  ///< odd while a direct call works; changes with each part
-  std::uint64_t seen_parts_ = 0;         ///< as the last pulse() found it
+  std::uint64_t seen_parts_ = 0;         ///< parts_ at the last pulse()
   Pulse last_;                           ///< with this and since_, pulse() finds how long nothing has changed
   TimePoint since_{};
 };
