@@ -126,9 +126,9 @@ class JobMembership {
 ///
 /// A task counts as failed if its end is destroyed or its process exits without close(); the others are informed.
 ///
-/// Thread safety: if any_thread() is true all functions may be called from any thread; else only from the thread that
-/// made it. Errors: once the job has failed, functions that transfer or wait throw Error(peer_lost) with the text of
-/// the first failure.
+/// Thread safety: if any_thread() is true, all functions may be called from any thread; otherwise only from the thread
+/// that made the transport. Errors: once the job has failed, functions that transfer or wait throw Error(peer_lost)
+/// with the text of the first failure.
 class Transport {
  public:
   virtual ~Transport() = default;

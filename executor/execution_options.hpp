@@ -1,4 +1,4 @@
-// ExecutionOptions: how the user wants plans to be run.
+// ExecutionOptions: the user's options for running plans.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct ExecutionOptions {
   /// session has failed. Empty: nothing is recorded. Error(file) if its folder does not exist. Recording costs about 25
   /// ns per instruction.
   std::string flight_recorder = {};
-  /// The file FILE in which tasks that serve workers (ops/train/asynchronous.hpp) record the order of their turns, each
-  /// in FILE.TASK; empty: no record.
+  /// The name FILE of the records of turns. Each task that serves workers (ops/train/asynchronous.hpp) writes the order
+  /// of its turns to FILE.TASK. Empty: no record.
   std::string record_turns = {};
   /// The record_turns of an earlier run: the turns come in the recorded order, so that a run with as many steps gives
   /// the same bits. Error(usage) for a run with checkpoints, because the turn at which tasks meet for a checkpoint

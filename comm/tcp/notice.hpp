@@ -34,8 +34,9 @@ class Notice {
 
 inline constexpr std::size_t kLongestNotice = 256;
 
-/// The notice of `task` at FERRY_RENDEZVOUS=`place`: "file:/FOLDER/NAME" or "redis://[:PASSWORD@]HOST[:PORT]/KEY"; or
-/// at kPmiPlace, which launch_of() chooses. Does not access the place yet. Error(usage) for any other text.
+/// Makes the notice of `task` at `place`, the value of FERRY_RENDEZVOUS: "file:/FOLDER/NAME" or
+/// "redis://[:PASSWORD@]HOST[:PORT]/KEY"; or at kPmiPlace, which launch_of() chooses. Does not access the place yet.
+/// Error(usage) for any other text.
 [[nodiscard]] std::unique_ptr<Notice> notice_at(const std::string& place, int task);
 [[nodiscard]] std::unique_ptr<Notice> file_notice(std::string_view path);
 [[nodiscard]] std::unique_ptr<Notice> redis_notice(std::string_view url);

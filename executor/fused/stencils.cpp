@@ -185,7 +185,7 @@ StencilWork::StencilWork(StencilParts parts, Parallel& parallel, const std::int6
   }
 }
 
-/// If several windows read an array, its elements come from memory where the last window reads them: this window is
+/// If several windows read an array, the window furthest ahead reads each element first, so only this window is
 /// prefetched.
 void StencilWork::find_streams() {
   std::map<const std::byte*, const StencilWindow*> last;

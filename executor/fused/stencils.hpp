@@ -1,6 +1,6 @@
 // StencilWork: elementwise kernels on windows of arrays. Most elements of a window are elements of the task's own part
 // of another array: kernels read these in place. The elements along the edges come from neighbours or are filled in:
-// only for them, windows are copied.
+// windows are copied only along the edges.
 #pragma once
 
 #include <cstdint>

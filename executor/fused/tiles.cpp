@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t kGrain = 16384;
 constexpr std::size_t kMostArrays = kTileKernels * (kTileInputs + 1);
 
-/// `from - bytes`. The result may be outside of the array, where pointer arithmetic is undefined.
+/// Returns `from - bytes`, computed with integers: the result may be outside of the array, where pointer arithmetic is
+/// undefined.
 std::byte* moved_back(std::byte* from, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(from) - static_cast<std::uintptr_t>(bytes));
 }

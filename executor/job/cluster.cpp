@@ -99,7 +99,7 @@ std::vector<int> processes_of(int tasks, int processes) {
   return result;
 }
 
-/// Puts the task's number before each line of the log, unless its launcher does.
+/// Puts the task's number before each line of the log, unless the launcher does.
 void number_log(int task) {
   if (output_of_launch() != OutputOfLaunch::numbered) log_task(task);
 }
@@ -235,7 +235,7 @@ void Cluster::State::meet(std::span<const std::int32_t> requesters) {
     }
     std::vector<std::unique_ptr<Transport>> fresh;
     fresh.push_back(transports[0]->renewed(options.deadline));
-    if (fresh[0] == nullptr) return come();  // which throws the failure
+    if (fresh[0] == nullptr) return come();  // throws the failure
     replace_by(std::move(fresh));
   }
 }
@@ -282,7 +282,7 @@ Cluster::State::~State() {
       for (const auto& end : *ends) end->close();
   } catch (const std::exception&) {  // the others notice when the connection is gone
   }
-  kept.clear();  // before the transports, which its tasks refer to
+  kept.clear();  // before the transports, which the kept sessions use
 }
 
 namespace {

@@ -29,7 +29,7 @@ inline constexpr int kMostTasks = 1 << 16, kMostThreads = 4096;
 /// How a job is formed. The `ferry` command fills it from its options (--tasks, --threads, --transport, --interface,
 /// --deadline, --jobs, --invariant, --device sim).
 struct ClusterOptions {
-  int tasks = 0;                       ///< virtual tasks in this process; 0: one, or what the launcher started
+  int tasks = 0;                       ///< virtual tasks in this process; 0: one, or the launcher's tasks
   int threads = 0;                     ///< of each task; 0: cores in the affinity mask ÷ tasks that share them
   std::string transport = "auto";      ///< auto, inproc, mpi, tcp
   std::string interface = {};          ///< over tcp: the interface to listen on, by name or address
@@ -43,7 +43,8 @@ struct ClusterOptions {
   int invariant = 0;
   /// Not 0: plans for virtual tasks are made as if the tasks were spread, in order, over this many hosts like this one.
   int hosts = 0;
-  /// Given: each task has simulated GPUs (kernels/device.hpp); the seed decides the order of work that has no order.
+  /// Given: each task has simulated GPUs (kernels/device.hpp). The seed decides the order of work that may run in any
+  /// order.
   std::optional<std::uint64_t> simulated = {};
   /// More options, by name, that must be the same on all tasks, such as {"--seed", "1"}: connect() compares them.
   std::map<std::string, std::string> alike = {};
@@ -79,10 +80,10 @@ struct ClusterOptions {
 class Cluster : public Collectives {
  public:
   /// Joins the job that was started by mpirun, srun, or any launcher that sets RANK, WORLD_SIZE, and either MASTER_ADDR
-  /// and MASTER_PORT or FERRY_RENDEZVOUS. Without a launcher, makes `options.tasks` virtual tasks. Options given on
-  /// the command line as --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant, --device sim
-  /// are taken out of argv. Error(usage) for a wrong launch or option, Error(plan) when a task runs another build of
-  /// ferry, Error(stalled) when a task does not connect before the deadline.
+  /// and MASTER_PORT or FERRY_RENDEZVOUS. Without a launcher, makes `options.tasks` virtual tasks. Options given on the
+  /// command line as --tasks, --threads, --transport, --interface, --jobs, --deadline, --invariant, --device sim are
+  /// taken out of argv. Error(usage) for a wrong launch or option, Error(plan) when a task runs another build of ferry,
+  /// Error(stalled) when a task does not connect before the deadline.
   [[nodiscard]] static Cluster connect(int& argc, char** argv, ClusterOptions options = {});
   [[nodiscard]] static Cluster connect(ClusterOptions options = {});
   /// Throws `error`, which keeps this process from taking part in the job. Before that it meets the other processes,

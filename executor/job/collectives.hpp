@@ -98,8 +98,8 @@ struct DirectCall {
 ///
 /// Thread safety: the thread that made the Cluster makes all calls. They can be made while a session exists, also in
 /// its callbacks. Errors:
-/// - usage: the call is on another thread; sizes do not fit the group; or this process has several tasks of the job,
-///   since one call is the call of one task. Nothing has been sent.
+/// - usage: the call is on another thread; sizes do not fit the group; or this process has several tasks of the job
+///   (direct calls need one process for each task). Nothing has been sent.
 /// - plan: two tasks make different calls. The error has both calls with their lines. It ends the job.
 /// - peer_lost, stalled: a task has left, or does not come before the deadline. It ends the job.
 /// After the job has failed, calls throw its failure until the first call of a new session has started the job again.

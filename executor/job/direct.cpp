@@ -477,7 +477,7 @@ std::shared_ptr<std::byte> DirectGroup::memory(std::size_t bytes) {
 DirectGroup& DirectGroup::split(int color, int key, const source_location& at) {
   struct Card {
     std::int64_t color = 0, key = 0;
-    std::array<std::uint64_t, kMostGroups / 64> used{};  // bit set of the ids of its groups
+    std::array<std::uint64_t, kMostGroups / 64> used{};  // bit set of the ids of the task's groups
   };
   Card mine{.color = color, .key = key};
   mine.used[0] = 1;  // id 0: the group of all tasks

@@ -9,7 +9,8 @@
 namespace ferry {
 
 /// Collects the seconds of each step: their count, minimum, median and maximum. The first kKept values are kept for the
-/// median; in a longer run only every second, fourth, eighth … value is, so that memory does not grow with the run.
+/// median; in a longer run only every second, fourth, eighth … value is kept, so that memory does not grow with the
+/// run.
 class StepTimes {
  public:
   static constexpr std::size_t kKept = 8192;  ///< even

@@ -1,5 +1,5 @@
-// TurnRecord: the order of a server's turns (Serving in plan/plan.hpp), written to a file or read from one,
-// so that a run can be repeated to the bit.
+// TurnRecord: the order of a server's turns (Serving in plan/plan.hpp), written to a file or read from one, so that a
+// run can be repeated to the bit.
 //
 //     ferry turns 1
 //     task 0 serves 1 2 3

@@ -26,14 +26,14 @@ namespace ferry {
                                     int task, const KernelTable& kernels);
 
 /// Error(stalled): `task` has made no progress in `instruction` for `waited`; `others` are its other pending
-/// operations, a line each.
+/// operations, one per line.
 [[nodiscard]] Error stalled_error(const Plan& plan, const Instruction& instruction, int task, Duration waited,
                                   const std::vector<std::string>& others);
 
 /// "iteration 12 of the loop "grow" on task 0 at model.cpp:3": where in a loop a task is.
 [[nodiscard]] std::string iteration_text(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration);
 
-/// Error(stalled): `task` is still in `loop` when `since` has passed since the outermost loop around it began.
+/// Error(stalled): `task` is still in `loop`, and `since` has passed since the outermost loop began.
 [[nodiscard]] Error endless_error(const Plan& plan, const Instruction& loop, int task, std::int64_t iteration,
                                   Duration since);
 

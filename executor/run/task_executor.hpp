@@ -31,7 +31,7 @@ class WorkTimer;
 
 struct ExecutorOptions {
   ExecutionOptions run = {};  ///< the executor uses seed, data_folder, kernels, check_numerics and sync_gpu
-  /// Error(stalled) after this long without progress, or in a loop.
+  /// Error(stalled) after this time without progress, or in one loop.
   TimeLimit limit{&system_clock(), std::chrono::seconds(60)};
   FileSystem* files = nullptr;                  ///< for data ops; null: the machine's
   const Devices* devices = nullptr;             ///< devices besides the host; null: none

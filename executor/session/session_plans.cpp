@@ -85,8 +85,8 @@ std::vector<std::string> lines_of(const Plan& plan) {
   return lines;
 }
 
-/// Whether two plans of one request send the same messages. Such plans can differ only in the values that share a
-/// message, which shows in names and sizes.
+/// Whether two plans of one request send the same messages. Such plans can differ only in the grouping of values into
+/// messages, which shows in names and sizes.
 bool same_messages(const Plan& a, const Plan& b) {
   return std::equal(a.collectives.begin(), a.collectives.end(), b.collectives.begin(), b.collectives.end(),
                     [&](const Collective& one, const Collective& other) {

@@ -62,8 +62,7 @@ class Feed {
 /// order of the tasks. Every task of the input's mesh must give a part, of any number of rows, also 0; else run()
 /// throws Error(usage). An input without a mesh is split over all tasks. If the numbers of rows are as in split(0)
 /// (equal, or one more on the first tasks), no row is sent. Otherwise rows that other tasks need are sent to all tasks
-/// before the first step.
-/// Bounded inputs are fed whole.
+/// before the first step. Bounded inputs are fed whole.
 ///
 ///     Tensor scores = session.run({y}, {{"x", part(rows_of_this_rank)}})[0];
 ///

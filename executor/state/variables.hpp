@@ -24,8 +24,8 @@ class VariableStore {
  public:
   /// For a task without devices besides the host.
   explicit VariableStore(int task) : VariableStore(DeviceShare{.task = task}, {}) {}
-  /// `share` has the task and its share of the devices in `library`, which parts may be on. The first bind() opens the
-  /// devices.
+  /// `share` has the task and its share of the devices in `library`. Parts of variables can be on these devices. The
+  /// first bind() opens them.
   VariableStore(const DeviceShare& share, std::optional<DeviceLibrary> library)
       : task_(share.task), share_(share), library_(std::move(library)) {}
 

@@ -45,8 +45,8 @@ class FlightExchange {
 
   // For the watch's thread:
 
-  /// Handles a datagram of another process, of which `reader` has read the kind. Returns false if the kind is not one
-  /// of this class.
+  /// Handles a datagram of another process, after `reader` has read its kind. Returns false if the kind is not one of
+  /// this class.
   bool take(std::int64_t kind, BlobReader& reader, const Send& send);
   /// Sends the messages that are due; returns whether more will be due after FlightGather::kAgain.
   bool say(TimePoint now, const Send& send);
