@@ -1,4 +1,4 @@
-// Pulse: what a task tells the others of itself, several times a second.
+// Pulse: the state of a task. Its process sends it to the other processes several times a second.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@ namespace ferry {
 struct Pulse {
   enum class Doing : std::uint8_t {
     outside,    ///< the program's own code runs: no call of a session
-    inside,     ///< a call of a session, but no plan: it agrees with the others, plans, saves
+    inside,     ///< a call of a session, but no plan: it communicates with the other tasks, plans or saves
     computing,  ///< a plan runs, and some instruction of it computes
     waiting,    ///< a plan runs, and waits for other tasks
-    left        ///< done with the job
+    left        ///< the task has left the job
   };
   int task = 0;
   Doing doing = Doing::outside;
-  bool busy = false;        ///< it computes, or its process uses a core for other things
-  std::int64_t steps = 0;   ///< steps of plans that it has begun
-  std::uint64_t spot = 0;   ///< changes when it continues with another instruction
-  Duration age{};           ///< how long nothing of the above has changed
+  bool busy = false;        ///< the task computes, or its process uses a core for something else
+  std::int64_t steps = 0;   ///< the number of steps of plans that the task has begun
+  std::uint64_t spot = 0;   ///< changes when the task continues with another instruction
+  Duration age{};           ///< the time since any field above has changed
   std::uint64_t where = 0;  ///< waiting: equal on tasks that wait in the same collective; else 0
   std::uint64_t place = 0;  ///< waiting: equal on tasks at the same direct call of a group; else 0
-  /// Waiting: the tasks that it needs something from. Inside, as long as not all tasks have made the call: the tasks
-  /// whose next request it waits for, however long that takes.
+  /// If `doing` is waiting: the tasks from which it needs something. If `doing` is inside, and some tasks have not made
+  /// the call yet: those tasks. It waits for their next request without a limit.
   std::vector<std::int64_t> awaited{};
-  std::string text{};  ///< in words: "MatMul 'h' at train.cpp:40"; outside: the function in which it sleeps
+  std::string text{};  ///< the activity: "MatMul 'h' at train.cpp:40"; outside: the function in which the task sleeps
 
   [[nodiscard]] bool alike(const Pulse& other) const {
     return doing == other.doing && steps == other.steps && spot == other.spot && where == other.where;
@@ -37,7 +37,7 @@ struct Pulse {
 };
 
 void add(const Pulse& pulse, BlobWriter& to);
-/// Errors as BlobReader.
+/// Throws the errors of BlobReader.
 [[nodiscard]] Pulse read_pulse(BlobReader& from);
 
 }  // namespace ferry

@@ -6,20 +6,21 @@
 namespace ferry {
 namespace {
 
-constexpr double kBusy = 0.5;       // of the time
-constexpr double kSlower = 5;       // times
-constexpr double kRoundTrips = 10;  // for each message: short ones, one at a time, take as long on a fast link
-constexpr double kLeastCost = 0.1;  // of a step
+constexpr double kBusy = 0.5;       // the least share of the time that a slow link was sending
+constexpr double kSlower = 5;       // how many times slower than the median
+constexpr double kRoundTrips = 10;  // least time of sending, in round trips of its messages: short messages take as
+                                    // long on a fast link
+constexpr double kLeastCost = 0.1;  // the least cost of a slow link, as a share of a step
 
 struct Link {
   int from, to;
   const LinkUse* use;
-  double whole = 0;  ///< what its ends could carry if it were alone there
+  double whole = 0;  ///< the rate, in bytes a second, if no other link used its ends
 
   [[nodiscard]] double busy() const { return std::min(use->sending / use->seconds, 1.0); }
 };
 
-/// The links, with the rates that they would have alone.
+/// Returns the links with the rates that they would have alone.
 std::vector<Link> links_of(std::span<const WorkTimes> tasks) {
   std::vector<double> out(tasks.size()), in(tasks.size());
   std::vector<Link> links;

@@ -1,4 +1,4 @@
-// SlownessWatch: warns of tasks and links that make the job slow for some time.
+// SlownessWatch: warns of tasks and links that slow the job down for some time.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,23 @@
 
 namespace ferry {
 
-/// Finds the tasks of a job for which the others wait in every step. `tasks` has what each task measured, in order.
-/// Compared are tasks of the same plan that have enough samples: the same op, line and sizes on each. A task is slow if
-/// its median is 10 % above the median of the others' medians and the distance is large compared with their variation.
-/// At 50 % above, the distance need only be large compared with the medians' errors. The others must also wait for it;
-/// their waiting time bounds its cost. Where threads share cores, the time of their own CPU counts in place of the
-/// clock's, and only a clear difference. Ascending by task.
+/// Finds the tasks for which the other tasks of the job wait in every step. `tasks` has the times of each task, in
+/// order. The function compares tasks of the same plan that have enough samples, for each op, line and sizes. A task is
+/// slow if its median is 10 % above the median of the other tasks' medians and the difference is large compared with
+/// their variation. From 50 % on, the difference need only be large compared with the standard errors of the medians.
+/// The other tasks must also wait for the task; their waiting time bounds its cost. If threads share cores, the
+/// function compares the CPU time of the threads in place of wall time, and needs a difference of 50 %. The result is
+/// ascending by task.
 [[nodiscard]] std::vector<Straggler> judge_stragglers(std::span<const WorkTimes> tasks);
 
-/// Finds the links of a job that are slow. `tasks` has what each task measured, in order. A link is slow under these
-/// conditions. It was sending for at least half of the time, and for far longer than the round trips of its messages
-/// take. Its rate is at most a fifth of the median of the links between other tasks. A task at one of its ends waits
-/// for it. Links that have an end in common share what the network gives that end, so a rate counts as often as links
-/// were sending there. A link without others to compare with is never slow. Ascending.
+/// Finds the slow links of a job. `tasks` has the times of each task, in order. A link is slow if all of these hold. It
+/// was sending for at least half of the time, and for far longer than the round trips of its messages take. Its rate is
+/// at most a fifth of the median rate of the other links. A task at one of its ends waits. Links with a common end
+/// share the bandwidth of that end. So the function multiplies the rate of a link by the number of links that were
+/// sending at its busier end. A link without other links to compare with is never slow. The result is ascending.
 [[nodiscard]] std::vector<SlowLink> judge_links(std::span<const WorkTimes> tasks);
 
-/// The tasks that a finding is about. The first one measures it.
+/// The tasks that a finding is about. The first task has measured the times.
 using FindingSubject = std::pair<int, int>;
 [[nodiscard]] inline FindingSubject subject_of(const Straggler& straggler) {
   return {straggler.task, straggler.task};
@@ -42,8 +43,8 @@ using FindingSubject = std::pair<int, int>;
   return {link.from, link.to};
 }
 
-/// Selects the findings of a judge that persist. A look in which the first task of a subject has measured nothing new
-/// does not count for that subject.
+/// Selects the findings of a judge that persist. A look counts for a finding only if the first task of its subject has
+/// measured something since the last look.
 template <class Finding>
 class PersistentFindings {
  public:
@@ -52,7 +53,8 @@ class PersistentFindings {
 
   explicit PersistentFindings(std::size_t tasks) : samples_(tasks) {}
 
-  /// Takes what the judge finds in `tasks`. Returns the findings that persist from this look on, each subject once.
+  /// Counts the findings of the judge in `tasks`. Returns the findings that persist from this look on, each subject
+  /// once.
   [[nodiscard]] std::vector<Finding> look(std::span<const WorkTimes> tasks, std::vector<Finding> found) {
     std::vector<bool> measured(tasks.size());
     for (std::size_t task = 0; task < tasks.size(); ++task)
@@ -73,30 +75,30 @@ class PersistentFindings {
   }
 
  private:
-  std::vector<std::int64_t> samples_;  // by task, in the last look
+  std::vector<std::int64_t> samples_;  // by task: the number of samples in the last look
   std::map<FindingSubject, int> looks_;
   std::set<FindingSubject> told_;
 };
 
-/// Has what tasks have measured. The process of task 0 has the times of all tasks, and compares them. Thread-safe,
-/// except for due() and warnings(), which one thread calls.
+/// Has the measured times of tasks. The process of task 0 has the times of all tasks, and compares them. Thread-safe,
+/// except for due() and warnings(), which only one thread may call.
 class SlownessWatch {
  public:
   explicit SlownessWatch(std::size_t tasks) : times_(tasks), stragglers_(tasks), slow_links_(tasks) {}
 
-  /// A task's newest times.
+  /// Sets the newest times of a task.
   void set(int task, WorkTimes times, TimePoint now);
   [[nodiscard]] WorkTimes times(int task) const;
-  /// Whether it is time to compare the tasks or to send their times: every tell_interval().
+  /// Whether it is time to compare the tasks or to send their times: once in each tell_interval().
   [[nodiscard]] bool due(TimePoint now);
-  /// Compares the tasks. Returns a warning for each task that stays behind, once, and one for the link that costs most,
-  /// once for the job. `tasks`: for their names.
+  /// Compares the tasks. Returns a warning for each task that stays behind, once for each, and a warning for the most
+  /// expensive link, once for the job. `tasks` gives the names in the warnings.
   [[nodiscard]] std::vector<std::string> warnings(std::span<const Sighting> tasks, TimePoint now);
 
  private:
   mutable std::mutex mutex_;  // guards times_ and first_
   std::vector<WorkTimes> times_;
-  std::optional<TimePoint> first_;  // when the first times came
+  std::optional<TimePoint> first_;  // when the first times arrived
   TimePoint last_, last_of_links_;
   PersistentFindings<Straggler> stragglers_;
   PersistentFindings<SlowLink> slow_links_;

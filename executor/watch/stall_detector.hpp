@@ -1,4 +1,4 @@
-// StallDetector: what a process knows of all tasks of its job, and when that is a verdict.
+// StallDetector: the states of all tasks of a job, as one process knows them, and the verdict that follows from them.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@
 
 namespace ferry {
 
-/// What a process tells the others, several times a second.
+/// The message that each process sends to the others several times a second.
 struct Heartbeat {
   std::int64_t generation = 0;  ///< WatchBoard::generation
   std::int64_t process = 0, number = 0;
-  std::vector<std::int64_t> unheard{};  ///< the tasks that it does not hear from
+  std::vector<std::int64_t> unheard{};  ///< the tasks that the process does not hear from
   std::optional<JobVerdict> verdict{};
-  std::vector<Pulse> pulses{};  ///< of its tasks
+  std::vector<Pulse> pulses{};  ///< of the tasks of the process
 };
-/// As datagrams: several where the pulses do not fit into one.
+/// Returns the heartbeat as datagrams: several if the pulses do not fit into one.
 [[nodiscard]] std::vector<std::string> packed(const Heartbeat& beat);
-/// What a datagram has, which begins with `kHeartbeat`; `reader` is behind that. Errors as BlobReader.
+/// Reads the rest of a datagram. It begins with `kHeartbeat`, which `reader` has read. Throws the errors of BlobReader.
 inline constexpr std::int64_t kHeartbeat = 0x3168637461777266;  // "frwatch1"
 [[nodiscard]] Heartbeat read_heartbeat(BlobReader& reader);
 
-/// Has no thread, socket or clock: the caller reports events with their times, and asks for the verdict. Used by one
-/// thread.
+/// Has no thread, socket or clock: the caller reports events with their times, and requests the verdict. Only one
+/// thread may use it.
 ///
 ///     detector.hear(beat, now);                                    // from another process
 ///     detector.set_pulse(position.pulse(now, busy));               // of an own task
@@ -46,26 +46,27 @@ class StallDetector {
     int self = 0;                ///< this process
     Duration patience = kPatience;
   };
-  /// `deadline`: how long nothing may move. `processes`: PeerSockets::processes().
+  /// `deadline`: the time without progress after which the job has stalled. `processes`: PeerSockets::processes().
   StallDetector(Job job, Duration deadline, std::vector<PeerSockets::Process> processes, TimePoint now);
 
-  /// How a task of this process stands.
+  /// Sets the state of a task of this process.
   void set_pulse(Pulse pulse);
   [[nodiscard]] const Pulse& pulse(int task) const { return pulses_[static_cast<std::size_t>(task)]; }
   /// Returns whether the heartbeat counts: it comes from another process and is not older than the last one.
   bool hear(const Heartbeat& beat, TimePoint now);
   void set_state(int process, ProcessState state, TimePoint now);
-  /// This process itself stood still, so all heartbeats that it has are old.
+  /// Call it when this process itself was stopped: all heartbeats that it has are old, and must not count as silence.
   void pardon(TimePoint now);
 
   /// The tasks of other hosts that this process does not hear from.
   [[nodiscard]] std::vector<std::int64_t> unheard(TimePoint now) const;
-  /// How all tasks stand, in order. `lost`, by task: the job continues without it.
+  /// The states of all tasks, in order. `lost`, by task: whether the job continues without the task.
   [[nodiscard]] std::vector<Sighting> sightings(TimePoint now, const std::vector<bool>& lost) const;
-  /// The time since the last call if it does not count against the job: something has moved or computes, or the job
-  /// waits for its next request. Else 0.
+  /// Returns the time since the last call if it does not count as a stall: a task has moved or computes, or the job
+  /// waits for its next request. Else returns 0.
   [[nodiscard]] Duration count_time(std::span<const Sighting> tasks, TimePoint now);
-  /// A verdict, unless a process with a lower number is likely to reach it first. `found`: by a task of this process.
+  /// Returns a verdict, unless a process with a lower number is likely to reach it first. `found`: the verdict that a
+  /// task of this process has found.
   [[nodiscard]] std::optional<JobVerdict> judge(std::span<const Sighting> tasks, const std::optional<JobVerdict>& found,
                                                 TimePoint now);
 
@@ -85,10 +86,10 @@ class StallDetector {
   const Duration deadline_;
   const int own_task_;  // the first task of this process
   const std::vector<PeerSockets::Process> names_;
-  std::vector<Process> processes_;  // by number, this one too
+  std::vector<Process> processes_;  // by number, with this process
   std::vector<Pulse> pulses_;       // by task
   bool moved_ = false;
-  Duration idle_{};  // how long nothing has moved
+  Duration idle_{};  // the time without progress
   TimePoint counted_, suspect_since_;
 };
 

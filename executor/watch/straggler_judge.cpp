@@ -9,16 +9,16 @@ namespace {
 
 using Work = WorkTimes::Work;
 
-/// Of all tasks that are compared, and where the difference is not clear.
+/// The least number of samples of a task that is compared, and the least number for differences that are not clear.
 constexpr std::int64_t kFewestSamples = 6, kFewestUnclear = 30;
-/// How much longer than elsewhere an op takes that is slow, and where cores are shared.
+/// How much longer a slow op takes than on other tasks. kClearlySlow is the limit if cores are shared.
 constexpr double kSlow = 0.10, kClearlySlow = 0.50;
-/// The difference must also be this many times the variation. For a clear difference this many standard errors suffice,
-/// because the times of a task that shares its core vary.
+/// The difference must also be at least this many times the variation. For a clear difference this many standard errors
+/// suffice, because the times of a task that shares its core vary.
 constexpr double kDistances = 4, kErrors = 5;
 /// The least cost to the job, as a share of a step.
 constexpr double kCostOfSlow = 0.03, kCostOfUneven = 0.10;
-/// A thread that gets less of its core shares it.
+/// A thread that gets a smaller share of its core shares the core with other threads.
 constexpr double kWholeCore = 0.9;
 
 double core_of(const Work& work) {
@@ -31,7 +31,7 @@ double of_all(const std::vector<const Work*>& works, double (*figure)(const Work
   return median_of(std::move(values));
 }
 
-/// What a task loses in a step with one work.
+/// The time that a task loses in a step by one kind of work.
 struct Excess {
   const Work* work = nullptr;
   double seconds = 0, slowdown = 0;
@@ -119,7 +119,8 @@ class Comparison {
     return std::ranges::any_of(tasks_, [](const WorkTimes* task) { return task->samples < kFewestUnclear; });
   }
 
-  /// Its work in a step, in seconds of the fastest task with the same work: its own speed does not count.
+  /// The task's work in a step, as the seconds that the fastest task with the same work takes. So the task's own speed
+  /// does not count.
   [[nodiscard]] double work_of(const WorkTimes& task) const {
     double seconds = 0;
     for (const Work& work : task.busiest) seconds += work.runs * least_cpu_.at(work.key);

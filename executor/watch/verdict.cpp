@@ -12,12 +12,14 @@ namespace {
 
 using Doing = Pulse::Doing;
 constexpr std::size_t kLines = 12;
-/// From so long on a task waits in vain for one of this machine that has left: its last message has arrived.
+/// How long a task waits for a task of this machine that has left, before the wait counts as endless. In this time the
+/// last message of that task arrives.
 constexpr std::chrono::seconds kLeaves{1};
-/// From this age on a call of the session may be an exchange, which needs all tasks.
+/// A call of the session that has lasted this long may be an exchange, which needs all tasks.
 constexpr std::chrono::milliseconds kMayExchange{500};
 
-/// A task that is stopped for some of each moment is looked at while stopped again and again, but is heard in between.
+/// How long the task has been stopped. A task may be stopped for a part of each moment: then it may be stopped at every
+/// look, but its heartbeats arrive in between.
 Duration stopped_for(const Sighting& task) {
   return std::min(task.state_age, task.silent);
 }
@@ -29,7 +31,7 @@ bool is_lost(const Sighting& task, Duration patience) {
          (task.state == ProcessState::stopped && stopped_for(task) >= patience);
 }
 
-/// Whether `task` needs something from `other`, as far as it has said.
+/// Whether `task` needs something from `other`, according to its last pulse.
 bool awaits(const Sighting& task, int other) {
   if (task.pulse.doing == Doing::waiting)
     return std::ranges::find(task.pulse.awaited, static_cast<std::int64_t>(other)) != task.pulse.awaited.end();
@@ -49,7 +51,7 @@ void add_waiting(Error& error, std::span<const Sighting> tasks, std::int64_t cul
   if (lines > kLines) error.note("and {} more", lines - kLines);
 }
 
-/// The lowest task that waits or is in a call, and so will print it; else `otherwise`.
+/// Returns the task that prints the verdict: the lowest task that waits or is in a call; `otherwise` if there is none.
 int teller_of(std::span<const Sighting> tasks, Duration patience, int otherwise) {
   for (const Sighting& task : tasks)
     if (!is_lost(task, patience) && (task.pulse.doing == Doing::waiting || task.pulse.doing == Doing::inside))
@@ -61,7 +63,7 @@ std::string last_seen(const Sighting& task) {
   return task.pulse.text.empty() ? std::string() : "; it was last seen in " + task.pulse.text;
 }
 
-/// A lost task, as an error and what to do, which is said last.
+/// A lost task, as an error and a suggestion, which is printed last.
 struct Loss {
   Error error;
   std::string hint;
@@ -82,7 +84,7 @@ Loss stopped(const Sighting& task) {
           task.pulse.task};
 }
 
-/// `task` is the first on another host that is not heard from and that somebody waits for.
+/// `task` is the first task of another host that this process does not hear from and that another task waits for.
 Loss silent(std::span<const Sighting> tasks, const Sighting& task, const Sighting& self) {
   std::set<std::string> lost_hosts, heard_hosts;
   std::vector<int> lost;
@@ -117,7 +119,7 @@ std::vector<std::int64_t> chain(std::span<const Sighting> tasks, std::int64_t fr
   for (;;) {
     const Pulse& pulse = at(tasks, way.back()).pulse;
     if (pulse.doing != Doing::waiting) return way;
-    // Of a collective's members, those that have come wait at the same place.
+    // The members of a collective that have reached it have the same `where`.
     const auto absent = [&](std::int64_t other) {
       return pulse.where == 0 || at(tasks, other).pulse.where != pulse.where;
     };
@@ -248,7 +250,7 @@ std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duratio
     if (!told && ++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
   if (lines > kLines) error.note("and {} more", lines - kLines);
-  // A plan lets no tasks wait for one another: what one of them waits for has been sent.
+  // A plan has no deadlock. So in a circle of waits, the message that a task waits for has been sent.
   const std::vector<std::string> hosts = hosts_of(tasks, way);
   if (circle && hosts.size() > 1) {
     error.note("all of them wait, each for another: a message between the hosts " + join(hosts, ", ") +

@@ -14,17 +14,17 @@
 
 namespace ferry {
 
-/// What one process knows of a task.
+/// The state of a task, as one process knows it.
 struct Sighting {
-  Pulse pulse;                                 ///< the newest
-  Duration silent{};                           ///< since then
-  bool here = false;                           ///< on this machine: `state` is known, and silence alone means nothing
-  bool known = true;                           ///< false: it has never been heard, so its silence means nothing either
-  ProcessState state = ProcessState::running;  ///< of its process
-  Duration state_age{};                        ///< how long it has been in that state
+  Pulse pulse;        ///< the newest pulse
+  Duration silent{};  ///< the time since then
+  bool here = false;  ///< whether the task is on this machine: then `state` is known, and silence alone means nothing
+  bool known = true;  ///< false: no heartbeat of the task has ever arrived, so its silence means nothing either
+  ProcessState state = ProcessState::running;  ///< of the task's process
+  Duration state_age{};                        ///< how long the process has been in that state
   std::string host;
   std::int64_t pid = 0;
-  std::vector<std::int64_t> unheard{};  ///< the tasks that it does not hear from, as it says
+  std::vector<std::int64_t> unheard{};  ///< the tasks that this task does not hear from, according to its heartbeat
 };
 
 struct JobVerdict {
@@ -36,36 +36,36 @@ struct JobVerdict {
 
 /// The time that a process must be gone before the verdict, so that its last message arrives first.
 inline constexpr std::chrono::milliseconds kLastWords{200};
-/// How long a task of another host may be silent, or one of this host be stopped.
+/// How long a task of another host may be silent, or a task of this host may be stopped.
 inline constexpr std::chrono::milliseconds kPatience{2200};
 
-/// A task of another host counts as heard from while its silence is shorter.
+/// This process hears from a task of another host while its silence is shorter.
 inline constexpr std::chrono::seconds kFresh{1};
 
-/// A task that can never go on: it is gone without having left the job (peer_lost); or another task waits for it, and
-/// it is stopped (stalled) or not heard from (peer_lost). `tasks` are all tasks of the job, in order; `self` is one of
-/// the judging process. A task under a debugger is none of these. `patience`: kPatience, or more where tasks tell of
-/// themselves less often.
+/// Finds a task that can never continue. It is gone without having left the job (peer_lost). Or another task waits for
+/// it, and it is stopped (stalled) or not heard from (peer_lost). `tasks` are all tasks of the job, in order; `self` is
+/// a task of the calling process. A task in a debugger does not count as stopped. `patience`: kPatience, or more if
+/// tasks send pulses less often.
 [[nodiscard]] std::optional<JobVerdict> judge_lost(std::span<const Sighting> tasks, int self, Duration patience);
 
-/// Direct calls that can never be done: two tasks wait for each other in different ones at the same place (plan), or a
-/// task waits for one of this machine that has left the job (peer_lost).
+/// Finds direct calls that can never end. Two tasks wait in different direct calls at the same place (plan). Or a task
+/// waits for a task of this machine that has left the job (peer_lost).
 [[nodiscard]] std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks);
 
-/// For a job in which no message has moved for `idle`: the task that keeps the others waiting (stalled; peer_lost if it
-/// has left). Nothing when no task waits within a plan, or a task is busy for which the others wait.
+/// For a job without progress for `idle`: the task that the other tasks wait for (stalled; peer_lost if it has left).
+/// Returns nothing if no task waits within a plan, or if the task that the others wait for is busy.
 [[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
 
-/// Whether the job only waits for its next request: a task that makes requests is alive, and runs the program's own
-/// code; all tasks that have made the next call wait for that, and no task does anything else of the session.
+/// Whether the job only waits for its next request. A task that makes requests is alive, and runs the program's own
+/// code. All tasks that have made the next call wait for the request, and no task does anything else of the session.
 [[nodiscard]] bool awaits_request(std::span<const Sighting> tasks);
 
-/// The connection from one task to another was lost, as `failure` says, which has `unreached_by` (peer_lost).
+/// The verdict for a lost connection between two tasks (peer_lost). `failure` describes it, and has `unreached_by`.
 [[nodiscard]] JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure);
 
 /// "task 1 (host b, process 4711)".
 [[nodiscard]] std::string who(const Sighting& task);
-/// Its activity in words, and for how long: "waits in receive of 'w' from task 0 at train.cpp:40, for 61 s".
+/// The activity of a task and its duration: "waits in receive of 'w' from task 0 at train.cpp:40, for 61 s".
 [[nodiscard]] std::string doing_text(const Sighting& task);
 
 }  // namespace ferry

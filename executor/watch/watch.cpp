@@ -14,15 +14,16 @@
 namespace ferry {
 namespace {
 
-/// What a datagram has, besides kHeartbeat: what a task has measured.
+/// The kind of a datagram that has the times of a task, as kHeartbeat is the kind of a heartbeat.
 constexpr std::int64_t kTimes = 0x3173656d69747266;  // "frtimes1"
 constexpr std::chrono::milliseconds kBeat{100};
-/// One more of these processes, or of these tasks in a process, makes beats proportionally rarer.
+/// The interval between beats is longer by kBeat for each kPeersPerBeat other processes, and for each kTasksPerBeat own
+/// tasks.
 constexpr std::size_t kPeersPerBeat = 64, kTasksPerBeat = 256;
 constexpr std::size_t kMostOpText = 160;
-/// Over UDP a farewell may be lost, and is said so often.
+/// The last heartbeat of a process is sent this many times, because UDP may lose datagrams.
 constexpr int kFarewells = 3;
-/// Whether a process is busy is found over so long, and from this share of a core on.
+/// A process is busy if it has used this share of a core over kBusyOver.
 constexpr std::chrono::seconds kBusyOver{1};
 constexpr double kBusyShare = 0.1;
 /// The time that a task waits for the verdict after its transport has lost another task.
@@ -40,7 +41,8 @@ std::int64_t rarity_of(std::size_t processes, std::size_t own_tasks) {
   return static_cast<std::int64_t>(1 + peers / kPeersPerBeat + own_tasks / kTasksPerBeat);
 }
 
-/// The verdict, if there is one, by a task that has noticed before the watch that it waits in vain.
+/// Returns the verdict, if any, that follows from an error of a task: the task has noticed before the watch that it
+/// waits in vain.
 std::optional<JobVerdict> judge_error(std::span<const Sighting> tasks, int task, const Error& error,
                                       Duration deadline) {
   if (error.code() != Code::stalled) return std::nullopt;
@@ -49,7 +51,7 @@ std::optional<JobVerdict> judge_error(std::span<const Sighting> tasks, int task,
     const bool waits = tasks[static_cast<std::size_t>(task)].pulse.doing == Pulse::Doing::waiting;
     return waits ? judge_stalled(tasks, deadline) : std::nullopt;
   }
-  // Others that wait in the exchange find the same now, and the first of them tells it.
+  // Other tasks that wait in the exchange find the same absent tasks now. The first of them prints the verdict.
   Error text = error;
   for (const int other : absent->tasks())
     text.note(who(tasks[static_cast<std::size_t>(other)]) + " " + doing_text(tasks[static_cast<std::size_t>(other)]));
@@ -85,7 +87,7 @@ Watch::Watch(Job job, Transport* between, const Deadline& deadline)
 }
 
 /// Sends a first datagram to the others before any of them continues. A process that has received nothing from another
-/// one by then, and receives nothing later, cannot receive from it at all.
+/// process by then, and receives nothing from it later, cannot receive from it at all.
 void Watch::greet(Transport& between, const Deadline& deadline) {
   if (std::ranges::all_of(sockets_.processes(), &PeerSockets::Process::here)) return;
   ++beats_;
@@ -106,7 +108,7 @@ Watch::~Watch() {
   ending_.store(true);
   sockets_.wake();
   thread_.join();
-  // The task that was to print the verdict has finished meanwhile.
+  // The task that should have printed the verdict has ended before it did.
   if (const auto verdict = board_.verdict(); verdict && !told_.load() && std::ranges::count(own_, verdict->teller) > 0)
     log_warn(verdict->text);
 }
@@ -149,22 +151,23 @@ void Watch::take(std::string_view datagram, TimePoint now) try {
     if (const std::int64_t task = reader.number(); task >= 0 && task < std::ssize(job_.processes))
       slowness_.set(static_cast<int>(task), read_work_times(reader), now);
   flights_.take(kind, reader, [this](int to, const std::string& bytes) { sockets_.send(to, bytes); });
-} catch (const Error&) {  // cut short: another build's, or damaged with a right proof
+} catch (const Error&) {  // the datagram is cut short: it comes from another build, or is damaged although its tag is
+                          // right
 }
 
 void Watch::take_heartbeat(const Heartbeat& beat, TimePoint now) {
   if (!detector_.hear(beat, now) || !beat.verdict) return;
-  bool all_spared = true;  // of the process's tasks
+  bool all_spared = true;  // of the sender's process
   for (int task = 0; task < std::ssize(job_.processes); ++task)
     if (process_of(task) == beat.process) all_spared = all_spared && board_.is_spared(task);
-  // A spared task that hears from no other is to end, alone.
+  // If a spared task hears from no other task, only that task must end.
   if (beat.verdict->code != Code::peer_lost || !all_spared) board_.adopt(*beat.verdict, beat.generation);
 }
 
 void Watch::beat(TimePoint now) {
   look_at_own(now);
   look_at_peers(now);
-  receive(now);  // a process that is gone now may have said before that it leaves
+  receive(now);  // a process that is gone now may have sent a last heartbeat
   const std::vector<Sighting> tasks = detector_.sightings(now, board_.lost());
   clock().excuse(detector_.count_time(tasks, now));
   if (!over()) judge(tasks, now);
@@ -203,12 +206,12 @@ void Watch::judge(std::span<const Sighting> tasks, TimePoint now) {
     board_.adopt(*verdict);
 }
 
-/// Sends how the own tasks stand to all processes.
+/// Sends the states of the own tasks to all processes.
 void Watch::tell() {
   if (sockets_.processes().empty()) return;
   Heartbeat beat{.generation = board_.generation(), .process = job_.self, .number = beats_};
   beat.unheard = detector_.unheard(system_clock().now());
-  beat.verdict = board_.verdict();  // after the generation: no verdict may be sent as one of a later generation
+  beat.verdict = board_.verdict();  // read after the generation: no verdict may be sent as one of a later generation
   for (const int task : own_) beat.pulses.push_back(detector_.pulse(task));
   for (std::string& datagram : packed(beat)) sockets_.send_to_all(std::move(datagram));
 }
@@ -233,7 +236,7 @@ void Watch::look_for_unheard(std::span<const Sighting> tasks) {
                                : "give this host an IPv4 address, which the watch needs"));
 }
 
-/// Sends what the own tasks have measured.
+/// Sends the measured times of the own tasks to the process of task 0.
 void Watch::send_times() const {
   for (const int task : own_) {
     const WorkTimes times = slowness_.times(task);
@@ -284,7 +287,7 @@ Error Watch::explained(const Error& error, int task, const std::optional<Failure
   if (!over())
     if (const auto verdict = judge_error(seen(), task, error, job_.deadline)) board_.adopt(*verdict);
   if (over()) return verdict(task);
-  // Another task has found it, and leaves it to this one to say so.
+  // Another task has found the failure of this task, and leaves the report to this task.
   if (lost && !echo && !found) return {failure->code, failure->text};
   return error;
 }

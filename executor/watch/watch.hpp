@@ -1,5 +1,5 @@
-// Watch: a thread beside a process's tasks that tells the other processes how they stand, and finds out why the job
-// does not go on.
+// Watch: a thread in a process that sends the states of the process's tasks to the other processes, and finds the
+// reason when the job makes no progress.
 #pragma once
 
 #include <atomic>
@@ -23,16 +23,17 @@
 
 namespace ferry {
 
-/// One per process of a job of several tasks. Its messages go beside the transport, as datagrams: a Unix socket within
-/// a host, UDP between hosts, each with a tag that needs the job's secret. They are sent ten times a second, less often
-/// to more than 64 processes. Nothing here calls the transport but the constructor.
+/// A process of a job with several tasks has one. The watch does not send its messages over the transport, but as
+/// datagrams: over a Unix socket within a host, over UDP between hosts. Each has a tag that only processes with the
+/// job's secret can make. The watch sends ten times a second, or less often if there are more than 64 other processes
+/// or many own tasks. Only the constructor calls the transport.
 ///
-/// It reaches a verdict when a task that others wait for is gone, stopped or not heard from, or when nothing has moved
-/// for the deadline. The first verdict is told to all, and all tasks end with it. The process of task 0 warns of tasks
-/// that the others wait for in every step, and of a link that is slow. Thread-safe.
+/// The watch reaches a verdict when a task that others wait for is gone, stopped or not heard from, or when the job has
+/// made no progress for the deadline. It sends the first verdict to all processes, and all tasks end with it. The
+/// process of task 0 warns of tasks that the others wait for in every step, and of a slow link. Thread-safe.
 ///
-/// While tasks are spared (JobMembership::spare), the loss of one of them is no verdict: the watch reports it to the
-/// transport, and the process of task 0 warns of it.
+/// While tasks are spared (JobMembership::spare), the loss of a spared task is no verdict: the watch reports the loss
+/// to the transport, and the process of task 0 warns of it.
 class Watch final : public Losses {
  public:
   struct Job {
@@ -40,48 +41,49 @@ class Watch final : public Losses {
     int self = 0;                ///< this process
     Duration deadline{};
     std::string interface {
-    };                      ///< for messages to other hosts, by name or address; empty: one that all are connected to
-    bool gathered = false;  ///< what all tasks print comes out in one place
+    };  ///< for messages to other hosts, by name or address; empty: an interface that connects all hosts
+    bool gathered = false;  ///< whether the outputs of all tasks go to one place
   };
-  /// Where all tasks are in this process.
+  /// For a job with all tasks in this process.
   explicit Watch(Job job);
-  /// All processes call it together; `between` connects them. Errors of Transport::exchange(); Error(resource).
+  /// All processes call it together; `between` connects them. Throws the errors of Transport::exchange(), and
+  /// Error(resource).
   Watch(Job job, Transport& between, const Deadline& deadline);
-  /// Tells the others that this process's tasks have left. Prints a verdict whose teller is one of these tasks and did
-  /// not ask for it.
+  /// Tells the others that this process's tasks have left. Prints the verdict if one of these tasks should print it and
+  /// has not called verdict().
   ~Watch() override;
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
   [[nodiscard]] Position& position(int task);
   [[nodiscard]] JobClock& clock() { return board_.clock(); }
-  /// What a task of this process has measured in its last steps.
+  /// Sets the times that a task of this process has measured in its last steps.
   void tell_times(int task, WorkTimes times);
-  /// As WatchBoard.
+  /// See WatchBoard.
   [[nodiscard]] bool over() const { return board_.over(); }
   [[nodiscard]] bool over_within(Duration at_most) const { return board_.over_within(at_most); }
-  /// The error of the verdict, for a task of this process; told elsewhere unless that task is to print it. Only when
-  /// over().
+  /// The error of the verdict, for a task of this process. If outputs are gathered, and another task prints the
+  /// verdict, the error is marked by Error::told_elsewhere(). Precondition: over().
   [[nodiscard]] Error verdict(int task) const;
-  /// `error` of a task of this process, replaced by the verdict if there is one. An exchange with missing tasks leads
-  /// to a verdict, with the activity of these tasks; so do a lost connection and a signal. An error that only echoes
-  /// what another task says is told elsewhere.
+  /// Returns `error` of a task of this process, or the verdict if there is one. Missing tasks in an exchange, a lost
+  /// connection, and a signal also lead to a verdict. For missing tasks the verdict has their activity. If outputs are
+  /// gathered, an error that only repeats the error of another task is marked by Error::told_elsewhere().
   [[nodiscard]] Error explained(const Error& error, int task, const std::optional<Failure>& failure);
   /// The task that prints the verdict, if there is one.
   [[nodiscard]] std::optional<int> teller() const;
-  /// What the tasks did last, once the job has failed.
+  /// The exchange of the tasks' last activities, after the job has failed.
   [[nodiscard]] FlightExchange& flights() { return flights_; }
   /// True if this process must gather the records, because it is the first live one.
   [[nodiscard]] bool gathers() const;
-  /// The tasks of other processes that can answer.
+  /// The tasks of other processes that are alive and that this process hears from.
   [[nodiscard]] std::vector<int> answering() const;
-  /// How all tasks stand, in order, as of the last beat.
+  /// The states of all tasks, in order, at the last beat.
   [[nodiscard]] std::vector<Sighting> seen() const { return board_.seen(); }
-  /// The tasks without which the job can go on, in place of earlier ones.
+  /// Sets the tasks that the job can continue without, in place of earlier ones.
   void spare(std::span<const int> tasks) { board_.spare(tasks); }
   [[nodiscard]] std::vector<Loss> found_lost() override { return board_.take_losses(); }
   void lost(const Loss& loss) override;
-  /// Forgets the verdict, for a job that starts again.
+  /// Removes the verdict when the job starts again.
   void restart();
 
  private:
@@ -101,7 +103,7 @@ class Watch final : public Losses {
   void look_at_times(std::span<const Sighting> tasks, TimePoint now);
   void look_for_unheard(std::span<const Sighting> tasks);
   void send_times() const;
-  /// What an error of a task, with its transport's failure, says of the reason why the job ends.
+  /// Returns the verdict that follows from an error of a task and from the failure of its transport, if any.
   [[nodiscard]] std::optional<JobVerdict> find(int task, const Error& error,
                                                const std::optional<Failure>& failure) const;
   [[nodiscard]] int process_of(int task) const { return job_.processes[static_cast<std::size_t>(task)]; }
@@ -114,7 +116,7 @@ class Watch final : public Losses {
   SlownessWatch slowness_;
   const std::vector<int> own_;      // the own tasks, ascending
   std::deque<Position> positions_;  // of the own tasks
-  const std::int64_t rarity_;       // how many times fewer beats there are than in a small job
+  const std::int64_t rarity_;       // how many times longer the interval between beats is than in a small job
 
   // Used by the watch's thread alone, once it runs.
   StallDetector detector_;

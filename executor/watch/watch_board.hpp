@@ -1,4 +1,4 @@
-// WatchBoard: what the watch's thread and the tasks of its process tell each other.
+// WatchBoard: the data that the watch's thread and the tasks of its process share.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@
 
 namespace ferry {
 
-/// Time that counts against the job: it stops while some task computes or makes progress, and runs out at once when
-/// there is a verdict. Deadlines of the job are measured with it. Thread-safe.
+/// A clock of the time that counts against the job. It stops while a task computes or makes progress. After a verdict
+/// it jumps far ahead, so that all deadlines have passed. The deadlines of the job use this clock. Thread-safe.
 class JobClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() override {
     return system_clock().now() - excused() + (over_.load(std::memory_order_relaxed) ? kForever : Duration::zero());
   }
-  /// The time for which it has stood still.
+  /// The total time for which the clock has stopped.
   [[nodiscard]] Duration excused() const { return Duration(excused_.load(std::memory_order_relaxed)); }
   void excuse(Duration time) { excused_.fetch_add(time.count(), std::memory_order_relaxed); }
   void set_over(bool over) { over_.store(over, std::memory_order_relaxed); }
@@ -33,15 +33,15 @@ class JobClock final : public Clock {
   std::atomic<bool> over_{false};
 };
 
-/// One per process. The first verdict that it is given stays. While tasks are spared (JobMembership::spare), the loss
-/// of one of them is no verdict: the watch reports it to the transport. Thread-safe.
+/// A process has one. It keeps the first verdict that it gets. While tasks are spared (JobMembership::spare), the loss
+/// of a spared task is no verdict: the watch reports it to the transport. Thread-safe.
 class WatchBoard {
  public:
   explicit WatchBoard(std::size_t tasks) : spared_(tasks), lost_(tasks) {}
 
   [[nodiscard]] JobClock& clock() { return clock_; }
 
-  /// `generation`: of the process that says so, if that is another one.
+  /// `generation`: the generation of the process that sent the verdict, if another process did.
   void adopt(const JobVerdict& verdict, std::optional<std::int64_t> generation = {});
   [[nodiscard]] std::optional<JobVerdict> verdict() const;
   /// Whether there is a verdict. Costs a load.
@@ -52,35 +52,35 @@ class WatchBoard {
   /// first.
   void set_found(const JobVerdict& verdict);
   [[nodiscard]] std::optional<JobVerdict> found() const;
-  /// Forgets the verdict, for a job that starts again.
+  /// Removes the verdict when the job starts again.
   void reset();
-  /// How often the job has started again. Verdicts of earlier starts do not count.
+  /// How often the job has started again. Verdicts of earlier generations do not count.
   [[nodiscard]] std::int64_t generation() const;
 
-  /// How all tasks stand, in order, as of the last beat.
+  /// Sets the states of all tasks, in order, at the last beat.
   void set_seen(std::vector<Sighting> tasks);
   [[nodiscard]] std::vector<Sighting> seen() const;
 
-  /// The tasks without which the job can go on, in place of earlier ones.
+  /// Sets the tasks that the job can continue without, in place of earlier ones.
   void spare(std::span<const int> tasks);
   [[nodiscard]] bool is_spared(int task) const;
-  /// Notes the loss of a spared task, to be told once.
+  /// Adds the loss of a spared task. take_losses() returns it once.
   void add_loss(const Losses::Loss& loss);
   [[nodiscard]] std::vector<Losses::Loss> take_losses();
-  /// The transport continues without the task.
+  /// Sets that the transport continues without the task.
   void set_lost(int task);
-  /// By task.
+  /// By task: whether the transport continues without it.
   [[nodiscard]] std::vector<bool> lost() const;
 
  private:
   JobClock clock_;
   std::atomic<bool> over_{false}, any_losses_{false};
-  mutable Monitor monitor_;  // guards what follows; wakes those that wait for the verdict
+  mutable Monitor monitor_;  // guards the fields below; wakes the threads that wait for the verdict
   std::optional<JobVerdict> found_, verdict_;
   std::int64_t generation_ = 0;
   std::vector<Sighting> seen_;
   std::vector<bool> spared_, lost_;
-  std::vector<Losses::Loss> losses_;  // found here, not told yet
+  std::vector<Losses::Loss> losses_;  // found in this process, and not yet taken
 };
 
 }  // namespace ferry

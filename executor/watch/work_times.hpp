@@ -1,5 +1,5 @@
-// WorkTimes: how long a task computes and waits in a step of its plan, and what its links carry, as it tells the
-// others.
+// WorkTimes: how long a task computes and waits in a step of its plan, and the traffic of its links. A task sends it to
+// the process of task 0.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace ferry {
 
-/// The middle one; of an even number the upper. Precondition: there is one.
+/// The middle value, or the upper of the two middle ones. Precondition: `values` is not empty.
 [[nodiscard]] inline double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-/// A median, how far values lie from it (the median of their distances), and the median's standard error.
+/// A median, the median distance of the values from it, and the median's standard error.
 struct Spread {
   double median = 0, distance = 0, error = 0;
 };
@@ -32,7 +32,7 @@ struct Spread {
 [[nodiscard]] inline double error_of_median(double distance, std::size_t count) {
   return 1.4826 * 1.2533 * distance / std::sqrt(static_cast<double>(count));
 }
-/// Precondition: there is a value.
+/// Precondition: `values` is not empty.
 [[nodiscard]] inline Spread spread_of(std::vector<double> values) {
   const double median = median_of(values);
   for (double& value : values) value = std::abs(value - median);
@@ -47,28 +47,29 @@ struct Spread {
   return std::clamp<Duration>(measured / 15, std::chrono::milliseconds(50), std::chrono::milliseconds(500));
 }
 
-/// Times are in seconds; medians over `samples` samples, each the mean over steps of kSample or more together.
+/// Times are in seconds. They are medians over `samples` samples; a sample is the mean over consecutive steps that take
+/// kSample or more together.
 struct WorkTimes {
-  /// What instructions of one op, user's line and sizes take.
+  /// The time of the instructions with the same op, user's line and sizes.
   struct Work {
-    std::uint64_t key = 0;  ///< equal on tasks that do the same
+    std::uint64_t key = 0;  ///< equal on tasks with the same work
     std::string op{};       ///< "MatMul at model.cpp:40"
-    double runs = 0;        ///< in a step
-    Spread wall, cpu;       ///< of a run: by the clock, and of its thread
+    double runs = 0;        ///< the number of runs in a step
+    Spread wall, cpu;       ///< the time of a run: wall time, and CPU time of the thread
   };
   std::uint64_t plan = 0;    ///< the plan's fingerprint
-  std::int64_t samples = 0;  ///< since the beginning
-  bool crowded = false;      ///< its host has more threads of the job than cores
-  double step = 0;           ///< of a step
-  double waiting = 0;        ///< for other tasks, in a step
+  std::int64_t samples = 0;  ///< the number of samples since the beginning
+  bool crowded = false;      ///< whether its host has more threads of the job than cores
+  double step = 0;           ///< the time of a step
+  double waiting = 0;        ///< the time that a step waits for other tasks
   std::vector<Work> busiest{};
-  std::vector<LinkUse> links{};  ///< lately
+  std::vector<LinkUse> links{};  ///< the recent traffic of the task's links
 
   [[nodiscard]] double computing() const { return step - waiting; }
 };
 
 void add(const WorkTimes& times, BlobWriter& to);
-/// Errors as BlobReader.
+/// Throws the errors of BlobReader.
 [[nodiscard]] WorkTimes read_work_times(BlobReader& from);
 
 }  // namespace ferry
