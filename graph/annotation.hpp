@@ -1,4 +1,4 @@
-// The place and layout that the user wants for an op.
+// Annotation: the device or mesh, and the layouts, that the user chooses for an op.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace ferry {
 using MeshId = std::uint32_t;
 inline constexpr MeshId kNoMesh = 0xffffffffU;
 
-/// A device, or a mesh and perhaps a kind of device on it, or nothing.
+/// A device, or a mesh and optionally a kind of device on it, or nothing.
 struct Annotation {
   DeviceSpec device;
   MeshId mesh = kNoMesh;
-  std::vector<Layout> layouts;  ///< one for each output, where ferry decides an empty one; no list: ferry decides all
+  std::vector<Layout> layouts;  ///< a layout for each output, ferry decides an empty one; an empty list: ferry decides
+                                ///< all
 
   [[nodiscard]] bool empty() const { return device.empty() && mesh == kNoMesh; }
   bool operator==(const Annotation&) const = default;

@@ -1,4 +1,4 @@
-// What a step may cost.
+// Budget: the limits on the costs of a step.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ferry {
 struct Budget {
   std::optional<std::int64_t> bytes = {};     ///< sent in a step, over all tasks
   std::optional<std::int64_t> messages = {};  ///< sent in a step, over all tasks
-  std::optional<std::int64_t> memory = {};    ///< bytes of the values of each task, on all of its devices together
+  std::optional<std::int64_t> memory = {};    ///< the bytes of the values of a task, on all its devices together
 
   [[nodiscard]] bool empty() const { return !bytes && !messages && !memory; }
   bool operator==(const Budget&) const = default;

@@ -11,8 +11,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The facts of an op with these inputs and attributes. Holds references to them and to the graph, which must not
-/// change while it lives.
+/// The facts of an op with these inputs and attributes. Holds references to the inputs, the attributes and the graph.
+/// They must not change while it lives.
 ///
 ///     std::string notation = notation_of(op.def(), GraphFacts(op));
 class GraphFacts final : public OpFacts {

@@ -20,7 +20,7 @@ void require(bool holds, const Op& op, const char* why) {
   if (!holds) fail(op, why);
 }
 
-/// Whether the types are equal as far as sizes are known.
+/// Whether the types are equal. A size that is not known equals any size.
 bool compatible(const Type& a, const Type& b) {
   if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
   for (int d = 0; d < a.shape.rank(); ++d)
@@ -83,7 +83,7 @@ class GraphCheck {
     require(annotation.layouts.empty() || static_cast<int>(annotation.layouts.size()) == op.outputs(), op,
             "it has not one layout for each output");
     for (std::size_t i = 0; i < annotation.layouts.size(); ++i) {
-      if (annotation.layouts[i].empty()) continue;  // ferry decides it; another output has a layout
+      if (annotation.layouts[i].empty()) continue;  // ferry decides this layout; another output has a layout
       require(annotation.layouts[i].size() == axes, op, "a layout has not one entry for each axis of its mesh");
       const int rank = graph_.type(op.output(static_cast<int>(i))).shape.rank();
       for (const AxisLayout& axis : annotation.layouts[i]) check_axis(op, axis, rank);
@@ -125,7 +125,8 @@ class GraphCheck {
     if (may_own) check_arguments(op, captures);
   }
 
-  /// Checks the inputs: a loop's carried values, or a branch's predicate, and then what the bodies capture.
+  /// Checks the inputs: a loop's carried values or a branch's predicate, followed by the values that the bodies
+  /// capture.
   void check_arguments(const Op& op, std::size_t captures) const {
     const std::int64_t carried = op.attrs().get_or<std::int64_t>("carried", 0);
     const std::size_t own = carried > 0 ? static_cast<std::size_t>(carried) : 1;

@@ -1,5 +1,5 @@
-// The rules that every legal graph keeps, however it was made. They are checked when a graph file is read or written
-// and before a graph is planned.
+// The rules for every legal graph, however it was made. They are checked when a graph file is read or written and
+// before a graph is planned.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,32 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Longest name of an op, entry, feed or fetch, in bytes. It leaves room for a prefix of ferry's in a safetensors file,
-/// where names have at most 4096 bytes.
+/// The longest name of an op, entry, feed or fetch, in bytes. The rest is for a prefix of ferry's in a safetensors
+/// file, where names have at most 4096 bytes.
 inline constexpr std::size_t kMaxNameBytes = 4000;
 /// How deep bodies of control flow may be nested.
 inline constexpr int kMaxNesting = 32;
 
-/// Throws Error(plan), naming the op and its line, unless
+/// Throws Error(plan), with the op and its line, unless
 ///   - names are 1 to kMaxNameBytes bytes of UTF-8 without NUL;
-/// - inputs and control inputs come before their op, and types equal the inferred types;
+///   - inputs and control inputs come before their op, and types equal the inferred types;
 ///   - an annotation's mesh exists, and there is no layout or one for each output. A layout is empty or describes each
-/// axis; it splits only dims that exist, and names a reduction for each partial axis;
+///     axis; it splits only dims that exist, and has a reduction for each partial axis;
 ///   - Assign sets a variable; all sizes of a variable are known; Input, Variable and Assign are never in a body,
-///     Parameter only in one;
+///     Parameter is only in a body;
 ///   - each body belongs to at most one op. The op's first inputs are a branch's predicate, or a loop's carried values,
-///     which are the first parameters of its bodies; after them come the values that the bodies capture, body by body
-///     in the order of the op definition's attributes. Results of a body have the types that its op needs; bodies nest
-///     at most kMaxNesting deep;
-///   - entries feed Input ops, fetch values and target ops that exist; no feed or fetch of an entry has its name twice.
-/// Bodies are checked with their graph. Linear in time and memory, without recursion. Thread-safe.
+///     which are the first parameters of its bodies. Then come the values that the bodies capture, body by body, in the
+///     order of the attributes in the op definition. Results of a body have the types that its op needs. Bodies nest at
+///     most kMaxNesting deep;
+///   - entries feed Input ops, fetch values and target ops that exist. The feeds of an entry have different names, and
+///   so
+///     have its fetches.
+/// Bodies are checked with their graph. The check is linear in time and memory, without recursion. Thread-safe.
 ///
 ///     check_legal(graph);
 void check_legal(const Graph& graph);
 
-/// Throws Error(plan) unless `name` is a legal name; `what` describes the owner of the name, for the message.
+/// Throws Error(plan) unless `name` is a legal name; `what` describes the owner of the name in the message.
 void check_name(std::string_view name, std::string_view what);
 
 }  // namespace ferry

@@ -10,13 +10,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// For each op of the graph, whether it must run to give the values and to run the ops.
+/// For each op of the graph, whether it must run to compute `values` and to run `ops`.
 [[nodiscard]] std::vector<bool> needed_ops(const Graph& graph, std::span<const ValueId> values,
                                            std::span<const OpId> ops);
 
-/// The batches that those ops and the bodies of their loops and branches give, each once.
+/// The batches of the needed ops and of the bodies of their loops and branches, each once.
 [[nodiscard]] std::vector<Batches> batches_of(const Graph& graph, const std::vector<bool>& needed);
-/// The batches that are smaller at the end of an epoch: such a step takes a plan of its own.
+/// The batches of batches_of() that are smaller at the end of an epoch: such a step needs another plan.
 [[nodiscard]] std::vector<Batches> uneven_batches(const Graph& graph, const std::vector<bool>& needed);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// OpTable: the storage of a graph's ops: records of fixed size; types, annotations and file names are stored once.
+// OpTable: the ops of a graph, as records of fixed size. It stores equal types, annotations and file names once.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Ops are only ever appended. Not thread-safe while it changes.
+/// Ops are appended and never removed. Not thread-safe while it changes.
 class OpTable {
  public:
   struct NewOp {
@@ -50,7 +50,7 @@ class OpTable {
   /// Makes the op run after `earlier`, which come before it in the table.
   void add_after(OpId op, std::span<const OpId> earlier);
   void mark_recomputed(OpId op) { records_[op].recomputed = true; }
-  /// "matmul", "matmul_1", …: the first that is free.
+  /// Returns the first of the names "matmul", "matmul_1", … that no op has.
   [[nodiscard]] std::string fresh_name(const std::string& stem);
 
   [[nodiscard]] OpId size() const { return static_cast<OpId>(records_.size()); }
@@ -100,8 +100,8 @@ class OpTable {
   std::vector<OpId> value_ops_;
   std::vector<Type> types_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> type_index_;
-  std::vector<Attrs> attrs_;             // the first has nothing
-  std::vector<Annotation> annotations_;  // the first has nothing
+  std::vector<Attrs> attrs_;             // the first is empty
+  std::vector<Annotation> annotations_;  // the first is empty
   std::unordered_multimap<std::uint64_t, std::uint32_t> annotation_index_;
   StringPool names_;  // names_[i] belongs to op_of_name_[i]
   std::vector<OpId> op_of_name_;

@@ -14,18 +14,18 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A stack for each kind of scope; its top applies. Not thread-safe.
+/// A stack for each kind of scope. The top of each stack applies. Not thread-safe.
 class Scopes {
  public:
   enum class Kind { annotation, name, after, line, remade };
 
-  /// Puts ops on the device. Parts that it leaves open, and the rest of the annotation, come from the enclosing scopes.
-  /// A job or task takes ops off the mesh.
+  /// Puts ops on the device. Its absent parts, and the rest of the annotation, come from the enclosing scopes. A job or
+  /// task in the device removes the mesh.
   void enter_device(const DeviceSpec& spec);
-  /// Gives ops exactly this annotation.
+  /// Sets the annotation of ops to exactly this one.
   void enter(Annotation annotation);
   void enter_name(std::string_view name);
-  /// Ops run after these too, besides those that the scopes around name.
+  /// Makes ops run after these ops, and also after the ops of the enclosing scopes.
   void enter_after(std::span<const OpId> ops);
   void enter(const SourceLine& line);
   void enter_remade();
@@ -40,8 +40,8 @@ class Scopes {
   /// The number of the innermost remade scope (Graph::remade), counted from 1; 0: none.
   [[nodiscard]] std::uint32_t remade() const { return remade_.empty() ? 0 : remade_.back(); }
 
-  /// The scopes with which a body of that name begins: annotation and line as here, and the prefix of names with `name`
-  /// added.
+  /// The scopes at the beginning of a body with that name: the annotation and line of this object, and its prefix of
+  /// names with `name` added.
   [[nodiscard]] Scopes for_body(std::string_view name) const;
 
  private:

@@ -1,4 +1,4 @@
-// Value: a handle to one output of one op; Literal: a number as the user wrote it; Operand: either of them.
+// Value: a handle to one output of one op. Literal: a number as the user wrote it. Operand: a Value or a Literal.
 #pragma once
 
 #include <concepts>
@@ -41,12 +41,12 @@ class Value {
   /// "matmul_1", or "split:2" for a later output.
   [[nodiscard]] std::string name() const;
 
-  /// Renames the op of this value, in the current name scope. Error(plan) when the name is taken.
+  /// Renames the op of this value, in the current name scope. Error(plan) if the name is taken.
   Value named(std::string_view name) const;
-  /// Sets the layout of this value on the mesh that its op was made on (Graph::on). One entry for each axis.
+  /// Sets the layout of this value on the mesh of its op (Graph::on), with one entry for each axis.
   Value laid(const Layout& layout) const;
 
-  /// Whether both are the same output of the same op. Elements are compared by equal() (ops/math/logic.hpp).
+  /// Whether both are the same output of the same op. Use equal() (ops/math/logic.hpp) to compare elements.
   [[nodiscard]] bool is(const Value& other) const { return graph_ == other.graph_ && id_ == other.id_; }
 
  private:
@@ -54,9 +54,9 @@ class Value {
   ValueId id_ = 0;
 };
 
-/// Deleted: it would compare handles and give a bool now, not elements in a step.
+/// Deleted, because it would compare handles and return a bool now, instead of comparing elements in a step.
 template <class T>
-bool operator==(const Value&, const T&) = delete;  // elements are compared by equal(a, b), handles by a.is(b)
+bool operator==(const Value&, const T&) = delete;  // use equal(a, b) for elements, and a.is(b) for handles
 
 using Values = std::vector<Value>;
 
@@ -80,14 +80,14 @@ class Literal {
   [[nodiscard]] bool is_integer() const { return integer_; }
   /// The number as float64; an integer beyond 2^53 is rounded.
   [[nodiscard]] double real() const { return real_; }
-  /// The number as T, an element type that can hold it: fits() must be true for its dtype.
+  /// The number as T, an element type that can hold it. Precondition: fits() is true for the dtype of T.
   template <class T>
   [[nodiscard]] T as() const {
     if constexpr (std::integral<T> && !std::same_as<T, bool>)
       if (integer_) return static_cast<T>(bits_);
     return static_cast<T>(real_);
   }
-  /// Whether the dtype can hold the number, as holds() defines it.
+  /// Whether the dtype can hold the number (see holds()).
   [[nodiscard]] bool fits(DType dtype) const;
   [[nodiscard]] std::string str() const;
 
@@ -106,7 +106,7 @@ class Operand {
   template <Number T>
   Operand(T number, source_location at = source_location::current())  // NOLINT
       : number_(number), is_number_(true), at_(at) {}
-  Operand(std::same_as<bool> auto, source_location = {}) = delete;  // elements are compared by equal(a, b), a < b, …
+  Operand(std::same_as<bool> auto, source_location = {}) = delete;  // use equal(a, b), a < b, … for elements
 
   [[nodiscard]] bool is_number() const { return is_number_; }
   [[nodiscard]] const Literal& literal() const { return number_; }

@@ -1,6 +1,6 @@
-// What the generated code of .proto files shows of itself, read before it. The command may load a library that is
-// linked with libferry.so. By this symbol each file's table is one for both; protobuf ends a program that registers a
-// file twice.
+// Exports the descriptor tables of the generated code of .proto files. The compiler reads this header before that code.
+// The ferry command may load a library that is linked with libferry.so. With exported tables, the command and the
+// library share one table for each file. Protobuf ends a program that registers a file twice.
 #pragma once
 
 namespace google::protobuf::internal {

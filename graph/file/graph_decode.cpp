@@ -22,7 +22,7 @@
 namespace ferry {
 namespace {
 
-/// How deep messages may be nested; the format itself needs six levels.
+/// The most levels of nested messages; the format itself needs six.
 constexpr int kMaxDepth = 16;
 
 [[noreturn]] void fail(const std::string& why) {
@@ -65,7 +65,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::ptrdiff_t line_ = 0;
 };
 
-/// Parses `content` as text. False when it is no graph; then `first` says why.
+/// Parses `content` as text. Returns false if it is no graph; then `first` has the error.
 bool is_text(std::span<const std::byte> content, file::GraphFile& out, FirstError& first) {
   google::protobuf::io::ArrayInputStream in(content.data(), static_cast<int>(content.size()));
   google::protobuf::TextFormat::Parser parser;
@@ -111,9 +111,9 @@ void refuse_unknown_fields(const file::GraphFile& message) {
 
 using Index = std::uint32_t;
 
-constexpr int kAhead = 8;  // ops; for as long as it takes to read that many, memory is waited for
+constexpr int kAhead = 8;  // ops: reading this many takes about as long as a load from memory
 
-/// The ops of one graph of the file, to be found by name, and a topological order in which to build them.
+/// The ops of one graph of the file by name, and a topological order in which to build them.
 class OpList {
  public:
   explicit OpList(const file::Graph& graph) : graph_(graph) {
@@ -144,11 +144,12 @@ class OpList {
 
   [[nodiscard]] const std::vector<Index>& order() const { return order_; }
   [[nodiscard]] const file::Op& op(Index i) const { return graph_.op(static_cast<int>(i)); }
-  /// What op i takes, in its order.
+  /// The inputs of op i, in order.
   [[nodiscard]] std::span<const Reference> inputs(Index i) const {
     return std::span(inputs_).subspan(first_input_[i], first_input_[i + 1] - first_input_[i]);
   }
-  /// The op of that name. If there is none, Error(file) says so after user(), the one that refers to it.
+  /// The op of that name. If there is none, throws Error(file); its message begins with user(), the name of the user of
+  /// the op.
   template <class User>
   [[nodiscard]] Index at(std::string_view name, User user) const {
     if (const Index found = names_.find(name); found != StringPool::kNone) return found;
@@ -275,7 +276,7 @@ class Decoder {
   }
 
   static constexpr OpId kNotBuilt = 0xffffffffU;
-  using Places = std::vector<OpId>;  // by an op's index in the file's graph: its id in the Graph
+  using Places = std::vector<OpId>;  // by an op's index in the file's graph: the op's id in the Graph
 
   /// For each Parameter op of a body, by name: its index in the body's list of parameters.
   using Parameters = std::unordered_map<std::string_view, int>;

@@ -17,7 +17,7 @@
 namespace ferry {
 namespace {
 
-/// In a text file, tensors with at most this many elements are written as numbers, which people can read.
+/// In a text file, tensors with at most this many elements are written as numbers, for readers of the text.
 constexpr std::int64_t kReadableElements = 64;
 
 bool ends_in_output_number(std::string_view name) {
@@ -54,7 +54,7 @@ class Encoder {
   }
 
  private:
-  /// The first version that has all that the graph uses, so that older readers can read it.
+  /// The lowest version that has all features of the graph, so that older readers can read the file.
   [[nodiscard]] std::uint32_t version() const {
     if (out_.has_auto_place()) return kGraphVersion;
     return out_.has_budget() || recomputes_ ? 2 : 1;
@@ -135,8 +135,8 @@ class Encoder {
     std::visit(Visitor{*this, number, op, name, out}, value);
   }
 
-  /// Gives numbers to the bodies that ops of graph `parent` own. They follow those given before, so that each body
-  /// comes after the graph it is in.
+  /// Numbers the bodies that ops of graph `parent` own. The numbers follow the numbers given before, so each body comes
+  /// after the graph that has it.
   void number_bodies(std::uint32_t parent) {
     const Graph& graph = *graphs_[parent];
     numbers_.assign(graph.subgraphs(), 0);
@@ -144,7 +144,7 @@ class Encoder {
       for (const auto& item : graph.op(id).attrs())
         if (const auto* ref = std::get_if<SubgraphRef>(&item.second)) numbers_[ref->index] = 1;
     for (std::uint32_t i = 0; i < graph.subgraphs(); ++i) {
-      if (numbers_[i] == 0) continue;  // not owned: building its op failed
+      if (numbers_[i] == 0) continue;  // no op owns it: building the op failed
       numbers_[i] = static_cast<std::uint32_t>(graphs_.size());
       graphs_.push_back(&graph.subgraph({i}));
       parents_.push_back(parent);
@@ -175,7 +175,8 @@ class Encoder {
     }
   }
 
-  /// Writes the elements as numbers. Writes none and gives false when numbers would not keep their bits.
+  /// Writes the elements as numbers. Writes nothing and returns false if numbers would not keep the bits of the
+  /// elements.
   static bool encode_numbers(const Tensor& tensor, file::Tensor& out) {
     if (!is_float(tensor.dtype())) {
       for (std::int64_t i = 0; tensor.dtype() == DType::uint64 && i < tensor.count(); ++i)
@@ -232,7 +233,7 @@ class Encoder {
     for (OpId target : entry.targets) out.add_target(std::string(graph.op(target).name()));
   }
 
-  bool recomputes_ = false;  // an op says so
+  bool recomputes_ = false;  // whether an op is marked as recomputed
   GraphFormat format_;
   file::GraphFile& out_;
   GraphContent& content_;

@@ -46,8 +46,8 @@ void check_text(const FileReader& file, const std::string& path) {
   }
 }
 
-/// Reads a file whole, unless its beginning shows that it is no graph: a large wrong file is not read into memory. If
-/// the head of a .pb file is wrong, only the head is returned, and decode_graph() reports it.
+/// Reads a whole file. Reads only its beginning if that shows that it is no graph, so that a large wrong file is not
+/// read into memory. If the head of a .pb file is wrong, returns only the head, and decode_graph() reports the error.
 FileBytes content_of(FileSystem& files, const std::string& path) {
   const auto file = files.open(path);
   if (format_of(path) == GraphFormat::binary) {

@@ -46,7 +46,7 @@ void check_graph_head(std::span<const std::byte> bytes) {
             "import`");
   if (content.size() < kGraphHeadBytes)
     throw Error(Code::file, "the file is cut short, after {} bytes", content.size());
-  if (content[kHashAt - 1] != kHashTag) return;  // written by another program, without a hash
+  if (content[kHashAt - 1] != kHashTag) return;  // another program has written the file, without a hash
   std::uint64_t hash = 0;
   std::memcpy(&hash, content.data() + kHashAt, sizeof hash);
   if (hash != hash_of_rest(content))

@@ -1,5 +1,5 @@
-// The head of a .pb file: the first two fields of its message. They have a fixed length, so that they can be checked
-// before protobuf parses anything; head and rest together are still one message that any protobuf tool reads.
+// The head of a .pb file: the first two fields of its message. They have a fixed length, so that ferry can check them
+// before protobuf parses anything. Head and rest together are one message, which any protobuf tool can read.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,19 @@
 
 namespace ferry {
 
-/// The head is: byte 0x09, "FERRYGR1", byte 0x11, XXH3 of all that follows as a little-endian u64.
+/// The bytes of the head: byte 0x09, "FERRYGR1", byte 0x11, and the XXH3 hash of all bytes after the head as a
+/// little-endian u64.
 inline constexpr std::size_t kGraphHeadBytes = 18;
 
-/// Fills in the first kGraphHeadBytes of `content`; the rest must be there already, as it is hashed.
+/// Fills in the first kGraphHeadBytes of `content`. The rest must be complete, because its hash is in the head.
 void write_graph_head(std::string& content);
 
-/// Whether the magic is there.
+/// Whether `content` begins with the magic bytes "FERRYGR1" and their tag.
 [[nodiscard]] bool begins_as_graph(std::span<const std::byte> content);
-/// Throws Error(file) when the magic is missing or the hash is wrong. A file without a hash passes.
+/// Throws Error(file) if the magic is missing or the hash is wrong. Accepts a file without a hash.
 void check_graph_head(std::span<const std::byte> content);
-/// Throws Error(file) when no text that begins with `begin` can be a graph. Faults in the last line of `begin` do not
-/// count, because the line may be cut off.
+/// Throws Error(file) if no text that begins with `begin` can be a graph. Ignores faults in the last line of `begin`,
+/// because the line may be cut off.
 void check_text_head(std::span<const std::byte> begin);
 
 }  // namespace ferry

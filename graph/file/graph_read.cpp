@@ -34,7 +34,7 @@ Dim dim(const file::Dim& from) {
   return from.bounded() ? Dim::at_most(from.size()) : Dim(from.size());
 }
 
-/// `number` as an element of type T; floats take NaN and infinities. Error(file) when T cannot hold it.
+/// Converts `number` to an element of type T. Floats may be NaN and infinities. Throws Error(file) if T cannot hold it.
 template <class T, class Number>
 T element(Number number) {
   if constexpr (is_float(dtype_of<T>())) {
@@ -51,7 +51,7 @@ T element(Number number) {
   }
 }
 
-/// A tensor from the fields `ints` or `floats`.
+/// Returns a tensor from the field `ints` or `floats`.
 template <class Numbers>
 Tensor from_numbers(DType type, std::vector<std::int64_t> sizes, const Numbers& numbers) {
   if (checked_count(sizes) != numbers.size())
@@ -188,7 +188,8 @@ Reference reference(std::string_view text) {
   if (colon == std::string_view::npos || colon + 1 == text.size()) return {text, 0};
   const std::string_view digits = text.substr(colon + 1);
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return {text, 0};
-  std::uint32_t output = std::numeric_limits<std::uint32_t>::max();  // from_chars leaves it so on overflow
+  std::uint32_t output = std::numeric_limits<std::uint32_t>::max();  // the value after an overflow, on which from_chars
+                                                                     // sets nothing
   std::from_chars(digits.data(), digits.data() + digits.size(), output);
   return {text.substr(0, colon), output};
 }

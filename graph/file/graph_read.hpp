@@ -1,4 +1,4 @@
-// Converts the parts of a graph file's message to ferry's own types; graph_decode.cpp puts them together. Each function
+// Converts the parts of a graph file's message to ferry's own types; graph_decode.cpp assembles them. Each function
 // throws Error(file) for missing, out-of-range or contradictory fields.
 #pragma once
 
@@ -19,11 +19,11 @@ inline constexpr int kMaxAttrs = 256;
 [[nodiscard]] Mesh mesh(const file::Mesh& from);
 [[nodiscard]] Layout layout(const file::Layout& from);
 
-/// `body` builds the body with that number in the file, and gives the reference to it.
+/// `body` builds the body with the given number in the file, and returns a reference to it.
 [[nodiscard]] Attrs attrs(const file::Op& from, const TensorBeside& beside,
                           const std::function<SubgraphRef(std::uint32_t)>& body);
 
-/// "name:2" as name and output number.
+/// "name:2" as the op's name and the output number.
 struct Reference {
   std::string_view op;
   std::uint32_t output = 0;

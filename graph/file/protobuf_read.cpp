@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-constexpr std::uint64_t kMostFields = std::uint64_t{1} << 22;  // checked at most
+constexpr std::uint64_t kMostFields = std::uint64_t{1} << 22;  // the most fields that are checked
 
 /// Walks over the fields of a message in a file.
 class Fields {
@@ -39,7 +39,7 @@ class Fields {
           bytes = 4;
           break;
         default:
-          return false;  // groups: no format that is read here has them
+          return false;  // a group: no format that ferry reads has groups
       }
       if (bytes > end - at) return false;
       if (outermost && *tag == (std::uint64_t{inner_} << 3U | 2U) && !well_formed(at, at + bytes, false)) return false;

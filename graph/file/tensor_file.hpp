@@ -18,14 +18,14 @@ using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 /// The dtype as safetensors files write it: "F32".
 [[nodiscard]] std::string_view safetensors_name(DType dtype);
 
-/// The tensors of a file; they share one copy of its bytes. Error(file) as read_safetensors, or for a dtype that ferry
-/// does not have.
+/// Reads the tensors of a file; they share one copy of its bytes. Throws Error(file) like read_safetensors, and for a
+/// dtype that ferry does not have.
 [[nodiscard]] NamedTensors read_tensors(FileSystem& files, const std::string& path);
 
-/// As read_tensors, from a file that has been read; `path` is for messages.
+/// Like read_tensors(), for a file that has been read; `path` is for messages.
 [[nodiscard]] NamedTensors tensors_of(SafeTensors file, const std::string& path);
 
-/// Writes a file, whole or not at all. Errors as write_safetensors.
+/// Writes a file, whole or not at all. Throws the errors of write_safetensors.
 void write_tensors(FileSystem& files, const std::string& path, const NamedTensors& tensors);
 
 }  // namespace ferry

@@ -22,8 +22,8 @@ Grouped by_from(std::uint32_t count, std::span<const Need> needs) {
   return grouped;
 }
 
-/// Finds a cycle among the items that could not be sorted (open > 0). Each of them needs another of them, so going from
-/// any of them to one that it needs, and so on, must end in a cycle.
+/// Finds a cycle among the items that could not be sorted (open > 0). Each of them needs another one of them. So a walk
+/// from an item to one that it needs, and so on, ends in a cycle.
 std::vector<Need> cycle_among(const std::vector<std::uint32_t>& open, std::span<const Need> needs) {
   std::vector<const Need*> back(open.size(), nullptr);
   for (const Need& need : needs)

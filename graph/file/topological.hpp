@@ -14,8 +14,8 @@ struct Need {
   bool control = false;
 };
 
-/// Items 0 … count - 1, each after all that it needs, and the lowest number first where there is a choice (Kahn's
-/// algorithm with a heap); or one cycle.
+/// The items 0 … count - 1, each after all items that it needs; or one cycle. If several items can be next, the lowest
+/// number is first (Kahn's algorithm with a heap).
 struct Sorted {
   std::vector<std::uint32_t> order;
   std::vector<Need> cycle;  ///< if not empty, `order` is incomplete; each `to` is the next one's `from`

@@ -70,7 +70,7 @@ std::string str(const AttrValue& value) {
   return std::visit(Visitor{}, value);
 }
 
-// Defined here because the compiler takes long for copies of this many alternatives.
+// Defined here because compiling copies of a variant with this many alternatives takes long.
 Attrs::Attrs() = default;
 Attrs::Attrs(const Attrs& other) = default;
 Attrs::Attrs(Attrs&& other) noexcept = default;

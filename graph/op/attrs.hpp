@@ -28,7 +28,7 @@ using Floats = std::vector<double>;
 using AttrValue =
     std::variant<bool, std::int64_t, double, std::string, Ints, Floats, DType, Shape, Tensor, SubgraphRef>;
 
-/// "int", "string", "ints", …: the name of the alternative held.
+/// The name of the alternative that `value` holds: "int", "string", "ints", …
 [[nodiscard]] std::string_view kind_name(const AttrValue& value);
 /// The value as text, quoted and escaped where needed.
 [[nodiscard]] std::string str(const AttrValue& value);
@@ -49,7 +49,7 @@ class Attrs {
   void set(std::string_view name, AttrValue value);
   [[nodiscard]] const AttrValue* find(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// The attribute; Error(plan) when it is missing or of another kind.
+  /// The attribute. Throws Error(plan) if it is missing or of another kind.
   template <class T>
   [[nodiscard]] const T& get(std::string_view name) const {
     const AttrValue* value = find(name);
@@ -64,7 +64,7 @@ class Attrs {
   [[nodiscard]] bool empty() const;
   [[nodiscard]] const Item* begin() const;
   [[nodiscard]] const Item* end() const;
-  /// Whether both have the same names and the same values; floating-point numbers and tensors are compared bit by bit.
+  /// Whether both have the same names and the same values. Floating-point numbers and tensors are compared bit by bit.
   [[nodiscard]] bool same(const Attrs& other) const;
 
  private:

@@ -10,12 +10,12 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// An op that reads nothing but constants.
+/// An op with inputs that are all constants.
 struct ConstantOp {
   const OpDef& def;
   const Attrs& attrs;
   std::span<const Type> input_types, output_types;  ///< all sizes are known
-  std::span<const Tensor> inputs;                   ///< not defined where the op uses only the sizes (OpDef::unread)
+  std::span<const Tensor> inputs;  ///< undefined if the op uses only the sizes of the input (OpDef::unread)
 };
 
 }  // namespace ferry

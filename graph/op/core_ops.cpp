@@ -35,7 +35,7 @@ std::string constant_index(const OpFacts& facts) {
 
 }  // namespace
 
-// The dtype of a constant is its tensor's; the signature "->@value" reads it there.
+// The dtype of a constant is the dtype of its tensor; the signature "->@value" reads it from the attribute `value`.
 const OpDef kConstant{.name = "Constant",
                       .types = "->@value",
                       .attrs = kValueAttr,

@@ -8,17 +8,17 @@ namespace ferry {
 
 /// A constant tensor: attribute `value`.
 extern const OpDef kConstant;
-/// A value that the caller of run() gives: attributes `dtype`, `shape`.
+/// A value that the caller of run() feeds: attributes `dtype`, `shape`.
 extern const OpDef kInput;
-/// State: attributes `dtype`, `shape`. Its output is the value from before the step.
+/// A variable: attributes `dtype`, `shape`. Its output is the value before the step.
 extern const OpDef kVariable;
-/// Assign(variable, value): at the end of the step the variable has `value`. Its output is `value`.
+/// Assign(variable, value): sets the variable to `value` at the end of the step. Its output is `value`.
 extern const OpDef kAssign;
-/// In a subgraph: a value that the owning op carries, or that the subgraph captures from the graph around it.
-/// Attributes `dtype`, `shape`.
+/// A parameter of a subgraph: a value that the owning op carries, or that the subgraph captures from the enclosing
+/// graph. Attributes `dtype`, `shape`.
 extern const OpDef kParameter;
 
-/// The five of them.
+/// The five ops above.
 [[nodiscard]] std::span<const OpDef* const> core_ops();
 
 }  // namespace ferry

@@ -48,8 +48,8 @@ bool has_ellipsis(const Term& term) {
   return std::any_of(term.begin(), term.end(), [](const Letter& l) { return l.name == 0; });
 }
 
-/// Gives letters to the dims of inputs and outputs. Dims under an ellipsis get letters of their own, counted from its
-/// right end, so that they align as in numpy's broadcasting.
+/// Assigns letters to the dims of inputs and outputs. Dims under an ellipsis get letters of their own, counted from the
+/// right end of the ellipsis, so that they align like numpy's broadcasting.
 class Binder {
  public:
   Binder(std::string_view notation, const OpFacts& facts) : facts_(facts) {
@@ -151,8 +151,8 @@ class Binder {
     return ellipsis_[k];
   }
 
-  /// Sets `size` from the known dim of the two; two different symbols give an unknown dim. False when they cannot be
-  /// equal.
+  /// Sets `size` to the size of both dims: to the known one, or to unknown if both are different symbols. Returns false
+  /// if the dims cannot be equal.
   static bool unify(Dim& size, const Dim& dim) {
     if (!dim.known()) {
       if (!size.known() && size != dim) size = Dim::unknown();

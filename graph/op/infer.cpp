@@ -137,8 +137,8 @@ std::vector<Shape> shapes_from_index(const OpDef& def, const OpFacts& facts) {
   return shapes;
 }
 
-/// Forwards to other facts, and notes whether anything but the types of the inputs was asked for. Attributes do not
-/// count, as the cache is only for ops without any.
+/// Forwards to other facts, and notes whether a caller used anything except the types of the inputs. Attributes do not
+/// count, because the cache is only for ops without attributes.
 class WatchedFacts final : public OpFacts {
  public:
   explicit WatchedFacts(const OpFacts& facts) : facts_(facts) {}
@@ -165,7 +165,7 @@ std::size_t mixed(std::size_t hash, std::uint64_t word) {
 }
 
 std::size_t hash_of(const OpDef& def, const OpFacts& facts) {
-  std::size_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(&def));  // the address only picks a slot
+  std::size_t hash = mixed(0, reinterpret_cast<std::uintptr_t>(&def));  // the address only selects a slot
   for (int i = 0; i < facts.inputs(); ++i) {
     const Type& type = facts.input(i);
     hash = mixed(hash, static_cast<std::uint64_t>(type.dtype) + 1);

@@ -8,12 +8,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Checks the attributes and dtypes of `facts` against `def` and gives the type of each output.
-/// Error(plan) says what does not fit; the caller adds the op's name, inputs and line.
+/// Checks the attributes and dtypes of `facts` against `def` and returns the type of each output. Throws Error(plan)
+/// with the fault; the caller adds the op's name, inputs and line.
 [[nodiscard]] std::vector<Type> infer_types(const OpDef& def, const OpFacts& facts);
 
-/// infer_types with a cache, for graphs of many similar ops. It keeps results that depend on the definition and the
-/// types of the inputs alone, in a table of fixed size where a new result may replace an old one. Not thread-safe.
+/// infer_types() with a cache, for graphs with many similar ops. The cache keeps results that depend only on the
+/// definition and the types of the inputs. It is a table of fixed size, where a new result may replace an old one. Not
+/// thread-safe.
 class InferCache {
  public:
   InferCache();

@@ -25,14 +25,14 @@ struct SlidingDim;
 struct WindowOf;
 using Values = std::vector<Value>;
 
-/// An attribute that an op takes. `kind` is kind_name() of its values.
+/// An attribute of an op. `kind`: kind_name() of its values.
 struct AttrDef {
   std::string_view name;
   std::string_view kind;
   bool required = true;
 };
 
-/// What shape inference and the functions of an OpDef may ask about an op in a graph.
+/// The properties of an op in a graph, for shape inference and the functions of an OpDef.
 class OpFacts {
  public:
   virtual ~OpFacts() = default;
@@ -41,7 +41,7 @@ class OpFacts {
   [[nodiscard]] virtual const Attrs& attrs() const = 0;
   /// The value of input i if it is a constant, else nullptr.
   [[nodiscard]] virtual const Tensor* constant(int i) const = 0;
-  /// Types of the results of the subgraph that attribute `name` refers to.
+  /// The types of the results of the subgraph that attribute `name` refers to.
   [[nodiscard]] virtual std::vector<Type> results(std::string_view name) const = 0;
 
   [[nodiscard]] const Shape& shape(int i) const { return input(i).shape; }
@@ -49,9 +49,9 @@ class OpFacts {
   [[nodiscard]] const T& attr(std::string_view name) const {
     return attrs().get<T>(name);
   }
-  /// `axis` as a dim of input i, a negative one counted from the end; Error(plan) when out of range.
+  /// `axis` as a dim of input i; a negative axis counts from the end. Throws Error(plan) if it is out of range.
   [[nodiscard]] int axis(int i, std::int64_t axis) const;
-  /// Stops inference with a message; the op's name, inputs and line are added by the caller.
+  /// Stops inference with an error; the caller adds the op's name, inputs and line to it.
   [[noreturn]] static void fail(const std::string& why);
 };
 
@@ -63,7 +63,7 @@ struct OpWork {
   /// Operations on elements: products, additions, comparisons. A function such as exp counts as the operations that
   /// compute it.
   double flops = 0;
-  double bytes = 0;  ///< that the kernel reads from memory and writes to it
+  double bytes = 0;  ///< that the kernel reads from memory and writes to memory
   WorkKind kind = WorkKind::element;
 };
 
@@ -74,14 +74,14 @@ using AmountFn = double (*)(const OpFacts&, std::span<const Type> outputs);
 using IndexFn = std::string (*)(const OpFacts&);
 using GradFn = Values (*)(GradCtx&);
 
-/// The number of an input that output 0 may equal, element by element and bit for bit, or -1: it does if their types
-/// are equal.
+/// Returns the number of an input that output 0 equals, element by element and bit for bit, if their types are equal.
+/// -1: there is none.
 using SameFn = int (*)(const OpFacts&);
-/// Whether the op, applied to the result of an op of the same definition that has the attributes `before`, gives back
-/// what that op took. `own` are its own attributes.
+/// Whether the op undoes an op of the same definition with the attributes `before`: applied to that op's result, it
+/// returns that op's input. `own` are its own attributes.
 using UndoesFn = bool (*)(const Attrs& own, const Attrs& before);
 
-/// Gives the dim along which an op concatenates its inputs, each of `rank` dims.
+/// Returns the dim along which an op concatenates its inputs, each of `rank` dims.
 using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 
 /// Returns the part of input 0 that an op with these inputs reads; nothing if its output is not a window of input 0.
@@ -89,7 +89,7 @@ using JoinFn = std::size_t (*)(const Attrs&, std::size_t rank);
 using WindowFn = std::optional<WindowOf> (*)(const OpFacts&);
 /// Returns the dims along which an op with these inputs slides windows. Sizes are known.
 using SlidesFn = std::vector<SlidingDim> (*)(const OpFacts&);
-/// Gives the batches that an op of these inputs gives, one in each step.
+/// Returns the batches of an op with these inputs. The op outputs one batch in each step.
 using BatchesFn = Batches (*)(const OpFacts&);
 
 /// The special role of an op in the graph and in planning, if it is more than a function of its inputs.
@@ -100,11 +100,11 @@ enum class OpRole : std::uint8_t {
   variable,
   assign,
   parameter,
-  take_part,    ///< cuts a task's part out of a value that is whole on it
-  cut_halo,     ///< gives the rows of a task's part that other tasks read
-  window,       ///< reads a value, or a task's part and halo of it, at other places
+  take_part,    ///< extracts a task's part from a value that the task holds whole
+  cut_halo,     ///< extracts the rows of a task's part that other tasks read
+  window,       ///< reads a value, or a task's part of it with the halo, at shifted positions
   fill_bound,   ///< pads a bounded value with zeros up to its bound
-  extent_of,    ///< gives the extent of a bounded value
+  extent_of,    ///< returns the extent of a bounded value
   with_extent,  ///< makes a bounded value from a padded one and an extent
 };
 
@@ -112,25 +112,26 @@ enum class OpRole : std::uint8_t {
 enum OpFlag : std::uint32_t {
   kStateful = 1U << 0,     ///< reads or writes state outside its inputs: never merged with an equal op or folded
   kRandom = 1U << 1,       ///< draws random numbers from (name, seed, step, element): never merged or folded
-  kEffect = 1U << 2,       ///< has an effect besides its outputs: kept by pruning when targeted
+  kEffect = 1U << 2,       ///< has an effect besides its outputs: pruning keeps it if it is a target
   kControlFlow = 1U << 3,  ///< owns subgraphs; planned as regions
   kView = 1U << 4,         ///< output 0 has the bytes of input 0: no kernel is run
-  kOnce = 1U << 5,         ///< gives the same value in every step: computed once per session
-  kLocal = 1U << 6,        ///< its value depends on the task: must be annotated with one device, and is never moved
+  kOnce = 1U << 5,         ///< has the same value in every step: computed once per session
+  kLocal = 1U << 6,  ///< has a value that depends on the task: must be annotated with one device, and is never moved
   kMoves =
       1U << 7,  ///< only moves elements: the elements of its outputs come from input 0, or from all inputs of a list
-  /// Each element is one operation on integers or bools, a comparison, or one operation of IEEE 754, so that every
-  /// processor gives the same bits: folded if its inputs are constants. Ops that only move elements are so anyway.
+  /// Each output element is one operation on integers or bools, a comparison, or one operation of IEEE 754, so all
+  /// processors compute the same bits. The op is folded if its inputs are constants. Ops that only move elements are
+  /// exact without this flag.
   kExact = 1U << 8,
-  /// Its result begins or ends a microbatch. A pipeline orders the work between the two (ops/control/microbatch.hpp has
-  /// the attributes).
+  /// The op's output begins or ends a microbatch. A pipeline orders the work between the two ops
+  /// (ops/control/microbatch.hpp has the attributes).
   kEntersMicrobatch = 1U << 9,
   kLeavesMicrobatch = 1U << 10,
-  /// The assignment that it reads is made for each worker by itself, which may be some steps ahead of others
-  /// (ops/train/asynchronous.hpp; the attribute `staleness` says how many).
+  /// The assignment that the op reads runs separately for each worker. A worker may be ahead of others by at most as
+  /// many steps as the attribute `staleness` (ops/train/asynchronous.hpp).
   kAsynchronous = 1U << 11,
-  kOnHost = 1U << 12,   ///< works on the host's memory: runs on the host of its task wherever it is placed
-  kCommutes = 1U << 13  ///< its two inputs are broadcast, and may be exchanged without a change of bits but of NaN
+  kOnHost = 1U << 12,   ///< uses the memory of the host: runs on the host of its task even if it is placed on a GPU
+  kCommutes = 1U << 13  ///< has two broadcast inputs that may be swapped: only the bits of NaN may change
 };
 
 /// The definition of one op. Instances are constants that live as long as the program.
@@ -147,50 +148,52 @@ struct OpDef {
   std::span<const AttrDef> attrs = {};
 
   /// Index notation (docs/internals/add_an_op.md): "...mk,...kn->...mn". Each letter binds to one size. "..." are the
-  /// leading dims, broadcast as numpy does. "[n]" marks a letter that may not be split; "(n)" also says that the
-  /// letter's position follows from the other letters' positions, so that it adds no work. Give `index_of` instead when
-  /// it depends on attributes or ranks. From it come the shape check, the output shapes (unless `infer` is given), the
-  /// cost and the legal layouts.
+  /// leading dims, broadcast as in numpy. "[n]" marks a letter that may not be split. "(n)" also means that the
+  /// letter's position follows from the other letters' positions, so that it adds no work. Set `index_of` instead if
+  /// the notation depends on attributes or ranks. ferry derives from the notation the shape check, the output shapes
+  /// (unless `infer` is set), the cost and the legal layouts.
   std::string_view index = {};
   IndexFn index_of = nullptr;
-  /// How partial results over a contracted letter are combined.
+  /// The reduction that combines partial results over a contracted letter.
   Reduce reduce = Reduce::none;
-  /// Bit mask of the inputs in which the op is linear together: if these are partial sums and the others whole, the
-  /// output is a partial sum.
+  /// Bit mask of the inputs in which the op is linear together: if these inputs are partial sums and the other inputs
+  /// are whole, the output is a partial sum.
   std::uint32_t linear = 0;
-  /// The dtypes of those inputs for which that holds. A quotient of integers is rounded, so the quotients of partial
-  /// sums do not add up to the quotient of the sum.
+  /// The dtypes of these inputs for which `linear` holds. A quotient of integers is rounded, so the quotients of
+  /// partial sums do not add up to the quotient of the sum.
   DTypeSet linear_for = kNumbers;
-  /// Bit mask of the inputs that are used only for their sizes. Such an input may have any layout on any device;
-  /// nothing is moved for it and its bytes are not kept, unless it is bounded (its extent is data). Kernels get no
-  /// bytes of it.
+  /// Bit mask of the inputs of which only the sizes are used. Such an input may have any layout on any device. ferry
+  /// moves nothing for it and does not keep its bytes, unless it is bounded (its extent is data). Kernels get no bytes
+  /// of it.
   std::uint32_t unread = 0;
-  /// Output shapes where the notation does not give them.
+  /// Computes the output shapes if the notation does not determine them.
   InferFn infer = nullptr;
 
-  /// Set for an op that concatenates its inputs: each input may then be computed in its place in the output.
+  /// Set for an op that concatenates its inputs: each input may then be computed directly into its part of the output.
   JoinFn joins = nullptr;
 
-  /// Set for an op with a window of input 0 as output, such as a slice. If it is split along a dim that it reads at
-  /// shifted positions, tasks receive the rows that they read from others (a halo), and kWindow replaces the op.
+  /// Set for an op that outputs a window of input 0, such as a slice. If the op is split along a dim that it reads at
+  /// shifted positions, tasks receive the rows that they read from other tasks (a halo), and kWindow replaces the op.
   WindowFn window = nullptr;
-  /// Set for an op that slides windows over its inputs, such as a convolution: then it may be split along these dims,
-  /// and tasks get the rows that they read of others. Its kernel looks at where its arrays begin.
+  /// Set for an op that slides windows over its inputs, such as a convolution. The op may then be split along these
+  /// dims, and tasks receive the rows that they read from other tasks. Its kernel must use the positions at which its
+  /// arrays begin.
   SlidesFn slides = nullptr;
 
-  /// Set for an op that gives the rows of a step. Where the last batch of an epoch is smaller (Batches::uneven), dim 0
-  /// of its outputs has the size that the attribute `rows` says, which planning sets: there is a plan for each size.
+  /// Set for an op that outputs the rows of a step. If the last batch of an epoch is smaller (Batches::uneven),
+  /// planning sets the attribute `rows` to the size of dim 0 of the outputs: there is a plan for each size.
   BatchesFn batches = nullptr;
 
-  /// For ops that may do nothing, such as a product with ones: null if the op always does something. A view (kView)
-  /// with its input's type needs none.
+  /// Set for an op that may return an input unchanged, such as a product with ones. A view (kView) with its input's
+  /// type does not need it.
   SameFn same = nullptr;
-  /// For ops that may undo each other, such as transposes.
+  /// Set for an op that may undo an op of the same definition, such as a transpose.
   UndoesFn undoes = nullptr;
 
   /// Flops for each point of the index space. Without index notation: for each element of the outputs.
   double flops = 1;
-  /// Returns all flops of the op. Set for an op with flops that are not in proportion to the points, such as a sort.
+  /// Returns the flops of the whole op. Set for an op with flops that are not in proportion to the points, such as a
+  /// sort.
   AmountFn flops_of = nullptr;
   /// Returns the bytes of memory traffic. Set for an op that does not read its inputs and write its outputs once, such
   /// as a gather, which reads some rows.
@@ -198,27 +201,27 @@ struct OpDef {
   std::uint32_t flags = 0;
   OpRole role = OpRole::function;
 
-  /// Gradients of the inputs, one Value for each (an undefined Value: none). Null: not differentiable; then
-  /// `no_grad` says why.
+  /// Returns the gradients of the inputs, one Value for each (an undefined Value: no gradient). Null: the op is not
+  /// differentiable; then `no_grad` is the reason.
   GradFn grad = nullptr;
   std::string_view no_grad = {};
 
   [[nodiscard]] bool is(OpFlag flag) const { return (flags & flag) != 0; }
-  /// How many inputs the op takes; -1: any number.
+  /// The number of inputs of the op; -1: any number.
   [[nodiscard]] int input_count() const;
   /// The work of the op on whole values (graph/op/op_work.hpp: on parts). 0 for an op without a kernel of its own, such
   /// as a view, a variable or a loop. Error(plan) if the index notation does not fit the inputs.
   [[nodiscard]] OpWork work(const OpFacts& facts, std::span<const Type> outputs) const;
-  /// `linear` if these inputs have that dtype; 0 if the op is not linear for it.
+  /// `linear` for inputs of that dtype; 0 if the op is not linear for it.
   [[nodiscard]] std::uint32_t linear_in(DType dtype) const { return linear_for.has(dtype) ? linear : 0; }
 };
 
-/// The ops that a graph may use, by name. Lists are explicit; nothing registers itself.
+/// The ops that a graph may use, by name. Callers add() each op; no op registers itself.
 class OpSet {
  public:
   void add(const OpDef& def);
   void add(std::span<const OpDef* const> defs);
-  /// The op of that name; null when there is none.
+  /// The op of that name; null if there is none.
   [[nodiscard]] const OpDef* find(std::string_view name) const;
   [[nodiscard]] std::vector<const OpDef*> all() const;
 

@@ -1,4 +1,4 @@
-// The time of an op's work, as planning assumes it: layouts, stages, messages and threads are chosen by it.
+// The time of an op's work, as planning assumes it to choose layouts, stages, messages and threads.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The figures of GPUs, in picoseconds. An H100 has 3.35 TB/s of memory and 67 TFLOP/s of float32 (NVIDIA's data
-/// sheet); kernels reach about 0.9 and 0.8 of these figures, and a launch takes 3 µs.
+/// The costs of GPUs, in picoseconds. An H100 has 3.35 TB/s of memory bandwidth and 67 TFLOP/s of float32 (NVIDIA's
+/// data sheet). Kernels reach about 0.9 and 0.8 of these figures, and a launch takes 3 µs.
 inline constexpr ComputeCosts kGpuCosts{.call = 3'000'000,
                                         .memory_byte = 1.0 / 3,
                                         .cache_byte = 1.0 / 3,
@@ -25,12 +25,12 @@ inline constexpr ComputeCosts kGpuCosts{.call = 3'000'000,
 /// Kernels that take less than this many picoseconds do not split over threads.
 inline constexpr double kLeastSplit = 1'300'000;
 
-/// The costs of a device of this kind, where `host` are the costs of the hosts.
+/// The costs of a device of this kind; `host` are the costs of the hosts.
 [[nodiscard]] constexpr const ComputeCosts& costs_of(DeviceKind kind, const ComputeCosts& host) {
   return kind == DeviceKind::cpu ? host : kGpuCosts;
 }
 
-/// The picoseconds of the arithmetic alone.
+/// The picoseconds of the arithmetic, without memory traffic.
 [[nodiscard]] constexpr double arithmetic_picoseconds(const ComputeCosts& costs, const OpWork& work) {
   switch (work.kind) {
     case WorkKind::product:
@@ -44,7 +44,7 @@ inline constexpr double kLeastSplit = 1'300'000;
   }
 }
 
-/// The picoseconds of this many bytes of memory traffic alone.
+/// The picoseconds of this many bytes of memory traffic, without arithmetic.
 [[nodiscard]] constexpr double traffic_picoseconds(const ComputeCosts& costs, double bytes) {
   return bytes * (bytes > costs.cache_bytes ? costs.memory_byte : costs.cache_byte);
 }
@@ -58,8 +58,8 @@ inline constexpr double kLeastSplit = 1'300'000;
   return std::llround(std::max(split(arithmetic, costs.parallel_flops), split(traffic, costs.parallel_bytes)));
 }
 
-/// The time of an op's work on the CPU or GPU of a task, the call not included. `host` are the costs of the hosts, and
-/// `threads` the threads of the task.
+/// The time of an op's work on the CPU or GPU of a task, without the call of the kernel. `host` are the costs of the
+/// hosts, and `threads` is the number of threads of the task.
 [[nodiscard]] inline std::int64_t computing_picoseconds(DeviceKind kind, const ComputeCosts& host, const OpWork& work,
                                                         int threads = 1) {
   const ComputeCosts& costs = costs_of(kind, host);
@@ -67,7 +67,7 @@ inline constexpr double kLeastSplit = 1'300'000;
                             threads);
 }
 
-/// A kernel's time, the call included.
+/// The time of a kernel, with its call.
 [[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, const ComputeCosts& host, const OpWork& work,
                                                      int threads = 1) {
   return std::llround(costs_of(kind, host).call) + computing_picoseconds(kind, host, work, threads);

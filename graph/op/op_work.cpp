@@ -8,8 +8,8 @@
 namespace ferry {
 namespace {
 
-/// Whether a kernel computes the op: not views, not ops with bodies, and not values that are there already. Assigned
-/// values are made in the variable's memory.
+/// Whether a kernel computes the op. Views, ops with bodies, and ops with values that exist already have no kernel. An
+/// assigned value is computed directly into the variable's memory.
 bool has_kernel(const OpDef& def) {
   if (def.is(kView) || def.is(kControlFlow)) return false;
   return def.role != OpRole::constant && def.role != OpRole::input && def.role != OpRole::variable &&
@@ -63,7 +63,8 @@ double share_of(const IndexSpace& space, const OpDef& def, const OpFacts& facts,
   return share;
 }
 
-/// The work by functions of these parts, and by points(index space) of the whole values.
+/// The work of a task. It comes from the functions of the OpDef for these parts, or else from points(index space) for
+/// the whole values.
 template <class Points>
 OpWork work_by(const OpDef& def, const OpFacts& facts, std::span<const Type> outputs, const Points& points,
                const OpFacts& part, std::span<const Type> part_outputs) {

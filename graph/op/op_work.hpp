@@ -12,9 +12,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The number of elements of a shape. A size that is not known counts as 1, a bounded one as its bound.
+/// The number of elements of a shape. A size that is not known counts as 1, a bounded size as its bound.
 [[nodiscard]] double known_count(const Shape& shape);
-/// The bytes of a value of the type, counted alike.
+/// The bytes of a value of the type, with sizes counted as in known_count().
 [[nodiscard]] std::int64_t known_bytes(const Type& type);
 /// The bytes of all outputs.
 [[nodiscard]] double bytes_of_outputs(std::span<const Type> outputs);
@@ -29,13 +29,14 @@ struct OpParts {
 };
 
 /// The work of a task that has these parts of the values of an op. `facts` and `outputs` have the types of the whole
-/// values. A letter of the index notation that splits an operand divides the flops. Error(plan) as OpDef::work.
+/// values. If a letter of the index notation is split, the task has its share of the flops. Throws Error(plan) like
+/// OpDef::work.
 [[nodiscard]] OpWork work_of_parts(const OpDef& def, const OpFacts& facts, std::span<const Type> outputs,
                                    const OpParts& parts);
 
 /// Whether each element of the output depends only on the elements of the inputs at its position: "...,...->...".
 [[nodiscard]] bool is_elementwise(const OpDef& def);
-/// The kind of the op's arithmetic: its contracted letters and its windows decide.
+/// The kind of the op's arithmetic, which follows from its contracted letters and its windows.
 [[nodiscard]] WorkKind kind_of_work(const OpDef& def);
 /// "element", "product", "convolution" or "reduction".
 [[nodiscard]] std::string_view name_of(WorkKind kind);

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// Walks a device string part by part; every complaint points at a place in it.
+/// Parses a device string part by part. Every error points at a place in the string.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}

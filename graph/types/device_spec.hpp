@@ -1,4 +1,5 @@
-// Device annotations, in TensorFlow's grammar: "/job:ps/task:0/gpu:1", every part optional, "/task:*" for all tasks.
+// Device annotations, in TensorFlow's grammar: "/job:ps/task:0/gpu:1". Every part is optional; "/task:*" means all
+// tasks.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@ enum class DeviceKind : unsigned char { cpu, gpu };
 
 [[nodiscard]] std::string_view name_of(DeviceKind kind);
 
-/// A partial name of a device. Parts that are absent are decided by placement.
+/// A partial name of a device. Placement decides the absent parts.
 struct DeviceSpec {
   static constexpr int kAllTasks = -1;
 
@@ -21,14 +22,14 @@ struct DeviceSpec {
   std::optional<DeviceKind> kind;
   std::optional<int> index;
 
-  /// Reads "/job:NAME/task:N/cpu:0", also "/gpu:*" without an index. Error(usage) shows the fault with a caret.
+  /// Parses "/job:NAME/task:N/cpu:0"; "/gpu:*" leaves the index open. Error(usage) points at the fault with a caret.
   [[nodiscard]] static DeviceSpec parse(std::string_view text);
-  /// The inverse of parse; "" when nothing is set.
+  /// The inverse of parse(); "" for an empty spec.
   [[nodiscard]] std::string str() const;
   [[nodiscard]] bool empty() const { return !job && !task && !kind && !index; }
   [[nodiscard]] bool all_tasks() const;
-  /// Parts of `inner` win over parts of this one, as in nested scopes. A new job also drops this one's task, a new kind
-  /// its index.
+  /// Returns this spec with the parts of `inner` in place of its own, as in nested scopes. A new job also removes this
+  /// spec's task, a new kind its index.
   [[nodiscard]] DeviceSpec merged(const DeviceSpec& inner) const;
 
   bool operator==(const DeviceSpec&) const = default;

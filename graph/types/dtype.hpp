@@ -1,5 +1,5 @@
 // Element types. The names are numpy's; the enumerators' numbers are part of the file formats of graphs and plans.
-// docs/reference/dtypes.md says what each means for a user.
+// docs/reference/dtypes.md describes the dtypes for users.
 #pragma once
 
 #include <cstddef>
@@ -94,10 +94,10 @@ inline constexpr DTypeSet kIndices{DType::int32, DType::int64};
   return kInts.has(dtype);
 }
 
-/// The result dtype of an op on values of dtypes a and b, as numpy.promote_types has it. bool and another dtype give
-/// the other. Two integers give the smallest integer dtype that holds both, but uint64 and a signed one give float64.
-/// An integer counts as a float (8 bits as float16, 16 bits as float32, more as float64); it and a float give the wider
-/// of the two floats. float16 and bfloat16 give float32.
+/// The result dtype of an op on values of dtypes a and b, as in numpy.promote_types. bool and another dtype give the
+/// other dtype. Two integers give the smallest integer dtype that holds both, but uint64 and a signed integer give
+/// float64. Of an integer and a float, the integer counts as a float (8 bits as float16, 16 bits as float32, more as
+/// float64), and the result is the wider float. float16 and bfloat16 give float32.
 [[nodiscard]] DType promoted(DType a, DType b);
 
 /// Whether this dtype can hold the number: exactly for bool and integers; for floats after rounding, unless rounding
@@ -110,7 +110,7 @@ inline constexpr DTypeSet kIndices{DType::int32, DType::int64};
 /// The dtype as .npy files write it ("<f4"); empty for bfloat16, which numpy lacks.
 [[nodiscard]] std::string_view npy_descr_of(DType dtype);
 
-/// The dtype of that name; Error(file), with a list of the known names, if there is none.
+/// The dtype of that name. Throws Error(file), with a list of the known names, if there is none.
 [[nodiscard]] DType dtype_named(std::string_view name);
 
 template <class T>

@@ -1,4 +1,4 @@
-// Numbers in texts as elements of tensors.
+// Parses numbers in text as elements of tensors.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Parses the whole text as an element of the dtype, and stores its size_of(dtype) bytes at `element` when there is no
-/// fault. Integers keep all their bits. A number too small for a float is a subnormal one or 0; one that rounds to an
-/// infinity is out of range.
+/// Parses the whole text as an element of the dtype. If there is no fault, stores its size_of(dtype) bytes at
+/// `element`. Integers keep all their bits. A number too small for a normal float becomes a subnormal number or 0. A
+/// number that rounds to infinity is out of range.
 [[nodiscard]] NumberFault parse_element(std::string_view text, DType dtype, std::byte* element);
 
 }  // namespace ferry

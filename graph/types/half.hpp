@@ -1,5 +1,5 @@
-// Float16 and BFloat16: the 16-bit floating-point numbers that tensors store. They are only converted, never computed
-// with: kernels compute in float32.
+// Float16 and BFloat16: the 16-bit floating-point numbers that tensors store. ferry only converts them; kernels compute
+// in float32.
 //
 //     Tensor t = Tensor::of<Float16>({2}, {Float16(1.5), Float16(70000)});   // 1.5, infinity
 //     static_cast<float>(t.data<Float16>()[0]);                              // 1.5
@@ -13,8 +13,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-// Each format below converts a float32 to 16 bits (to nearest, ties to even) and back, without branches, so that loops
-// are vectorised, and with operations that give the same bits on every machine. NaN stays NaN.
+// Each format below converts a float32 to 16 bits (to nearest, ties to even) and back. The conversions have no
+// branches, so that loops are vectorized. Their operations give the same bits on every machine. NaN stays NaN.
 
 /// IEEE 754 binary16: 5 bits of exponent, 11 of precision; up to 65504. After F. Giesen, "Half to float done quick".
 struct Binary16 {
@@ -25,7 +25,8 @@ struct Binary16 {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     const std::uint32_t sign = bits & 0x80000000U;
     const std::uint32_t size = bits ^ sign;
-    const std::uint32_t normal = (size + 0xc8000fffU + (size >> 13 & 1U)) >> 13;  // the exponent's bias is 112 less
+    const std::uint32_t normal = (size + 0xc8000fffU + (size >> 13 & 1U)) >> 13;  // the bias of the exponent is 112
+                                                                                  // less
     const std::uint32_t tiny =  // below 2^-14: adding 0.5 rounds to multiples of 2^-24
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - std::bit_cast<std::uint32_t>(0.5F);
     const std::uint32_t endless = size > 0x7f800000U ? 0x7e00U : 0x7c00U;
@@ -53,9 +54,9 @@ struct Brain16 {
   static constexpr float number(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 };
 
-/// x rounded to odd: if no float32 equals x, the neighbour (of its two float32 neighbours) with an odd last bit.
-/// Rounding that to 16 bits gives what rounding x itself would (S. Boldo, G. Melquiond: "Emulation of FMA and correctly
-/// rounded sums", 2008).
+/// Rounds x to odd: returns x if a float32 equals it, else the one of the two neighbouring float32s with an odd last
+/// bit. Rounding the result to 16 bits gives the same as rounding x itself (S. Boldo, G. Melquiond: "Emulation of FMA
+/// and correctly rounded sums", 2008).
 constexpr float to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const double back = nearest;
@@ -69,8 +70,8 @@ template <class Format>
 class Half {
  public:
   Half() = default;
-  /// Rounds to the nearest, ties to even; infinity beyond the range. An integer that float64 does not hold is
-  /// rounded to float64 first.
+  /// Rounds to the nearest, ties to even. A number beyond the range becomes infinity. An integer that float64 does not
+  /// hold is first rounded to float64.
   template <class T>
   requires std::is_arithmetic_v<T>
   explicit constexpr Half(T x) : bits_(of(x)) {}
@@ -81,7 +82,7 @@ class Half {
   }
   [[nodiscard]] constexpr std::uint16_t bits() const { return bits_; }
 
-  /// Exact for floating-point T; an integer T is converted from float32 as C++ does it.
+  /// Exact for floating-point T. For an integer T, the float32 is converted by the rules of C++.
   template <class T>
   requires std::is_arithmetic_v<T>
   explicit constexpr operator T() const { return static_cast<T>(Format::number(bits_)); }

@@ -13,13 +13,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The windows p that have an element k: those with begin + p * step <= k < begin + p * step + extent. With extent 0
-/// there are no windows: p is k.
+/// The windows p that contain an element k: begin + p * step <= k < begin + p * step + extent. If extent is 0, there
+/// are no windows, and p is k.
 struct Covering {
   std::int64_t begin = 0, step = 1, extent = 0;
   bool operator==(const Covering&) const = default;
 
-  /// The first window that has an element from k on, and the last one that has an element up to k.
+  /// The first window with an element at or after k, and the last window with an element at or before k.
   [[nodiscard]] std::int64_t first(std::int64_t k) const {
     return extent == 0 ? k : -divided(begin + extent - 1 - k, step);
   }
@@ -30,15 +30,16 @@ struct Covering {
   static std::int64_t divided(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 };
 
-/// What a dim of `size` elements reads of another dim: element k reads `extent` rows there, from row begin + p * step
-/// on, for p = k, or for all windows p that have element k. Steps are at least 1. Rows that are outside are not read.
+/// The rows of another dim that a dim of `size` elements reads. Element k reads `extent` rows, from row begin + p *
+/// step on, for p = k, or for all windows p that contain element k. Steps are at least 1. Rows outside the other dim
+/// are not read.
 struct Reads {
   std::int64_t begin = 0, step = 1, size = 0;
   std::int64_t extent = 1;
   Covering windows = {};
   bool operator==(const Reads&) const = default;
 
-  /// The rows between the first and the last, of `whole`, that elements [part.begin, part.begin + part.size) read.
+  /// The rows, of `whole` rows, from the first to the last that elements [part.begin, part.begin + part.size) read.
   [[nodiscard]] Part rows_of(const Part& part, std::int64_t whole) const {
     if (part.size == 0) return {};
     const std::int64_t first = windows.first(part.begin), last = windows.last(part.begin + part.size - 1);
@@ -49,31 +50,31 @@ struct Reads {
   }
 };
 
-/// A dim along which an op slides windows over some of its inputs. It may be split, though the index notation has it
-/// whole: then each task computes its part, and has of these inputs the rows that the part reads.
+/// A dim along which an op slides windows over some of its inputs. It may be split although the index notation marks it
+/// as whole. Then each task computes its part, and holds the rows of these inputs that its part reads.
 struct SlidingDim {
-  int output = -1;  ///< the dim of output 0 that is split; -1: none, and what tasks compute are partial results
+  int output = -1;  ///< the dim of output 0 that is split; -1: none, and the tasks compute partial results
   struct Input {
     int input = 0, dim = 0;
     Reads reads;
   };
-  std::vector<Input> inputs;  ///< the others are not split along it
+  std::vector<Input> inputs;  ///< the inputs that are split along the dim; other inputs are not
 };
 
-/// A value: its element at k[d] along each dim d is the element at dims[d].begin + k[d] * dims[d].step of another
-/// value, or `fill` where that is outside.
+/// A value made of elements of another value. Its element at k[d] along each dim d is the other value's element at
+/// dims[d].begin + k[d] * dims[d].step, or `fill` if that is outside.
 struct WindowOf {
   std::vector<Reads> dims;
   double fill = 0;
 
-  /// Whether dim d, of `size` in the other value, is not read as it is.
+  /// Whether the window differs from the other value along dim d, which has `size` elements there.
   [[nodiscard]] bool cuts(std::size_t d, std::int64_t size) const {
     return dims[d] != Reads{.begin = 0, .step = 1, .size = size};
   }
 };
 
-/// A dim of `whole` rows that is split over `parts` tasks by part_of(), and the values that are read from it; these
-/// values are split alike. Task i reads all rows between the first and the last that its parts of these values read.
+/// A dim of `whole` rows that is split over `parts` tasks by part_of(), and the values that read it, which are split in
+/// the same way. Task i reads all rows from the first to the last that its parts of these values read.
 struct Halo {
   std::int64_t whole = 0, parts = 1;
   std::vector<Reads> reads;
@@ -89,14 +90,15 @@ struct Halo {
     }
     return end > begin ? Part{begin, end - begin} : Part{};
   }
-  /// The rows that `reader` reads and `owner` has: in its halo, unless they are the same task.
+  /// The rows that `reader` reads and `owner` holds. If the two tasks differ, these rows are in the halo of `reader`.
   [[nodiscard]] Part rows_between(std::int64_t owner, std::int64_t reader) const {
     const Part own = part_of(whole, parts, owner), read = rows_read(reader);
     const std::int64_t begin = std::max(own.begin, read.begin);
     const std::int64_t end = std::min(own.begin + own.size, read.begin + read.size);
     return {begin, std::max<std::int64_t>(end - begin, 0)};
   }
-  /// How many rows `task` gets from others, and how many it gives, a row once for each task that gets it.
+  /// The number of rows that `task` gets from other tasks, and the number that it sends. A row that several tasks get
+  /// counts once for each.
   [[nodiscard]] std::int64_t rows_got(std::int64_t task) const {
     return rows_read(task).size - rows_between(task, task).size;
   }

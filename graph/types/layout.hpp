@@ -11,7 +11,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// How partial values are combined. An op with `none` cannot combine any, so no dim that it contracts may be split.
+/// The reduction that combines partial values. An op with `none` cannot combine them, so no dim that it contracts may
+/// be split.
 enum class Reduce : std::uint8_t { none, sum, max, min };
 
 [[nodiscard]] std::string_view name_of(Reduce reduce);
@@ -20,8 +21,8 @@ enum class Reduce : std::uint8_t { none, sum, max, min };
 struct AxisLayout {
   enum class Kind : std::uint8_t { replicated, split, partial };
   Kind kind = Kind::replicated;
-  std::int16_t dim = 0;          ///< for `split`: the dim that is cut, as evenly as part_of() says
-  Reduce reduce = Reduce::none;  ///< for `partial`: what combines the parts
+  std::int16_t dim = 0;          ///< for `split`: the dim that is split, as evenly as by part_of()
+  Reduce reduce = Reduce::none;  ///< for `partial`: the reduction that combines the partial values
 
   bool operator==(const AxisLayout&) const = default;
   /// "R", "S(0)", "P(sum)".
@@ -43,9 +44,10 @@ using Layout = std::vector<AxisLayout>;
 
 [[nodiscard]] std::string str(const Layout& layout);
 
-/// A named grid of devices. Axes are in row-major order: the last axis varies fastest over the tasks.
+/// A grid of devices with named axes, in row-major order: the last axis varies fastest over the tasks.
 struct Mesh {
-  static constexpr std::int64_t kOpen = -1;  ///< the number of devices divided by the sizes of the other axes
+  static constexpr std::int64_t kOpen = -1;  ///< the size of an axis that takes all remaining devices: their number
+                                             ///< divided by the other sizes
 
   struct Axis {
     std::string name;
@@ -60,8 +62,8 @@ struct Mesh {
   bool operator==(const Mesh&) const = default;
 };
 
-/// The first element and the number of elements of part `index`, when a dim of `size` elements is cut into `parts`
-/// parts: the first size % parts of them have one element more than the others.
+/// The first element and the number of elements of part `index` of a dim, if the `size` elements of the dim are cut
+/// into `parts` parts. The first size % parts parts have one element more than the others.
 struct Part {
   std::int64_t begin = 0;
   std::int64_t size = 0;

@@ -50,7 +50,8 @@ std::string Shape::str() const {
 }
 
 std::int64_t checked_count(std::span<const std::int64_t> sizes) {
-  // A zero makes the product zero, but the product of the other dims must not overflow either: strides come from it.
+  // A size of 0 makes the count 0. The product of the other sizes must not overflow either, because strides are
+  // computed from it.
   std::int64_t count = 1;
   std::int64_t nonzero = 1;
   for (std::int64_t size : sizes) {

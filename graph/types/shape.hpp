@@ -1,4 +1,4 @@
-// Shapes: what the graph knows of a value's size.
+// Shapes: the sizes of a value, as far as the graph knows them.
 //
 // A dim is fixed, bounded (a static upper bound; the extent is known when the step runs), symbolic ("batch": known when
 // a plan is made) or unknown. A plan needs every dim fixed or bounded.
@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// One dim of a shape. Equal symbols mean equal sizes; nothing is known of an unknown dim without a symbol.
+/// One dim of a shape. Equal symbols mean equal sizes. An unknown dim without a symbol may have any size.
 class Dim {
  public:
   Dim(std::int64_t size) : size_(size) {}  // NOLINT: implicit, so that {2, 3} is a shape
@@ -84,7 +84,8 @@ class Shape {
   SharedList<Dim> dims_;
 };
 
-/// Product of sizes; Error(plan) on a negative size or when the product of the sizes that are not 0 overflows int64.
+/// The product of sizes. Throws Error(plan) for a negative size, or if the product of the sizes other than 0 overflows
+/// int64.
 [[nodiscard]] std::int64_t checked_count(std::span<const std::int64_t> sizes);
 
 /// dtype and shape of a value.

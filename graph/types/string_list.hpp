@@ -22,7 +22,7 @@ class StringList {
     for (std::string_view text : strings) push_back(text);
   }
 
-  /// Error(resource) past 4 GiB of text.
+  /// Throws Error(resource) beyond 4 GiB of text.
   void push_back(std::string_view text) {
     if (text.size() > std::numeric_limits<std::uint32_t>::max() - chars_.size())
       throw Error(Code::resource, "more than 4 GiB of names");
@@ -39,7 +39,7 @@ class StringList {
 
  private:
   std::vector<char> chars_;
-  std::vector<std::uint32_t> ends_;  // where each string ends in `chars_`
+  std::vector<std::uint32_t> ends_;  // the end of each string in `chars_`
 };
 
 }  // namespace ferry

@@ -49,7 +49,7 @@ void StringPool::reserve(std::uint32_t count) {
   if (slots > slots_.size()) grow(slots);
 }
 
-/// Where `text` is, or would be.
+/// Returns the slot of `text`, or the free slot for it.
 std::size_t StringPool::slot_of(std::string_view text, std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;

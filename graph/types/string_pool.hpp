@@ -14,9 +14,9 @@ class StringPool {
   static constexpr std::uint32_t kNone = 0xffffffffU;
 
   StringPool();
-  /// The number of `text`, adding it if it is new. Error(resource) past 4 GiB of text.
+  /// Returns the number of `text`, after adding it if it is new. Throws Error(resource) beyond 4 GiB of text.
   std::uint32_t intern(std::string_view text);
-  /// Says that `text` is looked for soon, so that memory is not waited for then.
+  /// Loads memory for a later search of `text` into the cache.
   void prefetch(std::string_view text) const;
   /// Reserves memory for `count` strings.
   void reserve(std::uint32_t count);
@@ -28,7 +28,7 @@ class StringPool {
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
 
  private:
-  /// A number, and the upper half of its string's hash, which spares looking at most strings that are not meant.
+  /// A number, and the upper half of its string's hash. If the hashes differ, the strings need not be compared.
   struct Slot {
     std::uint32_t id = kNone, tag = 0;
   };

@@ -18,24 +18,25 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A dense row-major array. Copies share the bytes; `mutable_bytes` must only be used by a sole owner. A tensor is
-/// undefined if it was made without a value, or stands for a value that another task has: then only defined(),
-/// owners(), copies and assignments are allowed, and all else is Error(usage).
+/// A dense row-major array. Copies share the bytes; only a sole owner may use `mutable_bytes`. A tensor is undefined if
+/// it was made without a value, or if another task has the value. Then only defined(), owners(), copies and assignments
+/// are allowed; all other calls are Error(usage).
 ///
 ///     Tensor t = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
 ///     t.data<float>()[3];   // 4
 class Tensor {
  public:
   Tensor() = default;
-  /// Zeros of that dtype and size. Error(plan) on a negative dim or overflow, Error(resource) when memory runs out.
+  /// Zeros of that dtype and these sizes. Throws Error(plan) for a negative dim or overflow, and Error(resource) if
+  /// memory runs out.
   Tensor(DType dtype, std::vector<std::int64_t> sizes);
-  /// A tensor that refers to `bytes`, which `owner` keeps alive, and copies nothing. Error(file) unless their number is
-  /// product of sizes × element size. Does not check that every bool is 0 or 1.
+  /// A tensor that refers to `bytes` and copies nothing; `owner` keeps the bytes alive. Error(file) unless the number
+  /// of bytes is product of sizes × element size. Does not check that every bool is 0 or 1.
   Tensor(DType dtype, std::vector<std::int64_t> sizes, std::shared_ptr<const void> owner,
          std::span<const std::byte> bytes);
 
-  /// A copy of bytes from a file. Error(file) unless their number is product of sizes × element size, and every bool is
-  /// 0 or 1.
+  /// A copy of bytes from a file. Error(file) unless the number of bytes is product of sizes × element size, and every
+  /// bool is 0 or 1.
   [[nodiscard]] static Tensor copy_of(DType dtype, std::vector<std::int64_t> sizes, std::span<const std::byte> bytes);
 
   template <class T>
@@ -56,7 +57,7 @@ class Tensor {
     return of<T>({}, {value});
   }
 
-  /// An undefined tensor in place of a value that was fetched to `task`, of another process.
+  /// An undefined tensor in place of a value that was fetched to `task`, a task of another process.
   [[nodiscard]] static Tensor fetched_to(std::int32_t task);
 
   [[nodiscard]] DType dtype() const {
@@ -72,7 +73,7 @@ class Tensor {
   [[nodiscard]] Type type() const;
   /// Whether the tensor has a value.
   [[nodiscard]] bool defined() const { return owner_ != nullptr; }
-  /// How many tensors (and others) hold the owner of these bytes; 1: only this one.
+  /// The number of owners of the bytes (tensors and others); 1: only this tensor.
   [[nodiscard]] long owners() const { return owner_.use_count(); }
 
   [[nodiscard]] std::span<const std::byte> bytes() const {
@@ -83,7 +84,7 @@ class Tensor {
     require_defined();
     return {const_cast<std::byte*>(data_), byte_count_};
   }
-  /// The elements; T must be the dtype's type (Error(plan) otherwise).
+  /// The elements. T must be the C++ type of the dtype; else Error(plan).
   template <class T>
   [[nodiscard]] std::span<const T> data() const {
     check_dtype(dtype_of<T>());
@@ -94,23 +95,24 @@ class Tensor {
     check_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(const_cast<std::byte*>(data_)), byte_count_ / sizeof(T)};
   }
-  /// A copy of the elements; T must be the dtype's type.
+  /// A copy of the elements. T must be the C++ type of the dtype; else Error(plan).
   template <class T>
   [[nodiscard]] std::vector<T> to_vector() const {
     const std::span<const T> elements = data<T>();
     return {elements.begin(), elements.end()};
   }
-  /// The element at an index for each dim, converted: matrix.at(1, 2), and scalar.at(). Error(usage) if there is none.
+  /// The element at the given index in each dim, converted: matrix.at(1, 2), and scalar.at(). Error(usage) if there is
+  /// none.
   template <std::integral... Index>
   [[nodiscard]] double at(Index... index) const {
     return number(position(std::array<std::int64_t, sizeof...(Index)>{static_cast<std::int64_t>(index)...}));
   }
-  /// Element i of the flattened tensor, converted; Error(usage) if there is none. For a uint64 above the range of
-  /// int64, integer() gives the same bits.
+  /// Element i of the flattened tensor, converted. Error(usage) if there is none. For a uint64 above the range of
+  /// int64, integer() returns the int64 with the same bits.
   [[nodiscard]] double number(std::int64_t i) const;
   [[nodiscard]] std::int64_t integer(std::int64_t i) const;
 
-  /// "[11 22 33]": nested brackets, at most `limit` elements of each dim, "…" for those left out.
+  /// "[11 22 33]": nested brackets, with at most `limit` elements of each dim, and "…" for elements that are left out.
   [[nodiscard]] std::string str(int limit = 6) const;
   /// Whether both have the same dtype, sizes and bytes.
   [[nodiscard]] bool same_bits(const Tensor& other) const;
@@ -127,7 +129,7 @@ class Tensor {
   [[nodiscard]] std::int64_t position(std::span<const std::int64_t> index) const;
 
   DType dtype_ = DType::float32;
-  std::int32_t fetched_to_ = -1;  // undefined: the task that has the value, if there is one
+  std::int32_t fetched_to_ = -1;  // of an undefined tensor: the task that has the value; -1: none
   std::vector<std::int64_t> sizes_;
   std::shared_ptr<const void> owner_;
   const std::byte* data_ = nullptr;
