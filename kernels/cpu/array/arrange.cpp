@@ -26,7 +26,7 @@ void triangle(KernelRun& run) {
     T* out = output.as<T>();
     for_chunks(run.parallel, columns == 0 ? 0 : input.count() / columns, grain_of(columns), [&](auto begin, auto end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const std::int64_t diagonal = r % all.rows + all.shift;  // its column in this part
+        const std::int64_t diagonal = r % all.rows + all.shift;  // the column of the diagonal in this part
         const std::int64_t from = all.upper ? std::clamp<std::int64_t>(diagonal, 0, columns) : 0;
         const std::int64_t to = all.upper ? columns : std::clamp<std::int64_t>(diagonal + 1, 0, columns);
         std::fill_n(out + r * columns, from, T(0));

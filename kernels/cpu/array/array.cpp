@@ -1,4 +1,4 @@
-// Kernels that move elements (kernels/move_arrays.hpp).
+// Kernels of ops that move elements (kernels/shared/move_arrays.hpp).
 #include <cstring>
 
 #include "kernels/cpu/array/mover.hpp"
@@ -8,7 +8,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// Copies the part of the tensor that the output is of the whole value.
+/// Copies the task's part of the constant tensor to the output.
 void constant(KernelRun& run) {
   const auto& value = kept<Tensor>(run);
   const Array& output = run.outputs[0];
@@ -20,7 +20,8 @@ std::unique_ptr<KernelState> prepare_constant(const KernelSetup& setup) {
   return keep(setup.attrs.get<Tensor>("value"));
 }
 
-/// Parts that are runs of a small input, as in each step of a recurrent layer for one row, are copied as such.
+/// If each part is one run of a small input, copies the runs directly. This is so in each step of a recurrent layer for
+/// one row.
 void split(KernelRun& run) {
   constexpr std::int64_t kSmall = 4 * kElementGrain;
   const Array& input = run.inputs[0];

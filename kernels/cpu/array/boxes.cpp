@@ -54,7 +54,8 @@ double overlap_of(const Box<T>& a, const Box<T>& b) {
   return static_cast<double>(shared / (a.area() + b.area() - shared));
 }
 
-/// Appends the boxes that are kept of one image and class to `rows`, which has `found` rows; returns the new number.
+/// Appends the boxes of one image and class that are kept to `rows`, which has `found` rows. Returns the new number of
+/// rows.
 template <class T>
 std::int64_t suppress(const T* boxes, std::span<const T> scores, const Suppression& how, std::int64_t* order,
                       std::int64_t image, std::int64_t of_class, std::int64_t* rows, std::int64_t found) {

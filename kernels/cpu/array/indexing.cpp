@@ -20,7 +20,7 @@ std::unique_ptr<KernelState> prepare_axis(const KernelSetup& setup) {
   return keep(setup.attrs.get<std::int64_t>("axis"));
 }
 
-/// x as [before, rows, after] around the axis that is indexed.
+/// x as [before, rows, after]: `rows` is the size of the indexed axis.
 struct Rows {
   std::int64_t before, rows, after;
 };
@@ -37,7 +37,7 @@ void check_indices(const Array& indices, std::int64_t rows) {
   if (wrong != end) throw bad_row(1, *wrong, rows);
 }
 
-/// Copies the rows, of `after` elements, at some indices.
+/// Copies the rows at the given indices; a row has `after` elements.
 template <class T, class Index>
 void copy_rows(const T* from, std::int64_t rows, std::int64_t after, const Index* index, std::int64_t count, T* to) {
   if constexpr (sizeof(T) == 4)
@@ -76,13 +76,12 @@ void gather(KernelRun& run) {
   });
 }
 
-/// The elements of a row are divided among threads, never the rows, so that each element is added to in the order of
-/// the indices.
+/// Threads divide the elements of a row, never the rows. So each element gets its terms in the order of the indices.
 void scatter_add(KernelRun& run) {
   const Array &y = run.inputs[0], &indices = run.inputs[1];
   Array& output = run.outputs[0];
   const int dim = dim_of(kept<std::int64_t>(run), output.rank());
-  if (output.bounded) output.sizes[0] = run.inputs[2].sizes[0];  // if it is not bounded, input 2 may be split otherwise
+  if (output.bounded) output.sizes[0] = run.inputs[2].sizes[0];  // else input 2 may be split in another way
   fill_zeros(run.parallel, output);
   const auto [before, rows, after] = rows_of(output, dim);
   const std::int64_t taken = indices.count();
@@ -108,7 +107,7 @@ void scatter_add(KernelRun& run) {
   });
 }
 
-/// 0 and 1 as elements of the output.
+/// 0 and 1 as elements of the output's dtype.
 struct ZeroAndOne {
   std::array<std::byte, 8> zero{}, one{};
 };
@@ -126,7 +125,7 @@ void one_hot(KernelRun& run) {
   Array& output = run.outputs[0];
   if (indices.rank() > 0) output.sizes[0] = indices.sizes[0];
   const std::int64_t depth = output.sizes.back();
-  const std::int64_t begin_depth = output.begin.back();  // of this task's part, when the depth is split
+  const std::int64_t begin_depth = output.begin.back();  // the first depth of this task's part, if the depth is split
   const auto index_bytes = static_cast<std::int64_t>(size_of(indices.dtype));
   dispatch_sizes(output.dtype, [&](auto element) {
     using T = decltype(element);

@@ -1,4 +1,4 @@
-// How kernels that move elements (kernels/move_arrays.hpp and others) run their copies.
+// CpuMover: runs the copies of kernels that move elements (kernels/shared/move_arrays.hpp and others).
 #pragma once
 
 #include "kernels/cpu/array/strided.hpp"

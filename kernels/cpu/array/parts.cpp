@@ -1,4 +1,4 @@
-// The ops of ops/control/comm.hpp: parts of split values, cut out of the whole and put together again.
+// Kernels of the ops of ops/control/comm.hpp that cut parts out of whole values, and join parts to whole values.
 #include <cstring>
 
 #include "kernels/cpu/array/mover.hpp"

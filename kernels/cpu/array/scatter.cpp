@@ -1,5 +1,5 @@
-// Elements and blocks at positions that are data. First the positions become offsets, in scratch memory, and are
-// checked; then elements are moved.
+// Kernels that read or write elements and blocks at positions that are data. They first check the positions and convert
+// them to offsets, in scratch memory. Then they move the elements.
 #include <algorithm>
 
 #include "kernels/cpu/array/strided.hpp"
@@ -34,13 +34,13 @@ std::int64_t scratch_bytes(const KernelSetup& setup) {
   return indices.count() / row * static_cast<std::int64_t>(sizeof(std::int64_t));
 }
 
-/// The index counted from the front. Throws BadValue when it is out of range.
+/// Returns the index counted from the front. Throws BadValue if it is out of range.
 std::int64_t checked(std::int64_t index, std::int64_t size) {
   if (!is_index(index, size)) throw bad_index(1, index, size);
   return from_front(index, size);
 }
 
-/// Writes for each index the offset in x of the element that it names.
+/// For each index, writes the offset in x of its element.
 template <class Index>
 void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t* offsets) {
   if (indices.count() == 0) return;
@@ -52,7 +52,7 @@ void element_offsets(const Array& x, const Array& indices, int dim, std::int64_t
     offsets[at] = walk.offset(0) + checked(indices.as<const Index>()[at], size) * step;
 }
 
-/// Writes for each row of indices the offset in x of the block that it names.
+/// For each row of indices, writes the offset in x of its block.
 template <class Index>
 void block_offsets(const Array& x, const Array& indices, std::int64_t batch, std::int64_t* offsets) {
   const Steps steps = steps_of(x.sizes);
@@ -70,7 +70,7 @@ void block_offsets(const Array& x, const Array& indices, std::int64_t batch, std
   }
 }
 
-/// The elements to move: `rows` blocks of `width` elements that lie together, to or from `offsets`.
+/// The elements to move: `rows` blocks of `width` consecutive elements, to or from `offsets`.
 struct Moves {
   const std::int64_t* offsets;
   std::int64_t rows, width;
@@ -108,7 +108,7 @@ void gather(KernelRun& run) {
   });
 }
 
-/// Writes rows in their order; the elements of wide rows are divided among threads.
+/// Writes the rows in order; threads divide the elements of wide rows.
 template <class T, class Join>
 void write_rows(KernelRun& run, const Moves& moves, const Join& join) {
   const T* from = run.inputs[2].as<const T>();

@@ -48,8 +48,8 @@ void top_k(KernelRun& run) {
 
 // ---- Unique ----
 
-/// `rows`: the rows' numbers, sorted by the rows' elements and then by number. `groups`: for each distinct row the
-/// place in `rows` where it begins.
+/// `rows`: the numbers of the rows, sorted by the rows' elements and then by number. `groups`: for each distinct row,
+/// the place in `rows` where it begins.
 struct Orders {
   std::span<std::int64_t> rows, groups;
 };
@@ -62,7 +62,7 @@ std::unique_ptr<KernelState> prepare_unique(const KernelSetup& setup) {
   return keep(setup.attrs.get<bool>("sorted"));
 }
 
-/// -1, 0 or 1: how row a compares with row b, element by element.
+/// Compares rows a and b element by element: returns -1, 0 or 1.
 template <class T>
 int compare_rows(const T* a, const T* b, std::int64_t width) {
   for (std::int64_t k = 0; k < width; ++k) {

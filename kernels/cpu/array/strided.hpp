@@ -1,4 +1,4 @@
-// How strided copies (kernels/strided_copy.hpp) are run.
+// Runs strided copies (kernels/shared/strided_copy.hpp).
 #pragma once
 
 #include <algorithm>
@@ -38,11 +38,12 @@ class Copying {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 64;  // rows and columns that are transposed together
+  static constexpr std::int64_t kBlock = 64;  // the rows and columns of a block that is transposed as a whole
   template <class T>
   static constexpr std::int64_t kOfLine = kCacheLine / static_cast<std::int64_t>(sizeof(T));
   template <class T>
-  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // so that rows of a block are in different cache sets
+  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // the padding puts the rows of a block into different
+                                                               // cache sets
 
   /// Transposes blocks of `dim` and the last dim, for each index of the other dims. Consecutive blocks read the same
   /// source rows, so the pages of these rows stay in the TLB.
@@ -76,7 +77,8 @@ class Copying {
     });
   }
 
-  /// Whether to write around the caches: the target is too large for them, and its blocks consist of whole lines.
+  /// Whether to write around the caches: the target is too large for the caches, and its blocks consist of whole cache
+  /// lines.
   template <class T>
   [[nodiscard]] bool goes_around(std::size_t dim, const T* to) const {
     constexpr std::int64_t kLarge = 8 << 20;

@@ -1,4 +1,4 @@
-// Transposing a matrix in blocks that fit into vectors.
+// Transposes a matrix in square blocks with one vector for each row.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct BlockOf {
   using Row [[gnu::vector_size(kBlockBytes)]] = T;
 };
 
-/// One step of transposing: for rows a and b, seen as blocks of `half` elements, returns the row that takes the left
-/// (or right) block of each pair, alternately from a and from b.
+/// One step of transposing. Treats rows a and b as blocks of `half` elements, in pairs of a left and a right block.
+/// Returns the row that takes the left (or right) block of each pair, alternately from a and from b.
 template <int half, bool right, class Row, std::size_t... I>
 Row exchanged(Row a, Row b, std::index_sequence<I...>) {
   constexpr int kSize = sizeof...(I);
@@ -48,7 +48,7 @@ void exchange_blocks(Row (&rows)[size]) {
   }
 }
 
-/// Transposes one square block, a vector for each row.
+/// Transposes one square block; each of its rows is a vector.
 template <class T>
 void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
   constexpr int kSize = BlockOf<T>::kSize;
@@ -60,10 +60,11 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
   for (int i = 0; i < kSize; ++i) __builtin_memcpy(to + i * to_step, &rows[i], kBlockBytes);
 }
 
-/// The matrix that the caller reads next, along its rows; the next elements of these rows are prefetched.
+/// The matrix with the rows that the caller continues to read or write after this call. transpose() prefetches the next
+/// elements of these rows.
 enum class GoesOn { nowhere, in_source, in_target };
 
-/// Prefetches in rows that are at least a page apart, since the hardware prefetches only within a page.
+/// Prefetches in rows that are at least a page apart, because the hardware prefetches only within a page.
 template <class T>
 void fetch_rows(const T* at, std::int64_t step, std::int64_t rows, void (*fetch)(const void*)) {
   constexpr std::int64_t kAhead = 256, kPage = 4096;

@@ -1,5 +1,5 @@
-// CutHalo and Window of ops/control/comm.hpp: they read a value at shifted positions, and neighbours hold parts of that
-// value.
+// Kernels of CutHalo and Window of ops/control/comm.hpp. These ops read a value at shifted positions, and neighbour
+// tasks hold parts of the value.
 #include "kernels/cpu/array/mover.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/shared/move_windows.hpp"
