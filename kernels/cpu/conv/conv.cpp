@@ -1,4 +1,4 @@
-// The kernels of convolution and its gradients, and in which way they are computed (conv.hpp).
+// The kernels of convolution and its gradients, and the choice of the way to compute each (conv.hpp).
 #include "kernels/cpu/conv/conv.hpp"
 
 #include <cstring>
@@ -12,7 +12,8 @@
 namespace ferry::cpu {
 namespace {
 
-/// Whether tasks may have images or outputs that begin at different rows or columns: then scratch must do for all.
+/// Whether the tasks' parts of images or outputs can begin at different rows or columns. Then the scratch must suffice
+/// for all of them.
 bool begins_apart(const KernelSetup& setup, const ConvOperands& of) {
   if (setup.parts.empty()) return false;
   for (const std::size_t operand : {of.image, of.output})
@@ -21,7 +22,8 @@ bool begins_apart(const KernelSetup& setup, const ConvOperands& of) {
   return false;
 }
 
-/// The positions of an operand, of all images and in the whole value, so that all tasks compute in one way.
+/// The number of positions of an operand in all images of the whole value. All tasks have the same number, so all
+/// choose the same way.
 std::int64_t all_positions(const KernelSetup& setup, std::size_t operand) {
   const std::vector<std::int64_t> sizes = type_of(setup, operand).shape.sizes();
   const std::span<const std::int64_t> whole = setup.parts.empty() ? std::span(sizes) : setup.parts[operand].whole;
@@ -41,13 +43,13 @@ std::int64_t element_bytes(const KernelSetup& setup) {
   return static_cast<std::int64_t>(size_of(setup.outputs[0].dtype));
 }
 
-/// Whether to compute directly: there are enough target channels for vectors, enough positions to be worth packing the
-/// filter, and not too many taps.
+/// Whether to compute directly: the target channels fill vectors, the positions are worth packing the filter, and the
+/// taps are not too many.
 bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t positions) {
   return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && positions >= 4 * kWide;
 }
 
-/// Whether each source channel is made into few target channels, which depend on it alone.
+/// Whether to compute plane by plane: each source channel has few target channels, which depend on it alone.
 bool is_by_planes(const Convolution& conv) {
   return !is_empty(conv) && conv.in == 1 && conv.out < kWide && conv.taps() <= kMostTaps;
 }
@@ -70,7 +72,7 @@ std::unique_ptr<KernelState> state_of(const KernelSetup& setup, const ConvOperan
 using ByColumns = void (*)(KernelRun&, const Convolution&);
 using Directly = void (*)(KernelRun&, const DirectConv&);
 
-/// Runs the way that was chosen in prepare(). The number of images may differ from step to step.
+/// Runs the way that prepare() has chosen. The number of images may differ between steps.
 void run_conv(KernelRun& run, const Array& x, const Array& w, const Array& y, Directly directly, ByColumns by_columns) {
   const auto& state = kept<State2D>(run);
   const Convolution conv = conv_of(x, w, y, state.slide, state.groups);
@@ -129,7 +131,7 @@ std::int64_t packed_elements(const KernelSetup& setup) {
   return direct ? packed_filter_elements(*direct, setup.outputs[0].dtype) : 0;
 }
 
-/// Checks inputs and outputs itself, since no op's definition does it for this kernel.
+/// Checks inputs and outputs itself, because no op definition does it for this kernel.
 std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
   const auto groups = setup.attrs.get<std::int64_t>("groups");
   const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;

@@ -1,6 +1,5 @@
-// Convolution as products of matrices (im2col): the elements under a tile of output positions are copied into the
-// columns of a matrix, small enough for the cache, and multiplied by the filter. The gradients do the same with other
-// factors.
+// Convolution as products of matrices (im2col). The elements under a tile of output positions are copied into the
+// columns of a matrix that fits in the cache, and multiplied by the filter. The gradients are similar products.
 #include <algorithm>
 
 #include "kernels/cpu/conv/taps.hpp"
@@ -11,15 +10,15 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kColumnBytes = 640 << 10;  // of a tile's columns
+constexpr std::int64_t kColumnBytes = 640 << 10;  // the most bytes of the columns of a tile
 
-/// Output positions of a tile, when the matrix of columns has `depth` rows.
+/// The number of output positions of a tile, if the matrix of columns has `depth` rows.
 std::int64_t tile_of(const Convolution& conv, std::int64_t depth, std::size_t element) {
   const std::int64_t fitting = kColumnBytes / std::max<std::int64_t>(1, depth * static_cast<std::int64_t>(element));
   return std::min(conv.output.area(), std::max<std::int64_t>(64, fitting / 16 * 16));
 }
 
-/// The adjoint of copy_taps(): adds each element to where copy_taps() takes it from.
+/// The adjoint of copy_taps(): adds each element to the position from which copy_taps() would read it.
 template <class T>
 void add_taps(const Convolution& conv, T* channel, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const T* from) {
@@ -33,8 +32,8 @@ void add_taps(const Convolution& conv, T* channel, std::int64_t u, std::int64_t 
   });
 }
 
-/// The matrix of columns of channels [first, first + count) of an image at positions [begin, end): made in `scratch`,
-/// or the image itself if conv.plain().
+/// Returns the matrix of columns of channels [first, first + count) of an image at positions [begin, end). The matrix
+/// is in `scratch`, or it is the image itself if conv.plain().
 template <class T>
 Matrix<T> columns(const Convolution& conv, const T* image, std::int64_t first, std::int64_t count, std::int64_t begin,
                   std::int64_t end, T* scratch) {
@@ -65,7 +64,7 @@ void convolve(KernelRun& run, const Convolution& conv) {
   const std::int64_t tiles = (area + tile - 1) / tile;
   in_lanes(
       run, conv.images * conv.groups * tiles, scratch_of<T>(run), depth * tile, [&](std::int64_t item, T* scratch) {
-        const std::int64_t plane = item / tiles, group = plane % conv.groups;  // an image's group
+        const std::int64_t plane = item / tiles, group = plane % conv.groups;  // a plane is one group of an image
         const std::int64_t begin = item % tiles * tile, end = std::min(area, begin + tile);
         const Matrix<T> taps = columns(conv, x + plane * conv.in * conv.image.area(), 0, conv.in, begin, end, scratch);
         multiply(static_cast<int>(conv.out), static_cast<int>(end - begin), static_cast<int>(depth),
@@ -142,7 +141,7 @@ void filter_gradient(KernelRun& run, const Convolution& conv) {
   const std::int64_t most = (conv.in + cut.blocks - 1) / cut.blocks * conv.taps();
   const std::int64_t tile = tile_of(conv, most, sizeof(T));
   const std::int64_t weights = conv.groups * conv.out * depth;
-  T* const sums = scratch_of<T>(run) + kScratchLanes * most * tile;  // of all parts but the first
+  T* const sums = scratch_of<T>(run) + kScratchLanes * most * tile;  // the sums of all parts except the first
   in_lanes(
       run, cut.parts * conv.groups * cut.blocks, scratch_of<T>(run), most * tile, [&](std::int64_t item, T* scratch) {
         const std::int64_t block = item % cut.blocks, group = item / cut.blocks % conv.groups;
@@ -168,8 +167,8 @@ void filter_gradient(KernelRun& run, const Convolution& conv) {
   }
 }
 
-/// Bytes of all lanes' columns, whatever the block of channels and the number of images: a tile has 64 positions or
-/// fits into kColumnBytes.
+/// The bytes of the columns of all lanes. They suffice for any block of channels and any number of images: a tile has
+/// 64 positions or fits into kColumnBytes.
 std::int64_t column_bytes(const Convolution& conv, std::int64_t element) {
   const std::int64_t of_lane = std::max(conv.depth() * 64, kColumnBytes / element);
   return kScratchLanes * std::min(conv.depth() * conv.output.area(), of_lane) * element;

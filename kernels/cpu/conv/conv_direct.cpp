@@ -1,6 +1,6 @@
 // Convolution without a matrix of columns: for each tap of a row of positions, an element of the source is multiplied
 // by a panel of channels (product_tile.hpp). The image's gradient is a convolution with other taps. In the filter's
-// gradient taps and positions exchange their roles.
+// gradient, taps and positions swap their roles.
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv.hpp"
@@ -10,7 +10,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kFinished = 16;  // channels that are finished together, while the first-level cache has them
+constexpr std::int64_t kFinished = 16;  // channels that are finished together, while they are in the first-level cache
 constexpr std::int64_t kUnitsTogether = 32;  // units that a filter's gradient packs before it multiplies
 
 /// A lane of at most this many bytes is on the stack of the working thread, so it stays in the core's cache between
@@ -19,7 +19,8 @@ constexpr std::int64_t kStackBytes = 1 << 18;
 
 // ---- The convolution and its image's gradient ----
 
-/// Elements of the packed filters of the sweeps that are not `at_once`; if `apart`, at most, whatever taps they have.
+/// The number of elements of the packed filters of the sweeps that are not `at_once`. If `apart`, an upper bound for
+/// any taps.
 template <class T>
 std::int64_t packed_filters(const DirectConv& conv, bool apart = false) {
   std::int64_t depth = apart ? conv.sources * conv.filter_step : 0;
@@ -28,7 +29,7 @@ std::int64_t packed_filters(const DirectConv& conv, bool apart = false) {
   return conv.groups * Panels<T>(conv.targets).room() * depth;
 }
 
-/// Elements of a lane: the most sums of one panel in the sweeps that are not `at_once`.
+/// The number of elements of a lane: the most sums of one panel in the sweeps that are not `at_once`.
 template <class T>
 std::int64_t lane_elements(const DirectConv& conv) {
   std::int64_t most = 0;
@@ -53,8 +54,8 @@ class Sums {
         packed_(packed),
         finishes_(conv.sweeps.size() == 1 && sweep.targets.empty()) {}
 
-  /// Whether units are consecutive elements of the output that no other sweep writes, so that they are finished at
-  /// once.
+  /// Whether units are consecutive elements of the output that no other sweep writes. Then each unit is finished right
+  /// after it is computed.
   [[nodiscard]] bool finishes() const { return finishes_; }
 
   /// Packs the filter of all groups.
@@ -66,8 +67,8 @@ class Sums {
     });
   }
 
-  /// All images together, panel by panel: a piece of the packed filter is in the first-level cache until it has been
-  /// used.
+  /// Computes all images together, panel by panel: a piece of the packed filter stays in the first-level cache while it
+  /// is used.
   void compute_at_once() const {
     for_chunks(run_.parallel, conv_.groups * panels_.count(), 1, [&](std::int64_t item, std::int64_t) {
       alignas(64) T filter[kCachedBytes / sizeof(T)], sums[kUnitPositions * Panels<T>::kMostWidth];
@@ -103,7 +104,7 @@ class Sums {
   }
 
  private:
-  /// Rows that are computed together: a unit's rows of some images, in one group.
+  /// Rows that are computed together: the rows of a unit in some images of one group.
   struct Part {
     std::int64_t first, images, group;
     Unit unit;
@@ -182,13 +183,13 @@ void convolve(const KernelRun& run, const DirectConv& conv) {
 
 // ---- The filter's gradient: sums over positions, added up over units ----
 
-/// Scratch elements of a unit: the packed gradient of its outputs.
+/// The number of scratch elements of a unit: the packed gradient of its outputs.
 template <class T>
 std::int64_t unit_elements(const DirectConv& conv) {
   return conv.sweeps[0].positions() * Panels<T>(conv.targets).room();
 }
 
-/// The work of one group.
+/// The computation of one group.
 template <class T>
 class FilterGradient {
  public:

@@ -1,6 +1,6 @@
-// Convolution plane by plane: where a source channel belongs to few target channels (depthwise), vectors lie along
+// Convolution plane by plane, for source channels with few target channels each (depthwise). Vectors hold consecutive
 // positions. The elements under a block of positions are staged, sorted by their remainders modulo the strides, so that
-// those under one tap follow one another.
+// the elements under one tap are consecutive.
 #include <algorithm>
 
 #include "kernels/cpu/conv/conv.hpp"
@@ -11,25 +11,25 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kStaged = 4096;    // elements under a block, at most: the first-level cache has them
-constexpr std::int64_t kTogether = 2048;  // positions that are finished together, of several small planes
+constexpr std::int64_t kStaged = 4096;    // the most elements under a block: they fit in the first-level cache
+constexpr std::int64_t kTogether = 2048;  // positions of several small planes that are finished together
 
-/// The least columns of a block for which vectors are worthwhile.
+/// The least number of columns of a block for which vectors are worthwhile.
 constexpr std::int64_t kLeastColumns = 16;
 
-/// The image's rows, or columns, under `outputs` that lie side by side.
+/// The number of rows, or columns, of the image under `outputs` adjacent outputs.
 std::int64_t under(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
   return (outputs - 1) * steps.stride + (taps - 1) * steps.dilation + 1;
 }
 
-/// How many remainders modulo the stride the taps have, from 0 on.
+/// The number of remainders modulo the stride, counted from remainder 0 to the largest that a tap has.
 std::int64_t remainders(const WindowSteps& steps, std::int64_t taps) {
   std::int64_t most = 0;
   for (std::int64_t k = 0; k < taps; ++k) most = std::max(most, k * steps.dilation % steps.stride);
   return most + 1;
 }
 
-/// The rows, or columns, of a stage that have one remainder.
+/// The number of rows, or columns, of a stage for one remainder.
 std::int64_t staged(const WindowSteps& steps, std::int64_t taps, std::int64_t outputs) {
   return (under(steps, taps, outputs) + steps.stride - 1) / steps.stride;
 }
@@ -45,7 +45,7 @@ bool fits(const PlaneConv& planes) {
   return planes.remainders.area() * planes.part.area() <= kStaged;
 }
 
-/// Chooses the largest block that fits, of whole rows if it can be. False: not even a short row does.
+/// Chooses the largest block that fits, with whole rows if possible. Returns false if not even a short row fits.
 bool choose_block(PlaneConv& planes) {
   const Plane& output = planes.conv.output;
   set_block(planes, {1, kLeastColumns});
@@ -93,12 +93,13 @@ class Work {
     return (plane * conv_.out + o) * conv_.output.area();
   }
 
-  /// Zeros, into which the elements of the image are copied.
+  /// The staged elements. They are zero where fill() copies no element of the image.
   struct alignas(64) Stage {
     T elements[kStaged + kMostLanes] = {};
   };
 
-  /// Computes a block of all targets of one source channel. The stage may belong to the same block of another plane.
+  /// Computes a block of all targets of one source channel. The stage may have been used before for the same block of
+  /// another plane.
   void add(std::int64_t plane, std::int64_t row, std::int64_t column, const Plane& block, Stage& stage) const {
     alignas(64) T sums[kStaged + kMostLanes];
     fill(run_.inputs[0].as<const T>() + plane * conv_.image.area(), row, column, stage.elements);
@@ -113,7 +114,7 @@ class Work {
     }
   }
 
-  /// Copies the elements under a block that are in the image.
+  /// Copies the elements under a block that are inside the image.
   void fill(const T* image, std::int64_t row, std::int64_t column, T* stage) const {
     const Plane& part = planes_.part;
     const WindowSteps &rows = conv_.slide.rows, &columns = conv_.slide.columns;

@@ -1,5 +1,5 @@
-// Which elements of an image are multiplied by which of a filter in a direct convolution: in what order positions are
-// computed, and which of their taps lie outside of the image.
+// Finds which elements of the source and the filter a direct convolution multiplies: the order of the positions, and
+// the taps outside the image.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -26,12 +26,13 @@ Span Reach::targets_of(std::int64_t tap, Span among) const {
 
 namespace {
 
-/// Positions of a unit in a filter's gradient: a panel of the packed gradient fits in the first-level cache.
+/// The most positions of a unit in a filter's gradient: a panel of the packed gradient then fits in the first-level
+/// cache.
 constexpr std::int64_t kPackedPositions = kCachedBytes / kPanelBytes;
 
-// ---- Which taps lie where ----
+// ---- The positions of taps ----
 
-/// The reach of a convolution: each tap at every output position.
+/// The reach of a convolution: every tap at every output position.
 Reach forward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t size, std::int64_t outputs) {
   Reach reach{.size = size, .targets = outputs, .step = steps.stride, .taps = {}, .filter = {}};
   for (std::int64_t k = 0; k < taps; ++k) {
@@ -41,8 +42,8 @@ Reach forward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t si
   return reach;
 }
 
-/// The reach of the image's gradient at positions first, first + stride, …: its sources are the outputs that have these
-/// positions under a tap.
+/// The reach of the image's gradient at positions first, first + stride, …. Its sources are the outputs with a tap at
+/// one of these positions.
 Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t size, std::int64_t outputs,
                      std::int64_t first) {
   Reach reach{.size = outputs,
@@ -60,7 +61,7 @@ Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t s
   return reach;
 }
 
-/// The length of runs into which `places` can be cut so that the places in each are consecutive.
+/// Returns the length of runs such that `places` is a sequence of runs of consecutive places.
 std::int64_t run_of(const std::vector<std::int64_t>& places) {
   const std::int64_t all = std::ssize(places);
   std::int64_t run = 1;
@@ -81,7 +82,7 @@ void cut_into_units(Sweep& sweep, std::int64_t positions) {
   sweep.units = (sweep.rows.targets + sweep.unit_rows - 1) / sweep.unit_rows;
 }
 
-/// `channel_step`: elements of the filter from one source channel to the next; `tap_columns`: columns of the filter.
+/// `channel_step`: elements of the filter between consecutive source channels; `tap_columns`: columns of the filter.
 Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t channel_step, std::int64_t tap_columns) {
   Sweep sweep;
   sweep.rows = std::move(rows);
@@ -95,7 +96,7 @@ Sweep sweep_of(Reach rows, Reach columns, const DirectConv& conv, std::int64_t c
   return sweep;
 }
 
-/// Cuts a sweep into units. The sums of a unit stay in the cache. A unit may have several small images.
+/// Cuts a sweep into units so that the sums of a unit stay in the cache. A unit may have several small images.
 void cut_for_sums(Sweep& sweep, const DirectConv& conv) {
   cut_into_units(sweep, kUnitPositions);
   if (sweep.units == 1) {
@@ -125,9 +126,10 @@ DirectConv forward_conv(const Convolution& conv) {
   return direct;
 }
 
-// ---- Which taps of a unit's positions lie in the image: the others are left out ----
+// ---- The taps of a unit's positions that are inside the image: others are skipped ----
 
-/// The offset in a source channel of target position [r,c] of a unit, and how far tap [u,v] is from it.
+/// The offset in a source channel of target position [r,c] of a unit, and the offset of tap [u,v] relative to the
+/// position.
 std::int64_t place_of(const Sweep& sweep, std::int64_t r, std::int64_t c) {
   return r * sweep.row_step + c * sweep.columns.step;
 }
@@ -136,12 +138,12 @@ std::int64_t offset_of(const DirectConv& conv, const Sweep& sweep, std::int64_t 
          sweep.columns.taps[static_cast<std::size_t>(v)];
 }
 
-/// Sorts the rows of a factor into groups of rows that have the same steps, which spans of rows and columns describe.
+/// Sorts the rows of a factor into groups with the same steps. A span of rows and a span of columns identify the steps.
 class Groups {
  public:
   explicit Groups(RowFactor& factor) : factor_(factor) {}
 
-  /// Adds a row; add_steps(steps) is called for the first one of a group.
+  /// Adds a row. Calls add_steps(steps) for the first row of each group.
   template <class AddSteps>
   void add(std::int64_t row, std::int64_t place, Span rows, Span columns, const AddSteps& add_steps) {
     const auto [at, is_new] =
@@ -207,7 +209,7 @@ RowFactor factor_of_taps(const DirectConv& conv, const Sweep& sweep, const Unit&
   return factor;
 }
 
-/// The number of rows from `row` on that lie equally far apart, one or two elements.
+/// The number of rows from `row` on that have the same distance from each to the next, one or two elements.
 std::int64_t rows_apart(const std::vector<std::int64_t>& places, std::int64_t row) {
   const auto step = [&](std::int64_t r) {
     return places[static_cast<std::size_t>(r + 1)] - places[static_cast<std::size_t>(r)];
@@ -217,7 +219,7 @@ std::int64_t rows_apart(const std::vector<std::int64_t>& places, std::int64_t ro
   return last + 1 - row;
 }
 
-/// Finds the kinds and factors of all units; make(unit) adds the `parts` factors for a unit of a new kind.
+/// Finds the kinds and factors of all units. make(unit) adds the `parts` factors for a unit of a new kind.
 template <class Make>
 void find_factors(Sweep& sweep, const Make& make) {
   std::map<std::vector<std::int64_t>, std::int64_t> kinds;
@@ -301,7 +303,7 @@ void find_rows_of_positions(DirectConv& conv) {
 
 void find_rows_of_taps(DirectConv& conv) {
   Sweep& sweep = conv.sweeps[0];
-  // A part has whole tiles of rows, or if there are few channels, the rows of whole columns of taps.
+  // A part has whole tiles of rows. If there are few channels, it has the rows of whole columns of taps.
   const std::int64_t few = conv.sources * std::ssize(sweep.rows.taps);
   const std::int64_t whole = conv.sources < kMostTileRows ? few : kMostTileRows;
   const std::int64_t even = (sweep.depth() + kScratchLanes - 1) / kScratchLanes,

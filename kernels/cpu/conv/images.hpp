@@ -1,4 +1,4 @@
-// Copies of rows of images.
+// Copies rows of images.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace ferry::cpu {
 
-/// A vector of the elements at `from`.
+/// Loads a vector from `from`.
 template <class T>
 typename BlockOf<T>::Row vector_at(const T* from) {
   typename BlockOf<T>::Row found;
@@ -18,7 +18,7 @@ typename BlockOf<T>::Row vector_at(const T* from) {
   return found;
 }
 
-/// A vector of every second element of `2 * size` at `from`: those at even (or odd) places.
+/// Returns a vector of every second of the `2 * size` elements at `from`: the elements at even (or odd) places.
 template <class T, int odd, int size = BlockOf<T>::kSize>
 auto seconds_of(const T* from) {
   using Some [[gnu::vector_size(size * sizeof(T))]] = T;
@@ -31,15 +31,15 @@ auto seconds_of(const T* from) {
   (std::make_index_sequence<size>());
 }
 
-/// Copies `n` elements, at least `size`, in blocks; the last one has some that were copied before.
+/// Copies `n` elements, at least `size`, in blocks. The last block overlaps the block before it.
 template <class T, int size>
 void copy_blocks(const T* from, std::int64_t n, T* to) {
   for (std::int64_t i = 0; i < n - size; i += size) __builtin_memcpy(to + i, from + i, size * sizeof(T));
   __builtin_memcpy(to + n - size, from + n - size, size * sizeof(T));
 }
 
-/// Copies every second element: `n` of them, more than `size`. Of the last ones the elements before are read, since
-/// there may be none behind.
+/// Copies every second element: `n` elements, more than `size`. The last block loads from one element earlier, because
+/// there may be no memory behind the last element.
 template <class T, int size>
 void copy_seconds(const T* from, std::int64_t n, T* to) {
   const auto put = [to](std::int64_t at, const auto& some) { __builtin_memcpy(to + at, &some, sizeof some); };
@@ -47,10 +47,10 @@ void copy_seconds(const T* from, std::int64_t n, T* to) {
   put(n - size, seconds_of<T, 1, size>(from + 2 * (n - size) - 1));
 }
 
-/// Rows of elements that are copied: `n` of each, `step` apart in the source.
+/// The rows to copy: `n` elements of each, `step` apart in the source.
 struct RowsToCopy {
   std::int64_t rows, n, step;
-  std::int64_t from_pitch, to_pitch;  ///< from one row to the next
+  std::int64_t from_pitch, to_pitch;  ///< the distance from one row to the next
 };
 
 /// Copies rows, which in images are often shorter than a few vectors.

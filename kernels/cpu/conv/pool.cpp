@@ -1,4 +1,4 @@
-// The largest element and the mean of windows of images, some rows of windows at a time.
+// Kernels of max and mean pooling of images. They compute some rows of windows at a time.
 #include <algorithm>
 #include <type_traits>
 
@@ -14,8 +14,8 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   return keep(pool_of(setup.attrs));
 }
 
-/// The largest element of each of some windows, and if `placed` where it is in the image. Of equal ones it is the
-/// first; NaN is the largest.
+/// The largest element of each of some windows and, if `placed`, its place in the image. The first of equal elements is
+/// the result; NaN is the largest.
 template <class T, bool placed>
 struct Largest {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
@@ -59,12 +59,13 @@ struct Largest {
     if (join_rows<stride, false>(pooling, image, windows)) join_rows<stride, true>(pooling, image, windows);
   }
 
-  /// The largest of each row of the windows, and then of these: the first one still comes first. `stride`: of the
-  /// columns, if it is known. True: there may be NaN, which only `careful` propagates.
+  /// Joins the elements of each row of the windows, and then the rows. The order keeps the first of equal elements
+  /// first. `stride`: the stride of the columns if it is known. Returns true if there may be NaN, which only `careful`
+  /// propagates.
   template <int stride, bool careful>
   bool join_rows(const PlanePooling& pooling, const T* image, const PooledWindows& windows) {
     T room[PlanePooling::kStaged + 2 * PlanePooling::kVector];
-    Vector sum = {};  // is NaN if an element is
+    Vector sum = {};  // is NaN if an element is NaN
     pooling.for_rows_under(windows, [&](std::int64_t row, const Span& over, std::int64_t begun) {
       const T* const taps = pooling.row_under(image, windows, row, room);
       for (std::int64_t c = 0; c < pooling.pitch(); c += BlockOf<T>::kSize) {
@@ -89,11 +90,11 @@ struct Largest {
     return maybe_nan;
   }
 
-  /// The elements under a tap of a vector of windows from `c` on; `taps` are counted from the tap of the first window.
+  /// The elements under a tap for a vector of windows from `c` on; `taps` begins at the tap of the first window.
   template <int stride, bool first_tap>
   static Vector under(const PlanePooling& pooling, const T* taps, std::int64_t c, std::int64_t columns) {
     if constexpr (stride == 1) return vector_at(taps + c);
-    if constexpr (stride == 2)  // of later taps those before are read, too, so that nothing behind the last one is
+    if constexpr (stride == 2)  // a later tap also reads the element before it, and so nothing behind the last element
       return first_tap ? seconds_of<T, 0>(taps + 2 * c) : seconds_of<T, 1>(taps + 2 * c - 1);
     Vector found;
     for (std::int64_t k = 0; k < BlockOf<T>::kSize; ++k)
@@ -127,8 +128,8 @@ struct Largest {
     });
   }
 
-  /// Joins one tap to the `n` windows from i on. For window i the tap is at `first` in the image, for each next window
-  /// `stride` further.
+  /// Joins one tap to the `n` windows from i on. The tap of window i is at `first` in the image; the tap of each next
+  /// window is `stride` further.
   template <std::int64_t n>
   void join(std::int64_t i, const T* tap, Place first, Place stride) {
 #pragma omp simd
@@ -150,7 +151,8 @@ void clear(const KernelRun& run, const Array& array) {
   });
 }
 
-/// Output 0 has as many images as `images`. Calls body(zero of the dtype, pooling from `images` to `outputs`).
+/// Gives output 0 as many images as `images` has. Then calls body(zero of the dtype, pooling from `images` to
+/// `outputs`).
 template <class Body>
 void with_pooling(KernelRun& run, const Array& images, const Array& outputs, const Body& body) {
   run.outputs[0].sizes[0] = images.sizes[0];
@@ -171,7 +173,7 @@ void max_pool(KernelRun& run) {
   });
 }
 
-/// y = values where x has the largest of each window.
+/// Sets y to the elements of `values` at the places where x has the largest element of each window.
 void max_pool_pick(KernelRun& run) {
   const Array &values = run.inputs[0], &x = run.inputs[1], &y = run.outputs[0];
   with_pooling(run, x, y, [&](auto zero, const PlanePooling& pooling) {
@@ -196,12 +198,13 @@ class OtherPart {
     columns_ = gradient.begin[3] - image.begin[3];
   }
   [[nodiscard]] bool same() const { return rows_ == 0 && columns_ == 0 && image_ == gradient_; }
-  /// The number of the image in which that element is.
+  /// The number of the image that contains the element at `offset`.
   [[nodiscard]] std::int64_t plane(std::int64_t offset) const {
     return image_.area() == 0 ? 0 : offset / image_.area();
   }
   [[nodiscard]] std::int64_t area() const { return gradient_.area(); }
-  /// The place in the gradient of an element of the image; negative if it is not there, or outside of a window.
+  /// The place in the gradient of an element of the image; negative if it is not in the gradient's part or not in the
+  /// window `rows` × `columns`.
   [[nodiscard]] std::int64_t place(std::int64_t in_image, const Span& rows, const Span& columns) const {
     const std::int64_t row = in_image / image_.columns, column = in_image % image_.columns;
     const auto inside = [](const Span& span, std::int64_t at) { return at >= span.begin && at < span.end; };
@@ -212,7 +215,8 @@ class OtherPart {
 
  private:
   Plane image_, gradient_;
-  std::int64_t rows_ = 0, columns_ = 0;  // where the gradient begins, counted from where the image does
+  std::int64_t rows_ = 0, columns_ = 0;  // where the gradient's part begins, counted from the beginning of the image's
+                                         // part
 };
 
 void max_pool_grad(KernelRun& run) {

@@ -1,4 +1,4 @@
-// Where windows of a pooling lie in images, and the elements under them: some rows of windows at a time.
+// The positions of the windows of a pooling in images, and the elements under them, for some rows of windows at a time.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@ struct PooledWindows {
   [[nodiscard]] std::int64_t count() const { return rows * columns; }
 };
 
-/// The pooling of images of one size. Which windows have which tap in the image is found once.
+/// The pooling of images of one size. The constructor finds the windows that have each tap inside the image.
 class PlanePooling {
  public:
-  /// Windows that are computed together, so that vectors are full: their results stay in the first-level cache.
+  /// The number of windows that are computed together: vectors are full, and the results stay in the first-level cache.
   static constexpr std::int64_t kTogether = 256;
-  static constexpr std::int64_t kStaged = 4096;  ///< elements of the image under them, at most, that are staged
+  static constexpr std::int64_t kStaged = 4096;  ///< the most elements of the image under them that are staged
   static constexpr std::int64_t kVector = 8;
 
   PlanePooling(const KernelRun& run, const Array& images, const Array& outputs)
@@ -37,8 +37,8 @@ class PlanePooling {
     cut_for_stage();
   }
 
-  /// Calls body(windows, offset of their image, offset of the first window among all outputs); images are divided among
-  /// threads. The windows of an image come in their order, or from the last ones to the first.
+  /// Calls body(windows, offset of their image, offset of the first window among all outputs). Threads divide the
+  /// images. The windows of an image come in order, or if `backwards` in reverse order.
   template <class Body>
   void for_windows(const KernelRun& run, const Body& body, bool backwards = false) const {
     if (output_.area() == 0) return;
@@ -93,13 +93,13 @@ class PlanePooling {
     }
   }
 
-  /// Rows of the image under `rows` rows of windows.
+  /// The number of rows of the image under `rows` rows of windows.
   [[nodiscard]] std::int64_t rows_under(std::int64_t rows) const {
     return (rows - 1) * slide_.rows.stride + pool_.window.rows;
   }
 
-  /// Calls body(row, over, begun) for each row under some windows. `over` is the range of rows of windows that contain
-  /// `row`. The last of them begins with `row`, unless `begun` is over.end.
+  /// Calls body(row, over, begun) for each row of the image under some windows. `over` is the range of rows of windows
+  /// that contain `row`. The row of windows `begun` begins at `row`, unless `begun` is over.end.
   template <class Body>
   void for_rows_under(const PooledWindows& windows, const Body& body) const {
     Span over{0, 0};
@@ -112,8 +112,9 @@ class PlanePooling {
     }
   }
 
-  /// Row `row` under some windows, from the first tap of the first window on: a pointer into the image, or a copy in
-  /// `room` with -inf for padding. The row may be read as far as whole vectors of windows go in steps of at most 2.
+  /// Returns row `row` under some windows, from the first tap of the first window on. This is a pointer into the image,
+  /// or into a copy in `room` with -inf for padding. With a stride of at most 2, the caller may read whole vectors of
+  /// windows.
   template <class T>
   const T* row_under(const T* image, const PooledWindows& windows, std::int64_t row, T* room) const {
     const std::int64_t at = slide_.rows.position(windows.row, 0) + row;
@@ -160,7 +161,7 @@ class PlanePooling {
     }
   }
 
-  /// for_rows() of each tap.
+  /// Calls for_rows() for each tap.
   template <class Body>
   void for_tap_rows(const PooledWindows& windows, const Body& body) const {
     for_taps([&](std::int64_t u, std::int64_t v) { for_rows(windows, u, v, body); });
@@ -179,20 +180,20 @@ class PlanePooling {
     }
   }
 
-  /// The rows and columns of a window that are in the whole image, counted from where this part begins.
+  /// The rows and columns of a window that are inside the whole image, counted from the beginning of this task's part.
   [[nodiscard]] Span rows_of(std::int64_t window) const { return dims_.rows.under(window); }
   [[nodiscard]] Span columns_of(std::int64_t window) const { return dims_.columns.under(window); }
 
  private:
-  static constexpr std::int64_t kKept = 16;  // the columns of taps for which inside_ is stored
+  static constexpr std::int64_t kKept = 16;  // the number of columns of taps with a stored `inside_`
 
   [[nodiscard]] Span find(std::int64_t v) const { return slide_.columns.inside(v, image_.columns, output_.columns); }
 
   /// The number of elements of the stage between the columns of one remainder and the columns of the next.
   [[nodiscard]] std::int64_t stage_step() const { return rows_under(rows_) * part_ + kVector; }
 
-  /// Chooses how many rows of windows are pooled together so that the elements under them can be staged. If rows of the
-  /// image follow one another without padding, they are copied as one (`flat_`).
+  /// Chooses how many rows of windows are pooled together so that the elements under them can be staged. If the rows of
+  /// the image can be copied as one long row, without padding, sets `flat_`.
   void cut_for_stage() {
     const auto up = [](std::int64_t n) { return (n + kVector - 1) / kVector * kVector; };
     const bool fits = rows_under(output_.rows) <= image_.rows &&
@@ -222,12 +223,12 @@ class PlanePooling {
   }
 
   const Pool& pool_;
-  const Slide slide_;  // over the part that is here
+  const Slide slide_;  // over this task's part
   const PooledDims dims_;
   const Plane image_, output_;
   const std::int64_t planes_;
   Span inside_[kKept];
-  std::int64_t columns_, rows_;  // of windows together
+  std::int64_t columns_, rows_;  // the columns and rows of windows that are computed together
   std::int64_t pitch_ = 0;
   std::int64_t part_ = 0;  // elements of a row in the stage, for one remainder; 0: there is no stage
   bool flat_ = false;

@@ -1,5 +1,5 @@
-// Products of rows that are read in place and a packed panel. A row may lack elements: of a window only those that lie
-// in the image are read.
+// Products of rows that are read in place with a packed panel. A row may lack elements: for example, a window reads
+// only its elements inside the image.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,13 @@ namespace ferry::cpu {
 /// The bytes of a panel that fit in the first-level cache.
 inline constexpr std::int64_t kCachedBytes = 25 << 10;
 
-/// Rows of the factor that is read in place; the same elements of each row are used.
+/// Rows of the factor that is read in place. The products use the same elements of each row.
 struct RowGroup {
-  std::vector<std::int64_t> rows;    ///< their numbers in the sums
-  std::vector<std::int64_t> places;  ///< where each begins
-  std::vector<ProductStep> steps;    ///< their elements, in the order of the panel's rows; those left out are absent
-  std::vector<std::int64_t> ends;    ///< of the tiles into which they are cut
+  std::vector<std::int64_t> rows;    ///< the number of each row in the sums
+  std::vector<std::int64_t> places;  ///< the offset where each row begins
+  std::vector<ProductStep> steps;    ///< the elements of a row, in the order of the panel's rows; skipped elements are
+                                     ///< absent
+  std::vector<std::int64_t> ends;    ///< the ends of the tiles into which the rows are cut
 };
 
 /// The factor that is read in place. Its groups have the steps for the first `period` of the `depth` rows of a panel;
@@ -30,10 +31,11 @@ struct RowFactor {
   std::vector<RowGroup> groups;
 };
 
-/// Finds RowGroup::ends.
+/// Sets RowGroup::ends.
 void cut_into_tiles(RowGroup& group);
 
-/// Computes the steps in `depth` for the first `count` rows of a group. `panel` points to its row depth.begin.
+/// Multiplies the steps in `depth`, for the first `count` rows of a group. `panel` points to the panel's row
+/// depth.begin.
 template <class T>
 void multiply(const T* x, const RowGroup& group, std::int64_t count, Span depth, const T* panel, std::int64_t vectors,
               T* sums, bool add) {

@@ -7,9 +7,9 @@
 
 namespace ferry::cpu {
 
-/// For tap (u,v), calls body(row, inside, from) for each row of the output positions [begin, end): `row` is the range
-/// of its positions and `inside` the range of positions with the tap inside the image, both counted from `begin`;
-/// `from` is the offset in the channel of the tap of the first of `inside`.
+/// For tap (u,v), calls body(row, inside, from) for each row of the output positions [begin, end). `row` is the range
+/// of its positions, and `inside` the range of positions with the tap inside the image, both counted from `begin`.
+/// `from` is the offset in the channel of the element under the tap at the first position of `inside`.
 template <class Body>
 void for_rows(const Convolution& conv, std::int64_t u, std::int64_t v, std::int64_t begin, std::int64_t end,
               const Body& body) {
@@ -31,7 +31,8 @@ void for_rows(const Convolution& conv, std::int64_t u, std::int64_t v, std::int6
   }
 }
 
-/// Copies the elements of a channel under one tap at the output positions [begin, end); `outside` in the padding.
+/// Copies the elements of a channel under one tap at the output positions [begin, end). Positions in the padding get
+/// `outside`.
 template <class T>
 void copy_taps(const Convolution& conv, const T* channel, std::int64_t u, std::int64_t v, std::int64_t begin,
                std::int64_t end, T outside, T* to) {
