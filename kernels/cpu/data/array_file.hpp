@@ -1,4 +1,4 @@
-// Rows of an array in a file, or in the files of a folder, read on demand. Text files: text_file.hpp. Images:
+// Reads rows of an array on demand, from a file or from the files of a folder. Text files: text_file.hpp. Images:
 // image_folder.hpp.
 #pragma once
 
@@ -17,31 +17,31 @@
 
 namespace ferry::cpu {
 
-/// Error(usage) where there is no data folder.
+/// Throws Error(usage) if there is no data folder.
 void require_folder(const KernelSetup& setup, const std::string& path);
 /// Copies this task's part of a value to `output`; `rows` are the whole value's rows from `first_row` on.
 void copy_part(const KernelRun& run, const Array& output, const std::byte* rows, std::int64_t first_row = 0);
 
-/// An array in a file as the graph declares it.
+/// An array in a file, as the graph declares it.
 struct ArrayDeclared {
-  std::string format;     ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"; "images"
-  std::string path;       ///< beneath the data folder; of "raw", one that ends in '/' is a folder
-  std::string tensor;     ///< its name in a safetensors file; of "libsvm" "labels", "values" or "indices"; of "images"
-                          ///< "images" or "labels"
-  Type type;              ///< of the whole array
-  std::int64_t skip = 0;  ///< lines before the rows of "csv"
-  std::int64_t features = 0;  ///< of "libsvm": every index is below it
-  std::int64_t classes = 0;   ///< of "images": how many folders of them there are
+  std::string format;  ///< "idx", "npy", "raw", "safetensors"; texts: "csv", "libsvm"; "images"
+  std::string path;    ///< below the data folder; for "raw", a path that ends in '/' is a folder
+  std::string tensor;  ///< its name in a safetensors file; for "libsvm": "labels", "values" or "indices"; for "images":
+                       ///< "images" or "labels"
+  Type type;           ///< of the whole array
+  std::int64_t skip = 0;      ///< for "csv": the number of lines before the rows
+  std::int64_t features = 0;  ///< for "libsvm": every index is below this
+  std::int64_t classes = 0;   ///< for "images": the number of folders of images
   std::int64_t resize =
-      0;  ///< of "images": the length of the shorter side after scaling; the middle of the result is taken
-  bool augment = false;   ///< of "images": random parts of them, which may be mirrored
-  std::uint64_t key = 0;  ///< of the random numbers for that
+      0;  ///< for "images": the length of the shorter side after scaling; the middle of the result is then cut out
+  bool augment = false;   ///< for "images": whether to cut random parts and to mirror some images
+  std::uint64_t key = 0;  ///< the key of the random numbers for `augment`
 
-  /// Error(file): the files hold something else.
+  /// Throws Error(file), because the files have the content `found`.
   [[noreturn]] void refuse(const std::string& found) const;
 };
 
-/// The rows of a declared array. May be read from any thread.
+/// The rows of a declared array. Any thread may read.
 class RowFile {
  public:
   explicit RowFile(ArrayDeclared declared);
@@ -49,11 +49,11 @@ class RowFile {
 
   [[nodiscard]] std::int64_t rows() const { return declared_.type.shape[0].size(); }
   [[nodiscard]] std::uint64_t row_bytes() const { return row_bytes_; }
-  /// Rows [first, first + count), as they are in an epoch: augmented images are other ones in each. Error(file), with
-  /// the place in the file, when they are missing or damaged.
+  /// Reads rows [first, first + count) of an epoch. Augmented images differ between epochs. Throws Error(file), with
+  /// the place in the file, if rows are missing or damaged.
   virtual void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const = 0;
-  /// The number of threads that read, at least 1, for a task with `threads` threads that reads `ahead` batches ahead. A
-  /// disk wants several requests at once.
+  /// The number of threads that read, at least 1. The task has `threads` threads and reads `ahead` batches ahead. A
+  /// disk is faster with several requests at once.
   [[nodiscard]] virtual int readers(int /*threads*/, int ahead) const { return std::min(2, ahead); }
 
  protected:

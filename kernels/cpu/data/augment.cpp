@@ -17,7 +17,7 @@ struct Augment {
   std::int64_t padding;
 };
 
-/// The images of a batch: each is [planes, height, width], where an element, `element` bytes, has all dims after the
+/// The images of a batch. Each is [planes, height, width] elements. An element has `element` bytes: all dims after the
 /// width.
 struct Images {
   Images(const KernelRun& run, const Augment& augment) : philox{augment.key, random_time(run)} {
@@ -30,7 +30,7 @@ struct Images {
     image = planes * height * row;
     first = x.begin[0];
   }
-  /// The random numbers of image `i` of this part, which its place in the whole batch decides.
+  /// The random numbers of image `i` of this part. They depend on the image's place in the whole batch.
   [[nodiscard]] Philox::Block drawn(std::int64_t i) const {
     return philox.block(static_cast<std::uint64_t>(first + i));
   }
@@ -67,8 +67,8 @@ void flip(KernelRun& run) {
   });
 }
 
-/// Writes a row of the output: the image's row from column `right` on (which may be negative), with zeros for the
-/// padding.
+/// Writes a row of the output: the image's row from column `right` on, and zeros for the padding. `right` may be
+/// negative.
 void crop_row(const Images& images, std::int64_t right, const std::byte* from, std::byte* to) {
   const std::int64_t left = std::clamp<std::int64_t>(-right, 0, images.width) * images.element;
   const std::int64_t begin = std::clamp<std::int64_t>(right, 0, images.width) * images.element;

@@ -1,4 +1,4 @@
-// The kernels of Batch, which gives the rows of a step, and of Print.
+// The kernels of Batch, which outputs the rows of a step, and of Print.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// The rows that each step takes, in an order that is drawn when an epoch begins.
+/// The rows of each step. If they are shuffled, their order is drawn at the beginning of an epoch.
 class RowsOfSteps final : public KernelState {
  public:
   RowsOfSteps(const KernelSetup& setup, std::int64_t rows)
@@ -27,7 +27,7 @@ class RowsOfSteps final : public KernelState {
         shuffle_(setup.attrs.get<bool>("shuffle")),
         order_(static_cast<std::size_t>(shuffle_ ? rows : 0)) {}
 
-  /// The row of the data from which row `row` of this step's whole batch comes. Call begin_step() first.
+  /// The number in the data of row `row` of this step's whole batch. Call begin_step() first.
   [[nodiscard]] std::int64_t source(std::int64_t row) const {
     const std::int64_t at = first_ + row;
     return shuffle_ ? order_[static_cast<std::size_t>(at)] : at;
@@ -77,7 +77,7 @@ constexpr std::size_t kMostLabel = 400;
 
 struct Printed {
   std::string label;
-  bool here;  ///< whether this task prints; of the tasks that have the value only one does
+  bool here;  ///< whether this task prints: only one of the tasks that have the value prints
 };
 
 void print(KernelRun& run) {

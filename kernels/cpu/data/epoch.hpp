@@ -1,4 +1,4 @@
-// What ops that give the rows of a step have in common.
+// Code that ops share if they output the rows of a step.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace ferry::cpu {
 
-/// The batches of one plan, which are all whole, or all those that end an epoch with fewer rows.
+/// The batches of one plan: either all whole batches, or all batches that end an epoch with fewer rows.
 class PlannedBatches {
  public:
   PlannedBatches(const KernelSetup& setup, std::int64_t rows)
       : all_{.rows = rows, .size = setup.attrs.get<std::int64_t>("batch"), .keep = setup.attrs.has("rest")},
         rows_(setup.attrs.get_or<std::int64_t>("rows", all_.size)) {}
 
-  /// Whether they are the smaller ones.
+  /// Whether the plan is for the smaller batches.
   [[nodiscard]] bool smaller() const { return rows_ != all_.size; }
-  /// Where the rows of a step are. Precondition: its batch has the size of the plan's.
+  /// The place of a step's rows. Precondition: the batch of the step has the size of the plan's batches.
   [[nodiscard]] Batches::Place at(std::int64_t step) const;
-  /// Conversion between a step and its number among the steps of the plan.
+  /// Converts between a step and its number among the steps of the plan.
   [[nodiscard]] std::int64_t number_of(std::int64_t step) const {
     if (!all_.uneven()) return step;
     return smaller() ? step / all_.steps() : step - step / all_.steps();
@@ -33,11 +33,11 @@ class PlannedBatches {
 
  private:
   Batches all_;
-  std::int64_t rows_;  ///< of each batch
+  std::int64_t rows_;  ///< the rows of each batch
 };
 
-/// The random key from which the order of an epoch is drawn (draw_order, with the epoch as time). It is the same for
-/// all ops of one seed, so that arrays that are batched by several ops (Batch, BatchFile) get the same rows.
+/// The random key for the order of an epoch (draw_order, with the epoch as time). It is the same for all ops with one
+/// seed. So several ops (Batch, BatchFile) that batch several arrays select the same rows.
 [[nodiscard]] inline std::uint64_t epoch_key(const KernelSetup& setup) {
   return Hasher().add("Batch").add(setup.attrs.get<std::int64_t>("seed")).add(setup.seed).digest();
 }

@@ -1,4 +1,5 @@
-// Data files as values: read once in a session, and checked against what the graph declares.
+// Kernels that read data files as values. They read a file once in a session, and check it against the declaration in
+// the graph.
 
 #include "base/files/files.hpp"
 #include "base/files/compress.hpp"
@@ -15,13 +16,13 @@
 namespace ferry::cpu {
 namespace {
 
-/// Bytes allowed for headers, blanks and line ends, besides what the declared type needs.
+/// The bytes allowed for headers, blanks and line ends, in addition to the bytes of the declared type.
 constexpr std::uint64_t kSlack = std::uint64_t{1} << 20;
-/// The bytes of an element of a file whose dtype may be another one than the declared one.
+/// The most bytes of an element in a file. The file's dtype may differ from the declared dtype.
 constexpr std::uint64_t kMostElementBytes = 16;
 
-/// The content of a file, decompressed. Only a packed file is refused for more than `limit` bytes: without a limit, a
-/// small one could fill the memory.
+/// Returns the content of a file, decompressed. `limit` bytes are the limit only for a packed file. Without it, a small
+/// packed file could fill the memory.
 FileBytes unpacked(FileSystem& files, const std::string& folder, const std::string& path, std::uint64_t limit) {
   FileBytes bytes = files.read_beneath(folder, path);
   const std::uint64_t most = std::max<std::uint64_t>(limit, bytes.size());
@@ -33,7 +34,7 @@ struct DataFile {
   std::string folder;
   ArrayDeclared declared;
 
-  /// The content. A packed file may have `bytes_for_each` for each element, and kSlack.
+  /// Returns the content. A packed file may have `bytes_for_each` bytes for each element, plus kSlack.
   [[nodiscard]] FileBytes read(std::uint64_t bytes_for_each) const {
     const std::uint64_t limit = static_cast<std::uint64_t>(declared.type.shape.count()) * bytes_for_each + kSlack;
     try {
@@ -106,7 +107,7 @@ void read_array_file(KernelRun& run) {
 
 // ---- Sparse rows ----
 
-/// A file of sparse rows. Each row gets `most` places: its entries, followed by index 0 and value 0.
+/// A file of sparse rows. Each row has `most` places in the output: its entries, followed by index 0 and value 0.
 struct SparseFile {
   FileSystem* files;
   std::string folder, path;
@@ -120,7 +121,7 @@ std::unique_ptr<KernelState> prepare_libsvm(const KernelSetup& setup) {
                          setup.attrs.get<std::int64_t>("most"), setup.attrs.get<std::int64_t>("features")});
 }
 
-/// The text of the file. Error(file) where it has fewer rows than the graph declares.
+/// Returns the text of the file. Throws Error(file) if it has fewer rows than the graph declares.
 FileBytes text_of(const SparseFile& file) {
   constexpr std::uint64_t kEntryBytes = 32;
   const auto limit =

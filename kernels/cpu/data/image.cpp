@@ -13,14 +13,14 @@ namespace {
 constexpr int kWeightBits = 14;
 constexpr int kOne = 1 << kWeightBits;
 
-/// Which pixels of a row or column make one of the result, and where their weights begin.
+/// The pixels of a row or column from which one pixel of the result is computed, and the place of their weights.
 struct Taps {
   std::int64_t first = 0, count = 0;
   std::size_t weights = 0;
 };
 
-/// The taps of all places of the result along one dim. The weights of each place sum up to kOne, so that no result is
-/// beyond the range of the pixels.
+/// The taps of all pixels of the result along one dim. The weights of each sum up to kOne, so that no result exceeds
+/// the range of the pixels.
 struct Filter {
   Filter(double begin, double extent, std::int64_t pixels, std::int64_t places) {
     const double scale = extent / static_cast<double>(places), reach = std::max(scale, 1.0);
@@ -52,7 +52,7 @@ struct Filter {
 
 constexpr std::int64_t kBlock = 32;  // bytes of a row; the sums of these bytes stay in registers
 
-/// One row of sums over rows of pixels, times kOne.
+/// Computes one row of weighted sums over rows of pixels, times kOne.
 void sum_rows(const std::uint8_t* pixels, std::int64_t row_bytes, std::span<const std::int16_t> weights, float* sums) {
   const auto block = [&](std::int64_t begin, std::int64_t count) {
     std::int32_t sum[kBlock] = {};

@@ -1,4 +1,4 @@
-// Images of files, JPEG or PNG: a part of one, decoded and scaled. All functions may be called from any thread.
+// Decodes and scales parts of images from JPEG or PNG files. Any thread may call all functions.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ struct ImageBox {
   double left = 0, top = 0, width = 0, height = 0;
 };
 
-/// Some rows and columns of an image. A pixel has four bytes: red, green, blue, and one that means nothing.
+/// Some rows and columns of an image. A pixel has four bytes: red, green, blue, and an unused byte.
 struct Pixels {
   static constexpr std::int64_t kChannels = 4;
   FileBytes bytes;
   std::int64_t columns = 0, rows = 0;
-  ImageBox box = {};  ///< what was asked for, in these pixels
+  ImageBox box = {};  ///< the requested box, in these pixels
 };
 
 /// An image after its header has been read. Holds the file's bytes by reference.
@@ -36,20 +36,22 @@ class Image {
 
   virtual ~Image() = default;
   [[nodiscard]] virtual ImageSize size() const = 0;
-  /// The pixels that the box touches; by fewer pixels, if the file can be decoded so, where the box is to be scaled to
-  /// `target` and that is much smaller. To be called once. Error(file) names the file when it is damaged or cut short.
+  /// Reads the pixels that the box touches. If the box is to be scaled to a much smaller `target`, the file may be
+  /// decoded at a lower resolution. Call it once. Throws Error(file), with the file's name, if the file is damaged or
+  /// cut short.
   [[nodiscard]] virtual Pixels read(const ImageBox& box, const ImageSize& target) = 0;
 };
 
-/// Tells the format by the file's first bytes. Grey, palette, CMYK and 16-bit images become RGB of 8 bits; alpha is
-/// left out. Error(file) names the file when it is no such image, damaged, or of more than kMostPixels.
+/// Detects the format from the file's first bytes. Grey, palette, CMYK and 16-bit images become RGB with 8 bits; alpha
+/// is ignored. Throws Error(file), with the file's name, if it is no JPEG or PNG image, is damaged, or has more than
+/// kMostPixels.
 [[nodiscard]] std::unique_ptr<Image> open_image(std::span<const std::byte> file, std::string_view name);
 [[nodiscard]] std::unique_ptr<Image> open_jpeg(std::span<const std::byte> file, std::string_view name);
 [[nodiscard]] std::unique_ptr<Image> open_png(std::span<const std::byte> file, std::string_view name);
 
-/// Scales the box to `size` by a triangle filter as wide as a pixel of the result (bilinear interpolation where it
-/// grows), as Pillow and torchvision do. `rgb` is uint8 [height, width, 3]; `mirrored` exchanges left and right. The
-/// same bits on every machine.
+/// Scales the box to `size` by a triangle filter as wide as a pixel of the result (bilinear interpolation for
+/// enlarging), as Pillow and torchvision do. Writes `rgb`, a uint8 [height, width, 3]; `mirrored` swaps left and right.
+/// The bits are the same on every machine.
 void scale_image(const Pixels& from, const ImageSize& size, bool mirrored, std::uint8_t* rgb);
 
 }  // namespace ferry::cpu

@@ -24,7 +24,7 @@ bool names_image(std::string name) {
                                                [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// A part of an image in the shape of the target, and whether it is to be mirrored.
+/// A part of an image with the aspect ratio of the target, and whether to mirror it.
 struct View {
   ImageBox box;
   bool mirrored = false;
@@ -35,7 +35,7 @@ ImageBox middle(const ImageSize& image, double width, double height) {
           height};
 }
 
-/// The middle of an image after its shorter side has been scaled to `resize`; less if the image is smaller.
+/// The middle of an image after its shorter side has been scaled to `resize`; a smaller part if the image is too small.
 View middle_of(const ImageSize& image, const ImageSize& target, std::int64_t resize) {
   const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
   double scale = std::min(width / static_cast<double>(target.width), height / static_cast<double>(target.height));
@@ -43,18 +43,18 @@ View middle_of(const ImageSize& image, const ImageSize& target, std::int64_t res
   return {middle(image, scale * static_cast<double>(target.width), scale * static_cast<double>(target.height))};
 }
 
-constexpr double kLeastArea = 0.08;                 // of the image
-constexpr double kLogRatio = 0.287682072451780927;  // log(4/3): width / height is 3/4 to 4/3, evenly by its logarithm
+constexpr double kLeastArea = 0.08;                 // the least share of the image's area
+constexpr double kLogRatio = 0.287682072451780927;  // log(4/3): width / height is 3/4 to 4/3, with a uniform logarithm
 constexpr int kTries = 10;
 constexpr std::uint64_t kBlocks = 16;  // random blocks for each image
 
-/// A number below `count`, at least 1.
+/// Maps a random number to a number from 0 to `count` - 1. `count` is at least 1.
 std::int64_t below(std::uint32_t drawn, std::int64_t count) {
   return static_cast<std::int64_t>(drawn * static_cast<std::uint64_t>(count) >> 32);
 }
 
 /// A random part of an image, by the rules of Inception (C. Szegedy et al., "Going deeper with convolutions", 2014),
-/// as torchvision's RandomResizedCrop and RandomHorizontalFlip have them.
+/// like torchvision's RandomResizedCrop and RandomHorizontalFlip.
 View random_part(const ImageSize& image, const Philox& philox, std::int64_t row) {
   const std::uint64_t first = static_cast<std::uint64_t>(row) * kBlocks;
   const bool mirrored = (philox.block(first + kTries)[0] & 1) != 0;
@@ -71,14 +71,14 @@ View random_part(const ImageSize& image, const Philox& philox, std::int64_t row)
              static_cast<double>(height)},
             mirrored};
   }
-  // A strip of an image: its middle, as near to it as the ratio allows.
+  // No try fits, for example in a narrow strip: takes the largest middle part with an allowed ratio.
   const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
   return {middle(image, std::min(width, height * 4 / 3), std::min(height, width * 4 / 3)), mirrored};
 }
 
 // ---- ReadImages ----
 
-/// ReadImages: the files and the two arrays as they are declared.
+/// The files, and the declarations of the two arrays of ReadImages.
 struct ImageArrays {
   FileSystem* files;
   std::string folder;

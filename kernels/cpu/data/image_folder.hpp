@@ -1,4 +1,4 @@
-// Folders of images, one for each class, as rows.
+// ImageFolder: the rows of a folder that has a folder of images for each class.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace ferry::cpu {
 
-/// The key of the random numbers by which the images of an op are augmented: its seed and the session's.
+/// The key of the random numbers that augment the images of an op. It depends on the op's seed and the session's seed.
 [[nodiscard]] std::uint64_t image_key(const KernelSetup& setup);
 
 /// The images in CLASS/*.jpg, .jpeg and .png of a folder, sorted by class and name. A row is an image, scaled to the
-/// declared size, or the number of its class; classes are numbered in the order of their names. The constructor lists
-/// the folders. Memory: the names, and 8 bytes for each.
+/// declared size, or the number of its class. Classes are numbered in the order of their names. The constructor lists
+/// the folders. It keeps the names in memory, with 8 bytes more for each.
 class ImageFolder final : public RowFile {
  public:
-  /// Error(file) when there are other numbers of classes or images than declared, or a class without images.
+  /// Throws Error(file) if the numbers of classes or images are not as declared, or a class has no images.
   ImageFolder(FileSystem& files, std::string_view folder, ArrayDeclared declared);
   void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
-  /// Decoding is work for all threads.
+  /// All threads of the task decode images. Labels need one reader.
   [[nodiscard]] int readers(int threads, int /*ahead*/) const override { return labels_ ? 1 : threads; }
 
  private:
@@ -39,7 +39,7 @@ class ImageFolder final : public RowFile {
   bool labels_;
   std::vector<Class> classes_;
   std::string names_;                // of all images, one after another
-  std::vector<std::uint64_t> ends_;  // of each in names_
+  std::vector<std::uint64_t> ends_;  // the end of each name in names_
 };
 
 }  // namespace ferry::cpu

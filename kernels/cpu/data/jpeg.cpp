@@ -1,4 +1,4 @@
-// JPEG by libjpeg-turbo: of the compressed data all is read, of the image only the box is computed.
+// JPEG by libjpeg-turbo. It reads all compressed data of an image, but computes only the box.
 #include <algorithm>
 #include <cmath>
 #include <csetjmp>
@@ -30,12 +30,12 @@ class Jpeg final : public Image {
 
  private:
   struct Decompressor : jpeg_decompress_struct {
-    Decompressor() : jpeg_decompress_struct{} {}  // zeros may be destroyed
+    Decompressor() : jpeg_decompress_struct{} {}  // jpeg_destroy_decompress() accepts zeros
     Decompressor(const Decompressor&) = delete;
     Decompressor& operator=(const Decompressor&) = delete;
     ~Decompressor() { jpeg_destroy_decompress(this); }
   };
-  /// libjpeg's errors come back to guarded().
+  /// libjpeg's errors return to guarded() by longjmp().
   struct Errors : jpeg_error_mgr {
     std::jmp_buf back;
   };
@@ -45,7 +45,7 @@ class Jpeg final : public Image {
     const int what = jpeg->err->msg_code;
     if (level < 0 && (what == JWRN_JPEG_EOF || what == JWRN_HIT_MARKER)) leave(jpeg);
   }
-  /// Calls f, which calls libjpeg and has nothing to destroy.
+  /// Calls f. It may call libjpeg, and must have no objects with destructors.
   template <class F>
   void guarded(const F& f) {
     if (setjmp(errors_.back) != 0) fail();  // NOLINT(cert-err52-cpp): libjpeg cannot be left in another way
@@ -81,8 +81,9 @@ Jpeg::Jpeg(std::span<const std::byte> file, std::string_view name) : name_(name)
   if (scans.rfind(kEnd) == std::string_view::npos) refuse("it is cut short, its end marker is missing");
 }
 
-/// Eighths of the image's size that still have at least the pixels of the target in the box: halves alone, since
-/// libjpeg-turbo has no vector code for others, which take longer than they save.
+/// Chooses the scale of decoding, in eighths of the image's size. At this scale the box has at least the pixels of the
+/// target. Only halves, quarters and eighths are used: libjpeg-turbo has no vector code for other scales, which would
+/// take longer than they save.
 void Jpeg::choose_scale(const ImageBox& box, const ImageSize& target) {
   jpeg_.scale_denom = 8;
   jpeg_.scale_num = 8;
@@ -129,7 +130,7 @@ Pixels Jpeg::read(const ImageBox& box, const ImageSize& target) {
   return pixels;
 }
 
-/// Adobe's programs, which write most such files, store the complements of cyan, magenta, yellow and black.
+/// Converts CMYK to RGB. Adobe's programs, which write most CMYK files, store the complements of the four colors.
 void Jpeg::turn_to_rgb(std::span<std::byte> pixels) const {
   const unsigned flip = jpeg_.saw_Adobe_marker != 0 ? 0 : 255;
   const auto light = [&](std::size_t at) { return std::to_integer<unsigned>(pixels[at]) ^ flip; };

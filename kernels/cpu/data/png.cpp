@@ -12,10 +12,11 @@
 namespace ferry::cpu {
 namespace {
 
-/// A copy of the file without the chunks about the look of its numbers on a screen. libpng would use these chunks to
-/// convert the numbers to sRGB. Pillow and torchvision, which models are trained with, do not.
+/// Returns a copy of the file without the chunks that describe its color space. libpng would use these chunks to
+/// convert the numbers to sRGB. Pillow and torchvision, which models are trained with, do not convert.
 std::vector<std::byte> without_colors(std::span<const std::byte> file) {
-  constexpr std::size_t kSignature = 8, kAround = 12;  // bytes; of a chunk: its length, its type, its checksum
+  constexpr std::size_t kSignature = 8, kAround = 12;  // bytes of the file's signature; bytes of a chunk's length, type
+                                                       // and checksum
   std::vector<std::byte> rest(file.begin(), file.begin() + std::min(file.size(), kSignature));
   for (std::size_t at = rest.size(); at < file.size();) {
     const auto left = file.subspan(at);
@@ -25,7 +26,7 @@ std::vector<std::byte> without_colors(std::span<const std::byte> file) {
       type = {reinterpret_cast<const char*>(left.data()) + 4, 4};
       length = kAround + std::uint64_t{png_get_uint_32(reinterpret_cast<png_const_bytep>(left.data()))};
     }
-    const bool at_image = type == "IDAT";  // they are all before it
+    const bool at_image = type == "IDAT";  // the chunks to remove are before the first IDAT
     const auto chunk = left.first(at_image ? left.size() : std::min<std::uint64_t>(length, left.size()));
     constexpr std::string_view kColors[] = {"gAMA", "cHRM", "sRGB", "iCCP", "cICP", "mDCV", "cLLI"};
     if (std::find(std::begin(kColors), std::end(kColors), type) == std::end(kColors))
@@ -61,7 +62,7 @@ class Png final : public Image {
 
   [[nodiscard]] Pixels read(const ImageBox& box, const ImageSize& /*target*/) override {
     png_.format = PNG_FORMAT_RGBA;
-    png_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // else 16-bit images would count as linear in light
+    png_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // else libpng would take 16-bit images as linear in light
     Pixels pixels{FileBytes(std::uint64_t{PNG_IMAGE_SIZE(png_)}), png_.width, png_.height, box};
     if (png_image_finish_read(&png_, nullptr, pixels.bytes.data(), 0, nullptr) == 0) fail(png_.message);
     return pixels;

@@ -15,7 +15,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// The orders of the epochs that are being read: two, when one ends and the next begins. Thread-safe.
+/// The orders of the epochs that are being read: two epochs when one ends and the next begins. Thread-safe.
 class Orders {
  public:
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
@@ -45,7 +45,7 @@ class Orders {
   Drawn drawn_[2];
 };
 
-/// The open file of one op, and the threads that read ahead.
+/// The open file of one op, and the threads that read ahead from it.
 class StreamedRows final : public KernelState {
  public:
   StreamedRows(const KernelSetup& setup, ArrayDeclared declared)
@@ -55,8 +55,8 @@ class StreamedRows final : public KernelState {
         ahead_(static_cast<int>(setup.attrs.get<std::int64_t>("prefetch"))),
         orders_(epoch_key(setup), file_->rows()) {}
 
-  /// Rows [first, first + count) of the batch of a step. `first`, `count` and `threads` belong to the task and must be
-  /// the same in every call.
+  /// Returns rows [first, first + count) of the batch of a step. `first`, `count` and `threads` belong to the task and
+  /// must be the same in every call.
   [[nodiscard]] std::span<const std::byte> take(std::int64_t step, std::int64_t first, std::int64_t count,
                                                 int threads) {
     if (!blocks_) begin(first, count, threads);
@@ -77,7 +77,8 @@ class StreamedRows final : public KernelState {
     first_ = first;
     count_ = count;
     const int readers = batches_.smaller() ? 1 : file_->readers(threads, ahead_);
-    const int ahead = batches_.smaller() ? 1 : std::max(ahead_, readers);  // the next smaller batch is far
+    const int ahead = batches_.smaller() ? 1 : std::max(ahead_, readers);  // the next smaller batch comes an epoch
+                                                                           // later
     blocks_.emplace(
         static_cast<std::size_t>(count) * file_->row_bytes(), ahead, readers,
         [this](std::int64_t number, std::span<std::byte> block) { read(batches_.step_of(number), block.data()); });
@@ -98,7 +99,7 @@ class StreamedRows final : public KernelState {
   int ahead_;
   Orders orders_;
   std::int64_t first_ = 0, count_ = 0;  // of this task's part of a batch
-  std::optional<Prefetcher> blocks_;    // the last member: its threads use the others
+  std::optional<Prefetcher> blocks_;    // the last member, because its threads use the other members
 };
 
 void stream(KernelRun& run) {

@@ -21,7 +21,7 @@ KernelTable made(std::string_view level, int number, const cpu::LevelKernels& ke
   return table;
 }
 
-/// The levels of this build that the processor can run.
+/// The kernel tables for the levels of this build that the processor can run.
 std::vector<KernelTable> levels_here() {
   std::vector<KernelTable> levels;
   levels.push_back(made(FERRY_BASELINE, 1, *ferry_kernels_baseline()));
@@ -35,7 +35,8 @@ std::vector<KernelTable> levels_here() {
 }  // namespace
 
 std::span<const KernelTable> cpu_kernel_levels() {
-  static const auto& levels = *new std::vector<KernelTable>(levels_here());  // threads may use it while others exit()
+  static const auto& levels = *new std::vector<KernelTable>(levels_here());  // never destroyed: other threads may use
+                                                                             // it during exit()
   return levels;
 }
 

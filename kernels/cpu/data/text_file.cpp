@@ -39,7 +39,7 @@ CsvTake store_numbers(DType dtype, std::int64_t most, std::byte* target) {
 TextFile::TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared) : RowFile(std::move(declared)) {
   const bool sparse = declared_.format == "libsvm";
   file_ = files.open_beneath(std::string(folder), declared_.path);
-  rows_.emplace(*file_, declared_.skip, sparse, rows() + 1);  // the first row may be names
+  rows_.emplace(*file_, declared_.skip, sparse, rows() + 1);  // the first row may have the names of the columns
   if (!sparse && rows_->rows() > 0) {
     const FileBytes first = rows_->read(*file_, 0, 1);
     const auto any = [](std::string_view) { return std::string(); };

@@ -14,11 +14,11 @@
 
 namespace ferry::cpu {
 
-/// Parses fields as elements of this dtype, and stores up to `most` of them at `target`. A number that the dtype cannot
-/// hold is a fault; one too small for it is 0 or a subnormal.
+/// Returns a function that parses fields as elements of this dtype, and stores up to `most` of them at `target`. A
+/// number that the dtype cannot hold is a fault. A number too small for the dtype becomes 0 or a subnormal number.
 [[nodiscard]] CsvTake store_numbers(DType dtype, std::int64_t most, std::byte* target);
 
-/// Writes `places` entries of each row, from entry `first` on; 0 after a row's last entry.
+/// Writes `places` entries of each row, from entry `first` on, and 0 after a row's last entry.
 template <class T>
 void place_entries(const LibsvmRows& rows, std::span<const T> entries, std::int64_t first, std::int64_t places,
                    T* output) {
@@ -30,10 +30,10 @@ void place_entries(const LibsvmRows& rows, std::span<const T> entries, std::int6
   }
 }
 
-/// A CSV or LibSVM file. The constructor reads it once, to find where its rows begin.
+/// A CSV or LibSVM file. The constructor reads the file once, to find the positions of its rows.
 class TextFile final : public RowFile {
  public:
-  /// Error(file) names the file and how many rows it has.
+  /// Throws Error(file), with the file's name and its number of rows, if this number is not as declared.
   TextFile(FileSystem& files, std::string_view folder, ArrayDeclared declared);
   void read(std::int64_t first, std::int64_t count, std::byte* target, std::int64_t epoch) const override;
 
