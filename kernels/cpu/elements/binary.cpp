@@ -67,7 +67,7 @@ void compare(KernelRun& run) {
   });
 }
 
-/// All integer divisors of the array or piece are checked for zeros first, so that the loop needs no check.
+/// Checks all integer divisors of the array or piece for zeros first, so that the loop needs no check.
 template <class F>
 void divide(KernelRun& run) {
   const Array& divisor = run.inputs[1];

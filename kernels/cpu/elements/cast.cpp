@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::int64_t kBlock = 512;
 
-/// The type through which elements of type T are converted: one of five, which holds all values of T. So loops are
-/// compiled from each dtype to its type here, and from these five to each dtype, rather than for every pair of dtypes.
+/// The type through which elements of type T are converted: one of five types, which holds all values of T. So there
+/// are loops from each dtype to its type here, and from these five to each dtype, instead of a loop for every pair of
+/// dtypes.
 template <class T>
 struct Between {
   using Int = std::conditional_t<(sizeof(T) < 4), std::int32_t, std::int64_t>;
@@ -30,7 +31,7 @@ struct Between<double> {
   using type = double;
 };
 
-/// A function, because the compiler then knows that stores cannot change its arguments.
+/// This is a function so that the compiler knows that stores cannot change its arguments.
 template <class To, class T>
 void write_as(const T* from, To* to, std::int64_t count) {
 #pragma omp simd

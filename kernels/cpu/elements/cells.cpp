@@ -1,4 +1,4 @@
-// Steps of recurrent layers: rows of gates [blocks,hidden] beside rows of the state.
+// Kernels of the cells of recurrent layers. A row of gates [blocks,hidden] belongs to each row of the state.
 #include "kernels/shared/cells.hpp"
 
 #include "kernels/cpu/kernels.hpp"
@@ -8,7 +8,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kWork = 8;  // elements of a simple op that take as long as one of a cell
+constexpr std::int64_t kWork = 8;  // an element of a cell takes as long as this many elements of a simple op
 
 /// Calls f(T(), in, out, hidden) for each row of the state (input `state`), in several threads. The callbacks in(i,
 /// blocks) and out(i, blocks) return the row in input and output i; the row has `blocks` blocks of hidden units.
@@ -30,7 +30,8 @@ void each_cell(const KernelRun& run, std::size_t state, const F& f) {
   });
 }
 
-// Rows of hidden units. Not inlined, and with no variable in the loop itself, so that they become vector code.
+// Functions on rows of hidden units. They are not inlined and have no variable in the loop itself, so that they become
+// vector code.
 
 template <class F>
 void each_unit(std::int64_t hidden, const F& f) {

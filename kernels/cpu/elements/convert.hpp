@@ -1,4 +1,4 @@
-// Elements of one dtype as elements of another.
+// Converts elements of one dtype to another dtype.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ferry::cpu {
 
-/// to[i] = from[i], converted as the op Cast does (functors.hpp), for `count` elements; the two do not overlap.
+/// to[i] = from[i], converted as by the op Cast (functors.hpp), for `count` elements. `from` and `to` must not overlap.
 void convert_elements(DType from_dtype, const std::byte* from, DType to_dtype, std::byte* to, std::int64_t count);
 
 }  // namespace ferry::cpu

@@ -18,7 +18,8 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
       Running{attrs.get<std::int64_t>("axis"), attrs.get_or("exclusive", false), attrs.get_or("reverse", false)});
 }
 
-/// out[r] = out[r - 1] joined with in[r], or if `exclusive` with in[r - 1]; rows of `width` elements, `step` apart.
+/// out[r] = out[r - 1] joined with in[r], or with in[r - 1] if `exclusive`. Rows have `width` elements and are `step`
+/// apart.
 template <class T, class Join>
 void run_rows(const T* in, T* out, std::int64_t rows, std::int64_t step, std::int64_t width, bool exclusive, T start) {
   constexpr Join kJoin{};
@@ -31,7 +32,7 @@ void run_rows(const T* in, T* out, std::int64_t rows, std::int64_t step, std::in
   }
 }
 
-/// The elements along all other dims are divided among threads.
+/// Threads divide the elements along all other dims.
 template <class Join, int start>
 void run_along(KernelRun& run) {
   const Array& input = run.inputs[0];

@@ -5,7 +5,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// Bytes that are computed in the cache before they are written around it.
+/// The number of bytes that are computed in the cache before they are written around the cache.
 constexpr std::int64_t kStreamTile = 4096;
 
 template <int N>
@@ -55,7 +55,7 @@ class Rows {
 
   const KernelRun& run_;
   const RowLoop compute_row_;
-  const std::int64_t bytes_;  // of an element
+  const std::int64_t bytes_;  // bytes of an element
   std::array<std::int64_t, N> input_bytes_;
 };
 

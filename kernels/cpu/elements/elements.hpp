@@ -1,4 +1,4 @@
-// The loop over elements: one functor on arrays of any ranks, broadcast as numpy does.
+// The loop over elements: applies one functor to arrays of any ranks, broadcast as in numpy.
 //
 // Adjacent dims that are contiguous in all arrays are joined first, so that most ops become one loop. The innermost
 // loop has stride 1 or 0 in every input, known at compile time, and becomes vector code.
@@ -32,12 +32,12 @@ class Walk {
   [[nodiscard]] std::int64_t offset(std::size_t input) const { return offsets_[input]; }
   [[nodiscard]] const std::array<std::int64_t, N>& offsets() const { return offsets_; }
   [[nodiscard]] std::int64_t index(std::size_t dim) const { return index_[dim]; }
-  /// Elements left in the innermost dim.
+  /// The number of elements left in the innermost dim.
   [[nodiscard]] std::int64_t run() const {
     const auto last = static_cast<std::size_t>(nest_.dims - 1);
     return nest_.sizes[last] - index_[last];
   }
-  /// Moves on by `n` ≤ run() elements.
+  /// Advances by `n` ≤ run() elements.
   void advance(std::int64_t n) {
     for (int d = nest_.dims - 1; d >= 0; --d) {
       const auto k = static_cast<std::size_t>(d);
@@ -56,8 +56,8 @@ class Walk {
   std::array<std::int64_t, N> offsets_;
 };
 
-/// The loop of a functor of two numbers that is simpler beside some numbers, where `one` of them is the same for all.
-/// False if it is not such a number.
+/// The loop of a functor of two numbers, if one operand is the same number for all elements. The functor may be simpler
+/// for some values of this operand (BesideOne). Returns false if `one` is not such a value.
 template <class F, class T>
 bool loop_beside(const T& one, T* out, std::int64_t n, const T* in) {
   const T b = one;
@@ -82,7 +82,7 @@ void inner_loop(Out* out, std::int64_t n, std::integer_sequence<int, Step...> st
   for (std::int64_t k = 0; k < n; ++k) out[k] = F()(in[k * Step]...);
 }
 
-/// Picks the inner loop for the inputs' steps, one input after the other. At least one of them moves.
+/// Selects the inner loop for the inputs' steps, one input after another. At least one input moves (its step is 1).
 template <class F, class Out, class... In, int... Step>
 void pick_loop(Out* out, std::int64_t n, const bool* moves, std::integer_sequence<int, Step...> steps,
                const In*... in) {
@@ -116,7 +116,7 @@ void map_elements(const KernelRun& run, std::index_sequence<I...>) {
   });
 }
 
-/// output 0 = F()(inputs...), element by element, with numpy's broadcasting. `In` are the inputs' element types.
+/// output 0 = F()(inputs...), element by element, with numpy's broadcasting. `In` are the element types of the inputs.
 template <class F, class Out, class... In>
 void map_elements(const KernelRun& run) {
   map_elements<F, Out, In...>(run, std::index_sequence_for<In...>());

@@ -19,7 +19,7 @@ void fold(std::byte* output, const std::byte* left, const std::byte* right, std:
   for (std::int64_t i = 0; i < count; ++i) out[i] = kJoin(a[i], b[i]);
 }
 
-/// fold_elements() for dtypes that there is no loop for: widens both operands, a block at a time.
+/// fold_elements() for dtypes without a loop of their own: widens both operands, a block at a time.
 void fold_widened(Reduce reduce, DType dtype, std::byte* output, const std::byte* left, const std::byte* right,
                   std::int64_t count) {
   constexpr std::int64_t kBlock = 512;

@@ -1,5 +1,5 @@
-// Folding a run of numbers in an order that suits vector code: kLanes lanes side by side, joined in pairs at the end.
-// The order depends on the number of elements alone, so every instruction set gives the same bits.
+// Folds a run of numbers in an order that suits vector code: in kLanes lanes side by side, which are joined in pairs at
+// the end. The order depends only on the number of elements, so every instruction set gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@ namespace ferry::cpu {
 
 inline constexpr std::int64_t kLanes = 16;
 
-/// get(0) … get(n - 1) joined by `join`, each of `count` lanes beginning with `start`, which must not change the
-/// result. Where a lane waits long for `join`, more of them take less time.
+/// Joins get(0) … get(n - 1) by `join`, in `count` lanes. Each lane begins with `start`, which must not change the
+/// result. If `join` has a long latency, more lanes are faster.
 template <std::int64_t count = kLanes, class T, class Get, class Join>
 [[nodiscard]] T fold_lanes(std::int64_t n, T start, const Get& get, const Join& join) {
   T lanes[count];

@@ -23,7 +23,7 @@ std::int64_t partials_of(const Pass& pass) {
   return chunks_of(pass) == 1 ? 0 : pass.results() * chunks_of(pass);
 }
 
-/// Scratch: the results of the current pass's chunks, and two arrays that take turns as the results of passes.
+/// The scratch: the results of the current pass's chunks, and two arrays that alternate as the results of passes.
 struct Room {
   std::int64_t partials = 0, between = 0;
   [[nodiscard]] std::int64_t elements() const { return partials + 2 * between; }
@@ -38,13 +38,13 @@ Room room_of(const std::vector<Pass>& passes) {
   return room;
 }
 
-/// out[inner] = the rows of in[rows, inner] joined, in their order.
+/// out[inner] = the rows of in[rows, inner], joined in order.
 template <class T, class Join>
 void fold_rows(const T* in, std::int64_t rows, std::int64_t inner, T start, T* out) {
   constexpr Join kJoin{};
   if (inner == 1) {
     constexpr bool kIsSum = std::is_same_v<Join, functors::Add> || std::is_same_v<Join, functors::Mul>;
-    constexpr std::int64_t kSideBySide = kIsSum ? kLanes : 4 * kLanes;  // other joins give the same in any order
+    constexpr std::int64_t kSideBySide = kIsSum ? kLanes : 4 * kLanes;  // other joins give the same bits in any order
     *out = fold_lanes<kSideBySide>(
         rows, start, [in](std::int64_t i) { return in[i]; }, kJoin);
     return;
@@ -93,8 +93,8 @@ void run_passes(KernelRun& run, const std::vector<Pass>& passes, T start) {
   }
 }
 
-/// The passes for the sizes at the bound, made when the kernel is prepared. In a step in which a bounded dim is smaller
-/// other passes are made.
+/// The passes for sizes at their bounds, made when the kernel is prepared. If a bounded dim is smaller in a step, the
+/// step uses other passes.
 struct Reduction {
   std::vector<bool> reduced;
   std::vector<std::int64_t> sizes;
@@ -164,7 +164,8 @@ std::int64_t best_of_row(const T* row, std::int64_t n, std::int64_t step, bool l
   return best;
 }
 
-/// The index of the first best element of a contiguous row: finds the best element by vector code, then where it is.
+/// The index of the first best element of a contiguous row. Vector code finds the best element first, and then its
+/// index.
 template <class Fold, class T>
 std::int64_t first_best(const T* row, std::int64_t n) {
   const T top = fold_lanes(
@@ -182,7 +183,7 @@ std::int64_t first_best(const T* row, std::int64_t n) {
   return i;
 }
 
-/// `Better` says whether its first argument is the better one, `Fold` gives the better of two.
+/// `Better` returns whether its first argument is better than the second; `Fold` returns the better of two.
 template <class Better, class Fold>
 void index_of_best(KernelRun& run) {
   const Array& input = run.inputs[0];
@@ -221,14 +222,14 @@ constexpr Kernel kKernels[] = {
      .scratch_bytes = scratch_bytes<reduced_axes>,
      .row = row<reduced_axes>,
      .takes = kOrdered,
-     .saturates = true},  // of no elements: the end of the range
+     .saturates = true},  // the result for no elements is the end of the range
     {.op = "Min",
      .run = reduce<functors::Minimum>,
      .prepare = prepare<reduced_axes>,
      .scratch_bytes = scratch_bytes<reduced_axes>,
      .row = row<reduced_axes>,
      .takes = kOrdered,
-     .saturates = true},  // of no elements: the end of the range
+     .saturates = true},  // the result for no elements is the end of the range
     {.op = "SumLike",
      .run = reduce<functors::Add>,
      .prepare = prepare<spread_dims>,

@@ -1,4 +1,5 @@
-// Softmax and related ops, row by row: the largest element is found first and subtracted, so that no exp overflows.
+// Softmax and related ops, row by row. The largest element of a row is found first and subtracted, so that no exp
+// overflows.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -38,12 +39,12 @@ T sum_of_exp(const Row<T>& row, T top) {
       row.n, T(0), [&row, top](std::int64_t i) { return math::exp(row[i] - top); }, functors::Add());
 }
 
-/// Rows side by side: a vector has one element of each row.
+/// Rows that are computed together: a vector has one element of each row.
 constexpr std::int64_t kColumns = 16;
 template <class T>
 using Columns = std::array<T, kColumns>;
 
-/// For each of kColumns rows, get(0, row) … get(n - 1, row) joined as fold_lanes() does it.
+/// Joins get(0, row) … get(n - 1, row) for each of kColumns rows, in the order of fold_lanes().
 template <class T, class Get, class Join>
 Columns<T> fold_columns(std::int64_t n, T start, const Get& get, const Join& join) {
   Columns<T> lanes[kLanes];
@@ -60,8 +61,8 @@ Columns<T> fold_columns(std::int64_t n, T start, const Get& get, const Join& joi
   return lanes[0];
 }
 
-/// The softmax of kColumns rows of `n` elements. The first elements of the rows are consecutive. Each row gets the bits
-/// that it would get alone.
+/// The softmax of kColumns rows of `n` elements. The first elements of the rows are consecutive. Each row gets the same
+/// bits as if it were computed alone.
 template <class T>
 void softmax_columns(const T* in, std::int64_t n, std::int64_t step, T* out) {
   const Columns<T> top = fold_columns(
@@ -99,7 +100,8 @@ struct LogSoftmax {
   }
 };
 
-/// Rows [begin, end) of [outer, along, inner]. Not inlined, so that contiguous rows become vector code in every caller.
+/// Computes rows [begin, end) of [outer, along, inner]. Not inlined, so that contiguous rows become vector code in
+/// every caller.
 template <class RowFn, class T>
 [[gnu::noinline]] void each_row(const T* in, T* out, std::int64_t along, std::int64_t inner, std::int64_t begin,
                                 std::int64_t end) {
@@ -148,10 +150,10 @@ std::int64_t row_along(const KernelSetup& setup) {
   return product(shape.sizes(), dim + 1, shape.rank()) == 1 ? shape[dim].size() : 0;
 }
 
-// ---- Cross-entropy: rows along the last dim, a label for each ----
+// ---- Cross-entropy: rows along the last dim, with a label for each ----
 
-/// Calls each(row of logits, its number, its label), in several threads. Input `first` has the logits, the next one the
-/// labels.
+/// Calls each(row of logits, its number, its label) on several threads. Input `first` has the logits, the next input
+/// the labels.
 template <class Each>
 void for_labelled_rows(const KernelRun& run, std::size_t first, const Each& each) {
   const Array &logits = run.inputs[first], &labels = run.inputs[first + 1];

@@ -11,14 +11,14 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr int kRows = kVectorBytes == 64 ? 8 : 4;  // of a block, as registers allow
+constexpr int kRows = kVectorBytes == 64 ? 8 : 4;  // rows of a block, limited by the number of registers
 constexpr int kLanes = kVectorBytes / kTogether, kVectors = 2;
 
 using Sums [[gnu::vector_size(kVectorBytes), gnu::aligned(4), gnu::may_alias]] = std::int32_t;
 using Shorts [[gnu::vector_size(kVectorBytes), gnu::may_alias]] = std::int16_t;
 using UnsignedShorts [[gnu::vector_size(kVectorBytes), gnu::may_alias]] = std::uint16_t;
 
-/// The numbers of four terms of each column, and of a row.
+/// Columns has four numbers of each column, Factor four numbers of a row.
 #ifdef __AVX512VNNI__
 struct Columns {
   explicit Columns(Sums bytes) : all(bytes) {}
@@ -48,7 +48,7 @@ Sums pairs(Shorts a, Shorts b) {
 #endif
 }
 
-/// Bytes at even and at odd places, as numbers of 16 bits.
+/// Columns and Factor have the bytes at even and at odd places, as 16-bit numbers.
 struct Columns {
   explicit Columns(Sums bytes)
       : even(reinterpret_cast<Shorts>(bytes) & 255),
@@ -69,8 +69,8 @@ void add_products(Sums& sums, const Columns& columns, const Factor& factor) {
 }
 #endif
 
-/// The part of a tile that has `rows` rows and kVectors vectors of columns. Of few rows the steps are dealt out to
-/// several sums, or each product would wait for the one before.
+/// Computes the part of a tile that has `rows` rows and kVectors vectors of columns. If there are few rows, the steps
+/// alternate between several sums. Else each product would wait for the product before it.
 template <int rows>
 void block(std::int64_t steps, const std::int8_t* row, std::int64_t row_step, const std::uint8_t* panel,
            std::int32_t* to) {
@@ -126,14 +126,14 @@ void multiply(int count, std::int64_t steps, const std::int8_t* rows, std::int64
 constexpr int kRow = 16;
 using Bytes [[gnu::vector_size(kRow)]] = std::uint8_t;
 
-/// `size` bytes of a and as many of b in turn, from their halves number `half`.
+/// Returns `size` bytes of a and `size` bytes of b in turn, from half number `half` of both.
 template <std::size_t size, std::size_t half, std::size_t... at>
 Bytes zipped(Bytes a, Bytes b, std::index_sequence<at...>) {
   return __builtin_shufflevector(
       a, b, static_cast<int>(half * kRow / 2 + at / (2 * size) * size + at % size + at / size % 2 * kRow)...);
 }
 
-/// Adds the numbers of each column of four rows to its sum.
+/// Adds the four numbers of each column to the column's sum.
 void add_to(std::uint32_t* sums, const Bytes (&rows)[kTogether]) {
   std::uint16_t four[kRow];
   for (int v = 0; v < kRow; ++v)

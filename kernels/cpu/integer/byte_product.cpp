@@ -7,7 +7,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::uint8_t kFlip = 128;  // makes a signed number an unsigned one and back, 128 more or less
+constexpr std::uint8_t kFlip = 128;  // converts between signed and unsigned numbers, by adding 128 modulo 256
 
 std::int64_t steps_of(std::int64_t k) {
   return (k + kTogether - 1) / kTogether;

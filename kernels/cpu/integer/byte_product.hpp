@@ -1,6 +1,7 @@
 // Products of matrices of 8-bit integers, exact modulo 2^32: c[r,v] = sum over k of (a[r,k] - a_zero[r]) * (b[k,v] -
-// b_zero[v]). The rows of a are packed as signed numbers, the columns of b in panels of unsigned ones, each with its
-// sum, from which the zero points' share follows. Numbers of the other kind are moved by 128, and so are their zeros.
+// b_zero[v]). The rows of a are packed as signed numbers, the columns of b in panels as unsigned numbers. Each is
+// packed with its sum, which gives the contribution of the zero points. Unsigned rows, signed columns and their zero
+// points are shifted by 128.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ namespace ferry::cpu {
 
 inline constexpr DTypeSet kBytesAndSums{DType::int8, DType::uint8, DType::int32};
 
-/// Bytes of a packed row of k numbers: whole steps of kTogether, then the sum.
+/// The bytes of a packed row of k numbers: whole steps of kTogether numbers, then the row's sum.
 [[nodiscard]] constexpr std::int64_t packed_row(std::int64_t k) {
   return (k + kTogether - 1) / kTogether * kTogether + static_cast<std::int64_t>(sizeof(std::int32_t));
 }
-/// Bytes of a packed panel of k rows: whole steps, then the sums of its columns.
+/// The bytes of a packed panel of k rows: whole steps, then the sums of its columns.
 [[nodiscard]] constexpr std::int64_t packed_panel(std::int64_t k) {
   return packed_row(k) * kPanelColumns;
 }
@@ -33,7 +34,7 @@ struct ZeroPoints {
     rest.bytes += first * step;
     return rest;
   }
-  /// As they are among signed and among unsigned numbers.
+  /// Zero point i for numbers packed as signed, and for numbers packed as unsigned.
   [[nodiscard]] std::int32_t among_signed(std::int64_t i) const { return among_unsigned(i) - 128; }
   [[nodiscard]] std::int32_t among_unsigned(std::int64_t i) const { return bytes[i * step] ^ (is_signed ? 128 : 0); }
   const std::uint8_t* bytes;
@@ -50,7 +51,8 @@ class PanelPacker {
  public:
   PanelPacker() = default;
   PanelPacker(const ByteLoops& loops, std::int64_t k, DType dtype, std::byte* panel);
-  /// The next kTogether rows, or those that are left: `columns` numbers each, `step` apart. Other columns become 0.
+  /// Adds the next kTogether rows, or the rows that are left: `columns` numbers each, `step` apart. Other columns
+  /// become 0.
   void add(const std::uint8_t* rows, std::int64_t step, int columns);
 
  private:
@@ -60,7 +62,7 @@ class PanelPacker {
   std::uint8_t* to_ = nullptr;
   std::uint32_t* sums_ = nullptr;
 };
-/// Packs the columns [first, first + kPanelColumns) of a matrix [k,n] as far as there are.
+/// Packs the columns [first, first + kPanelColumns) of a matrix [k,n], or fewer at its end.
 void pack_panel(const ByteLoops& loops, std::int64_t k, std::int64_t n, DType dtype, const std::byte* matrix,
                 std::int64_t first, std::byte* panel);
 

@@ -1,5 +1,5 @@
-// Convolutions of 8-bit integers: the filter's rows times columns of the image under it (im2col), which are packed in
-// panels as they are copied.
+// Convolutions of 8-bit integers: the filter's rows times columns of the image under the filter (im2col). The columns
+// are packed in panels while they are copied.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 enum Input : std::size_t { kImage, kFilter, kImageZero, kFilterZero, kPacked };
 
-constexpr std::int64_t kMostPanels = 4;  // of a tile
+constexpr std::int64_t kMostPanels = 4;  // the most panels of a tile
 constexpr std::int64_t kStage = kTogether * kMostPanels * kPanelColumns;
 
 struct Conv {
@@ -36,7 +36,7 @@ std::int64_t lane_bytes(std::int64_t depth) {
   return kMostPanels * packed_panel(depth) + kStage;
 }
 
-/// Panels of one tile of positions: fewer if there would not be one tile for each lane.
+/// The number of panels of one tile of positions. It is lower if there would not be a tile for each lane.
 std::int64_t panels_together(const Convolution& conv) {
   const std::int64_t all = conv.images * conv.groups * panels_of(conv.output.area());
   return std::clamp(all / kScratchLanes, std::int64_t{1}, kMostPanels);
@@ -106,7 +106,7 @@ std::int64_t packed_elements(const Type& filter) {
   return sizes[0] * packed_row(product(sizes, 1, static_cast<int>(sizes.size())));
 }
 
-/// Checks inputs and outputs itself, since no op's definition does it for this kernel.
+/// Checks inputs and outputs itself, because no op definition does it for this kernel.
 template <int level>
 std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
   const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;

@@ -11,14 +11,14 @@ namespace {
 
 enum Input : std::size_t { kA, kB, kAZero, kBZero, kPacked };
 
-constexpr std::int64_t kSmallWork = std::int64_t{1} << 18;  // products that are not worth handing to another thread
+constexpr std::int64_t kSmallWork = std::int64_t{1} << 18;  // fewer products are not worth another thread
 
-/// [rows,k] times [k,columns].
+/// The sizes of a product of [rows,k] and [k,columns].
 struct Sizes {
   std::int64_t rows = 1, k = 0, columns = 0;
 };
 
-/// `a` are the sizes of all dims, `b` of two.
+/// `a` has the sizes of all dims, `b` the sizes of two dims.
 Sizes sizes_of(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
   return {product(a, 0, static_cast<int>(a.size()) - 1), b[0], b[1]};
 }
@@ -88,7 +88,7 @@ std::unique_ptr<KernelState> prepare(const KernelSetup&) {
   return keep(&byte_loops_of(level));
 }
 
-/// Checks inputs and outputs itself, since no op's definition does it for this kernel.
+/// Checks inputs and outputs itself, because no op definition does it for this kernel.
 template <int level>
 std::unique_ptr<KernelState> prepare_packing(const KernelSetup& setup) {
   const bool one = setup.inputs.size() == 1 && setup.outputs.size() == 1;
