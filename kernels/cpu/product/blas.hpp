@@ -1,4 +1,4 @@
-// Products of floating-point matrices, by OpenBLAS or Eigen, as the build decides.
+// Products of floating-point matrices, by OpenBLAS or Eigen. The build chooses the library.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 
 namespace ferry::cpu {
 
-/// A matrix in row-major order; `step` elements from row to row. When `transposed` it is used as if its rows were
-/// columns.
+/// A matrix in row-major order, with `step` elements from row to row. If `transposed`, its rows are used as columns.
 template <class T>
 struct Matrix {
   const T* data;
@@ -15,15 +14,15 @@ struct Matrix {
   bool transposed;
 };
 
-/// c = a b, or c += a b when `add`: c is [m,n] with `c_step` elements from row to row, a is [m,k] and b [k,n] after
-/// transposition. In this thread alone; thread-safe; sizes and steps fit an int. m, n, k > 0.
+/// c = a b, or c += a b if `add`. c is [m,n] with `c_step` elements from row to row; a is [m,k] and b [k,n] after
+/// transposition. Computes on the calling thread only. Thread-safe. Sizes and steps must fit an int. m, n, k > 0.
 void multiply(int m, int n, int k, const Matrix<float>& a, const Matrix<float>& b, float* c, std::int64_t c_step,
               bool add = false);
 void multiply(int m, int n, int k, const Matrix<double>& a, const Matrix<double>& b, double* c, std::int64_t c_step,
               bool add = false);
 
-/// The name of the library and of the code that it picked for this machine. Where the name differs, results may differ
-/// in their bits.
+/// The name of the library and of the code that it selected for this machine. If two machines have different names,
+/// results may differ in their bits.
 [[nodiscard]] std::string_view blas_name();
 
 }  // namespace ferry::cpu

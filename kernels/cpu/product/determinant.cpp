@@ -8,7 +8,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// The determinant of an n by n matrix, which is overwritten: elimination with the largest pivot of each column.
+/// The determinant of an n by n matrix, by elimination with the largest pivot of each column. Overwrites the matrix.
 template <class T>
 T determinant(T* matrix, std::int64_t n) {
   T result = 1;
@@ -30,7 +30,7 @@ T determinant(T* matrix, std::int64_t n) {
   return result;
 }
 
-/// The matrix without row i and column j, written to `minor`.
+/// Writes the matrix without row i and column j to `minor`.
 template <class T>
 void take_minor(const T* matrix, std::int64_t n, std::int64_t i, std::int64_t j, T* minor) {
   for (std::int64_t r = 0; r < n; ++r)
@@ -38,7 +38,7 @@ void take_minor(const T* matrix, std::int64_t n, std::int64_t i, std::int64_t j,
       if (r != i && c != j) *minor++ = matrix[r * n + c];
 }
 
-/// Calls f(matrix, scratch for a matrix, n, its number) for each of the [n,n] matrices.
+/// Calls f(matrix, scratch for a matrix, n, number of the matrix) for each of the [n,n] matrices.
 template <class F>
 void for_matrices(KernelRun& run, const F& f) {
   const Array& input = run.inputs[0];

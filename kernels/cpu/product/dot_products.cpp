@@ -1,4 +1,5 @@
-// Built with -ffp-contract=fast: a product and its addition become one instruction where the processor has it.
+// Dot products. This file is built with -ffp-contract=fast: a product and its addition become one instruction if the
+// processor has it.
 #include "kernels/cpu/product/dot_products.hpp"
 
 #include <algorithm>
@@ -19,19 +20,21 @@ struct Lanes {
   static constexpr int kLanes = kVectorBytes / sizeof(T);
   static constexpr int kParts = kDotBytes / kVectorBytes;  // vectors that have the sums of a row
   static constexpr int kSums = kParts * kLanes;
-  static constexpr int kMostRows = kParts == 1 ? kLanes : std::min(4, kLanes);  // at once, as registers allow
+  static constexpr int kMostRows = kParts == 1 ? kLanes : std::min(4, kLanes);  // at once, limited by the number of
+                                                                                // registers
 
   static V at(const T* p, int part) { return *reinterpret_cast<const V*>(p + part * kLanes); }
 
-  /// Of each `width` lanes of a, then of b, the first half (from == 0) or the second (from == width / 2).
+  /// From each block of `width` lanes of a, and then of b, takes the first half (from == 0) or the second (from ==
+  /// width / 2).
   template <int width, int from, std::size_t... lane>
   static V halves(V a, V b, std::index_sequence<lane...>) {
     return __builtin_shufflevector(
         a, b, (static_cast<int>(lane) / (width / 2) * width + static_cast<int>(lane) % (width / 2) + from)...);
   }
 
-  /// v[0 … vectors) have the sums of rows one after another, `width` for each. Adds them in pairs, until v[0] begins
-  /// with the sum of each row.
+  /// v[0 … vectors) has the sums of consecutive rows, `width` sums for each row. Adds them in pairs, until v[0] begins
+  /// with the total of each row.
   template <int vectors, int width>
   static void fold(V* v) {
     if constexpr (width > 1) {
@@ -47,7 +50,7 @@ struct Lanes {
   }
 };
 
-/// The dot products with `rows` rows of b.
+/// Computes the dot products of `a` with `rows` rows of b.
 template <class T, int rows>
 void dot_rows(std::int64_t k, const T* a, const T* b, T* c) {
   using L = Lanes<T>;
@@ -63,7 +66,7 @@ void dot_rows(std::int64_t k, const T* a, const T* b, T* c) {
     }
   if (i < k)
 #pragma GCC unroll 4
-    for (int p = 0; p < L::kParts; ++p) {  // the last kSums terms; the first of them have been added
+    for (int p = 0; p < L::kParts; ++p) {  // the last kSums terms, without those added before
       typename L::Mask left;
       for (int lane = 0; lane < L::kLanes; ++lane) left[lane] = k - L::kSums + p * L::kLanes + lane < i ? 0 : -1;
       const auto masked = [&](const T* from) {

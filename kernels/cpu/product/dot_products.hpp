@@ -1,17 +1,17 @@
 // The innermost loop of products of a row and a transposed matrix: dot products with the matrix's rows. It is built
-// once for each instruction set; kernels of all levels use the best one for the processor.
+// once for each instruction set; kernels of all levels use the best loop for the processor.
 #pragma once
 
 #include <cstdint>
 
 namespace ferry::cpu {
 
-/// Terms that are added to sums of their own, on any processor: this many bytes of elements.
+/// The number of sums of a dot product on any processor, as the bytes of that many elements.
 inline constexpr int kDotBytes = 64;
 
-/// c[v] = sum over i < k of a[i] * b[v * k + i] for v < n. Let S be the number of elements in kDotBytes, and k >= S.
-/// Term i is added to sum i modulo S. The fewer than S terms left at the end are added to the last sums. Then the first
-/// half of the sums and the last are added, and so on. The bits of c[v] do not depend on n.
+/// c[v] = sum over i < k of a[i] * b[v * k + i] for v < n. Let S be the number of elements in kDotBytes; k >= S. Term i
+/// is added to sum i modulo S. The remaining terms, fewer than S, are added to the last sums. Then the two halves of
+/// the sums are added, and so on, until one sum is left. The bits of c[v] do not depend on n.
 template <class T>
 using DotProducts = void (*)(std::int64_t k, std::int64_t n, const T* a, const T* b, T* c);
 
@@ -20,7 +20,7 @@ struct DotProductSet {
   DotProducts<double> of_double;
 };
 
-/// The set for this processor.
+/// The set of functions for this processor.
 [[nodiscard]] const DotProductSet& dot_products();
 
 template <class T>

@@ -1,4 +1,4 @@
-// Products by Eigen, where there is no OpenBLAS.
+// Products by Eigen, for builds without OpenBLAS.
 #include <Eigen/Core>
 
 #include "kernels/cpu/product/blas.hpp"
@@ -11,7 +11,7 @@ using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
 using View = Eigen::Map<const Rows<T>, 0, Eigen::OuterStride<>>;
 
-/// Sets the cache sizes by which Eigen divides products into blocks, so that it does so in the same way on all
+/// Sets the cache sizes that Eigen uses to divide products into blocks, so that it divides them in the same way on all
 /// machines.
 void fix_blocking() {
   static const bool done = (Eigen::setCpuCacheSizes(32768, 524288, 4194304), true);

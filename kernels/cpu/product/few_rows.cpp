@@ -11,33 +11,35 @@ namespace ferry::cpu {
 namespace {
 
 constexpr std::int64_t kFew = 4;
-constexpr std::int64_t kLarge = 1 << 12;  // elements of a matrix that is worth it
-constexpr std::int64_t kColumns = 1024;   // of the result that a thread takes at least: kSweepRows rows fit the cache
-constexpr std::int64_t kWork = 1 << 17;   // multiplications that are worth handing to another thread
+constexpr std::int64_t kLarge = 1 << 12;  // the least elements of a suitable matrix
+constexpr std::int64_t kColumns = 1024;   // the least columns of the result for a thread: kSweepRows rows fit the cache
+constexpr std::int64_t kWork = 1 << 17;   // multiplications that are worth another thread
 
-/// The number of columns of the result that a thread takes at once; each column reads `depth` elements of the matrix.
+/// The number of columns of the result that a thread takes at once. A column of the result reads `depth` elements of
+/// the matrix.
 std::int64_t columns_together(std::int64_t depth) {
   return (kWork / depth / kColumns + 1) * kColumns;
 }
 
-/// The columns [begin, end) of a product with a transposed matrix.
+/// Computes the columns [begin, end) of a product with a transposed matrix.
 template <class T>
 void multiply_by_dots(const ProductSizes& sizes, std::int64_t begin, std::int64_t end, const T* a, const T* b, T* c) {
   const auto [m, n, k] = sizes;
-  constexpr std::int64_t kTogether = 128;  // their rows of the matrix stay in the cache for the next row of `a`
+  constexpr std::int64_t kTogether = 128;  // columns: their rows of the matrix stay in the cache for the next row of
+                                           // `a`
   for (std::int64_t first = begin; first < end; first += kTogether)
     for (std::int64_t r = 0; r < m; ++r)
       dot_products_of<T>()(k, std::min(kTogether, end - first), a + r * k, b + first * k, c + r * n + first);
 }
 
-/// The columns [begin, end) of a product with a matrix, some rows of the matrix at a time. So the processor reads the
-/// matrix from memory in a few long runs.
+/// Computes the columns [begin, end) of a product with a matrix, some rows of the matrix at a time. So the processor
+/// reads the matrix from memory in a few long runs.
 template <class T>
 void multiply_by_sweeps(const ProductSizes& sizes, std::int64_t begin, std::int64_t end, const T* a, const T* b, T* c) {
   const auto [m, n, k] = sizes;
   const RowSweep<T> sweep = product_tiles_of<T>().sweep;
   const std::int64_t whole = (end - begin) / kMostLanes * kMostLanes, left = end - begin - whole;
-  T last[kFew][kMostLanes];  // the last kMostLanes columns; the first of them are in c, too
+  T last[kFew][kMostLanes];  // the last kMostLanes columns; c also has the first of them
   for (std::int64_t i = 0; i < k; i += kSweepRows) {
     const std::int64_t rows = std::min(kSweepRows, k - i);
     for (std::int64_t r = 0; r < m; ++r) {

@@ -7,7 +7,7 @@
 
 namespace ferry::cpu {
 
-/// Whether products of these sizes are computed here faster than by a library, which packs the matrix before.
+/// Whether products of these sizes are faster here than by a library, which packs the matrix first.
 [[nodiscard]] bool has_few_rows(const ProductSizes& sizes, bool a_transposed, bool b_transposed);
 
 /// c = a b, all contiguous; c is output 0 of `run`. The bits of a row do not depend on other rows or on threads.

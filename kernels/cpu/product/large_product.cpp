@@ -1,6 +1,6 @@
-// As in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008: a part of b is packed
-// into panels for all threads, and each thread packs some rows of a. One panel at a time is in the first-level cache.
-// If there are few panels, rows are read in place.
+// Products as in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008. A part of b is
+// packed into panels for all threads, and each thread packs some rows of a. One panel at a time is in the first-level
+// cache. If there are few panels, rows are read in place.
 #include "kernels/cpu/product/large_product.hpp"
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr std::int64_t kLeast = 64;           // the fewest columns, and the least depth, that are taken
-constexpr std::int64_t kLeastRows = 128;      // the fewest rows: with fewer, reading a panel does not pay
-constexpr std::int64_t kWork = 1 << 21;       // multiplications that are worth packing
-constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
+constexpr std::int64_t kLeast = 64;       // the least columns, and the least depth, of a large product
+constexpr std::int64_t kLeastRows = 128;  // the least rows of a large product: with fewer, reading a panel does not pay
+constexpr std::int64_t kWork = 1 << 21;   // the least multiplications for which packing pays
+constexpr std::int64_t kDepth = 192;      // rows of a panel at a time, so that they stay in the first-level cache
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of b that are packed at a time
 constexpr std::int64_t kPackedBytes = 4096;   // bytes of each of these rows
 constexpr std::int64_t kRows = 48;            // rows of a that a thread takes at a time; a multiple of all tiles' rows
-constexpr std::int64_t kFewRows = 32;         // the fewest rows of a block, so that reading a panel pays
-constexpr std::int64_t kPieces = 8;           // into which work is divided, for threads
-constexpr std::int64_t kPanels = 4;           // the fewest of a piece, so that packing its rows pays
+constexpr std::int64_t kFewRows = 32;         // the least rows of a block, so that reading a panel pays
+constexpr std::int64_t kPieces = 8;           // the pieces into which work is divided, for threads
+constexpr std::int64_t kPanels = 4;           // the least panels of a piece, so that packing its rows pays
 
 /// A part of the work: some columns of the result, and some of the terms of their sums.
 struct Part {
@@ -50,7 +50,7 @@ class LargeProduct {
   }
 
  private:
-  /// The first element of depth i, of the tile that begins with row r, is at `at` + r * step + i * along.
+  /// Of the tile that begins with row r, the first element of depth i is at `at` + r * step + i * along.
   struct Rows {
     const T* at;
     std::int64_t step, along;

@@ -18,8 +18,8 @@
 namespace ferry::cpu {
 namespace {
 
-/// For integers, which no library multiplies. Row by row, so that the innermost loop is along b's rows if b is not
-/// transposed.
+/// The product of integers, for which there is no library. It goes row by row, so that the innermost loop is along b's
+/// rows if b is not transposed.
 template <class T>
 void multiply(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c, std::int64_t c_step) {
   for (int i = 0; i < m; ++i) {
@@ -35,12 +35,12 @@ void multiply(int m, int n, int k, const Matrix<T>& a, const Matrix<T>& b, T* c,
   }
 }
 
-/// Multiplications that are worth handing to another thread.
+/// The number of multiplications that are worth another thread.
 constexpr std::int64_t kPieceWork = std::int64_t{1} << 21;
 
-/// How many rows (or columns) of the result are computed together. It depends on the sizes alone, never on the number
-/// of threads, since a library may add up in another order at another size. There are at most 8 pieces, each worth
-/// handing to another thread.
+/// The number of rows (or columns) of the result that are computed together. It depends only on the sizes, never on the
+/// number of threads, because a library may add in another order at another size. There are at most 8 pieces, each
+/// worth another thread.
 std::int64_t piece_of(std::int64_t rows, std::int64_t others, std::int64_t k) {
   constexpr std::int64_t kUnit = 32;
   const std::int64_t enough = kPieceWork / std::max<std::int64_t>(1, others * k) + 1;
@@ -82,7 +82,7 @@ void multiply_all(const KernelRun& run, const Products& products, const Nest<2>&
   });
 }
 
-/// The scratch bytes of a product if it is computed by tiles (product_tile.hpp); 0: it is not.
+/// The bytes of scratch of a product that is computed by tiles (product_tile.hpp); 0 for other products.
 std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed transposed) {
   if (!is_float(dtype)) return 0;
   const auto element = static_cast<std::int64_t>(size_of(dtype));
@@ -90,8 +90,8 @@ std::int64_t tiles_scratch(const ProductSizes& sizes, DType dtype, Transposed tr
   return is_large(sizes) ? large_scratch(sizes, element) : 0;
 }
 
-/// Computes the product by tiles, or by rows, if there is only one, they suit it, and there is scratch for it. Returns
-/// whether it did.
+/// Computes the product by tiles or by rows, if it is a single product of suitable sizes with scratch for it. Returns
+/// whether it has computed the product.
 bool multiply_by_tiles(const KernelRun& run, const Products& products, Transposed transposed) {
   const ProductSizes sizes{products.m, products.n, products.k};
   if (products.count != 1 || !is_float(run.outputs[0].dtype) || !product_tiles().fused) return false;
@@ -109,7 +109,7 @@ bool multiply_by_tiles(const KernelRun& run, const Products& products, Transpose
   return true;
 }
 
-/// `leading` says where the factors of each product lie.
+/// `leading` has the positions of the factors of each product.
 void multiply_products(KernelRun& run, const Products& products, const Nest<2>& leading, Transposed transposed) {
   const Array& output = run.outputs[0];
   if (output.count() == 0 || multiply_by_tiles(run, products, transposed)) return;
@@ -130,7 +130,7 @@ std::unique_ptr<KernelState> prepare(const KernelSetup& setup) {
   return keep(transposed_in(setup));
 }
 
-/// The scratch bytes of a product that is computed by tiles, else 0; a batch times one matrix counts as one product.
+/// The bytes of scratch of a product that is computed by tiles, else 0. A batch times one matrix counts as one product.
 std::int64_t scratch_bytes(const KernelSetup& setup) {
   const std::vector<std::int64_t> a = setup.inputs[0].shape.sizes(), b = setup.inputs[1].shape.sizes();
   const Transposed transposed = transposed_in(setup);

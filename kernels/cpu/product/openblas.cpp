@@ -33,9 +33,9 @@ void* open_library() {
   return load_library(kLibrary, "install OpenBLAS (libopenblas0), and see whether there is memory for it");
 }
 
-/// OpenBLAS knows processors by number, and takes its code for SSE3 ("Prescott") where one is newer than itself. Then
-/// it is loaded again, and told what the processor can run. Not where the user has told it, or the program has loaded
-/// it before.
+/// OpenBLAS recognizes processors by number, and uses its code for SSE3 ("Prescott") if the processor is newer than
+/// OpenBLAS. Then this function loads the library again, with the level of the processor in OPENBLAS_CORETYPE. It does
+/// not if the user has set this variable, or if the program loaded OpenBLAS before.
 void* open_for_processor() {
   constexpr const char* kCore = "OPENBLAS_CORETYPE";
   void* const library = open_library();
@@ -48,9 +48,9 @@ void* open_for_processor() {
   return open_library();
 }
 
-/// The functions of OpenBLAS that are used. It is loaded, not linked. If linked, it would start a thread for each core
-/// before main. Each of these threads maps a buffer, and retries for ever if it gets no memory. A call computes on one
-/// thread; the kernels divide the work.
+/// The functions of OpenBLAS that ferry uses. ferry loads the library and does not link it. A linked OpenBLAS would
+/// start a thread for each core before main. Each of these threads maps a buffer, and retries for ever if it gets no
+/// memory. A call computes on one thread; the kernels divide the work.
 struct OpenBlas {
   void* library = open_for_processor();
   decltype(&cblas_sgemm) sgemm = function_of(library, "cblas_sgemm");
@@ -59,8 +59,8 @@ struct OpenBlas {
   decltype(&openblas_get_config) config = function_of(library, "openblas_get_config");
   decltype(&openblas_get_num_threads) threads = function_of(library, "openblas_get_num_threads");
   decltype(&openblas_set_num_threads) set_threads = function_of(library, "openblas_set_num_threads");
-  // Functions for its working memory, which its headers do not declare. take_buffer() gives a free one or maps a new
-  // one.
+  // Functions for OpenBLAS's working memory, which its headers do not declare. take_buffer() returns a free buffer or
+  // maps a new one.
   void* (*take_buffer)(int position) = function_of(library, "blas_memory_alloc");
   void (*give_buffer)(void* buffer) = function_of(library, "blas_memory_free");
 };
@@ -73,8 +73,8 @@ const OpenBlas& openblas() {
 /// The most bytes that OpenBLAS maps for a buffer on x86-64.
 constexpr std::size_t kBufferBytes = std::size_t{128} << 20;
 /// The number of products that OpenBLAS computes at a time. It has two buffers for each thread of its build
-/// ("MAX_THREADS=64"), and at least 50; half of them are left to the program. With more it works with an auxiliary
-/// array that 0.3.21 overruns, so that threads share buffers and the heap is damaged.
+/// ("MAX_THREADS=64"), and at least 50. Half of them are left to the program. Beyond its buffers OpenBLAS uses an
+/// auxiliary array. Version 0.3.21 overruns this array, so that threads share buffers and the heap is damaged.
 std::size_t most_products() {
   constexpr std::string_view kThreads = "MAX_THREADS=";
   constexpr std::size_t kLeastBuffers = 50;
@@ -85,7 +85,7 @@ std::size_t most_products() {
   return std::max(2 * threads, kLeastBuffers) / 2;
 }
 
-/// A thread that multiplies.
+/// A thread that computes products.
 struct User {
   User();
   ~User();
@@ -96,12 +96,13 @@ struct User {
   std::size_t buffer = 0;               ///< the number of the buffer that the thread uses, perhaps with other threads
 };
 
-/// OpenBLAS's buffers, one for each thread that multiplies; where there are more threads than most_products(), some
-/// share a buffer, and their products run one after another. OpenBLAS retries for ever when the system gives no memory,
-/// so the system is asked here first. Never destroyed, since threads may end after static objects.
+/// OpenBLAS's buffers, one for each thread that multiplies. If there are more threads than most_products(), some
+/// threads share a buffer, and their products run one after another. OpenBLAS retries for ever if the system has no
+/// memory, so this class first checks that there is memory. Never destroyed, because threads may end after static
+/// objects.
 ///
-/// At the end of the process OpenBLAS unmaps its buffers. Another thread than the one that called exit() may still run
-/// steps then, so end_products() waits for products under way, and a later one never begins.
+/// At the end of the process OpenBLAS unmaps its buffers. A thread other than the one that called exit() may still run
+/// steps then. So end_products() waits for products under way, and after it no product begins.
 class Buffers {
  public:
   static Buffers& all() {
@@ -111,7 +112,7 @@ class Buffers {
 
   void add_user(User* user) {
     const std::lock_guard lock(mutex_);
-    if (process_.exchange(getpid()) != getpid()) {  // the threads of a parent process are not here
+    if (process_.exchange(getpid()) != getpid()) {  // the threads of a parent process do not exist here
       users_.clear();
       for (std::atomic<bool>& used : used_) used.store(false);
     }
@@ -151,7 +152,7 @@ class Buffers {
   }
 
  private:
-  /// Takes buffers until a new one is among them: OpenBLAS gives those first that exist and are free.
+  /// Takes buffers until OpenBLAS maps a new one: it first returns the existing buffers that are free.
   void map_another() {
     void* const trial = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (trial == MAP_FAILED)
@@ -192,14 +193,14 @@ User::~User() {
   Buffers::all().end_products();
 }
 
-/// The calling thread, which has a buffer for as long as it lives.
+/// The calling thread. It has a buffer until it ends.
 User& this_user() {
   static thread_local User user;
   return user;
 }
 
-/// How many threads OpenBLAS takes for a product, while it computes one of ferry's: one. A program that uses OpenBLAS,
-/// too, finds its own number again between ferry's products.
+/// Makes OpenBLAS use one thread while it computes a product of ferry. A program that also uses OpenBLAS gets its own
+/// number of threads back between ferry's products.
 class ProductThreads {
  public:
   static ProductThreads& all() {
@@ -207,10 +208,10 @@ class ProductThreads {
     return threads;
   }
 
-  /// Returns whether leave() is to be called after the product.
+  /// Returns whether the caller must call leave() after the product.
   bool enter() {
     if (openblas().threads() != 1) is_shared_ = true;
-    if (!is_shared_) return false;  // also after another thread has set 1, since is_shared_ was set before
+    if (!is_shared_) return false;  // also after another thread has set 1: it set is_shared_ before
     const std::lock_guard lock(mutex_);
     const int now = openblas().threads();
     if (products_++ == 0 || now != 1) of_program_ = now;
@@ -225,7 +226,7 @@ class ProductThreads {
  private:
   std::atomic<bool> is_shared_{false};  ///< the program has set a number
   std::mutex mutex_;
-  int products_ = 0;  ///< that are computed now
+  int products_ = 0;  ///< the number of products that are computed now
   int of_program_ = 1;
 };
 

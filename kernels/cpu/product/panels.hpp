@@ -1,4 +1,4 @@
-// Products of matrices by tiles: the columns of one factor are packed into panels, as wide as two vectors, and the
+// Products of matrices by tiles. The columns of one factor are packed into panels with the width of two vectors; the
 // other factor is read in place.
 #pragma once
 
@@ -20,10 +20,10 @@ struct ProductSizes {
 /// all machines make the same plan.
 inline constexpr std::int64_t kPanelBytes = 128;
 
-/// Some of a matrix's columns.
+/// Some consecutive columns of a matrix.
 struct Panel {
   std::int64_t first, count;
-  std::int64_t vectors;  ///< that they fill: 1 or 2
+  std::int64_t vectors;  ///< the number of vectors that the columns fill: 1 or 2
 };
 
 template <class T>
@@ -33,14 +33,14 @@ class Panels {
 
   explicit Panels(std::int64_t columns) : columns_(columns) {}
   [[nodiscard]] static std::int64_t lanes() { return product_tiles_of<T>().lanes; }
-  /// The number of columns of each panel but the last.
+  /// The number of columns of each panel except the last.
   [[nodiscard]] static std::int64_t width() { return 2 * lanes(); }
   /// The number of columns of this panel, including those that fill up its last vector.
   [[nodiscard]] static std::int64_t width(const Panel& panel) { return panel.vectors * lanes(); }
   [[nodiscard]] std::int64_t count() const { return (columns_ + width() - 1) / width(); }
   /// The number of all columns, including those that fill up the last vector.
   [[nodiscard]] std::int64_t padded() const { return (columns_ + lanes() - 1) / lanes() * lanes(); }
-  /// At least padded() on any processor.
+  /// A number that is at least padded() on any processor.
   [[nodiscard]] std::int64_t room() const { return (columns_ + kMostWidth - 1) / kMostWidth * kMostWidth; }
   [[nodiscard]] Panel at(std::int64_t number) const {
     const std::int64_t first = number * width(), left = columns_ - first;
@@ -60,8 +60,8 @@ void pack(const T* from, std::int64_t step, std::int64_t k, const Panel& panel, 
     for (std::int64_t i = 0; i < k; ++i) std::fill(to + i * width + panel.count, to + (i + 1) * width, T(0));
 }
 
-/// Packs rows tile by tile, so that a tile reads consecutive elements: element [r,i] of its rows is at i * (rows of a
-/// tile) + r.
+/// Packs rows tile by tile, so that a tile reads consecutive elements. Element [r,i] of a tile's rows is at i * (rows
+/// of a tile) + r.
 template <class T>
 void pack_rows(const T* from, std::int64_t step, std::int64_t count, std::int64_t depth, T* to) {
   const std::int64_t rows = product_tiles_of<T>().rows;
@@ -72,10 +72,10 @@ void pack_rows(const T* from, std::int64_t step, std::int64_t count, std::int64_
 /// With at most this many columns, packing the other factor's rows takes longer than it saves.
 inline constexpr std::int64_t kColumnsPerPackedRow = 192;
 
-/// Element i of a row is at places[i], or at i if there are none.
+/// The places of the elements of a row: element i is at places[i], or at i if `places` is empty.
 using Places = std::span<const std::int64_t>;
 
-/// to[v * step + the place of i] = sums[i, v] for i < n and the panel's columns v.
+/// to[v * step + place of i] = sums[i, v] for i < n and the panel's columns v.
 template <class T>
 void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T* to, std::int64_t step) {
   const std::int64_t width = Panels<T>::width(panel);
@@ -87,8 +87,8 @@ void unpack(const T* sums, std::int64_t n, Places places, const Panel& panel, T*
         to[v * step + places[static_cast<std::size_t>(i)]] = sums[i * width + v];
 }
 
-/// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart: in place, or if the panel does
-/// not fill its vectors, on a copy with full vectors. `again`: add() adds to the elements that are there.
+/// Calls add(sums, row step) for a panel's columns of `rows` rows at `to`, `step` apart. `sums` is `to` itself or, if
+/// the panel does not fill its vectors, a copy with full vectors. `again`: add() adds to the existing elements.
 template <std::int64_t most_rows, class T, class Add>
 void add_to_columns(const Panel& panel, T* to, std::int64_t step, std::int64_t rows, bool again, const Add& add) {
   const std::int64_t width = Panels<T>::width(panel);

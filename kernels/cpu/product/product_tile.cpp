@@ -1,4 +1,5 @@
-// Built with -ffp-contract=fast: a product and its addition become one instruction where the processor has it.
+// The tiles. This file is built with -ffp-contract=fast: a product and its addition become one instruction if the
+// processor has it.
 #include "kernels/cpu/product/product_tile.hpp"
 
 #include <utility>
@@ -14,9 +15,10 @@ constexpr int kRows = kVectorBytes == 64 ? 12 : 6;
 #else
 constexpr int kRows = 8;
 #endif
-/// Twelve places are more than there are registers for addresses; rows that lie one or two elements apart need one.
+/// Twelve row addresses do not fit in the registers for addresses. Rows that are one or two elements apart need only
+/// one.
 constexpr bool kApart = kRows > 8;
-constexpr int kAhead = 128;  // bytes to prefetch ahead, since the hardware prefetches only within a page
+constexpr int kAhead = 128;  // bytes to prefetch ahead, because the hardware prefetches only within a page
 #if defined(__FMA__) || defined(__aarch64__)
 constexpr bool kFused = true;
 #else
@@ -30,7 +32,7 @@ struct VectorOf {
 template <class T>
 inline constexpr int kLanesOf = kVectorBytes / sizeof(T);
 
-/// Whether a tile's rows lie `step` elements apart.
+/// Whether a tile's rows are `step` elements apart.
 template <int rows>
 bool are_apart(const std::int64_t* places, std::int64_t step) {
   bool all = true;
@@ -38,8 +40,8 @@ bool are_apart(const std::int64_t* places, std::int64_t step) {
   return all;
 }
 
-/// Adds the terms of a tile to its sums: element(r, offset) is the factor of row r, and fetch(i, offset) fetches what
-/// will be read soon.
+/// Adds the terms of a tile to its sums. element(r, offset) returns the factor of row r. fetch(i, offset) prefetches
+/// elements that will be read soon.
 template <class T, int rows, int vectors, class Element, class Fetch>
 [[gnu::always_inline]] inline void add_terms(std::int64_t k, const ProductStep* steps, const T* panel,
                                              typename VectorOf<T>::Type (&sums)[rows][vectors], const Element& element,
@@ -59,8 +61,8 @@ template <class T, int rows, int vectors, class Element, class Fetch>
   }
 }
 
-/// A tile with rows `step` elements apart; 0: the rows may be anywhere. A function for each, or GCC gives all of them
-/// as few registers as the one that needs most.
+/// A tile with rows `step` elements apart; 0: the rows may be anywhere. Each variant is a function of its own. In one
+/// function GCC would give all variants as few registers as the variant that needs the most.
 template <class T, int rows, int vectors, int step>
 [[gnu::noinline]] void tile_of(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
                                const T* panel, T* c, const std::int64_t* c_places, bool add) {
@@ -80,7 +82,7 @@ template <class T, int rows, int vectors, int step>
         k, steps, panel, sums, [&](int r, std::int64_t offset) { return first[offset + r * step]; },
         [&](std::int64_t, std::int64_t offset) { fetch_to_read(first + offset + kFetched); });
   } else {
-    constexpr int kTurns = 16;  // the elements ahead of each row are prefetched in turn
+    constexpr int kTurns = 16;  // prefetches the elements ahead of each row in turn
     const T *row[rows], *ahead[kTurns];
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) row[r] = x + places[r];
@@ -105,7 +107,7 @@ void tile(std::int64_t k, const T* x, const std::int64_t* places, const ProductS
   compute(k, x, places, steps, panel, c, c_places, add);
 }
 
-/// The first `vectors` vectors of an overlapping product.
+/// Computes the first `vectors` vectors of an overlapping product.
 template <class T, int vectors>
 void overlapping_vectors(std::int64_t taps, const T* weights, const std::int64_t* offsets, const T* x, T* y) {
   using V = typename VectorOf<T>::Type;

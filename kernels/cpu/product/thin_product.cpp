@@ -9,18 +9,19 @@ namespace ferry::cpu {
 namespace {
 
 constexpr std::int64_t kLeast = 16, kFew = 128;  // limits of the small dim
-constexpr std::int64_t kFewest = 48;             // rows for which packing a factor that the cache has takes too long
-constexpr std::int64_t kWork = 1 << 21;          // multiplications that are worth packing
-constexpr std::int64_t kMany = 1 << 16;          // elements of a factor that is worth packing the other one
+constexpr std::int64_t kFewest = 48;  // with at most this many rows, packing a factor that fits in the cache takes too
+                                      // long
+constexpr std::int64_t kWork = 1 << 21;       // the least multiplications for which packing pays
+constexpr std::int64_t kMany = 1 << 16;       // the least elements of one factor for which packing the other pays
 constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
 constexpr std::int64_t kPacked = 4 * kDepth;  // rows of a large factor that are packed at a time
 constexpr std::int64_t kLies =
     3 << 19;  // bytes of a factor that fits into the second-level cache: such a factor is read in place
 constexpr std::int64_t kTogether = 32;  // rows; their sums are transposed together
-constexpr std::int64_t kPieces = 8;     // into which work is divided, for threads
+constexpr std::int64_t kPieces = 8;     // the pieces into which work is divided, for threads
 
-/// A factor that is read in place or by packed rows. Let r be row `first` + `next` of a tile: element [r,i] is at first
-/// * row_step + next * next_step + i * depth_step.
+/// A factor that is read in place or from packed rows. For row r = `first` + `next` of the factor, in the tile with
+/// first row `first`, element [r,i] is at first * row_step + next * next_step + i * depth_step.
 template <class T>
 struct Rows {
   const T* data;
@@ -44,15 +45,15 @@ class ThinProduct {
       steps_[i] = {i * rows.depth_step, packs ? i : i * columns / Panels<T>::width()};
   }
 
-  /// Whether panels of a factor may be read where they lie: rows of the factor are whole rows of panels, and stay in
-  /// the cache while few rows of the other factor go over them.
+  /// Whether panels of a factor may be read in place. Rows of the factor must be whole rows of panels. They must also
+  /// stay in the cache while they are multiplied by the few rows of the other factor.
   [[nodiscard]] static bool may_lie(const ProductSizes& sizes) {
     return sizes.n % Panels<T>::width() == 0 && sizes.m <= kFewest &&
            sizes.n * sizes.k * static_cast<std::int64_t>(sizeof(T)) <= kLies;
   }
 
-  /// c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed. Rows are divided among
-  /// threads.
+  /// Computes c[r * columns + v] from factor[i * columns + v], which fits into the cache when packed. Threads divide
+  /// the rows.
   void compute(const T* factor, T* c) const {
     for_chunks(run_.parallel, depth_, grain_of(columns_), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t d = begin; d < end; ++d) pack_row(factor + d * columns_, d, depth_, packed_);
@@ -68,7 +69,7 @@ class ThinProduct {
         });
   }
 
-  /// The same for a large factor: some of its rows are packed at a time. Columns are divided among threads.
+  /// Does the same for a large factor: packs some of its rows at a time. Threads divide the columns.
   void compute_by_columns(const T* factor, T* c) const {
     for (std::int64_t begin = 0; begin < depth_; begin += kPacked) {
       const std::int64_t end = std::min(begin + kPacked, depth_), blocks = (end - begin + kDepth - 1) / kDepth;
@@ -97,7 +98,7 @@ class ThinProduct {
     }
   }
 
-  /// c[v * rows + r] from factor[v * depth + i].
+  /// Computes c[v * rows + r] from factor[v * depth + i].
   void compute_transposed(const T* factor, T* c) const {
     for_chunks(run_.parallel, panels_.count(), 1, [&](std::int64_t p, std::int64_t) {
       const Panel panel = panels_.at(p);
@@ -171,19 +172,20 @@ class ThinProduct {
   ProductStep steps_[kDepth];
 };
 
-/// Elements, of `element` bytes, of the factor that is packed by columns, on any processor.
+/// The number of elements, of `element` bytes each, of the factor that is packed by columns. It suffices on any
+/// processor.
 std::int64_t packed_columns_elements(const ProductSizes& sizes, bool b_transposed, std::int64_t element) {
   const std::int64_t columns = b_transposed ? sizes.m : sizes.n, most = kPanelBytes / element;
   return (columns + most - 1) / most * most * (b_transposed ? sizes.k : std::min(kPacked, sizes.k));
 }
 
-/// Elements of the packed rows, on any processor; 0: they are read in place.
+/// The number of elements of the packed rows. It suffices on any processor; 0: the rows are read in place.
 std::int64_t packed_rows_elements(const ProductSizes& sizes) {
   if (sizes.n <= kColumnsPerPackedRow) return 0;
   return (sizes.m + kMostTileRows - 1) / kMostTileRows * kMostTileRows * sizes.k;
 }
 
-/// The rows of a, [m,k], packed tile by tile at `packed`.
+/// Packs the rows of a, [m,k], tile by tile at `packed`, and returns them.
 template <class T>
 Rows<T> packed_rows(const KernelRun& run, const T* a, const ProductSizes& sizes, T* packed) {
   const std::int64_t rows = product_tiles_of<T>().rows, k = sizes.k;
