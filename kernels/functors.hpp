@@ -10,7 +10,7 @@
 
 namespace ferry::functors {
 
-/// f(a, b) in the unsigned type of T's size (at least int's), where overflow wraps; in T itself for floats.
+/// Computes f(a, b) in the unsigned type of T's size (at least int's), where overflow wraps; for floats in T itself.
 template <class T, class F>
 FERRY_HD constexpr T wrapping(T a, T b, F f) {
   if constexpr (std::is_integral_v<T>) {
@@ -49,9 +49,9 @@ struct Div {
     return static_cast<T>(a / b);
   }
 };
-// Of 0 and -0, Maximum gives 0 and Minimum -0, whichever comes first, so that the result of a fold does not depend on
-// its order. Beside most numbers these cases need no care: BesideOne gives the same where is_simple_beside() holds, for
-// either order of a and b.
+// Of 0 and -0, Maximum returns 0 and Minimum -0 in either order of the operands, so that the result of a fold does not
+// depend on its order. If one operand is a number for which is_simple_beside() holds, the simpler BesideOne gives the
+// same result, for either order of a and b.
 struct Maximum {
   struct BesideOne {
     template <class T>
@@ -126,25 +126,25 @@ struct ReluGrad {
   }
 };
 
-/// a, times b where a is negative.
+/// a, or a * b if a is negative.
 struct LeakyRelu {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
     return a < T(0) ? Mul()(a, b) : a;
   }
 };
-/// a, and b (exp(a) - 1) where a is not positive, without cancellation near 0.
+/// a, or b (exp(a) - 1) if a is not positive, without cancellation near 0.
 struct Elu {
   template <class T>
   FERRY_HD constexpr T operator()(T a, T b) const {
     const T below = a > T(0) ? T(0) : a;
-    // Half of a subnormal number may be 0, and exp(x) - 1 is x for a number as small.
+    // Half of a subnormal number may be 0. For numbers this small, exp(x) - 1 is x.
     const T risen = below > T(-0x1p-60) ? below : math::tanh(below * T(0.5)) * (math::exp(below) + T(1));
     return a > T(0) ? a : risen * b;
   }
 };
 
-/// Elu with the numbers of self-normalizing networks (Klambauer et al., 2017), alpha and gamma.
+/// Elu with the constants alpha and gamma of self-normalizing networks (Klambauer et al., 2017).
 struct Selu {
   template <class T>
   FERRY_HD constexpr T operator()(T a) const {
@@ -188,7 +188,8 @@ struct Sigmoid {
     return math::sigmoid(a);
   }
 };
-/// a sigmoid(a), and a times a / 6 + 1/2 clipped to [0, 1]: the same bits as by an op for each.
+/// Swish is a sigmoid(a). HardSwish is a times a / 6 + 1/2 clipped to [0, 1]. The bits are the same as with one op for
+/// each operation.
 struct Swish {
   template <class T>
   FERRY_HD constexpr T operator()(T a) const {
@@ -220,15 +221,15 @@ struct Ceil {
     return std::ceil(a);
   }
 };
-/// Rounds to the nearest integer; halves to the even one.
+/// Rounds to the nearest integer; halves round to the even integer.
 struct Round {
   template <class T>
   FERRY_HD T operator()(T a) const {
     return std::rint(a);
   }
 };
-/// a to the power of b. For integers the result is modulo 2^bits; where b is negative it is 1 / a^-b rounded toward
-/// zero, and 0 for a = 0.
+/// a to the power of b. For integers the result is modulo 2^bits. If an integer b is negative, the result is 1 / a^-b
+/// rounded toward zero, and 0 for a = 0.
 struct Pow {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
@@ -257,7 +258,7 @@ struct Fmod {
     }
   }
 };
-/// The remainder of a / b, with the sign of b; a zero has that sign, too.
+/// The remainder of a / b, with the sign of b; a zero also has this sign.
 struct Mod {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {
@@ -286,7 +287,7 @@ struct BitXor {
     return static_cast<T>(a ^ b);
   }
 };
-// Where b is negative or at least the number of bits, the result of a shift is 0, or -1 for a negative number shifted
+// If b is negative or at least the number of bits, the result of a shift is 0, or -1 for a negative number shifted
 // right.
 struct ShiftLeft {
   template <class T>
@@ -355,8 +356,8 @@ struct Select {
   }
 };
 
-/// Conversion. A float outside the range of the integer type gives the nearest end of the range, NaN gives 0. To bool:
-/// whether it is not 0.
+/// Conversion to another dtype. A float outside the range of an integer type becomes the nearest end of the range, and
+/// NaN becomes 0. A conversion to bool gives whether the number is not 0.
 template <class To>
 struct Cast {
   template <class From>

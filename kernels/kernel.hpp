@@ -25,12 +25,12 @@ namespace ferry {
 struct Array {
   std::byte* data = nullptr;
   DType dtype = DType::float32;
-  std::span<std::int64_t> sizes;        ///< local; for a bounded value the extent of this step
+  std::span<std::int64_t> sizes;        ///< local sizes; sizes[0] of a bounded value is the extent in this step
   std::span<const std::int64_t> whole;  ///< sizes of the whole value (equal to `sizes` when it is not split)
-  std::span<const std::int64_t> begin;  ///< where this part begins in the whole value
+  std::span<const std::int64_t> begin;  ///< the position of this part in the whole value
   bool bounded = false;                 ///< sizes[0] is an extent, which may differ from step to step
-  /// Of a dim that is split once: which of the parts this is, also where it has no elements. May be empty if no dim is
-  /// split.
+  /// For each dim that is split along one mesh axis: the number of this part, also if the part has no elements. May be
+  /// empty if no dim is split.
   std::span<const std::int64_t> place = {};
 
   template <class T>
@@ -56,7 +56,7 @@ class Parallel {
   [[nodiscard]] virtual int threads() const = 0;
 };
 
-/// Divides nothing.
+/// Runs all chunks on the calling thread.
 class ThisThread final : public Parallel {
  public:
   void for_each(std::int64_t n, std::int64_t grain, const Body& body) override {
@@ -65,14 +65,15 @@ class ThisThread final : public Parallel {
   [[nodiscard]] int threads() const override { return 1; }
 };
 
-/// What a kernel keeps from step to step (decoded attributes, tables, open files). Made once for each instruction.
+/// The data that a kernel keeps from step to step (decoded attributes, tables, open files). Each instruction has its
+/// own.
 class KernelState {
  public:
   virtual ~KernelState() = default;
 };
 
-/// Elements of an array: `rows` runs of consecutive elements. The first is [first, last), each next one begins
-/// `row_step` elements after the one before.
+/// Elements of an array: `rows` runs of consecutive elements. The first run is [first, last). Each next run begins
+/// `row_step` elements after the beginning of the run before.
 struct Piece {
   std::int64_t first = 0, last = -1;
   std::int64_t rows = 1, row_step = 0;
@@ -88,23 +89,25 @@ struct Piece {
 class Finish {
  public:
   virtual ~Finish() = default;
-  /// Thread-safe for pieces that share no element.
+  /// Thread-safe for pieces without common elements.
   virtual void operator()(const Piece& piece) const = 0;
 };
 
-/// How an elementwise kernel computes consecutive elements: a function that can be called for any of them, without the
-/// overhead of running the kernel.
+/// The loop of an elementwise kernel: a function that computes any consecutive elements, without the overhead of
+/// running the kernel.
 struct ElementLoop {
   static constexpr int kMostInputs = 3;
-  /// Computes `n` elements at `out` from those at in[i]. If not moves[i], the one element at in[i] is used for all.
+  /// Computes `n` elements at `out` from the elements at in[i]. If moves[i] is false, uses the one element at in[i] for
+  /// all.
   void (*compute)(std::byte* out, std::int64_t n, const bool* moves, const std::byte* const* in) = nullptr;
   bool moves[kMostInputs] = {};         ///< argument of compute()
-  std::int64_t step[kMostInputs] = {};  ///< bytes from an element of each input to the next; 0: it does not move
+  std::int64_t step[kMostInputs] = {};  ///< bytes between consecutive elements of each input; 0: the input does not
+                                        ///< move
   std::int64_t out_step = 0;
 };
 
-/// Thrown by a kernel when the value of an input is bad: an index out of range, a divisor of zero. The executor traces
-/// input number `input` back to where the value came from, says so in the message, and sets the exit code accordingly
+/// Thrown by a kernel if an input has a bad value: an index out of range, a divisor of zero. The executor finds the
+/// source of the value of input number `input`, adds it to the message, and sets the exit code accordingly
 /// (docs/reference/exit_codes.md).
 class BadValue : public Error {
  public:
@@ -115,8 +118,8 @@ class BadValue : public Error {
   std::size_t input_;
 };
 
-/// The source of the output elements of a kernel (Kernel::shifting). If first[d] <= k[d] < last[d] along each dim, the
-/// element at k is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
+/// The source of the output elements of a kernel (Kernel::shifting). Output element k, with first[d] <= k[d] < last[d]
+/// along each dim d, is element `from` + Σ k[d] * step[d] of input 0, counted row-major.
 struct Shift {
   std::vector<std::int64_t> first, last, step;
   std::int64_t from = 0;
@@ -131,29 +134,33 @@ struct KernelRun {
   KernelState* state = nullptr;
   std::span<std::byte> scratch;  ///< Kernel::scratch_bytes of memory
   Parallel& parallel;
-  bool stream = false;  ///< output 0 is not read here soon: write it around the caches (base/system/cache_lines.hpp)
+  bool stream = false;                       ///< this task does not read output 0 soon: write it around the caches
+                                             ///< (base/system/cache_lines.hpp)
   const std::int64_t& step;                  ///< number of this step in the session, restored with checkpoints
-  std::span<const std::int64_t> iterations;  ///< of the enclosing loops, outermost first
-  /// For a kernel that is `elementwise`: it computes only these elements of output 0, in this thread, and of the arrays
-  /// with as many elements as the output it touches only these. For a kernel that works by rows: elements of whole rows
-  /// of input 0; it computes what output 0 has of these rows, and touches no other rows. last < 0: all elements.
+  std::span<const std::int64_t> iterations;  ///< the iterations of the enclosing loops, outermost first
+  /// For a kernel that is `elementwise`: it computes only these elements of output 0, on this thread. In other arrays
+  /// with as many elements as the output, it accesses only these elements. For a kernel that works by rows: these are
+  /// elements of whole rows of input 0. The kernel computes the elements of output 0 for these rows, and accesses no
+  /// other rows. last < 0: all elements.
   Piece piece = {};
   /// For a kernel that `finishes`: the kernel calls this once for each element of output 0 when the element is
-  /// complete, from the thread that computed it. It does not touch the element afterwards. Null: nothing is to be
-  /// called.
+  /// complete, on the thread that computed it. The kernel does not access the element afterwards. Null: the kernel
+  /// calls nothing.
   const Finish* finish = nullptr;
-  /// For a kernel that is `elementwise`: if not null, the kernel may fill this in, for pieces of any elements, instead
-  /// of computing `piece`. That takes as long as computing some hundred elements, so it pays for several pieces.
+  /// For a kernel that is `elementwise`: if not null, the kernel may fill in this loop, for pieces of any elements,
+  /// instead of computing `piece`. Filling it in takes as long as computing some hundred elements, so it pays for
+  /// several pieces.
   ElementLoop* loop = nullptr;
-  /// Of a kernel of a device: where it puts its work, which it does not wait for (kernels/device.hpp); null: it
-  /// computes.
+  /// For a kernel of a device: the queue to which it submits its work, without waiting for the work
+  /// (kernels/device.hpp). Null: the kernel computes before it returns.
   void* queue = nullptr;
-  /// For a kernel of a device that `finishes`: it does all of this to output 0. Null: there is nothing to be done.
+  /// For a kernel of a device that `finishes`: the kernel applies this epilogue to output 0. Null: there is no
+  /// epilogue.
   DeviceEpilogue* epilogue = nullptr;
 };
 
-/// output[i] = left[i] (+|max|min) right[i], for the folds of collectives. The order of elements does not matter; the
-/// caller chooses the order of folds. The output may be either input. max and min propagate NaN.
+/// output[i] = left[i] (+|max|min) right[i], for the folds of collectives. The order of elements does not matter, and
+/// the caller chooses the order of folds. The output may be either input. max and min propagate NaN.
 using FoldElements = void (*)(Reduce reduce, DType dtype, std::byte* output, const std::byte* left,
                               const std::byte* right, std::int64_t count);
 
@@ -162,17 +169,17 @@ class KernelTable final : public KernelLookup {
  public:
   KernelTable(DeviceKind kind, std::string_view level, std::string_view library, FoldElements fold)
       : kind_(kind), level_(level), library_(library), fold_(fold) {}
-  /// Error(usage) when there is a kernel for an op already.
+  /// Throws Error(usage) if an op has a kernel already.
   void add(std::span<const Kernel> kernels);
-  /// Null when there is no kernel for that op.
+  /// Returns null if there is no kernel for the op.
   [[nodiscard]] const Kernel* find(std::string_view op) const;
   [[nodiscard]] const Kernel* find(std::string_view op, DeviceKind kind) const override;
   [[nodiscard]] std::span<const Kernel* const> all() const { return kernels_; }
   [[nodiscard]] DeviceKind kind() const { return kind_; }
   /// The instruction set that the kernels are built for ("x86-64-v3"). It affects speed, never results.
   [[nodiscard]] std::string_view level() const { return level_; }
-  /// The library of matrix products that they use and the code that it picked ("openblas-Haswell"). It affects the bits
-  /// of results, so it is part of the job's fingerprint.
+  /// The library of the matrix products, and its code for this machine ("openblas-Haswell"). It affects the bits of
+  /// results, so it is part of the job's fingerprint.
   [[nodiscard]] std::string_view library() const { return library_; }
   [[nodiscard]] FoldElements fold() const { return fold_; }
 
@@ -183,41 +190,42 @@ class KernelTable final : public KernelLookup {
   std::vector<const Kernel*> kernels_;  // sorted by op
 };
 
-/// A kernel, ready for one instruction.
+/// A kernel that is ready for one instruction.
 struct BoundKernel {
   void (*run)(KernelRun&) = nullptr;
   std::unique_ptr<KernelState> state;  ///< KernelRun::state; may be null
 };
 
 /// Prepares a kernel of `table`. Dtypes that the kernel does not take are widened for it: float16 and bfloat16 to
-/// float32; bool, int8, uint8, int16 and uint16 to int32; uint32 and uint64 to int64. Its results are converted back:
-/// floats are rounded to the nearest, integers wrap around (in two's complement, so that int64 arithmetic is right for
-/// uint64 too, except for division, comparison and conversion). An elementwise kernel remains elementwise. Throws what
-/// Kernel::prepare throws.
+/// float32; bool, int8, uint8, int16 and uint16 to int32; uint32 and uint64 to int64. The kernel's results are
+/// converted back. Floats are rounded to the nearest. Integers wrap around in two's complement, so that int64
+/// arithmetic is right for uint64 too, except for division, comparison and conversion. An elementwise kernel remains
+/// elementwise. Throws the errors of Kernel::prepare.
 [[nodiscard]] BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup);
 
-/// Elementwise kernels that one kernel is to stand for: a tile region of a plan, on a device. Values have numbers:
-/// first the values of KernelRun::inputs, then the values of KernelRun::outputs, then the values inside the region.
+/// Elementwise kernels that are fused into one kernel on a device: a tile region of a plan. Values have numbers: first
+/// the values of KernelRun::inputs, then the values of KernelRun::outputs, then the values inside the region.
 struct FusedKernels {
   struct Member {
     const Kernel* kernel = nullptr;  ///< is_scalar()
     std::vector<std::uint32_t> inputs;
     std::uint32_t output = 0;
   };
-  std::vector<Type> values;  ///< a member's output has as many elements as others; an input, too, or it is broadcast
+  std::vector<Type> values;  ///< the outputs of all members have the same number of elements; inputs also, or they are
+                             ///< broadcast
   std::uint32_t inputs = 0, outputs = 0;
-  std::vector<Member> members;  ///< one reads what those before it have made
+  std::vector<Member> members;  ///< in order: a member reads inputs and the outputs of members before it
 };
 
 /// An epilogue for a device's kernel: a generated kernel that changes the kernel's output in place. The kernel calls
-/// follow() behind its own work, or does the same in another way, with the same bits.
+/// follow() after submitting its own work, or does the same in another way, with the same bits.
 struct DeviceEpilogue {
-  FusedKernels kernels;  ///< the last of their inputs is what the kernel makes; their one output has the same bytes
+  FusedKernels kernels;  ///< their last input is the kernel's output; their one output has the same bytes
   BoundKernel generated;
   std::vector<Array> arrays;  ///< the inputs, then the output
 
   [[nodiscard]] std::span<const Array> inputs() const { return std::span(arrays).first(kernels.inputs); }
-  /// Puts the generated kernel on the queue of `made`, the run that makes the last input.
+  /// Submits the generated kernel to the queue of `made`, the run that computes the last input.
   void follow(const KernelRun& made) {
     KernelRun run{.inputs = inputs(),
                   .outputs = std::span(arrays).last(1),
@@ -231,7 +239,7 @@ struct DeviceEpilogue {
   }
 };
 
-/// The CPU's kernels (kernels/cpu), for the highest instruction set of this machine that the build has.
+/// The CPU's kernels (kernels/cpu), for the highest instruction set that this machine can run and the build has.
 [[nodiscard]] const KernelTable& cpu_kernels();
 /// The kernels for each instruction set that this machine can run, the highest last. All give the same bits.
 [[nodiscard]] std::span<const KernelTable> cpu_kernel_levels();

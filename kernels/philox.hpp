@@ -1,4 +1,4 @@
-// Random numbers as a function: the block of four 32-bit numbers that belongs to a key and a counter.
+// Random numbers as a function: a key and a counter determine a block of four 32-bit numbers.
 //
 // Philox4x32-10, from J. Salmon, M. Moraes, R. Dror, D. Shaw: "Parallel random numbers: as easy as 1, 2, 3" (2011). A
 // counter consists of a place (block and value) and a time (step and iteration), so any task can compute any part of a
@@ -72,7 +72,7 @@ struct SinCos {
   }
 }
 
-/// Two independent numbers of the standard normal distribution from two uniform ones in [0, 1): G. Box, M. Muller
+/// Two independent numbers of the standard normal distribution, from two uniform numbers in [0, 1): G. Box, M. Muller
 /// (1958).
 struct Normals {
   double first, second;

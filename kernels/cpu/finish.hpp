@@ -1,4 +1,4 @@
-// Tells KernelRun::finish which parts of a kernel's output are complete.
+// Reports to KernelRun::finish which parts of a kernel's output are complete.
 #pragma once
 
 #include "kernels/cpu/parallel.hpp"

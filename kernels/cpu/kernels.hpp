@@ -1,4 +1,4 @@
-// The CPU's kernels, by family. Those in level.cpp are built for each instruction set, the others only once.
+// The CPU's kernels, by family. The kernels in level.cpp are built for each instruction set, the others only once.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> cast_kernels();
 [[nodiscard]] std::span<const Kernel> matmul_kernels();
 [[nodiscard]] std::span<const Kernel> conv_kernels();         ///< convolution and its gradients
-[[nodiscard]] std::span<const Kernel> pool_kernels();         ///< largest and mean of windows
+[[nodiscard]] std::span<const Kernel> pool_kernels();         ///< max and mean of windows
 [[nodiscard]] std::span<const Kernel> reduce_kernels();       ///< sum, max, min, argmax
 [[nodiscard]] std::span<const Kernel> softmax_kernels();      ///< softmax, cross-entropy
 [[nodiscard]] std::span<const Kernel> cell_kernels();         ///< steps of recurrent layers
@@ -30,7 +30,7 @@ namespace ferry::cpu {
 [[nodiscard]] std::span<const Kernel> parts_kernels();   ///< parts of split values (ops/control/comm.hpp)
 [[nodiscard]] std::span<const Kernel> window_kernels();  ///< halos of split values (ops/control/comm.hpp)
 
-/// The CPU's FoldElements (kernel.hpp).
+/// The CPU's function of type FoldElements (kernel.hpp).
 void fold_elements(Reduce reduce, DType dtype, std::byte* output, const std::byte* left, const std::byte* right,
                    std::int64_t count);
 

@@ -1,4 +1,4 @@
-// Splitting the work of one kernel.
+// Splits the work of one kernel over threads.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace ferry::cpu {
 
-/// The number of elements that a thread takes at once in loops that do little for each: small enough for the cache,
-/// large enough to be worth handing to another thread.
+/// The number of elements that a thread takes at once in loops with little work for each element. It is small enough
+/// for the cache, and large enough to be worth another thread.
 inline constexpr std::int64_t kElementGrain = 16384;
 
-/// parallel.for_each without an allocation: a reference to `body` goes into std::function, not a copy. `body` runs in
-/// this thread at once when there is only one chunk.
+/// Calls parallel.for_each() without an allocation: std::function gets a reference to `body`, not a copy. If there is
+/// only one chunk, `body` runs at once on this thread.
 template <class F>
 void for_chunks(Parallel& parallel, std::int64_t n, std::int64_t grain, const F& body) {
   if (n <= 0) return;
@@ -27,11 +27,11 @@ void for_chunks(Parallel& parallel, std::int64_t n, std::int64_t grain, const F&
   return work >= kElementGrain ? 1 : kElementGrain / (work > 0 ? work : 1);
 }
 
-/// The most items that are worked on at once, each with its own scratch.
+/// The most items that are computed at the same time, each with its own scratch.
 inline constexpr std::int64_t kScratchLanes = 8;
 
-/// Calls body(item, scratch) for each of `items`. They are divided into lanes. Lanes may run at the same time, and each
-/// lane has `lane_elements` elements of `scratch`.
+/// Calls body(item, scratch) for each of `items` items. The items are divided into lanes. Lanes may run at the same
+/// time, and each lane has `lane_elements` elements of `scratch`.
 template <class T, class Body>
 void in_lanes(const KernelRun& run, std::int64_t items, T* scratch, std::int64_t lane_elements, const Body& body) {
   const std::int64_t lanes = std::min(items, kScratchLanes);

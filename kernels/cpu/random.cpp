@@ -11,7 +11,7 @@
 namespace ferry::cpu {
 namespace {
 
-/// Elements [place, place + n) of the whole value, in row-major order.
+/// Draws elements [place, place + n) of the whole value, in row-major order.
 template <class Distribution, class T>
 void draw_run(const Philox& philox, const Draw& draw, std::int64_t place, std::int64_t n, T* out) {
   constexpr std::int64_t kBlock = 16 / sizeof(T);

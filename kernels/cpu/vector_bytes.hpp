@@ -1,4 +1,4 @@
-// The widest vectors of the instruction set that a file is built for.
+// kVectorBytes: the bytes of the widest vectors of the instruction set that a file is built for.
 #pragma once
 
 namespace ferry::cpu {

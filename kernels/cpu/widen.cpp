@@ -1,7 +1,7 @@
-// bind(): how kernels are run on arrays of dtypes that they do not take.
+// bind(): runs kernels on arrays of dtypes that they do not take.
 //
-// Elementwise kernels are run on blocks that are small enough for the first-level cache: inputs are widened before, and
-// the output is narrowed after. Other kernels get whole arrays, widened into scratch.
+// Elementwise kernels run on blocks that are small enough for the first-level cache: their inputs are widened first,
+// and their output is narrowed afterwards. Other kernels get whole arrays, widened into scratch.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -26,7 +26,7 @@ struct Widened final : KernelState {
     return a < wider.inputs.size() ? wider.inputs[a].dtype : wider.outputs[a - wider.inputs.size()].dtype;
   }
 
-  /// to[i] = from[i] for `count` elements, in this thread.
+  /// Sets to[i] = from[i] for `count` elements, on this thread.
   void convert(const KernelRun& run, DType from_dtype, std::byte* from, DType to_dtype, std::byte* to,
                std::int64_t count) const {
     const std::span<std::int64_t> sizes(&count, 1);
@@ -59,14 +59,14 @@ struct Widened final : KernelState {
   const Kernel& kernel;
   const Kernel& cast;
   const Wider wider;
-  const bool on_queue;  ///< kernels put their work into a queue: each converts a whole array
+  const bool on_queue;  ///< kernels submit their work to a queue: each conversion is of a whole array
   std::unique_ptr<KernelState> state;
-  std::vector<Array> arrays;  ///< as the kernel gets them from run_whole()
+  std::vector<Array> arrays;  ///< the arrays that run_whole() passes to the kernel
 };
 
 // ---- Whole arrays ----
 
-/// Calls step(begin, end) for parts of `array`, in several threads.
+/// Calls step(begin, end) for parts of `array`, on several threads.
 template <class F>
 void over(const KernelRun& run, const Array& array, const F& step) {
   if (static_cast<const Widened&>(*run.state).on_queue) return step(0, array.count());
@@ -113,7 +113,7 @@ void run_whole(KernelRun& run) {
 
 // ---- Blocks ----
 
-/// The inputs of an elementwise kernel, a block of the output's elements at a time: broadcast and widened.
+/// The inputs of an elementwise kernel, broadcast and widened, for a block of the output's elements at a time.
 class Blocks {
  public:
   Blocks(const Widened& widened, KernelRun& run) : widened_(widened), run_(run) {
@@ -147,7 +147,7 @@ class Blocks {
   }
 
  private:
-  /// Whether input i is not broadcast: its element k belongs to the output's element k.
+  /// Whether input i is not broadcast: the output's element k then uses its element k.
   [[nodiscard]] bool is_even(std::size_t i) const { return run_.inputs[i].count() == run_.outputs[0].count(); }
 
   std::byte* block_of(std::size_t i, std::int64_t begin, std::int64_t n) {
