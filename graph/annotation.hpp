@@ -17,8 +17,7 @@ inline constexpr MeshId kNoMesh = 0xffffffffU;
 struct Annotation {
   DeviceSpec device;
   MeshId mesh = kNoMesh;
-  std::vector<Layout> layouts;  ///< a layout for each output, ferry decides an empty one; an empty list: ferry decides
-                                ///< all
+  std::vector<Layout> layouts;  ///< one for each output, or none; ferry chooses an empty or absent layout
 
   [[nodiscard]] bool empty() const { return device.empty() && mesh == kNoMesh; }
   bool operator==(const Annotation&) const = default;

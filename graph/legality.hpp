@@ -1,5 +1,5 @@
-// The rules for every legal graph, however it was made. They are checked when a graph file is read or written and
-// before a graph is planned.
+// The rules for every legal graph, from a file or from a program. They are checked when a graph file is read or written
+// and before a graph is planned.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,8 @@ inline constexpr int kMaxNesting = 32;
 ///     which are the first parameters of its bodies. Then come the values that the bodies capture, body by body, in the
 ///     order of the attributes in the op definition. Results of a body have the types that its op needs. Bodies nest at
 ///     most kMaxNesting deep;
-///   - entries feed Input ops, fetch values and target ops that exist. The feeds of an entry have different names, and
-///   so
-///     have its fetches.
+///   - entries feed Input ops, fetch values and target ops that exist. No two feeds, and no two fetches, of an entry
+///     have the same name.
 /// Bodies are checked with their graph. The check is linear in time and memory, without recursion. Thread-safe.
 ///
 ///     check_legal(graph);

@@ -8,8 +8,7 @@ namespace {
 
 constexpr double kBusy = 0.5;       // the least share of the time that a slow link was sending
 constexpr double kSlower = 5;       // how many times slower than the median
-constexpr double kRoundTrips = 10;  // least time of sending, in round trips of its messages: short messages take as
-                                    // long on a fast link
+constexpr double kRoundTrips = 10;  // least time of sending, in round trips: short messages take as long on a fast link
 constexpr double kLeastCost = 0.1;  // the least cost of a slow link, as a share of a step
 
 struct Link {

@@ -92,7 +92,7 @@ class SlownessWatch {
   /// Whether it is time to compare the tasks or to send their times: once in each tell_interval().
   [[nodiscard]] bool due(TimePoint now);
   /// Compares the tasks. Returns a warning for each task that stays behind, once for each, and a warning for the most
-  /// expensive link, once for the job. `tasks` gives the names in the warnings.
+  /// expensive link, once for the job. `tasks` has the names of the tasks for the warnings.
   [[nodiscard]] std::vector<std::string> warnings(std::span<const Sighting> tasks, TimePoint now);
 
  private:

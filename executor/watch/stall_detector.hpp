@@ -55,7 +55,7 @@ class StallDetector {
   /// Returns whether the heartbeat counts: it comes from another process and is not older than the last one.
   bool hear(const Heartbeat& beat, TimePoint now);
   void set_state(int process, ProcessState state, TimePoint now);
-  /// Call it when this process itself was stopped: all heartbeats that it has are old, and must not count as silence.
+  /// Call it after this process itself was stopped: an old last heartbeat does not mean then that its sender is silent.
   void pardon(TimePoint now);
 
   /// The tasks of other hosts that this process does not hear from.

@@ -18,8 +18,8 @@ constexpr std::chrono::seconds kLeaves{1};
 /// A call of the session that has lasted this long may be an exchange, which needs all tasks.
 constexpr std::chrono::milliseconds kMayExchange{500};
 
-/// How long the task has been stopped. A task may be stopped for a part of each moment: then it may be stopped at every
-/// look, but its heartbeats arrive in between.
+/// How long the task has been stopped. A task that is stopped and continued in turn may be stopped at every look. But
+/// its heartbeats arrive in between.
 Duration stopped_for(const Sighting& task) {
   return std::min(task.state_age, task.silent);
 }
@@ -250,7 +250,7 @@ std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duratio
     if (!told && ++lines <= kLines) error.note(who(task) + " " + doing_text(task));
   }
   if (lines > kLines) error.note("and {} more", lines - kLines);
-  // A plan has no deadlock. So in a circle of waits, the message that a task waits for has been sent.
+  // A verified plan has no deadlock. So in a circle of waits, the message that a task waits for has been sent.
   const std::vector<std::string> hosts = hosts_of(tasks, way);
   if (circle && hosts.size() > 1) {
     error.note("all of them wait, each for another: a message between the hosts " + join(hosts, ", ") +

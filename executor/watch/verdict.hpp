@@ -17,7 +17,7 @@ namespace ferry {
 /// The state of a task, as one process knows it.
 struct Sighting {
   Pulse pulse;        ///< the newest pulse
-  Duration silent{};  ///< the time since then
+  Duration silent{};  ///< the time since `pulse` arrived
   bool here = false;  ///< whether the task is on this machine: then `state` is known, and silence alone means nothing
   bool known = true;  ///< false: no heartbeat of the task has ever arrived, so its silence means nothing either
   ProcessState state = ProcessState::running;  ///< of the task's process
@@ -29,17 +29,17 @@ struct Sighting {
 
 struct JobVerdict {
   int culprit = 0;  ///< the task that the others wait for
-  int teller = 0;   ///< the task that prints it
+  int teller = 0;   ///< the task that prints the verdict
   Code code = Code::stalled;
   std::string text;
 };
 
 /// The time that a process must be gone before the verdict, so that its last message arrives first.
 inline constexpr std::chrono::milliseconds kLastWords{200};
-/// How long a task of another host may be silent, or a task of this host may be stopped.
+/// How long a task of another host may be silent, or a task of this host may be stopped, before a verdict.
 inline constexpr std::chrono::milliseconds kPatience{2200};
 
-/// This process hears from a task of another host while its silence is shorter.
+/// A process hears from a task of another host if the task has been silent for less than this.
 inline constexpr std::chrono::seconds kFresh{1};
 
 /// Finds a task that can never continue. It is gone without having left the job (peer_lost). Or another task waits for
@@ -52,15 +52,16 @@ inline constexpr std::chrono::seconds kFresh{1};
 /// waits for a task of this machine that has left the job (peer_lost).
 [[nodiscard]] std::optional<JobVerdict> judge_direct(std::span<const Sighting> tasks);
 
-/// For a job without progress for `idle`: the task that the other tasks wait for (stalled; peer_lost if it has left).
-/// Returns nothing if no task waits within a plan, or if the task that the others wait for is busy.
+/// Returns the verdict for a job without progress for `idle`. Its culprit is the task that the other tasks wait for
+/// (stalled; peer_lost if it has left). Returns nothing if no task waits within a plan, or if the culprit is busy.
 [[nodiscard]] std::optional<JobVerdict> judge_stalled(std::span<const Sighting> tasks, Duration idle);
 
 /// Whether the job only waits for its next request. A task that makes requests is alive, and runs the program's own
 /// code. All tasks that have made the next call wait for the request, and no task does anything else of the session.
 [[nodiscard]] bool awaits_request(std::span<const Sighting> tasks);
 
-/// The verdict for a lost connection between two tasks (peer_lost). `failure` describes it, and has `unreached_by`.
+/// The verdict for a lost connection between two tasks (peer_lost). `failure` describes it; its `unreached_by` is a
+/// task.
 [[nodiscard]] JobVerdict judge_connection(std::span<const Sighting> tasks, const Failure& failure);
 
 /// "task 1 (host b, process 4711)".

@@ -151,13 +151,12 @@ void Watch::take(std::string_view datagram, TimePoint now) try {
     if (const std::int64_t task = reader.number(); task >= 0 && task < std::ssize(job_.processes))
       slowness_.set(static_cast<int>(task), read_work_times(reader), now);
   flights_.take(kind, reader, [this](int to, const std::string& bytes) { sockets_.send(to, bytes); });
-} catch (const Error&) {  // the datagram is cut short: it comes from another build, or is damaged although its tag is
-                          // right
+} catch (const Error&) {  // the datagram is too short: from another build, or damaged with a right tag
 }
 
 void Watch::take_heartbeat(const Heartbeat& beat, TimePoint now) {
   if (!detector_.hear(beat, now) || !beat.verdict) return;
-  bool all_spared = true;  // of the sender's process
+  bool all_spared = true;  // whether all tasks of the sender's process are spared
   for (int task = 0; task < std::ssize(job_.processes); ++task)
     if (process_of(task) == beat.process) all_spared = all_spared && board_.is_spared(task);
   // If a spared task hears from no other task, only that task must end.

@@ -44,7 +44,7 @@ class Watch final : public Losses {
     };  ///< for messages to other hosts, by name or address; empty: an interface that connects all hosts
     bool gathered = false;  ///< whether the outputs of all tasks go to one place
   };
-  /// For a job with all tasks in this process.
+  /// Makes the watch of a job with all tasks in this process.
   explicit Watch(Job job);
   /// All processes call it together; `between` connects them. Throws the errors of Transport::exchange(), and
   /// Error(resource).
@@ -103,7 +103,7 @@ class Watch final : public Losses {
   void look_at_times(std::span<const Sighting> tasks, TimePoint now);
   void look_for_unheard(std::span<const Sighting> tasks);
   void send_times() const;
-  /// Returns the verdict that follows from an error of a task and from the failure of its transport, if any.
+  /// Returns the verdict that follows from an error of a task and the failure of its transport, if any.
   [[nodiscard]] std::optional<JobVerdict> find(int task, const Error& error,
                                                const std::optional<Failure>& failure) const;
   [[nodiscard]] int process_of(int task) const { return job_.processes[static_cast<std::size_t>(task)]; }
@@ -118,7 +118,7 @@ class Watch final : public Losses {
   std::deque<Position> positions_;  // of the own tasks
   const std::int64_t rarity_;       // how many times longer the interval between beats is than in a small job
 
-  // Used by the watch's thread alone, once it runs.
+  // Only the watch's thread uses the fields below, once it runs.
   StallDetector detector_;
   std::int64_t beats_ = 0;
   TimePoint begun_, last_beat_, cpu_since_;

@@ -201,9 +201,9 @@ class OpList {
   }
 
   const file::Graph& graph_;
-  StringPool names_;  // the number of an op's name is the op's
+  StringPool names_;  // an op's name has the same number as the op
   std::vector<Reference> inputs_;
-  std::vector<std::uint32_t> first_input_;  // by op, and one more: where its inputs begin
+  std::vector<std::uint32_t> first_input_;  // by op: the index of its first input; and one entry more at the end
   std::vector<Index> order_;
 };
 

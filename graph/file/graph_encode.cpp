@@ -180,7 +180,7 @@ class Encoder {
   static bool encode_numbers(const Tensor& tensor, file::Tensor& out) {
     if (!is_float(tensor.dtype())) {
       for (std::int64_t i = 0; tensor.dtype() == DType::uint64 && i < tensor.count(); ++i)
-        if (tensor.integer(i) < 0) return false;  // beyond int64
+        if (tensor.integer(i) < 0) return false;  // beyond the range of int64
       out.mutable_ints();                         // present even if the tensor is empty
       for (std::int64_t i = 0; i < tensor.count(); ++i) out.mutable_ints()->add_value(tensor.integer(i));
       return true;
@@ -238,8 +238,8 @@ class Encoder {
   file::GraphFile& out_;
   GraphContent& content_;
   std::vector<const Graph*> graphs_;
-  std::vector<std::uint32_t> parents_;  // of graphs_[i + 1]
-  std::vector<std::uint32_t> numbers_;  // of the bodies of the graph that is being encoded
+  std::vector<std::uint32_t> parents_;  // the parent of graphs_[i + 1]
+  std::vector<std::uint32_t> numbers_;  // the numbers of the bodies of the graph that is being encoded
   std::unordered_map<std::string, std::uint32_t> types_, files_;
 };
 

@@ -24,7 +24,7 @@
 namespace ferry {
 
 /// The newest version that this ferry reads. ferry writes the lowest version that has all features of the graph, so
-/// that older ferrys can read it.
+/// that older versions of ferry can read the file.
 inline constexpr std::uint32_t kGraphVersion = 3;
 /// The most bytes of a graph file, which is protobuf's own limit.
 inline constexpr std::uint64_t kMaxGraphBytes = 0x7fffffff;

@@ -188,8 +188,7 @@ Reference reference(std::string_view text) {
   if (colon == std::string_view::npos || colon + 1 == text.size()) return {text, 0};
   const std::string_view digits = text.substr(colon + 1);
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return {text, 0};
-  std::uint32_t output = std::numeric_limits<std::uint32_t>::max();  // the value after an overflow, on which from_chars
-                                                                     // sets nothing
+  std::uint32_t output = std::numeric_limits<std::uint32_t>::max();  // the value if from_chars overflows
   std::from_chars(digits.data(), digits.data() + digits.size(), output);
   return {text.substr(0, colon), output};
 }

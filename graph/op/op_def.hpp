@@ -131,7 +131,7 @@ enum OpFlag : std::uint32_t {
   /// many steps as the attribute `staleness` (ops/train/asynchronous.hpp).
   kAsynchronous = 1U << 11,
   kOnHost = 1U << 12,   ///< uses the memory of the host: runs on the host of its task even if it is placed on a GPU
-  kCommutes = 1U << 13  ///< has two broadcast inputs that may be swapped: only the bits of NaN may change
+  kCommutes = 1U << 13  ///< broadcasts its two inputs, which may be swapped: only the bits of NaN may change
 };
 
 /// The definition of one op. Instances are constants that live as long as the program.

@@ -58,8 +58,8 @@ inline constexpr double kLeastSplit = 1'300'000;
   return std::llround(std::max(split(arithmetic, costs.parallel_flops), split(traffic, costs.parallel_bytes)));
 }
 
-/// The time of an op's work on the CPU or GPU of a task, without the call of the kernel. `host` are the costs of the
-/// hosts, and `threads` is the number of threads of the task.
+/// The time of an op's work on the CPU or GPU of a task, in picoseconds, without the call of the kernel. `host` are the
+/// costs of the hosts, and `threads` is the number of threads of the task.
 [[nodiscard]] inline std::int64_t computing_picoseconds(DeviceKind kind, const ComputeCosts& host, const OpWork& work,
                                                         int threads = 1) {
   const ComputeCosts& costs = costs_of(kind, host);
@@ -67,7 +67,7 @@ inline constexpr double kLeastSplit = 1'300'000;
                             threads);
 }
 
-/// The time of a kernel, with its call.
+/// The time of a kernel in picoseconds, with its call.
 [[nodiscard]] inline std::int64_t kernel_picoseconds(DeviceKind kind, const ComputeCosts& host, const OpWork& work,
                                                      int threads = 1) {
   return std::llround(costs_of(kind, host).call) + computing_picoseconds(kind, host, work, threads);

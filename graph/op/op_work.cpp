@@ -9,7 +9,7 @@ namespace ferry {
 namespace {
 
 /// Whether a kernel computes the op. Views, ops with bodies, and ops with values that exist already have no kernel. An
-/// assigned value is computed directly into the variable's memory.
+/// assigned value is computed directly in the variable's memory.
 bool has_kernel(const OpDef& def) {
   if (def.is(kView) || def.is(kControlFlow)) return false;
   return def.role != OpRole::constant && def.role != OpRole::input && def.role != OpRole::variable &&

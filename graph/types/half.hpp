@@ -25,8 +25,7 @@ struct Binary16 {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     const std::uint32_t sign = bits & 0x80000000U;
     const std::uint32_t size = bits ^ sign;
-    const std::uint32_t normal = (size + 0xc8000fffU + (size >> 13 & 1U)) >> 13;  // the bias of the exponent is 112
-                                                                                  // less
+    const std::uint32_t normal = (size + 0xc8000fffU + (size >> 13 & 1U)) >> 13;  // the bias is 112 less
     const std::uint32_t tiny =  // below 2^-14: adding 0.5 rounds to multiples of 2^-24
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F) - std::bit_cast<std::uint32_t>(0.5F);
     const std::uint32_t endless = size > 0x7f800000U ? 0x7e00U : 0x7c00U;

@@ -46,8 +46,8 @@ using Layout = std::vector<AxisLayout>;
 
 /// A grid of devices with named axes, in row-major order: the last axis varies fastest over the tasks.
 struct Mesh {
-  static constexpr std::int64_t kOpen = -1;  ///< the size of an axis that takes all remaining devices: their number
-                                             ///< divided by the other sizes
+  static constexpr std::int64_t kOpen = -1;  ///< an open size: the number of devices divided by the sizes of the other
+                                             ///< axes
 
   struct Axis {
     std::string name;

@@ -36,7 +36,7 @@ class SharedList {
   [[nodiscard]] const T* end() const { return data() + size(); }
   [[nodiscard]] const T& operator[](std::size_t i) const { return (*items_)[i]; }
 
-  /// The list, for a change. Copies the buffer first if other lists share it.
+  /// The list, for changing it. Copies the buffer first if other lists share it.
   [[nodiscard]] std::vector<T>& own() {
     if (items_ == nullptr || items_.use_count() > 1) items_ = std::make_shared<std::vector<T>>(vector());
     return *items_;

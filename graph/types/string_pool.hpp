@@ -28,7 +28,7 @@ class StringPool {
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
 
  private:
-  /// A number, and the upper half of its string's hash. If the hashes differ, the strings need not be compared.
+  /// A number, and the upper half of its string's hash. If two hashes differ, the strings need not be compared.
   struct Slot {
     std::uint32_t id = kNone, tag = 0;
   };
