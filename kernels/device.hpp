@@ -114,8 +114,8 @@ struct DeviceTable {
   /// Drops work that has not begun. Returns when no work of the queue runs any more, so that memory of this work may be
   /// released.
   void (*release_queue)(void* queue);
-  /// `timed` 1: the event can be passed to elapsed(), which may cost the queues some time. 0: it only shows that it has
-  /// happened.
+  /// `timed` 1: the event can be passed to elapsed(), which may cost the queues some time. 0: it can only be waited for
+  /// and queried.
   void* (*make_event)(void* devices, int timed);
   void (*release_event)(void* event);
   /// Records the event: it happens when all work submitted to the queue so far is done.

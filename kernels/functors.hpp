@@ -188,8 +188,8 @@ struct Sigmoid {
     return math::sigmoid(a);
   }
 };
-/// Swish is a sigmoid(a). HardSwish is a times a / 6 + 1/2 clipped to [0, 1]. The bits are the same as with one op for
-/// each operation.
+/// Swish is a * sigmoid(a). HardSwish is a * h(a), where h(a) is a / 6 + 1/2 clipped to [0, 1]. The bits are the same
+/// as with one op for each operation.
 struct Swish {
   template <class T>
   FERRY_HD constexpr T operator()(T a) const {
@@ -229,7 +229,7 @@ struct Round {
   }
 };
 /// a to the power of b. For integers the result is modulo 2^bits. If an integer b is negative, the result is 1 / a^-b
-/// rounded toward zero, and 0 for a = 0.
+/// rounded toward zero, or 0 if a is 0.
 struct Pow {
   template <class T>
   FERRY_HD T operator()(T a, T b) const {

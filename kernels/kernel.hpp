@@ -101,8 +101,7 @@ struct ElementLoop {
   /// all.
   void (*compute)(std::byte* out, std::int64_t n, const bool* moves, const std::byte* const* in) = nullptr;
   bool moves[kMostInputs] = {};         ///< argument of compute()
-  std::int64_t step[kMostInputs] = {};  ///< bytes between consecutive elements of each input; 0: the input does not
-                                        ///< move
+  std::int64_t step[kMostInputs] = {};  ///< bytes between consecutive elements of each input; 0: it does not move
   std::int64_t out_step = 0;
 };
 
@@ -134,9 +133,8 @@ struct KernelRun {
   KernelState* state = nullptr;
   std::span<std::byte> scratch;  ///< Kernel::scratch_bytes of memory
   Parallel& parallel;
-  bool stream = false;                       ///< this task does not read output 0 soon: write it around the caches
-                                             ///< (base/system/cache_lines.hpp)
-  const std::int64_t& step;                  ///< number of this step in the session, restored with checkpoints
+  bool stream = false;       ///< this task does not read output 0 soon: write it around the caches (cache_lines.hpp)
+  const std::int64_t& step;  ///< number of this step in the session, restored with checkpoints
   std::span<const std::int64_t> iterations;  ///< the iterations of the enclosing loops, outermost first
   /// For a kernel that is `elementwise`: it computes only these elements of output 0, on this thread. In other arrays
   /// with as many elements as the output, it accesses only these elements. For a kernel that works by rows: these are
@@ -203,16 +201,15 @@ struct BoundKernel {
 /// elementwise. Throws the errors of Kernel::prepare.
 [[nodiscard]] BoundKernel bind(const KernelTable& table, const Kernel& kernel, const KernelSetup& setup);
 
-/// Elementwise kernels that are fused into one kernel on a device: a tile region of a plan. Values have numbers: first
-/// the values of KernelRun::inputs, then the values of KernelRun::outputs, then the values inside the region.
+/// Elementwise kernels that are fused into one kernel on a device, from a tile region of a plan. Values have numbers:
+/// first the values of KernelRun::inputs, then the values of KernelRun::outputs, then the values inside the region.
 struct FusedKernels {
   struct Member {
     const Kernel* kernel = nullptr;  ///< is_scalar()
     std::vector<std::uint32_t> inputs;
     std::uint32_t output = 0;
   };
-  std::vector<Type> values;  ///< the outputs of all members have the same number of elements; inputs also, or they are
-                             ///< broadcast
+  std::vector<Type> values;  ///< all outputs of members have equal counts; inputs also, or they are broadcast
   std::uint32_t inputs = 0, outputs = 0;
   std::vector<Member> members;  ///< in order: a member reads inputs and the outputs of members before it
 };

@@ -42,7 +42,7 @@ class Copying {
   template <class T>
   static constexpr std::int64_t kOfLine = kCacheLine / static_cast<std::int64_t>(sizeof(T));
   template <class T>
-  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // the padding puts the rows of a block into different
+  static constexpr std::int64_t kPitch = kBlock + kOfLine<T>;  // padded, so that the rows of a block are in different
                                                                // cache sets
 
   /// Transposes blocks of `dim` and the last dim, for each index of the other dims. Consecutive blocks read the same
@@ -77,8 +77,7 @@ class Copying {
     });
   }
 
-  /// Whether to write around the caches: the target is too large for the caches, and its blocks consist of whole cache
-  /// lines.
+  /// Whether to write around the caches: the target is too large for them, and its blocks consist of whole cache lines.
   template <class T>
   [[nodiscard]] bool goes_around(std::size_t dim, const T* to) const {
     constexpr std::int64_t kLarge = 8 << 20;

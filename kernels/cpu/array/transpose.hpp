@@ -60,7 +60,7 @@ void transpose_block(const T* from, std::int64_t from_step, T* to, std::int64_t 
   for (int i = 0; i < kSize; ++i) __builtin_memcpy(to + i * to_step, &rows[i], kBlockBytes);
 }
 
-/// The matrix with the rows that the caller continues to read or write after this call. transpose() prefetches the next
+/// The matrix whose rows the caller continues to read or write after this call: transpose() prefetches the next
 /// elements of these rows.
 enum class GoesOn { nowhere, in_source, in_target };
 

@@ -43,8 +43,8 @@ std::int64_t element_bytes(const KernelSetup& setup) {
   return static_cast<std::int64_t>(size_of(setup.outputs[0].dtype));
 }
 
-/// Whether to compute directly: the target channels fill vectors, the positions are worth packing the filter, and the
-/// taps are not too many.
+/// Whether to compute directly: the target channels fill vectors, there are enough positions to make packing the filter
+/// worthwhile, and not too many taps.
 bool is_direct(const Convolution& conv, std::int64_t targets, std::int64_t positions) {
   return !is_empty(conv) && targets >= kWide && conv.taps() <= kMostTaps && positions >= 4 * kWide;
 }

@@ -70,8 +70,7 @@ struct Sweep {
   std::vector<std::int64_t> filter;   ///< the offset of each tap in the filter, channel by channel
   std::int64_t run = 1;               ///< `filter` consists of runs of `run` consecutive offsets
   std::int64_t parts = 1;             ///< the number of parts into which the filter is divided in its gradient
-  std::vector<RowFactor> factors;     ///< `parts` for each kind of unit; kinds differ in the taps that are outside the
-                                      ///< image
+  std::vector<RowFactor> factors;     ///< `parts` for each kind of unit; kinds differ in the taps outside the image
   std::vector<std::int64_t> kinds;    ///< the kind of each unit
 
   [[nodiscard]] std::int64_t depth() const { return std::ssize(filter); }
@@ -134,7 +133,8 @@ void filter_gradient_directly(KernelRun& run, const DirectConv& conv);
 struct PlaneConv {
   Convolution conv;
   Plane block = {};       ///< the output positions that are computed together
-  Plane remainders = {};  ///< the number of remainders of taps modulo the strides; the stage has them one after another
+  Plane remainders = {};  ///< the number of remainders modulo the strides that taps have; the stage has one after
+                          ///< another
   Plane part = {};        ///< the rows and columns of the stage for one remainder
   std::vector<std::int64_t> offsets;  ///< the offset of each tap in the stage
 };

@@ -189,7 +189,7 @@ std::int64_t unit_elements(const DirectConv& conv) {
   return conv.sweeps[0].positions() * Panels<T>(conv.targets).room();
 }
 
-/// The computation of one group.
+/// The work on the filter's gradient of one group.
 template <class T>
 class FilterGradient {
  public:

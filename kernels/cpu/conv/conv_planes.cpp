@@ -22,7 +22,7 @@ std::int64_t under(const WindowSteps& steps, std::int64_t taps, std::int64_t out
   return (outputs - 1) * steps.stride + (taps - 1) * steps.dilation + 1;
 }
 
-/// The number of remainders modulo the stride, counted from remainder 0 to the largest that a tap has.
+/// The number of remainders modulo the stride: one more than the largest remainder of a tap.
 std::int64_t remainders(const WindowSteps& steps, std::int64_t taps) {
   std::int64_t most = 0;
   for (std::int64_t k = 0; k < taps; ++k) most = std::max(most, k * steps.dilation % steps.stride);

@@ -61,7 +61,7 @@ Reach backward_reach(const WindowSteps& steps, std::int64_t taps, std::int64_t s
   return reach;
 }
 
-/// Returns the length of runs such that `places` is a sequence of runs of consecutive places.
+/// Returns a length such that `places` is a sequence of runs of that length, each of consecutive places.
 std::int64_t run_of(const std::vector<std::int64_t>& places) {
   const std::int64_t all = std::ssize(places);
   std::int64_t run = 1;

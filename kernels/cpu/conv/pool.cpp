@@ -215,8 +215,7 @@ class OtherPart {
 
  private:
   Plane image_, gradient_;
-  std::int64_t rows_ = 0, columns_ = 0;  // where the gradient's part begins, counted from the beginning of the image's
-                                         // part
+  std::int64_t rows_ = 0, columns_ = 0;  // where the gradient's part begins, relative to the image's part
 };
 
 void max_pool_grad(KernelRun& run) {

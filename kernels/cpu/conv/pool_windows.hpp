@@ -21,7 +21,7 @@ class PlanePooling {
  public:
   /// The number of windows that are computed together: vectors are full, and the results stay in the first-level cache.
   static constexpr std::int64_t kTogether = 256;
-  static constexpr std::int64_t kStaged = 4096;  ///< the most elements of the image under them that are staged
+  static constexpr std::int64_t kStaged = 4096;  ///< the most elements of the image under these windows that are staged
   static constexpr std::int64_t kVector = 8;
 
   PlanePooling(const KernelRun& run, const Array& images, const Array& outputs)

@@ -18,8 +18,7 @@ inline constexpr std::int64_t kCachedBytes = 25 << 10;
 struct RowGroup {
   std::vector<std::int64_t> rows;    ///< the number of each row in the sums
   std::vector<std::int64_t> places;  ///< the offset where each row begins
-  std::vector<ProductStep> steps;    ///< the elements of a row, in the order of the panel's rows; skipped elements are
-                                     ///< absent
+  std::vector<ProductStep> steps;    ///< the elements of a row that are used, in the order of the panel's rows
   std::vector<std::int64_t> ends;    ///< the ends of the tiles into which the rows are cut
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 struct Augment {
   std::uint64_t key;
-  int height, width;  ///< dims
+  int height, width;  ///< the dims of the height and the width
   std::int64_t padding;
 };
 

@@ -27,7 +27,7 @@ class RowsOfSteps final : public KernelState {
         shuffle_(setup.attrs.get<bool>("shuffle")),
         order_(static_cast<std::size_t>(shuffle_ ? rows : 0)) {}
 
-  /// The number in the data of row `row` of this step's whole batch. Call begin_step() first.
+  /// The row of the data that is row `row` of this step's whole batch. Call begin_step() first.
   [[nodiscard]] std::int64_t source(std::int64_t row) const {
     const std::int64_t at = first_ + row;
     return shuffle_ ? order_[static_cast<std::size_t>(at)] : at;

@@ -21,8 +21,8 @@ constexpr std::uint64_t kSlack = std::uint64_t{1} << 20;
 /// The most bytes of an element in a file. The file's dtype may differ from the declared dtype.
 constexpr std::uint64_t kMostElementBytes = 16;
 
-/// Returns the content of a file, decompressed. `limit` bytes are the limit only for a packed file. Without it, a small
-/// packed file could fill the memory.
+/// Returns the content of a file, decompressed. `limit`, in bytes, holds only for a packed file: without a limit, a
+/// small packed file could fill the memory.
 FileBytes unpacked(FileSystem& files, const std::string& folder, const std::string& path, std::uint64_t limit) {
   FileBytes bytes = files.read_beneath(folder, path);
   const std::uint64_t most = std::max<std::uint64_t>(limit, bytes.size());

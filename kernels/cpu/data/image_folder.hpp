@@ -15,7 +15,7 @@ namespace ferry::cpu {
 
 /// The images in CLASS/*.jpg, .jpeg and .png of a folder, sorted by class and name. A row is an image, scaled to the
 /// declared size, or the number of its class. Classes are numbered in the order of their names. The constructor lists
-/// the folders. It keeps the names in memory, with 8 bytes more for each.
+/// the folders. It keeps the names in memory, and 8 bytes for each name.
 class ImageFolder final : public RowFile {
  public:
   /// Throws Error(file) if the numbers of classes or images are not as declared, or a class has no images.

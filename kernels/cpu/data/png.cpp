@@ -15,8 +15,7 @@ namespace {
 /// Returns a copy of the file without the chunks that describe its color space. libpng would use these chunks to
 /// convert the numbers to sRGB. Pillow and torchvision, which models are trained with, do not convert.
 std::vector<std::byte> without_colors(std::span<const std::byte> file) {
-  constexpr std::size_t kSignature = 8, kAround = 12;  // bytes of the file's signature; bytes of a chunk's length, type
-                                                       // and checksum
+  constexpr std::size_t kSignature = 8, kAround = 12;  // bytes of the signature; bytes of a chunk besides its data
   std::vector<std::byte> rest(file.begin(), file.begin() + std::min(file.size(), kSignature));
   for (std::size_t at = rest.size(); at < file.size();) {
     const auto left = file.subspan(at);

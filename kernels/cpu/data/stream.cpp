@@ -77,8 +77,7 @@ class StreamedRows final : public KernelState {
     first_ = first;
     count_ = count;
     const int readers = batches_.smaller() ? 1 : file_->readers(threads, ahead_);
-    const int ahead = batches_.smaller() ? 1 : std::max(ahead_, readers);  // the next smaller batch comes an epoch
-                                                                           // later
+    const int ahead = batches_.smaller() ? 1 : std::max(ahead_, readers);  // the next smaller batch comes much later
     blocks_.emplace(
         static_cast<std::size_t>(count) * file_->row_bytes(), ahead, readers,
         [this](std::int64_t number, std::span<std::byte> block) { read(batches_.step_of(number), block.data()); });

@@ -35,8 +35,8 @@ std::vector<KernelTable> levels_here() {
 }  // namespace
 
 std::span<const KernelTable> cpu_kernel_levels() {
-  static const auto& levels = *new std::vector<KernelTable>(levels_here());  // never destroyed: other threads may use
-                                                                             // it during exit()
+  static const auto& levels = *new std::vector<KernelTable>(levels_here());  // never destroyed: threads may use it
+                                                                             // during exit()
   return levels;
 }
 

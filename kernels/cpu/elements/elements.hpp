@@ -56,8 +56,8 @@ class Walk {
   std::array<std::int64_t, N> offsets_;
 };
 
-/// The loop of a functor of two numbers, if one operand is the same number for all elements. The functor may be simpler
-/// for some values of this operand (BesideOne). Returns false if `one` is not such a value.
+/// The loop of a functor of two numbers, if one operand, `one`, is the same number for all elements. For some numbers
+/// the functor has a simpler form (F::BesideOne). Returns false if `one` is not such a number.
 template <class F, class T>
 bool loop_beside(const T& one, T* out, std::int64_t n, const T* in) {
   const T b = one;

@@ -126,7 +126,7 @@ void multiply(int count, std::int64_t steps, const std::int8_t* rows, std::int64
 constexpr int kRow = 16;
 using Bytes [[gnu::vector_size(kRow)]] = std::uint8_t;
 
-/// Returns `size` bytes of a and `size` bytes of b in turn, from half number `half` of both.
+/// Returns `size` bytes of a and `size` bytes of b in turn, from the first (half = 0) or second half of both.
 template <std::size_t size, std::size_t half, std::size_t... at>
 Bytes zipped(Bytes a, Bytes b, std::index_sequence<at...>) {
   return __builtin_shufflevector(

@@ -20,8 +20,7 @@ struct Lanes {
   static constexpr int kLanes = kVectorBytes / sizeof(T);
   static constexpr int kParts = kDotBytes / kVectorBytes;  // vectors that have the sums of a row
   static constexpr int kSums = kParts * kLanes;
-  static constexpr int kMostRows = kParts == 1 ? kLanes : std::min(4, kLanes);  // at once, limited by the number of
-                                                                                // registers
+  static constexpr int kMostRows = kParts == 1 ? kLanes : std::min(4, kLanes);  // at once, as registers allow
 
   static V at(const T* p, int part) { return *reinterpret_cast<const V*>(p + part * kLanes); }
 

@@ -6,7 +6,7 @@
 
 namespace ferry::cpu {
 
-/// The number of sums of a dot product on any processor, as the bytes of that many elements.
+/// A dot product has as many partial sums as elements fit into this many bytes, on any processor.
 inline constexpr int kDotBytes = 64;
 
 /// c[v] = sum over i < k of a[i] * b[v * k + i] for v < n. Let S be the number of elements in kDotBytes; k >= S. Term i

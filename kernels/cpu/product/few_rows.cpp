@@ -25,8 +25,7 @@ std::int64_t columns_together(std::int64_t depth) {
 template <class T>
 void multiply_by_dots(const ProductSizes& sizes, std::int64_t begin, std::int64_t end, const T* a, const T* b, T* c) {
   const auto [m, n, k] = sizes;
-  constexpr std::int64_t kTogether = 128;  // columns: their rows of the matrix stay in the cache for the next row of
-                                           // `a`
+  constexpr std::int64_t kTogether = 128;  // the rows of the matrix for these columns stay in the cache
   for (std::int64_t first = begin; first < end; first += kTogether)
     for (std::int64_t r = 0; r < m; ++r)
       dot_products_of<T>()(k, std::min(kTogether, end - first), a + r * k, b + first * k, c + r * n + first);

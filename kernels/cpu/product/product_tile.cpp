@@ -61,8 +61,8 @@ template <class T, int rows, int vectors, class Element, class Fetch>
   }
 }
 
-/// A tile with rows `step` elements apart; 0: the rows may be anywhere. Each variant is a function of its own. In one
-/// function GCC would give all variants as few registers as the variant that needs the most.
+/// A tile with rows `step` elements apart; 0: the rows may be anywhere. Each variant is a function of its own. Else GCC
+/// would leave all variants only the registers that are free in the variant that needs the most.
 template <class T, int rows, int vectors, int step>
 [[gnu::noinline]] void tile_of(std::int64_t k, const T* x, const std::int64_t* places, const ProductStep* steps,
                                const T* panel, T* c, const std::int64_t* c_places, bool add) {

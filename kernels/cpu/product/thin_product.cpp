@@ -9,8 +9,8 @@ namespace ferry::cpu {
 namespace {
 
 constexpr std::int64_t kLeast = 16, kFew = 128;  // limits of the small dim
-constexpr std::int64_t kFewest = 48;  // with at most this many rows, packing a factor that fits in the cache takes too
-                                      // long
+constexpr std::int64_t kFewest = 48;  // with at most this many rows, packing a factor that fits in the cache does not
+                                      // pay
 constexpr std::int64_t kWork = 1 << 21;       // the least multiplications for which packing pays
 constexpr std::int64_t kMany = 1 << 16;       // the least elements of one factor for which packing the other pays
 constexpr std::int64_t kDepth = 192;          // rows of a panel at a time, so that they stay in the first-level cache
