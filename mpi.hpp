@@ -1,7 +1,7 @@
-// ferry inside an MPI program: its tasks are the ranks of a communicator. Installed as <ferry/mpi.hpp>. The program is
-// compiled with its own MPI: Open MPI, MPICH, Intel MPI, or another one with the ABI of MPICH or of the MPI 5.0
-// standard. Open MPI's <mpi.h> also includes C++ bindings, which the MPI standard has dropped and compilers warn of;
-// ferry does not use them, and -DOMPI_SKIP_MPICXX=1 leaves them out.
+// Runs ferry inside an MPI program: ferry's tasks are the ranks of a communicator. Installed as <ferry/mpi.hpp>. You
+// compile the program with its own MPI: Open MPI, MPICH, Intel MPI, or another MPI with the ABI of MPICH or of the MPI
+// 5.0 standard. Open MPI's <mpi.h> also includes C++ bindings. The MPI standard has dropped them, compilers warn of
+// them, and ferry does not use them: leave them out with -DOMPI_SKIP_MPICXX=1.
 #pragma once
 
 #include <mpi.h>
@@ -28,13 +28,13 @@ inline constexpr MpiAbi kMpiAbi = MpiAbi::mpich;
     "ferry does not know the ABI of this <mpi.h>: it knows Open MPI, MPICH, Intel MPI, MVAPICH and the ABI of MPI 5.0"
 #endif
 
-/// mpi_transport_over() for a communicator of the program.
+/// mpi_transport_over() for a communicator of the program's MPI.
 [[nodiscard]] inline std::unique_ptr<Transport> mpi_transport_over(MPI_Comm comm, const MpiOptions& options = {}) {
   return mpi_transport_over(&comm, kMpiAbi, options);
 }
 
-/// A cluster over the ranks of `comm`, which may be a part of the world. MPI must have been initialised, at any thread
-/// level, and is never finalized by ferry; ferry calls MPI from this thread only. The cluster may outlive `comm`, but
+/// A cluster of the ranks of `comm`, which may be a part of MPI_COMM_WORLD. The program must have initialised MPI, at
+/// any thread level. ferry calls MPI only from this thread and never finalizes it. The cluster may outlive `comm`, but
 /// must be destroyed before MPI is finalized.
 ///
 ///     MPI_Init(&argc, &argv);

@@ -29,7 +29,7 @@ std::optional<DeviceLibrary> cuda_devices(std::string& why) {
   if (opened.file.handle == nullptr) return {};
   const DevicePlugin ours;
   const DevicePlugin* const theirs = opened.plugin;
-  // The version is the first member in every version, and tells how the others are to be read.
+  // `version` is the first member in every version of DevicePlugin, and decides how to read the other members.
   if (theirs != nullptr && theirs->version == ours.version && theirs->size == ours.size &&
       std::ranges::equal(theirs->layout, ours.layout))
     return theirs->devices();

@@ -1,10 +1,10 @@
 // Elementary functions of one number, written once for the CPU and CUDA.
 //
-// They have no branches and no tables, so that a loop over them becomes vector code. They use only operations that IEEE
-// 754 rounds exactly, so that they give the same bits from every compiler, on every machine and for every instruction
-// set. The functions of libm do not: glibc picks another exp on a machine with fused multiply-add. The exception is
-// pow, which is libm's. Errors are below 2 units in the last place. Algorithms and coefficients: S. L. Moshier, Cephes
-// Mathematical Library 2.8 (netlib.org/cephes).
+// The functions have no branches and no tables, so that a loop over them becomes vector code. They use only operations
+// that IEEE 754 rounds exactly, so that they give the same bits from every compiler, on every machine and for every
+// instruction set. The functions of libm do not: glibc picks another exp on a machine with fused multiply-add. The
+// exception is pow, which calls libm. Errors are below 2 units in the last place. Algorithms and coefficients: S. L.
+// Moshier, Cephes Mathematical Library 2.8 (netlib.org/cephes).
 #pragma once
 
 #include <bit>
@@ -12,13 +12,13 @@
 #include <cstdint>
 #include <limits>
 
-// Functions that a CUDA compiler makes for host and device.
+// FERRY_HD: a CUDA compiler compiles the function for host and device.
 #ifdef __CUDACC__
 #define FERRY_HD __host__ __device__
 #define FERRY_HD_INLINED __host__ __device__
 #else
 #define FERRY_HD
-#define FERRY_HD_INLINED [[gnu::always_inline]]  // for large functions: a loop that calls one stays scalar
+#define FERRY_HD_INLINED [[gnu::always_inline]]  // for large functions, as a loop with a call is not vectorized
 #endif
 
 namespace ferry::math {
@@ -36,7 +36,7 @@ FERRY_HD constexpr T polynomial(T x, const T (&coefficients)[N]) {
   return y;
 }
 
-// magnitude(x) is |x|. with_sign(size, x) is `size`, which is not negative, with the sign of x, which may be a zero.
+// magnitude(x) is |x|. with_sign(size, x) is `size` (not negative) with the sign of x; x may be -0.
 FERRY_HD constexpr float magnitude(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffU);
 }
@@ -51,7 +51,7 @@ FERRY_HD constexpr double with_sign(double size, double x) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(size) | (std::bit_cast<std::uint64_t>(x) & kSign));
 }
 
-/// 2^n for n in the range of normal numbers.
+/// 2^n. The result must be a normal number.
 FERRY_HD constexpr float power_of_two(std::int32_t n) {
   return std::bit_cast<float>((n + 127) << 23);
 }
@@ -59,7 +59,7 @@ FERRY_HD constexpr double power_of_two(std::int64_t n) {
   return std::bit_cast<double>((n + 1023) << 52);
 }
 
-/// exp(x) as fraction * 2^exponent with the fraction near [sqrt(1/2), sqrt(2)].
+/// exp(x) as fraction * 2^exponent. The fraction is about in [sqrt(1/2), sqrt(2)].
 template <class T, class Int>
 struct ScaledExp {
   T fraction;
@@ -91,7 +91,7 @@ FERRY_HD constexpr ScaledExp<double, std::int64_t> scaled_exp(double x) {
   return {1.0 + 2.0 * (p / (polynomial(z, kQ) - p)), n};
 }
 
-/// Beyond these limits exp is 0 or infinity, to which the scaling of its fraction rounds.
+/// For x beyond these limits, exp(x) rounds to 0 or infinity.
 template <class T>
 inline constexpr T kExpLeast = sizeof(T) == 4 ? T(-104) : T(-746);
 template <class T>
@@ -102,11 +102,11 @@ FERRY_HD constexpr T exp(T x) {
   x = x > kExpMost<T> ? kExpMost<T> : x;
   x = x < kExpLeast<T> ? kExpLeast<T> : x;
   const auto [fraction, exponent] = scaled_exp(x);
-  const auto half = exponent >> 1;  // in two steps: 2^exponent itself may be out of range
+  const auto half = exponent >> 1;  // in two steps, because 2^exponent itself may be out of range
   return fraction * power_of_two(half) * power_of_two(exponent - half);
 }
 
-/// exp(x) for x <= 0 or NaN, with the same bits in fewer steps: the second factor is always the same.
+/// exp(x) for x <= 0 or NaN. It gives the same bits as exp() in fewer steps, because the second factor is constant.
 template <class T>
 FERRY_HD constexpr T exp_of_negative(T x) {
   constexpr auto kShift = sizeof(T) == 4 ? 64 : 512;
@@ -115,7 +115,7 @@ FERRY_HD constexpr T exp_of_negative(T x) {
   return fraction * power_of_two(exponent + kShift) * power_of_two(decltype(exponent)(-kShift));
 }
 
-/// A positive number as fraction * 2^exponent with the fraction in [sqrt(1/2), sqrt(2)).
+/// A positive number as fraction * 2^exponent. The fraction is in [sqrt(1/2), sqrt(2)).
 template <class T>
 struct Split {
   T fraction, exponent;
@@ -124,7 +124,7 @@ struct Split {
 FERRY_HD constexpr Split<float> split_exponent(float x) {
   const bool tiny = x < std::numeric_limits<float>::min();
   x = tiny ? x * 8388608.0F : x;                                             // 2^23
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x) - 0x3f3504f3U;  // of sqrt(1/2)
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(x) - 0x3f3504f3U;  // the bits of sqrt(1/2)
   const std::int32_t exponent = static_cast<std::int32_t>(bits) >> 23;
   const float fraction = std::bit_cast<float>((bits & 0x007fffffU) + 0x3f3504f3U);
   return {fraction, static_cast<float>(exponent - (tiny ? 23 : 0))};
@@ -139,7 +139,7 @@ FERRY_HD constexpr Split<double> split_exponent(double x) {
   return {fraction, static_cast<double>(exponent - (tiny ? 52 : 0))};
 }
 
-/// The logarithm of x, where `inside` is the result if x is positive and finite.
+/// log(x) for every x: `inside` if x is positive and finite, otherwise the value for that special case.
 template <class T>
 FERRY_HD constexpr T log_edges(T x, T inside) {
   T y = x == kInf<T> ? x : inside;
@@ -177,7 +177,7 @@ FERRY_HD constexpr double log(double x) {
   return log_edges(x, (r + y) + exponent * 0.693359375);
 }
 
-/// tanh near 0.
+/// tanh(x) for x near 0.
 FERRY_HD constexpr float tanh_small(float x) {
   const float z = x * x;
   constexpr float kP[] = {-5.70498872745e-3F, 2.06390887954e-2F, -5.37397155531e-2F, 1.33314422036e-1F,
@@ -233,8 +233,9 @@ FERRY_HD_INLINED constexpr double erf(double x) {
   const double outer = 1.0 - exp(-far * far) * polynomial(far, kP) / polynomial(far, kQ);
   return size < 1.0 || x != x ? inner : (x < 0 ? -outer : outer);
 }
-/// Below 1 a polynomial of erf(x) / x - 1 in x^2; from 1 on 1 - exp(p(|x|)), where p is a polynomial of log(erfc). Both
-/// are minimax fits: the relative error of erf is 1.3e-9 without rounding, and 1.5 units in the last place with it.
+/// For |x| below 1, a polynomial of x^2 fits erf(x) / x - 1. From 1 on, erf is 1 - exp(p(|x|)), where the polynomial p
+/// fits log(erfc). Both are minimax fits: the relative error of erf is 1.3e-9 without rounding, and 1.5 units in the
+/// last place with it.
 FERRY_HD_INLINED constexpr float erf(float x) {
   const float size = magnitude(x);
   constexpr float kP[] = {7.8538615e-5F,  -8.0101937e-4F, 5.1883277e-3F, -2.6853813e-2F,
@@ -248,7 +249,7 @@ FERRY_HD_INLINED constexpr float erf(float x) {
   return size < 1.0F || x != x ? inner : with_sign(outer, x);
 }
 
-/// x^y by libm's pow, computed in float64 for both types.
+/// x^y, by libm's pow, which computes in float64 also for float32.
 template <class T>
 FERRY_HD T pow(T x, T y) {
   return y == T(2) ? x * x : static_cast<T>(std::pow(static_cast<double>(x), static_cast<double>(y)));

@@ -1,11 +1,11 @@
 // Trigonometric and hyperbolic functions of one number and their inverses, written once for the CPU and CUDA.
 //
-// Like the functions of scalar_math.hpp, they give the same bits from every compiler and on every machine. Computed in
-// float64 for both types; errors there are below 4 units in the last place. Algorithms and coefficients: S. L. Moshier,
-// Cephes Mathematical Library 2.8 (netlib.org/cephes); angles: W. J. Cody and W. Waite, Software Manual for the
-// Elementary Functions, 1980, and M. Payne and R. Hanek, Radian reduction for trigonometric functions, 1983; products
-// and sums with their rest: T. J. Dekker, A floating-point technique for extending the available precision, 1971;
-// log1p: W. Kahan's formula as in the HP-15C Advanced Functions Handbook.
+// Like the functions of scalar_math.hpp, they give the same bits from every compiler and on every machine. They compute
+// in float64 also for float32; errors in float64 are below 4 units in the last place. Algorithms and coefficients: S.
+// L. Moshier, Cephes Mathematical Library 2.8 (netlib.org/cephes). Angles: W. J. Cody and W. Waite, Software Manual for
+// the Elementary Functions, 1980, and M. Payne and R. Hanek, Radian reduction for trigonometric functions, 1983.
+// Products and sums with their rounding errors: T. J. Dekker, A floating-point technique for extending the available
+// precision, 1971. log1p: W. Kahan's formula as in the HP-15C Advanced Functions Handbook.
 #pragma once
 
 #include "kernels/scalar_math.hpp"
@@ -16,8 +16,8 @@ inline constexpr double kPiHalf = 1.57079632679489661923;
 
 inline constexpr double kPiHalfRest = 6.123233995736765886130e-17;  // pi/2 - kPiHalf
 
-/// An angle as quadrant * pi/2 + rest + tail, with the rest in about [-pi/4, pi/4], and the tail too small to be added
-/// to it.
+/// An angle as quadrant * pi/2 + rest + tail. `rest` is about in [-pi/4, pi/4]; `tail` is too small to change `rest` by
+/// an addition.
 struct Angle {
   std::int64_t quadrant;
   double rest, tail;
@@ -57,7 +57,7 @@ FERRY_HD constexpr Angle near_angle(double x) {
 }
 
 /// The angle of a finite x above kNear. x is an integer m times a power of two, and only x * 2/pi modulo 4 is needed.
-/// So m is multiplied by the bits of 2/pi that contribute to this, to enough places.
+/// The function therefore multiplies m only by those bits of 2/pi that contribute to the result.
 FERRY_HD constexpr Angle far_angle(double x) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::uint64_t kTwoOverPi[] = {
@@ -68,7 +68,8 @@ FERRY_HD constexpr Angle far_angle(double x) {
       0x4f463f669e5fea2dU, 0x7527bac7ebe5f17bU, 0x3d0739f78a5292eaU, 0x6bfb5fb11f8d5d08U, 0x56033046fc7b6babU};
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t m = (bits & 0x000fffffffffffffU) | 0x0010000000000000U;
-  const std::uint64_t first = (bits >> 52) - 1075 + 62;  // the bit that gives m * 2; earlier ones give multiples of 4
+  // The bit whose product with m is m * 2. Earlier bits give multiples of 4.
+  const std::uint64_t first = (bits >> 52) - 1075 + 62;
   const std::uint64_t* const words = kTwoOverPi + first / 64;
   const std::uint64_t shift = first % 64;
   const auto word = [&](int i) { return shift == 0 ? words[i] : words[i] << shift | words[i + 1] >> (64 - shift); };
@@ -99,7 +100,7 @@ FERRY_HD constexpr Angle angle_of(double size) {
   return size < kInf<double> ? far_angle(size) : Angle{0, kNaN<double>, 0};
 }
 
-/// sin and cos of x + tail, x in about [-pi/4, pi/4].
+/// sin_near and cos_near: sin and cos of x + tail, for x in about [-pi/4, pi/4].
 FERRY_HD constexpr double sin_near(double x, double tail) {
   const double z = x * x;
   constexpr double kP[] = {1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136214857245213e-6,
@@ -114,7 +115,7 @@ FERRY_HD constexpr double cos_near(double x, double tail) {
   return y + (((1.0 - y) - 0.5 * z) + (z * z * polynomial(z, kP) - x * tail));
 }
 
-/// sin(size + quarters * pi/2) of size >= 0.
+/// sin(size + quarters * pi/2) for size >= 0.
 FERRY_HD constexpr double sin_shifted(double size, std::int64_t quarters) {
   const Angle angle = angle_of(size);
   const std::int64_t place = angle.quadrant + quarters;

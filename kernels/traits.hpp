@@ -1,5 +1,5 @@
-// Traits: what kernels can do and need, as data, which the planner, the verifier and the executor read. How kernels are
-// run is in kernel.hpp.
+// Traits: the abilities and needs of kernels, as data that the planner, the verifier and the executor read. kernel.hpp
+// describes how kernels run.
 #pragma once
 
 #include <cstdint>
@@ -27,89 +27,90 @@ struct PlacedPart {
 
 /// The facts about an instruction that are known before the first step.
 struct KernelSetup {
-  std::string_view name;  ///< the op's name, which is the same in every plan: it keys random numbers
+  std::string_view name;  ///< the op's name, the same in every plan; it is in the keys of random numbers
   const Attrs& attrs;
   std::span<const Type> inputs, outputs;  ///< local types; bounded dims at their bound
-  FileSystem* files = nullptr;            ///< for data ops; null: there are none
-  std::string_view data_folder;           ///< the only folder that data ops may read; empty: none
+  FileSystem* files = nullptr;            ///< for data ops; null: no files
+  std::string_view data_folder;           ///< the only folder that data ops may read; empty: no folder
   std::uint64_t seed = 0;
-  bool first = true;  ///< for kernels that say `effect`: no task with a lower number runs this op too
-  /// Of the inputs, then the outputs; empty if none is a part of a split value. When a plan is made, `begin` is empty:
-  /// it is for many tasks.
+  bool first = true;  ///< for kernels with `effect`: no task with a lower number runs this op
+  /// One entry per input, then per output; empty if no operand is a part of a split value. During planning, `begin` is
+  /// empty because a plan is for many tasks.
   std::span<const PlacedPart> parts = {};
 };
 
 /// The dtypes that most kernels compute in.
 inline constexpr DTypeSet kComputed{DType::boolean, DType::int32, DType::int64, DType::float32, DType::float64};
 
-/// How an input that is the same in every step may be packed once, in the setup: by the kernel of `op`, from that input
-/// alone, with this kernel's attributes. The packed input is then added as the last input.
+/// How an input that is the same in every step is packed once, in the setup. The kernel of `op` packs it, from that
+/// input alone and with this kernel's attributes. The packed input is then added as the last input.
 struct Packing {
   std::uint32_t input = 0;
   std::string_view op = {};
-  /// The number of elements of the packed input, which has one dim and the input's dtype, given the instruction without
-  /// it. 0: packing is of no use.
+  /// The number of elements of the packed input, for an instruction that does not yet have it. The packed input has one
+  /// dim and the dtype of the input. 0: packing does not help.
   std::int64_t (*elements)(const KernelSetup&) = nullptr;
 };
 
-/// Says of a kernel that most elements of output 0 are elements of input 0, at other places. Such a kernel can make any
-/// part of its output, as an array with other `sizes` and `begin`; it has one output, and needs no scratch.
+/// Marks a kernel that copies most elements of output 0 from input 0, from other positions. Such a kernel can compute
+/// any part of its output, as an array with other `sizes` and `begin`; it has one output, and needs no scratch.
 struct Shifting {
-  /// Which elements, of arrays that have no bytes yet.
+  /// Returns the copied elements, for arrays that have no bytes yet.
   Shift (*shift)(const KernelRun&) = nullptr;
-  /// Whether consecutive elements come from consecutive ones.
+  /// Whether consecutive elements of the output come from consecutive elements of the input.
   bool (*in_runs)(const Attrs&) = nullptr;
 };
 
-/// How code that is generated for a device computes an element of an elementwise kernel's output.
+/// How generated code of a device computes an element of an elementwise kernel's output.
 struct Scalar {
-  std::string_view function = {};  ///< a functor of the device's library; empty: generated code has no such kernel
-  DTypeSet of = kAnyType;          ///< dtypes of inputs for which it has
+  std::string_view function = {};  ///< a functor of the device's library; empty: not in generated code
+  DTypeSet of = kAnyType;          ///< input dtypes that the functor takes
 };
 
-/// The kernel of one op. Instances are constexpr and live for ever. It is run through bind() (kernel.hpp), which widens
-/// arrays of dtypes that it does not take.
+/// The kernel of one op. Instances are constexpr and are never destroyed. A kernel runs through bind() (kernel.hpp),
+/// which widens arrays of dtypes that the kernel does not take.
 ///
 ///     constexpr Kernel kAddKernel{.op = "Add", .run = [](KernelRun& run) { … }, .in_place = 0b11};
 struct Kernel {
   std::string_view op;                ///< OpDef::name
-  void (*run)(KernelRun&) = nullptr;  ///< throws Error, for a bad value BadValue; never aborts
+  void (*run)(KernelRun&) = nullptr;  ///< throws Error, or BadValue for a bad value of an input; never aborts
   std::unique_ptr<KernelState> (*prepare)(const KernelSetup&) = nullptr;
   std::int64_t (*scratch_bytes)(const KernelSetup&) = nullptr;
   std::uint32_t in_place = 0;  ///< mask of inputs; output 0 may be written into the bytes of these inputs
-  bool streams = false;        ///< heeds KernelRun::stream
-  /// Element i of its one output depends on element i of each input, broadcast as numpy does. It heeds
-  /// KernelRun::piece, needs no scratch, and does not change its state.
+  bool streams = false;        ///< implements KernelRun::stream
+  /// Set if element i of the only output depends only on element i of each input, broadcast as in numpy. Such a kernel
+  /// implements KernelRun::piece, needs no scratch, and does not change its state.
   bool elementwise = false;
-  /// Set if the kernel works by rows: the number of elements of a row, or 0 if it does not. Input 0 consists of
-  /// consecutive rows with this many elements. The part of output 0 for a row (as many elements, or one) depends on
-  /// that row alone. Only the sizes of other inputs are used. It heeds KernelRun::piece and does not change its state.
+  /// Set if the kernel works by rows: returns the number of elements of a row, or 0 if this instruction does not work
+  /// by rows. Input 0 consists of consecutive rows of this length. The part of output 0 for a row (as many elements, or
+  /// one) depends only on that row, and on the sizes of other inputs. Such a kernel implements KernelRun::piece and
+  /// does not change its state.
   std::int64_t (*row)(const KernelSetup&) = nullptr;
-  Shifting shifting = {};      ///< `shift` null: it takes elements as it likes
-  bool finishes = false;       ///< heeds KernelRun::finish, or on a device KernelRun::epilogue; it has one output
-  bool effect = false;         ///< has an effect besides its outputs, which only one task must have: KernelSetup::first
-  DTypeSet takes = kComputed;  ///< dtypes of inputs and outputs that it takes without widening
-  Packing packing = {};        ///< `elements` null: no input is packed
-  /// For integer dtypes that it does not take: results beyond the range become the end of the range. Otherwise they
-  /// wrap around.
+  Shifting shifting = {};      ///< null `shift`: the kernel does not shift elements
+  bool finishes = false;       ///< implements KernelRun::finish, or on a device KernelRun::epilogue; it has one output
+  bool effect = false;         ///< has a side effect, which only one task must have: KernelSetup::first
+  DTypeSet takes = kComputed;  ///< dtypes of inputs and outputs that need no widening
+  Packing packing = {};        ///< `elements` is null if no input is packed
+  /// For integer dtypes that are widened: results beyond the range become the end of the range. If false, they wrap
+  /// around.
   bool saturates = false;
-  Scalar scalar = {};  ///< of a device: how generated code, which widens nothing, does the same
+  Scalar scalar = {};  ///< for a device: the replacement in generated code, which widens nothing
 };
 
-/// Finds kernels by op and kind of device. The planner, the verifier and the executor know only what the Kernel says.
+/// Finds kernels by op and kind of device. The planner, the verifier and the executor know kernels only as a Kernel.
 /// Thread-safe.
 class KernelLookup {
  public:
   virtual ~KernelLookup() = default;
-  /// Null when there is no such kernel.
+  /// Returns null if there is no such kernel.
   [[nodiscard]] virtual const Kernel* find(std::string_view op, DeviceKind kind) const = 0;
 };
 
-/// Bytes of KernelRun::scratch for the bound kernel.
+/// The bytes of KernelRun::scratch that the bound kernel needs.
 [[nodiscard]] std::int64_t scratch_of(const Kernel& kernel, const KernelSetup& setup);
-/// Whether generated code can take the kernel's place (Kernel::scalar).
+/// Whether generated code can replace the kernel (Kernel::scalar).
 [[nodiscard]] bool is_scalar(const Kernel& kernel, const KernelSetup& setup);
-/// Kernel::row of the bound kernel: 0 where it widens or needs scratch.
+/// Kernel::row of the bound kernel; 0 if it widens or needs scratch.
 [[nodiscard]] std::int64_t row_of(const Kernel& kernel, const KernelSetup& setup);
 
 }  // namespace ferry

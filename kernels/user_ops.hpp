@@ -1,4 +1,4 @@
-// Ops of one's own in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/guide/user_ops.md).
+// User-defined ops in a library that the `ferry` command loads: ferry run --ops libmine.so (docs/guide/user_ops.md).
 //
 // The library defines one function. It need not be linked with ferry, because the command provides ferry's symbols.
 //
@@ -20,13 +20,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The ops and the CPU kernels that a command knows.
+/// The ops and the CPU kernels of a command.
 struct UserOps {
   OpSet ops;
   KernelTable kernels;
 };
 
-/// What a library and the command that loads it must agree on: the memory layout of the types that both use.
+/// The memory layout of the types that a library and the command use together. Both must have the same layout.
 using OpsLayout = std::array<std::uint32_t, 12>;
 inline constexpr OpsLayout kOpsLayout{sizeof(OpDef),       sizeof(AttrDef),   sizeof(OpSet), sizeof(KernelTable),
                                       sizeof(Kernel),      sizeof(KernelRun), sizeof(Array), sizeof(KernelSetup),
@@ -34,11 +34,11 @@ inline constexpr OpsLayout kOpsLayout{sizeof(OpDef),       sizeof(AttrDef),   si
 
 }  // namespace ferry
 
-/// Adds this library's ops and their kernels. Called once by the command, before a graph is read. An exception that it
-/// throws ends the command; adding a name that is taken throws Error(usage).
+/// Adds this library's ops and their kernels. The command calls it once, before it reads a graph. An exception ends the
+/// command. Adding a name that exists already throws Error(usage).
 extern "C" void ferry_add_ops(ferry::UserOps& to);
 
-/// Tells the `ferry` command the layout of the types that this library was compiled with.
+/// Returns the layout of the types with which this library was compiled, for the `ferry` command.
 extern "C" [[gnu::used, gnu::visibility("default")]] inline const ferry::OpsLayout* ferry_ops_layout() {
   return &ferry::kOpsLayout;
 }

@@ -1,4 +1,4 @@
-// Widening: how a kernel sees an instruction with dtypes that it does not take, and the scratch that it needs for that.
+// Widening: the types and the scratch of a kernel for an instruction with dtypes that the kernel does not take.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace ferry {
   return dtype == DType::int32 ? dtype : DType::int64;
 }
 
-/// The most inputs of a kernel that is run by blocks.
+/// The maximum number of inputs of a kernel that widens block by block.
 inline constexpr std::size_t kMostWidened = 3;
 inline constexpr std::int64_t kWidenedAlign = 64;
 
-/// Whether the kernel takes all inputs and outputs without widening.
+/// Whether the kernel takes the dtypes of all inputs and outputs without widening.
 [[nodiscard]] bool takes_all(const Kernel& kernel, const KernelSetup& setup);
-/// Whether the bound kernel, where it must widen, does so block by block, each small enough for the first-level cache,
-/// so that it needs no scratch.
+/// Whether the bound kernel widens block by block if it must widen. Each block fits into the first-level cache, so that
+/// no scratch is needed.
 [[nodiscard]] bool by_blocks(const Kernel& kernel, const KernelSetup& setup);
 
-/// An instruction with widened dtypes, as the kernel sees it, and where the widened arrays lie in the scratch.
+/// An instruction with widened dtypes, as the kernel sees it, and the positions of the widened arrays in the scratch.
 struct Wider {
   static constexpr std::int64_t kAsItIs = -1;
 
@@ -33,8 +33,8 @@ struct Wider {
   [[nodiscard]] KernelSetup of(const KernelSetup& setup) const;
 
   std::vector<Type> inputs, outputs;
-  std::vector<std::int64_t> places;  ///< of inputs, then of outputs; kAsItIs: not in the scratch
-  std::int64_t bytes = 0;            ///< of all widened arrays; the kernel's own scratch comes after them
+  std::vector<std::int64_t> places;  ///< positions (bytes) of inputs, then of outputs; kAsItIs: not in the scratch
+  std::int64_t bytes = 0;            ///< size of all widened arrays; the kernel's own scratch comes after them
 
  private:
   Type add(const Kernel& kernel, const Type& type);

@@ -1,4 +1,4 @@
-// Triangles of matrices and reversed sequences: where elements are.
+// The positions of elements in triangles of matrices and in reversed sequences.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,7 @@ struct Diagonal {
   return keep(Diagonal{std::clamp(setup.attrs.get<std::int64_t>("k"), -kFar, kFar), setup.attrs.get<bool>("upper")});
 }
 
-/// The matrices that a Triangle op works on. In a part of a split matrix, the diagonal is the diagonal of the whole
-/// matrix.
+/// The matrices of a Triangle op. In a part of a split matrix, the diagonal is the diagonal of the whole matrix.
 struct Triangles {
   explicit Triangles(const KernelRun& run) : upper(kept<Diagonal>(run).upper) {
     const Array &input = run.inputs[0], &output = run.outputs[0];
@@ -29,7 +28,7 @@ struct Triangles {
     shift = output.begin[rank - 2] - output.begin[rank - 1] + kept<Diagonal>(run).k;
   }
   std::int64_t rows, columns;
-  std::int64_t shift;  ///< the column, in this part, where the diagonal is in row 0
+  std::int64_t shift;  ///< the column, within this part, of the diagonal in row 0
   bool upper;
 };
 
@@ -37,7 +36,7 @@ struct Triangles {
   return keep(setup.attrs.get<std::int64_t>("time_axis"));
 }
 
-/// The sequences of a ReverseSequence op, and how many elements lie between them and between their steps.
+/// The sequences of a ReverseSequence op, and the distances, in elements, between sequences and between their steps.
 struct Sequences {
   explicit Sequences(const KernelRun& run) {
     const Array& x = run.inputs[0];

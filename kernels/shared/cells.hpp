@@ -1,5 +1,5 @@
-// What a step of a recurrent layer computes for one hidden unit (ops/nn/cell.hpp), written once for the CPU and CUDA.
-// The order of operations equals the order in the same steps made of several ops, and in their gradients.
+// The computations of a step of a recurrent layer for one hidden unit (ops/nn/cell.hpp), written once for the CPU and
+// CUDA. The order of operations is the same as in a step that is built of several ops, and as in its gradients.
 #pragma once
 
 #include "kernels/scalar_math.hpp"
@@ -34,7 +34,7 @@ FERRY_HD constexpr LstmNext<T> lstm(LstmGates<T> gates, T c) {
   return {gates.out * math::tanh(next), next};
 }
 
-/// The gradients of the arguments of the gates and of c.
+/// The gradients of i, o, f and g (the arguments of LstmGates) and of c.
 template <class T>
 struct LstmGrad {
   T in, out, forget, candidate, c;
@@ -49,7 +49,8 @@ FERRY_HD constexpr LstmGrad<T> lstm_grad(LstmGates<T> gates, T c, T next, T dh, 
 
 // ---- Gated recurrent unit ----
 
-/// x: from the input, s: from the state, for the update gate, the reset gate and the candidate.
+/// The gates of one unit. x is from the input, s from the state; index 0 is for the update gate, 1 for the reset gate,
+/// and 2 for the candidate.
 template <class T>
 struct GruGates {
   FERRY_HD constexpr GruGates(T x0, T x1, T x2, T s0, T s1, T s2)
@@ -62,8 +63,7 @@ FERRY_HD constexpr T gru(GruGates<T> gates, T h) {
   return gates.candidate + gates.update * (h - gates.candidate);
 }
 
-/// The gradients of the arguments of the gates and of the candidate, of what the state gives to the candidate, and of
-/// h.
+/// The gradients of the arguments of the update gate, the reset gate and the candidate, of s2, and of h.
 template <class T>
 struct GruGrad {
   T update, reset, candidate, from_state, h;

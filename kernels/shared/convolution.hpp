@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// The sizes of a convolution, of one group.
+/// The sizes of a convolution. Channels are counted per group.
 struct Convolution {
   std::int64_t images = 0, groups = 1;
   std::int64_t in = 0, out = 0;  ///< channels
@@ -20,7 +20,7 @@ struct Convolution {
   Slide slide;
 
   [[nodiscard]] constexpr std::int64_t taps() const { return filter.area(); }
-  /// Rows of the matrix of columns.
+  /// The number of rows of the matrix of columns (im2col).
   [[nodiscard]] constexpr std::int64_t depth() const { return in * taps(); }
   /// Whether the matrix of columns is the image itself.
   [[nodiscard]] bool plain() const {
@@ -47,12 +47,13 @@ struct Convolution {
   return conv;
 }
 
-/// Which of the inputs, and behind them the output, have which role in the convolution.
+/// The operands with these roles in the convolution, as indices into the inputs; the index after the last input is the
+/// output.
 struct ConvOperands {
   std::size_t image, filter, output;
 };
 
-/// The type of that input, or of the output.
+/// The type of that operand, by the indices of ConvOperands.
 [[nodiscard]] inline const Type& type_of(const KernelSetup& setup, std::size_t operand) {
   return operand < setup.inputs.size() ? setup.inputs[operand] : setup.outputs[operand - setup.inputs.size()];
 }

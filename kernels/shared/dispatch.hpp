@@ -1,6 +1,6 @@
-// From a dtype at run time to a C++ type, like dispatch() of graph/types/dtype.hpp, but only for the dtypes that a
-// kernel takes. The compiler then compiles loops for these dtypes only. Others are widened to these before
-// (Kernel::takes).
+// Calls code with the C++ type of a dtype that is known at run time. It is like dispatch() of graph/types/dtype.hpp,
+// but only for the dtypes that a kernel takes, so that the compiler compiles loops for these dtypes only. bind() widens
+// arrays of other dtypes before (Kernel::takes).
 #pragma once
 
 #include "base/error.hpp"
@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-/// Calls f with a zero of the type; dtype must be one of Ts, which the op's definition has checked.
+/// Calls f with a zero of the C++ type of `dtype`, which must be one of Ts. The op's definition has checked this.
 template <class... Ts, class F>
 void dispatch_among(DType dtype, const F& f) {
   const bool found = ((dtype == dtype_of<Ts>() ? (f(Ts{}), true) : false) || ...);
@@ -20,12 +20,12 @@ template <class F>
 void dispatch_floats(DType dtype, const F& f) {
   dispatch_among<float, double>(dtype, f);
 }
-/// For ops that give the right bits for uint64 when it is computed as int64: sums, products, bitwise ops.
+/// For ops that give the right bits for uint64 if they compute in int64: sums, products, bitwise ops.
 template <class F>
 void dispatch_numbers(DType dtype, const F& f) {
   dispatch_among<float, double, std::int32_t, std::int64_t>(dtype, f);
 }
-/// For ops that compare numbers, where uint64 differs from int64; the kernel has `.takes = kOrdered`.
+/// For ops that compare numbers: uint64 differs from int64 there. Their kernels have `.takes = kOrdered`.
 inline constexpr DTypeSet kOrdered{DType::int32, DType::int64, DType::uint64, DType::float32, DType::float64};
 template <class F>
 void dispatch_ordered(DType dtype, const F& f) {
@@ -35,7 +35,7 @@ template <class F>
 void dispatch_indices(DType dtype, const F& f) {
   dispatch_among<std::int32_t, std::int64_t>(dtype, f);
 }
-/// Gives f an unsigned integer of 1, 2, 4 or 8 bytes.
+/// Calls f with a zero of the unsigned integer type of `bytes` bytes (1, 2, 4 or 8).
 template <class F>
 void dispatch_bytes(std::size_t bytes, const F& f) {
   switch (bytes) {
@@ -49,7 +49,8 @@ void dispatch_bytes(std::size_t bytes, const F& f) {
       return f(std::uint64_t{});
   }
 }
-/// The same, of the dtype's size: for kernels that move elements and do not compute with them, which take every dtype.
+/// Calls f as dispatch_bytes() does, with the size of the dtype. For kernels that move elements without computing, and
+/// take every dtype.
 template <class F>
 void dispatch_sizes(DType dtype, const F& f) {
   dispatch_bytes(size_of(dtype), f);

@@ -1,4 +1,4 @@
-// The distributions that ops draw from, written once for the CPU and CUDA.
+// The distributions of random ops, written once for the CPU and CUDA.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Draw {
   double first, second;
 };
 
-/// The numbers that one block of bits gives: four floats or two doubles.
+/// Uniform numbers from one block of random bits: four floats or two doubles.
 struct Uniform {
   FERRY_HD static void numbers(const Philox::Block& bits, const Draw& draw, float (&out)[4]) {
     const auto low = static_cast<float>(draw.first);
@@ -26,7 +26,7 @@ struct Uniform {
       out[i] = within(draw.first + unit_double(bits[2 * i], bits[2 * i + 1]) * (draw.second - draw.first), draw.first,
                       draw.second);
   }
-  /// Rounding may have given `high`, which does not belong to the range.
+  /// Excludes `high`, which rounding may have given but which does not belong to the range.
   template <class T>
   FERRY_HD static T within(T x, T low, T high) {
     return x < high ? x : low;

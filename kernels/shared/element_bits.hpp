@@ -1,4 +1,4 @@
-// One element of any dtype, which kernels that move elements fill arrays with.
+// ElementBits: the bits of one element of any dtype. Kernels that move elements fill arrays with it.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace ferry {
 
-/// Its bytes come first, then zeros.
+/// The element's bytes come first, then zeros.
 using ElementBits = std::uint64_t;
 
-/// A number as an element, converted as the op Cast does.
+/// Converts a number to an element of `dtype`, as the op Cast does.
 template <class From>
 [[nodiscard]] ElementBits bits_of(DType dtype, From number) {
   ElementBits bits = 0;

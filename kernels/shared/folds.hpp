@@ -1,4 +1,4 @@
-// What the kernels of devices that fold (fold_kernel() in kernels/device.hpp) have in common.
+// The common code of fold kernels (fold_kernel() in kernels/device.hpp) of all devices.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// For Kernel::prepare. No op's definition says what such a kernel may be given: it is checked here.
+/// Checks the types of a fold kernel, for Kernel::prepare. There is no OpDef that checks them.
 inline std::unique_ptr<KernelState> require_foldable(const KernelSetup& setup) {
   const bool one = setup.outputs.size() == 1;
   const auto is_like = [&](const Type& input) { return input == setup.outputs[0]; };

@@ -19,7 +19,7 @@ struct GroupsOnHost::Post {
   std::vector<std::pair<int, std::vector<std::byte>>> sent;  ///< by receiver
 };
 
-/// A collective to which not all have come, or that not all have taken their results of.
+/// A collective that has not finished: a member has not posted its input, or has not taken its results.
 struct GroupsOnHost::Round {
   std::vector<std::optional<Post>> posts;  ///< by member
   std::size_t come = 0, taken = 0;
@@ -37,7 +37,7 @@ std::uint64_t bytes_of(const DeviceCollective& what) {
   return what.count * size_of(what.dtype);
 }
 
-/// Whether the member has an input.
+/// Whether the member contributes an input (not counting the messages of an exchange).
 bool gives(const DeviceCollective& what, int member) {
   return what.kind != Kind::exchange && (what.kind != Kind::broadcast || member == what.root);
 }
@@ -140,7 +140,7 @@ void GroupsOnHost::post(Member& member, const DeviceCollective& what, const OnHo
   member.posted = true;
 }
 
-/// Follows who waits for whom: a member of a group waits for all that have not come.
+/// Throws Error(bug) for a deadlock: follows the graph of waits, in which a member waits for all that have not posted.
 void GroupsOnHost::check_wait(const Member& member) const {
   std::vector<const Member*> open{&member};
   std::set<const void*> seen;
@@ -195,11 +195,11 @@ std::vector<GroupsOnHost::Result> GroupsOnHost::results(const Member& member, co
   return {};
 }
 
-/// The messages of an exchange that the member gets.
+/// Returns the messages of an exchange that the member receives.
 std::vector<GroupsOnHost::Result> GroupsOnHost::received(const Member& member, const Round& round) {
   const DeviceCollective& mine = round.posts[static_cast<std::size_t>(member.number)]->what;
   std::vector<std::size_t> next(round.posts.size(),
-                                0);  // by sender: the number of its messages that have been examined
+                                0);  // by sender: how many of its messages have been examined
   std::vector<Result> all;
   for (std::uint64_t m = 0; m < mine.message_count; ++m) {
     const DeviceMessage& message = mine.messages[m];

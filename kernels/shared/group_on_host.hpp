@@ -1,5 +1,5 @@
-// GroupsOnHost: collectives between tasks that are threads of this process, by what a device library's functions for
-// groups ask for (kernels/device.hpp). For devices that are not there. Floats are added in the order of the members.
+// GroupsOnHost: collectives between tasks that are threads of this process, with the semantics of a device library's
+// functions for groups (kernels/device.hpp). It is for simulated devices. Floats are added in the order of the members.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace ferry {
 
-/// Thread-safe; a Member is for one thread.
+/// Collectives of groups in host memory. Thread-safe; a Member may be used by one thread at a time.
 class GroupsOnHost {
  public:
-  /// Bytes that a collective leaves in a member's memory.
+  /// Bytes that a collective writes to a member's memory.
   struct Result {
     std::byte* to = nullptr;
     std::vector<std::byte> bytes;
@@ -29,28 +29,28 @@ class GroupsOnHost {
     std::shared_ptr<Group> group;
     const void* task = nullptr;
     int number = 0;
-    std::uint64_t round = 0;  ///< of collectives; those before are over
-    bool posted = false;      ///< it has come to this round's
+    std::uint64_t round = 0;  ///< number of this member's current collective; earlier collectives have finished
+    bool posted = false;      ///< whether the member has posted its input to this round
   };
-  /// Where the host finds memory that a device knows by this address.
+  /// Translates a device address to the host address of the same memory.
   using OnHost = std::function<const std::byte*(const void* address)>;
 
   explicit GroupsOnHost(FoldElements fold) : fold_(fold) {}
 
-  /// A number that no other process has, not 0.
+  /// A random number of this process, not 0. No other process has the same number.
   [[nodiscard]] static std::uint64_t domain();
 
   [[nodiscard]] DeviceGroupName name();
-  /// `task`: tells the task from others, in all its groups.
+  /// Joins the group as member `number` of `members`. `task` identifies the task in all its groups.
   [[nodiscard]] std::shared_ptr<Member> join(const DeviceGroupName& name, int members, int number, const void* task);
   [[nodiscard]] bool joined(const Member& member) const;
   [[nodiscard]] static std::size_t members(const Member& member);
-  /// The member comes to nothing any more; others wait for it.
+  /// The member takes part in no more collectives. Other members of its group still wait for it.
   void leave(const Member& member);
 
-  /// Takes part in the group's next collective, with the inputs as they are at the first call; the results once all
-  /// have come, until then nothing. Error(bug) when members come to different collectives, or when tasks wait for one
-  /// another in different groups.
+  /// Takes part in the group's next collective, with the inputs as they are at the first call. Returns nothing until
+  /// all members have called it, and then the results. Error(bug) if members call it for different collectives, or if
+  /// tasks wait for one another in different groups.
   [[nodiscard]] std::optional<std::vector<Result>> meet(Member& member, const DeviceCollective& what,
                                                         const OnHost& on_host);
 
@@ -67,8 +67,8 @@ class GroupsOnHost {
   const FoldElements fold_;
   mutable std::mutex mutex_;
   std::uint64_t named_ = 0;
-  std::map<std::string, std::shared_ptr<Group>> groups_;  ///< to which not all have come
-  std::map<const void*, const Member*> waiting_;          ///< by task
+  std::map<std::string, std::shared_ptr<Group>> groups_;  ///< groups that some members have not yet joined
+  std::map<const void*, const Member*> waiting_;          ///< members that wait, by task
 };
 
 }  // namespace ferry

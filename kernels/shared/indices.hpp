@@ -1,4 +1,4 @@
-// Indices that are data: their validity and their meaning.
+// Indices in the data of ops such as gather: their validity and their meaning.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace ferry {
 
-/// Whether `index` names one of `size` elements; if it is negative, it counts from their end.
+/// Whether `index` is valid in a dim of `size` elements. A negative index counts from the end.
 [[nodiscard]] FERRY_HD constexpr bool is_index(std::int64_t index, std::int64_t size) {
   return index >= -size && index < size;
 }
-/// A good index, counted from the front.
+/// A valid index, counted from the front.
 [[nodiscard]] FERRY_HD constexpr std::int64_t from_front(std::int64_t index, std::int64_t size) {
   return index < 0 ? index + size : index;
 }
 
-/// What a scatter does with an element that is there already.
+/// How a scatter combines an update with the element that the array already has.
 enum class How { replace, add, multiply, largest, smallest };
 
 /// Reads the attribute "how".
@@ -29,8 +29,8 @@ enum class How { replace, add, multiply, largest, smallest };
   return name == "smallest" ? How::smallest : How::replace;
 }
 
-/// Of GatherElements and ScatterElements: how far an element of x is from the first, for each of the indices, by all
-/// dims but `axis`.
+/// For GatherElements and ScatterElements: maps each of the indices to the distance of its element of x from the first
+/// element, counted over all dims except `axis`.
 [[nodiscard]] inline Nest<1> nest_beside_axis(const Array& x, const Array& indices, int axis) {
   const Steps steps = steps_of(x.sizes);
   Nest<1> nest;

@@ -1,4 +1,4 @@
-// Products of matrices: their sizes, and where the factors of each lie.
+// Products of matrices: their sizes, and the positions of their factors.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Transposed {
   return {setup.attrs.get_or("transpose_a", false), setup.attrs.get_or("transpose_b", false)};
 }
 
-/// One product for each index of the leading dims.
+/// The sizes of products of matrices, one product for each index of the leading dims.
 struct Products {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t count = 1;
@@ -32,7 +32,7 @@ struct Products {
   return size;
 }
 
-/// The leading dims of an operand, without the last two.
+/// The array of the leading dims of an operand: all dims except the last two.
 [[nodiscard]] inline Array leading(const Array& array) {
   const auto dims = static_cast<std::size_t>(array.rank() - 2);
   return {array.data,
@@ -46,10 +46,10 @@ struct Products {
 /// The products of the op MatMul.
 struct BatchOfProducts {
   Products sizes;
-  Nest<2> leading;  ///< in matrices: which factors each product has
+  Nest<2> leading;  ///< maps each product to its factors, counted in matrices
 };
 
-/// Sets the output's extent.
+/// Computes the products. Also sets the output's extent.
 [[nodiscard]] inline BatchOfProducts products_of(const Array& a, const Array& b, Array& output, Transposed transposed) {
   const auto size = [](const Array& array, int from_end) {
     return checked_size(array.sizes[static_cast<std::size_t>(array.rank() - from_end)]);
@@ -70,7 +70,7 @@ struct BatchOfProducts {
   return {batch, make_nest<2>(leading_in, leading_out)};
 }
 
-/// The product of the op MatMulOverRows, in which a is transposed: the sum over all rows of products of rows.
+/// The product of the op MatMulOverRows: the transposed a times b, over all leading dims together as one dim of rows.
 [[nodiscard]] inline Products product_over_rows(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
   return {checked_size(a.back()), checked_size(b.back()), checked_size(product(a, 0, static_cast<int>(a.size()) - 1))};
 }

@@ -1,16 +1,15 @@
-// Kernels that move elements, each by a few strided copies. How these are run differs from one kind of device to
-// another, which a Mover says:
+// Kernels that move elements by a few strided copies. Each kind of device provides a Mover, which runs the copies:
 //
 //     struct Mover {
 //       /// Copies elements of arrays that begin at `from` and `to`.
 //       static void copy(const KernelRun&, StridedCopy&, DType, const std::byte* from, std::byte* to);
 //       /// Writes one element to all places that the copy would write.
 //       static void fill(const KernelRun&, StridedCopy&, DType, ElementBits, std::byte* to);
-//       /// The copy to an array that has one element everywhere else.
+//       /// Does the copy to an array `to`, and sets all other elements of `to` to one element.
 //       static void place(const KernelRun&, StridedCopy&, const std::byte* from, const Array& to, ElementBits);
 //     };
 //
-// They may change the copy.
+// These functions may change the copy.
 #pragma once
 
 #include <algorithm>
@@ -84,7 +83,7 @@ void reshape_rows(KernelRun& run) {
 
 // ---- Concat and Split ----
 
-/// Copies all of `part` to or from the place in `all` where `offset` elements along `dim` come before it.
+/// Copies all of `part` to or from `all`. `offset` is the position of `part` in `all` along `dim`, in elements.
 template <class Mover>
 void copy_part(const KernelRun& run, const Array& part, const Array& all, int dim, std::int64_t offset, bool to_part) {
   const Array &from = to_part ? all : part, &to = to_part ? part : all;
@@ -133,7 +132,7 @@ inline std::unique_ptr<KernelState> prepare_slice(const KernelSetup& setup) {
       SliceCut{attrs.get<Ints>("axes"), attrs.get<Ints>("begin"), attrs.get<Ints>("end"), attrs.get<Ints>("step")});
 }
 
-/// The copy to `part` of the elements of `all` that the cut takes.
+/// The copy from `all` to `part` for a slice.
 inline StridedCopy slice_copy(const SliceCut& cut, const Array& all, const Array& part) {
   Steps steps = steps_of(all.sizes);
   const Steps part_steps = steps_of(part.sizes);
@@ -147,8 +146,8 @@ inline StridedCopy slice_copy(const SliceCut& cut, const Array& all, const Array
   return copy;
 }
 
-/// Which elements of a slice along one dim are here and go to a place that is here: `count` from number `from` here on,
-/// to the places from `to` on, `step` apart.
+/// For the inverse of a slice along one dim: elements of this task's part of the slice that belong into this task's
+/// part of the whole. `count` elements from index `from` go to the positions `to`, `to` + `step`, and so on.
 struct TakenBack {
   std::int64_t from = 0, to = 0, count = 0, step = 1;
 };
@@ -181,13 +180,13 @@ void slice(KernelRun& run) {
   Mover::copy(run, copy, input.dtype, input.data, output.data);
 }
 
-/// Where the output is split along a dim that is cut with steps, both arrays may be parts of it that begin anywhere.
+/// If the output is split along a dim that is cut with steps, the arrays may be parts of the dim that begin anywhere.
 template <class Mover>
 void unslice(KernelRun& run) {
   const Array& part = run.inputs[0];
   Array& output = run.outputs[0];
   const auto& cut = kept<SliceCut>(run);
-  // Input 1 is not read, so this task may have another part of it than of the output: only an extent counts.
+  // Only the extent of input 1 is used, so its part on this task may differ from the output's part.
   if (output.bounded) output.sizes[0] = run.inputs[1].sizes[0];
   std::vector<TakenBack> all;
   for (const std::int64_t size : part.sizes) all.push_back({.count = size});
@@ -264,7 +263,7 @@ void flip(KernelRun& run) {
   StridedCopy copy;
   for (std::int64_t axis : kept<Ints>(run)) {
     const auto d = static_cast<std::size_t>(dim_of(axis, input.rank()));
-    if (from[d] < 0) continue;  // the axis is named twice
+    if (from[d] < 0) continue;  // the attribute lists the axis twice
     copy.from_begin += (input.sizes[d] - 1) * from[d];
     from.of[d] = -from[d];
   }

@@ -1,5 +1,5 @@
-// The ops of ops/control/comm.hpp that move elements: parts of split values, cut out of the whole and put together
-// again. What a Mover is: move_arrays.hpp.
+// The ops of ops/control/comm.hpp that move parts of split values: they cut parts out of the whole value, or join them.
+// move_arrays.hpp describes a Mover.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace ferry::moving {
 
-/// Sets the extent of y, clamped to between 0 and its bound, which y.sizes[0] still holds.
+/// Sets the extent of y, clamped to [0, bound]. y.sizes[0] is the bound before the call.
 inline void limit(Array& y, std::int64_t extent) {
   y.sizes[0] = std::clamp<std::int64_t>(extent, 0, y.sizes[0]);
 }
 
-/// TakePart: copies the part of x that is y's window.
+/// TakePart: copies the part of x that y holds.
 template <class Mover>
 void take_part(KernelRun& run) {
   const Array& x = run.inputs[0];
@@ -27,7 +27,7 @@ void take_part(KernelRun& run) {
   Mover::copy(run, copy, x.dtype, x.data, y.data);
 }
 
-/// The parts of a dim.
+/// The number of parts of a split dim.
 struct PartsOfDim {
   std::size_t dim;
   std::int64_t count;
@@ -38,7 +38,7 @@ inline std::unique_ptr<KernelState> prepare_parts(const KernelSetup& setup) {
                          setup.attrs.get<std::int64_t>("parts")});
 }
 
-/// Copies part by part between a whole array of `sizes` and its parts, which lie one after another.
+/// Copies between a whole array of `sizes` and the buffer of its parts, one part after another.
 template <class Mover>
 void move_parts(KernelRun& run, std::span<const std::int64_t> sizes, bool join) {
   const auto& parts = kept<PartsOfDim>(run);

@@ -1,5 +1,5 @@
-// CutHalo and Window of ops/control/comm.hpp: they read a value at shifted positions, and neighbours hold parts of that
-// value. What a Mover is: move_arrays.hpp.
+// The ops CutHalo and Window of ops/control/comm.hpp. They read a value at shifted positions, while neighbours hold
+// parts of the value. move_arrays.hpp describes a Mover.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace ferry::moving {
 
-/// A dim along which a value is split, and the rows that are read; the number of rows of the whole value is known at
-/// run time.
+/// The split dim of a value, and the rows of it that the window reads. The number of rows of the whole value is only
+/// known at run time (over()).
 struct HaloOf {
   std::size_t dim = 0;
   Halo halo;
@@ -86,15 +86,15 @@ struct PartSpan {
   std::int64_t first = 0, end = 0;
 };
 
-/// Copies to y from arrays that have parts of x.
+/// Copies elements to y from arrays that hold parts of x.
 template <class Mover>
 class WindowCopy {
  public:
   WindowCopy(const KernelRun& run, const WindowState& window)
       : run_(run), window_(window), y_(run.outputs[0]), steps_(steps_of(y_.sizes)), spans_(y_.sizes.size()) {}
 
-  /// Copies the `rows` of x along `dim`; `data` has the whole rows that task has, from those on, as an array of
-  /// `sizes`, which along other dims begins where the task's part of x does.
+  /// Copies rows of x from `data`, an array of `sizes`. Along `dim`, `data` begins with row `rows_begin` of x; along
+  /// other dims, it begins where this task's part of x does.
   void copy(const std::byte* data, std::span<const std::int64_t> sizes, std::size_t dim, std::int64_t rows_begin) {
     const Array& x = run_.inputs[0];
     const Steps from = steps_of(sizes);
@@ -110,7 +110,7 @@ class WindowCopy {
     Mover::copy(run_, copy, y_.dtype, data, y_.data);
   }
 
-  /// The elements that come from this task's part of x.
+  /// The elements of y that come from this task's part of x.
   [[nodiscard]] Shift shift() const {
     const Array& x = run_.inputs[0];
     const Steps from = steps_of(x.sizes);
@@ -139,10 +139,10 @@ class WindowCopy {
   }
 
  private:
-  /// Where the first element of this part of y is read along a dim.
+  /// The position in x, along dim d, of the first element of this part of y.
   [[nodiscard]] std::int64_t first(std::size_t d) const { return window_.begin[d] + y_.begin[d] * window_.step[d]; }
 
-  /// The elements of this part of y that are read in [begin, end).
+  /// The elements of this part of y that come from positions [begin, end) of x.
   [[nodiscard]] PartSpan reading(std::size_t d, std::int64_t begin, std::int64_t end) const {
     const auto from = [&](std::int64_t at) {
       const std::int64_t past = at - first(d), step = window_.step[d];

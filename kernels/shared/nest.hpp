@@ -1,4 +1,4 @@
-// Nests: how an elementwise op walks over arrays that are broadcast as numpy does.
+// Nests: the loops of an elementwise op over arrays that are broadcast as in numpy.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,16 @@ namespace ferry {
 
 inline constexpr int kMaxDims = 32;
 
-/// The dims of an elementwise op: sizes of the output, and of each of N inputs the step (in elements) along each dim, 0
-/// where it is broadcast. Outermost first; the last dim has step 0 or 1 in every input.
+/// The loops of an elementwise op: the sizes of the output's dims and, for each of N inputs, its step (in elements)
+/// along each dim. The step is 0 if the input is broadcast. Dims are outermost first; the last dim has step 0 or 1 in
+/// every input.
 template <int N>
 struct Nest {
   int dims = 0;
   std::array<std::int64_t, kMaxDims> sizes;
   std::array<std::array<std::int64_t, kMaxDims>, N> steps;
 
-  /// Adds a dim inside those that there are. It becomes one with the last of them if no input shows the difference.
+  /// Adds an innermost dim. Merges it with the dim before if the steps of all inputs allow this.
   void add(std::int64_t size, const std::array<std::int64_t, N>& step) {
     bool joins = dims > 0;
     const auto last = static_cast<std::size_t>(dims - 1);
@@ -33,13 +34,13 @@ struct Nest {
   }
 };
 
-/// The strides of a row-major array: the number of elements from one index to the next along each dim.
+/// The strides of a row-major array, in elements.
 struct Steps {
   std::array<std::int64_t, kMaxDims> of{};
   [[nodiscard]] std::int64_t operator[](std::size_t d) const { return of[d]; }
 };
 
-/// Throws Error(plan) for more than kMaxDims.
+/// Throws Error(plan) if `dims` is above kMaxDims.
 inline void require_dims(std::size_t dims) {
   if (dims > static_cast<std::size_t>(kMaxDims))
     throw Error(Code::plan, "an array takes at most {} dims here, not {}", kMaxDims, dims);
@@ -60,9 +61,9 @@ inline void require_dims(std::size_t dims) {
                             " and " + std::to_string(here) + ", and do not fit each other");
 }
 
-/// The extent of a bounded output from the extents of the inputs that are broadcast to it. A bounded input with an
-/// extent of 1 is not broadcast either: parts on several tasks would not fit. BadValue if the extents in this step do
-/// not fit each other.
+/// Sets the extent of a bounded output from the extents of its inputs. A bounded input with an extent of 1 is not
+/// broadcast, because its parts on several tasks would not fit. Throws BadValue if the extents in this step do not
+/// match.
 inline void set_extent(std::span<const Array> inputs, Array& output) {
   if (!output.bounded) return;
   constexpr std::int64_t kOpen = -1;
@@ -81,7 +82,7 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
   if (output.rank() > kMaxDims)
     throw Error(Code::plan, "an elementwise op takes at most {} dims, not {}", kMaxDims, output.rank());
   Nest<N> nest;
-  std::array<std::int64_t, N> stride;  // of input i along the current dim, if it is not broadcast
+  std::array<std::int64_t, N> stride;  // the stride of input i along the current dim, if the input is not broadcast
   stride.fill(1);
   for (int d = output.rank() - 1; d >= 0; --d) {  // built innermost first, reversed below
     const std::int64_t size = output.sizes[static_cast<std::size_t>(d)];
@@ -114,8 +115,8 @@ Nest<N> make_nest(std::span<const Array> inputs, const Array& output) {
   return nest;
 }
 
-/// The elements of a part of a split value: a nest with the whole value as its one input. The part's first element is
-/// at `origin`. The last dim has step 1.
+/// The elements of a part of a split value. The one input of the nest is the whole value; the part's first element is
+/// at `origin` in it. The last dim has step 1.
 struct PartNest {
   Nest<1> nest;
   std::int64_t origin = 0;

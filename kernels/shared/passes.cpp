@@ -12,9 +12,9 @@ std::vector<Pass> passes_of(std::span<const std::int64_t> sizes, const std::vect
   std::int64_t inner = 1;
   std::int64_t outer = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   const bool empty = outer == 0;
-  bool joins = false;  // the dim visited before is reduced, too
+  bool joins = false;  // the dim visited before is also reduced
   if (empty) {
-    // Nothing to read: one pass that gives the start value for each element kept, if there are any.
+    // There is nothing to read: one pass writes the start value to each result, if there are any.
     Pass pass{.outer = 1, .along = 0, .inner = 1};
     for (std::size_t d = 0; d < sizes.size(); ++d) pass.outer *= reduced[d] ? 1 : sizes[d];
     return {pass};

@@ -1,4 +1,4 @@
-// How a reduction over any dims of an array goes: in passes over adjacent dims.
+// Passes: a reduction over any dims of an array is done in passes over adjacent dims.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ferry {
 
-/// What a reduction begins with, and gives where there is nothing to reduce.
+/// The start value of a reduction, which is also the result for no elements.
 template <class T, class Join>
 constexpr T start_of() {
   using Limits = std::numeric_limits<T>;
@@ -27,16 +27,16 @@ struct Pass {
   [[nodiscard]] std::int64_t results() const { return outer * inner; }
 };
 
-/// A reduction over any dims as passes over adjacent ones, innermost first.
+/// Splits a reduction over any dims into passes over adjacent dims, innermost first.
 [[nodiscard]] std::vector<Pass> passes_of(std::span<const std::int64_t> sizes, const std::vector<bool>& reduced);
 
-/// Input 0 along the attribute "axis".
+/// The pass for a reduction of input 0 along the attribute "axis".
 [[nodiscard]] Pass pass_along_axis(const KernelSetup& setup);
 
-// Which dims of input 0 an instruction reduces.
+// The next two functions return the dims of input 0 that an instruction reduces.
 /// The dims in the attribute "axes".
 [[nodiscard]] std::vector<bool> reduced_axes(const KernelSetup& setup);
-/// SumLike: the dims that the second input (and the output) lacks, or has with size 1.
+/// The dims that SumLike reduces: the second input (and the output) lacks them, or has size 1 there.
 [[nodiscard]] std::vector<bool> spread_dims(const KernelSetup& setup);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Pooling: where windows lie in images that may be parts of larger ones.
+// The windows of pooling ops in images, which may be parts of larger images.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace ferry {
 
-/// The attributes of an op of pooling.
+/// The attributes of a pooling op.
 struct Pool {
   Slide slide;
   Plane window;
@@ -22,11 +22,11 @@ struct Pool {
   return {slide_of(attrs), {size[0], size[1]}};
 }
 
-/// Windows along one dim of a part of images.
+/// The windows along one dim of a part of the images.
 struct PooledDim {
-  WindowSteps steps;            ///< over the part
-  std::int64_t window;          ///< elements of a window
-  std::int64_t image, outputs;  ///< sizes of the part of the image, and of the part of the outputs
+  WindowSteps steps;            ///< counted from where the part begins
+  std::int64_t window;          ///< size of a window, in elements
+  std::int64_t image, outputs;  ///< sizes of the parts of the image and of the outputs
   Span whole;                   ///< the whole image, counted from where the part begins
 
   /// The elements of the window at an output position that are in the whole image.
@@ -34,14 +34,15 @@ struct PooledDim {
     const std::int64_t begin = steps.position(output, 0), end = begin + window;
     return {begin > whole.begin ? begin : whole.begin, end < whole.end ? end : whole.end};
   }
-  /// Those that are in the part.
+  /// The elements of under() that are in this part.
   [[nodiscard]] FERRY_HD constexpr Span here(std::int64_t output) const {
     const Span all = under(output);
     return {all.begin > 0 ? all.begin : 0, all.end < image ? all.end : image};
   }
-  /// The output positions with windows that contain the element `at`.
+  /// The output positions whose windows contain element `at`.
   [[nodiscard]] FERRY_HD constexpr Span over(std::int64_t at) const {
-    const std::int64_t padded = at + steps.padding, past = padded - window;  // windows that begin there end before it
+    // A window that begins at `past` ends before `at`.
+    const std::int64_t padded = at + steps.padding, past = padded - window;
     const std::int64_t begin = past < 0 ? 0 : past / steps.stride + 1;
     const std::int64_t end = padded < 0 ? 0 : padded / steps.stride + 1;
     return {begin, end < outputs ? end : outputs};

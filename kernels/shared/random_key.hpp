@@ -1,4 +1,4 @@
-// The keys of random numbers, and the draws that need nothing but a key.
+// The keys of random numbers, and draws that need only a key.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace ferry {
 
-/// The key of an op's numbers, from its name (or the name of the op that it copies), its seed and the session's seed.
+/// The key of an op's random numbers. It is from the op's name (or the name of the op that it copies), the op's seed,
+/// and the session's seed.
 [[nodiscard]] inline std::uint64_t random_key(const KernelSetup& setup) {
   const std::string* original = nullptr;
   if (setup.attrs.has("key")) original = &setup.attrs.get<std::string>("key");
@@ -24,7 +25,7 @@ namespace ferry {
       .digest();
 }
 
-/// Philox::time: the step, mixed within loops with the iterations (by the finaliser of splitmix64, S. Vigna).
+/// Computes Philox::time. In loops, it mixes the step with the iterations (by the finaliser of splitmix64, S. Vigna).
 [[nodiscard]] FERRY_HD constexpr std::uint64_t random_time(std::int64_t step,
                                                            std::span<const std::int64_t> iterations) {
   auto time = static_cast<std::uint64_t>(step);
@@ -40,7 +41,7 @@ namespace ferry {
   return random_time(run.step, run.iterations);
 }
 
-/// A place below `end`, with a bias below end / 2^64: number `end` of those that are drawn.
+/// A random integer in [0, end), from block number `end` of the bits. Its bias is below end / 2^64.
 [[nodiscard]] FERRY_HD constexpr std::uint64_t place_below(const Philox& philox, std::uint64_t end) {
   const Philox::Block bits = philox.block(end);
   return (std::uint64_t{bits[1]} << 32 | bits[0]) % end;

@@ -1,4 +1,4 @@
-// RoiAlign, where the number of samples follows from the size of each region's parts: one element of its result.
+// One element of the result of RoiAlign with a number of samples that depends on the size of each region.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ struct RegionCut {
   return keep(RegionCut{attrs.get<double>("scale"), attrs.get<bool>("half_pixel"), attrs.get<bool>("largest")});
 }
 
-/// A sample between two elements of a dim.
+/// A sample between the elements `low` and `high` of a dim.
 template <class T>
 struct SampleBetween {
   std::int64_t low, high;
   T low_weight, high_weight;
 };
 
-/// A region along one dim, cut into equal parts, in an image of `size` elements.
+/// One dim of a region, cut into equal parts, in an image of `size` elements.
 template <class T>
 class RegionSide {
  public:
@@ -45,7 +45,7 @@ class RegionSide {
   }
 
   [[nodiscard]] FERRY_HD bool finite() const { return std::isfinite(begin_) && std::isfinite(part_); }
-  /// The number of samples in each part: a whole number, perhaps too large for an integer.
+  /// The number of samples in each part. It is whole, but may be too large for an integer type.
   [[nodiscard]] FERRY_HD double samples() const { return samples_; }
 
   /// Calls f(sample) for the samples of a part that are at most one element outside of the image, in order.
@@ -53,7 +53,7 @@ class RegionSide {
   FERRY_HD void for_each(std::int64_t part, const F& f) const {
     const T origin = begin_ + static_cast<T>(part) * part_;
     const T end = static_cast<T>(size_);
-    // One more on each side than needed, in case rounding excludes one.
+    // The range has one more sample on each side than needed, in case rounding excludes one.
     const double first = std::max(std::floor(static_cast<double>((T{-1} - origin) / step_)) - 1, 0.0);
     const double last = std::min(std::ceil(static_cast<double>((end - origin) / step_)) + 1, samples_ - 1);
     const auto count = first <= last ? static_cast<std::int64_t>(last - first) + 1 : 0;
@@ -77,8 +77,8 @@ class RegionSide {
   double samples_;
 };
 
-/// One element of the result: the mean of the samples, or the largest of their weighted neighbours, where samples
-/// outside of the image count as 0.
+/// One element of the result: the mean of the samples or, with `largest`, the largest of their weighted neighbours.
+/// Samples outside of the image count as 0.
 template <class T>
 FERRY_HD T part_of_region(const T* image, std::int64_t width, const RegionSide<T>& rows, const RegionSide<T>& columns,
                           std::int64_t p, std::int64_t q, bool largest) {

@@ -1,5 +1,5 @@
-// Types as arrays without data, so that a kernel's geometry, which is usually computed from its arrays at run time, can
-// be computed earlier.
+// SizedArray: an array without data, made from a type. With it, a kernel's geometry can be computed before its arrays
+// exist.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ferry {
 
-/// Of a value that is not split. Its array points into it.
+/// An array of a value that is not split. array() refers to memory of this object.
 class SizedArray {
  public:
   explicit SizedArray(const Type& type)

@@ -1,4 +1,4 @@
-// Windows that move over images [n,channels,rows,columns].
+// Sliding windows over images [n,channels,rows,columns], as in convolution and pooling.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +29,12 @@ struct Span {
 struct WindowSteps {
   std::int64_t stride = 1, padding = 0, dilation = 1;
 
-  /// The position in the image of tap `k` of the window at output position `p`; it is outside if it is in the padding.
+  /// The position in the image of tap `k` of the window at output position `p`. It is outside the image if the tap is
+  /// in the padding.
   [[nodiscard]] FERRY_HD constexpr std::int64_t position(std::int64_t p, std::int64_t k) const {
     return p * stride - padding + k * dilation;
   }
-  /// The output positions, among `outputs`, with tap `k` inside an image of `size`.
+  /// The output positions in [0, outputs) with tap `k` inside an image of `size` elements.
   [[nodiscard]] FERRY_HD constexpr Span inside(std::int64_t k, std::int64_t size, std::int64_t outputs) const {
     const std::int64_t first = padding - k * dilation;  // p * stride >= first, p * stride < first + size
     const auto up = [this](std::int64_t n) { return n <= 0 ? 0 : (n + stride - 1) / stride; };
@@ -44,10 +45,10 @@ struct WindowSteps {
 
 struct Slide {
   WindowSteps rows, columns;
-  bool padding_free = true;  ///< the first window begins where the image does
+  bool padding_free = true;  ///< the first window begins where the image begins
 
-  /// The same windows as they slide over a part of the image that begins there; so do the outputs. (Of arrays of four
-  /// dims; empty: all of it.) Padding may then be negative.
+  /// The same windows for a part of the image that begins at `image`, and a part of the outputs that begins at
+  /// `outputs` (both for arrays of four dims; empty: the whole array). The padding of the result may be negative.
   [[nodiscard]] Slide over_part(std::span<const std::int64_t> image, std::span<const std::int64_t> outputs) const {
     if (image.empty() || outputs.empty()) return *this;
     Slide part = *this;

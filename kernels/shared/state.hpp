@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-/// A kernel's state that holds any value.
+/// A kernel's state that holds a value of any type.
 template <class T>
 struct State final : KernelState {
   explicit State(T given) : value(std::move(given)) {}
@@ -24,7 +24,7 @@ template <class T>
   return static_cast<const State<T>*>(run.state)->value;
 }
 
-/// An axis attribute as a dim: counted from the end when negative.
+/// Converts an axis attribute to a dim: a negative axis counts from the end.
 [[nodiscard]] constexpr int dim_of(std::int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }

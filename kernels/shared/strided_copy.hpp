@@ -12,14 +12,14 @@
 
 namespace ferry {
 
-/// A copy between two arrays: where it begins in the source and in the target, and for each dim the size and the steps
-/// in both.
+/// A copy between two arrays: the first element in the source and in the target, and for each dim the size and the
+/// steps in both.
 struct StridedCopy {
   std::int64_t from_begin = 0, to_begin = 0;
-  std::int64_t count = 1;  ///< of elements
-  Nest<2> nest;            ///< steps in the source, then in the target; no dims: one element
+  std::int64_t count = 1;  ///< number of elements
+  Nest<2> nest;            ///< input 0 is the source, input 1 the target; no dims: one element
 
-  /// Adds the dims outermost first.
+  /// Adds a dim. Call it for outer dims first.
   void add_dim(std::int64_t size, std::int64_t from_step, std::int64_t to_step) {
     count *= size;
     if (size == 1) return;
@@ -37,8 +37,8 @@ struct StridedCopy {
     nest.steps[0][next] = from_step;
     nest.steps[1][next] = to_step;
   }
-  /// The dim along which elements are consecutive in the source, if it is not the last dim, along which they are
-  /// consecutive in the target. These two dims must be transposed. -1: there is none, or it is too small.
+  /// The dim with consecutive elements in the source, if it differs from the last dim, which has consecutive elements
+  /// in the target. A copy transposes these two dims in blocks. Returns -1 if there is no such dim, or it is too small.
   [[nodiscard]] int transposed_dim() const {
     constexpr std::int64_t kWorthWhile = 8;
     if (nest.dims == 0) return -1;
@@ -50,7 +50,7 @@ struct StridedCopy {
   }
 };
 
-/// Elements before the one at `index` in a row-major array of `sizes`.
+/// The position of the element at `index` in a row-major array of `sizes`.
 [[nodiscard]] inline std::int64_t elements_before(std::span<const std::int64_t> index,
                                                   std::span<const std::int64_t> sizes) {
   const Steps steps = steps_of(sizes);

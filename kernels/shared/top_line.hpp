@@ -1,4 +1,4 @@
-// The first elements of a line in the order of their values, found by one thread.
+// TopLine: finds the first k elements of a line in the order of their values, in one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ FERRY_HD constexpr bool is_less(T a, T b) {
   return b != b ? a == a : a < b;
 }
 
-/// Whether a, which is element i, comes before b, which is element j.
+/// Whether a (element i) comes before b (element j). Equal values are in the order of their indices.
 template <class T>
 FERRY_HD constexpr bool comes_before(T a, std::int64_t i, T b, std::int64_t j, bool largest) {
   if (is_less(a, b)) return !largest;
   return is_less(b, a) ? largest : i < j;
 }
 
-/// Finds the first k elements of a line in the wanted order. The indices of the best k so far are a heap in the line of
-/// the output, with the worst of them at its root. Finally a heap sort puts them in order. Elements of T are compared
-/// as C.
+/// Finds the first k elements of a line in the wanted order. The output holds the indices of the best k so far as a
+/// heap, with the worst at the root. Finally, a heap sort orders them. Elements are compared after conversion from T to
+/// C.
 template <class T, class C = T>
 class TopLine {
  public:

@@ -114,7 +114,8 @@ bool may_run(const SimTask& context, const SimQueue& queue) {
   });
 }
 
-/// The queues that have undone work up to and including work item `number` of `strand`, or that such work waits for.
+/// The queues whose unfinished work must run so that work item `number` of `strand` can be done, including work that it
+/// waits for.
 std::vector<SimQueue*> needed_for(const SimTask& context, std::uint32_t strand, std::uint32_t number) {
   std::vector<std::uint32_t> until(context.by_strand.size(), 0);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> open{{strand, number}};
@@ -143,7 +144,7 @@ void run_until(SimTask& context, std::uint32_t strand, std::uint32_t number) {
       for (const auto& queue : context.queues) choice.push_back(queue.get());
     }
     std::erase_if(choice, [&](const SimQueue* queue) { return !may_run(context, *queue); });
-    if (choice.empty()) continue;  // draw again: of the needed queues at least one can always run
+    if (choice.empty()) continue;  // draw again: at least one of the needed queues can always run
     run_first(context, *choice[context.random() % choice.size()]);
   }
 }

@@ -25,7 +25,7 @@ inline constexpr int kDevices = 8;
 
 struct SimTask;
 
-/// A queue's work item: a kernel, a copy, the results of a collective, or the stamp of a timed event.
+/// A work item of a queue: a kernel, a copy, the results of a collective, or the time stamp of a timed event.
 struct Work {
   std::uint32_t number = 0;  ///< its number on its queue, from 1
   DeviceLaunch launch{};     ///< for a copy `kernel` is null
@@ -33,7 +33,7 @@ struct Work {
   const std::byte* from = nullptr;
   std::uint64_t bytes = 0;
   std::vector<GroupsOnHost::Result> results;
-  std::shared_ptr<TimePoint> stamp;                            ///< gets the time at which this is reached
+  std::shared_ptr<TimePoint> stamp;                            ///< receives the time when the queue gets here
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< strand and number of work that must be done first
 };
 
@@ -61,41 +61,41 @@ struct KernelArguments {
   std::vector<Given> arrays_;
 };
 
-/// What a queue has captured.
+/// The work that a queue has captured (as in a CUDA graph).
 struct CapturedGraph {
   SimTask* context = nullptr;
-  std::uint32_t strand = 0;  ///< the queue's
+  std::uint32_t strand = 0;  ///< the strand of the capturing queue
   std::vector<Work> work;
-  std::vector<KernelArguments> arguments;  ///< of the kernels in `work`
-  std::uint32_t last = 0;                  ///< number of the last work item that it has given the queue
+  std::vector<KernelArguments> arguments;  ///< arguments of the kernels in `work`
+  std::uint32_t last = 0;                  ///< number of the last work item that a replay has put on the queue
 };
 
 struct SimQueue {
   SimTask* context = nullptr;
   int device = 0;
   std::uint32_t strand = 0;
-  Knowledge knows;  ///< the work ordered before the next work item
+  Knowledge knows;  ///< clock of the work that is ordered before the next work item
   std::uint32_t given = 0, done = 0;
-  std::deque<Work> waiting;                                    ///< work that is not done yet
+  std::deque<Work> waiting;                                    ///< work items that are not done yet
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after;  ///< Work::after of the next work item
 };
 
 struct Event {
   SimTask* context = nullptr;
-  Knowledge at;  ///< what has happened when the event has; empty: never recorded
+  Knowledge at;  ///< clock of the work that has happened when the event has; empty: never recorded
   std::uint32_t strand = 0, number = 0;
-  std::shared_ptr<TimePoint> stamp;  ///< of a timed event; null: of others
+  std::shared_ptr<TimePoint> stamp;  ///< null for an event that is not timed
 };
 
-/// What a task has opened.
+/// The devices that one task has opened, with their queues and memory.
 struct SimTask {
   SimTask(std::uint64_t seed, GroupsOnHost& groups) : random(seed), groups(groups), host(1, 0) {}
 
   std::mt19937_64 random;
   GroupsOnHost& groups;
-  Knowledge host;  ///< what the host knows; its own entry counts its accesses
+  Knowledge host;  ///< clock of the work that the host has waited for; the host's own entry counts its accesses
   std::list<std::unique_ptr<SimQueue>> queues;
-  std::vector<SimQueue*> by_strand{nullptr};  ///< null: the host, or a queue that is gone
+  std::vector<SimQueue*> by_strand{nullptr};  ///< null: the host, or a queue that has been released
   struct Memory {
     int device;
     Mapping mapping;
@@ -109,29 +109,30 @@ struct SimTask {
   std::string text;
 };
 
-/// Keeps the first failure; returns -1.
+/// Records a failure unless there is one already. Returns -1.
 int fail(SimTask& context, Code code, std::string text, const void* tag, std::int64_t input = -1);
-/// `clock` knows what `other` knows, too.
+/// Adds all that `other` knows to `clock`.
 void learn(Knowledge& clock, const Knowledge& other);
 [[nodiscard]] std::string name_of(const SimTask& context, std::uint32_t strand);
-/// The device memory that has all these bytes; null: none.
+/// The device memory that contains all these bytes; null if there is none.
 [[nodiscard]] const SimTask::Memory* memory_of(const SimTask& context, const std::byte* at, std::uint64_t bytes);
 /// Records an access. Returns 0, or -1 on a race.
 int touch(SimTask& context, const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
           const Knowledge& clock);
-/// Where the host finds what a device knows by this address.
+/// Translates an address that ferry knows to the address at which the host can access the memory.
 [[nodiscard]] std::byte* real(const SimTask& context, std::byte* at);
 [[nodiscard]] bool is_done(const SimTask& context, std::uint32_t strand, std::uint32_t number);
-/// Runs work in random order until work item `number` of `strand` is done, now and then also work that is not needed.
+/// Runs work in random order until work item `number` of `strand` is done. At random, it also runs work that is not
+/// needed.
 void run_until(SimTask& context, std::uint32_t strand, std::uint32_t number);
 [[nodiscard]] SimTask& of(void* devices);
-/// Whether nothing has failed, and nothing is being captured but by this queue.
+/// Returns whether nothing has failed. Records a failure if a queue other than `queue` is capturing.
 [[nodiscard]] bool is_ready(SimTask& context, const SimQueue* queue = nullptr);
-/// Whether that is so, and the library has the device.
+/// Returns whether nothing has failed. Records a failure if any queue is capturing, or if there is no such device.
 [[nodiscard]] bool may_use(SimTask& context, int device);
-/// Called when a queue is given something: that comes after all that the host knows to be done.
+/// Call it before work is put on a queue: the work comes after all work that the host knows to be done.
 SimQueue& given(void* queue);
-/// Appends the work to the queue, and returns its moment there.
+/// Appends the work to the queue. Returns its moment.
 Moment put(SimQueue& queue, Work work, const void* tag);
 
 }  // namespace ferry::sim

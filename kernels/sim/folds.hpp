@@ -1,4 +1,4 @@
-// The kernels by which simulated devices fold what the members of their groups give (kernels/device.hpp).
+// The fold kernels of simulated devices. They reduce the inputs of a group's members (kernels/device.hpp).
 #pragma once
 
 #include <span>

@@ -11,7 +11,7 @@ struct Member {
   std::shared_ptr<GroupsOnHost::Member> member;
 };
 
-/// Checks what a member of a collective reads or writes.
+/// Checks the memory that a member of a collective reads or writes.
 int touch_collective(SimQueue& queue, const void* memory, std::uint64_t bytes, bool writes, const Moment& now) {
   SimTask& context = *queue.context;
   if (bytes == 0) return 0;
@@ -23,7 +23,7 @@ int touch_collective(SimQueue& queue, const void* memory, std::uint64_t bytes, b
   return touch(context, at, bytes, writes, now, queue.knows);
 }
 
-/// The bytes of the input or output of a member, but of an exchange.
+/// The bytes of a member's input or output, for all kinds except an exchange.
 std::uint64_t bytes_of(const DeviceCollective& what, std::size_t members, bool output) {
   using Kind = DeviceCollective::Kind;
   const bool of_all = what.kind == (output ? Kind::all_gather : Kind::reduce_scatter);
@@ -42,7 +42,7 @@ int touch_all(SimQueue& queue, const DeviceCollective& what, std::size_t members
   return 0;
 }
 
-/// Runs all that comes before the queue's next work.
+/// Runs all work that is ordered before the queue's next work item.
 void catch_up(SimTask& context, const SimQueue& queue) {
   for (const auto& [strand, number] : queue.after) run_until(context, strand, number);
   run_until(context, queue.strand, queue.given);

@@ -1,4 +1,4 @@
-// The functions for groups of the table of simulated devices (kernels/device.hpp).
+// The group functions in the DeviceTable of simulated devices (kernels/device.hpp).
 #pragma once
 
 #include "kernels/device.hpp"

@@ -74,7 +74,7 @@ std::optional<Touches::Race> Touches::touch(const std::byte* memory, std::uint64
     ++next;
   }
   if (!writes) return race;
-  // All the ranges have the same writer now, and no readers: make them one.
+  // All these ranges now have the same writer and no readers, so merge them.
   auto first = bytes_.find(begin);
   bytes_.erase(std::next(first), bytes_.lower_bound(end));
   first->second.end = end;
@@ -88,7 +88,7 @@ void Touches::forget(const std::byte* memory, std::uint64_t bytes) {
   bytes_.erase(bytes_.lower_bound(begin), bytes_.lower_bound(end));
 }
 
-/// Splits the range that has `at` inside, if there is one, so that a range begins there.
+/// If a range contains `at` in its inside, splits it so that a range begins at `at`.
 void Touches::cut(std::uintptr_t at) {
   auto range = bytes_.lower_bound(at);
   if (range == bytes_.begin()) return;

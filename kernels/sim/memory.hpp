@@ -1,4 +1,4 @@
-// The simulated device's memory, and a record of who has accessed which memory.
+// The simulated device's memory, and a record of the last accesses to it.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace ferry::sim {
 
-/// Memory that is mapped twice. Ferry knows only the address at which any access is a segmentation fault; the simulator
-/// translates it to the other one, at which kernels access the memory.
+/// Memory that is mapped twice. ferry only knows the address known(), at which any access is a segmentation fault. The
+/// simulator translates it to real(), at which kernels access the memory.
 class Mapping {
  public:
-  /// Nothing if there is not enough memory.
+  /// Returns nothing if there is not enough memory.
   [[nodiscard]] static std::optional<Mapping> make(std::uint64_t bytes);
   Mapping(Mapping&& other) noexcept;
   Mapping(const Mapping&) = delete;
@@ -30,8 +30,8 @@ class Mapping {
   std::uint64_t bytes_;
 };
 
-/// A vector clock: for each strand the number of its accesses (host) or its work items (queues) that are known to have
-/// happened. Strand 0 is the host, the others are queues.
+/// A vector clock. The entry of a strand is the number of its accesses (host) or work items (queues) that are known to
+/// have happened. Strand 0 is the host; the others are queues.
 using Knowledge = std::vector<std::uint32_t>;
 
 /// A moment: access or work item `number` of a strand, for the instruction `tag`.
@@ -40,15 +40,15 @@ struct Moment {
   const void* tag = nullptr;
 };
 
-/// Records who has read and written which bytes last.
+/// Records the last write and the last reads of each byte.
 class Touches {
  public:
   struct Race {
     Moment earlier;
     bool written = false;  ///< whether the earlier access was a write
   };
-  /// Records that `now`, with vector clock `clock`, reads or writes these bytes. Returns a race if there is a
-  /// conflicting earlier access that `clock` does not know of.
+  /// Records that `now`, with vector clock `clock`, reads or writes these bytes. Returns a race if an earlier
+  /// conflicting access is not in `clock`.
   std::optional<Race> touch(const std::byte* memory, std::uint64_t bytes, bool writes, const Moment& now,
                             const Knowledge& clock);
   void forget(const std::byte* memory, std::uint64_t bytes);

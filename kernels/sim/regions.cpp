@@ -37,8 +37,8 @@ class RegionInTurn final : public KernelState {
   struct alignas(64) Block {
     std::byte bytes[64];
   };
-  /// The value that gives `input` its dims when `output` is computed: a value may be made in one shape and read in
-  /// another.
+  /// Returns the value with the dims in which the kernel of `output` reads `input`. A value may be computed in one
+  /// shape and read in another.
   [[nodiscard]] std::uint32_t shape_of(std::uint32_t input, std::uint32_t output) const {
     const auto elements = [&](std::uint32_t value) {
       return kernels_.values[value].bytes() / static_cast<std::int64_t>(size_of(kernels_.values[value].dtype));
@@ -54,7 +54,7 @@ class RegionInTurn final : public KernelState {
   }
 
   const FusedKernels kernels_;
-  std::vector<std::vector<Block>> memory_;  // by value; of those that nobody else sees
+  std::vector<std::vector<Block>> memory_;  // memory of inner values, by value
   std::vector<std::vector<std::int64_t>> sizes_, begins_;
 };
 

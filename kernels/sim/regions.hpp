@@ -8,8 +8,8 @@
 
 namespace ferry::sim {
 
-/// Kernels that run the kernels of a region one after another. They have memory of their own for the values inside the
-/// region.
+/// Kernels for tile regions, one for each of `all`. Each runs the kernels of its region one after another, and has
+/// memory for the region's inner values.
 [[nodiscard]] std::vector<BoundKernel> one_by_one(std::span<const FusedKernels> all);
 
 }  // namespace ferry::sim

@@ -1,10 +1,13 @@
-// A simulated device. Its queues keep their work until the host asks for an event. Then they run the least work that
-// the event needs, or sometimes more, in a random order (from the seed) that queues and events allow. When work is
-// submitted, vector clocks compare each of its reads and writes with earlier accesses to the same bytes. So a missing
-// wait is reported in every run, whatever the order. Devices of a process form groups; a collective is given to a queue
-// when all members have reached it. Its results are written to memory as late as other work's.
+// A simulated device. Its queues keep their work until the host asks for an event. Then they run the work that the
+// event needs, and sometimes more work. The order is random (from the seed), within the order of queues and events.
+// When work is submitted, vector clocks compare each of its reads and writes with earlier accesses to the same bytes.
+// So a missing wait is reported in every run, in whatever order the work runs.
 //
-// Vector clocks as in Flanagan and Freund, "FastTrack" (2009), but always whole clocks instead of epochs.
+// The devices of a process can form groups. A collective is put on a queue when all members have reached it. Like other
+// work, it writes its results to memory as late as allowed.
+//
+// The vector clocks are as in Flanagan and Freund, "FastTrack" (2009), except that whole clocks are used instead of
+// epochs.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -174,7 +177,7 @@ bool is_host_memory(const SimTask& context, const std::byte* at, std::uint64_t b
          });
 }
 
-/// Checks one end of a copy: whether it is memory that a copy may use, and whether the access is a race.
+/// Checks one end of a copy: copies may use the memory, and the access is not a race.
 int touch_end(SimQueue& queue, const std::byte* at, std::uint64_t bytes, bool writes, const Moment& now) {
   SimTask& context = *queue.context;
   if (memory_of(context, at, bytes) == nullptr && !is_host_memory(context, at, bytes))
@@ -211,7 +214,7 @@ int add_kernel(SimQueue& running, Work work) {
                   tag);
     return touch(context, data, bytes, writes, now, running.knows);
   };
-  // The kernel reads the numbers of the step and of iterations when it runs, from memory that the host overwrites.
+  // When the kernel runs, it reads the numbers of the step and of the iterations from memory that the host overwrites.
   const auto touch_numbers = [&](const std::int64_t* numbers, std::size_t count) {
     const auto* const at = reinterpret_cast<const std::byte*>(numbers);
     return is_host_memory(context, at, count * sizeof *numbers)
@@ -236,7 +239,7 @@ int add(SimQueue& queue, Work work) {
   return work.launch.kernel != nullptr ? add_kernel(queue, std::move(work)) : add_copy(queue, std::move(work));
 }
 
-/// Keeps work that the queue is given while it captures.
+/// Records work that is submitted to the queue during a capture.
 int keep(SimQueue& queue, Work work) {
   SimTask& context = *queue.context;
   const auto is_here = [&](const std::byte* at) {
@@ -365,8 +368,8 @@ constexpr DeviceTable kTable{.version = kDeviceTableVersion,
                              .collective = collective,
                              .host_touches = host_touches};
 
-/// The CPU's kernels, except for those with an effect, and without the abilities that need the host's memory and
-/// caches; and those that fold.
+/// The CPU's kernels except for kernels with an effect, and the fold kernels. The copies lack the abilities that need
+/// the host's memory and caches.
 struct SimKernels {
   explicit SimKernels(const KernelTable& cpu) : table(DeviceKind::gpu, cpu.level(), cpu.library(), cpu.fold()) {
     for (const Kernel* kernel : cpu.all()) {
@@ -375,7 +378,8 @@ struct SimKernels {
       copy.streams = false;
       copy.row = nullptr;
       copy.packing = {};
-      // Kernels of integers may refuse values, which only the kernel of one op tells well.
+      // Kernels of integers may reject values. Only the kernel of a single op reports them well, so integers are not
+      // fused.
       if (copy.elementwise && copy.prepare == nullptr) copy.scalar = {"of the CPU", kFloats | DTypeSet{DType::boolean}};
       kernels.push_back(copy);
     }
