@@ -18,7 +18,7 @@ int depth_of(const Graph& graph) {
   return depth;
 }
 
-/// False for a floating-point literal beyond 2^53 that is to become an integer: it may have been rounded already.
+/// Returns false for a floating-point literal beyond 2^53 that becomes an integer: it may already have been rounded.
 bool is_exact(const Literal& number, DType dtype) {
   return number.is_integer() || !is_integer(dtype) || std::abs(number.real()) <= 0x1p53;
 }

@@ -53,9 +53,9 @@ class Copier {
   Values copies_;
 };
 
-/// Copies a body of `op` into `to`. Values that the body captures are also inputs of `op`, so the copy captures the
-/// corresponding ones of `inputs`, the copies of those. Its own parameters stand for the first inputs, which may have
-/// other sizes than the op's inputs.
+/// Copies a body of `op` into `to`. Values that the body captures are also inputs of `op`; the copy captures the
+/// corresponding elements of `inputs` instead. The other parameters of the copy have the types of the first `inputs`,
+/// which may have other sizes than the inputs of `op`.
 SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& inputs, std::string_view draws) {
   Graph& owner = to.current();
   Graph& copy = owner.add_subgraph("copy_" + std::to_string(owner.subgraphs()));
@@ -76,8 +76,8 @@ SubgraphRef copy_body(const Op& op, const Graph& body, Graph& to, const Values& 
   return ref;
 }
 
-/// The op's attributes, with copies of its bodies. If it draws random numbers, its name becomes the attribute `key`, so
-/// that the copy draws the same ones, or with `draws` others.
+/// The op's attributes, with copies of its bodies. If the op draws random numbers, its name becomes the attribute
+/// `key`, so that the copy draws the same numbers. With `draws`, the copy draws other numbers.
 Attrs copied_attrs(const Op& op, Graph& to, const Values& inputs, std::string_view draws) {
   Attrs attrs = op.attrs();
   for (const auto& [name, value] : Attrs(attrs))  // over a copy: set() invalidates references into `attrs`

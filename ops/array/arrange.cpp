@@ -16,7 +16,7 @@
 namespace ferry {
 namespace {
 
-/// "a[n]b->a[n]b" where dim 1 is reversed.
+/// Returns index notation such as "a[n]b->a[n]b" if dim 1 is reversed.
 std::string flip_index(const OpFacts& facts) {
   std::vector<bool> flipped(static_cast<std::size_t>(facts.shape(0).rank()));
   for (std::int64_t axis : facts.attr<Ints>("axes")) flipped[static_cast<std::size_t>(facts.axis(0, axis))] = true;
@@ -29,7 +29,7 @@ std::string flip_index(const OpFacts& facts) {
   return term(text) + "->" + term(text);
 }
 
-/// "b[t]r,b->b[t]r".
+/// Returns index notation such as "b[t]r,b->b[t]r".
 std::string reverse_sequence_index(const OpFacts& facts) {
   const auto time = facts.attr<std::int64_t>("time_axis");
   const int rank = facts.shape(0).rank();
@@ -92,7 +92,8 @@ Value triangle(const Value& x, std::int64_t k, bool upper, const SourceLine& lin
 
 // ---- Padding ----
 
-/// The index of the element, in a dim of size n, that the padded dim has at `place`, which may be outside of [0, n).
+/// Maps a position of the padded dim to an element of the dim, which has n elements. `place` is counted from the first
+/// element, so that it is outside of [0, n) in the padding.
 std::int64_t inside(std::int64_t place, std::int64_t n, PadMode mode) {
   const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
   if (mode == PadMode::edge) return std::clamp<std::int64_t>(place, 0, n - 1);
@@ -102,9 +103,9 @@ std::int64_t inside(std::int64_t place, std::int64_t n, PadMode mode) {
   return std::min(at, 2 * (n - 1) - at);
 }
 
-/// The padding at the places [first, first + count), which are outside of x's dim.
+/// The padding for the positions [first, first + count), all of them outside of x's dim.
 Value border(const Value& x, int dim, std::int64_t first, std::int64_t count, PadMode mode, const SourceLine& line) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // the indices are a constant in the graph
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;  // a limit, because the indices become a constant of the graph
   if (count > kMost)
     throw Error(Code::plan, "pad: dim " + std::to_string(dim) + " of " + x.name() + " " + x.shape().str() +
                                 " would get more than 2^24 elements on one side")
@@ -124,7 +125,7 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMo
   };
   if (!size.fixed()) fail(" is not known");
   if (size.size() == 0) fail(" is empty");
-  if (size.size() > kEnd / 4) fail(" is too long");  // computing places must not overflow 64 bits
+  if (size.size() > kEnd / 4) fail(" is too long");  // positions must not overflow 64 bits
   Values parts;
   if (low > 0) parts.push_back(border(x, dim, -low, low, mode, line));
   parts.push_back(x);
@@ -134,13 +135,13 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, PadMo
 
 // ---- Blocks of pixels ----
 
-/// The size of x's dim, or -1 where it is not known or bounded, for reshape.
+/// The size of x's dim for reshape(); -1 if it is unknown or bounded.
 std::int64_t known_size(const Value& x, int dim) {
   const Dim& size = x.shape()[dim];
   return size.fixed() ? size.size() : -1;
 }
 
-/// Whether `size` may be a block's: its square must not overflow.
+/// Whether `size` can be the size of a block: it is positive, and its square does not overflow.
 bool is_block(std::int64_t size) {
   return size > 0 && size <= std::numeric_limits<std::int32_t>::max();
 }
@@ -184,7 +185,8 @@ Value roll(const Value& x, std::int64_t shift, std::int64_t axis, source_locatio
   const Value stays = slice(x, dim, 0, n - up);
   const Value enters = slice(x, dim, n - up);
   if (x.dtype() == DType::boolean) return concat({enters, stays}, dim);
-  // A sum of windows, not a concatenation: windows have halos. Adding -0 changes no element, not even -0.
+  // Adds two windows instead of a concatenation, because a split window needs only halos. Adding -0 changes no element,
+  // not even -0.
   Ints low(static_cast<std::size_t>(x.rank()), 0), high = low, none = low;
   low[static_cast<std::size_t>(dim)] = up;
   high[static_cast<std::size_t>(dim)] = n - up;
@@ -204,7 +206,7 @@ Value tile(const Value& x, Ints repeats, source_location at) {
         .at(at)
         .hint("give {} numbers of 0 or more; 1 leaves a dim as it is", rank);
   const Shape& shape = x.shape();
-  if (!shape.fixed()) {  // the reshapes below would need its sizes as attributes
+  if (!shape.fixed()) {  // the reshapes below need the sizes as attributes
     Value result = x;
     for (int d = 0; d < rank; ++d) {
       const std::int64_t times = repeats[static_cast<std::size_t>(d)];

@@ -33,7 +33,7 @@ void refuse_bounded(const OpFacts& facts, int i, int dim) {
 
 // ---- Transpose ----
 
-/// "abc->cab" for perm {2,0,1}.
+/// Returns index notation such as "abc->cab" for perm {2,0,1}.
 std::string transpose_index(const OpFacts& facts) {
   const Ints& perm = facts.attr<Ints>("perm");
   const int rank = facts.shape(0).rank();
@@ -53,7 +53,7 @@ std::string transpose_index(const OpFacts& facts) {
   return term(in) + "->" + term(out);
 }
 
-/// The perm with its dims counted from the front.
+/// Replaces negative dims in `perm`, which count from the end.
 Ints from_front(Ints perm) {
   for (std::int64_t& dim : perm)
     if (dim < 0) dim += static_cast<std::int64_t>(perm.size());
@@ -79,7 +79,8 @@ bool undoes_transpose(const Attrs& own, const Attrs& before) {
 
 // ---- Concat and Split ----
 
-/// "a[x]b,a[y]b->a[z]b": the inputs, and the output, have letters of their own along the axis.
+/// Returns index notation such as "a[x]b,a[y]b->a[z]b". Along the axis, each input and the output have their own
+/// letters.
 std::string concat_index(const OpFacts& facts) {
   const int axis = axis_of(facts);
   Letters letters;
@@ -123,7 +124,7 @@ std::vector<Shape> concat_shape(const OpFacts& facts) {
   return {shape};
 }
 
-/// 0, 1, 2 …, a number for each row of x. If x is bounded, `count` is the number of its rows.
+/// The row numbers 0, 1, 2 … of x. If x is bounded, `count` is its number of rows.
 Value row_numbers(Graph& graph, const Value& x, const Value& count) {
   const Dim& rows = x.shape()[0];
   if (rows.bounded()) return arange(count, rows.size());
@@ -135,8 +136,8 @@ Value row_numbers(Graph& graph, const Value& x, const Value& count) {
   return graph.constant(numbers);
 }
 
-/// The gradients of a Concat of bounded values along dim 0. Each input's is a range of rows of the result's gradient,
-/// which is gathered by row numbers, since the extents are known only in the step.
+/// The gradients of a Concat of bounded values along dim 0. The gradient of an input is a range of rows of the result's
+/// gradient. It is gathered by row numbers, because the extents are known only in the step.
 Values rows_of_concat(GradCtx& g) {
   Values result;
   Value begin;
@@ -151,8 +152,8 @@ Values rows_of_concat(GradCtx& g) {
   return result;
 }
 
-// Each input's gradient is a slice. Its position is counted from the front while the sizes before it are known, else
-// from the end, so that one input may have a size that is not known yet.
+// The gradient of an input is a slice of the result's gradient. The position of the slice is counted from the front
+// while the sizes before it are known, otherwise from the end. So one input may have an unknown size.
 Values concat_grad(GradCtx& g) {
   const std::int64_t axis = g.attrs().get<std::int64_t>("axis");
   const int dim = static_cast<int>(axis < 0 ? axis + g.out().rank() : axis);
@@ -213,7 +214,7 @@ std::vector<Shape> split_shape(const OpFacts& facts) {
 
 // ---- Slice ----
 
-/// What a slice takes of one dim; step 0: the slice does not name the dim.
+/// The elements of one dim that a slice takes; step 0: the slice does not cut this dim.
 struct Cut {
   std::int64_t begin = 0, end = kEnd, step = 0;
 };
@@ -263,7 +264,7 @@ std::vector<Shape> unslice_shape(const OpFacts& facts) {
   return {whole};
 }
 
-/// The terms of the slice and of the whole: "a[x]" and "a[y]", where dim 1 is cut.
+/// Returns the terms of the slice and of the whole value, such as "a[x]" and "a[y]" if dim 1 is cut.
 std::pair<std::string, std::string> slice_terms(const std::vector<Cut>& cuts) {
   Letters letters;
   std::string part, all;
@@ -285,7 +286,7 @@ std::string unslice_index(const OpFacts& facts) {
   return part + "," + all + "->" + all;
 }
 
-/// How input i is read if the cuts are taken of it.
+/// The window of input i that the cuts read.
 WindowOf cut_window(const OpFacts& facts, int i) {
   const std::vector<Cut> cuts = cuts_of(facts, i);
   WindowOf window;
@@ -302,7 +303,7 @@ std::optional<WindowOf> slice_window(const OpFacts& facts) {
   return cut_window(facts, 0);
 }
 
-/// Not for steps: between the elements there are zeros.
+/// The window of the slice. There is none if a step is above 1, because there are zeros between the elements.
 std::optional<WindowOf> unslice_window(const OpFacts& facts) {
   WindowOf window = cut_window(facts, 1);
   for (std::size_t d = 0; d < window.dims.size(); ++d) {
@@ -313,7 +314,7 @@ std::optional<WindowOf> unslice_window(const OpFacts& facts) {
   return window;
 }
 
-/// For steps: an element reads the element of the slice that was taken from its place, if there is one.
+/// For steps above 1: an element of the output reads the element of the slice that was taken from its position, if any.
 std::vector<SlidingDim> unslice_slides(const OpFacts& facts) {
   std::vector<SlidingDim> slides;
   if (unslice_window(facts)) return slides;
@@ -353,7 +354,7 @@ std::vector<Shape> pad_shape(const OpFacts& facts) {
   return {shape};
 }
 
-/// "a[x]->a[y]" where dim 1 is padded.
+/// Returns index notation such as "a[x]->a[y]" if dim 1 is padded.
 std::string pad_index(const OpFacts& facts) {
   const Ints& low = facts.attr<Ints>("low");
   const Ints& high = facts.attr<Ints>("high");
@@ -528,7 +529,7 @@ bool is_float64(const Literal& number) {
 }  // namespace
 
 Value pad(const Value& x, Ints low, Ints high, const Literal& value, source_location at) {
-  if (!is_float64(value))  // the attribute is one
+  if (!is_float64(value))  // the attribute is a float64
     throw Error(Code::plan, "Pad: the number " + value.str() + " has more bits than a float64")
         .at(at)
         .hint("concat it");

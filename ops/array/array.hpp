@@ -1,4 +1,4 @@
-// Ops that rearrange, join and cut arrays.
+// Ops that rearrange, join and cut arrays: transpose, concat, split, slice, pad.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit. Axes are
 // counted from the end when negative.
@@ -19,28 +19,28 @@ namespace ferry {
 /// x with its dims in the order `perm`: dim i of the result is dim perm[i] of x. An empty `perm` reverses the dims.
 Value transpose(const Value& x, Ints perm = {}, source_location at = source_location::current());
 
-/// The values, at least one, one after another along `axis`. Their other dims must be equal; their dtypes become one as
-/// in ops/math/math.hpp. Bounded values are joined along dim 0 with as many rows as they have in the step.
+/// Joins one or more values along `axis`. Their other dims must be equal. Their dtypes are promoted as in
+/// ops/math/math.hpp. Bounded values can be joined along dim 0; each contributes the rows that it has in the step.
 Value concat(std::span<const Value> values, std::int64_t axis, source_location at = source_location::current());
 inline Value concat(const Values& values, std::int64_t axis, source_location at = source_location::current()) {
   return concat(std::span<const Value>(values), axis, at);
 }
 
-/// x cut along `axis` into parts of these sizes, which add up to its size.
+/// Cuts x along `axis` into parts of these sizes. The sum of the sizes must be the size of the dim.
 Values split(const Value& x, std::int64_t axis, Ints sizes, source_location at = source_location::current());
 
-/// The end of a dim, whatever its size.
+/// The end of a dim of any size.
 inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
-/// Elements begin, begin + step, … before end, along `axis`. Negative begin and end are counted from the end of the
-/// dim; both are clamped to its range. step >= 1.
+/// The elements at begin, begin + step, … (before end) along `axis`. Negative begin and end are counted from the end of
+/// the dim; both are clamped to its range. step >= 1.
 Value slice(const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end = kEnd, std::int64_t step = 1,
             source_location at = source_location::current());
-/// The same along several axes: `begin`, `end` and `step` have an element for each (no step: 1).
+/// Slices along several axes: `begin`, `end` and `step` have one number for each axis (an empty `step`: 1).
 Value slice(const Value& x, Ints axes, Ints begin, Ints end, Ints step = {},
             source_location at = source_location::current());
 
-/// Which elements of a dim a slice takes.
+/// The elements of a dim that a slice takes.
 struct SliceRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -55,12 +55,13 @@ struct SliceRange {
   return {first, last > first ? (last - first - 1) / step + 1 : 0};
 }
 
-/// x with `low[d]` elements added in front of dim d and `high[d]` elements behind it, all equal to `value`.
+/// x with `low[d]` elements added at the front of dim d and `high[d]` at its end, all equal to `value`.
 Value pad(const Value& x, Ints low, Ints high, const Literal& value = 0,
           source_location at = source_location::current());
 
-/// Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin, end, step}, Pad {low, high, value}.
-/// Unslice(y, like) {as Slice} is the gradient of Slice: zeros of like's shape, with y in place of the slice.
+/// The ops, with their attributes in braces: Transpose {perm}, Concat {axis}, Split {axis, sizes}, Slice {axes, begin,
+/// end, step}, Pad {low, high, value}. Unslice(y, like), with the attributes of Slice, is the gradient of Slice: zeros
+/// in the shape of `like`, with y in place of the slice.
 [[nodiscard]] std::span<const OpDef* const> array_ops();
 
 }  // namespace ferry

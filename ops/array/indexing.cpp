@@ -16,7 +16,7 @@ struct GatherTerms {
   std::string x, indices, result;
 };
 
-/// The terms for x of `rank`: "a(n)b", "ij" and "aijb".
+/// Returns the terms of x, of the indices and of the result, such as "a(n)b", "ij" and "aijb". x has rank `rank`.
 GatherTerms gather_terms(int rank, int axis, int index_rank) {
   Letters letters;
   const std::string before = letters.next(axis);
@@ -72,7 +72,7 @@ std::vector<Shape> arange_shape(const OpFacts& facts) {
 }
 
 double nonzero_flops(const OpFacts& facts, std::span<const Type>) {
-  return known_count(facts.shape(0));  // a comparison for each element
+  return known_count(facts.shape(0));  // one comparison for each element
 }
 
 constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};

@@ -1,4 +1,4 @@
-// Ops with indices as inputs or results.
+// Ops with indices as inputs or results: gather, one_hot, nonzero, arange.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or sizes do not fit. Axes are
 // counted from the end when negative.
@@ -14,14 +14,14 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The rows of x along `axis` that `indices` (int32 or int64, of any rank) name: for x [a,n,b], axis 1 and indices
-/// [i,j] the result is [a,i,j,b]. Negative indices are counted from the end. An index out of range is an error at run
-/// time.
+/// The rows of x along `axis` at the positions `indices` (int32 or int64, of any rank). For x [a,n,b], axis 1 and
+/// indices [i,j], the result is [a,i,j,b]. Negative indices are counted from the end. An index out of range is an error
+/// at run time.
 Value gather(const Value& x, const Value& indices, std::int64_t axis = 0,
              source_location at = source_location::current());
 
-/// [..., depth]: 1 where the position along the last dim equals the element of `indices` (integers), else 0. An index
-/// out of range, such as a negative one, gives only zeros.
+/// The one-hot encoding [..., depth] of `indices` (integers): 1 where the position along the last dim equals the index,
+/// else 0. An index out of range, such as a negative index, gives only zeros.
 Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::float32,
               source_location at = source_location::current());
 
@@ -29,13 +29,14 @@ Value one_hot(const Value& indices, std::int64_t depth, DType dtype = DType::flo
 /// dim, at most x's number of elements. The rank of x is at least 1.
 Value nonzero(const Value& x, source_location at = source_location::current());
 
-/// 0, 1, 2 … count - 1: int64 [n], where n is a bounded dim, at most `most`. `count`, an int64 scalar, is computed in
-/// the step; a negative count is taken as 0. A count above `most` is an error at run time. gather(x, arange(count,
-/// most)) gives the first `count` rows of x.
+/// The numbers 0, 1, 2, …, count - 1 as int64 [n], where n is a bounded dim of at most `most`. `count`, an int64
+/// scalar, is computed in the step; a negative count means 0. A count above `most` is an error at run time. gather(x,
+/// arange(count, most)) gives the first `count` rows of x.
 Value arange(const Value& count, std::int64_t most, source_location at = source_location::current());
 
-/// Gather {axis}, OneHot {depth, dtype}, NonZero, Arange {most}. ScatterAdd(y, indices, like) {axis} is the gradient of
-/// Gather: it starts with zeros of like's shape and adds the rows of y, in order, to the rows at `indices`.
+/// The ops, with their attributes in braces: Gather {axis}, OneHot {depth, dtype}, NonZero, Arange {most}.
+/// ScatterAdd(y, indices, like) {axis} is the gradient of Gather: it starts with zeros in the shape of `like` and adds
+/// the rows of y, in order, to the rows at `indices`.
 [[nodiscard]] std::span<const OpDef* const> indexing_ops();
 
 }  // namespace ferry

@@ -11,11 +11,12 @@
 namespace ferry {
 namespace {
 
-/// The index notation of a reshape. From the left, the dims of both sides are divided into groups of equal product. A
-/// dim that is alone in its group on both sides survives and keeps its letter. The outermost dims of the two sides of a
-/// group share a letter if some number of equal parts divides both (IndexSpace::divisor): the k-th part of one has the
-/// elements of the k-th part of the other. All other dims must be whole, since a part of such a dim does not correspond
-/// to a part of any dim on the other side. Reshape of [6,10,64] to [60,8,8]: "a[b]c->ac[d]".
+/// Computes the index notation of a reshape. From the left, the dims of both sides are divided into groups of equal
+/// product. A dim that is alone in its group on both sides survives and keeps its letter. In other groups, the
+/// outermost dims of both sides share a letter if their sizes have a common divisor above 1 (IndexSpace::divisor). The
+/// k-th part of one of these dims then has the elements of the k-th part of the other. All other dims must be whole,
+/// because a part of such a dim does not correspond to a part of any dim on the other side. For example, a reshape of
+/// [6,10,64] to [60,8,8] gives "a[b]c->ac[d]".
 class ReshapeLetters {
  public:
   ReshapeLetters(const Shape& in, const Shape& out) : in_(in), out_(out) {
@@ -32,8 +33,8 @@ class ReshapeLetters {
   }
   [[nodiscard]] std::string in() const { return term(in_text_); }
   [[nodiscard]] std::string out() const { return term(out_text_); }
-  /// The letters of an input with the shape of the output. A letter that the two sides share has the size of the
-  /// input's dim, so this input has another one there.
+  /// The term of an input with the shape of the output (ReshapeLike). A shared letter has the size of the dim in the
+  /// first input, so that this input gets another letter there.
   [[nodiscard]] std::string like() {
     std::string text;
     for (std::size_t i = 0; i < out_text_.size(); ++i)
@@ -65,7 +66,7 @@ class ReshapeLetters {
     while (i_ < in_.rank()) take_in();
     while (o_ < out_.rank()) take_out();
   }
-  /// Takes dims from the side with the smaller product until the products agree; false when they never do.
+  /// Takes dims from the side with the smaller product until the products are equal. Returns false if they never are.
   bool take_group() {
     int i = i_, o = o_;
     std::int64_t in = 1, out = 1;
@@ -88,7 +89,7 @@ class ReshapeLetters {
   Letters letters_;
   int i_ = 0, o_ = 0;
   std::string in_text_, out_text_;
-  std::set<std::size_t> shared_;  ///< positions in out_text_ of letters that share() gave
+  std::set<std::size_t> shared_;  ///< positions in out_text_ of the letters that both sides share
 };
 
 /// The product of the fixed dims, and the dims that are not fixed.
@@ -116,7 +117,7 @@ Factors factors(std::span<const Dim> dims) {
   OpFacts::fail("the elements of " + from.str() + " do not fit [" + sizes + "]");
 }
 
-/// The dim that stands for -1.
+/// The dim for a size of -1.
 Dim left_over(const Shape& from, const Ints& to, std::int64_t others) {
   const Factors in = factors(from.dims());
   if (in.open.empty()) {
@@ -187,7 +188,7 @@ std::int64_t row_of(const Shape& shape) {
   return checked_count(sizes);
 }
 
-/// [<=3,8] becomes [<=12,2], or [<=12,2] becomes [<=3,8].
+/// For example, [<=3,8] becomes [<=12,2], and [<=12,2] becomes [<=3,8].
 std::vector<Shape> reshape_rows_shape(const OpFacts& facts) {
   const Shape& from = facts.shape(0);
   if (from.rank() == 0) OpFacts::fail("a scalar has no rows");
@@ -203,7 +204,7 @@ std::vector<Shape> reshape_rows_shape(const OpFacts& facts) {
   return {to};
 }
 
-/// "[a][b]c->[d]c": trailing dims that are equal on both sides may be split.
+/// Returns index notation such as "[a][b]c->[d]c": trailing dims that are equal on both sides may be split.
 std::string reshape_rows_index(const OpFacts& facts) {
   const Shape& from = facts.shape(0);
   const Shape to = reshape_rows_shape(facts)[0];
@@ -226,7 +227,7 @@ Values reshape_rows_grad(GradCtx& g) {
   return {reshape(g.dout(), sizes)};
 }
 
-/// True if `sizes` ask for rows of another size than the rows of x. x is bounded.
+/// Whether `sizes` would change the size of x's rows. x is bounded.
 bool changes_rows(const Value& x, const Ints& sizes) {
   if (!x.shape().bounded() || sizes.empty() || sizes[0] != -1) return false;
   const auto positive = [](std::int64_t size) { return size > 0; };
@@ -234,7 +235,7 @@ bool changes_rows(const Value& x, const Ints& sizes) {
          checked_count(std::span(sizes).subspan(1)) != row_of(x.shape());
 }
 
-/// The attribute `axes` as dims of a value of that rank, sorted.
+/// The attribute `axes` as sorted dims of a value of rank `rank`.
 std::vector<int> dims_of_axes(const OpFacts& facts, int rank) {
   std::vector<int> dims;
   for (std::int64_t axis : facts.attr<Ints>("axes")) {
@@ -261,7 +262,7 @@ std::vector<Shape> expand_shape(const OpFacts& facts) {
   return {shape};
 }
 
-/// "ab->a[x]b".
+/// Returns index notation such as "ab->a[x]b".
 std::string expand_index(const OpFacts& facts) {
   const int rank = facts.shape(0).rank() + static_cast<int>(facts.attr<Ints>("axes").size());
   const std::vector<int> added = dims_of_axes(facts, rank);
@@ -275,7 +276,7 @@ std::string expand_index(const OpFacts& facts) {
   return term(in) + "->" + term(out);
 }
 
-/// "a[x]b->ab".
+/// Returns index notation such as "a[x]b->ab".
 std::string squeeze_index(const OpFacts& facts) {
   const Shape& from = facts.shape(0);
   const std::vector<int> removed = dims_of_axes(facts, from.rank());
@@ -324,7 +325,7 @@ constexpr OpDef kReshape{.name = "Reshape",
 
 constexpr AttrDef kRowAttr[] = {{"row", "ints"}};
 
-// Not a view, as Reshape is, because it changes the extent: a view has the extent of the value that it shows.
+// ReshapeRows is not a view (as Reshape is), because it changes the extent. A view has the same extent as its input.
 constexpr OpDef kReshapeRows{.name = "ReshapeRows",
                              .types = "T->T",
                              .T = kAnyType,

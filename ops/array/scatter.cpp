@@ -34,9 +34,9 @@ void check_joins(const OpFacts& facts) {
 
 // ---- Elements ----
 
-/// Index notation of x and of the indices, here for the middle one of three dims as axis: "a(n)b" and "amb" for a
-/// gather, "a(n)b" and "a[m]b" for a scatter. Another dim in which the sizes differ has two letters, both of them
-/// whole.
+/// Index notation of x and of the indices. For three dims with the middle dim as axis, it is "a(n)b" and "amb" for a
+/// gather, and "a(n)b" and "a[m]b" for a scatter. If x and the indices have different sizes in another dim, they have
+/// different letters there, and both are whole.
 struct ElementTerms {
   std::string x, indices;
 };
@@ -74,7 +74,7 @@ std::string scatter_elements_index(const OpFacts& facts) {
 
 // ---- Blocks ----
 
-/// The size of the last dim of indices: in how many dims of x they give a position.
+/// The size of the last dim of the indices: the number of dims of x that a position covers.
 int positions(const OpFacts& facts, int batch) {
   const Shape &x = facts.shape(0), &indices = facts.shape(1);
   const int rank = indices.rank();
@@ -97,8 +97,8 @@ struct BlockTerms {
   std::string x, indices, updates;
 };
 
-/// Index notation of x, the indices and the updates, here for positions in two dims: "b(m)(n)r", "bi[k]" and "bir",
-/// where b is the batch, m and n are indexed, r is the block, i the rows of indices and k their last dim. Where blocks
+/// Index notation of x, the indices and the updates. For positions in two dims it is "b(m)(n)r", "bi[k]" and "bir": b
+/// is the batch, m and n are indexed, r is the block, i are the rows of the indices, and k is their last dim. If blocks
 /// are written, i is whole.
 BlockTerms block_terms(const OpFacts& facts, bool written) {
   const auto given = facts.attr<std::int64_t>("batch_dims");
@@ -132,7 +132,7 @@ double scatter_nd_flops(const OpFacts& facts, std::span<const Type>) {
 
 // ---- Gradients ----
 
-/// The gradients of a scatter: read(y) gathers from y at the op's indices, add_to(y, updates) adds there.
+/// The gradients of a scatter. read(y) gathers from y at the op's indices; add_to(y, updates) adds the updates at them.
 template <class Read, class AddTo>
 Values scatter_grad(GradCtx& g, const Read& read, const AddTo& add_to) {
   const Value updates = g.in(2);
@@ -153,7 +153,7 @@ Values scatter_grad(GradCtx& g, const Read& read, const AddTo& add_to) {
     case Scatter::smallest:
       break;
   }
-  // Where several are equal to the result (the element of x, updates), they share its gradient.
+  // If several of these (the element of x, the updates) are equal to the result, they share its gradient.
   const Value kept = cast(equal(g.in(0), g.out()), dy.dtype());
   const Value chosen = cast(equal(updates, read(g.out())), dy.dtype());
   const Value share = dy / add_to(kept, chosen);

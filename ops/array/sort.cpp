@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// "a[n]b->a[k]b,a[k]b".
+/// Returns index notation such as "a[n]b->a[k]b,a[k]b".
 std::string top_k_index(const OpFacts& facts) {
   const int axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
   Letters letters;
@@ -43,7 +43,8 @@ Values top_k_grad(GradCtx& g) {
   return {scatter_elements(zeros, g.out(1), g.dout(0), g.attrs().get<std::int64_t>("axis"), Scatter::add)};
 }
 
-/// "[m][r]->[n][r],[n],[m],[n]": all dims are whole, since every row is compared with every other.
+/// Returns index notation such as "[m][r]->[n][r],[n],[m],[n]". All dims are whole, because every row is compared with
+/// every other row.
 std::string unique_index(const OpFacts& facts) {
   const int rank = facts.shape(0).rank();
   Letters letters;
@@ -66,7 +67,7 @@ std::vector<Shape> unique_shape(const OpFacts& facts) {
 
 constexpr AttrDef kTopKAttrs[] = {{"axis", "int"}, {"k", "int"}, {"largest", "bool"}};
 constexpr AttrDef kUniqueAttrs[] = {{"sorted", "bool"}};
-/// The flops of one comparison of two elements: a test for NaN, and one or two directions.
+/// The flops of one comparison of two elements: a test for NaN, and a comparison in one or both directions.
 constexpr double kCompareFlops = 2.5;
 
 /// log2(n), at least 1.
@@ -74,8 +75,9 @@ double levels(double n) {
   return std::log2(std::max(n, 2.0));
 }
 
-/// A heap has the k best elements of a line so far. Each element is compared with the root. Element i of random numbers
-/// replaces the root with probability k / i, which takes two comparisons a level. Finally a heap sort orders the heap.
+/// A heap holds the k best elements of a line so far. Each element is compared with the root. In random data, element i
+/// replaces the root with probability k / i, which takes two comparisons per level of the heap. Finally, a heap sort
+/// orders the heap.
 double top_k_flops(const OpFacts& facts, std::span<const Type> outputs) {
   const auto axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
   const auto size = [&](const Shape& shape) {
@@ -87,7 +89,7 @@ double top_k_flops(const OpFacts& facts, std::span<const Type> outputs) {
   return kCompareFlops * lines * (n + 2 * k * levels(k) * (1 + std::log(n / k)));
 }
 
-/// The rows are sorted, which compares few elements of two rows in both directions, and then read once.
+/// The rows are sorted and then read once. A comparison of two rows compares few elements, in both directions.
 double unique_flops(const OpFacts& facts, std::span<const Type>) {
   const Shape& x = facts.shape(0);
   const double rows = x[0].known() ? static_cast<double>(x[0].size()) : 1;

@@ -15,7 +15,7 @@ constexpr AttrDef kHaloAttrs[] = {{"dim", "int"}, {"parts", "int"}, {"reads", "i
 constexpr AttrDef kWindowAttrs[] = {{"begin", "ints"}, {"dim", "int"},   {"parts", "int"},  {"reads", "ints"},
                                     {"size", "ints"},  {"step", "ints"}, {"value", "float"}};
 
-/// The shape with its first dim bounded, or fixed at the bound.
+/// The shape with its first dim bounded or, if not `bounded`, fixed at the bound.
 Shape with_first(Shape shape, bool bounded) {
   if (shape.rank() == 0) OpFacts::fail("a scalar has no bounded dim");
   const std::int64_t size = shape[0].size();
@@ -42,7 +42,7 @@ std::optional<WindowOf> window_itself(const OpFacts& facts) {
   return window;
 }
 
-/// "a[b]->a[c]" where dim 1 is not read as it is.
+/// Returns index notation such as "a[b]->a[c]" if the window shifts or cuts dim 1.
 std::string window_index(const OpFacts& facts) {
   const WindowOf window = *window_itself(facts);
   Letters letters;
@@ -56,7 +56,7 @@ std::string window_index(const OpFacts& facts) {
   return term(from) + "->" + term(to);
 }
 
-/// An addition for each element of each input after the first.
+/// One addition for each element of each input after the first.
 double added_flops(const OpFacts& facts, std::span<const Type>) {
   return (facts.inputs() - 1) * known_count(facts.shape(0));
 }

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// Whether the two could be one type, as far as sizes are known.
+/// Whether the two types can be equal, as far as sizes are known.
 bool may_equal(const Type& a, const Type& b) {
   if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
   for (int d = 0; d < a.shape.rank(); ++d)
@@ -62,7 +62,7 @@ std::vector<Shape> cond_shape(const OpFacts& facts) {
   return shapes;
 }
 
-/// "[a][b]->[a][b]": the whole value is printed.
+/// Returns index notation such as "[a][b]->[a][b]": the whole value is printed.
 std::string print_index(const OpFacts& facts) {
   Letters letters;
   std::string text;
@@ -70,7 +70,7 @@ std::string print_index(const OpFacts& facts) {
   return term(text) + "->" + term(text);
 }
 
-// The bodies are listed in the order in which their captures are inputs.
+// The bodies are in the order of their captures among the inputs.
 constexpr AttrDef kWhileAttrs[] = {{"cond", "subgraph"}, {"body", "subgraph"}, {"carried", "int"}};
 constexpr AttrDef kCondAttrs[] = {{"then_branch", "subgraph"}, {"else_branch", "subgraph"}};
 constexpr AttrDef kPrintAttrs[] = {{"label", "string"}};
@@ -109,7 +109,7 @@ struct Body {
   SubgraphRef ref;
 };
 
-/// A new body of `owner`, with a parameter for each carried value; its results are what `fill` makes of these.
+/// Makes a new body of `owner` with a parameter for each carried value. Its results are fill(parameters).
 Body build_body(Graph& owner, const std::string& name, const Values& carried, const SourceLine& line,
                 const std::function<Values(const Values&)>& fill) {
   Graph& body = owner.add_subgraph(name);
@@ -121,7 +121,7 @@ Body build_body(Graph& owner, const std::string& name, const Values& carried, co
   return {&body, ref};
 }
 
-/// x as a value with at most `most` rows (a bounded dim); x must not have more rows.
+/// x with a bounded dim 0 of at most `most` rows. x must not have more rows.
 Value with_bound(const Value& x, std::int64_t most) {
   if (x.shape()[0] == Dim::at_most(most)) return x;
   return gather(x, arange(size_of(x, {0}, DType::int64), most), 0);
@@ -137,10 +137,10 @@ bool differ_in_rows(const Type& a, const Type& b) {
   return may_equal(a, other);
 }
 
-/// Where two results of the branches differ only in the number of rows, and one is bounded, gives both the greater
-/// bound.
+/// If two results of the branches differ only in the number of rows, and one of them is bounded, gives both results the
+/// greater bound.
 void bound_rows(Graph& owner, Graph& yes, Graph& no, const SourceLine& line) {
-  if (yes.results().size() != no.results().size()) return;  // cond_shape() refuses it
+  if (yes.results().size() != no.results().size()) return;  // cond_shape() reports this error
   Values ours, others;
   for (std::size_t i = 0; i < yes.results().size(); ++i) {
     ours.push_back(yes.value(yes.results()[i]));
@@ -164,13 +164,14 @@ void append_captures(Values& inputs, const Body& body) {
   for (ValueId id : body.graph->captures()) inputs.push_back(body.graph->parent()->value(id));
 }
 
-/// The beginning of the names of a body's ops: "while", "while_2".
+/// The first part of the names of a body's ops: "while", "while_2".
 std::string fresh_stem(const Graph& owner, std::string_view stem) {
   return std::string(stem) + (owner.subgraphs() == 0 ? "" : "_" + std::to_string(owner.subgraphs()));
 }
 
-/// Adds to `body` the gradients, through one branch of g's Cond, with respect to the inputs `asked`. The branch's
-/// captures are inputs of the Cond from `begin` on. `inputs` are the values of g.in(), made outside of the body.
+/// Adds to `body` the gradients with respect to the inputs `asked`, through one branch of g's Cond. The branch's
+/// captures are the inputs of the Cond from number `begin` on. `inputs` are the values of g.in(), made outside of the
+/// body.
 Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, const std::vector<int>& asked,
                         const Values& inputs, const Values& douts) {
   const Graph& forward = g.graph().subgraph(branch);
@@ -197,8 +198,8 @@ Values branch_gradients(GradCtx& g, Graph& body, SubgraphRef branch, int begin, 
   return given;
 }
 
-/// The gradient of a Cond is a Cond on the same predicate. Each of its branches computes the forward branch again and
-/// then goes backwards. Each branch returns the gradients of all requested inputs, with zeros for the other branch's
+/// The gradient of a Cond is a Cond on the same predicate. Each of its branches recomputes the forward branch and then
+/// runs its backward pass. Each branch returns the gradients of all requested inputs, with zeros for the other branch's
 /// inputs.
 Values cond_gradient(GradCtx& g) {
   Values douts, read;

@@ -1,8 +1,8 @@
-// Control flow, as functions of values: the bodies are subgraphs. They are written as C++ functions that are called
-// once, while the graph is built: the ops that they make become the body, and values of the surrounding graph that they
-// use are captured.
+// Control flow, as functions of values, with subgraphs as bodies. You write a body as a C++ function. ferry calls it
+// once, while the graph is built: the ops that it makes become the body, and the values of the surrounding graph that
+// it uses are captured.
 //
-// Errors: Error(plan) with the caller's line when types do not fit.
+// Errors: Error(plan) with the caller's line if types do not fit.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Repeats `body` while `condition` of the carried values, a bool scalar, is true. The carried values are `initial` at
-/// first, and then the results of the body, which have the same types. Returns the carried values at the end.
+/// Repeats `body` while `condition` of the carried values, a bool scalar, is true. The carried values are first
+/// `initial`, and after each iteration the results of the body, which have the same types. Returns the last carried
+/// values.
 ///
 ///     Values end = while_loop({g.constant(0.0), x}, [&](const Values& c) { return less(c[0], 10); },
 ///                             [&](const Values& c) { return Values{c[0] + 1, matmul(a, c[1])}; });
@@ -25,18 +26,18 @@ Values while_loop(const Values& initial, const std::function<Value(const Values&
                   const std::function<Values(const Values&)>& body, source_location at = source_location::current());
 
 /// The results of `then_branch` if `predicate` (a bool scalar) is true, else the results of `else_branch`. Both have
-/// the same types, but their numbers of rows (dim 0) may differ if one is bounded: then the result has the greater
-/// bound. Only the branch that is taken is run.
+/// the same types, but their numbers of rows (dim 0) may differ if one is bounded; the result then has the greater
+/// bound. Only the selected branch runs.
 Values cond(const Value& predicate, const std::function<Values()>& then_branch,
             const std::function<Values()>& else_branch, source_location at = source_location::current());
 
-/// x itself, printed with `label` on stderr each time it is computed, by one task. It runs only in steps that need the
+/// Returns x. Each time it is computed, one task prints it with `label` on stderr. It runs only in steps that need the
 /// result or have it as a target.
 Value print(const Value& x, std::string_view label, source_location at = source_location::current());
 
-/// The ops. While {cond, body: subgraphs, carried: int}: inputs are the carried values, then the captures of cond, then
-/// the captures of body. Cond {then_branch, else_branch: subgraphs}: inputs are the predicate, the captures of
-/// then_branch, the captures of else_branch. Print {label}.
+/// The ops, with their attributes in braces. While {cond, body: subgraphs, carried: int}: the inputs are the carried
+/// values, then the captures of cond, then the captures of body. Cond {then_branch, else_branch: subgraphs}: the inputs
+/// are the predicate, then the captures of then_branch, then the captures of else_branch. Print {label}.
 [[nodiscard]] std::span<const OpDef* const> control_ops();
 
 }  // namespace ferry

@@ -8,7 +8,7 @@ namespace {
 
 using Of = MicrobatchWork::Of;
 
-/// The label of an op that reads values of both.
+/// The label of an op that reads values with the labels a and b.
 MicrobatchWork joined(const MicrobatchWork& a, const MicrobatchWork& b) {
   if (a.of == Of::none) return b;
   if (b.of == Of::none) return a;
@@ -16,7 +16,8 @@ MicrobatchWork joined(const MicrobatchWork& a, const MicrobatchWork& b) {
   return a.backward ? a : b;
 }
 
-/// Gives to the backward passes what only they read: gradients have parts that depend on the forward pass alone.
+/// Moves work that only the backward pass reads to the backward pass: some parts of gradients depend on the forward
+/// pass alone.
 void give_to_backward(const Graph& graph, std::vector<MicrobatchWork>& work) {
   std::vector<bool> read_forward(graph.size()), read(graph.size());
   for (OpId id = graph.size(); id > 0; --id) {
@@ -36,7 +37,7 @@ void give_to_backward(const Graph& graph, std::vector<MicrobatchWork>& work) {
 LabelledOps label_ops(const Graph& graph) {
   LabelledOps labelled;
   labelled.work.resize(graph.size());
-  std::map<std::int64_t, std::uint32_t> pipelines;  // by their numbers in the graph
+  std::map<std::int64_t, std::uint32_t> pipelines;  // pipeline number in the graph -> index in `labelled.pipelines`
   for (OpId id = 0; id < graph.size(); ++id) {
     const Op op = graph.op(id);
     MicrobatchWork& work = labelled.work[id];

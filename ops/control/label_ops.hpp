@@ -1,4 +1,4 @@
-// Which ops of a graph are work of a microbatch.
+// Labels the ops of a graph that are work of a microbatch.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct MicrobatchWork {
   Of of = Of::none;
   bool backward = false;
   std::uint32_t pipeline = 0;  ///< index into LabelledOps::pipelines
-  std::int64_t index = 0;      ///< of the microbatch
+  std::int64_t index = 0;      ///< index of the microbatch
 
   [[nodiscard]] bool is_one() const { return of == Of::one; }
   bool operator==(const MicrobatchWork&) const = default;
@@ -24,17 +24,17 @@ struct MicrobatchWork {
 struct LabelledPipeline {
   std::int64_t microbatches = 1;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  SourceLine line;  ///< of the call of pipeline()
+  SourceLine line;  ///< line of the call of pipeline()
 };
 
 struct LabelledOps {
-  std::vector<MicrobatchWork> work;  ///< of each op
+  std::vector<MicrobatchWork> work;  ///< by op
   std::vector<LabelledPipeline> pipelines;
 };
 
-/// Labels are carried along from ops that enter a microbatch to those that leave it: an op is work of a microbatch if
-/// it depends on that one alone. It is of the backward pass if it depends on that, if it is computed again for that, or
-/// if nothing but that reads it.
+/// Propagates labels from the ops that enter a microbatch to the ops that leave it: an op is work of a microbatch if it
+/// depends on that microbatch alone. Its work belongs to the backward pass if it depends on the backward pass, if it is
+/// recomputed for the backward pass, or if only the backward pass reads it.
 [[nodiscard]] LabelledOps label_ops(const Graph& graph);
 
 }  // namespace ferry

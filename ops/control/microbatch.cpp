@@ -26,7 +26,7 @@ Attrs attrs_of(const Microbatch& which) {
   return attrs;
 }
 
-/// "ab,[c][d]->ab": of the whole value only the sizes are used.
+/// Returns index notation such as "ab,[c][d]->ab": only the sizes of the whole value are used.
 std::string enter_index(const OpFacts& facts) {
   Letters letters;
   const std::string part = letters.next(facts.shape(0).rank());

@@ -1,4 +1,4 @@
-// The borders of microbatches: ops that return their input and mark where the work of one microbatch begins or ends.
+// Borders of microbatches: ops that return their input and mark the begin or end of the work of a microbatch.
 // ops/train/pipeline.hpp adds them. Planning orders the work between them (placement/microbatches).
 #pragma once
 
@@ -13,38 +13,39 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// In which order the stages of a pipeline work on its microbatches (ops/train/pipeline.hpp).
+/// The order in which the stages of a pipeline work on its microbatches (ops/train/pipeline.hpp).
 enum class PipelineSchedule : std::uint8_t {
   gpipe,        ///< all forward passes, then all backward passes
-  one_f_one_b,  ///< a backward pass as soon as there is one, after as few forward passes as keep the stages busy
-  zero_bubble   ///< the same, with the gradients of weights computed where a stage would have nothing to do
+  one_f_one_b,  ///< a backward pass as soon as possible, after as few forward passes as keep the stages busy
+  zero_bubble   ///< like one_f_one_b, but the gradients of weights are computed when a stage would idle
 };
 
 /// "gpipe", "1f1b", "zero_bubble".
 [[nodiscard]] std::string_view name_of(PipelineSchedule schedule);
 [[nodiscard]] std::optional<PipelineSchedule> pipeline_schedule(std::string_view name);
 
-/// The microbatch of this border.
+/// The microbatch that a border op enters or leaves.
 struct Microbatch {
   std::int64_t index = 0;
-  std::int64_t of = 1;  ///< how many there are
+  std::int64_t of = 1;  ///< number of microbatches
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  bool backward = false;      ///< of its backward pass
+  bool backward = false;      ///< whether its backward pass is entered or left
   std::int64_t pipeline = 0;  ///< the pipeline's number in the graph
   bool uneven = false;        ///< the number of rows need not be a multiple of `of`
 };
 
-/// `part`, from which on it is work of that microbatch. Dim 0 of `whole`, which is cut into the microbatches, must be a
-/// multiple of their number unless `which` is uneven.
+/// Returns `part`; ops that read the result are work of microbatch `which`. `whole` is the value that is cut into the
+/// microbatches. Its dim 0 must be a multiple of their number unless `which` is uneven.
 [[nodiscard]] Value enter_microbatch(const Value& part, const Value& whole, const Microbatch& which,
                                      const SourceLine& line);
-/// x, which is a result of that microbatch. Its gradient enters the microbatch's backward pass.
+/// Returns x, which is a result of microbatch `which`. The gradient of x enters the microbatch's backward pass.
 [[nodiscard]] Value leave_microbatch(const Value& x, const Microbatch& which, const SourceLine& line);
 
-/// What the attributes of an EnterMicrobatch or LeaveMicrobatch say. Error(plan) when they say nothing that there is.
+/// Reads the attributes of an EnterMicrobatch or LeaveMicrobatch. Error(plan) if they are invalid.
 [[nodiscard]] Microbatch microbatch_of(const Attrs& attrs);
 
-/// EnterMicrobatch, LeaveMicrobatch {backward, index, of, pipeline, schedule, uneven}.
+/// The ops, with their attributes in braces: EnterMicrobatch, LeaveMicrobatch {backward, index, of, pipeline, schedule,
+/// uneven}.
 [[nodiscard]] std::span<const OpDef* const> microbatch_ops();
 
 }  // namespace ferry

@@ -54,16 +54,17 @@ std::vector<Shape> tensor_shape(const OpFacts& facts) {
   return raw_shape(facts);
 }
 
-/// The formats with rows that can be read one by one (BatchFile's `format`), and the ops that read such files whole.
+/// The formats with rows that can be read one by one (`format` of BatchFile), and the ops that read whole files of
+/// them.
 struct Streamable {
   std::string_view op, format;
-  std::string_view part = {};  ///< of the format, where the op gives only that
+  std::string_view part = {};  ///< the only output of the format that the op reads; empty: all
 };
 constexpr Streamable kStreamable[] = {
     {"ReadIdx", "idx"}, {"ReadNpy", "npy"},       {"ReadRaw", "raw"},       {"ReadSafetensors", "safetensors"},
     {"ReadCsv", "csv"}, {"ReadLibsvm", "libsvm"}, {"ReadImages", "images"}, {"ReadLibsvmWeights", "libsvm", "weights"}};
 
-/// The outputs of ops that have several, in order. A BatchFile that streams one of them has its name as `tensor`.
+/// The outputs of formats with several outputs, in order. A BatchFile that streams an output has its name as `tensor`.
 struct FilePart {
   std::string_view format, name;
   DType dtype;
@@ -101,7 +102,7 @@ void check_format(const OpFacts& facts, const std::string& format, const Shape& 
     OpFacts::fail(formatted("{} of {:?} are not {}", as_is(name), format, as_is(declared.str())));
 }
 
-/// The shapes of images and labels.
+/// The shapes of the outputs images and labels.
 std::vector<Shape> image_shapes(const OpFacts& facts) {
   check_path(facts);
   check_images(facts);
@@ -117,7 +118,7 @@ std::vector<Shape> image_shapes(const OpFacts& facts) {
   return {shape, Shape{shape[0]}};
 }
 
-/// The shapes of labels, values and indices.
+/// The shapes of the outputs labels, values and indices.
 std::vector<Shape> sparse_shapes(const OpFacts& facts) {
   check_path(facts);
   const auto rows = facts.attr<std::int64_t>("rows"), most = facts.attr<std::int64_t>("most"),
@@ -135,7 +136,7 @@ std::vector<Shape> weights_shape(const OpFacts& facts) {
 
 constexpr std::string_view kKeep = "keep";
 
-/// The batches of `rows` rows.
+/// The batches of an array with `rows` rows.
 Batches batches_of(const OpFacts& facts, const Dim& rows) {
   Batches batches{.size = facts.attr<std::int64_t>("batch")};
   if (batches.size < 1) OpFacts::fail("a batch of " + std::to_string(batches.size));
@@ -150,7 +151,7 @@ Batches batches_of(const OpFacts& facts, const Dim& rows) {
   return batches;
 }
 
-/// Dim 0 of what an op of these batches gives.
+/// Dim 0 of the outputs of an op with these batches.
 Dim rows_given(const OpFacts& facts, const Batches& batches) {
   const AttrValue* const given = facts.attrs().find("rows");
   if (given == nullptr) return batches.dim();
@@ -204,7 +205,7 @@ std::vector<Shape> batch_shape(const OpFacts& facts) {
   return shapes;
 }
 
-/// "[n]a,[n]->ra,r": rows of the batch may be split, the arrays must be whole.
+/// Returns index notation such as "[n]a,[n]->ra,r": rows of the batch may be split, but the arrays must be whole.
 std::string batch_index(const OpFacts& facts) {
   Letters letters;
   const std::string all = whole(letters.next());
@@ -330,7 +331,7 @@ Value read(const OpDef& def, Graph& graph, std::string_view path, DType dtype, c
   return graph.add(def, {}, {{"dtype", dtype}, {"path", std::string(path)}, {"shape", shape}}, line)[0];
 }
 
-/// body(); an Error that it throws gets the line.
+/// Calls body(). An Error that it throws gets the line.
 template <class F>
 Shape of_file(const SourceLine& line, const F& body) {
   try {
@@ -351,7 +352,7 @@ std::int64_t bytes_of(const Op& op) {
   return bytes;
 }
 
-/// The format in which the array's file can be streamed; null: the whole array is read into memory.
+/// The format in which the array's file can be streamed. Null: the whole array is read into memory.
 const Streamable* streamable(const Value& array, const BatchOptions& options) {
   if (!array.defined()) return nullptr;
   const Op op = array.op();
@@ -362,7 +363,7 @@ const Streamable* streamable(const Value& array, const BatchOptions& options) {
   return is_packed(op.attrs().get<std::string>("path")) ? nullptr : &*found;
 }
 
-/// The attributes of ops that give such batches of an array.
+/// The attributes of an op that makes such batches of an array.
 Attrs batch_attrs(const Value& array, std::int64_t size, const BatchOptions& options) {
   Attrs attrs{{"batch", size}, {"seed", options.seed}, {"shuffle", options.shuffle}};
   const bool rows_known = array.defined() && array.rank() > 0 && array.shape()[0].fixed();

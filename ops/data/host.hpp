@@ -1,4 +1,4 @@
-// Facts about a task's machine.
+// Ops that return facts about a task's machine.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The name of the host of the task that computes it: uint8[64], its bytes and then zeros; a longer name is truncated.
-/// The value depends on the task, so it must be placed on one task, by a device scope or annotation (else Error(plan)
-/// when the plan is made), and it is never moved to another.
+/// The name of the host of the task that computes the value: uint8[64], the bytes of the name and then zeros. A longer
+/// name is truncated. The value depends on the task, so you must place it on one task, by a device scope or annotation
+/// (else Error(plan) when the plan is made). Planning never moves it to another task.
 ///
 ///     auto there = g.device("/task:1");
 ///     const Value name = host_name(g);
 Value host_name(Graph& graph, source_location at = source_location::current());
 
-/// HostName.
+/// The op HostName.
 [[nodiscard]] std::span<const OpDef* const> host_ops();
 
 }  // namespace ferry

@@ -14,7 +14,7 @@
 namespace ferry {
 namespace {
 
-/// Walks backwards from the loss, op by op, adding up the gradients that reach each value.
+/// Walks backwards from the loss, op by op, and adds up the gradients that reach each value.
 class Backward {
  public:
   Backward(Graph& graph, OpId last, std::vector<ValueId> xs)
@@ -26,10 +26,10 @@ class Backward {
         row_products_(graph, last, depends_),
         douts_(graph.values()) {}
 
-  /// Begins with `dy` as gradient of y.
+  /// Starts with `dy` as the gradient of y.
   void seed(ValueId y, const Value& dy) { arrive(graph_.value(y), dy, false); }
 
-  /// Gradients of the xs; undefined where nothing reaches an x.
+  /// Returns the gradients of the xs; a gradient is undefined if none reaches the x.
   Values run() {
     for (OpId id = last_ + 1; id > 0; --id) {
       step(id - 1);
@@ -83,7 +83,7 @@ class Backward {
         arrive(context.like(i), dinputs[static_cast<std::size_t>(i)], broadcasts);
   }
 
-  /// Makes the gradient of a matrix that was left to several products together, if `id` is the first of them.
+  /// Makes the gradient of a matrix of several products (RowProducts), if `id` is the first of these products.
   void finish_rows(OpId id) {
     if (!row_products_.has(id)) return;
     const Op op = graph_.op(id);

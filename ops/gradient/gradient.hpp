@@ -3,9 +3,9 @@
 //     Value loss = mean(square(matmul(x, w) - y));
 //     Value dw = gradients(loss, {w})[0];
 //
-// For every op between the loss and the values asked for, its OpDef::grad says what the gradients of its inputs are, as
-// ops of the same graph. These have the source line and the device (or mesh) of the op that they are derived from, so
-// that the backward pass runs where the forward pass ran.
+// For every op between the loss and the xs, OpDef::grad returns the gradients of its inputs, as ops of the same graph.
+// These ops have the source line and the device (or mesh) of the op that they are derived from, so that the backward
+// pass runs where the forward pass ran.
 #pragma once
 
 #include <span>
@@ -20,8 +20,8 @@ namespace ferry {
 
 class Remaker;
 
-/// Gradients of the sum of `loss`'s elements with respect to `xs`: one value for each x, of its dtype and shape. The
-/// loss is usually a scalar. Works within a body of control flow too; `xs` may be values of enclosing graphs.
+/// Gradients of the sum of `loss`'s elements with respect to `xs`: one value for each x, with its dtype and shape. The
+/// loss is usually a scalar. Also works within a body of control flow; `xs` may be values of enclosing graphs.
 ///
 /// Error(plan) if the loss is not floating-point, if it does not depend on one of `xs`, or if an op on the way has no
 /// gradient. The message names the op, its line, and the reason.
@@ -37,16 +37,16 @@ class Remaker;
 [[nodiscard]] Values pullback(const Values& ys, const Values& dys, std::span<const Value> xs,
                               source_location at = source_location::current());
 
-/// What OpDef::grad sees of an op: its inputs, its outputs, and the gradients of its outputs.
+/// An op as OpDef::grad sees it: its inputs, its outputs, and the gradients of its outputs.
 ///
 ///     .grad = [](GradCtx& g) { return Values{g.dout() * g.in(1), g.dout() * g.in(0)}; }
 ///
-/// It gives one value for each input; an undefined one says that no gradient flows there. A gradient may have the shape
-/// that the input was broadcast to: it is summed back to the input's own shape afterwards.
+/// grad returns one value for each input; an undefined value means that no gradient flows to the input. A gradient may
+/// have the shape to which the input was broadcast: it is summed to the input's own shape afterwards.
 class GradCtx {
  public:
-  /// `douts`: the gradient of each output, undefined where none reaches it; `wanted`: for each input, whether its
-  /// gradient is asked for.
+  /// `douts`: the gradient of each output, undefined if none reaches it; `wanted`: for each input, whether its gradient
+  /// is needed.
   GradCtx(Graph& graph, Remaker& remaker, OpId op, Values douts, std::vector<bool> wanted)
       : graph_(graph),
         remaker_(remaker),
@@ -61,18 +61,18 @@ class GradCtx {
   [[nodiscard]] SourceLine line() const { return op().line(); }
   [[nodiscard]] int inputs() const { return static_cast<int>(op().inputs().size()); }
   [[nodiscard]] int outputs() const { return op().outputs(); }
-  /// The op's inputs and outputs, recomputed where Graph::remade() asks for that.
+  /// The op's inputs and outputs. If the op is in a scope of Graph::remade(), they are recomputed copies.
   [[nodiscard]] Value in(int i = 0) const;
   [[nodiscard]] Value out(int i = 0) const;
-  /// Input i for uses of its sizes alone: it is never recomputed.
+  /// Input i, for uses of its sizes alone: it is never recomputed.
   [[nodiscard]] Value like(int i = 0) const { return graph_.value(op().inputs()[static_cast<std::size_t>(i)]); }
-  /// Gradient of output i: zeros when none reaches it.
+  /// Gradient of output i: zeros if none reaches it.
   [[nodiscard]] Value dout(int i = 0);
   /// Whether a gradient reaches output i.
   [[nodiscard]] bool has_dout(int i) const { return douts_[static_cast<std::size_t>(i)].defined(); }
-  /// Whether the gradient of input i is used: others need not be made.
+  /// Whether the gradient of input i is needed; if not, do not compute it.
   [[nodiscard]] bool wants(int i) const { return wanted_[static_cast<std::size_t>(i)]; }
-  /// make() when input i's gradient is wanted, else an undefined value.
+  /// make() if input i's gradient is needed, else an undefined value.
   template <class Make>
   [[nodiscard]] Value want(int i, Make&& make) const {
     return wants(i) ? make() : Value();

@@ -13,7 +13,7 @@ bool transposes(const Op& op, std::string_view which) {
   return op.attrs().get_or(which, false);
 }
 
-/// The values, which are alike, as one with a dim more in front.
+/// Stacks values of one type along a new first dim.
 Value stacked(Values values) {
   for (Value& value : values) value = expand_dims(value, {0});
   return concat(values, 0);

@@ -1,5 +1,6 @@
-// The gradient of a matrix that several values of few rows are multiplied by, such as the weights of a recurrent layer.
-// It is one product over the rows of all values, instead of the sum of one product for each value.
+// RowProducts: the gradient of a matrix by which several values of few rows are multiplied, such as the weights of a
+// recurrent layer. The gradient is one product over the rows of all values, instead of a sum of one product for each
+// value.
 #pragma once
 
 #include <unordered_map>
@@ -11,29 +12,29 @@
 
 namespace ferry {
 
-/// The products [...,k] [k,n] of a graph that get their gradients with respect to the matrix together: products by one
-/// matrix, of values of one type, on one device or mesh. They have so few rows that to copy these costs less than to
-/// add up the products. There are none in a scope of Graph::remade(), because the scope's values would be kept, and
-/// none in a graph of microbatches, because these would wait for each other.
+/// Groups of the products [...,k] [k,n] in a graph. The products of a group compute the gradient of their common matrix
+/// together. They have factors of one type, on one device or mesh, with so few rows that copying the rows costs less
+/// than adding up the products. Ops in a scope of Graph::remade() are in no group, because the scope's values would be
+/// kept. A graph of microbatches has no groups, because the microbatches would wait for each other.
 class RowProducts {
  public:
-  /// Of the ops up to `last`; `wanted` are the values with a gradient.
+  /// Finds the groups among the ops up to `last`. `wanted` marks the values that get a gradient.
   RowProducts(const Graph& graph, OpId last, const std::vector<bool>& wanted);
 
-  /// Whether the gradient of the op's input 1 is made with others.
+  /// Whether the gradient of the op's input 1 is computed with other ops of its group.
   [[nodiscard]] bool has(OpId op) const { return group_of_.contains(op); }
-  /// Keeps the factors of the gradient of input 1 of such an op.
+  /// Stores the factors of the gradient of input 1 of an op in a group.
   void keep(OpId op, GradCtx& context);
-  /// The gradient of the matrix if `op` is the first of those that are made together, and a gradient has reached one of
-  /// them: ops are visited from the last to the first. Else undefined.
+  /// Returns the gradient of the matrix if `op` is the first op of its group and a gradient has reached the group; else
+  /// an undefined value. Call it from the last op to the first, so that the factors of the whole group are stored.
   [[nodiscard]] Value finish(OpId op);
 
  private:
   struct Group {
     std::vector<OpId> ops;
-    Values left, right;  ///< the gradient is the sum of left' right; the last one comes first
+    Values left, right;  ///< the gradient is the sum of left' right; factors of the last op come first
   };
-  /// Whether the op multiplies rows by a matrix, and they are few.
+  /// Whether the op multiplies a value of few rows by a matrix.
   [[nodiscard]] static bool is_few_rows(const Op& op);
   [[nodiscard]] static bool is_alike(const Op& a, const Op& b);
 
