@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kMostPadding = 1 << 30;
 
-/// The dim of the height; the next one is the width.
+/// The dim of the height; the next dim is the width.
 int height_of(const OpFacts& facts) {
   const int axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
   if (axis == 0) OpFacts::fail("axis 0 counts the images");

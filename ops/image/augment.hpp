@@ -1,11 +1,11 @@
-// Random augmentation of images, so that a network sees different ones in each epoch. The random numbers for an image
+// Random augmentation of images, so that a network sees different images in each epoch. The random numbers for an image
 // are a function of the op's name, `seed`, the session's seed, the step and the image's number in the batch (as in
 // ops/math/random.hpp). So splitting a batch over tasks does not change the numbers.
 //
-// Images are [n, …, height, width, …] of any dtype: `axis` is the dim of the height, the next dim is the width, and dim
-// 0 counts the images. So axis is 1 for [n, height, width, channels], 2 for [n, channels, height, width].
+// Images are [n, …, height, width, …] of any dtype. `axis` is the dim of the height, the next dim is the width, and dim
+// 0 is the number of images. So axis is 1 for [n, height, width, channels] and 2 for [n, channels, height, width].
 //
-// Errors: Error(plan) with the caller's line when axis or padding do not fit.
+// Errors: Error(plan) with the caller's line if axis or padding do not fit.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,16 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Each image with left and right exchanged with probability 1/2, else as it is.
+/// Exchanges left and right of each image with probability 1/2.
 Value random_flip(const Value& images, std::int64_t axis = 1, std::int64_t seed = 0,
                   source_location at = source_location::current());
-/// Each image padded with `padding` zeros on all four sides, then cropped to its old size at a uniformly random place.
+/// Pads each image with `padding` zeros on all four sides, then crops it to its old size at a uniformly random
+/// position.
 Value random_crop(const Value& images, std::int64_t padding, std::int64_t axis = 1, std::int64_t seed = 0,
                   source_location at = source_location::current());
 
-/// RandomFlip {axis, seed, key}, RandomCrop {axis, padding, seed, key}. `key`: as in random_ops().
+/// The ops, with their attributes in braces: RandomFlip {axis, seed, key}, RandomCrop {axis, padding, seed, key}. `key`
+/// is described at random_ops().
 [[nodiscard]] std::span<const OpDef* const> augment_ops();
 
 }  // namespace ferry

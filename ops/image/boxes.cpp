@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-/// Whether the boxes are [n,4] and the scores [n]: then there is one image and class, and n may be bounded.
+/// Whether the boxes are [n,4] and the scores [n]. Then there is one image and one class, and n may be bounded.
 bool is_one_class(const OpFacts& facts) {
   return facts.shape(0).rank() == 2 && facts.shape(1).rank() == 1;
 }
@@ -35,7 +35,8 @@ std::vector<Shape> suppressed_shape(const OpFacts& facts) {
   return {Shape{Dim::at_most(checked_count(Ints{scores[0].size(), scores[1].size(), each})), 3}};
 }
 
-/// For each image and class a sort of the boxes by score, and the overlaps of each box with half of the boxes kept.
+/// For each image and class: the flops of a sort of the boxes by score, and of the overlaps of each box with half of
+/// the kept boxes.
 double suppressed_flops(const OpFacts& facts, std::span<const Type>) {
   constexpr double kCompareFlops = 4, kOverlapFlops = 15;
   const Shape& scores = facts.shape(1);

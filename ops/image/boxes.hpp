@@ -1,4 +1,4 @@
-// Boxes around things in images.
+// Bounding boxes of objects in images.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -15,15 +15,15 @@ namespace ferry {
 
 /// Non-maximum suppression: of boxes that overlap, only the box with the highest score is kept. `boxes` [batch, n, 4]
 /// are two opposite corners y, x, y, x, or with `centres` the centre x, y, the width and the height. `scores` are
-/// [batch, classes, n]. For each image and class, boxes with a score above `score` are visited from the highest score
-/// down (of equal scores, the first box first). A box is kept unless its intersection over union with a box kept before
-/// is above `overlap`; at most `most` are kept. The result, int64 [m, 3], has a row of image, class and box for each
-/// box kept; m is a bounded dim. `boxes` and `scores` may also be [n, 4] and [n], for image 0 and class 0; then n may
-/// be bounded.
+/// [batch, classes, n]. For each image and class, the boxes with a score above `score` are visited from the highest
+/// score down (boxes with equal scores in their order). A box is kept unless its intersection over union with a kept
+/// box is above `overlap`; at most `most` boxes are kept. The result, int64 [m, 3], has a row of image, class and box
+/// for each kept box; m is a bounded dim. `boxes` and `scores` may also be [n, 4] and [n], for image 0 and class 0;
+/// then n may be bounded.
 Value non_max_suppression(const Value& boxes, const Value& scores, std::int64_t most, double overlap, double score,
                           bool centres = false, source_location at = source_location::current());
 
-/// NonMaxSuppression(boxes, scores) {most, overlap, score, centres}.
+/// The op, with its attributes in braces: NonMaxSuppression(boxes, scores) {most, overlap, score, centres}.
 [[nodiscard]] std::span<const OpDef* const> box_ops();
 
 }  // namespace ferry

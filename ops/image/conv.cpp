@@ -13,7 +13,7 @@ namespace {
 
 // ---- Shapes ----
 
-/// Refuses numbers so large that a sum of products of two could overflow.
+/// Rejects numbers so large that a sum of products of two such numbers could overflow.
 void check_number(std::string_view name, std::int64_t number) {
   if (number > kMostComputed)
     OpFacts::fail(std::string(name) + " of " + std::to_string(number) + "; the limit is " +
@@ -70,7 +70,7 @@ void check_channels(const OpFacts& facts, const Dim& channels, const Shape& filt
     OpFacts::fail(filter[0].str() + " output channels cannot be cut into " + std::to_string(groups) + " groups");
 }
 
-/// The shape of the output of conv2d(). `image` and `filter` are numbers of inputs.
+/// The shape of the output of conv2d(). `image` and `filter` are indices of inputs.
 Shape convolved(const OpFacts& facts, int image, int filter) {
   check_rank(facts, image, "the image");
   check_rank(facts, filter, "the filter");
@@ -95,7 +95,7 @@ std::vector<Shape> conv_integer_shape(const OpFacts& facts) {
   return {convolution};
 }
 
-/// Checks that input 0, the gradient of an op's output, has the shape of that output.
+/// Checks that input 0, the gradient of an op's output, has the shape `given` of the output.
 void check_gradient(const OpFacts& facts, const Shape& given) {
   check_rank(facts, 0, "the gradient");
   const Shape& dy = facts.shape(0);
@@ -114,7 +114,7 @@ std::vector<Shape> grad_filter_shape(const OpFacts& facts) {
   return {facts.shape(2)};
 }
 
-/// The size of an image's dim along which a window has that many positions. `side` as in positions().
+/// The size of an image's dim along which a window has `positions` positions. `side` as in positions().
 Dim unpooled(const OpFacts& facts, const Dim& positions, const Dim& window, std::size_t side) {
   if (!positions.known() || !window.known()) return Dim::unknown();
   check_number("an image's dim", positions.size());
@@ -168,8 +168,9 @@ std::vector<Shape> pool_grad_shape(const OpFacts& facts) {
 
 // ---- Notation: with several groups, channels must be whole ----
 
-/// The terms of index notation for the image, the filter and the output. A product is done for each element of a filter
-/// and each position of its window: these give the row and column of the image, and with several groups the channel.
+/// The terms of index notation for the image, the filter and the output. There is one product for each element of the
+/// filter and each position of its window. These determine the row and column of the image and, with several groups,
+/// the channel.
 struct ConvTerms {
   std::string image, filter, output;
 };
@@ -201,9 +202,9 @@ std::string grad_filter_index(const OpFacts& facts) {
   return t.output + "," + t.image + "," + t.filter + "->" + t.filter;
 }
 
-// ---- Rows that are read: an op is split along rows or columns ----
+// ---- Rows that ops read if they are split along rows or columns ----
 
-/// The windows along one dim that slide over an image, as the elements of an output dim have them.
+/// The windows over an image along one dim, one for each element of the output dim.
 Reads windows_over(const OpFacts& facts, const Shape& image, const Shape* filter, std::size_t side) {
   const Dim window = filter != nullptr ? (*filter)[static_cast<int>(side) + 2] : Dim(facts.attr<Ints>("size")[side]);
   const std::int64_t dilation = facts.attrs().has("dilations") ? facts.attr<Ints>("dilations")[side] : 1;
@@ -212,12 +213,13 @@ Reads windows_over(const OpFacts& facts, const Shape& image, const Shape* filter
           .size = positions(facts, image[static_cast<int>(side) + 2], window, side).size(),
           .extent = (window.size() - 1) * dilation + 1};
 }
-/// The elements that an image's elements read of a value with one element for each window: the elements of the windows
-/// over them.
+/// The elements that an element of an image reads from a value with one element for each window: one for each window
+/// that covers it.
 Reads under_windows(const Reads& windows, std::int64_t size) {
   return {.size = size, .windows = {windows.begin, windows.step, windows.extent}};
 }
-/// What the elements of an image read of a value of the same size: all that the windows over them have.
+/// The elements that an element of an image reads from a value of the image's size: the elements of all windows that
+/// cover it.
 Reads among_windows(const Reads& windows, std::int64_t size) {
   Reads among = under_windows(windows, size);
   among.begin = windows.begin;
@@ -226,7 +228,7 @@ Reads among_windows(const Reads& windows, std::int64_t size) {
   return among;
 }
 
-/// The dims for rows and for columns; of(side, dim) gives one.
+/// The sliding dims for rows and columns; of(side, dim) makes each of them.
 template <class Of>
 std::vector<SlidingDim> rows_and_columns(const Of& of) {
   return {of(std::size_t{0}, 2), of(std::size_t{1}, 3)};
@@ -249,7 +251,7 @@ std::vector<SlidingDim> grad_input_slides(const OpFacts& facts) {
     return {dim, {{0, dim, under_windows(windows_over(facts, image, &facts.shape(1), side), image[dim].size())}}};
   });
 }
-/// A sum over output positions: a task adds the positions of its part.
+/// The gradient is a sum over output positions: each task adds the positions of its part.
 std::vector<SlidingDim> grad_filter_slides(const OpFacts& facts) {
   return rows_and_columns([&](std::size_t side, int dim) -> SlidingDim {
     return {-1,
@@ -288,7 +290,7 @@ std::vector<SlidingDim> avg_pool_grad_slides(const OpFacts& facts) {
 constexpr AttrDef kConvAttrs[] = {{"dilations", "ints"}, {"groups", "int"}, {"padding", "ints"}, {"strides", "ints"}};
 constexpr AttrDef kPoolAttrs[] = {{"padding", "ints"}, {"size", "ints"}, {"strides", "ints"}};
 
-/// One of the convolution ops, which are linear in each factor and adjoint to one another.
+/// One of the convolution ops. They are linear in each factor and adjoint to one another.
 constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infer, SlidesFn slides, GradFn grad) {
   OpDef def{.name = name, .types = "T,T->T", .T = kFloats};
   def.attrs = kConvAttrs;
@@ -302,7 +304,7 @@ constexpr OpDef convolving(std::string_view name, IndexFn index_of, InferFn infe
   return def;
 }
 
-/// Gives the op a third input, which only gives the sizes of the output.
+/// Adds a third input to the op, which only determines the sizes of the output.
 constexpr OpDef like_input_2(OpDef def) {
   def.types = "T,T,T->T";
   def.unread = 0b100;
@@ -313,7 +315,7 @@ constexpr std::string_view kDown = "nc(x)(y)->nc[p][q]";
 constexpr std::string_view kDownBoth = "nc(x)(y),nc(x)(y)->nc[p][q]";
 constexpr std::string_view kUp = "nc[p][q],nc(x)(y)->nc(x)(y)";
 
-/// A comparison or an addition for each element of each window; the shape has an element for each window.
+/// One comparison or addition for each element of each window. `windows` has an element for each window.
 double flops_of_windows(const OpFacts& facts, const Shape& windows) {
   const auto& size = facts.attr<Ints>("size");
   return known_count(windows) * static_cast<double>(size[0] * size[1]);
@@ -336,7 +338,7 @@ constexpr OpDef pooling(std::string_view name, std::string_view index, InferFn i
   return def;
 }
 
-/// Marks the op as linear in its first input: partial sums may pass through it.
+/// Marks the op as linear in its first input, so that partial sums may pass through it.
 constexpr OpDef linear(OpDef def) {
   def.linear = 0b01;
   return def;

@@ -21,10 +21,10 @@ struct Resized {
   int axis = 0;
   std::int64_t from = 0, to = 0;
   double scale = 1, begin = 0, end = 1;
-  double length = 0;  ///< scale * from, not rounded; of nearest neighbours `to`, as in onnxruntime
+  double length = 0;  ///< scale * from, not rounded; for nearest neighbours `to`, as in onnxruntime
 };
 
-/// The place of new element i in the original dim, computed in T.
+/// The position of new element i in the original dim, computed in T.
 template <class T>
 T place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
   const auto index = static_cast<T>(i), from = static_cast<T>(dim.from), scale = static_cast<T>(dim.scale);
@@ -53,8 +53,8 @@ T place(const Resized& dim, Coordinates coordinates, std::int64_t i) {
   return (index + half) / scale - half;
 }
 
-/// The original element that is nearest to new element i. The place is computed in float32, and a tie is recognized, as
-/// by onnxruntime: docs/internals/decisions/nearest_neighbours.md.
+/// The original element that is nearest to new element i. As in onnxruntime, the position is computed in float32, and a
+/// tie is recognized: docs/internals/decisions/nearest_neighbours.md.
 std::int64_t nearest(const Resizing& resizing, const Resized& dim, std::int64_t i) {
   constexpr float kTie = 1e-6F;
   const auto at = place<float>(dim, resizing.coordinates, i);
@@ -68,7 +68,7 @@ std::int64_t nearest(const Resizing& resizing, const Resized& dim, std::int64_t 
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(below) + (is_above ? 1 : 0), 0, dim.from - 1);
 }
 
-/// The weight of a neighbour at this distance from a new element's place.
+/// The weight of a neighbour at this distance from the position of a new element.
 double weight(const Resizing& resizing, double distance) {
   const double d = std::abs(distance);
   if (resizing.interpolation == Interpolation::linear) return std::max(0.0, 1 - d);
@@ -77,10 +77,10 @@ double weight(const Resizing& resizing, double distance) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-/// Original elements and their weights.
+/// Numbers of original elements, with their weights.
 using Weights = std::vector<std::pair<std::int64_t, double>>;
 
-/// The weights of a new element at `at`.
+/// The weights of a new element at position `at`.
 Weights weights_at(const Resizing& resizing, const Resized& dim, double at) {
   const double shrunk = resizing.antialias ? std::min(1.0, dim.scale) : 1;
   const double reach = (resizing.interpolation == Interpolation::linear ? 1 : 2) / shrunk;
@@ -104,7 +104,7 @@ std::vector<Weights> all_weights(const Resizing& resizing, const Resized& dim) {
   return all;
 }
 
-/// [to,from]: each row has the weights of one new element.
+/// The matrix [to,from]: each row has the weights of one new element.
 Tensor matrix(const Resizing& resizing, const Resized& dim, DType dtype) {
   Tensor tensor(dtype, {dim.to, dim.from});
   dispatch(dtype, [&](auto zero) {
@@ -120,7 +120,7 @@ Tensor matrix(const Resizing& resizing, const Resized& dim, DType dtype) {
   return tensor;
 }
 
-/// The sizes of x with dims [from, rank) joined into one.
+/// The sizes of x with the dims [from, rank) joined into one dim.
 Ints joined_sizes(const Value& x, int from) {
   Ints sizes;
   std::int64_t last = 1;
@@ -135,7 +135,7 @@ Ints joined_sizes(const Value& x, int from) {
   return sizes;
 }
 
-/// m [to,from] applied to dim `axis` of x.
+/// Applies the matrix m [to,from] to dim `axis` of x.
 Value multiplied(const Value& x, const Value& m, int axis) {
   if (x.rank() == 1) return squeeze(matmul(m, expand_dims(x, {1})), {1});
   if (axis == x.rank() - 1) return matmul(x, m, false, true);
@@ -155,8 +155,8 @@ Value picked(const Value& x, const Resizing& resizing, const Resized& dim) {
   return gather(x, x.graph().constant(indices), dim.axis);
 }
 
-/// Resizes a dim so long that a matrix would be mostly zeros: gathers neighbour by neighbour and adds them up,
-/// weighted.
+/// Resizes a dim that is so long that a matrix would be mostly zeros: gathers one neighbour after another and adds them
+/// up, weighted.
 Value gathered(const Value& x, const Resizing& resizing, const Resized& dim) {
   const std::vector<Weights> all = all_weights(resizing, dim);
   std::size_t most = 0;
@@ -188,7 +188,7 @@ Value interpolated(const Value& x, const Resizing& resizing, const Resized& dim)
   return multiplied(x, x.graph().constant(matrix(resizing, dim, x.dtype())), dim.axis);
 }
 
-/// y, with resizing.outside where a new element is outside the original dim.
+/// y with resizing.outside in place of new elements that are outside the original dim.
 Value cropped(const Value& y, const Resizing& resizing, const Resized& dim) {
   Ints sizes(static_cast<std::size_t>(y.rank() - dim.axis), 1);
   sizes[0] = dim.to;
@@ -227,7 +227,7 @@ Resized checked(const Value& x, const ResizedDim& dim, const Resizing& resizing,
   return resized;
 }
 
-/// Whether new elements are nearest neighbours in the whole image, not in a part of it.
+/// Whether each new element is its nearest neighbour in the whole image, not in a part of it.
 bool takes_nearest(const Resizing& resizing) {
   return resizing.interpolation == Interpolation::nearest && resizing.coordinates != Coordinates::crop;
 }
@@ -241,7 +241,8 @@ bool is_same(const Resizing& resizing, const Resized& dim) {
   return true;
 }
 
-/// The dims that resizing changes. Nearest neighbours of an image of the same size are the image, whatever the scales.
+/// The dims that resizing changes. With nearest neighbours, an image that keeps its size does not change, whatever the
+/// scales.
 std::vector<Resized> changed(const Value& x, const std::vector<ResizedDim>& dims, const Resizing& resizing,
                              const SourceLine& line) {
   std::vector<Resized> changed;

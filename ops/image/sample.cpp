@@ -21,7 +21,7 @@ namespace {
   throw Error(Code::plan, what + ": of " + value.name() + " " + value.shape().str() + ": " + why).at(line);
 }
 
-/// The sizes of a value. They must be known and not 0, and there must be `rank` of them (0: any number).
+/// Returns the sizes of a value. They must be known and not 0. The value must have `rank` dims (0: any number).
 Ints known_sizes(const std::string& what, const Value& value, int rank, const SourceLine& line) {
   if (rank > 0 && value.rank() != rank) fail(what, value, "must have " + std::to_string(rank) + " dims", line);
   if (!value.shape().fixed()) fail(what, value, "all sizes must be known", line);
@@ -30,7 +30,7 @@ Ints known_sizes(const std::string& what, const Value& value, int rank, const So
   return sizes;
 }
 
-/// A tensor of these sizes: element i, in row-major order, is number(i).
+/// A tensor of these sizes with number(i) as element i, in row-major order.
 template <class F>
 Tensor numbers(DType dtype, const Ints& sizes, const F& number) {
   check_computed("a table", checked_count(sizes), SourceLine());
@@ -43,10 +43,10 @@ Tensor numbers(DType dtype, const Ints& sizes, const F& number) {
   return tensor;
 }
 
-/// Images as rows [images * elements,channels], so that an element with all its channels can be gathered by its number.
+/// Images as rows [images * elements,channels], so that one gather of an element's number gives all its channels.
 struct Rows {
   Value rows;
-  Ints sizes;  ///< of an image
+  Ints sizes;  ///< sizes of an image
 
   Rows(const Value& x, const Ints& all) : sizes(all.begin() + 2, all.end()) {
     Ints order{0};
@@ -57,9 +57,9 @@ struct Rows {
   [[nodiscard]] std::int64_t elements() const { return checked_count(sizes); }
 };
 
-/// One neighbour along one dim: where it is, in the image, and its weight.
+/// A neighbour of a position along one dim.
 struct Neighbour {
-  Value index;  ///< whole numbers
+  Value index;  ///< its position in the image, a whole number
   Value weight;
 };
 
@@ -73,7 +73,7 @@ Value between(const Value& x, double low, double high) {
   return logical_and(is_above, less_equal(x, high));
 }
 
-/// `x` reflected at both borders until it is between them.
+/// Reflects `x` at both borders until it is in [low, high].
 Value reflected(const Value& x, double low, double high) {
   if (high <= low) return zeros_like(x) + low;
   const double range = high - low;
@@ -84,7 +84,8 @@ Value reflected(const Value& x, double low, double high) {
   return (range - distance) + low;
 }
 
-/// Weight of a neighbour at a distance of 0 to 2, by Keys' kernel with a = -0.75. `near`: the distance is at most 1.
+/// The weight of a neighbour at a distance of 0 to 2, by Keys' kernel with a = -0.75. `near`: whether the distance is
+/// at most 1.
 Value cubic_weight(const Value& distance, bool near) {
   constexpr double a = -0.75;
   if (near) {
@@ -96,7 +97,7 @@ Value cubic_weight(const Value& distance, bool near) {
   return middle * distance - 4 * a;
 }
 
-/// The neighbours of a place along a dim; they may lie outside of the image.
+/// The neighbours of a position along a dim. They may be outside of the image.
 std::vector<Neighbour> neighbours(const Value& place, Interpolation interpolation) {
   if (interpolation == Interpolation::nearest) return {{stop_gradient(round(place)), Value()}};
   const Value below = stop_gradient(floor(place));
@@ -111,7 +112,8 @@ std::vector<Neighbour> neighbours(const Value& place, Interpolation interpolatio
   return four;
 }
 
-/// The neighbour moved into an image of `size` elements: a neighbour outside gets weight 0 or becomes another element.
+/// Moves the neighbour into an image of `size` elements: a neighbour outside gets weight 0 or is replaced by another
+/// element.
 Neighbour inside(const Neighbour& neighbour, std::int64_t size, const Sampling& sampling) {
   const auto last = static_cast<double>(size - 1);
   const double edge = sampling.align_corners ? 0 : 0.5;
@@ -128,8 +130,8 @@ Neighbour inside(const Neighbour& neighbour, std::int64_t size, const Sampling& 
 
 using PerDim = std::vector<std::vector<Neighbour>>;
 
-/// Calls each(element numbers, weights) for every combination of neighbours, one of each dim. Numbers and weights are
-/// broadcast to the places; weights may be undefined, for 1.
+/// Calls each(element numbers, weights) for every combination of neighbours, one from each dim. Numbers and weights
+/// have shapes that are broadcast to the shape of the positions. Undefined weights mean 1.
 template <class Each>
 void for_combinations(const PerDim& dims, const Ints& sizes, std::size_t dim, const Value& number, const Value& weight,
                       const Each& each) {
@@ -143,8 +145,8 @@ void for_combinations(const PerDim& dims, const Ints& sizes, std::size_t dim, co
   }
 }
 
-/// Calls each(weighted elements [places…,channels]) for every combination; `begin` is the number of an image's first
-/// element.
+/// Calls each(weighted elements [places…,channels]) for every combination of neighbours. `begin` has the number of each
+/// image's first element.
 template <class Each>
 void for_weighted(const Rows& images, const PerDim& dims, const Value& begin, const Each& each) {
   for_combinations(dims, images.sizes, 0, Value(), Value(), [&](const Value& number, const Value& weight) {
@@ -153,15 +155,15 @@ void for_weighted(const Rows& images, const PerDim& dims, const Value& begin, co
   });
 }
 
-/// [n,places…,channels] to [n,channels,places…].
+/// Transposes [n,places…,channels] to [n,channels,places…].
 Value channels_second(const Value& y) {
   Ints order{0, y.rank() - 1};
   for (int d = 1; d < y.rank() - 1; ++d) order.push_back(d);
   return transpose(y, order);
 }
 
-/// Samples x at `places`, which has the positions along each dim, counted in elements, of shape [n,p1,…]. Gives
-/// [n,channels,p1,…].
+/// Samples x at `places`, which has one value of shape [n,p1,…] for each dim: the positions along the dim, in elements.
+/// Returns [n,channels,p1,…].
 Value sampled(const Value& x, const Ints& sizes, const Values& places, const Sampling& sampling) {
   const Rows images(x, sizes);
   PerDim dims;
@@ -179,8 +181,9 @@ Value sampled(const Value& x, const Ints& sizes, const Values& places, const Sam
   return channels_second(sum);
 }
 
-/// A coordinate from -1 to 1 as a position counted in elements; one outside may be reflected or moved to the border. A
-/// cubic one stays outside: each of its neighbours is moved to the border by itself, since they have unlike weights.
+/// Converts a coordinate from -1 to 1 to a position in elements. A position outside may be reflected or moved to the
+/// border. With cubic interpolation, positions are not moved to the border: inside() moves each neighbour separately,
+/// because the neighbours have different weights.
 Value place_of(const Value& coordinate, std::int64_t size, const Sampling& sampling) {
   const auto length = static_cast<double>(size);
   const Value moved = coordinate + 1;
@@ -198,8 +201,8 @@ Value column(const Value& x, std::int64_t k) {
   return squeeze(slice(x, -1, k, k + 1), {-1});
 }
 
-/// The neighbours, along one dim, of the samples of regions [r,4], as [r,parts,samples]. A region reaches from its
-/// column `side` to column `side` + 2 and is cut into `parts`; the image has `size` elements.
+/// The neighbours, along one dim, of the samples of regions [r,4], as [r,parts,samples]. A region extends from its
+/// column `side` to its column `side` + 2 and is cut into `parts`. The image has `size` elements.
 std::vector<Neighbour> region_samples(const Value& regions, std::int64_t side, std::int64_t parts, std::int64_t size,
                                       const Regions& cut) {
   const Value begin = column(regions, side);
@@ -226,7 +229,7 @@ std::vector<Neighbour> region_samples(const Value& regions, std::int64_t side, s
   return both;
 }
 
-/// Inserts dims of size 1, so that rows are dims 1 and 2 of the places, columns 3 and 4.
+/// Inserts dims of size 1, so that dims 1 and 2 of positions are for rows, and dims 3 and 4 for columns.
 void expand(std::vector<Neighbour>& neighbours, const Ints& axes) {
   for (Neighbour& neighbour : neighbours) {
     neighbour.index = expand_dims(neighbour.index, axes);
@@ -249,7 +252,7 @@ std::vector<Shape> regions_shape(const OpFacts& facts) {
 constexpr AttrDef kRoiAttrs[] = {
     {"columns", "int"}, {"half_pixel", "bool"}, {"largest", "bool"}, {"rows", "int"}, {"scale", "float"}};
 
-// Not built from other ops, since the number of samples differs between regions.
+// Not built from other ops, because the number of samples differs between regions.
 constexpr OpDef kRoiAlign{.name = "RoiAlign",
                           .types = "T,T,int64->T",
                           .T = kFloats,
@@ -285,7 +288,7 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners, sou
   const auto dims = static_cast<std::int64_t>(sizes.size());
   if (theta.rank() != 3 || theta.shape()[1] != Dim(dims) || theta.shape()[2] != Dim(dims + 1) || dims < 2 || dims > 3)
     fail("affine_grid", theta, "must be [n,k,k + 1] for images of k dims, two or three", at);
-  // Row p of the base has the coordinates of element p, the last dim's first, and a 1.
+  // Row p of the base has the coordinates of element p (the last dim's first), and a 1.
   const DType wide = is_half(theta.dtype()) ? DType::float32 : theta.dtype();
   const Tensor base = numbers(wide, {checked_count(sizes), dims + 1}, [&](std::int64_t i) {
     std::int64_t element = i / (dims + 1), k = i % (dims + 1);
@@ -341,7 +344,7 @@ Value deform_conv(const Value& x, const Value& w, const Value& offsets, const De
   if (groups < 1 || image[1] % groups != 0 || given[0] != image[0] || given[1] != groups * taps * 2 ||
       strides.size() != 2 || dilations.size() != 2 || padding.size() < 2)
     fail("deform_conv", offsets, "do not fit x " + x.shape().str() + " and w " + w.shape().str(), at);
-  // The places of taps without offsets, [taps,p,q], for rows (side 0) or columns.
+  // The positions of taps without offsets, [taps,p,q], for rows (side 0) or columns (side 1).
   const auto places = [&](std::size_t side) {
     return graph.constant(numbers(x.dtype(), {taps, given[2], given[3]}, [&](std::int64_t i) {
       const std::int64_t tap = i / (given[2] * given[3]), p = i / given[3] % given[2], q = i % given[3];

@@ -21,7 +21,8 @@ std::int64_t product(const Ints& sizes) {
   return checked_count(sizes);
 }
 
-/// How a window moves along one dim: the dim's size, the window's, its stride, padding and dilation.
+/// How a window moves along one dim: the dim's size, the window's size, its stride, the padding at both ends, and the
+/// dilation.
 struct Move {
   std::int64_t size = 1, window = 1, stride = 1, low = 0, high = 0, dilation = 1;
 
@@ -50,13 +51,13 @@ struct Call {
     check_number("a dim", size.size());
     return size.size();
   }
-  /// How many dims windows move over: one, two or three.
+  /// The number of dims that windows move over: one, two or three.
   [[nodiscard]] int image_dims() const {
     const int dims = x.rank() - 2;
     if (dims < 1 || dims > 3) fail("an image [n,channels,…] has one, two or three dims more");
     return dims;
   }
-  /// `given`, or `count` times `fallback` if it is empty. Refuses numbers below `fallback`, and those so large that
+  /// `given`, or `count` times `fallback` if it is empty. Rejects numbers below `fallback`, and numbers so large that
   /// sums of products overflow.
   [[nodiscard]] Ints each(std::string_view name, Ints given, std::size_t count, std::int64_t fallback) const {
     if (given.empty()) given.assign(count, fallback);
@@ -69,7 +70,7 @@ struct Call {
   void check_number(std::string_view name, std::int64_t number) const {
     check_computed(std::string(what) + ": " + std::string(name), number, line);
   }
-  /// Refuses windows with too many taps where ops are made for each tap.
+  /// Rejects windows with too many taps, for functions that make ops for each tap.
   void check_taps(const Moves& moves) const {
     constexpr std::int64_t kMost = 4096;
     for (const Move& move : moves)
@@ -99,7 +100,7 @@ struct Call {
   }
 };
 
-/// The moves over rows and columns as conv2d() takes them.
+/// Converts the moves over rows and columns to the form of conv2d().
 Sliding sliding_of(const Move& rows, const Move& columns) {
   return {{rows.stride, columns.stride},
           {rows.low, columns.low, rows.high, columns.high},
@@ -112,14 +113,14 @@ Ints image_sizes(const Call& call) {
   return sizes;
 }
 
-/// The moves over images. Sizes of images need not be known: an unknown size is -1.
+/// The moves over images whose sizes may be unknown; an unknown size is -1.
 Moves open_moves(const Call& call, const Ints& window, const Sliding& sliding) {
   Ints sizes;
   for (int d = 2; d < call.x.rank(); ++d) sizes.push_back(call.x.shape()[d].size());
   return call.moves(sizes, window, sliding);
 }
 
-/// f(x, moves over rows, moves over columns) for x [n,c,rows,columns]. An image of one dim is taken as one row.
+/// Calls f(x, moves over rows, moves over columns) for x [n,c,rows,columns]. An image of one dim is treated as one row.
 template <class F>
 Value over_planes(const Value& x, const Moves& moves, const F& f) {
   if (moves.size() == 2) return f(x, moves[0], moves[1]);
@@ -141,7 +142,7 @@ Value padded(const Value& x, int dim, std::int64_t low, std::int64_t high, doubl
   return pad(x, before, behind, value);
 }
 
-/// The elements of a padded dim that lie under tap `tap` of each window.
+/// The elements of a padded dim that are under tap `tap` of the windows.
 Value under_tap(const Value& x, int dim, const Move& move, std::int64_t tap) {
   const std::int64_t begin = tap * move.dilation;
   return slice(x, dim, begin, begin + (move.positions() - 1) * move.stride + 1, move.stride);
@@ -160,8 +161,8 @@ Value as_volumes(const Value& y, std::int64_t depth) {
   return transpose(planes, {0, 2, 1, 3, 4});
 }
 
-/// A convolution over three dims as one over two: the taps of the first dim become channels of the image and the
-/// filter.
+/// A convolution over three dims, computed as a convolution over two dims: the taps of the first dim become channels of
+/// the image and of the filter.
 Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
   static_cast<void>(image_sizes(call));
   call.check_fit(moves);
@@ -178,7 +179,7 @@ Value conv3d(const Call& call, const Value& x, const Value& w, const Moves& move
   return as_volumes(planes, depth.positions());
 }
 
-/// Puts the elements of dim 2 `stride` apart, with zeros between.
+/// Puts the elements of dim 2 `stride` apart, with zeros between them.
 Value spread(const Value& x, std::int64_t stride) {
   if (stride == 1) return x;
   const std::int64_t size = x.shape()[2].size();
@@ -188,8 +189,8 @@ Value spread(const Value& x, std::int64_t stride) {
   return slice(joined, 2, 0, (size - 1) * stride + 1);
 }
 
-/// The transposed convolution over three dims: each tap of the first dim gives channels of its own, which are moved to
-/// their places and added.
+/// The transposed convolution over three dims. Each tap of the first dim has its own output channels, which are moved
+/// to their positions and added.
 Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const Moves& moves, std::int64_t groups) {
   call.check_taps(moves);
   const Move& depth = moves[0];
@@ -212,7 +213,7 @@ Value conv3d_transpose(const Call& call, const Value& x, const Value& w, const M
 
 // ---- Pooling ----
 
-/// The move with Pooling::ceil: the padding at the end reaches as far as the last window.
+/// The move with Pooling::ceil: the padding at the end extends to the end of the last window.
 Move rounded_up(Move move) {
   const std::int64_t room = move.low + move.size + move.high - move.covered();
   std::int64_t last = (room + move.stride - 1) / move.stride;
@@ -225,7 +226,8 @@ bool is_dilated(const Moves& moves) {
   return std::any_of(moves.begin(), moves.end(), [](const Move& m) { return m.dilation > 1 && m.window > 1; });
 }
 
-/// Whether max_pool2d and avg_pool2d can pool this directly. They do not need known sizes, and make their own checks.
+/// Whether max_pool2d and avg_pool2d can do this pooling directly. They do not need known sizes, and have their own
+/// checks.
 bool is_plain(const Call& call, const Moves& moves, const Pooling& pooling) {
   return moves.size() < 3 && !pooling.ceil && !is_dilated(moves) && is_float(call.x.dtype());
 }
@@ -250,7 +252,7 @@ Value pool_plane(const Value& x, const Move& rows, const Move& columns, Pool2D p
   return pool(x, {rows.window, columns.window}, sliding, source_location::current());
 }
 
-/// Pools three dims: the last two, then the first.
+/// Pools three dims: first the last two, then the first.
 Value pool_volume(const Value& x, const Moves& moves, Pool2D pool) {
   const std::int64_t channels = x.shape()[1].size();
   const Move &depth = moves[0], &rows = moves[1], &columns = moves[2];
@@ -273,7 +275,7 @@ double lowest(DType dtype) {
   return dispatch(dtype, [](auto zero) { return static_cast<double>(std::numeric_limits<decltype(zero)>::lowest()); });
 }
 
-/// Pools any windows dim by dim, the last dim first: `join` combines the elements under each tap.
+/// Pools any windows dim by dim, the last dim first. `join` combines the elements under two taps.
 template <class Join>
 Value pool_by_taps(Value x, const Moves& moves, double padding, const Join& join) {
   for (int d = static_cast<int>(moves.size()) - 1; d >= 0; --d) {
@@ -289,7 +291,7 @@ Value pool_by_taps(Value x, const Moves& moves, double padding, const Join& join
   return x;
 }
 
-/// The number of each element in an image, in row-major or column-major order, of shape [1,1,d1,…].
+/// The number of each element in an image, in row-major or column-major order. The shape is [1,1,d1,…].
 Tensor numbered(const Ints& sizes, bool columns_first) {
   Ints shape{1, 1};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
@@ -306,7 +308,7 @@ Tensor numbered(const Ints& sizes, bool columns_first) {
   return tensor;
 }
 
-/// The number of the first element of each image in x [n,c,…], of shape [n,c,1,…].
+/// The number of the first element of each image in x [n,c,…]. The shape is [n,c,1,…].
 Tensor beginnings(const Call& call, std::int64_t area) {
   Ints shape(static_cast<std::size_t>(call.x.rank()), 1);
   shape[0] = call.size(call.x, 0);
@@ -317,7 +319,7 @@ Tensor beginnings(const Call& call, std::int64_t area) {
   return tensor;
 }
 
-/// The number of elements of each window that lie in the image, of shape [p1,…].
+/// The number of elements of each window that are in the image. The shape is [p1,…].
 Tensor counts(const Call& call, const Moves& moves, DType dtype) {
   Ints all_positions;
   for (const Move& move : moves) all_positions.push_back(move.positions());
@@ -347,7 +349,8 @@ Tensor counts(const Call& call, const Moves& moves, DType dtype) {
   return tensor;
 }
 
-/// Makes padding a part of the image; at the end of dim d at most most[d] elements, the rest stays padding in `moves`.
+/// Makes padding a part of the image. At the end of dim d, at most most[d] elements become a part of the image; the
+/// rest stays padding in `moves`.
 Value with_padding(const Value& x, Moves& moves, const Ints& most) {
   Ints low{0, 0}, high{0, 0};
   for (std::size_t d = 0; d < moves.size(); ++d) {
@@ -372,7 +375,8 @@ void check_float(const Call& call) {
   if (!is_float(call.x.dtype())) call.fail("takes floating-point numbers, not " + std::string(name_of(call.x.dtype())));
 }
 
-/// Checks quantized numbers and their zero point, which has at most `rank` dims: one for each of dim 0.
+/// Checks quantized numbers and their zero point. It has at most `rank` dims: with 1, there is a zero point for each
+/// index of dim 0.
 void check_bytes(const Call& call, const Value& v, const Value& zero, int rank) {
   if (!kBytes.has(v.dtype()))
     call.fail("takes int8 and uint8, not " + v.name() + " of " + std::string(name_of(v.dtype())));
@@ -409,7 +413,7 @@ Value conv_integer(const Value& x, const Value& w, const Value& x_zero, const Va
     });
   check_bytes(call, x, x_zero, 0);
   check_bytes(call, w, w_zero, 1);
-  const auto centred = [](const Value& v, const Value& zero) {  // float64 has all integers up to 2^53
+  const auto centred = [](const Value& v, const Value& zero) {  // float64 represents all integers up to 2^53
     const Value wide = cast(v, DType::float64);
     if (!zero.defined()) return wide;
     const Value point = cast(zero, DType::float64);
@@ -455,13 +459,13 @@ Value col2im(const Value& x, const Ints& image, const Ints& window, const Slidin
   for (const Move& move : moves) {
     sizes.push_back(move.positions());
     positions *= move.positions();
-    extra.push_back(move.low + move.size + move.high - move.end());  // the end that no window covers
+    extra.push_back(move.low + move.size + move.high - move.end());  // the elements at the end that no window covers
   }
   if (rows % taps != 0 || positions != call.size(x, 2))
     call.fail("blocks of " + std::to_string(taps) + " elements at " + std::to_string(positions) + " positions");
   filter.insert(filter.end(), window.begin(), window.end());
   call.check_number("a filter", product(filter));
-  Tensor ones(x.dtype(), filter);  // row t of a channel's taps is put at tap t
+  Tensor ones(x.dtype(), filter);  // row t of a channel's taps goes to tap t
   for (std::int64_t row = 0; row < rows; ++row)
     dispatch(x.dtype(), [&](auto zero) {
       using T = decltype(zero);

@@ -1,8 +1,8 @@
-// Convolution and pooling of images of one, two or three dims: x [n,channels,d1,…]. Built from the ops of
-// ops/image/conv.hpp, which have two dims; a convolution of three dims treats the taps of the first as channels.
+// Convolution and pooling of images of one, two or three dims: x [n,channels,d1,…]. The functions use the ops of
+// ops/image/conv.hpp, which have two dims; a convolution of three dims treats the taps of the first dim as channels.
 //
-// Sizes of windows must be known when the graph is built. Sizes of images must be known where a function says so or
-// where there are three dims. The batch n need not be known. Errors: all functions throw Error(plan), with the caller's
+// Sizes of windows must be known when the graph is built. Sizes of images must be known if there are three dims, or if
+// a function says so. The batch size n need not be known. Errors: all functions throw Error(plan), with the caller's
 // line, when shapes, dtypes or windows do not fit.
 #pragma once
 
@@ -16,50 +16,50 @@
 namespace ferry {
 
 /// y[n,o,p…] = sum over c and taps k of x[n,c,p * stride - padding + k * dilation…] * w[o,c,k…], with zeros for
-/// padding. w [o,c/groups,k1,…]. Floating-point.
+/// padding. w is [o,c/groups,k1,…]. Floating-point.
 Value conv(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
            source_location at = source_location::current());
 
-/// conv() of quantized numbers, as conv2d_integer() (ops/image/conv.hpp) of one to three dims.
+/// conv() of quantized numbers: conv2d_integer() (ops/image/conv.hpp) for one to three dims.
 Value conv_integer(const Value& x, const Value& w, const Value& x_zero = {}, const Value& w_zero = {},
                    const Sliding& sliding = {}, std::int64_t groups = 1,
                    source_location at = source_location::current());
 
 /// The adjoint of conv(): each element of x [n,c,d1,…] adds its product with the filter w [c,o/groups,k1,…] to the
-/// places p * stride - padding + k * dilation of y [n,o,…]. A dim of y has (d - 1) * stride + (k - 1) * dilation + 1
-/// elements minus the padding, and `extra` (for each dim; none: 0) more at its end. Floating-point.
+/// positions p * stride - padding + k * dilation of y [n,o,…]. A dim of y has (d - 1) * stride + (k - 1) * dilation + 1
+/// elements minus the padding, plus `extra` elements at its end (one number for each dim; empty: 0). Floating-point.
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                      Ints extra = {}, source_location at = source_location::current());
 
-/// The adjoint of im2col: adds up the windows of an image [n,c,image…] where they overlap. The input is [n,c *
-/// taps,positions]: a column has the taps of one window of `window` sizes, row-major; positions are row-major, too.
+/// The adjoint of im2col: adds up the windows of an image [n,c,image…] where they overlap. x is [n,c * taps,positions]:
+/// a column has the taps of one window of `window` sizes in row-major order; positions are also in row-major order.
 /// Floating-point.
 Value col2im(const Value& x, const Ints& image, const Ints& window, const Sliding& sliding = {},
              source_location at = source_location::current());
 
 /// How windows are pooled.
 struct Pooling {
-  Ints size;  ///< of each dim
+  Ints size;  ///< size of a window in each dim
   Sliding sliding = {};
-  bool ceil = false;  ///< adds a last window that begins in the image and reaches beyond it; sizes must be known
-  bool count_padding = false;  ///< avg_pool: padding counts as zeros; elements beyond the padding do not count
+  bool ceil = false;  ///< adds a last window that begins in the image and extends beyond it; sizes must be known
+  bool count_padding = false;  ///< avg_pool: padding counts as zeros, but elements beyond the padding do not count
 };
 
-/// The largest element of each window, without the padding; NaN if the window has one. Numbers of any dtype; sizes must
-/// be known for integers and for dilated windows.
+/// The largest element of each window, without the padding; NaN if the window contains NaN. Numbers of any dtype; sizes
+/// must be known for integers and for dilated windows.
 Value max_pool(const Value& x, const Pooling& pooling, source_location at = source_location::current());
 
 /// The results of max_pool_indices().
 struct Largest {
   Value y;
-  Value indices;  ///< int64, where the element is in x: the first of equal ones
+  Value indices;  ///< int64, the position of the element in the flattened x: the first of equal elements
 };
-/// max_pool(), and the places of the largest elements in the flattened x; `columns_first`: within an image the last dim
-/// varies slowest. All sizes must be known.
+/// max_pool(), and the positions of the largest elements. With `columns_first`, the last dim of an image varies slowest
+/// in the positions. All sizes must be known.
 Largest max_pool_indices(const Value& x, const Pooling& pooling, bool columns_first = false,
                          source_location at = source_location::current());
 
-/// The inverse of max_pool_indices(): zeros of `image` sizes {d1,…} in each channel, with the elements of x [n,c,p1,…]
+/// The inverse of max_pool_indices(): zeros of `image` sizes {d1,…} for each channel, with the elements of x [n,c,p1,…]
 /// at their `indices` (int64) in the flattened result. All sizes must be known.
 Value max_unpool(const Value& x, const Value& indices, const Ints& image,
                  source_location at = source_location::current());

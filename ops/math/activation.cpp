@@ -16,8 +16,8 @@ Value activated(const Value& x, const SourceLine& line, const F& f) {
   return in_float32({x}, line, [&](const Values& v) { return f(v[0]); });
 }
 
-/// exp(x) - 1 where x < 0, else 0. exp() never sees a positive x, so that no gradient becomes infinite; the gradient at
-/// 0 is 1. Computed as tanh(x/2) (exp(x) + 1), which has no cancellation near 0.
+/// exp(x) - 1 if x < 0, else 0. The argument of exp() is never positive, so that no gradient becomes infinite; the
+/// gradient at 0 is 1. It is computed as tanh(x/2) (exp(x) + 1), which has no cancellation near 0.
 Value exp_below(const Value& x) {
   const Value below = minimum(x, 0);
   const Value sum = exp(below) + 1;
@@ -61,7 +61,7 @@ constexpr OpDef kElu{
       return Values{through, g.want(1, [&] { return g.dout() * exp_below(g.in(0)); })};
     }};
 
-/// The numbers of self-normalizing networks, which kernels know.
+/// The numbers of self-normalizing networks, for which there is a kernel.
 constexpr double kSeluAlpha = 1.67326319217681884765625, kSeluGamma = 1.05070102214813232421875;
 
 constexpr OpDef kSelu{
@@ -81,7 +81,7 @@ Value gelu(const Value& x, source_location at) {
   });
 }
 
-// Uses (1 + tanh(u)) / 2 = sigmoid(2 u), which has no cancellation for negative u.
+// gelu_tanh() uses (1 + tanh(u)) / 2 = sigmoid(2 u), which has no cancellation for negative u.
 Value gelu_tanh(const Value& x, source_location at) {
   return activated(x, at, [](const Value& v) {
     const Value inner = v + square(v) * v * 0.044715;
@@ -118,7 +118,7 @@ Value thresholded_relu(const Value& x, double threshold, source_location at) {
   return activated(x, at, [&](const Value& v) { return select(greater(v, threshold), v, 0); });
 }
 
-// log(1 + e) is computed as 2 atanh(e / (2 + e)), which is accurate for a small e.
+// softplus() computes log(1 + e) as 2 atanh(e / (2 + e)), which is accurate for a small e.
 Value softplus(const Value& x, source_location at) {
   return activated(x, at, [](const Value& v) {
     const Value size = minimum(v, -v);  // -|x|; its gradient at 0 is 1, since relu's gradient is 0 there
@@ -138,8 +138,8 @@ Value swish(const Value& x, double beta, source_location at) {
 }
 
 Value mish(const Value& x, source_location at) {
-  // Below -1000 softplus is 0 in every dtype. Without the limit the gradient would overflow near the lowest number, and
-  // infinity times 0 gives NaN.
+  // Below -1000, softplus is 0 in every dtype. Without this limit, the gradient would overflow near the lowest number,
+  // and infinity times 0 is NaN.
   return activated(x, at, [](const Value& v) { return v * tanh(softplus(maximum(v, -1000))); });
 }
 

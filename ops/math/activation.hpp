@@ -1,6 +1,6 @@
-// Activation functions of neural networks, most of them made of ops of math.hpp, logic.hpp and trig.hpp. They are
-// applied to each element of a floating-point value; tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are
-// rounded once, at the end. At a kink the gradient is one of the two one-sided derivatives.
+// Activation functions of neural networks, most of them built from ops of math.hpp, logic.hpp and trig.hpp. They are
+// elementwise on floating-point values; tanh, sigmoid, relu and erf are in math.hpp. Values of 16 bits are rounded only
+// once, at the end. At a kink, the gradient is one of the two one-sided derivatives.
 //
 // Errors: Error(plan) with the caller's line when dtypes or shapes do not fit.
 #pragma once
@@ -14,23 +14,23 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// x Phi(x), with the normal distribution's Phi(x) = (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel, 2016).
+/// x Phi(x), with the cumulative normal distribution Phi(x) = (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel, 2016).
 Value gelu(const Value& x, source_location at = source_location::current());
-/// The approximation of gelu() by x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+/// The approximation x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) of gelu().
 Value gelu_tanh(const Value& x, source_location at = source_location::current());
 
-/// x where x > 0, else alpha (exp(x) - 1).
+/// x if x > 0, else alpha (exp(x) - 1).
 Value elu(const Value& x, double alpha = 1, source_location at = source_location::current());
-/// x where x > 0, else alpha (exp(x / alpha) - 1).
+/// x if x > 0, else alpha (exp(x / alpha) - 1).
 Value celu(const Value& x, double alpha = 1, source_location at = source_location::current());
-/// gamma elu(x, alpha); the default numbers are from self-normalizing networks (Klambauer et al., 2017).
+/// gamma elu(x, alpha). The default numbers are from self-normalizing networks (Klambauer et al., 2017).
 Value selu(const Value& x, double alpha = 1.67326319217681884765625, double gamma = 1.05070102214813232421875,
            source_location at = source_location::current());
-/// x where x >= 0, else slope x.
+/// x if x >= 0, else slope x.
 Value leaky_relu(const Value& x, double slope = 0.01, source_location at = source_location::current());
-/// leaky_relu with slopes that are a value, usually learned; they are broadcast to x.
+/// leaky_relu() with a value of slopes, usually learned, which is broadcast to x.
 Value prelu(const Value& x, const Value& slope, source_location at = source_location::current());
-/// x where x > threshold, else 0.
+/// x if x > threshold, else 0.
 Value thresholded_relu(const Value& x, double threshold = 1, source_location at = source_location::current());
 
 /// log(1 + exp(x)), without overflow.
@@ -46,10 +46,10 @@ Value hard_sigmoid(const Value& x, double alpha = 0.2, double beta = 0.5,
                    source_location at = source_location::current());
 /// x hard_sigmoid(x, 1/6, 1/2).
 Value hard_swish(const Value& x, source_location at = source_location::current());
-/// x - bias where x > lambda, x + bias where x < -lambda, else 0.
+/// x - bias if x > lambda, x + bias if x < -lambda, else 0.
 Value shrink(const Value& x, double lambda = 0.5, double bias = 0, source_location at = source_location::current());
 
-/// Swish(x) = x sigmoid(x), HardSwish, LeakyRelu, Elu, Selu with the default numbers.
+/// The ops: Swish(x) = x sigmoid(x), HardSwish, LeakyRelu, Elu, and Selu with the default numbers.
 [[nodiscard]] std::span<const OpDef* const> activation_ops();
 
 }  // namespace ferry

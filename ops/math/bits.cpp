@@ -41,7 +41,7 @@ Value shift_right(const Operand& a, const Operand& b) {
 Value bit_not(const Value& x, source_location at) {
   Graph& graph = graph_of({{x}}, at);
   const Scope here = derived(graph, at);
-  // 0 - 1 has all bits set in every dtype.
+  // 0 - 1 has all bits set in every integer dtype.
   const Value zero = number_constant(graph, 0, x.dtype(), at);
   return bit_xor(x, zero - 1);
 }

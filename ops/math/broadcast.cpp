@@ -22,7 +22,7 @@ std::vector<Shape> broadcast_shape(const OpFacts& facts) {
   return {to};
 }
 
-/// "[x]b->cab" for [1,3] to [2,4,3].
+/// Returns index notation such as "[x]b->cab" for [1,3] to [2,4,3].
 std::string broadcast_index(const OpFacts& facts) {
   const Shape& from = facts.shape(0);
   const Shape to{std::span<const std::int64_t>(facts.attr<Ints>("shape"))};
@@ -37,7 +37,7 @@ std::string broadcast_index(const OpFacts& facts) {
   return term(in) + "->" + term(out);
 }
 
-/// "abc,b[x]->b[x]" for x of [2,3,4] and like of [3,1].
+/// Returns index notation such as "abc,b[x]->b[x]" for x of [2,3,4] and like of [3,1].
 std::string sum_like_index(const OpFacts& facts) {
   const Shape& from = facts.shape(0);
   const Shape& like = facts.shape(1);
@@ -53,7 +53,8 @@ std::string sum_like_index(const OpFacts& facts) {
   return term(in) + "," + term(out) + "->" + term(out);
 }
 
-/// "ab->."; "[a]b->." where a bounded dim is counted: a part of the value does not know the extent of the whole.
+/// Returns index notation such as "ab->.", or "[a]b->." if the first dim is bounded and counted: a part of the value
+/// does not know the extent of the whole value.
 std::string size_of_index(const OpFacts& facts) {
   Letters letters;
   std::string in = term(letters.next(facts.shape(0).rank()));
@@ -62,7 +63,7 @@ std::string size_of_index(const OpFacts& facts) {
   return in + "->.";
 }
 
-/// Of two bounded values the kernel compares the extents, so it does something even where it changes nothing.
+/// The kernel compares the extents of two bounded values, so the op is needed even if it changes nothing.
 int same_unless_compared(const OpFacts& facts) {
   return facts.shape(0).bounded() && facts.shape(1).bounded() ? -1 : 0;
 }
@@ -103,7 +104,8 @@ constexpr OpDef kSumLike{.name = "SumLike",
                          .reduce = Reduce::sum,
                          .linear = 0b01,
                          .unread = 0b10,
-                         // Takes the sizes of `like` even where x's are known: an unknown one may turn out to be 1.
+                         // The result has the sizes of `like` even if the sizes of x are known: an unknown size may
+                         // turn out to be 1.
                          .infer = [](const OpFacts& facts) -> std::vector<Shape> { return {facts.shape(1)}; },
                          .grad =
                              [](GradCtx& g) {
@@ -121,7 +123,8 @@ constexpr OpDef kSizeOf{.name = "SizeOf",
 
 constexpr const OpDef* kBroadcastOps[] = {&kBroadcastTo, &kBroadcastLike, &kSumLike, &kSizeOf};
 
-/// The axes over which x must be summed to have like's shape, or nothing when they depend on sizes not yet known.
+/// The axes over which x must be summed to have like's shape. Returns nothing if they depend on sizes that are not yet
+/// known.
 std::optional<Ints> summed_axes(const Shape& x, const Shape& like) {
   const int added = x.rank() - like.rank();
   Ints axes;

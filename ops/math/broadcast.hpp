@@ -1,5 +1,5 @@
-// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take the shape from another value and use
-// only its sizes. So they also work where sizes are not known when the graph is built.
+// Broadcasting, its inverse, and sizes. Functions named `_as` and `_like` take a shape from another value, of which
+// they use only the sizes. So they also work if sizes are not known when the graph is built.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or axes do not fit.
 #pragma once
@@ -14,22 +14,23 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// x broadcast to these sizes, as numpy does.
+/// x broadcast to these sizes, as in numpy.
 Value broadcast_to(const Value& x, Ints sizes, source_location at = source_location::current());
 /// x broadcast to the shape of `like`.
 Value broadcast_as(const Value& x, const Value& like, source_location at = source_location::current());
-/// The inverse of broadcast_as(), and its gradient: x summed over the dims along which a value of `like`'s shape is
-/// repeated when it is broadcast to x's shape.
+/// The inverse of broadcast_as(), and its gradient: x summed over the dims along which broadcasting repeats a value of
+/// `like`'s shape.
 Value sum_as(const Value& x, const Value& like, source_location at = source_location::current());
 
 /// Zeros (ones) of the dtype and shape of `like`.
 Value zeros_like(const Value& like, source_location at = source_location::current());
 Value ones_like(const Value& like, source_location at = source_location::current());
-/// The number of elements that x has in `axes` (none: all), as a scalar. For a split value, the number in the whole
-/// value.
+/// The number of elements of x in the dims `axes` (empty: all dims), as a scalar. For a split value, this is the number
+/// in the whole value.
 Value size_of(const Value& x, Ints axes, DType dtype, source_location at = source_location::current());
 
-/// BroadcastTo {shape: ints}, BroadcastLike(x, like), SumLike(x, like), SizeOf {axes: ints, dtype}.
+/// The ops, with their attributes in braces: BroadcastTo {shape: ints}, BroadcastLike(x, like), SumLike(x, like),
+/// SizeOf {axes: ints, dtype}.
 [[nodiscard]] std::span<const OpDef* const> broadcast_ops();
 
 }  // namespace ferry

@@ -18,7 +18,7 @@ Running running_of(const Attrs& attrs) {
   return {attrs.get<std::int64_t>("axis"), attrs.get_or("exclusive", false), attrs.get_or("reverse", false)};
 }
 
-/// "a[n]b->a[n]b".
+/// Returns index notation such as "a[n]b->a[n]b".
 std::string along_axis(const OpFacts& facts) {
   const int axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
   Letters letters;
@@ -33,8 +33,8 @@ Values cumsum_grad(GradCtx& g) {
   return {cumsum(g.dout(), axis, exclusive, !reverse)};
 }
 
-// dx[i] is the sum over j >= i of dy[j] y[j] / x[i]. If x[i] is the first 0, the product without x[i] takes the place
-// of y[j] / x[i]. After the first 0 every y is 0, and so is dx.
+// dx[i] is the sum over j >= i of dy[j] y[j] / x[i]. If x[i] is the first 0, the product without x[i] replaces y[j] /
+// x[i]. After the first 0, every y is 0, and so is dx.
 Values cumprod_grad(GradCtx& g) {
   const auto [axis, exclusive, reverse] = running_of(g.attrs());
   const Value x = g.in();

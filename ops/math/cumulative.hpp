@@ -1,4 +1,4 @@
-// Running sums and products.
+// Cumulative sums and products.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when axes or dtypes do not fit.
 #pragma once
@@ -13,15 +13,17 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Element i along `axis` is the sum of x's elements up to and including i; `exclusive`: of those before i, 0 for the
-/// first; `reverse`: counted from the end. Numbers of any dtype, added one after another.
+/// Element i along `axis` is the sum of x's elements up to and including i. With `exclusive`, it is the sum of the
+/// elements before i, which is 0 for the first. With `reverse`, elements are counted from the end. Numbers of any
+/// dtype, added one after another.
 Value cumsum(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
              source_location at = source_location::current());
-/// The same with products; `exclusive` gives 1 for the first. The gradient is also right where elements are 0.
+/// The cumulative product, with the options of cumsum(). With `exclusive`, the first element is 1. The gradient is also
+/// right for elements that are 0.
 Value cumprod(const Value& x, std::int64_t axis, bool exclusive = false, bool reverse = false,
               source_location at = source_location::current());
 
-/// CumSum, CumProd {axis, exclusive, reverse: bool, false when absent}.
+/// The ops, with their attributes in braces: CumSum, CumProd {axis, exclusive, reverse: bool, false if absent}.
 [[nodiscard]] std::span<const OpDef* const> cumulative_ops();
 
 }  // namespace ferry

@@ -20,7 +20,7 @@ bool has(const std::string& labels, char label) {
   return labels.find(label) != std::string::npos;
 }
 
-/// The labels for which `keep` holds.
+/// The labels for which keep(label) is true.
 template <class Keep>
 std::string those(const std::string& labels, const Keep& keep) {
   std::string result;
@@ -29,7 +29,8 @@ std::string those(const std::string& labels, const Keep& keep) {
   return result;
 }
 
-/// A value and a label for each of its dims: a letter, or for the dims of "..." digits, where the last dim has 0.
+/// A value and a label for each of its dims: a letter, or for the dims of "..." digits; the last of these dims has the
+/// digit 0.
 struct Labelled {
   Value value;
   std::string labels;
@@ -73,7 +74,7 @@ Terms split_terms(std::string_view notation) {
   return terms;
 }
 
-/// The labels of a term: its letters, and in the place of "..." `dims` digits.
+/// The labels of a term: its letters, with `dims` digits in place of "...".
 std::string labels_of(const std::string& term, int dims, const SourceLine& line) {
   const std::size_t dots = term.find("...");
   std::string labels = dots == std::string::npos ? term : std::string(term).erase(dots, 3);
@@ -105,7 +106,7 @@ Labelled summed(const Labelled& x, const std::string& gone) {
   return {sum(x.value, axes), those(x.labels, [&](char c) { return !has(gone, c); })};
 }
 
-/// Takes the diagonal where a label appears twice: every (n+1)-th of the n*n elements.
+/// Takes the diagonal of two dims with the same label: every (n+1)-th of the n*n elements.
 Labelled diagonals(Labelled x, const SourceLine& line) {
   for (std::size_t i = 0; i < x.labels.size(); ++i) {
     const char label = x.labels[i];
@@ -117,7 +118,7 @@ Labelled diagonals(Labelled x, const SourceLine& line) {
       fail("the sizes of '" + std::string(1, label) + "' in " + shape.str() + " are not known to be equal", line);
     std::string others = x.labels;
     others.erase(second, 1).erase(i, 1);
-    std::string order = others + label;  // of the result, in which the two dims are one
+    std::string order = others + label;  // of the result, which has one dim instead of two
     Ints perm, sizes;
     for (char other : others) perm.push_back(x.axis(other));
     for (std::int64_t dim : perm) {
@@ -133,7 +134,7 @@ Labelled diagonals(Labelled x, const SourceLine& line) {
   return x;
 }
 
-/// x with its dims in this order, and a dim of size 1 for each label that x lacks.
+/// x with its dims in the order of `order`, and a dim of size 1 for each label that x lacks.
 Value spread(const Labelled& x, const std::string& order) {
   const Labelled own = permuted(x, those(order, [&](char c) { return has(x.labels, c); }));
   Ints added;
@@ -142,8 +143,8 @@ Value spread(const Labelled& x, const std::string& order) {
   return expand_dims(own.value, added);
 }
 
-/// x reshaped so that its consecutive dims `labels` become one, which has the label of the first. Undefined if too few
-/// sizes are known for the reshape.
+/// x reshaped so that its consecutive dims `labels` become one dim with the first label. Undefined if too few sizes are
+/// known for the reshape.
 Labelled joined(const Labelled& x, const std::string& labels) {
   if (labels.size() < 2) return x;
   const auto first = static_cast<std::size_t>(x.axis(labels[0]));
@@ -165,9 +166,10 @@ Labelled joined(const Labelled& x, const std::string& labels) {
   return {reshape(x.value, sizes), left};
 }
 
-/// The product of two values summed over the labels `inner`, which both have. Done by matmul: the last label that only
-/// a has becomes the rows, the last that only b has the columns, and all others except `inner` are leading dims. Where
-/// `inner` cannot become one dim (see joined()), it is an elementwise product that is then summed.
+/// The product of two values, summed over the labels `inner`, which both values have. It is computed by matmul: the
+/// last label that only a has becomes the rows, the last label that only b has becomes the columns, and all others
+/// except `inner` are leading dims. If `inner` cannot become one dim (see joined()), it is computed by an elementwise
+/// product and a sum.
 Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch, const std::string& inner) {
   std::string rows = those(a.labels, [&](char c) { return !has(b.labels, c); });
   std::string columns = those(b.labels, [&](char c) { return !has(a.labels, c); });
@@ -183,7 +185,7 @@ Labelled matrices(const Labelled& a, const Labelled& b, const std::string& batch
   if (!rows.empty()) rows.pop_back();
   if (!columns.empty()) columns.pop_back();
   const std::string leading = batch + rows + columns;
-  // If there are no rows (or columns), the label of a dim of size 1.
+  // If there are no rows (or columns), "(" (or ")") is the label of a dim of size 1.
   const std::string one_row = row.empty() ? "(" : row, one_column = column.empty() ? ")" : column;
   const Value x = spread(left, leading + one_row + inner.substr(0, 1));
   const Value y = spread(right, leading + inner.substr(0, 1) + one_column);
@@ -235,7 +237,7 @@ Value einsum(std::string_view notation, std::span<const Value> values, source_lo
              std::to_string(values.size()),
          at);
   std::vector<Labelled> inputs;
-  int most = 0;  // dims of "..."
+  int most = 0;  // the largest number of dims that a "..." stands for
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string& term = terms.inputs[i];
     const int dims = values[i].rank() - letters_in(term);

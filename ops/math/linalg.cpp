@@ -19,8 +19,8 @@ std::string matmul_index(const OpFacts& facts) {
   return a + "," + b + "->...mn";
 }
 
-/// The sum over all rows of products of rows: one product of all rows together, which neither makes nor adds up a
-/// product for each of the leading dims.
+/// The sum over all rows of products of rows. One product of all rows together needs no product for each of the leading
+/// dims, and no sum of these products.
 std::string over_rows_index(const OpFacts& facts) {
   if (facts.shape(0).rank() != facts.shape(1).rank() || facts.shape(0).rank() < 2)
     OpFacts::fail("rows of " + facts.shape(0).str() + " and " + facts.shape(1).str());
@@ -40,15 +40,15 @@ constexpr OpDef kMatMulOverRows{.name = "MatMulOverRows",
                                 .flops = 2,
                                 .grad = over_rows_grad};
 
-// With Y = A B, where A and B are a and b after their transposes: dA = dY B', dB = A' dY. A transposed input gets the
-// transposed gradient, which is the product of the transposed factors in reverse order.
+// With Y = A B, where A and B are a and b after their transposes: dA = dY B', dB = A' dY. The gradient of a transposed
+// input is also transposed: it is the product of the transposed factors in reverse order.
 Values matmul_grad(GradCtx& g) {
   const bool ta = flag(g.attrs(), "transpose_a");
   const bool tb = flag(g.attrs(), "transpose_b");
   const Value a = g.in(0);
   const Value b = g.in(1);
   const Value dy = g.dout();
-  const bool many = b.rank() == 2 && a.rank() > 2 && !ta;  // matrices times one
+  const bool many = b.rank() == 2 && a.rank() > 2 && !ta;  // many matrices times one matrix
   return {g.want(0, [&] { return ta ? matmul(b, dy, tb, true) : matmul(dy, b, false, !tb); }), g.want(1, [&] {
             if (many) return tb ? matmul_over_rows(dy, a) : matmul_over_rows(a, dy);
             return tb ? matmul(dy, a, true, ta) : matmul(a, dy, !ta, false);
@@ -102,7 +102,7 @@ std::string cofactors_index(const OpFacts& facts) {
 
 Value cofactors(const Value& x);
 
-/// The size of square matrices, and their number.
+/// The size and the number of square matrices.
 struct Matrices {
   explicit Matrices(const Shape& shape) {
     const Dim& rows = shape[shape.rank() - 1];
@@ -112,8 +112,8 @@ struct Matrices {
   double n, count;
 };
 
-/// The flops of a determinant by elimination. Each of n - 1 steps divides a column, and subtracts a multiple of a row
-/// from each of the rows below. Then the pivots are multiplied.
+/// The flops of a determinant by Gaussian elimination. Each of n - 1 steps divides a column, and subtracts a multiple
+/// of a row from each row below. Finally, the pivots are multiplied.
 double elimination_flops(double n) {
   return (n - 1) * n * (2 * n - 1) / 3 + n * (n - 1) / 2 + n;
 }
@@ -121,7 +121,7 @@ double det_flops(const OpFacts& facts, std::span<const Type>) {
   const Matrices all(facts.shape(0));
   return all.count * elimination_flops(all.n);
 }
-/// The determinant of each minor.
+/// The flops of the determinants of all minors.
 double cofactors_flops(const OpFacts& facts, std::span<const Type>) {
   const Matrices all(facts.shape(0));
   return all.count * all.n * all.n * elimination_flops(all.n - 1);

@@ -1,4 +1,4 @@
-// Products of matrices, determinants.
+// Products of matrices, and determinants.
 #pragma once
 
 #include <span>
@@ -10,30 +10,32 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The matrix product of the last two dims: [...,m,k] times [...,k,n] is [...,m,n]; leading dims are broadcast as numpy
-/// does. `transpose_a`: a is [...,k,m]; `transpose_b`: b is [...,n,k]. A vector is a row on the left and a column on
-/// the right, also where it is transposed, and the result lacks that dim: [m,k] times [k] is [m]. Both are numbers; two
-/// dtypes become one as in ops/math/math.hpp. Error(plan) with the caller's line when shapes or dtypes do not fit.
+/// The matrix product of the last two dims: [...,m,k] times [...,k,n] is [...,m,n]; leading dims are broadcast as in
+/// numpy. With `transpose_a`, a is [...,k,m]; with `transpose_b`, b is [...,n,k]. A vector is a row on the left and a
+/// column on the right, also if it is transposed; the result lacks its dim: [m,k] times [k] is [m]. Both values are
+/// numbers; two dtypes are promoted as in ops/math/math.hpp. Error(plan) with the caller's line if shapes or dtypes do
+/// not fit.
 Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false,
              source_location at = source_location::current());
 
-/// The sum over the leading dims of a[...,k] * b[...,n]: [k,n], one product of all rows together. Numbers of one dtype
-/// and equal leading dims, one or more. Error(plan) with the caller's line when shapes or dtypes do not fit.
+/// The sum over the leading dims of a[...,k] * b[...,n], as [k,n]: one product of all rows together. Both values are
+/// numbers of one dtype with equal leading dims, one or more. Error(plan) with the caller's line if shapes or dtypes do
+/// not fit.
 Value matmul_over_rows(const Value& a, const Value& b, source_location at = source_location::current());
 
 /// c = sum over k of (a[...,k] - a_zero) * (b[k,n] - b_zero), exact modulo 2^32, as int32 [...,n]. `a` and `b` are int8
-/// or uint8. Each zero point is a scalar of the same dtype (undefined: 0), or a_zero is [m] for the rows of a matrix a,
-/// and b_zero is [n]. With AVX-512 VNNI about four times as fast as floating-point. No gradient. Error(plan) with the
-/// caller's line when shapes or dtypes do not fit.
+/// or uint8. Each zero point is a scalar of the same dtype (undefined: 0). a_zero may also be [m], for the rows of a
+/// matrix a, and b_zero may be [n]. With AVX-512 VNNI, it is about four times as fast as floating-point. No gradient.
+/// Error(plan) with the caller's line if shapes or dtypes do not fit.
 Value matmul_integer(const Value& a, const Value& b, const Value& a_zero = {}, const Value& b_zero = {},
                      source_location at = source_location::current());
 
 /// The determinants of the square matrices in the last two dims. Floating-point.
 Value det(const Value& x, source_location at = source_location::current());
 
-/// MatMul {transpose_a, transpose_b: bool, false when absent}, MatMulOverRows(a [...,k], b [...,n]): the
-/// sum over the leading dims of a[...,k] * b[...,n], [k,n]; MatMulInteger(a, b, a_zero, b_zero), Det, Cofactors (for
-/// each element the determinant of the matrix without its row and column, with alternating signs).
+/// The ops, with their attributes in braces: MatMul {transpose_a, transpose_b: bool, false if absent},
+/// MatMulOverRows(a, b), MatMulInteger(a, b, a_zero, b_zero), Det, Cofactors (for each element, the determinant of the
+/// matrix without the element's row and column, with alternating signs).
 [[nodiscard]] std::span<const OpDef* const> linalg_ops();
 
 }  // namespace ferry

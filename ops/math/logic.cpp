@@ -13,7 +13,7 @@ constexpr OpDef binary(std::string_view name, std::string_view types, std::uint3
   return {.name = name, .types = types, .index = kBinary, .flags = flags, .no_grad = kNotDifferentiable};
 }
 
-/// Ops that compare elements of any dtype, which may be exchanged.
+/// Comparisons for equality, of any dtype. Their inputs may be exchanged.
 constexpr OpDef equality(std::string_view name) {
   OpDef def = binary(name, "T,T->bool", kExact | kCommutes);
   def.T = kAnyType;
@@ -42,7 +42,7 @@ constexpr OpDef kSelect{.name = "Select",
                                         g.want(2, [&] { return select(g.in(0), 0, g.dout()); })};
                         }};
 
-// Has no `linear`: a conversion to integers would truncate each partial sum.
+// Cast is not `linear`: a conversion to integers would truncate each partial sum.
 constexpr AttrDef kCastAttrs[] = {{"dtype", "dtype"}};
 constexpr OpDef kCast{.name = "Cast",
                       .types = "T->@dtype",

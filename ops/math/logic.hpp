@@ -1,4 +1,4 @@
-// Comparisons, logic, selection and conversion: elementwise, operands broadcast as numpy does.
+// Comparisons, logic, selection and conversion. They are elementwise; operands are broadcast as in numpy.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once
@@ -12,7 +12,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Comparisons of numbers (equal and not_equal: of bools, too), which give bool; two dtypes become one as in
+/// Comparisons of numbers (equal and not_equal: also of bools). The result is bool; two dtypes are promoted as in
 /// ops/math/math.hpp. Comparisons with NaN are false, except for not_equal.
 Value equal(const Operand& a, const Operand& b);
 Value not_equal(const Operand& a, const Operand& b);
@@ -39,20 +39,22 @@ Value logical_and(const Operand& a, const Operand& b);
 Value logical_or(const Operand& a, const Operand& b);
 Value logical_not(const Value& x, source_location at = source_location::current());
 
-/// a where `condition` (bool) is true, b elsewhere. One of a and b may be a number; two dtypes become one as in
-/// ops/math/math.hpp.
+/// The element of a if `condition` (bool) is true, else the element of b. One of a and b may be a number; two dtypes
+/// are promoted as in ops/math/math.hpp.
 Value select(const Value& condition, const Operand& a, const Operand& b,
              source_location at = source_location::current());
 
-/// x as `dtype`. Floating-point to integer truncates; values out of range saturate, and NaN becomes 0. Integer to
-/// integer wraps around. Conversion to floating-point rounds to the nearest. To bool: x != 0; from bool: 0 or 1.
-/// Returns x itself if it has that dtype.
+/// Converts x to `dtype`. Floating-point to integer truncates; values out of range saturate, and NaN becomes 0. Integer
+/// to integer wraps around. Conversion to floating-point rounds to the nearest. To bool: x != 0; from bool: 0 or 1.
+/// Returns x itself if it has this dtype.
 Value cast(const Value& x, DType dtype, source_location at = source_location::current());
 
-/// The same bits as elements of `dtype`, which has the same size and is not bool. x itself when it has that dtype.
+/// The bits of x as elements of `dtype`, which has the same size and is not bool. Returns x itself if it has this
+/// dtype.
 Value bit_cast(const Value& x, DType dtype, source_location at = source_location::current());
 
-/// Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Not, Select, Cast {dtype}, BitCast {dtype}.
+/// The ops, with their attributes in braces: Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, And, Or, Not,
+/// Select, Cast {dtype}, BitCast {dtype}.
 [[nodiscard]] std::span<const OpDef* const> logic_ops();
 
 }  // namespace ferry

@@ -8,7 +8,7 @@ namespace ferry {
 namespace {
 
 constexpr std::string_view kUnary = "...->...";
-constexpr double kFunctionFlops = 10;  // of exp, log and the like: about what a vectorised polynomial takes
+constexpr double kFunctionFlops = 10;  // for exp, log and the like: about the cost of a vectorised polynomial
 
 bool all_ones(const Tensor* tensor) {
   if (tensor == nullptr) return false;
@@ -17,7 +17,7 @@ bool all_ones(const Tensor* tensor) {
   return true;
 }
 
-/// x * 1 and 1 * x are x. x + 0 is not, for x = -0.0.
+/// x * 1 and 1 * x are x. x + 0 is not x if x is -0.0.
 int same_as_product(const OpFacts& facts) {
   if (all_ones(facts.constant(1))) return 0;
   return all_ones(facts.constant(0)) ? 1 : -1;
@@ -75,8 +75,8 @@ constexpr OpDef kNeg{.name = "Neg",
                      .flags = kExact,
                      .grad = [](GradCtx& g) { return Values{-g.dout()}; }};
 
-// d/da a^b = b a^(b-1). It is 0 for b = 0, even where a is 0. For b the gradient is d/db a^b = a^b log a. It is taken
-// as 0 where a <= 0 (for a = 0 and b > 0 this is the limit).
+// d/da a^b = b a^(b-1). It is 0 for b = 0, even if a is 0. The gradient of b is d/db a^b = a^b log a. It is taken as 0
+// for a <= 0 (for a = 0 and b > 0 this is the limit).
 Values pow_grad(GradCtx& g) {
   const Value a = g.in(0);
   const Value b = g.in(1);
@@ -109,7 +109,7 @@ constexpr OpDef kMinimum{
       return Values{select(first, g.dout(), 0), select(first, 0, g.dout())};
     }};
 
-// The gradient of a - q b, where the integer q is constant between jumps.
+// mod() is a - q b. The integer q is constant between jumps, so its derivative is taken as 0.
 Values mod_grad(GradCtx& g) {
   return {g.dout(), g.want(1, [&] {
             const Value quotient = (g.in(0) - g.out()) / g.in(1);

@@ -1,5 +1,5 @@
-// Elementwise arithmetic and functions. Operands are broadcast and cast to one dtype as numpy does; a number takes the
-// dtype of the other operand (docs/reference/dtypes.md). The result has that dtype. Integers wrap around.
+// Elementwise arithmetic and functions. Operands are broadcast and cast to one dtype as in numpy; a number takes the
+// dtype of the other operand (docs/reference/dtypes.md). The result has this dtype. Integers wrap around.
 //
 // Errors: Error(plan) with the caller's line when shapes or dtypes do not fit.
 #pragma once
@@ -16,20 +16,21 @@ namespace ferry {
 Value add(const Operand& a, const Operand& b);
 Value sub(const Operand& a, const Operand& b);
 Value mul(const Operand& a, const Operand& b);
-/// a / b. For integers it is rounded toward zero, and division by zero is an error at run time.
+/// a / b. The quotient of integers is rounded toward zero; a division of integers by zero is an error at run time.
 Value div(const Operand& a, const Operand& b);
 Value neg(const Operand& x);
-/// a to the power of b. Integers wrap around; with a negative b they give 1 / a^-b rounded toward zero, or 0 if a is 0.
+/// a to the power of b. Integers wrap around. If b is a negative integer, the result is 1 / a^-b rounded toward zero,
+/// or 0 if a is 0.
 Value pow(const Operand& a, const Operand& b);
-/// The larger (smaller) of each pair; 0 is larger than -0. NaN when either is NaN. The gradient goes to a where both
-/// are equal.
+/// The larger (smaller) of each pair; 0 is larger than -0. NaN if either is NaN. If both are equal, the gradient goes
+/// to a.
 Value maximum(const Operand& a, const Operand& b);
 Value minimum(const Operand& a, const Operand& b);
-/// The remainder of a / b with the quotient rounded down: it has b's sign, as Python's %. For integers b = 0 is an
+/// The remainder of a / b with the quotient rounded down: it has b's sign, like Python's %. For integers, b = 0 is an
 /// error at run time. The gradient ignores the jumps.
 Value mod(const Operand& a, const Operand& b);
-/// The remainder of a / b with the quotient rounded toward zero: it has a's sign, as C's fmod. The rest is as for
-/// mod().
+/// The remainder of a / b with the quotient rounded toward zero: it has a's sign, like C's fmod. b = 0 and the gradient
+/// are as for mod().
 Value fmod(const Operand& a, const Operand& b);
 
 inline Value operator+(const Operand& a, const Operand& b) {
@@ -51,8 +52,8 @@ inline Value operator-(const Operand& x) {
 /// min(max(x, low), high).
 Value clip(const Value& x, const Operand& low, const Operand& high);
 
-/// The functions below take floating-point values, except for abs, sign and square, which take numbers of any dtype,
-/// and relu, which takes signed ones.
+/// The functions below take floating-point values. The exceptions are abs, sign and square, which take numbers of any
+/// dtype, and relu, which takes signed numbers.
 Value abs(const Value& x, source_location at = source_location::current());
 /// -1, 0 or 1.
 Value sign(const Value& x, source_location at = source_location::current());
@@ -70,15 +71,16 @@ Value sigmoid(const Value& x, source_location at = source_location::current());
 Value relu(const Value& x, source_location at = source_location::current());
 /// 1 / x.
 Value reciprocal(const Value& x, source_location at = source_location::current());
-/// The integer at or below x, at or above x, and nearest to x, where halves go to the even integer.
+/// floor, ceil: the nearest integer not above (not below) x. round: the integer nearest to x; halves go to the even
+/// integer.
 Value floor(const Value& x, source_location at = source_location::current());
 Value ceil(const Value& x, source_location at = source_location::current());
 Value round(const Value& x, source_location at = source_location::current());
 /// The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
 Value erf(const Value& x, source_location at = source_location::current());
 
-/// Add, Sub, Mul, Div, Neg, Pow, Maximum, Minimum, Abs, Sign, Square, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid, Relu,
-/// ReluGrad(dy, y) = y > 0 ? dy : 0, Erf, Mod, Fmod, Floor, Ceil, Round.
+/// The ops: Add, Sub, Mul, Div, Neg, Pow, Maximum, Minimum, Abs, Sign, Square, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid,
+/// Relu, ReluGrad(dy, y) = y > 0 ? dy : 0, Erf, Mod, Fmod, Floor, Ceil, Round.
 [[nodiscard]] std::span<const OpDef* const> math_ops();
 
 }  // namespace ferry

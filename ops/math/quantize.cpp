@@ -33,9 +33,10 @@ Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtyp
   check_float("quantize", x, at);
   check_float("quantize", scale, at);
   check_zero("quantize", zero, dtype, at);
-  const DType wide = is_half(x.dtype()) ? DType::float32 : x.dtype();  // 16 bits do not hold every step
+  const DType wide = is_half(x.dtype()) ? DType::float32 : x.dtype();  // 16 bits cannot represent every step
   Value steps = round(cast(x, wide) / cast(scale, promoted(wide, scale.dtype())));
-  if (size_of(dtype) >= 4 && zero.defined()) steps = cast(steps, DType::float64);  // which holds the sums of 32 bits
+  // float64 represents the sums of 32-bit integers.
+  if (size_of(dtype) >= 4 && zero.defined()) steps = cast(steps, DType::float64);
   if (zero.defined()) steps = steps + cast(zero, steps.dtype());
   return cast(steps, dtype);
 }

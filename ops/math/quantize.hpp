@@ -1,4 +1,4 @@
-// Quantization: a number x is stored as an integer q of few bits, so that x is nearly (q - zero) * scale.
+// Quantization: a number x is stored as an integer q of few bits, so that x is about (q - zero) * scale.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
 #pragma once
@@ -11,13 +11,13 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// round(x / scale) + zero as `dtype`, which is an integer dtype. Halves are rounded to even, and results out of range
-/// saturate. x and scale are floating-point. scale and zero (of `dtype`; undefined: 0) are broadcast to x.
+/// round(x / scale) + zero, converted to the integer dtype `dtype`. Halves are rounded to even, and results out of
+/// range saturate. x and scale are floating-point. scale and zero (of `dtype`; undefined: 0) are broadcast to x.
 Value quantize(const Value& x, const Value& scale, const Value& zero, DType dtype,
                source_location at = source_location::current());
 
-/// (q - zero) * scale, in scale's dtype. q has an integer dtype; zero, of its dtype (undefined: 0), and scale are
-/// broadcast.
+/// (q - zero) * scale, in the dtype of scale. q has an integer dtype. zero has the same dtype (undefined: 0). zero and
+/// scale are broadcast to q.
 Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
                  source_location at = source_location::current());
 
@@ -25,7 +25,7 @@ Value dequantize(const Value& q, const Value& scale, const Value& zero = {},
 struct Quantized {
   Value y, scale, zero;
 };
-/// x as uint8, with the scale and zero point of the smallest range that contains 0 and all elements of x.
+/// x quantized to uint8, with the scale and zero point of the smallest range that contains 0 and all elements of x.
 Quantized dynamic_quantize(const Value& x, source_location at = source_location::current());
 
 }  // namespace ferry

@@ -14,7 +14,7 @@
 namespace ferry {
 namespace {
 
-/// "abc->ac" for axes {1}; "a[b]c->ac" where the folded dims must be whole.
+/// Returns index notation such as "abc->ac" for axes {1}, or "a[b]c->ac" if the reduced dims must be whole.
 std::string folded_index(const OpFacts& facts, bool whole_dims) {
   std::vector<int> axes;
   for (std::int64_t axis : facts.attr<Ints>("axes")) axes.push_back(facts.axis(0, axis));
@@ -35,7 +35,7 @@ std::string prod_index(const OpFacts& facts) {
   return folded_index(facts, true);
 }
 
-/// "a[n]b->ab".
+/// Returns index notation such as "a[n]b->ab".
 std::string argmax_index(const OpFacts& facts) {
   const int axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
   if (facts.shape(0)[axis].size() == 0) OpFacts::fail("dim " + std::to_string(axis) + " is empty");
@@ -53,8 +53,8 @@ Values extremum_grad(GradCtx& g) {
   return {chosen * (expand_dims(g.dout(), axes) / shares)};
 }
 
-// An element's gradient is the product of all others: the whole product divided by the element, or, if it is the only
-// 0, the product of the nonzero ones.
+// The gradient of an element is the product of all other elements. This is the whole product divided by the element or,
+// if it is the only 0, the product of the nonzero elements.
 Values prod_grad(GradCtx& g) {
   const Ints& axes = g.attrs().get<Ints>("axes");
   const Value x = g.in();
@@ -142,7 +142,7 @@ Value mean(const Value& x, Ints axes, bool keep_dims, source_location at) {
     throw Error(Code::plan, "mean: of " + x.name() + ", which is " + std::string(name_of(x.dtype())))
         .at(at)
         .hint("cast it to a floating-point dtype");
-  if (is_half(x.dtype()))  // sums and counts soon exceed 16 bits
+  if (is_half(x.dtype()))  // sums and counts soon exceed the range of 16 bits
     return cast(mean(cast(x, DType::float32), std::move(axes), keep_dims), x.dtype());
   const Value total = sum(x, axes, keep_dims);
   return total / size_of(x, std::move(axes), x.dtype());

@@ -1,4 +1,4 @@
-// Reductions over dims. `axes` are counted from the end when negative; none given means all.
+// Reductions over dims. Negative `axes` are counted from the end; no axes means all dims.
 //
 // Errors: Error(plan) with the caller's line when axes or dtypes do not fit.
 #pragma once
@@ -13,29 +13,31 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The sum over `axes`; with `keep_dims` these stay, with size 1. 0 for no elements. Numbers of any dtype.
+/// The sum over `axes`. With `keep_dims`, these dims stay, with size 1. The sum of no elements is 0. Numbers of any
+/// dtype.
 Value sum(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// The sum over `axes` divided by the number of elements (of the whole value, when it is split). Floating-point; 16
-/// bits are computed in float32. NaN for no elements.
+/// The sum over `axes` divided by the number of elements (of the whole value, if it is split). Floating-point; values
+/// of 16 bits are computed in float32. The mean of no elements is NaN.
 Value mean(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// The largest (smallest) element; NaN when any is NaN. For no elements the smallest (largest) value of the dtype,
-/// infinities included. If several elements are the largest, they share the gradient.
+/// The largest (smallest) element; NaN if any element is NaN. For no elements, the smallest (largest) value of the
+/// dtype, infinities included. If several elements are the largest, they share the gradient.
 Value max(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 Value min(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
-/// The product over `axes`; 1 for no elements. Numbers of any dtype. The gradient is also right where elements are 0.
+/// The product over `axes`; 1 for no elements. Numbers of any dtype. The gradient is also right for elements that are
+/// 0.
 Value prod(const Value& x, Ints axes = {}, bool keep_dims = false, source_location at = source_location::current());
 /// log(sum(exp(x))) over `axes`, computed from x - max(x). Floating-point. -infinity for no elements.
 Value log_sum_exp(const Value& x, Ints axes = {}, bool keep_dims = false,
                   source_location at = source_location::current());
-/// Index (int64) of the largest (smallest) element along `axis`, which the result lacks. Of equal elements it is the
-/// first, or with `last` the last; a NaN counts as better than all numbers. The dim must not be empty.
+/// The index (int64) of the largest (smallest) element along `axis`, which the result lacks. It is the first of equal
+/// elements, or the last with `last`. A NaN counts as better than all numbers. The dim must not be empty.
 Value argmax(const Value& x, std::int64_t axis = -1, bool last = false,
              source_location at = source_location::current());
 Value argmin(const Value& x, std::int64_t axis = -1, bool last = false,
              source_location at = source_location::current());
 
-/// Sum, Max, Min, Prod {axes: ints, sorted and not negative}, ArgMax, ArgMin {axis: int, last: bool, false when
-/// absent}.
+/// The ops, with their attributes in braces: Sum, Max, Min, Prod {axes: ints, sorted and not negative}, ArgMax, ArgMin
+/// {axis: int, last: bool, false if absent}.
 [[nodiscard]] std::span<const OpDef* const> reduce_ops();
 
 }  // namespace ferry

@@ -1,5 +1,5 @@
-// Trigonometric and hyperbolic functions and their inverses, of each element of a floating-point value. Angles are in
-// radians. Outside a function's domain: NaN.
+// Trigonometric and hyperbolic functions and their inverses, elementwise on floating-point values. Angles are in
+// radians. Outside a function's domain, the result is NaN.
 //
 // Errors: Error(plan) with the caller's line when the dtype does not fit.
 #pragma once
@@ -31,7 +31,7 @@ Value acosh(const Value& x, source_location at = source_location::current());
 /// The inverse hyperbolic tangent of x in [-1, 1], infinite at the ends.
 Value atanh(const Value& x, source_location at = source_location::current());
 
-/// Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh.
+/// The ops: Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh.
 [[nodiscard]] std::span<const OpDef* const> trig_ops();
 
 }  // namespace ferry

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// Sizes of attention's inputs.
+/// The sizes of attention's inputs.
 struct Heads {
   std::int64_t queries_heads, heads, queries, keys, size, value_size;
 
@@ -47,7 +47,7 @@ Heads heads_of(const std::string& what, const Value& q, const Value& k, const Va
   return heads;
 }
 
-/// A constant 0, 1, … of that shape, in which only one size is not 1.
+/// A constant 0, 1, … of these sizes, of which all but one are 1.
 Value counted(Graph& graph, Ints sizes) {
   Tensor tensor(DType::int64, std::move(sizes));
   const auto numbers = tensor.mutable_data<std::int64_t>();
@@ -55,7 +55,7 @@ Value counted(Graph& graph, Ints sizes) {
   return graph.constant(tensor);
 }
 
-/// The mask as numbers to be added: 0 where a key is seen, else minus infinity.
+/// Converts a bool mask to numbers that are added to scores: 0 if the query sees the key, else minus infinity.
 Value seen(const Value& is_seen, DType dtype) {
   Graph& graph = is_seen.graph();
   const Value zero = number_constant(graph, 0, dtype, SourceLine());
@@ -68,7 +68,7 @@ Value added(const Value& a, const Value& b) {
   return b.defined() ? a + b : a;
 }
 
-/// The mask, extended to all keys: keys beyond its last column are not seen.
+/// The mask, extended to `keys` columns: queries do not see the keys beyond its last column.
 Value widened(const Value& mask, std::int64_t keys) {
   if (mask.rank() == 0) return mask;
   const Dim& columns = mask.shape()[mask.rank() - 1];
@@ -78,8 +78,8 @@ Value widened(const Value& mask, std::int64_t keys) {
   return pad(mask, none, behind, kNever);
 }
 
-/// Whether each query sees each key, by causality and windows. `keys` has the keys' numbers, `places` the queries'
-/// positions among them.
+/// Whether each query sees each key, by causality and windows. `keys` has the numbers of the keys; `places` has the
+/// positions of the queries among the keys.
 Value in_window(const Value& keys, const Value& places, const Attending& attending) {
   Value inside;
   const auto also = [&](const Value& more) { inside = inside.defined() ? logical_and(inside, more) : more; };
@@ -89,7 +89,7 @@ Value in_window(const Value& keys, const Value& places, const Attending& attendi
   return inside;
 }
 
-/// All masks as numbers to be added to scores; undefined when there are none.
+/// All masks as numbers that are added to scores; undefined if there are none.
 Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
   Value bias;
   if (attending.mask.defined()) {
@@ -110,7 +110,7 @@ Value bias_of(const Value& q, const Heads& heads, const Attending& attending) {
   return in_windows ? added(bias, seen(in_window(keys, places, attending), q.dtype())) : bias;
 }
 
-/// A limit, since ops are made for each step.
+/// The limit of steps, because ops are made for each step.
 constexpr std::int64_t kMostSteps = 1 << 16;
 
 }  // namespace
@@ -120,8 +120,8 @@ Attended attention(const Value& q, const Value& k, const Value& v, const Attendi
   const Heads heads = heads_of("attention", q, k, v, at);
   const double scale = attending.scale != 0 ? attending.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const std::int64_t rows = heads.shared() * heads.queries;
-  // In 16 bits queries and keys are both multiplied by the square root of the scale, as ONNX defines Attention, so that
-  // their products do not overflow.
+  // In 16 bits, queries and keys are both multiplied by the square root of the scale, so that their products do not
+  // overflow. ONNX defines its op Attention in this way.
   const bool narrow = size_of(q.dtype()) < 4 && scale > 0;
   const double of_queries = narrow ? std::sqrt(scale) : scale;
   const Value queries = reshape(q * of_queries, {-1, heads.heads, rows, heads.size});
@@ -182,7 +182,7 @@ Remembered linear_attention(const Value& q, const Value& k, const Value& v, cons
         .at(at);
   const double scale = remembering.scale != 0 ? remembering.scale : 1 / std::sqrt(static_cast<double>(heads.size));
   const Ints steps(static_cast<std::size_t>(heads.keys), 1);
-  // [n,key heads,query heads of one key head,steps,size]: a step's queries are the rows of a matrix.
+  // [n,key heads,query heads of one key head,steps,size]: the queries of a step are the rows of a matrix.
   const Value grouped = reshape(q * scale, {-1, heads.heads, heads.shared(), heads.keys, heads.size});
   const Values queries = split(grouped, 3, steps), keys = split(k, 2, steps), values = split(v, 2, steps);
   const Values decays = remembering.decay.defined() ? split(exp(remembering.decay), 2, steps) : Values();

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// The letters of a state [...,hidden] and of the blocks [...,blocks,hidden]. Input 0 has some of these blocks.
+/// The letters of a state [...,hidden] and of the blocks [...,blocks,hidden] of input 0.
 struct CellLetters {
   std::string blocks, state;
 };
@@ -43,7 +43,7 @@ std::string gru_grad_index(const OpFacts& facts) {
   return gates + "," + gates + "," + state + "," + state + "->" + gates + "," + gates + "," + state;
 }
 
-/// The blocks of x [...,blocks,hidden], each [...,hidden].
+/// Splits x [...,blocks,hidden] into its blocks [...,hidden].
 Values blocks_of(const Value& x) {
   const std::int64_t axis = x.rank() - 2;
   Values parts = split(x, axis, Ints(static_cast<std::size_t>(x.shape()[x.rank() - 2].size()), 1));
@@ -61,7 +61,7 @@ Value tanh_slope(const Value& y) {
   return 1 - square(y);
 }
 
-/// LSTMCellGrad by ops that have gradients.
+/// LSTMCellGrad, computed by ops that have gradients.
 Values lstm_grad_by_ops(const Values& x) {
   const Values sums = blocks_of(x[0]);
   const Value &c = x[1], &dh = x[3];
@@ -76,7 +76,7 @@ Values lstm_grad_by_ops(const Values& x) {
   return {joined({din, dout, dforget, dcandidate}), dc * forget};
 }
 
-/// GRUCellGrad by ops that have gradients.
+/// GRUCellGrad, computed by ops that have gradients.
 Values gru_grad_by_ops(const Values& x) {
   const Values from_input = blocks_of(x[0]), from_state = blocks_of(x[1]);
   const Value &h = x[2], &dy = x[3];
@@ -89,7 +89,7 @@ Values gru_grad_by_ops(const Values& x) {
   return {joined({dupdate, dreset, dcandidate}), joined({dupdate, dreset, dcandidate * reset}), dh};
 }
 
-/// The gradients of an op that gives the same as by_ops(inputs).
+/// The gradients of g's op, computed by differentiating by_ops(inputs), which gives the same results.
 Values grad_by_ops(GradCtx& g, Values (*by_ops)(const Values&)) {
   Values xs, douts;
   for (int i = 0; i < g.inputs(); ++i) xs.push_back(stop_gradient(g.in(i)));
@@ -97,7 +97,7 @@ Values grad_by_ops(GradCtx& g, Values (*by_ops)(const Values&)) {
   return pullback(by_ops(xs), douts, xs);
 }
 
-constexpr double kCellFlops = 30;  // a sigmoid or tanh of each gate, and a few more
+constexpr double kCellFlops = 30;  // a sigmoid or tanh for each gate, and a few more operations
 constexpr double kCellGradFlops = 40;
 
 constexpr OpDef kLstmCellGrad{.name = "LSTMCellGrad",
@@ -135,7 +135,7 @@ constexpr OpDef kGruCell{.name = "GRUCell",
 
 constexpr const OpDef* kCellOps[] = {&kLstmCell, &kLstmCellGrad, &kGruCell, &kGruCellGrad};
 
-/// x [...,blocks,hidden] or [...,blocks * hidden] in the first form, for a state of rank `rank`.
+/// Reshapes x [...,blocks * hidden] to [...,blocks,hidden]; also accepts the latter form. `rank` is the state's rank.
 Value in_blocks(const std::string& what, const Value& x, int rank, std::int64_t blocks, const SourceLine& line) {
   if (x.rank() != rank || rank == 0) return x;
   const Dim& last = x.shape()[rank - 1];

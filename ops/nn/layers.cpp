@@ -30,12 +30,12 @@ void require_sizes(std::string_view layer, std::initializer_list<std::int64_t> s
     if (size < 1) fail(layer, "a size of " + std::to_string(size), line);
 }
 
-/// Ops that a layer makes for x get the line of the layer's caller.
+/// A scope in which the ops that a layer makes for x get the line of the layer's caller.
 Scope call_of(const Value& x, const Value& variable, const SourceLine& line) {
   return derived(graph_of({{x, variable}}, line), line);
 }
 
-/// The variable in the dtype of the layer's input.
+/// The variable, cast to the dtype of the layer's input.
 Value as(const Value& variable, const Value& x) {
   return cast(variable, x.dtype());
 }
@@ -212,7 +212,7 @@ Lstm::Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, s
                          {.inputs = inputs, .outputs = hidden, .shape = {4 * hidden, inputs}}, at);
   state = parameters.add(name, "state", initializer,
                          {.inputs = hidden, .outputs = hidden, .shape = {4 * hidden, hidden}}, at);
-  // The blocks belong to the input, output and forget gates and to the candidate; the third becomes 1.
+  // The blocks are for the input, output and forget gates and the candidate. The bias of the third block starts as 1.
   const auto forgetting = [hidden](Graph& graph, const Initial& to) {
     Tensor tensor(to.dtype, to.shape.sizes());
     dispatch(to.dtype, [&](auto zero) {

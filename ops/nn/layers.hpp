@@ -1,5 +1,5 @@
-// Layers of neural networks: variables with the function that they are for, so that a network reads like its
-// description.
+// Layers of neural networks. A layer has its variables and the function that uses them, so that the code of a network
+// reads like its description.
 //
 //     nn::Parameters parameters(g);
 //     const nn::Conv conv(parameters, "conv", 1, 32, {5, 5}, {.sliding = {.padding = same_padding(5)}});
@@ -7,13 +7,14 @@
 //     const Value logits = out(nn::flatten(nn::max_pool(relu(conv(images)), {2, 2})));
 //     Values updates = momentum(loss, parameters.trained(), 0.1);
 //
-// A layer is made once and called for every entry of the graph that uses it. Its variables are named "LAYER/weights",
-// "LAYER/bias", … within the enclosing name scopes, and placed as the enclosing scopes say. They are public, so that
-// they can be laid out (`dense.weights.laid({split(1)})`). They have the dtype of the Parameters, and are cast to the
-// dtype of a layer's input: a float16 input makes the layer compute in float16, with the gradients in the variables'
+// Make a layer once, and call it in every entry of the graph that uses it. Its variables are named "LAYER/weights",
+// "LAYER/bias", … within the enclosing name scopes, and are placed by the enclosing scopes. They are public, so that
+// you can lay them out (`dense.weights.laid({split(1)})`). They have the dtype of the Parameters, and are cast to the
+// dtype of a layer's input. With a float16 input, the layer computes in float16, and the gradients have the variables'
 // own dtype.
 //
-// Errors: all functions throw Error(plan), with the caller's line, when names are taken or shapes or dtypes do not fit.
+// Errors: all functions throw Error(plan), with the caller's line, if a name exists already or if shapes or dtypes do
+// not fit.
 #pragma once
 
 #include <cstdint>
@@ -31,30 +32,31 @@
 #pragma GCC visibility push(default)
 namespace ferry::nn {
 
-/// What an initializer is told of a variable.
+/// The facts about a variable that its initializer gets.
 struct Initial {
-  std::int64_t inputs = 1;   ///< fan-in: how many inputs a result is a sum over
-  std::int64_t outputs = 1;  ///< fan-out: how many results an input contributes to
+  std::int64_t inputs = 1;   ///< fan-in: the number of inputs that a result is a sum over
+  std::int64_t outputs = 1;  ///< fan-out: the number of results to which an input contributes
   Shape shape = {};
   DType dtype = DType::float32;
 };
 using Initializer = std::function<Value(Graph&, const Initial&)>;
 
-/// Normal with standard deviation sqrt(2 / inputs): for layers that a relu follows (He et al., "Delving deep into
-/// rectifiers", 2015).
+/// Normal distribution with standard deviation sqrt(2 / inputs), for layers before a relu (He et al., "Delving deep
+/// into rectifiers", 2015).
 [[nodiscard]] Initializer he();
-/// Uniform over -a … a, a = sqrt(6 / (inputs + outputs)) (Glorot and Bengio, "Understanding the difficulty of training
-/// deep feedforward neural networks", 2010).
+/// Uniform distribution over [-a, a) with a = sqrt(6 / (inputs + outputs)) (Glorot and Bengio, "Understanding the
+/// difficulty of training deep feedforward neural networks", 2010).
 [[nodiscard]] Initializer xavier();
-/// Normal with mean 0.
+/// Normal distribution with mean 0.
 [[nodiscard]] Initializer gaussian(double deviation);
-/// The same number everywhere.
+/// The same number for all elements.
 [[nodiscard]] Initializer constant(double number);
 
-/// Whether a network is trained or used: batch norm and dropout depend on it.
+/// Whether a network is trained or used for inference: batch norm and dropout depend on it.
 enum class Phase { train, eval };
 
-/// The variables of a network, in the order in which its layers are made. Outlives the layers; not copied.
+/// The variables of a network, in the order in which its layers are made. It must outlive the layers, and cannot be
+/// copied.
 class Parameters {
  public:
   explicit Parameters(Graph& graph, DType dtype = DType::float32) : graph_(&graph), dtype_(dtype) {}
@@ -63,17 +65,17 @@ class Parameters {
 
   [[nodiscard]] Graph& graph() const { return *graph_; }
   [[nodiscard]] DType dtype() const { return dtype_; }
-  /// The variables to train: those for which the loss is minimised.
+  /// The variables to train, for the optimizer.
   [[nodiscard]] const Values& trained() const { return trained_; }
-  /// Updates to run together with the optimizer's: one update of a running statistic for each statistic and each call
-  /// of a batch norm with Phase::train.
+  /// Updates to run together with the optimizer's updates: each call of a batch norm with Phase::train adds one for
+  /// each of its running statistics.
   [[nodiscard]] const Values& updates() const { return updates_; }
 
-  /// Adds a trained variable "LAYER/NAME" of `like`'s shape, which is initialized for `like`'s inputs and outputs; its
-  /// dtype is dtype(). For your own layers, as are the two functions below.
+  /// Adds a trained variable "LAYER/NAME" of dtype dtype(). It has the shape of `like` and is initialized for the
+  /// inputs and outputs of `like`. Use this function and the next two for your own layers.
   Value add(std::string_view layer, std::string_view name, const Initializer& initializer, Initial like,
             source_location at = source_location::current());
-  /// Adds a variable "LAYER/NAME" that is not trained; all its elements are `number` at first.
+  /// Adds a variable "LAYER/NAME" that is not trained; its elements start as `number`.
   Value keep(std::string_view layer, std::string_view name, double number, const Shape& shape,
              source_location at = source_location::current());
   void add_update(const Value& update);
@@ -88,7 +90,7 @@ struct DenseOptions {
   bool bias = true;
   Initializer initializer = he();
 };
-/// x W + b, of x [...,inputs]: every output is a sum over all inputs. b is 0 at first.
+/// x W + b, for x [...,inputs]: every output is a sum over all inputs. b starts as 0.
 struct Dense {
   Dense(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t outputs,
         const DenseOptions& options = {}, source_location at = source_location::current());
@@ -104,7 +106,7 @@ struct ConvOptions {
   bool bias = true;
   Initializer initializer = he();
 };
-/// conv() of x [n,inputs,d1,…] with a window of as many dims, plus a bias for each channel, 0 at first.
+/// conv() of x [n,inputs,d1,…] with a window of as many dims, plus a bias for each channel, which starts as 0.
 struct Conv {
   Conv(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t outputs, const Ints& window,
        const ConvOptions& options = {}, source_location at = source_location::current());
@@ -119,19 +121,20 @@ struct Conv {
 struct BatchNormOptions {
   double momentum = 0.9;  ///< of the running means
   double epsilon = 1e-5;
-  double scale = 1;  ///< at first; 0 for a residual branch, so that it contributes nothing at first
+  /// The start value of the variable `scale`. 0 is for a residual branch, which then contributes nothing at first.
+  double scale = 1;
 };
-/// batch_norm() of the channels of x [n,channels,…]. In training it normalises by the batch's own mean and variance. It
-/// keeps running means of both in variables (Parameters::updates): r := momentum r + (1 - momentum) batch, with the
-/// batch's biased variance (divided by n). With Phase::eval it normalises by these (Ioffe and Szegedy, "Batch
-/// normalization", 2015). A batch that is split over tasks is one batch.
+/// batch_norm() of the channels of x [n,channels,…] (Ioffe and Szegedy, "Batch normalization", 2015). In training, it
+/// normalises by the mean and variance of the batch. It keeps running means of both in variables (Parameters::updates):
+/// r := momentum r + (1 - momentum) batch, with the batch's biased variance (divided by n). With Phase::eval, it
+/// normalises by these running means. A batch that is split over tasks is one batch.
 struct BatchNorm {
   BatchNorm(Parameters& parameters, std::string_view name, std::int64_t channels, const BatchNormOptions& options = {},
             source_location at = source_location::current());
   Value operator()(const Value& x, Phase phase, source_location at = source_location::current()) const;
 
-  Value scale, offset;   ///< [channels]: `scale` of the options and 0 at first
-  Value mean, variance;  ///< [channels]: running ones, 0 and 1 at first; not trained
+  Value scale, offset;   ///< [channels]: they start as the option `scale` and as 0
+  Value mean, variance;  ///< [channels]: running means, which start as 0 and 1; not trained
   double momentum, epsilon;
 
  private:
@@ -144,11 +147,11 @@ struct LayerNorm {
             source_location at = source_location::current());
   Value operator()(const Value& x, source_location at = source_location::current()) const;
 
-  Value scale, offset;  ///< [width]: 1 and 0 at first
+  Value scale, offset;  ///< [width]: they start as 1 and 0
   double epsilon;
 };
 
-/// The row of a table for each index (int32 or int64, of any shape): [...,width].
+/// A table of rows. A call returns the row of each index (int32 or int64, of any shape), as [...,width].
 struct Embedding {
   Embedding(Parameters& parameters, std::string_view name, std::int64_t count, std::int64_t width,
             const Initializer& initializer = gaussian(0.02), source_location at = source_location::current());
@@ -157,9 +160,9 @@ struct Embedding {
   Value table;  ///< [count,width]
 };
 
-/// Multi-head self-attention: x is [n,steps,width], and so is the result. Each of `heads` heads has projections of its
-/// own to width / heads numbers; attention() follows, and a projection back, summed over the heads. All four variables
-/// may be split along the heads, dim 0: then each task computes its heads.
+/// Multi-head self-attention: x and the result are [n,steps,width]. Each of `heads` heads projects x to its own
+/// queries, keys and values of width / heads numbers. attention() of these is projected back and summed over the heads.
+/// All four variables may be split along dim 0, the heads: then each task computes its heads.
 struct Attention {
   Attention(Parameters& parameters, std::string_view name, std::int64_t width, std::int64_t heads,
             const Initializer& initializer = xavier(), source_location at = source_location::current());
@@ -170,12 +173,12 @@ struct Attention {
   Value out;                    ///< [heads,width/heads,width]
 };
 
-/// lstm() of x [steps,n,inputs] in one direction. Biases are 0 at first; biases of the forget gate are 1 (Jozefowicz et
-/// al., "An empirical exploration of recurrent network architectures", 2015).
+/// lstm() of x [steps,n,inputs] in one direction. Biases start as 0, except biases of the forget gate, which start as 1
+/// (Jozefowicz et al., "An empirical exploration of recurrent network architectures", 2015).
 struct Lstm {
   Lstm(Parameters& parameters, std::string_view name, std::int64_t inputs, std::int64_t hidden,
        const Initializer& initializer = xavier(), source_location at = source_location::current());
-  /// Begins with the state h, c [n,hidden] when it is given, else with zeros.
+  /// Starts with the state h, c [n,hidden] if it is given, else with zeros.
   Sequence operator()(const Value& x, const Value& h = {}, const Value& c = {},
                       source_location at = source_location::current()) const;
 
@@ -184,22 +187,22 @@ struct Lstm {
   Value bias;   ///< [4 * hidden]
 };
 
-/// In training each element of x becomes 0 with probability `rate`, and the others are divided by 1 - rate; otherwise
-/// the result is x itself (Srivastava et al., "Dropout", 2014). 0 <= rate < 1.
+/// In training, sets each element of x to 0 with probability `rate`, and divides the other elements by 1 - rate.
+/// Otherwise returns x itself (Srivastava et al., "Dropout", 2014). 0 <= rate < 1.
 Value dropout(const Value& x, double rate, Phase phase, source_location at = source_location::current());
 
-/// The largest element of each window of x [n,channels,d1,…]; the stride is the window's size, so windows do not
+/// The largest element of each window of x [n,channels,d1,…]. The stride is the window's size, so windows do not
 /// overlap.
 Value max_pool(const Value& x, const Ints& window, source_location at = source_location::current());
 
-/// The mean of each channel of x [n,channels,d1,…]: [n,channels] (Lin et al., "Network in network", 2014).
+/// The mean of each channel of x [n,channels,d1,…], as [n,channels] (Lin et al., "Network in network", 2014).
 Value mean_pool(const Value& x, source_location at = source_location::current());
 
 /// x as [n, all other elements]; all its sizes except n must be known.
 Value flatten(const Value& x, source_location at = source_location::current());
 
-/// The share of rows of logits [n,classes] with the largest element (the first of equal elements) at the row's label.
-/// `labels` are integers [n]. The result is a float32 scalar.
+/// The fraction of rows of logits [n,classes] with the largest element (the first of equal elements) at the row's
+/// label. `labels` are integers [n]. The result is a float32 scalar.
 Value accuracy(const Value& logits, const Value& labels, source_location at = source_location::current());
 
 }  // namespace ferry::nn

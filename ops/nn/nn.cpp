@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-/// "a[n]b->a[n]b".
+/// Returns index notation such as "a[n]b->a[n]b".
 std::string along_axis(const OpFacts& facts) {
   const int axis = facts.axis(0, facts.attr<std::int64_t>("axis"));
   Letters letters;
@@ -43,7 +43,7 @@ Value times_row_sums(const Value& x, const Value& y, std::int64_t axis) {
   return x * sum(y, {axis}, true);
 }
 
-constexpr double kRowFlops = 15;  // an exp and a few more for each element
+constexpr double kRowFlops = 15;  // an exp and a few more operations for each element
 constexpr AttrDef kAxisAttr[] = {{"axis", "int"}};
 
 constexpr OpDef kSoftmax{.name = "Softmax",

@@ -1,4 +1,4 @@
-// Functions of neural networks.
+// Softmax and cross-entropy.
 //
 // Errors: all functions throw Error(plan), with the caller's line, when shapes, axes or dtypes do not fit.
 #pragma once
@@ -17,11 +17,11 @@ Value softmax(const Value& x, std::int64_t axis = -1, source_location at = sourc
 /// x - log(sum(exp(x))) along `axis`, computed from x - max(x). Floating-point.
 Value log_softmax(const Value& x, std::int64_t axis = -1, source_location at = source_location::current());
 
-/// -log(softmax(logits)[label]) of each row: logits [...,classes], labels [...] (uint8, int32 or int64), loss [...].
-/// A label out of range is an error at run time.
+/// -log(softmax(logits)[label]) of each row. logits are [...,classes], labels [...] (uint8, int32 or int64), and the
+/// loss is [...]. A label out of range is an error at run time.
 Value softmax_cross_entropy(const Value& logits, const Value& labels, source_location at = source_location::current());
 
-/// Softmax, LogSoftmax {axis}, SoftmaxCrossEntropy(logits, labels),
+/// The ops, with their attributes in braces: Softmax, LogSoftmax {axis}, SoftmaxCrossEntropy(logits, labels), and
 /// SoftmaxCrossEntropyGrad(dloss, logits, labels) = dloss * (softmax(logits) - one_hot(labels)).
 [[nodiscard]] std::span<const OpDef* const> nn_ops();
 

@@ -36,16 +36,16 @@ Value per_channel(const Value& value, const Value& x) {
   return expand_dims(value, axes);
 }
 
-/// y, normalised, with a scale and an offset for each channel.
+/// y times a scale, plus an offset, for each channel.
 Value scaled(const Value& y, const Value& scale, const Value& offset) {
   const Value factors = per_channel(scale, y);
   const Value product = y * factors;
   return product + per_channel(offset, y);
 }
 
-/// The mean and variance of a value along some dims. `around` is the value minus its mean, which is rounded: where the
-/// deviations are small compared with the mean, the rounding error may be as large as they are. `missed` is that error,
-/// computed from `around`, to correct results by.
+/// The mean and variance of a value along some dims. `around` is the value minus its mean, which is rounded. If the
+/// deviations are small compared with the mean, the rounding error may be as large as the deviations. `missed` is this
+/// error, computed from `around`. It corrects the results.
 struct Moments {
   Value average, missed, variance;
 

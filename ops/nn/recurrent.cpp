@@ -34,8 +34,8 @@ Activation or_else(const Activation& given, Value (*usual)(const Value&, source_
   return [usual](const Value& x) { return usual(x, source_location::current()); };
 }
 
-/// What all kinds of layers share: the products of the inputs of all steps with their weights, computed at once, and
-/// the steps.
+/// The common part of all kinds of layers: computes the products of all steps' inputs with their weights at once, and
+/// runs the steps.
 class Recurrence {
  public:
   Recurrence(const std::string& what, const Value& x, const Recurrent& layer, std::int64_t gates,
@@ -65,7 +65,8 @@ class Recurrence {
     return minimum(maximum(x, -layer_.clip), layer_.clip);
   }
 
-  /// Calls step(products of the step's input, [n,gates * hidden]; state), which gives the new state: h, and c if any.
+  /// Calls step(products of the step's input [n,gates * hidden], state) for each step. step returns the new state: h,
+  /// and c if there is one.
   template <class Step>
   Sequence run(Values state, const Step& step) const {
     if (steps_ == 0) return {outputs_room(), state[0], state.back()};
@@ -83,14 +84,15 @@ class Recurrence {
   }
 
  private:
-  /// [steps,n,hidden], with the dtype of the outputs.
+  /// Zeros for the outputs: [steps,n,hidden].
   [[nodiscard]] Value outputs_room() const { return zeros_like(slice(products_, 2, 0, hidden_)); }
   /// The lengths as [n,1]; undefined if there are none.
   [[nodiscard]] Value column_of_lengths() const {
     return layer_.lengths.defined() ? expand_dims(layer_.lengths, {1}) : Value();
   }
 
-  /// Makes `next` the state, and returns the step's output. Only sequences with `inside`, if it is defined, take part.
+  /// Makes `next` the state, and returns the step's output. If `inside` is defined, other sequences keep their state
+  /// and have an output of zeros.
   static Value advance(Values& state, const Values& next, const Value& inside) {
     if (!inside.defined()) {
       state = next;
@@ -100,7 +102,8 @@ class Recurrence {
     return select(inside, next[0], 0);
   }
 
-  /// run() as a while_loop(), which has no gradient. It carries the number of the step, the outputs, and the state.
+  /// run() as a while_loop(), which has no gradient. The loop carries the number of the step, the outputs, and the
+  /// state.
   template <class Step>
   Sequence loop(const Values& state, const Step& step) const {
     Values initial{products_.graph().constant(Tensor::scalar<std::int64_t>(0)), outputs_room()};
