@@ -95,7 +95,7 @@ int Context::axis(int i, std::int64_t axis) {
 const std::vector<Out>& Context::list(int i) {
   const Out given = out(i);
   if (given.list == nullptr) fail("input " + std::to_string(i) + " should be a sequence");
-  return *given.list;  // the input keeps it alive
+  return *given.list;  // input i keeps the list alive
 }
 
 Ints Context::ints(int i) {
@@ -142,8 +142,8 @@ void Context::no_effect(std::initializer_list<std::string_view> names) const {
 
 void Context::check_attributes() const {
   for (const Attribute& one : node_.attributes) {
-    if (asked_.contains(one.name) || one.name.starts_with("__")) continue;  // names that ONNX leaves to tools
-    if (opset_ < 6 && one.name == "consumed_inputs") continue;              // which inputs might be overwritten
+    if (asked_.contains(one.name) || one.name.starts_with("__")) continue;  // ONNX reserves such names for tools
+    if (opset_ < 6 && one.name == "consumed_inputs") continue;  // it listed inputs that might be overwritten
     refuse_attribute(one.name, formatted("{} in operator set {}", node_.full_op(), opset_),
                      {asked_.begin(), asked_.end()});
   }

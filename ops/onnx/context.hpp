@@ -1,5 +1,5 @@
-// The interface through which a converter reads an ONNX node and makes ops. For ops/onnx alone; docs/guide/import.md
-// says how to add a converter.
+// Context: the interface with which a converter reads an ONNX node and makes ops. It is only for ops/onnx;
+// docs/guide/import.md describes how to add a converter.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,11 @@
 
 namespace ferry::onnx {
 
-/// An input or output of a body: its type, and its value where that is known. An output that is a
-/// sequence has neither.
+/// An input or output of a body: its type and, if known, its value. An output that is a sequence has neither.
 struct Tried {
   Type type = {};
   Tensor known = {};
-  std::shared_ptr<const std::vector<Out>> list = {};  ///< of an input that is a sequence
+  std::shared_ptr<const std::vector<Out>> list = {};  ///< for an input that is a sequence
 };
 
 /// One node, as its converter sees it.
@@ -35,8 +34,8 @@ struct Tried {
 ///       return select(less(x, 0), below, x);
 ///     }
 ///
-/// The importer puts the model's file and the node's name in front of errors that a converter throws. Axes may be
-/// negative, as ferry's functions take them.
+/// If a converter throws an error, the importer prepends the model's file and the node's name. Axes may be negative, as
+/// in ferry's functions.
 class Context {
  public:
   virtual ~Context() = default;
@@ -44,67 +43,70 @@ class Context {
   [[nodiscard]] const ModelNode& node() const { return node_; }
   /// The version of the node's operator set.
   [[nodiscard]] std::int64_t opset() const { return opset_; }
-  /// The graph in which ops without inputs are made; if a body is being built, they go into that body.
+  /// The graph in which ops without inputs are made. While a body is being built, the ops become a part of the body.
   [[nodiscard]] Graph& graph() const { return graph_; }
 
   // ---- Inputs ----
 
-  /// The number of inputs, or outputs, that the node lists, absent ones (of an empty name) included.
+  /// The number of inputs (outputs) that the node lists, including absent ones, which have an empty name.
   [[nodiscard]] int inputs() const { return static_cast<int>(node_.inputs.size()); }
   [[nodiscard]] int outputs() const { return static_cast<int>(node_.outputs.size()); }
-  /// has(i): input i is given, and if it is an optional value it has an element. wants(i): output i is used.
+  /// has(i): whether input i is given; if it is an optional value, it must also have an element. wants(i): whether
+  /// output i is used.
   [[nodiscard]] virtual bool has(int i) const = 0;
   [[nodiscard]] bool wants(int output) const;
-  /// Input i as a value of the graph. Error(file) when it is not given, or when the data decide the size of a dim that
-  /// is not the first.
+  /// Input i as a value of the graph. Error(file) if it is not given, or if the data decide the size of a dim other
+  /// than the first.
   [[nodiscard]] virtual Value in(int i) = 0;
   /// All inputs.
   [[nodiscard]] Values all();
-  /// Input i, a scale or zero point: a scalar if it is a list of one; undefined if it is absent.
+  /// Input i, a scale or zero point, as a scalar if it has one element. Undefined if it is absent.
   [[nodiscard]] Value scalar_if_one(int i);
-  /// The type of input i, which may be a known tensor.
+  /// The type of input i, which may also be a known tensor.
   [[nodiscard]] virtual Type type(int i) = 0;
   /// The number of dims of input i.
   [[nodiscard]] int rank(int i) { return type(i).shape.rank(); }
-  /// The shape of input i as numbers. Error(usage) names a dim that is not known and suggests --dim; Error(file) when
+  /// The shape of input i as numbers. If a dim is not known, Error(usage) names it and suggests --dim. Error(file) if
   /// the data decide its size.
   [[nodiscard]] Ints sizes(int i);
   [[nodiscard]] std::int64_t size(int i, std::int64_t axis);
-  /// The window of the filter, input i: its dims after the first two. Error(file) when kernel_shape, if given, differs.
+  /// The window of the filter, input i: its dims after the first two. Error(file) if kernel_shape is given and differs.
   [[nodiscard]] Ints window_of(int i);
-  /// `axis` counted from the front, for input i. Error(file) when it is out of range.
+  /// `axis` of input i, counted from the front. Error(file) if it is out of range.
   [[nodiscard]] int axis(int i, std::int64_t axis);
 
-  /// The elements of input i, which must be known while the model is imported: an initializer, or computed from
-  /// initializers, sizes, and inputs that were given by value. For what ferry keeps in attributes: sizes, axes, bounds.
+  /// The elements of input i, for sizes, axes, bounds and other data that ferry keeps in attributes. They must be known
+  /// while the model is imported: input i is an initializer, or computed from initializers, sizes, and inputs that were
+  /// given by value.
   [[nodiscard]] virtual Tensor constant(int i) = 0;
-  /// The elements of input i if they are known already; else undefined.
+  /// The elements of input i if they are already known; otherwise undefined.
   [[nodiscard]] virtual Tensor constant_if(int i) = 0;
-  /// The elements of input i, which are integers. Those that are not known are scalars of the graph with known bounds;
-  /// where there are no bounds either, errors as constant(i).
+  /// The elements of input i, which are integers. Elements that are not known are scalars of the graph with known
+  /// bounds. If they also have no bounds, throws the errors of constant(i).
   [[nodiscard]] virtual std::vector<Number> numbers(int i) = 0;
   /// The only element of numbers(i).
   [[nodiscard]] Number number_of(int i);
-  /// A vector with as many elements as symbolic dims of that name have: a slice of an input of the model.
+  /// A vector with as many elements as the symbolic dims named `symbol` have: a slice of an input of the model.
   [[nodiscard]] virtual Value of_size(const std::string& symbol) = 0;
-  /// What a user can type so that `dim`, of input i, is known: "--dim batch=4, or give the sizes of the inputs".
+  /// The options that a user can add to make `dim` of input i known: "--dim batch=4, or give the sizes of the inputs".
   [[nodiscard]] virtual std::string sizes_hint(int i, const Dim& dim) = 0;
-  /// Throws an error that nothing bounds `number`: Error(usage), with what to type, if it is computed from open sizes.
+  /// Throws an error for a `number` that has no bounds. If it is computed from open sizes, Error(usage) says what to
+  /// type.
   [[noreturn]] virtual void fail_unbounded(const Number& number) = 0;
-  /// Restarts the import, by an exception, if input i would be known with inputs of the model taken by their values;
-  /// else returns.
+  /// Restarts the import, by an exception, if input i would be known after taking some inputs of the model by value.
+  /// Otherwise it returns.
   virtual void take_by_value(int i) = 0;
   /// constant(i) as integers.
   [[nodiscard]] Ints ints(int i);
-  /// The only element of constant(i); as an integer, towards zero.
+  /// The only element of constant(i). whole_number() rounds it toward zero.
   [[nodiscard]] double number(int i);
   [[nodiscard]] std::int64_t whole_number(int i);
 
-  // ---- Attributes: the given value, or `otherwise`. Error(file) when it has another kind. A converter must ask for
-  // every attribute that its op may have: attributes of a node that it did not ask for are refused. ----
+  // ---- Attributes: the given value, or `otherwise`. Error(file) if it has another kind. A converter must read every
+  // attribute that its op may have: attributes of a node that it did not read are an error. ----
 
   [[nodiscard]] bool has_attr(std::string_view name) const { return asked(name) != nullptr; }
-  /// Names attributes that the op may have and that do not affect the import.
+  /// Lists attributes that the op may have and that do not affect the import.
   void no_effect(std::initializer_list<std::string_view> names) const;
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   [[nodiscard]] double real(std::string_view name, double otherwise) const;
@@ -112,16 +114,16 @@ class Context {
   [[nodiscard]] Ints integers(std::string_view name, const Ints& otherwise = {}) const;
   [[nodiscard]] Floats reals(std::string_view name, const Floats& otherwise = {}) const;
   [[nodiscard]] Strings texts(std::string_view name, const Strings& otherwise = {}) const;
-  /// These have no `otherwise`: Error(file) when the attribute is missing.
+  /// These functions have no `otherwise`: Error(file) if the attribute is missing.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
   [[nodiscard]] double real(std::string_view name) const;
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] Tensor tensor(std::string_view name) const;
-  /// The dtype with the attribute as its number in ONNX.
+  /// The dtype for the attribute, which is the dtype's number in ONNX.
   [[nodiscard]] DType dtype(std::string_view name, DType otherwise) const;
   [[nodiscard]] DType dtype(std::string_view name) const;
-  /// Lists that were attributes once and are inputs now (axes, sizes …): from input i where the node has it, else from
-  /// the attribute; absent when neither is there.
+  /// A list (axes, sizes, …) that is an attribute in old operator sets and an input in newer ones: input i if the node
+  /// has it, else the attribute. Absent if there is neither.
   [[nodiscard]] std::optional<Ints> ints_of(int i, std::string_view name);
 
   // ---- Bodies ----
@@ -129,26 +131,27 @@ class Context {
   [[nodiscard]] const GraphDef& body(std::string_view name) const;
   /// Converts the nodes of a body, with these inputs, into ops here. Returns the body's outputs.
   [[nodiscard]] virtual std::vector<Out> build(const GraphDef& body, std::span<const Out> inputs) = 0;
-  /// The types, and known values, of a body's outputs for such inputs. The ops that are made to find them are dropped.
+  /// The types, and known values, of a body's outputs for such inputs. Ops that are made to find them are removed.
   [[nodiscard]] virtual std::vector<Tried> tried(const GraphDef& body, std::span<const Tried> inputs) = 0;
-  /// The number that the user gave for the first dim of output i, by its symbol in the model or by the output's name.
+  /// The number that the user gave for the first dim of output i, under its symbol in the model or the output's name.
   [[nodiscard]] virtual std::optional<std::int64_t> given_size(int i) = 0;
-  /// Input i as it is: known or not.
+  /// Input i as it is: a known tensor, a value of the graph, or a sequence.
   [[nodiscard]] virtual Out out(int i) = 0;
-  /// The elements of input i. Error(file) when it is no sequence.
+  /// The elements of input i. Error(file) if it is not a sequence.
   [[nodiscard]] const std::vector<Out>& list(int i);
   /// `out` as a value of the graph.
   [[nodiscard]] virtual Value value(const Out& out) = 0;
 
-  /// A scalar of that dtype.
+  /// A scalar of dtype `dtype`.
   [[nodiscard]] Value scalar(double number, DType dtype);
 
-  /// An element as an integer, towards zero. Error(file) when it is too large for one.
+  /// An element as an integer, rounded toward zero. Error(file) if it is too large for an integer.
   [[nodiscard]] static std::int64_t integer_at(const Tensor& tensor, std::int64_t i);
-  /// `tensor`, known input i, which must have one element.
+  /// Returns `tensor`, the known input i, which must have one element.
   [[nodiscard]] static Tensor only(int i, Tensor tensor);
 
-  /// Error(file) names an attribute of the node that the converter did not ask for, and those that it did.
+  /// Throws Error(file) for an attribute of the node that the converter did not read. The message lists the attributes
+  /// that it read.
   void check_attributes() const;
   [[noreturn]] static void refuse_attribute(const std::string& name, const std::string& of, Strings known);
 
@@ -157,7 +160,7 @@ class Context {
 
  protected:
   Context(Graph& graph, const ModelNode& node, std::int64_t opset) : graph_(graph), node_(node), opset_(opset) {}
-  /// The attribute, or if it refers to an attribute of a function's call, that one; null when there is none.
+  /// The attribute. If it refers to an attribute of a function's call, returns that attribute. Null if there is none.
   [[nodiscard]] virtual const Attribute* attribute(std::string_view name) const = 0;
 
  private:
@@ -170,15 +173,17 @@ class Context {
   Graph& graph_;
   const ModelNode& node_;
   std::int64_t opset_;
-  mutable std::set<std::string, std::less<>> asked_;  ///< names of attributes
+  mutable std::set<std::string, std::less<>>
+      asked_;  ///< attributes that the converter has read, or listed in no_effect()
 };
 
-/// How nodes of one op become ferry's ops, from version `since` of its operator set to the next one in the tables.
+/// How nodes of one op become ferry's ops, from version `since` of the operator set to the op's next version in the
+/// tables.
 struct ConvertOp {
   std::string_view op;     ///< ModelNode::full_op()
   std::int64_t since = 1;  ///< version of the operator set
   Outs (*convert)(Context&) = nullptr;
-  unsigned typed = 0;  ///< mask of the inputs from which it reads only the type
+  unsigned typed = 0;  ///< mask of the inputs of which it reads only the type
 };
 
 }  // namespace ferry::onnx

@@ -1,4 +1,4 @@
-// Ops that make, rearrange, join and cut arrays.
+// Converters of ops that make, rearrange, join and cut arrays.
 #include "ops/array/array.hpp"
 
 #include <algorithm>
@@ -21,12 +21,12 @@
 namespace ferry::onnx {
 namespace {
 
-/// The most elements of a range, and of padding on one side.
+/// The maximum number of elements of a range, and of padding on one side.
 constexpr std::int64_t kMostPositions = 1 << 28;
 
-// ---- Known while importing ----
+// ---- Values that are known while importing ----
 
-/// The sizes of dims [first, last) of input 0. Some sizes are known only when a plan is made or a step runs.
+/// The sizes of dims [first, last) of input 0, if some of them are known only when a plan is made or a step runs.
 Outs shape_when_run(Context& c, const Shape& shape, std::int64_t first, std::int64_t last) {
   const Out given = c.out(0);
   Values sizes;
@@ -92,7 +92,7 @@ Outs to_constant_of_shape(Context& c) {
   return expanded(c, element, sizes);
 }
 
-/// The integers from `from`, `step` apart, up to but excluding `to`: any 64-bit integers, but `step` must not be 0.
+/// The integers from, from + step, … before `to`. They may be any 64-bit integers; `step` must not be 0.
 Tensor range_of_integers(DType dtype, std::int64_t from, std::int64_t to, std::int64_t step) {
   const auto low = static_cast<std::uint64_t>(step > 0 ? from : to),
              high = static_cast<std::uint64_t>(step > 0 ? to : from);
@@ -127,7 +127,7 @@ Tensor known_range(DType dtype, double from, double to, double step) {
   return range;
 }
 
-/// A range of integers with a begin or end that depends on data.
+/// A range of integers with a first or last number that depends on data.
 Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64_t step) {
   Graph& graph = c.graph();
   const Number ahead = step > 0 ? difference_of(graph, to, from) : difference_of(graph, from, to);
@@ -139,7 +139,7 @@ Outs range_when_run(Context& c, const Number& from, const Number& to, std::int64
 }
 
 Outs to_range(Context& c) {
-  c.no_effect({"stash_type"});  // floats are computed in float64 in any case
+  c.no_effect({"stash_type"});  // floats are always computed in float64
   const DType dtype = c.type(0).dtype;
   if (!is_float(dtype)) {
     if (c.whole_number(2) == 0) Context::fail("a step of 0");
@@ -154,7 +154,8 @@ Outs to_range(Context& c) {
 
 // ---- Sizes ----
 
-/// Reshape to known sizes. A 0 stands for the input's dim, which may be symbolic if a -1 can be computed without it.
+/// Reshape to known sizes. A size of 0 means the input's dim. This dim may be symbolic if the size -1 can be computed
+/// without it.
 Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   const Shape from = c.type(0).shape;
   if (zeros_stay) return reshape(c.in(0), sizes);
@@ -186,7 +187,7 @@ Outs to_known_shape(Context& c, Ints sizes, bool zeros_stay) {
   return reshape(c.in(0), sizes);
 }
 
-/// Reshape of a value with a number of rows that depends on data. Dims of size 1 may precede the rows.
+/// Reshape of a value with a number of rows that depends on data. Dims of size 1 may precede the dim of the rows.
 Outs to_rows(Context& c, std::vector<Number> sizes) {
   const Shape from = c.type(0).shape;
   Ints added;
@@ -218,7 +219,7 @@ Outs to_reshape(Context& c) {
   return reshaped(c, x, sizes);
 }
 
-/// Product of dims [begin, end); -1 when one is not known.
+/// The product of the dims [begin, end); -1 if one of them is not known.
 std::int64_t product(const Shape& shape, int begin, int end) {
   Ints sizes;
   for (int d = begin; d < end; ++d) {
@@ -237,7 +238,7 @@ Outs to_flatten(Context& c) {
   return reshape(c.in(0), sizes);
 }
 
-/// Squeeze of a value with its dims in another order (Out::perm): `goes` says which dims of the model's value go.
+/// Squeeze of a value with its dims in another order (Out::perm). `goes` marks the dims of the model's value to remove.
 Outs arranged_squeeze(const Out& x, const std::vector<bool>& goes) {
   Ints gone, left;
   for (std::size_t d = 0; d < goes.size(); ++d) (goes[d] ? gone : left).push_back(x.perm[d]);
@@ -277,7 +278,7 @@ Outs to_unsqueeze(Context& c) {
   return unsqueezed(c.out(0), axes);
 }
 
-/// Expand broadcasts both ways: a 1 in the shape keeps the input's dim, and so does a dim that the shape does not have.
+/// Expand broadcasts in both directions: the input's dim stays if the shape has a 1 in its place, or lacks it.
 Outs to_expand(Context& c) {
   std::vector<Number> to = c.numbers(1);
   const auto rank = static_cast<std::size_t>(c.rank(0));
@@ -356,7 +357,7 @@ std::optional<PadMode> pad_mode(const std::string& name) {
   Context::fail("its mode is " + name);
 }
 
-/// Removes as many elements as negative pads say, and sets those pads to 0.
+/// Removes elements for negative pads, and sets these pads to 0.
 Value cut(Value x, Ints& low, Ints& high) {
   for (std::size_t d = 0; d < low.size(); ++d) {
     if (low[d] < 0 || high[d] < 0)
@@ -394,12 +395,12 @@ Outs to_pad(Context& c) {
   const Literal value = !c.has(2)                                     ? Literal(c.real("value", 0))
                         : is_integer(dtype) && dtype != DType::uint64 ? Literal(c.whole_number(2))
                                                                       : Literal(c.number(2));
-  const Value x = cut(c.in(0), low, high);  // which sets negative pads to 0
+  const Value x = cut(c.in(0), low, high);  // cut() sets negative pads to 0
   return pad(x, low, high, value);
 }
 
-/// Whether the mode is CRD, in which a block's row and column follow the channel, and not DCR, in which they precede
-/// it.
+/// Whether the mode is CRD (the position in a block follows the channel) and not DCR (the position precedes the
+/// channel).
 bool channels_first(Context& c) {
   const std::string mode = c.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") Context::fail("a mode of '" + mode + "'");

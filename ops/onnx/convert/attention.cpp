@@ -1,4 +1,4 @@
-// Attention, rotary embeddings and their relatives.
+// Converters of attention, rotary embeddings and related ops.
 #include "ops/nn/attention.hpp"
 
 #include <cmath>
@@ -19,7 +19,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// [n,steps,heads * size] as [n,heads,steps,size].
+/// Converts [n,steps,heads * size] to [n,heads,steps,size].
 Value heads_apart(Context& c, const Value& x, std::int64_t heads, std::int64_t steps, std::int64_t width) {
   if (heads < 1 || width % heads != 0)
     Context::fail(std::to_string(width) + " elements in " + std::to_string(heads) + " heads");
@@ -34,7 +34,7 @@ Value heads_apart(Context& c, int i, std::string_view heads) {
   return c.in(i);
 }
 
-/// [n,heads,steps,size] as [n,steps,heads * size].
+/// Converts [n,heads,steps,size] to [n,steps,heads * size].
 Value heads_together(const Value& y) {
   const Shape& shape = y.shape();
   return reshape(transpose(y, {0, 2, 1, 3}), {-1, shape[2].size(), shape[1].size() * shape[3].size()});
@@ -72,7 +72,8 @@ Outs to_attention(Context& c) {
   return {c.rank(kQuery) == 3 ? heads_together(attended.y) : attended.y, k, v, by_mode[mode]};
 }
 
-/// The body's result for x, which must have x's type; x itself when the node has no such body.
+/// The result of the body (an attribute of the node) for x. It must have x's type. If the node lacks the body, x
+/// itself.
 Value modified(Context& c, std::string_view body, const Value& x) {
   if (!c.has_attr(body)) return x;
   const Out given[] = {x};
@@ -83,7 +84,7 @@ Value modified(Context& c, std::string_view body, const Value& x) {
   return y;
 }
 
-/// FlexAttention, computed in the precision of the softmax, which is at least float32 unless the node says otherwise.
+/// FlexAttention. It is computed in the precision of the softmax, which is at least float32 unless the node sets it.
 Outs to_flex_attention(Context& c) {
   for (const int i : {kQuery, kKey, kValue})
     if (c.rank(i) != 4) Context::fail("input " + std::to_string(i) + " has not four dims");
@@ -104,7 +105,7 @@ Outs to_flex_attention(Context& c) {
   return cast(reshape(y, {-1, heads, steps, width}), dtype);
 }
 
-/// The cosines or sines of input i for all positions, or for those that input 3 names, with a dim for the heads.
+/// The cosines or sines of input i for all positions, or for the positions in input 3, with a dim for the heads.
 Value angles(Context& c, int i, bool heads_first) {
   const Value given = c.has(3) ? gather(c.in(i), c.in(3)) : c.in(i);
   return expand_dims(given, {heads_first ? 1 : 2});
@@ -117,7 +118,7 @@ Outs to_rotary_embedding(Context& c) {
   if (rotated != 0 && rotated != 2 * half)
     Context::fail("rotary_embedding_dim is " + std::to_string(rotated) + ", and there are cosines for " +
                   std::to_string(2 * half));
-  c.no_effect({"num_heads"});  // if the heads are a dim
+  c.no_effect({"num_heads"});  // without effect if the heads are a dim of the input
   Value x = given;
   if (!heads_first) {
     const std::int64_t heads = c.integer("num_heads"), width = c.size(0, 2);
@@ -153,8 +154,8 @@ Outs to_linear_attention(Context& c) {
   return {cast(heads_together(remembered.y), narrow), cast(remembered.state, c.has(3) ? c.type(3).dtype : narrow)};
 }
 
-/// CausalConvWithState: a convolution over the current and earlier steps. Steps before the first come from the state,
-/// or are zeros.
+/// CausalConvWithState: a convolution over the current and earlier steps. Steps before the first step come from the
+/// state, or are zeros.
 Outs to_causal_conv(Context& c) {
   const Value given = c.in(0);
   const std::int64_t channels = c.size(0, 1), before = c.size(1, 2) - 1;
@@ -171,8 +172,8 @@ Outs to_causal_conv(Context& c) {
   return {y, slice(x, 2, all - before, all)};
 }
 
-/// TensorScatter: writes new steps to a cache of keys or values, from each sequence's position on. In the mode
-/// "circular" positions wrap around at the end.
+/// TensorScatter: writes new steps to a cache of keys or values, starting at each sequence's position. In the mode
+/// "circular", positions wrap around at the end.
 Outs to_tensor_scatter(Context& c) {
   const int rank = c.rank(0), axis = c.axis(0, c.integer("axis", -2));
   const std::string mode = c.text("mode", "linear");

@@ -27,7 +27,7 @@ Type type_of(const Tried& element) {
   throw Error(Code::usage, why).hint(sizes_hint(options));
 }
 
-/// The element's sizes with `rows` as dim `axis`.
+/// The sizes of stacked elements: the element's sizes with `rows` inserted as dim `axis`.
 Ints sizes_with_rows(const Type& element, std::int64_t axis, std::int64_t rows) {
   if (!element.shape.fixed()) fail_open(element);
   Ints sizes = element.shape.sizes();
@@ -35,7 +35,7 @@ Ints sizes_with_rows(const Type& element, std::int64_t axis, std::int64_t rows) 
   return sizes;
 }
 
-/// The number of nodes, including the nodes of inner bodies.
+/// The number of nodes of a body, including the nodes of inner bodies.
 std::int64_t nodes_of(const GraphDef& body) {
   std::int64_t count = std::ssize(body.nodes);
   for (const ModelNode& node : body.nodes)

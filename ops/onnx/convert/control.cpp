@@ -1,5 +1,5 @@
-// Control flow: ONNX's bodies become ferry's bodies. A loop that gives an element in each iteration is unrolled if its
-// number of iterations is known and not too large; otherwise there must be a bound on that number.
+// Converters of control flow: bodies of ONNX become bodies of ferry. A loop that outputs an element in each iteration
+// is unrolled if its number of iterations is known and not too large; otherwise this number must have a bound.
 #include "ops/control/control.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Outs to_if(Context& c) {
 struct LoopForm {
   const GraphDef& body;
   std::size_t carried;
-  std::size_t collected;  ///< outputs: each iteration contributes one element
+  std::size_t collected;  ///< number of outputs to which each iteration contributes one element
 };
 
 LoopForm loop_form(Context& c) {
@@ -49,7 +49,7 @@ LoopForm loop_form(Context& c) {
   return {body, carried, body.outputs.size() - carried - 1};
 }
 
-/// The types, and known values, that the body would give in the first iteration.
+/// The types, and known values, of the body's outputs in the first iteration.
 std::vector<Tried> first_iteration(Context& c, const LoopForm& form) {
   std::vector<Tried> given{{{}, Tensor::scalar<std::int64_t>(0)}, {{}, Tensor::scalar<bool>(true)}};
   for (int i = 2; i < c.inputs(); ++i) {
@@ -71,8 +71,8 @@ Outs no_iterations(Context& c, const LoopForm& form) {
   return outs_of(state);
 }
 
-/// Unrolls the loop: a copy of the body for each of at most `times` iterations. Carried values that are known stay
-/// known, and may be sequences. Throws `otherwise` where the body computes at run time if the loop goes on.
+/// Unrolls the loop: makes a copy of the body for each of at most `times` iterations. Carried values that are known
+/// stay known, and may be sequences. Throws `otherwise` if the body computes at run time whether the loop continues.
 Outs written_loop(Context& c, const LoopForm& form, std::int64_t times, const Error& otherwise) {
   if (form.collected > 0) check_written(times);
   BodyOuts state;
@@ -93,8 +93,8 @@ Outs written_loop(Context& c, const LoopForm& form, std::int64_t times, const Er
   return outs_of(state);
 }
 
-/// Unrolls a loop with a body that is not one for all iterations because of `why`: its counter decides a size, say, or
-/// it carries a sequence.
+/// Unrolls a loop because one body cannot serve all iterations. `why` is the reason: for example, the loop's counter
+/// decides a size, or the loop carries a sequence.
 Outs written_because(Context& c, const LoopForm& form, const Error& why) {
   const bool counted = !c.has(0) || c.constant_if(0).defined(), begins = !c.has(1) || c.constant_if(1).defined();
   if (!counted) c.take_by_value(0);
@@ -103,9 +103,9 @@ Outs written_because(Context& c, const LoopForm& form, const Error& why) {
   throw Error(why).hint("give what its number of iterations is computed from; it is then written out");
 }
 
-// ---- Rows that iterations change ----
+// ---- Numbers of rows that iterations change ----
 
-/// The types of the carried values after an iteration that begins with these types.
+/// The types of the carried values after an iteration that starts with the types `carried`.
 std::vector<Type> after_iteration(Context& c, const LoopForm& form, const std::vector<Type>& carried) {
   std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
   for (const Type& type : carried) given.push_back({type, {}});
@@ -120,7 +120,7 @@ bool other_rows(const Type& a, const Type& b) {
   return rows && a.shape[0] != b.shape[0];
 }
 
-/// The most rows that carried value k can have, if it begins with `rows` and each iteration adds up to `more`.
+/// The maximum number of rows of carried value k, if it starts with `rows` rows and each iteration adds up to `more`.
 std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
   if (const auto given = c.given_size(k)) return *given;
   const std::int64_t times = c.has(0) ? c.number_of(0).range.most : IntegerRange::kHighest;
@@ -133,7 +133,8 @@ std::int64_t grown(Context& c, int k, std::int64_t rows, std::int64_t more) {
       .hint("--dim {}=100, for at most 100 rows", c.node().outputs[static_cast<std::size_t>(k)]);
 }
 
-/// The types that carried values have in every iteration, with a bound where iterations change the number of rows.
+/// The types of the carried values in every iteration. If iterations change a number of rows, it is bounded in the
+/// type.
 std::vector<Type> in_all_iterations(Context& c, const LoopForm& form, const std::vector<Type>& first) {
   std::vector<Type> all = first;
   const std::vector<Type> once = after_iteration(c, form, first);
@@ -153,14 +154,14 @@ std::vector<Type> in_all_iterations(Context& c, const LoopForm& form, const std:
   return all;
 }
 
-/// x as a value of `type`, which may differ from its own type in the bound on the rows.
+/// x as a value of `type`, which may have another bound on the rows.
 Value with_rows_of(Context& c, const Value& x, const Type& type) {
   if (!other_rows(x.type(), type)) return x;
   const Value rows = scalar_of(c.graph(), size_along(x, 0));
   return gather(x, arange(rows, type.shape[0].size()), 0);
 }
 
-/// Room for the elements that at most `most` iterations give.
+/// Space for the elements of at most `most` iterations.
 Values rooms(Context& c, const LoopForm& form, const std::vector<Type>& carried, std::int64_t most) {
   std::vector<Tried> given{{{DType::int64, {}}, {}}, {{DType::boolean, {}}, {}}};
   for (const Type& type : carried) given.push_back({type, {}});
@@ -170,17 +171,17 @@ Values rooms(Context& c, const LoopForm& form, const std::vector<Type>& carried,
   return room;
 }
 
-/// The types of carried values in every iteration. Error(file) where the body is not one for all iterations.
+/// The types of the carried values in every iteration. Error(file) if one body cannot serve all iterations.
 std::vector<Type> carried_types(Context& c, const LoopForm& form) {
   std::vector<Type> first;
   for (int i = 2; i < c.inputs(); ++i) first.push_back(c.in(i).type());
   return in_all_iterations(c, form, first);
 }
 
-/// The number of iterations: needed where each gives an element.
+/// The number of iterations. It is needed if each iteration outputs an element.
 struct Iterations {
   std::int64_t most = 0;
-  bool always = false;  ///< there are always `most`
+  bool always = false;  ///< whether there are always `most` iterations
 };
 
 /// The loop as a while_loop().
@@ -216,7 +217,7 @@ Outs while_of(Context& c, const LoopForm& form, const std::vector<Type>& types, 
   return end;
 }
 
-/// The loop as a while_loop(), or unrolled if its body is not one for all iterations.
+/// The loop as a while_loop(). If one body cannot serve all iterations, it is unrolled instead.
 Outs loop_of(Context& c, const LoopForm& form, const Iterations& iterations) {
   std::vector<Type> types;
   try {
@@ -228,7 +229,7 @@ Outs loop_of(Context& c, const LoopForm& form, const Iterations& iterations) {
   return while_of(c, form, types, iterations);
 }
 
-/// True if the body computes at run time whether the loop continues.
+/// Whether the body computes at run time whether the loop continues.
 bool ends_by_itself(Context& c, const LoopForm& form) {
   return !first_iteration(c, form)[0].known.defined();
 }

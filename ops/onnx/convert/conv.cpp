@@ -1,4 +1,4 @@
-// Convolution and pooling.
+// Converters of convolution and pooling.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -16,30 +16,30 @@
 namespace ferry::onnx {
 namespace {
 
-/// Divides padding into that at the beginning and that at the end, which gets an odd element if `behind` is set.
+/// Splits padding into the padding at the beginning and at the end. An odd element goes to the end if `behind` is set.
 std::pair<std::int64_t, std::int64_t> halved(std::int64_t total, bool behind) {
   return behind ? std::pair(total / 2, total - total / 2) : std::pair(total - total / 2, total / 2);
 }
 
-/// The padding of a dim with which the output has size / stride positions, rounded up.
+/// The padding of a dim that makes the number of positions size / stride, rounded up.
 std::int64_t same(std::int64_t size, std::int64_t covered, std::int64_t stride) {
   return std::max<std::int64_t>(((size + stride - 1) / stride - 1) * stride + covered - size, 0);
 }
 
-/// The size of dim `d` of the images of input 0.
+/// The size of dim `d` of the images in input 0, not counting the first two dims.
 std::int64_t image_size(Context& c, std::size_t d) {
   const std::int64_t size = c.size(0, static_cast<std::int64_t>(d) + 2);
   check_computed("a dim", size, SourceLine());
   return size;
 }
 
-/// Refuses sizes of a node that are negative, or so large that sums overflow.
+/// Rejects sizes of a node that are negative, or so large that sums overflow.
 void check_sizes(const Ints& sizes) {
   for (std::int64_t size : sizes)
     if (size < 0 || size > kMostComputed) Context::fail("a size of " + std::to_string(size));
 }
 
-/// A node's windows, with a number for each dim.
+/// The windows of a node; the lists have a number for each dim.
 struct Windows {
   Ints size, strides, dilations, pads;
   std::string automatic;
@@ -54,7 +54,7 @@ struct Windows {
     const std::size_t dims = size.size();
     if (dims == 0 || strides.size() != dims || dilations.size() != dims || pads.size() != 2 * dims)
       Context::fail("its window, strides, dilations and pads are of different lengths");
-    // Within these bounds no sum of products of two overflows.
+    // Within these limits, no sum of products of two numbers overflows.
     for (const auto& [list, least] : {std::pair(&size, 1), {&strides, 1}, {&dilations, 1}, {&pads, 0}})
       for (std::int64_t number : *list)
         if (number < least || number > kMostComputed)
@@ -70,7 +70,7 @@ struct Windows {
   }
 };
 
-/// The windows of an op that moves them over its input 0, with the pads that automatic padding gives.
+/// The windows of an op that moves them over its input 0, with the pads of automatic padding.
 Windows over_input(Context& c, Ints size) {
   Windows w(c, std::move(size));
   if (static_cast<std::size_t>(c.rank(0)) != w.dims() + 2)
@@ -81,7 +81,7 @@ Windows over_input(Context& c, Ints size) {
   return w;
 }
 
-/// y with the bias of input i, if there is one.
+/// y plus the bias in input i, if there is one.
 Value with_bias(Context& c, int i, const Value& y) {
   if (!c.has(i)) return y;
   Ints axes;
@@ -96,8 +96,8 @@ Outs to_conv(Context& c) {
   return with_bias(c, 2, conv(x, c.in(1), w.sliding(), c.integer("group", 1)));
 }
 
-/// ConvTranspose. If the size of the output is given, the padding follows from it. If the padding would be negative,
-/// that many elements are added at the end instead.
+/// ConvTranspose. If the size of the output is given, the padding is computed from it. If this padding would be
+/// negative, the missing elements are added at the end instead.
 Outs to_conv_transpose(Context& c) {
   Windows w(c, c.window_of(1));
   const auto dims = static_cast<std::int64_t>(w.dims());
@@ -139,7 +139,7 @@ Outs to_average_pool(Context& c) {
   return avg_pool(c.in(0), pooling);
 }
 
-/// The first version has p as a number.
+/// In the first version, the attribute p is a float.
 Outs to_lp_pool_1(Context& c) {
   return lp_pool(c.in(0), pooling_of(c), c.real("p", 2));
 }
@@ -173,7 +173,7 @@ Outs to_col2im(Context& c) {
   return cast(col2im(cast(x, DType::float64), image, w.size, w.sliding()), x.dtype());  // sums are exact up to 2^53
 }
 
-/// `of_filters`, one number or one for each channel, in a shape that is broadcast to `x`. Dim `channels` of x has the
+/// Reshapes `of_filters`, one number or one for each channel, so that it is broadcast to x. Dim `channels` of x has the
 /// channels.
 Value by_channel(const Value& of_filters, const Value& x, int channels) {
   if (of_filters.rank() == 0) return of_filters;
@@ -182,7 +182,7 @@ Value by_channel(const Value& of_filters, const Value& x, int channels) {
   return expand_dims(of_filters, axes);
 }
 
-/// The convolution of inputs x and filter; the inputs `x_zero` and `filter_zero` are their zero points.
+/// The convolution of input `x` with input `filter`. Inputs `x_zero` and `filter_zero` are their zero points.
 Value integer_conv(Context& c, int x, int x_zero, int filter, int filter_zero) {
   const Windows w = over_input(c, c.window_of(filter));
   const Value x_point = c.scalar_if_one(x_zero);
@@ -206,7 +206,8 @@ Outs to_qlinear_conv(Context& c) {
   return quantize(y, one, c.in(kYZero), c.type(kYZero).dtype);
 }
 
-/// MaxUnpool: the image is as large as the windows cover; if a larger one is asked for, zeros are added at its end.
+/// MaxUnpool: the image is as large as the area that the windows cover. If a larger image is requested, zeros are added
+/// at its end.
 Outs to_max_unpool(Context& c) {
   const Windows w(c, c.integers("kernel_shape"), false, false);
   if (c.rank(0) != static_cast<int>(w.dims()) + 2) Context::fail("its window and its input are of different ranks");

@@ -1,4 +1,4 @@
-// Ops with indices as inputs or results.
+// Converters of ops with indices as inputs or results.
 #include "ops/array/indexing.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 // ---- Gather and scatter ----
 
-/// Gather along a dim of known size, from a value with its dims in another order (Out::perm).
+/// Gather along a dim of known size, for a value with its dims in another order (Out::perm).
 Outs arranged_gather(const Out& x, const Value& indices, int axis) {
   const std::int64_t dim = x.perm[static_cast<std::size_t>(axis)], more = indices.rank();
   if (dim == 0) Context::fail("it takes elements along a dim whose size the data decide, which is not the first");
@@ -42,7 +42,7 @@ Outs to_gather(Context& c) {
   return first_to(gather(to_front(c.in(0), axis), indices, 0), axis, indices.rank());
 }
 
-/// ArrayFeatureExtractor of ONNX-ML: takes elements along the last dim; a vector is one row.
+/// ArrayFeatureExtractor of ONNX-ML: takes elements along the last dim. A vector is treated as one row.
 Outs to_array_feature_extractor(Context& c) {
   const Value x = c.rank(0) == 1 ? expand_dims(c.in(0), {0}) : c.in(0);
   return gather(x, reshape(c.in(1), {-1}), x.rank() - 1);
@@ -94,7 +94,7 @@ Value last_to(const Value& x, int axis) {
   return axis == x.rank() - 1 ? x : transpose(x, perm);
 }
 
-/// The element of `values` at this place, as a scalar.
+/// The element of `values` at position `place`, as a scalar.
 Value element(const Value& values, std::int64_t place) {
   return reshape(slice(values, 0, place, place + 1), {});
 }
@@ -123,7 +123,7 @@ Outs to_hardmax(Context& c) {
   return last_to(one_hot(largest, c.size(0, axis), x.dtype()), axis);
 }
 
-/// Hardmax before operator set 13: over all dims from the axis on together.
+/// Hardmax before operator set 13: works on all dims from the axis on together.
 Outs to_hardmax_flat(Context& c) {
   const Value x = c.in(0);
   std::int64_t row = 1;
@@ -137,14 +137,14 @@ Outs to_hardmax_flat(Context& c) {
 
 Outs best(Context& c, std::int64_t k) {
   const std::int64_t axis = c.axis(0, c.integer("axis", -1));
-  c.no_effect({"sorted"});  // the results always are
+  c.no_effect({"sorted"});  // the results are always sorted
   const TopK found = top_k(c.in(0), k, axis, c.integer("largest", 1) != 0);
   return {found.values, found.indices};
 }
 Outs to_top_k_by_attribute(Context& c) {
   return best(c, c.integer("k"));
 }
-/// TopK where k is known only when a step runs.
+/// TopK with a k that is known only when a step runs.
 Outs best_when_run(Context& c, const Number& k) {
   const int axis = c.axis(0, c.integer("axis", -1));
   c.no_effect({"sorted"});
@@ -162,7 +162,7 @@ Outs to_top_k(Context& c) {
   return k.known() ? best(c, k.number()) : best_when_run(c, k);
 }
 
-// ---- Sizes that depend on data: bounded dims, which are the first ones of their values ----
+// ---- Outputs with a size that depends on data: a bounded dim, which is the first dim of its value ----
 
 Outs to_unique(Context& c) {
   const bool sorted = c.integer("sorted", 1) != 0, flat = !c.has_attr("axis");
@@ -173,7 +173,7 @@ Outs to_unique(Context& c) {
   return {first_to(found.values, axis), found.indices, found.inverse, found.counts};
 }
 
-/// NonZero of a known tensor: [rank, n].
+/// NonZero of a known tensor: the positions as [rank, n].
 Tensor places_of(const Tensor& x) {
   Ints found;
   for (std::int64_t i = 0; i < x.count(); ++i)
@@ -204,7 +204,7 @@ Outs to_compress(Context& c) {
   return first_to(gather(rows, squeeze(nonzero(c.in(1)), {1}), 0), axis);
 }
 
-/// Boxes [1,n,4] as [n,4] or scores [1,1,n] as [n], where n is known only when a step runs.
+/// Reshapes boxes [1,n,4] to [n,4], or scores [1,1,n] to [n], if n is known only when a step runs.
 Value rows_of_one(Context& c, int i, const Shape& row) {
   const Out x = c.out(i);
   const Shape shape = c.type(i).shape;

@@ -1,4 +1,4 @@
-// Sums of products, determinants.
+// Converters of sums of products and of determinants.
 #include "ops/math/linalg.hpp"
 
 #include "ops/math/einsum.hpp"

@@ -1,4 +1,4 @@
-// Counts of n-grams in sequences of numbers.
+// Converter of TfIdfVectorizer, which counts n-grams in sequences of numbers.
 #include <algorithm>
 
 #include "ops/array/array.hpp"
@@ -14,12 +14,12 @@
 namespace ferry::onnx {
 namespace {
 
-/// The n-grams of one length, row by row.
+/// All n-grams of one length. `numbers` has them one after another.
 struct Grams {
   std::int64_t length, count;
   Ints numbers;
 
-  /// The numbers at `place` in all n-grams.
+  /// The number at position `place` of each n-gram.
   [[nodiscard]] Tensor at(std::int64_t place) const {
     Tensor column(DType::int64, {count});
     for (std::int64_t g = 0; g < count; ++g)
@@ -29,7 +29,7 @@ struct Grams {
   }
 };
 
-/// The n-grams of the pool, by length, from 1 on.
+/// The n-grams of the attribute pool_int64s, by length, from length 1 on.
 std::vector<Grams> grams_of(Context& c) {
   if (c.has_attr("pool_strings")) Context::fail("it looks for texts, which ferry does not compute with");
   const Ints begins = c.integers("ngram_counts"), pool = c.integers("pool_int64s");
@@ -44,8 +44,9 @@ std::vector<Grams> grams_of(Context& c) {
   return all;
 }
 
-/// Counts how often each n-gram occurs in x [batch,size]; between all neighbours in it there are equally many other
-/// numbers, 0 to `skip`. Gives [batch,count], or an undefined value if x is too short.
+/// Counts the occurrences of each n-gram in x [batch,size]. In an occurrence, all neighbouring numbers of the n-gram
+/// are the same distance apart in x, with 0 to `skip` other numbers between them. Returns [batch,count], or an
+/// undefined value if x is too short.
 Value counted(const Value& x, std::int64_t size, const Grams& grams, std::int64_t skip) {
   Graph& graph = x.graph().current();
   Value total;
@@ -64,8 +65,8 @@ Value counted(const Value& x, std::int64_t size, const Grams& grams, std::int64_
   return total;
 }
 
-/// TfIdfVectorizer: x [size] or [batch,size] becomes [width] or [batch,width], where width is the largest of
-/// ngram_indexes + 1. Each n-gram adds its weighted count to the column that ngram_indexes gives it.
+/// TfIdfVectorizer: x [size] or [batch,size] becomes [width] or [batch,width]; width is the largest of ngram_indexes
+/// plus 1. Each n-gram adds its weighted count to its column, which is in ngram_indexes.
 Outs to_ngrams(Context& c) {
   const std::vector<Grams> all = grams_of(c);
   const Ints columns = c.integers("ngram_indexes");
@@ -84,7 +85,7 @@ Outs to_ngrams(Context& c) {
   const Value given = cast(c.in(0), DType::int64);
   const Value x = rank == 2 ? given : expand_dims(given, {0});
   Value y;
-  std::size_t number = 0;  // of an n-gram in the whole pool
+  std::size_t number = 0;  // index of an n-gram in the whole pool
   for (const Grams& grams : all) {
     check_computed("sequences times columns", checked_count(Ints{grams.count, width}), SourceLine());
     Tensor place(DType::float32, {grams.count, width});

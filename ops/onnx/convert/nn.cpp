@@ -1,4 +1,4 @@
-// Products of matrices, softmax.
+// Converters of products of matrices and of softmax.
 #include "ops/nn/nn.hpp"
 
 #include "ops/array/reshape.hpp"
@@ -29,7 +29,7 @@ Outs to_gemm(Context& c) {
   return product + bias;
 }
 
-/// a * sigmoid(alpha * a) * b.
+/// Swiglu: a * sigmoid(alpha * a) * b.
 Outs to_swiglu(Context& c) {
   const Value a = c.in(0);
   const Value b = c.in(1);
@@ -44,7 +44,7 @@ Outs along(Context& c) {
   return f(c.in(0), c.axis(0, c.integer("axis", -1)), source_location::current());
 }
 
-/// Softmax and LogSoftmax before operator set 13: over all dims from the axis on together.
+/// Softmax and LogSoftmax before operator set 13: work on all dims from the axis on together.
 template <Rows f>
 Outs flattened(Context& c) {
   const Value x = c.in(0);

@@ -1,4 +1,4 @@
-// Normalisation, and dropout.
+// Converters of normalisation and of dropout.
 #include "ops/nn/norm.hpp"
 
 #include "base/number_text.hpp"
@@ -13,7 +13,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// x in the dtype in which the node computes: narrow numbers are cast as stash_type says, by default to float32.
+/// x in the dtype in which the node computes: dtypes below 4 bytes are cast to stash_type, by default to float32.
 Value stashed(Context& c, const Value& x) {
   const DType stash = c.dtype("stash_type", DType::float32);
   return size_of(x.dtype()) < 4 ? cast(x, stash) : x;
@@ -28,7 +28,7 @@ Outs to_batch_norm(Context& c) {
   const double epsilon = c.real("epsilon", 1e-5), momentum = c.real("momentum", 0.9);
   if (c.opset() < 9 && c.integer("spatial", 1) == 0)
     Context::fail("means of single elements (spatial = 0) are not imported");
-  if (c.opset() < 7) c.no_effect({"is_test"});  // the number of outputs says the same
+  if (c.opset() < 7) c.no_effect({"is_test"});  // the number of outputs has the same meaning
   if (c.opset() < 14 && c.wants(1)) Context::fail("its training form of operator sets before 14 is not imported");
   if (c.opset() < 14 || c.integer("training_mode", 0) == 0) {
     return batch_norm(x, scale, offset, cast(mean, x.dtype()), cast(variance, x.dtype()), epsilon);
@@ -41,7 +41,7 @@ Outs to_batch_norm(Context& c) {
   return {now.y, kept_mean, kept_variance};
 }
 
-/// The dims from the node's axis on.
+/// The dims from the attribute `axis` on, by default from `otherwise`.
 Ints axes_from(Context& c, std::int64_t otherwise) {
   Ints axes;
   for (int d = c.axis(0, c.integer("axis", otherwise)); d < c.rank(0); ++d) axes.push_back(d);
@@ -71,7 +71,7 @@ Outs to_instance_norm(Context& c) {
   return instance_norm(x, scale, c.in(2), c.real("epsilon", 1e-5));
 }
 
-/// [groups] as [channels].
+/// Expands a value [groups] to [channels].
 Value of_channels(const Value& of_groups, std::int64_t groups, std::int64_t channels) {
   return reshape(broadcast_to(expand_dims(of_groups, {1}), {groups, channels / groups}), {channels});
 }
@@ -106,7 +106,7 @@ Outs to_lp_norm(Context& c) {
   return lp_normalize(c.in(0), c.integer("axis", -1), static_cast<int>(c.integer("p", 2)));
 }
 
-/// MeanVarianceNormalization. As in ONNX's definition, an epsilon is added to the deviation, not to the variance.
+/// MeanVarianceNormalization. As ONNX defines it, the epsilon is added to the deviation, not to the variance.
 Outs to_mean_variance(Context& c) {
   const Value x = c.in(0);
   const Ints axes = c.integers("axes", {0, 2, 3});
@@ -115,13 +115,13 @@ Outs to_mean_variance(Context& c) {
   return centred / (sqrt(variance) + 1e-9);
 }
 
-/// Dropout: in training, elements that stay are scaled up so that the expected sum is unchanged. Otherwise it is the
-/// identity, and all elements stay.
+/// Dropout. In training, elements that stay are scaled so that the expected sum does not change. Otherwise it is the
+/// identity, and the mask is true everywhere.
 Outs to_dropout(Context& c) {
   const Value x = c.in(0);
   const double ratio = c.has(1) ? c.number(1) : 0.5;
   const std::int64_t seed = c.integer("seed", 0);
-  if (c.opset() < 12) c.no_effect({"ratio", "is_test"});  // of training, which is not imported for these
+  if (c.opset() < 12) c.no_effect({"ratio", "is_test"});  // for training, which is not imported in these operator sets
   if (!c.has(2) || c.number(2) == 0 || ratio == 0) {
     if (!c.wants(1)) return identity(x);
     return {identity(x), cast(ones_like(x), c.opset() >= 10 ? DType::boolean : x.dtype())};

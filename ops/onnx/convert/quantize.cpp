@@ -1,4 +1,4 @@
-// Numbers as narrow integers, and products of these.
+// Converters of quantization, and of products of quantized numbers.
 #include "ops/math/quantize.hpp"
 
 #include "ops/array/array.hpp"
@@ -12,8 +12,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// A scale or zero point, broadcast to input 0: one for all elements, for each index of the axis, or for each block of
-/// `block_size` elements along it.
+/// Broadcasts a scale or zero point to input 0. It is one number for all elements, for each index of the axis, or for
+/// each block of `block_size` elements along the axis.
 Value spread(Context& c, const Value& given) {
   const int rank = c.rank(0);
   const std::int64_t given_axis = c.integer("axis", 1), block = c.integer("block_size", 0);
@@ -35,7 +35,7 @@ Value spread(Context& c, const Value& given) {
   return slice(reshape(repeated, sizes), axis, 0, c.size(0, axis));
 }
 
-/// spread() of input i; undefined if it is absent.
+/// Applies spread() to input i; undefined if the input is absent.
 Value spread_input(Context& c, int i) {
   return c.has(i) ? spread(c, c.in(i)) : Value();
 }
@@ -45,7 +45,7 @@ Outs to_quantize(Context& c) {
   const Value scale = spread(c, c.in(1));
   const DType asked = c.dtype("output_dtype", c.has(2) ? c.type(2).dtype : DType::uint8);
   const DType dtype = c.has(2) ? c.type(2).dtype : asked;
-  c.no_effect({"saturate"});  // of float8 alone
+  c.no_effect({"saturate"});  // only for float8
   const DType precision = c.dtype("precision", scale.dtype());
   const Value x = cast(given, precision);
   const Value factor = cast(scale, precision);
@@ -64,8 +64,8 @@ Outs to_dynamic_quantize(Context& c) {
   return {quantized.y, quantized.scale, quantized.zero};
 }
 
-/// The product of inputs a and b; the inputs `a_zero` and `b_zero` are their zero points. A vector is a row on the
-/// left, a column on the right, as in numpy.
+/// The product of inputs a and b. Inputs `a_zero` and `b_zero` are their zero points. As in numpy, a vector is a row on
+/// the left and a column on the right.
 Value product(Context& c, int a, int a_zero, int b, int b_zero) {
   const Value a_point = c.scalar_if_one(a_zero), b_point = c.scalar_if_one(b_zero);
   const auto rank_of = [](const Value& v) { return v.defined() ? v.rank() : 0; };

@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM.
+// Converters of RNN, GRU and LSTM.
 #include "ops/nn/recurrent.hpp"
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 namespace ferry::onnx {
 namespace {
 
-/// The node's activations in their order. Those that have parameters take them, in this order, from the lists of alphas
-/// and betas.
+/// The node's activations, in order. Activations with parameters take their parameters, in this order, from the lists
+/// of alphas and betas.
 class Activations {
  public:
   explicit Activations(Context& c)
       : names_(c.texts("activations")), alphas_(c.reals("activation_alpha")), betas_(c.reals("activation_beta")) {}
 
-  /// The next one; undefined when the node names no more, or names the `usual` one.
+  /// Returns the next activation. Undefined if the node lists no more, or if the next one is `usual`, the default.
   Activation next(std::string_view usual) {
     if (name_ == names_.size()) return {};
     const std::string name = lower_case(names_[name_++]);
@@ -56,7 +56,8 @@ class Activations {
   std::size_t name_ = 0, alpha_ = 0, beta_ = 0;
 };
 
-/// Imported layers are rarely trained. As a loop, 16,000 steps of an LSTM are planned in 0.1 s, unrolled in 6.6 s.
+/// A low limit, because imported layers are rarely trained. With 16,000 steps, an LSTM is planned in 0.1 s as a loop,
+/// and in 6.6 s if it is unrolled.
 constexpr std::int64_t kMostUnrolled = 1 << 12;
 
 /// x with dims 0 and 1 exchanged.
@@ -64,7 +65,7 @@ Value exchanged(const Value& x) {
   return transpose(x, {1, 0, 2});
 }
 
-/// The inputs and attributes of a node, for all its directions.
+/// The inputs and attributes of a node with one or two directions.
 class Layers {
  public:
   Layers(Context& c, std::int64_t gates, bool quantized)
@@ -89,7 +90,7 @@ class Layers {
   }
   [[nodiscard]] int directions() const { return direction_ == "bidirectional" ? 2 : 1; }
 
-  /// The weights of a direction, without activations.
+  /// The weights and options of a direction, without activations.
   [[nodiscard]] Recurrent layer(int direction) {
     Recurrent layer;
     if (quantized_) {
@@ -119,7 +120,7 @@ class Layers {
     return layer;
   }
 
-  /// The node's outputs from the outputs of its directions.
+  /// Makes the node's outputs from the outputs of its directions.
   [[nodiscard]] Outs outs(const std::vector<Sequence>& sequences) const {
     Values y, h, c;
     for (const Sequence& sequence : sequences) {
@@ -137,7 +138,7 @@ class Layers {
   Value x;
 
  private:
-  /// The inputs, in the order that all these ops have; those from kScale on are of quantized layers.
+  /// The indices of inputs, which are the same in all these ops. kScale and higher are only for quantized layers.
   enum Input {
     kX,
     kWeights,
@@ -157,8 +158,8 @@ class Layers {
   [[nodiscard]] Value part(int input, int direction) {
     return squeeze(slice(c_.in(input), 0, direction, direction + 1), {0});
   }
-  /// The product of numbers, quantized first, with weights [directions,from,to] of a direction. Their zero point is the
-  /// input after the scale.
+  /// Multiplies numbers, which it quantizes first, by the weights [directions,from,to] of a direction. The zero point
+  /// of the weights is the input after their scale.
   [[nodiscard]] Activation quantized_product(int input, int scale, int direction) {
     const Value weights = part(input, direction), weights_scale = part(scale, direction);
     const Value zero = c_.has(scale + 1) ? part(scale + 1, direction) : Value();
@@ -182,8 +183,8 @@ class Layers {
   Value lengths_;
 };
 
-/// The node's outputs. Calls run(x, layer, activations) for the layer of each direction, which takes further
-/// activations for it.
+/// Computes the node's outputs. For each direction, it calls run(x, layer, activations), which takes the rest of its
+/// activations from `activations`.
 template <class Run>
 Outs in_directions(Context& c, std::int64_t gates, const Run& run, bool quantized = false) {
   Layers layers(c, gates, quantized);
@@ -209,7 +210,7 @@ Outs to_gru(Context& c) {
   });
 }
 
-/// For in_directions().
+/// The function `run` of in_directions() for LSTM.
 auto lstm_of(Context& c) {
   return [&c](const Value& x, Recurrent& layer, Activations& activations) {
     layer.candidate = activations.next("tanh");
@@ -223,7 +224,7 @@ Outs to_lstm(Context& c) {
   return in_directions(c, 4, lstm_of(c));
 }
 
-/// DynamicQuantizeLSTM: the inputs together, and the state in each step, are quantized before they are multiplied.
+/// DynamicQuantizeLSTM: quantizes all inputs together, and the state in each step, before the products.
 Outs to_quantized_lstm(Context& c) {
   return in_directions(c, 4, lstm_of(c), true);
 }

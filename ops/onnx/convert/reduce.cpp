@@ -1,4 +1,4 @@
-// Reductions and running folds.
+// Converters of reductions and cumulative ops.
 #include "ops/math/reduce.hpp"
 
 #include "ops/array/reshape.hpp"
@@ -13,7 +13,7 @@ namespace {
 struct Reduction {
   Ints axes;
   bool keep = true;
-  bool none = false;  ///< no axes are given, and the node says that this means no reduction
+  bool none = false;  ///< there are no axes, and noop_with_empty_axes means no reduction then
 };
 
 Reduction reduction(Context& c) {
@@ -34,7 +34,7 @@ Outs plain(Context& c) {
   return reduced(f, c.in(0), r);
 }
 
-/// ReduceMax and ReduceMin, which take bools, too: whether any is true, whether all are.
+/// ReduceMax and ReduceMin. They also take bools: whether any element is true, or whether all are.
 template <Reduce f>
 Outs best_of(Context& c) {
   const Reduction r = reduction(c);
@@ -48,7 +48,7 @@ Outs to_l1(Context& c) {
   return reduced(sum, abs(c.in(0)), r);
 }
 
-/// f(input 0), where integers are computed in float64 and truncated.
+/// f(input 0). Integers are computed in float64, and the result is truncated.
 template <class F>
 Value in_floats(Context& c, const F& f) {
   const Value x = c.in(0);
@@ -75,7 +75,7 @@ Outs to_log_sum_exp(Context& c) {
   return in_floats(c, [&](const Value& x) { return reduced(log_sum_exp, x, r); });
 }
 
-/// ReduceMean, which takes integers, too: their quotient is truncated.
+/// ReduceMean. It also takes integers; their quotient is truncated.
 Outs to_mean(Context& c) {
   const Reduction r = reduction(c);
   return in_floats(c, [&](const Value& x) { return reduced(mean, x, r); });

@@ -1,4 +1,4 @@
-// Resizing of images.
+// Converters of ops that resize images.
 #include "ops/image/resize.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// The one of `choices` that the attribute names.
+/// Returns the choice with the name in the attribute.
 template <class T>
 T chosen(Context& c, std::string_view attribute, std::string_view otherwise,
          std::initializer_list<std::pair<std::string_view, T>> choices) {
@@ -24,7 +24,7 @@ T chosen(Context& c, std::string_view attribute, std::string_view otherwise,
   Context::fail("attribute '" + std::string(attribute) + "' is '" + given + "'");
 }
 
-/// The node's mode. The linear one has two names, and models use both.
+/// The node's mode. The linear mode has two names, and models use both.
 Interpolation interpolation_of(Context& c) {
   return chosen<Interpolation>(c, "mode", "nearest",
                                {{"nearest", Interpolation::nearest},
@@ -33,7 +33,7 @@ Interpolation interpolation_of(Context& c) {
                                 {"cubic", Interpolation::cubic}});
 }
 
-/// The number of elements of a scaled dim, computed in single precision, as onnxruntime does.
+/// The number of elements of a scaled dim. It is computed in single precision, as in onnxruntime.
 std::int64_t scaled_size(std::int64_t size, double scale) {
   const float scaled = static_cast<float>(size) * static_cast<float>(scale);
   if (!(scaled >= 0 && scaled < 0x1p31F)) Context::fail("a scale of " + digits_text(scale, 6));
@@ -61,8 +61,8 @@ Ints all_axes(Context& c) {
   return axes;
 }
 
-/// Input 0 resized. Integers are interpolated in float32 and rounded towards zero, with antialias to the nearest, as by
-/// onnxruntime.
+/// Resizes input 0. As in onnxruntime, integers are interpolated in float32 and rounded toward zero, or with antialias
+/// to the nearest integer.
 Value resized(Context& c, const std::vector<ResizedDim>& dims, const Resizing& resizing) {
   const Value x = c.in(0);
   if (is_float(x.dtype()) || resizing.interpolation == Interpolation::nearest) return resize(x, dims, resizing);
@@ -70,8 +70,8 @@ Value resized(Context& c, const std::vector<ResizedDim>& dims, const Resizing& r
   return cast(resizing.antialias ? floor(y + 0.5) : y, x.dtype());
 }
 
-/// Upsample, and the first Resize: element i comes from i / scale, rounded down, and in dims that shrink up, as in
-/// ONNX's cases of these versions.
+/// Upsample, and the first version of Resize. Element i comes from i / scale: rounded up in dims that shrink, otherwise
+/// rounded down, as in ONNX's test cases of these versions.
 Outs upsampled(Context& c, const Floats& scales) {
   Resizing resizing;
   resizing.interpolation = interpolation_of(c);
@@ -92,7 +92,7 @@ Outs to_upsample(Context& c) {
   return upsampled(c, numbers_of(c.constant(1)));
 }
 
-/// The dims with their new sizes; with a policy other than "stretch" all dims are scaled by the same factor.
+/// The dims with their new sizes. With a policy other than "stretch", all dims are scaled by the same factor.
 std::vector<ResizedDim> sized(Context& c, const Ints& axes, const Ints& sizes, const std::string& policy) {
   if (sizes.size() != axes.size())
     Context::fail(std::to_string(sizes.size()) + " sizes for " + std::to_string(axes.size()) + " dims");
@@ -161,7 +161,7 @@ Outs to_resize(Context& c) {
   return resized(c, dims, resizing);
 }
 
-/// CenterCropPad: cuts or pads on both sides, an odd element at the end.
+/// CenterCropPad: cuts or pads equally on both sides; an odd element is at the end.
 Outs to_center_crop_pad(Context& c) {
   const Ints axes = c.integers("axes", all_axes(c)), wanted = c.ints(1);
   if (axes.size() != wanted.size()) Context::fail("axes and sizes of different lengths");

@@ -1,4 +1,4 @@
-// Sampling of images at places that are data.
+// Converters of ops that sample images at positions that are data.
 #include "ops/image/sample.hpp"
 
 #include "ops/array/reshape.hpp"

@@ -1,4 +1,5 @@
-// Scan: its body is written out for each element, or becomes the body of a loop where that is too much.
+// Converters of Scan. The body is unrolled, with a copy for each element; if that is too much, it becomes the body of a
+// loop.
 #include <algorithm>
 #include <numeric>
 
@@ -13,7 +14,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// Element `at` of `x` along `axis`.
+/// The element of `x` at position `at` along `axis`, without this dim.
 Value element(const Value& x, std::int64_t axis, std::int64_t at) {
   return squeeze(slice(x, axis, at, at + 1), {axis});
 }
@@ -22,7 +23,7 @@ std::int64_t at_or_zero(const Ints& list, std::size_t i) {
   return i < list.size() ? list[i] : 0;
 }
 
-/// An input: each iteration takes one element along `axis`.
+/// A scanned input: each iteration takes one element along `axis`.
 struct Scanned {
   Value x;
   std::int64_t axis;
@@ -31,10 +32,10 @@ struct Scanned {
 
 struct ScanForm {
   const GraphDef& body;
-  int first;            ///< the first input that the body gets
-  std::size_t scanned;  ///< inputs
+  int first;            ///< number of the first input that the body takes
+  std::size_t scanned;  ///< number of scanned inputs
   std::size_t states;
-  std::size_t collected;  ///< outputs: each iteration contributes one element
+  std::size_t collected;  ///< number of outputs to which each iteration contributes one element
 };
 
 ScanForm scan_form(Context& c, int first) {
@@ -47,13 +48,13 @@ ScanForm scan_form(Context& c, int first) {
   return {body, first, static_cast<std::size_t>(scanned), states, body.outputs.size() - states};
 }
 
-/// Where the results of iterations are: the dim of each collected output, and whether it begins with the last
-/// iteration.
+/// For each collected output: the dim along which the iterations' elements are stacked, and whether the first element
+/// is from the last iteration.
 struct Collected {
   Ints axes, backwards;
 };
 
-/// The outputs that the body would give in an iteration: the states, followed by the elements.
+/// The outputs of the body in an iteration: the states, followed by the elements.
 std::vector<Tried> one_iteration(Context& c, const ScanForm& form, const BodyOuts& state,
                                  const std::vector<Scanned>& inputs) {
   std::vector<Tried> given;
@@ -76,7 +77,7 @@ BodyOuts nothing_scanned(Context& c, const ScanForm& form, BodyOuts state, const
   return state;
 }
 
-/// x with its first dim as dim `axis`.
+/// Moves the first dim of x to position `axis`.
 Value with_rows_along(const Value& x, std::int64_t axis) {
   Ints perm(static_cast<std::size_t>(x.rank()) - 1);
   std::iota(perm.begin(), perm.end(), 1);
@@ -84,7 +85,7 @@ Value with_rows_along(const Value& x, std::int64_t axis) {
   return transpose(x, perm);
 }
 
-/// The body as the body of a loop. BodyOuts as scan().
+/// Runs the body as the body of a loop. Returns the outputs of scan().
 BodyOuts scan_in_loop(Context& c, const ScanForm& form, const BodyOuts& state, const std::vector<Scanned>& inputs,
                       std::int64_t length, const Collected& out) {
   Values initial{c.graph().constant(Tensor::scalar<std::int64_t>(0))};
@@ -146,8 +147,8 @@ Outs to_scan(Context& c) {
       scan(c, form, state, inputs, length, {c.integers("scan_output_axes"), c.integers("scan_output_directions")}));
 }
 
-/// Scan in operator set 8: runs for each element of the batch, with states [batch,…] and inputs [batch,length,…]. Input
-/// 0 may give lengths; all of them must equal `length`.
+/// Scan in operator set 8: runs separately for each element of the batch, with states [batch,…] and inputs
+/// [batch,length,…]. Input 0 may list lengths; all of them must equal `length`.
 Outs to_scan_8(Context& c) {
   const ScanForm form = scan_form(c, 1);
   const Ints backwards = c.integers("directions");

@@ -1,5 +1,5 @@
-// Sequences of tensors, and optional values. The lengths of sequences, and which optional values have an element, are
-// known while a model is imported, so that they are lists in the importer and need no ops.
+// Converters of sequences of tensors and of optional values. While a model is imported, the lengths of sequences are
+// known, and also which optional values have an element. So these values are lists in the importer, and need no ops.
 #include <algorithm>
 
 #include "ops/array/array.hpp"
@@ -11,8 +11,8 @@ namespace {
 
 using List = std::vector<Out>;
 
-/// Input `i`, an index into a list of `size`; negative ones count from the end. `behind`: it may be just after the
-/// last.
+/// Reads input `i`, an index into a list of `size` elements; a negative index counts from the end. With `behind`, the
+/// index may also be the position after the last element.
 std::size_t place(Context& c, int i, std::size_t size, bool behind) {
   const auto count = static_cast<std::int64_t>(size);
   const std::int64_t given = c.whole_number(i), at = given < 0 ? given + count : given;
@@ -56,7 +56,8 @@ Outs to_length(Context& c) {
   return Tensor::scalar(static_cast<std::int64_t>(c.list(0).size()));
 }
 
-/// SplitToSequence: parts of one size or of given sizes, or single elements, which lose the dim unless it is kept.
+/// SplitToSequence: splits a value into parts of one size, parts of given sizes, or single elements. Single elements
+/// lose the dim unless keepdims is set.
 Outs to_split(Context& c) {
   const int axis = c.axis(0, c.integer("axis", 0));
   const std::int64_t size = c.size(0, axis);
@@ -89,8 +90,8 @@ Outs to_concat(Context& c) {
   return concat(parts, axis);
 }
 
-/// SequenceMap: the body for each element of the first input, a sequence, with the corresponding element of each other
-/// input that is a sequence.
+/// SequenceMap: runs the body for each element of the first input, a sequence. Other inputs that are sequences
+/// contribute the corresponding element.
 Outs to_map(Context& c) {
   const GraphDef& body = c.body("body");
   const std::size_t count = c.list(0).size();
