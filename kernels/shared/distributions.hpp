@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// An op's distribution: low and high, or mean and standard deviation.
+/// The parameters of an op's distribution: `first` and `second` are low and high, or mean and standard deviation.
 struct Draw {
   std::uint64_t key;
   double first, second;

@@ -20,7 +20,7 @@ enum class PipelineSchedule : std::uint8_t {
   zero_bubble   ///< like one_f_one_b, but the gradients of weights are computed when a stage would idle
 };
 
-/// "gpipe", "1f1b", "zero_bubble".
+/// The name of a schedule: "gpipe", "1f1b" or "zero_bubble".
 [[nodiscard]] std::string_view name_of(PipelineSchedule schedule);
 [[nodiscard]] std::optional<PipelineSchedule> pipeline_schedule(std::string_view name);
 

@@ -372,7 +372,7 @@ Attrs batch_attrs(const Value& array, std::int64_t size, const BatchOptions& opt
   return attrs;
 }
 
-/// Makes the op that reads batches from the file, on the devices where the array would be.
+/// Makes the op that reads batches from the file, on the devices of `array`.
 Value batch_file(const Value& array, const Streamable& from, std::int64_t size, const BatchOptions& options,
                  const SourceLine& line) {
   const Op op = array.op();

@@ -84,7 +84,7 @@ class GradCtx {
   OpId op_;
   Values douts_;
   std::vector<bool> wanted_;
-  Attrs attrs_;  // a copy: adding ops invalidates references to the graph's own
+  Attrs attrs_;  // a copy, because adding ops invalidates references to the graph's attributes
 };
 
 }  // namespace ferry

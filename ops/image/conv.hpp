@@ -41,8 +41,8 @@ Value conv2d_integer(const Value& x, const Value& w, const Value& x_zero = {}, c
                      source_location at = source_location::current());
 
 /// The adjoint of conv2d. Each element of x [n,o,p,q] is multiplied by the filter w [o,c/groups,kh,kw]. The products
-/// are added to the elements of y [n,c,h,w] that conv2d would read for it. The height is h = (p - 1) * stride + (kh -
-/// 1) * dilation + 1 minus the padding. Floating-point.
+/// are added to the elements of y [n,c,h,w] that conv2d reads to compute the element. The height is h = (p - 1) *
+/// stride + (kh - 1) * dilation + 1 minus the padding. Floating-point.
 Value conv2d_transpose(const Value& x, const Value& w, const Sliding& sliding = {}, std::int64_t groups = 1,
                        source_location at = source_location::current());
 

@@ -43,7 +43,7 @@ Value affine_grid(const Value& theta, const Ints& sizes, bool align_corners = fa
 
 /// How roi_align() cuts regions.
 struct Regions {
-  std::int64_t rows = 1, columns = 1;  ///< of the result
+  std::int64_t rows = 1, columns = 1;  ///< size of the result
   /// Samples for each element of the result, along each dim. 0: the size of the element's part in pixels, rounded up.
   std::int64_t samples = 1;
   double scale = 1;  ///< factor of the regions' coordinates

@@ -421,7 +421,8 @@ Value conv_integer(const Value& x, const Value& w, const Value& x_zero, const Va
   };
   const Value image = centred(x, x_zero);
   const Value filter = centred(w, w_zero);
-  return cast(cast(conv3d(call, image, filter, moves, groups), DType::int64), DType::int32);  // wraps around
+  // The conversion to int32 wraps around.
+  return cast(cast(conv3d(call, image, filter, moves, groups), DType::int64), DType::int32);
 }
 
 Value conv_transpose(const Value& x, const Value& w, const Sliding& sliding, std::int64_t groups, Ints extra,
@@ -545,7 +546,7 @@ Value lp_pool(const Value& x, const Pooling& pooling, double p, source_location 
     const Value sums = mean_of_windows(call, all, moves) * static_cast<double>(product(pooling.size));
     if (p == 1) return sums;
     const Value none = equal(sums, 0);
-    const Value some = select(none, 1, sums);  // keeps 0 from the root: the root's gradient at 0 is infinite
+    const Value some = select(none, 1, sums);  // avoids a root of 0, which has an infinite gradient
     return select(none, 0, p == 2 ? sqrt(some) : pow(some, 1 / p));
   });
 }

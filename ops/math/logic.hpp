@@ -34,7 +34,7 @@ inline Value operator>=(const Operand& a, const Operand& b) {
   return greater_equal(a, b);
 }
 
-/// Logic on bools.
+/// Logical operations on bools.
 Value logical_and(const Operand& a, const Operand& b);
 Value logical_or(const Operand& a, const Operand& b);
 Value logical_not(const Value& x, source_location at = source_location::current());

@@ -177,7 +177,7 @@ Value lp_normalize(const Value& x, std::int64_t axis, int p, source_location at)
   if (p != 1 && p != 2) throw Error(Code::plan, "lp_normalize: p is {}, not 1 or 2", p).at(at).hint("give 1 or 2");
   return in_float32({x}, at, [&](const Values& v) {
     const Value sums = sum(p == 1 ? abs(v[0]) : square(v[0]), {axis}, true);
-    const Value some = select(equal(sums, 0), 1, sums);  // keeps 0 from the root: the root's gradient at 0 is infinite
+    const Value some = select(equal(sums, 0), 1, sums);  // avoids a root of 0, which has an infinite gradient
     return v[0] / (p == 1 ? some : sqrt(some));
   });
 }

@@ -173,8 +173,8 @@ class Context {
   Graph& graph_;
   const ModelNode& node_;
   std::int64_t opset_;
-  mutable std::set<std::string, std::less<>>
-      asked_;  ///< attributes that the converter has read, or listed in no_effect()
+  /// The attributes that the converter has read, or listed in no_effect().
+  mutable std::set<std::string, std::less<>> asked_;
 };
 
 /// How nodes of one op become ferry's ops, from version `since` of the operator set to the op's next version in the
