@@ -31,8 +31,8 @@ Values while_loop(const Values& initial, const std::function<Value(const Values&
 Values cond(const Value& predicate, const std::function<Values()>& then_branch,
             const std::function<Values()>& else_branch, source_location at = source_location::current());
 
-/// Returns x. Each time it is computed, one task prints it with `label` on stderr. It runs only in steps that need the
-/// result or have it as a target.
+/// Returns x, and prints it with `label` on stderr each time it is computed, by one task. It runs only in steps that
+/// need the result or have it as a target.
 Value print(const Value& x, std::string_view label, source_location at = source_location::current());
 
 /// The ops, with their attributes in braces. While {cond, body: subgraphs, carried: int}: the inputs are the carried

@@ -13,7 +13,7 @@ namespace ferry {
 
 /// The name of the host of the task that computes the value: uint8[64], the bytes of the name and then zeros. A longer
 /// name is truncated. The value depends on the task, so you must place it on one task, by a device scope or annotation
-/// (else Error(plan) when the plan is made). Planning never moves it to another task.
+/// (else Error(plan) when the plan is made). Planning never moves the op to another task.
 ///
 ///     auto there = g.device("/task:1");
 ///     const Value name = host_name(g);

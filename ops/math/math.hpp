@@ -71,8 +71,8 @@ Value sigmoid(const Value& x, source_location at = source_location::current());
 Value relu(const Value& x, source_location at = source_location::current());
 /// 1 / x.
 Value reciprocal(const Value& x, source_location at = source_location::current());
-/// floor, ceil: the nearest integer not above (not below) x. round: the integer nearest to x; halves go to the even
-/// integer.
+/// The largest integer not above x (floor), the smallest integer not below x (ceil), or the integer nearest to x
+/// (round); halves are rounded to the even integer.
 Value floor(const Value& x, source_location at = source_location::current());
 Value ceil(const Value& x, source_location at = source_location::current());
 Value round(const Value& x, source_location at = source_location::current());

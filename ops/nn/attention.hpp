@@ -66,10 +66,10 @@ struct Remembered {
   Value y, state;
 };
 
-/// Attention with a state S. In each step, S = exp(decay) S + k v' adds the product of the step's key and value, and y
-/// = scale * q S is the step's result. q is [n,heads,steps,size], k [n,key heads,steps,size], v [n,key
-/// heads,steps,value size] (Katharopoulos et al., "Transformers are RNNs", 2020; Yang et al., "Gated delta networks",
-/// 2024). It is unrolled: ops are made for each step.
+/// Attention with a state S: each step updates it, S = exp(decay) S + k v', and then reads its result, y = scale * q S.
+/// The shapes are q [n,heads,steps,size], k [n,key heads,steps,size] and v [n,key heads,steps,value size]
+/// (Katharopoulos et al., "Transformers are RNNs", 2020; Yang et al., "Gated delta networks", 2024). It is unrolled:
+/// ops are made for each step.
 Remembered linear_attention(const Value& q, const Value& k, const Value& v, const Remembering& remembering = {},
                             source_location at = source_location::current());
 

@@ -151,7 +151,7 @@ struct LayerNorm {
   double epsilon;
 };
 
-/// A table of rows. A call returns the row of each index (int32 or int64, of any shape), as [...,width].
+/// A table of vectors: a call returns the row of each index (int32 or int64, of any shape), as [...,width].
 struct Embedding {
   Embedding(Parameters& parameters, std::string_view name, std::int64_t count, std::int64_t width,
             const Initializer& initializer = gaussian(0.02), source_location at = source_location::current());
