@@ -1,5 +1,5 @@
-// The pipeline: every pass of planning, top to bottom. `select` makes the first form, a Program, from the graph;
-// `lower` makes the second, a ClassPlan for each role, from the Program.
+// The pipeline: all passes of planning, in order. `select` makes a Program from the graph; `lower` makes a ClassPlan
+// for each role from the Program.
 #include <functional>
 #include <utility>
 
@@ -86,12 +86,12 @@ constexpr FormPass<ClassPlan> kClassPasses[] = {
 };
 // clang-format on
 
-/// Runs passes: measures their time, checks their results and reports them, as the options ask.
+/// Runs passes. As the options ask, it checks their results and reports them with their times.
 class Pipeline {
  public:
   explicit Pipeline(const PlanOptions& options) : options_(options) {}
 
-  /// Returns what `pass` returns. `check` throws if that is not as it must be after this pass; `text` prints it.
+  /// Returns the result of `pass`. `check` throws if the result breaks an invariant of its form; `text` prints it.
   template <class F, class Check, class Text>
   auto run(std::string_view name, F pass, Check check, Text text) const {
     const TimePoint start = system_clock().now();
@@ -125,7 +125,7 @@ class Pipeline {
   const PlanOptions& options_;
 };
 
-/// What the passes over a Program start from.
+/// The inputs from which a Program is made.
 struct Request {
   const Graph& graph;
   const Signature& signature;
@@ -133,7 +133,7 @@ struct Request {
   const KernelLookup& kernels;
 };
 
-/// The program after all passes. `mesh` or `tried` is for ops without an annotation.
+/// The program after all passes. `mesh` or `tried` decides the placement of ops without an annotation.
 Program placed(const Pipeline& pipeline, const Request& request, const PlanOptions& options,
                const std::optional<AutoMesh>& mesh, std::optional<TriedAnnotations> tried = {}) {
   Program program = pipeline.program(kSelect, [&] {
@@ -158,7 +158,7 @@ PlanOptions silent(PlanOptions options) {
   return options;
 }
 
-/// The annotations that stand for the choices of a placed program.
+/// The annotations that reproduce the choices of a placed program.
 std::optional<LayoutAnnotations> annotations_of(const Program& program, const Request& request,
                                                 const PlanOptions& given) {
   const PlanOptions options = silent(given);
@@ -194,7 +194,8 @@ void lower_all(const Pipeline& pipeline, const Program& program, Plan& plan) {
   }
 }
 
-/// The choice by the request that decides for the whole graph, or else by the request itself.
+/// Chooses the mesh by the request that decides for the whole graph, or, if there is none or it cannot be planned, by
+/// the request itself.
 MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning(const Signature&)>& planning_of) {
   if (const std::optional<Signature> deciding = deciding_request(request.graph)) try {
       MeshChoice choice = choose_mesh(request.topology, planning_of(*deciding));
@@ -203,7 +204,7 @@ MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning
       choice.mesh->of_request =
           deciding->fetches == request.signature.fetches && deciding->targets == request.signature.targets;
       if (*deciding == request.signature)
-        choice.mesh->variables.clear();  // the choices decide them
+        choice.mesh->variables.clear();  // the choices decide their layouts
       else
         choice.mesh->choices.clear();  // they are for another problem
       return choice;
@@ -217,9 +218,9 @@ MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning
   return choice;
 }
 
-/// Chooses a mesh and the layouts of variables, without a report on the passes that this takes. The request that
-/// decides for the whole graph is taken if there is one and it can be planned. The memory of the request itself is
-/// looked at, too.
+/// Chooses a mesh and the layouts of variables, without reports on the passes for this. It plans the request that
+/// decides for the whole graph, if there is one and it can be planned. It also considers the memory of the request
+/// itself.
 MeshChoice chosen_mesh(const Request& request, const PlanOptions& given) {
   const PlanOptions options = silent(given);
   const Pipeline pipeline(options);

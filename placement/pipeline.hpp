@@ -1,4 +1,4 @@
-// The lists of passes, for the pipeline and for tests that run one pass.
+// The lists of passes. The pipeline and tests that run one pass use them.
 #pragma once
 
 #include <span>

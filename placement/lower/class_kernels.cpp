@@ -7,8 +7,8 @@
 namespace ferry {
 namespace {
 
-/// Fusing kernels that work by rows pays for values too large for the second cache: from kRowsPay × fuse_from elements
-/// on; and if a row has at least fuse_from / kShortestRow elements.
+/// Fusing kernels that work by rows pays only for values too large for the second-level cache: a value must have at
+/// least kRowsPay × fuse_from elements, and each row at least fuse_from / kShortestRow elements.
 constexpr std::int64_t kRowsPay = 32, kShortestRow = 64;
 
 }  // namespace
@@ -46,7 +46,8 @@ void ClassKernels::add(const Node& node, Instruction instruction, const Buffers&
         kernel_work(*node.def, tables_.plan(), role_, plan_.list(plan_.region()).back());
 }
 
-/// Its output for a message of several values is where the message is assembled, maybe on another device.
+/// Adds a kernel that runs on the host. If a message of several values is assembled in an output's buffer, and that
+/// buffer is on another device, the kernel writes to the host and a copy follows.
 void ClassKernels::push_on_host(const Instruction& instruction) {
   Buffers made;
   for (const std::uint32_t out : out_) made.push_back(buffers_.on_host(out));
@@ -59,7 +60,7 @@ void ClassKernels::push_on_host(const Instruction& instruction) {
     if (made[k] != out_[k]) plan_.push(copy, {made[k]}, {out_[k]});
 }
 
-/// For fuse_elements, where it pays (docs/internals/decisions/tiles.md).
+/// Stores the row length of the kernel for fuse_elements, if fusing by rows pays (docs/internals/decisions/tiles.md).
 void ClassKernels::note_row(const Node& node) {
   const Buffer& first = role_.buffers[in_[0]];
   const auto elements = elements_of(first);
@@ -68,9 +69,10 @@ void ClassKernels::note_row(const Node& node) {
   if (row > 0 && row * kShortestRow >= plan_.facts.fuse_from) plan_.facts.rows[out_[0]] = row;
 }
 
-/// Lets kernels make the inputs of an op that joins them, such as a concat, in their places in its output, so that the
-/// op needs no instruction. Possible if each input is one run of bytes there, and a kernel of this region makes it. Not
-/// if a message sends the output, because a message works on one buffer, not on the parts of one.
+/// For an op that joins its inputs, such as a concat, lets kernels write the inputs directly to their positions in the
+/// op's output, so that the op needs no instruction. This is possible if each input is contiguous in the output and a
+/// kernel of this region makes it. It is not done if a message sends the output, because a message works on one buffer,
+/// not on the parts of one.
 bool ClassKernels::join_in_place(const Node& node) {
   if (out_.size() != 1 || shared_.messages.carried[node.outputs[0]]) return false;
   const Buffer& whole = role_.buffers[out_[0]];
@@ -92,8 +94,8 @@ bool ClassKernels::join_in_place(const Node& node) {
   return true;
 }
 
-/// Adds the packed form of an input as the last input, if the setup makes that input; pack_inputs adds the instruction
-/// that packs it, once for all that use it.
+/// Adds the packed form of an input as the last input, if the input is made in the setup region. Later, pack_inputs
+/// adds one packing instruction for all users of the packed form.
 void ClassKernels::add_packed(const Instruction& user, const Node& node) {
   if (!takes_all(in_)) return;
   const Packing& packing = facts_.kernel->packing;

@@ -11,8 +11,8 @@
 
 namespace ferry {
 
-/// Makes instructions of a class's compute nodes and adds them to `plan`, with the facts that passes need of their
-/// kernels (ClassPlan::facts). Not thread-safe; its arguments must outlive it.
+/// Makes the kernel instructions of a class's compute nodes and adds them to `plan`, with the facts about their kernels
+/// that later passes need (ClassPlan::facts). Not thread-safe; the constructor's arguments must outlive it.
 class ClassKernels {
  public:
   using Buffers = std::vector<std::uint32_t>;
@@ -27,8 +27,8 @@ class ClassKernels {
     plan.facts.fuse_from = program_.options.fuse_from;
   }
 
-  /// Adds the kernel of `node`, which is no view, to the current region, and defines its outputs. `instruction` has the
-  /// node's name and line; `in` are the buffers of its inputs.
+  /// Adds the kernel of `node` to the current region, and defines its outputs. `node` must not be a view. `instruction`
+  /// has the node's name and line; `in` are the buffers of its inputs.
   void add(const Node& node, Instruction instruction, const Buffers& in);
 
  private:
@@ -41,11 +41,11 @@ class ClassKernels {
   };
   Facts facts_of(const OpDef& def, DeviceKind kind);
   [[nodiscard]] bool is_free(const Node& node) const;
-  /// Whether its kernel may become part of a region.
+  /// Whether the node's kernel may become part of a fused region.
   [[nodiscard]] bool is_fusable(const Node& node);
   void note_row(const Node& node);
   void push_on_host(const Instruction& instruction);
-  /// What the kernel would know of the node at hand.
+  /// The setup of the node's kernel: attributes, and the types and parts of in_ and out_.
   [[nodiscard]] KernelSetup setup_of(const Node& node);
   [[nodiscard]] bool takes_all(const Buffers& buffers) const;
   [[nodiscard]] std::vector<Type> types_of(const Buffers& buffers) const;
@@ -58,12 +58,12 @@ class ClassKernels {
   ClassPlan& plan_;
   PlanClass& role_;
   ClassBuffers& buffers_;
-  Facts facts_;       // of the last kernel
-  Buffers in_, out_;  // of the kernel that is being added
+  Facts facts_;       // facts of the last kernel
+  Buffers in_, out_;  // buffers of the kernel that is being added
   std::vector<Type> in_types_, out_types_;
   std::vector<std::vector<std::int64_t>> wholes_;  // sizes of the whole values of in_ and out_
   std::vector<PlacedPart> parts_;
-  std::vector<std::uint32_t> made_in_;  // of each buffer: the region of the kernel that makes it, or kNone
+  std::vector<std::uint32_t> made_in_;  // for each buffer: the region of the kernel that makes it, or kNone
 };
 
 }  // namespace ferry

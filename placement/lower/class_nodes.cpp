@@ -30,7 +30,7 @@ void ClassNodes::walk(RegionId region) {
   region_ = region;
   for (const NodeId id : program_.regions[region].order) {
     const Node& node = program_.nodes[id];
-    if (node.kind == NodeKind::transfer && node.inputs == 1) continue;  // added where its value is made
+    if (node.kind == NodeKind::transfer && node.inputs == 1) continue;  // walk_transfers() adds it
     add(id);
     walk_transfers(id);
   }

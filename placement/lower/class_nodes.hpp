@@ -11,16 +11,16 @@
 
 namespace ferry {
 
-/// They are found in one walk for all classes, so that lowering a class takes time for its own nodes, not for all of
-/// the program. A class has the nodes that are on its tasks, and the messages from or to them. Not thread-safe. The
-/// arguments of its constructor must outlive it.
+/// Finds the nodes of all classes in one walk, so that lowering a class takes time proportional to the class's own
+/// nodes, not to the whole program. A class has the nodes that are on its tasks, and the messages from or to them. Not
+/// thread-safe. The constructor's arguments must outlive it.
 class ClassNodes {
  public:
-  /// `plan` must have class_of, and the channels and collectives of the program.
+  /// `plan` must already have class_of, and the channels and collectives of the program.
   ClassNodes(const Program& program, const Plan& plan, const MessageNumbers& messages);
 
-  /// The class's nodes in one region of the program, in its order, except that transfers of a single value come right
-  /// after the node that makes it.
+  /// The class's nodes in one region of the program, in the region's order, except that transfers of a single value
+  /// come right after the node that makes it.
   [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class, RegionId region) const;
   /// The class's nodes in all regions.
   [[nodiscard]] std::span<const NodeId> of(std::uint32_t plan_class) const { return classes_[plan_class].nodes; }
@@ -32,7 +32,7 @@ class ClassNodes {
  private:
   struct OfClass {
     std::vector<NodeId> nodes;                             // region after region
-    std::vector<std::pair<RegionId, std::size_t>> begins;  // of each region that has any: its first index in `nodes`
+    std::vector<std::pair<RegionId, std::size_t>> begins;  // for regions with nodes: the first index in `nodes`
     std::vector<WhereId> wheres;
   };
   using Classes = std::vector<std::uint32_t>;
@@ -52,9 +52,9 @@ class ClassNodes {
   const Plan& plan_;
   const MessageNumbers& messages_;
   std::vector<OfClass> classes_;
-  std::vector<Classes> of_where_;     // of each device set
-  std::vector<Classes> of_grouping_;  // of each of the plan's groupings, once asked for
-  std::vector<std::uint32_t> seen_;   // of each class: number of the last list to which collect() added it
+  std::vector<Classes> of_where_;     // for each device set
+  std::vector<Classes> of_grouping_;  // for each grouping of the plan; filled at its first use
+  std::vector<std::uint32_t> seen_;   // for each class: number of the last list to which collect() added it
   std::uint32_t lists_ = 0;
   RegionId region_ = 0;
 };

@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// Starts with all tasks in one class, and splits classes by one difference after another.
+/// Computes the classes: starts with all tasks in one class, and splits classes by one difference after another.
 class Roles {
  public:
   Roles(const Program& program, const Plan& plan, const MessageNumbers& messages)
@@ -48,7 +48,8 @@ class Roles {
     for (const PValueId output : program_.nodes[id].outputs) values_.push_back(output);
   }
 
-  /// Splits classes: tasks in the list leave those that are not, and those in the list with different values part.
+  /// Splits each class: the tasks in the list leave the other tasks, and tasks in the list with different values get
+  /// different classes.
   template <class ValueAt>
   void tell_apart(std::span<const std::int32_t> tasks, const ValueAt& value_at) {
     using Key = std::pair<std::uint32_t, std::int64_t>;
@@ -135,8 +136,8 @@ class Roles {
     }
   }
 
-  /// Tells tasks apart by their collective and by being a root. One node has several collectives if its groups are
-  /// spread differently over hosts, or have parts of different sizes.
+  /// Splits classes by the collective that a task takes part in, and by whether it is a root. One node has several
+  /// collectives if its groups are spread differently over hosts, or have parts of different sizes.
   void take_part(const std::vector<std::uint32_t>& groupings, std::int32_t root) {
     std::vector<std::int32_t> tasks, roots;
     std::vector<std::size_t> values;
@@ -162,7 +163,7 @@ class Roles {
   const Program& program_;
   const Plan& plan_;
   const MessageNumbers& messages_;
-  std::vector<NodeId> nodes_;     ///< the nodes of all regions; passes have left out others
+  std::vector<NodeId> nodes_;     ///< the nodes in the orders of all regions; excludes nodes that passes have removed
   std::vector<PValueId> values_;  ///< outputs of nodes_
   std::vector<std::uint32_t> class_of_;
   std::uint32_t next_ = 1;  ///< the next fresh number

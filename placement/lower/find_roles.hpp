@@ -1,4 +1,4 @@
-// find_roles: finds the tasks that do the same and share a plan class.
+// find_roles: finds tasks that run the same instructions; they share a plan class.
 //
 // Example (abridged):
 //
@@ -20,10 +20,10 @@
 
 namespace ferry {
 
-/// The class of each task, numbered in order of first task. Two tasks share a class under these conditions. They have
-/// the same number of threads, are in the same device sets, and hold parts of equal sizes. They take part in the same
-/// collectives of `plan` (which has the program's messages), and both or neither are roots of these collectives.
-/// Neither sends or receives a transfer.
+/// Returns the class of each task; classes are numbered in the order of their first tasks. Two tasks share a class if
+/// they have the same number of threads, are in the same device sets, and hold parts of equal sizes. They must take
+/// part in the same collectives of `plan` (which has the program's messages), and both or neither must be roots of
+/// these collectives. Neither may send or receive a transfer.
 [[nodiscard]] std::vector<std::uint32_t> find_roles(const Program& program, const Plan& plan,
                                                     const MessageNumbers& messages);
 

@@ -65,8 +65,8 @@ class ClassBuilder {
     plan_.reserve(nodes + nodes / 8, operands + operands / 8);
   }
 
-  /// Gives values that share a message places side by side in one buffer, before any is defined: kernels write them
-  /// there.
+  /// Puts values that share a message side by side in one buffer. It runs before any of these values is defined, so
+  /// that kernels write them there.
   void place_joined() {
     std::vector<PValueId> stored;
     for (const NodeId id : nodes_.of(class_)) {
@@ -155,7 +155,8 @@ class ClassBuilder {
     kernels_.add(node, named(Opcode::kernel, node), in_);
   }
 
-  /// Where the value is needed it is copied to, by copy_between_devices; a turn makes its own copy.
+  /// Makes the output an alias of the input; copy_between_devices later adds copies where the value is needed. A copy
+  /// in a turn is an instruction of its own.
   void copy(const Node& node) {
     const auto inputs = program_.inputs(node);
     if (in_turn(node)) {
@@ -229,7 +230,7 @@ class ClassBuilder {
     return instruction;
   }
 
-  /// The parts of the buffer that go on these channels. Nothing: it cannot be cut so.
+  /// The parts of the buffer that these channels send or receive, or nullopt if the buffer cannot be cut into them.
   std::optional<std::vector<std::uint32_t>> chunks_of(std::uint32_t buffer, Range channels) {
     if (channels.count == 1) return std::vector{buffer};
     std::vector<std::int64_t> elements;
@@ -240,7 +241,7 @@ class ClassBuilder {
     return chunks == nullptr ? std::nullopt : std::optional(*chunks);
   }
 
-  /// The same; where the buffer cannot be cut, `copy` makes one that can.
+  /// The same for sending. If the buffer cannot be cut, adds `copy` to a new buffer, which can.
   std::vector<std::uint32_t> chunks_to_send(std::uint32_t buffer, Range channels, const Instruction& copy) {
     if (auto chunks = chunks_of(buffer, channels)) return *std::move(chunks);
     const std::uint32_t apart = buffers_.copy_of(buffer);
@@ -289,7 +290,7 @@ class ClassBuilder {
     return values;
   }
 
-  /// The buffer that a message sends: of one value, or of several side by side.
+  /// The buffer that a message sends. It holds one value, or several values side by side.
   std::uint32_t given(const Node& node) {
     const PValueId first = program_.inputs(node)[0];
     return node.inputs == 1 ? use(first) : storage_of(role_, buffers_.of(first));
@@ -303,7 +304,7 @@ class ClassBuilder {
     return storage_of(role_, buffers_.of(brought[0]));
   }
 
-  /// Bytes of staging that are enough for all members of this class. (Roots share their class with roots only.)
+  /// Bytes of staging that suffice for every member of this class. (Roots share their class with roots only.)
   static std::int64_t staging_of(const Schedule& schedule, const Collective& collective, int member) {
     const bool at_root = member == schedule.root && is_rooted(schedule.kind);
     const bool staged = at_root ? schedule.slots_of(member) > 0 : schedule.others_stage();
@@ -345,7 +346,8 @@ class ClassBuilder {
     plan_.push(instruction, {predicate}, carried);
   }
 
-  /// Copies the body's results to the carried values: all together, once no message uses the old values any more.
+  /// Copies the body's results to the carried values. All copies come together, after the waits for all messages that
+  /// use the old values.
   void carry_over(const Node& node, const ProgramRegion& body) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> copies;
     for (std::uint32_t i = 0; i < node.outputs.count; ++i) {
@@ -437,9 +439,9 @@ class ClassBuilder {
   ClassBuffers buffers_;
   ClassKernels kernels_;
   UnderWay under_way_;
-  std::optional<Turns> turns_;                  // where the task serves others
-  std::vector<std::uint32_t> in_;               // of compute()
-  std::map<std::uint32_t, Membership> places_;  // of the task, by grouping of the plan
+  std::optional<Turns> turns_;                  // only if the task serves workers
+  std::vector<std::uint32_t> in_;               // scratch of compute()
+  std::map<std::uint32_t, Membership> places_;  // the task's place in each grouping of the plan
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 // Every class's list is a projection of one global order. The send and receive of a transfer start where its value is
 // made; a message of several values, and a collective, start at their own place in the order. The wait for a message
 // comes where its value is first used, so that the message overlaps with the instructions between. A class that
-// receives nothing waits a few messages later, or at the region's end. So the first unfinished instruction in the
-// global order can always run, even when no message is buffered.
+// receives no value from the message (a sender) waits for it a few messages later, or at the region's end. So the first
+// unfinished instruction in the global order can always run, even when no message is buffered.
 //
 // Example (abridged):
 //

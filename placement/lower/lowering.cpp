@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-/// For each op, whether the user wants others to run after it.
+/// For each op, whether another op runs after it because the user ordered them (Op::after).
 std::vector<bool> followed(const Graph& graph) {
   std::vector<bool> result(graph.size());
   for (OpId id = 0; id < graph.size(); ++id)

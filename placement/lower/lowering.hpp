@@ -1,4 +1,4 @@
-// Lowering: the tables that the classes of a plan share while they are made.
+// Lowering: the tables shared by all classes of a plan while the classes are lowered.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// What the classes of a plan share while they are made. The constructor gives the plan its topology, feeds and
-/// fetches, and adds its channels and collectives. Program and plan must outlive it.
+/// The tables shared by all classes of a plan while they are lowered. The constructor sets the plan's topology, feeds
+/// and fetches, and adds its channels and collectives. Program and plan must outlive it.
 struct Lowering {
   Lowering(const Program& from, Plan& into);
 
@@ -18,7 +18,7 @@ struct Lowering {
   const Plan& plan;
   PlanTables tables;
   MessageNumbers messages;
-  std::vector<bool> ordered;  ///< of each op of the graph: the user wants others to run after it
+  std::vector<bool> ordered;  ///< for each op of the graph: whether Op::after of another op names it
 };
 
 }  // namespace ferry

@@ -65,7 +65,8 @@ void Turns::arrange() {
   plan_.role.threads = 1;
 }
 
-/// Keeps the buffers that a turn and something else touch.
+/// Moves a buffer to the state if two turns use it, or a turn and the rest of the step: its bytes must last from step
+/// to step.
 void Turns::keep(const std::vector<Instruction>& step, const std::vector<std::uint32_t>& turns) {
   constexpr std::uint32_t kSeveral = kNone - 1;
   std::vector<std::uint32_t> touched(plan_.role.buffers.size(), kNone);

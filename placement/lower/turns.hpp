@@ -1,4 +1,4 @@
-// Turns: puts the instructions of a task that serves others into its turns (placement/serving).
+// Turns: sorts the instructions of a task that serves workers into turns, two for each worker (placement/serving).
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace ferry {
 
-/// Is told of each node of the step once its instructions are there. The arguments must outlive it.
+/// Collects the turn of each instruction while the step is lowered, then arranges them. Call added() for each node of
+/// the step after its instructions are added. The constructor's arguments must outlive it.
 class Turns {
  public:
   Turns(const ProgramServing& serving, const Program& program, const MessageNumbers& messages, ClassPlan& plan);
 
   void added(NodeId id);
-  /// Puts the instructions of each turn together: first what comes before all turns, then all gives, all takes, and the
-  /// rest. Messages start in a worker's give and are waited for in its take, first of all; variables are set at its
-  /// end. What lasts from one turn to another is kept from step to step; no kernel leaves its turn, and one thread does
-  /// all. Precondition: all messages are waited for.
+  /// Puts the instructions of each turn together. The order is: instructions before all turns, the give turns of all
+  /// workers, their take turns, and the rest. A worker's messages start in its give turn; the waits for them come first
+  /// in its take turn. Variables are set at the end of a take turn. A buffer that two turns use is kept from step to
+  /// step. No kernel leaves its turn, and the task uses one thread. Precondition: the waits for all messages are added.
   void arrange();
 
  private:
   [[nodiscard]] std::uint32_t workers() const { return static_cast<std::uint32_t>(serving_.workers.size()); }
-  /// Turns are numbered as they are arranged: 0 before, gives, takes, after.
+  /// Turns have numbers in their final order: 0 is before all turns, then come gives, takes, and the rest.
   [[nodiscard]] std::uint32_t after() const { return 2 * workers() + 1; }
   [[nodiscard]] std::uint32_t place(std::uint32_t worker, bool take) const {
     return 1 + worker + (take ? workers() : 0);
@@ -36,9 +37,9 @@ class Turns {
   const ProgramServing& serving_;
   const Program& program_;
   ClassPlan& plan_;
-  std::unordered_map<std::uint32_t, std::uint32_t> worker_of_;  // of each channel
-  std::vector<std::uint32_t> turns_;                            // of each instruction of the step so far
-  std::uint32_t rest_ = 0;                                      // of nodes that are of no turn
+  std::unordered_map<std::uint32_t, std::uint32_t> worker_of_;  // for each channel
+  std::vector<std::uint32_t> turns_;                            // for each instruction of the step so far
+  std::uint32_t rest_ = 0;                                      // the turn of nodes that belong to no worker
 };
 
 }  // namespace ferry

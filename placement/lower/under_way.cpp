@@ -3,7 +3,8 @@
 namespace ferry {
 namespace {
 
-/// The most messages in Started::leaving and Started::collected; more would keep more buffers from being reused.
+/// Maximum numbers of messages in Started::leaving and Started::collected. More messages under way would keep more
+/// buffers from being reused.
 constexpr std::size_t kLeaving = 16, kCollected = 8;
 
 Opcode wait_of(Opcode start) {
@@ -80,8 +81,8 @@ void UnderWay::wait_for_answered() {
   }
 }
 
-/// Whether `received` proves that `sent` has arrived: it came from the receiver of `sent`, which made it only after it
-/// had used the value of `sent`.
+/// Whether `received` proves that `sent` has arrived: `received` comes from the receiver of `sent`, which sends it only
+/// after it has used the value of `sent`.
 bool UnderWay::is_over(const Instruction& sent, const Instruction& received) const {
   return sent.what == Opcode::send && plan_.channels[sent.channel()].to == plan_.channels[received.channel()].from &&
          messages_.spans[sent.channel()].used <= messages_.spans[received.channel()].made;

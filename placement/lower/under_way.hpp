@@ -1,4 +1,4 @@
-// UnderWay: the messages that one plan class has started and not waited for yet.
+// UnderWay: the messages that one plan class has started and does not wait for yet.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace ferry {
 
-/// Adds the instructions of messages to the lists: the start at once, the wait later, in the same region. A message
-/// that brings a value is waited for where that is first used. A send is answered if a message has arrived that its
-/// receiver sends only after using the sent value. The wait for the send comes right after the next send; there it
-/// costs no time and frees the value's bytes. All other messages are waited for when too many are under way, or at the
-/// end of the region. The arguments must outlive it.
+/// Adds the instructions of messages to the class's lists: the start at once, the wait later, in the same region. The
+/// wait for a message that brings a value comes before the value's first use. A send is answered if a message has
+/// arrived that its receiver sends only after using the sent value. The wait for an answered send comes right after the
+/// next send; there it costs no time and frees the value's bytes. The waits for all other messages come when too many
+/// are under way, or at the end of the region. The constructor's arguments must outlive it.
 class UnderWay {
  public:
   UnderWay(ClassPlan& plan_class, const Program& program, const Plan& plan, const MessageNumbers& messages)
@@ -35,7 +35,7 @@ class UnderWay {
   void start(std::vector<Start> chunks, std::span<const PValueId> brings);
   /// Whether a message that brings the value is under way.
   [[nodiscard]] bool brings(PValueId value) const { return coming_[value]; }
-  /// Says that the message that brings `value` brings its view `view`, too.
+  /// Records that the message that brings `value` also brings its view `view`.
   void bring_too(PValueId view, PValueId value);
   /// Adds the wait for the message that brings the value.
   void wait_for(PValueId value);
@@ -68,7 +68,7 @@ class UnderWay {
   const Plan& plan_;
   const MessageNumbers& messages_;
   std::map<std::uint32_t, Started> started_;
-  std::vector<bool> coming_;  // of each value
+  std::vector<bool> coming_;  // for each value
   std::unordered_map<PValueId, Place> places_;
 };
 

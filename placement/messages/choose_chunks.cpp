@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMostChunks = 64;
 
-/// True if nobody needs a copy of the whole value in the host's memory; the value is on the GPU of `where`.
+/// True if the value, which is on the GPU of `where`, needs no whole copy in the host's memory.
 bool stays_on_gpu(const Program& program, const Users& users, PValueId value, WhereId where) {
   return std::ranges::all_of(users[value], [&](NodeId id) {
     const Node& user = program.nodes[id];
@@ -29,7 +29,7 @@ bool stays_on_gpu(const Program& program, const Users& users, PValueId value, Wh
   });
 }
 
-/// True if the transfer's value is on a GPU at one end, and the host there needs the whole value.
+/// True if the transfer's value is on a GPU at one end, and the host at that end needs the whole value.
 bool is_needed_whole(const Program& program, const Users& users, const Node& transfer) {
   const PValueId given = program.inputs(transfer)[0];
   const bool from_gpu = is_on_gpu(program, given), to_gpu = program.where(transfer).kind == DeviceKind::gpu;
@@ -37,7 +37,7 @@ bool is_needed_whole(const Program& program, const Users& users, const Node& tra
          (to_gpu && !stays_on_gpu(program, users, transfer.outputs[0], transfer.where));
 }
 
-/// The links that the transfer takes, one after another.
+/// The links that the value passes, in order.
 std::vector<LinkCost> hops_of(const Program& program, const Node& node) {
   const std::array ends{sender_of(program, node), program.where(node).tasks[0]};
   const Topology& topology = *program.topology;
@@ -49,7 +49,8 @@ std::vector<LinkCost> hops_of(const Program& program, const Node& node) {
   return hops;
 }
 
-/// Elements of chunks of `bytes` in all, each but the last of a multiple of kBufferAlign bytes.
+/// Cuts `bytes` into at most `chunks` chunks and returns the elements of each. Every chunk except the last is a
+/// multiple of kBufferAlign bytes.
 std::vector<std::int64_t> cut(std::int64_t bytes, std::int64_t chunks, std::int64_t element) {
   constexpr auto kAlign = static_cast<std::int64_t>(kBufferAlign);
   const std::int64_t each = ((bytes + chunks - 1) / chunks + kAlign - 1) / kAlign * kAlign;

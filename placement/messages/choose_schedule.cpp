@@ -8,12 +8,13 @@
 namespace ferry {
 namespace {
 
-/// Up to this many members on one host use direct schedules, because they may read each other's inputs in place, which
-/// costs fewer messages than the formulas count. With more members the number of messages decides there, too.
+/// With up to this many members on one host, the direct schedule is used: members may read each other's inputs in
+/// place, which takes fewer messages than the formulas count. With more members, the formulas decide on one host, too.
 constexpr std::size_t kDirectMembers = 64;
 
-/// Each member of a hierarchical all-reduce has steps of its own, for each mate and host: their number grows with the
-/// square of the members. Schedules of more steps than these would take gigabytes to plan and to verify.
+/// Maximum number of steps of a hierarchical all-reduce. Each member has its own steps for each other member of its
+/// host and for each host, so their number grows with the square of the members. A longer schedule would take gigabytes
+/// to plan and to verify.
 constexpr double kMostSteps = 5e6;
 
 /// An algorithm and its cost.
@@ -22,7 +23,7 @@ struct Choice {
   std::function<Schedule()> make;
 };
 
-/// The rounds that reach n members if each doubles those reached: log2 n, rounded up.
+/// The number of rounds until n members are reached if each round doubles the reached members: log2 n, rounded up.
 double rounds(std::int64_t n) {
   double count = 0;
   for (std::int64_t reached = 1; reached < n; reached *= 2) ++count;
@@ -46,7 +47,7 @@ class Costs {
     if (h_ == 1) between_ = on_;
   }
 
-  /// Whether a hierarchical all-reduce is possible, and has not too many steps.
+  /// Whether a hierarchical all-reduce is possible and has at most kMostSteps steps.
   [[nodiscard]] bool in_hosts() const {
     return even_ && h_ > 1 && num(n_) * (4 * num(k_ - 1) * num(h_) + num(k_) * num(h_)) <= kMostSteps;
   }

@@ -34,7 +34,7 @@ class Coalescer {
     std::vector<NodeId> transfers;
     bool alone = false;  ///< may not be joined
   };
-  /// What the tasks of a device set have done up to some place: picoseconds of computing, and number of waits.
+  /// The work of a device set up to some position: picoseconds of computing, and the number of waits.
   struct Clock {
     std::int64_t computed = 0, waits = 0;
   };
@@ -42,10 +42,10 @@ class Coalescer {
   struct Batch {
     std::vector<std::vector<NodeId>> transfers;  ///< of each value
     std::int64_t bytes = 0;
-    std::size_t made = 0, used = Regroup::kNowhere;  ///< where its last value is made, where one is used first
-    Clock begun;                                     ///< of the source when the first value was made
+    std::size_t made = 0, used = Regroup::kNowhere;  ///< position of the last value's maker, and of the first use
+    Clock begun;                                     ///< clock of the source when the first value was made
   };
-  /// Values with equal keys may share: dtype, source, receivers.
+  /// Values with equal keys may share a message. A key has dtype, source and receivers.
   using Key = std::tuple<DType, WhereId, std::vector<WhereId>>;
 
   void coalesce(RegionId region) {
@@ -71,7 +71,8 @@ class Coalescer {
 
   // ---- What may be joined ----
 
-  /// The parcels by the place where they are made, at one place in the order of their first transfers.
+  /// The parcels by the position where their values are made; parcels at one position are in the order of their first
+  /// transfers.
   std::map<std::size_t, std::vector<Parcel>> parcels_of(const std::vector<NodeId>& order) const {
     std::unordered_map<PValueId, Parcel> by_value;
     std::vector<PValueId> found;
@@ -107,7 +108,7 @@ class Coalescer {
            regroup_.place(value.producer) != Regroup::kNowhere && !value.type.shape.bounded();
   }
 
-  /// Sorts the transfers by receiver. False when one receiver gets the value twice, under different shapes.
+  /// Sorts the transfers by receiver. Returns false if one receiver gets the value twice, under different shapes.
   bool sort(Parcel& parcel) const {
     const auto receiver = [&](NodeId id) { return program_.nodes[id].where; };
     auto& all = parcel.transfers;
@@ -116,7 +117,7 @@ class Coalescer {
            all.end();
   }
 
-  /// The place after which the value exists in all shapes in which it is sent.
+  /// The position after which the value exists in all shapes in which it is sent.
   std::size_t made(const Parcel& parcel) const {
     std::size_t at = 0;
     for (const NodeId id : parcel.transfers) at = std::max(at, regroup_.place(program_.values[given(id)].producer));
@@ -127,7 +128,7 @@ class Coalescer {
 
   // ---- Time ----
 
-  /// Marks the device sets that senders are in: only their time matters.
+  /// Marks the device sets that contain senders; only their clocks are needed.
   void watch(const std::map<std::size_t, std::vector<Parcel>>& parcels) {
     watched_.assign(program_.wheres.size(), false);
     for (const auto& [made, all] : parcels)
@@ -143,7 +144,7 @@ class Coalescer {
     if (node.kind == NodeKind::compute) clock.computed += times_->of(node);
   }
 
-  /// Whether a task may have to wait at this node for something other than its own computing.
+  /// Whether a task may have to wait at this node for anything except its own computing.
   bool may_wait(const Node& node, std::size_t at) const {
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) return true;
     if (node.kind != NodeKind::compute) return false;
@@ -152,7 +153,7 @@ class Coalescer {
     return std::any_of(inputs.begin(), inputs.end(), [&](PValueId input) { return arrives(input, at); });
   }
 
-  /// True if the value comes by a message that is first used here.
+  /// True if a message brings the value, and the value is first used at position `at`.
   bool arrives(PValueId value, std::size_t at) const {
     const NodeId maker = program_.values[program_.stored(value)].producer;
     const NodeKind kind = program_.nodes[maker].kind;
@@ -224,14 +225,14 @@ class Coalescer {
 
   Program& program_;
   Regroup regroup_;
-  const std::int64_t latency_;           // of a link between hosts, in picoseconds
+  const std::int64_t latency_;           // latency of a link between hosts, in picoseconds
   const std::int64_t full_;              // bytes
-  std::optional<ComputingTimes> times_;  // of the program as it is before the current region changes
-  std::vector<Clock> clocks_;            // of each device set
+  std::optional<ComputingTimes> times_;  // of the program before the current region changes
+  std::vector<Clock> clocks_;            // for each device set
   std::vector<bool> watched_;
-  std::unordered_map<std::int32_t, std::vector<WhereId>> wheres_of_;  // of a task
-  std::vector<Batch> batches_;                                        // of the current region
-  std::unordered_map<NodeId, std::size_t> batch_of_;                  // of each transfer that is in a batch
+  std::unordered_map<std::int32_t, std::vector<WhereId>> wheres_of_;  // for each task, filled at first use
+  std::vector<Batch> batches_;                                        // batches of the current region
+  std::unordered_map<NodeId, std::size_t> batch_of_;                  // for each transfer that is in a batch
   std::map<Key, std::size_t> open_;
 };
 

@@ -1,20 +1,22 @@
-// coalesce: small messages between hosts that have one source and are sent at about the same time become one. Each
+// coalesce: joins small messages between hosts that have one source and are sent at about the same time, because each
 // message costs a latency however small it is.
 //
-// Values may share a message if one task makes them, with one dtype, for the same tasks on other hosts. All of them
-// must be made before one of them is needed, in the program's order, which all tasks follow. A message is closed
-//   - once another value would make it longer than latency × bandwidth of the link: so its first value arrives at most
-//     one latency later than it would have alone, and larger values go alone;
-//   - before a value that is made only after a receiver needs one that is in it;
-//   - before a value for which the source, since it made the first one, computes for longer than a latency (by the cost
-//     of its kernels), or may have to wait: for a message, a loop, a branch, a file.
-// So no value is delayed by more than two latencies, and a task that needs one early does not wait for a late one. On
-// one host nothing is joined: values are written in place there. PlanOptions::bucket_bytes = 0 turns the pass off.
+// Values may share a message if one task makes them, with one dtype, for the same tasks on other hosts. All of these
+// values must be made before the first of them is needed, in the program's order, which all tasks follow. A message is
+// closed
+//   - if another value would make it longer than latency × bandwidth of the link. So its first value arrives at most
+//     one latency later than in a message of its own, and larger values are sent alone;
+//   - before a value that is made only after a receiver needs a value in the message;
+//   - before a value if the source, after it made the message's first value, computes for longer than a latency (by the
+//     cost of its kernels), or may have to wait for a message, a loop, a branch or a file.
+// So no value is delayed by more than two latencies, and a task that needs a value early does not wait for a late
+// value. The pass joins nothing on one host, because values are written in place there. PlanOptions::bucket_bytes = 0
+// turns the pass off.
 //
-// A joined message is one vector in memory at both ends: kernels write their results to their places in it and read
-// them there, and it is sent once to each receiver. Nothing is copied. So only values that a kernel of the same region
-// computes in the step, or views of these, are joined. Feeds, variables, bounded values, values computed once, and
-// values that come by another message are not joined.
+// A joined message is one vector in memory at both ends, and is sent once to each receiver. Kernels write their results
+// to their places in the vector, and read them there, so nothing is copied. Therefore only values that a kernel of the
+// same region computes in the step, or views of these, are joined. Feeds, variables, bounded values, values computed
+// once, and values that come by another message are not joined.
 //
 // Example (abridged):
 //

@@ -29,15 +29,16 @@ class MessageFuser {
   /// A sum that may share a collective with others.
   struct Sum {
     NodeId node = 0;
-    std::size_t made = 0;  ///< position of what makes its value
-    std::size_t used = 0;  ///< position where its result is used first
+    std::size_t made = 0;  ///< position of the node that makes its value
+    std::size_t used = 0;  ///< position of the first use of its result
   };
   struct Bucket {
     std::vector<NodeId> sums;
     std::int64_t bytes = 0;
-    std::size_t made = 0, used = Regroup::kNowhere;  ///< where its last value is made, where a result is used first
+    std::size_t made = 0, used = Regroup::kNowhere;  ///< where its last value is made, and a result is first used
   };
-  /// Sums with equal keys may share: dtype, where the values and the results are, kind, operator, members.
+  /// Sums with equal keys may share a bucket. A key has dtype, the device sets of value and result, kind, operator,
+  /// members.
   using Key = std::tuple<DType, WhereId, WhereId, CollectiveKind, Reduce, std::uint32_t, std::int32_t, bool>;
 
   void fuse(RegionId region) {
@@ -55,9 +56,9 @@ class MessageFuser {
     regroup_.leave();
   }
 
-  /// Moves a collective to right after its value is made, or collects it for a bucket. Some stay in place. If the value
-  /// exists from the start, the result would take memory all the time. If the value comes by another message, the class
-  /// would have to wait for that message at once.
+  /// Moves a collective to right after the maker of its value, or collects it for a bucket. A collective stays in place
+  /// if its value exists from the start, because the result would take memory during the whole step. It also stays if
+  /// its value comes by another message, because the class would have to wait for that message at once.
   void start_early(NodeId id, std::vector<Sum>& sums) {
     const Node& node = program_.nodes[id];
     const PValueId given = program_.inputs(node)[0];
@@ -72,7 +73,7 @@ class MessageFuser {
       regroup_.put(id, made);
   }
 
-  /// True if the collective is a sum of a value that can be made at a place in a bucket.
+  /// True if the collective is a sum, and a kernel can write its value directly into a bucket.
   bool may_share(const Node& node) {
     const CollectiveKind kind = program_.collectives[node.detail].kind;
     if (kind != CollectiveKind::all_reduce && kind != CollectiveKind::reduce) return false;
@@ -122,7 +123,7 @@ class MessageFuser {
 
   Program& program_;
   Regroup regroup_;
-  std::unordered_set<PValueId> in_buckets_;  // values that are made at a place in a bucket
+  std::unordered_set<PValueId> in_buckets_;  // values that are written directly into a bucket
 };
 
 }  // namespace

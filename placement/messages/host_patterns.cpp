@@ -21,7 +21,7 @@ const HostPatterns::OfGrouping& HostPatterns::of(std::uint32_t grouping) {
   OfGrouping& found = at->second;
   if (!fresh) return found;
   std::map<std::vector<std::int32_t>, std::uint32_t> numbers;
-  std::vector<std::uint32_t*> number_of;  // of each group, its pattern's number in `numbers`
+  std::vector<std::uint32_t*> number_of;  // for each group: its pattern's number in `numbers`
   const std::pair<const std::vector<std::int32_t>, std::uint32_t>* last = nullptr;
   for (const auto& group : program_.groupings[grouping]) {
     const std::vector<std::int32_t>& pattern = pattern_of(group);

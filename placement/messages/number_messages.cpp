@@ -16,7 +16,7 @@ namespace ferry {
 namespace {
 
 constexpr std::uint64_t kExtentBytes = 8;
-/// The most parts that all all-to-alls of a plan may have together; the plan takes 8 bytes for each.
+/// Maximum number of parts of all all-to-alls of a plan together; the plan takes 8 bytes for each part.
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 26;
 
 /// Numbers the channels and collectives in global order.
@@ -85,7 +85,8 @@ class Numberer {
     numbers_.sent_on[program_.values[sent].producer] = true;
   }
 
-  /// The bytes of each message of a transfer. In a loop's body or a branch copies do not overlap with messages.
+  /// The bytes of each message of a transfer. Only a transfer in the step is cut into chunks: in a loop's body or a
+  /// branch, copies do not overlap with messages.
   std::vector<std::uint64_t> messages_of(NodeId id, bool in_step) const {
     const Node& node = program_.nodes[id];
     std::vector<std::uint64_t> bytes;
@@ -98,8 +99,8 @@ class Numberer {
     return {all};
   }
 
-  /// The node after which a transfer starts: the one that makes its value. If that value came by transfers itself,
-  /// these are followed back.
+  /// The node after which a transfer starts, which is the node that makes its value. If that value comes by transfers
+  /// of a single value, follows them back to their source.
   NodeId starter(NodeId id) const {
     for (;;) {
       const Node& node = program_.nodes[id];
@@ -127,8 +128,8 @@ class Numberer {
   /// Groups that have parts of equal sizes and are spread over hosts in the same pattern.
   struct Alike {
     std::vector<std::int64_t> parts;
-    std::uint32_t pattern = 0;   ///< of HostPatterns
-    std::uint32_t grouping = 0;  ///< of the plan
+    std::uint32_t pattern = 0;   ///< index in HostPatterns::OfGrouping::patterns
+    std::uint32_t grouping = 0;  ///< index in Plan::groupings
   };
 
   void collective(NodeId id) {
@@ -164,7 +165,8 @@ class Numberer {
     return static_cast<int>(program_.groupings[wanted.members.grouping][0].size());
   }
 
-  /// An all-to-all has a part for each pair of members. Throws if the plan would have too many, before they are made.
+  /// Throws Error(plan) if the plan's all-to-alls would have too many parts, before the parts are made. An all-to-all
+  /// has a part for each pair of members.
   void require_room(const Node& node, const ProgramCollective& wanted) {
     if (wanted.kind != CollectiveKind::all_to_all) return;
     const std::int64_t members = members_of(wanted);
@@ -179,7 +181,7 @@ class Numberer {
         .hint("lay the value out over a mesh of two axes, or keep one layout");
   }
 
-  /// Sorted by their parts, then by pattern.
+  /// Splits the groups of a collective into alike groups, sorted by their parts, then by pattern.
   std::vector<Alike> alike(const Node& node, const ProgramCollective& wanted) {
     const std::uint32_t grouping = wanted.members.grouping;
     const Grouping& groups = program_.groupings[grouping];
@@ -198,7 +200,7 @@ class Numberer {
     return result;
   }
 
-  /// The plan's number of the groups with that pattern.
+  /// The index in the plan of the groupings' groups with this pattern.
   std::uint32_t with_pattern(std::uint32_t grouping, std::uint32_t pattern) {
     const auto [at, fresh] = groupings_.try_emplace({grouping, pattern});
     if (!fresh) return at->second;
@@ -209,7 +211,7 @@ class Numberer {
     return at->second = tables_.grouping(groups);
   }
 
-  /// The plan's number of the schedule for groups with that pattern.
+  /// The index in the plan of the schedule for groups with this pattern.
   std::uint32_t schedule(const ProgramCollective& wanted, std::uint32_t pattern, std::int64_t bytes) {
     const Members& members = wanted.members;
     const auto [at, fresh] =
@@ -224,12 +226,12 @@ class Numberer {
                                                          *program_.topology));
   }
 
-  /// Whether the members of every group with that pattern share memory; a single member does not.
+  /// Whether the members of every group with this pattern share memory. False for a group of one member.
   bool share_memory(std::uint32_t grouping, std::uint32_t pattern) const {
     return of_all(grouping, pattern, [&](const auto& group) { return program_.topology->share_memory(group); });
   }
 
-  /// Whether `joins` holds for every group with that pattern, all of several members.
+  /// Whether every group with this pattern has several members and satisfies `joins`.
   template <class F>
   bool of_all(std::uint32_t grouping, std::uint32_t pattern, F joins) const {
     const Grouping& groups = program_.groupings[grouping];
@@ -239,8 +241,8 @@ class Numberer {
     return true;
   }
 
-  /// Whether the library of the members' GPUs can move its values: all lie on GPUs, the same ones of each task, which
-  /// work together.
+  /// Whether the GPU library of the members can move the values. All values must be on GPUs that have the same index on
+  /// each task, and these GPUs must be able to work together.
   bool between_gpus(const Node& node, const ProgramCollective& wanted, std::uint32_t pattern) const {
     const PValue& out = program_.values[node.outputs[0]];
     const Where& where = program_.wheres[out.where];
@@ -253,8 +255,8 @@ class Numberer {
                   [&](const auto& group) { return program_.topology->join_gpus(group); });
   }
 
-  /// True if the library can do all of it. It cannot do sums in ferry's own order, in parts of different sizes, or with
-  /// a root that contributes nothing.
+  /// True if the library can do the whole collective. It cannot do sums in ferry's own order, in parts of different
+  /// sizes, or with a root that contributes nothing.
   bool by_library_alone(const ProgramCollective& wanted, const Alike& groups, DType dtype) const {
     if (wanted.reduce == Reduce::none) return true;
     if (program_.options.one_host || !adds(wanted.reduce, dtype)) return false;
@@ -263,7 +265,7 @@ class Numberer {
            std::ranges::all_of(groups.parts, [&](auto part) { return part == groups.parts[0]; });
   }
 
-  /// How the members' GPUs do it by themselves; none if they cannot.
+  /// The schedule by which the members' GPUs do the collective without the hosts, or nullopt if they cannot.
   std::optional<Schedule> on_gpus(const Node& node, const ProgramCollective& wanted, const Alike& groups, DType dtype,
                                   std::int64_t bytes) {
     const Members& members = wanted.members;
@@ -279,7 +281,7 @@ class Numberer {
                          *program_.topology);
   }
 
-  /// True if libraries of GPUs fold such elements like ferry. They lack elements of 16 bits and bool, and they treat
+  /// True if libraries of GPUs fold elements of `dtype` like ferry. They lack 16-bit integers and bool, and they treat
   /// NaN in max and min differently.
   static bool adds(Reduce reduce, DType dtype) {
     if (dtype == DType::boolean || dtype == DType::int16 || dtype == DType::uint16) return false;
@@ -335,7 +337,7 @@ class Numberer {
     }
   }
 
-  /// Elements that `task` contributes to a sum, of one or several values.
+  /// Elements that `task` contributes to a sum of one or several values.
   std::int64_t count_on(const Node& node, std::int32_t task) const {
     std::int64_t count = 0;
     for (const PValueId input : program_.inputs(node))
@@ -348,7 +350,7 @@ class Numberer {
     return program_.wheres[value.where].has(task) ? checked_count(local_sizes(program_, value, task)) : 0;
   }
 
-  /// Appends the elements of the blocks that a member cuts along `dim`, one block for each member.
+  /// Appends the elements of the blocks into which one member's part is cut along `dim`, one block for each member.
   static void append_blocks(std::vector<std::int64_t>& sizes, std::vector<std::int64_t> local, std::int16_t dim,
                             std::int64_t members) {
     std::int64_t& extent = local[static_cast<std::size_t>(dim)];
@@ -359,7 +361,7 @@ class Numberer {
     }
   }
 
-  /// Appends the elements of the rows that `task` gives to each of the others.
+  /// Appends the numbers of elements that `task` sends to each member, in rows; 0 for itself.
   static void append_rows(std::vector<std::int64_t>& sizes, std::vector<std::int64_t> local, const ProgramHalo& given,
                           std::int64_t task) {
     for (std::int64_t other = 0; other < given.halo.parts; ++other) {
@@ -373,10 +375,10 @@ class Numberer {
   PlanTables& tables_;
   HostPatterns& hosts_;
   MessageNumbers numbers_;
-  std::int64_t blocks_ = 0;                                       // of all-to-alls so far
-  const std::vector<std::uint32_t> used_ = first_uses(program_);  // of each value
+  std::int64_t blocks_ = 0;                                       // parts of all-to-alls so far
+  const std::vector<std::uint32_t> used_ = first_uses(program_);  // for each value
   const Users users_{program_};
-  std::vector<std::uint32_t> place_;                                            // of each node
+  std::vector<std::uint32_t> place_;                                            // for each node
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groupings_;  // by grouping and pattern
   std::map<std::tuple<CollectiveKind, std::uint32_t, std::uint32_t, std::int32_t, bool, std::int64_t>, std::uint32_t>
       schedules_;

@@ -1,4 +1,4 @@
-// number_messages: makes the channels and collectives of a plan; all tasks number them alike.
+// number_messages: makes the channels and collectives of a plan; all tasks give them the same numbers.
 //
 // Example (abridged):
 //
@@ -24,19 +24,20 @@
 
 namespace ferry {
 
-/// Where a channel's value is made, and where its receiver uses it first: positions in the order of their region.
+/// The positions, in the order of the region, where a channel's value is made and where its receiver first uses it.
 struct ChannelSpan {
   std::uint32_t made = 0, used = 0;
 };
 
-/// Which channel or collectives a node of the program became.
+/// The channels or collectives that each message node of the program became.
 struct MessageNumbers {
-  std::unordered_map<NodeId, Range> channels;  ///< of a transfer: several if it goes in chunks
-  /// A collective becomes several collectives if its groups have parts of different sizes.
+  std::unordered_map<NodeId, Range> channels;  ///< for each transfer; several channels if the value is sent in chunks
+  /// A node becomes several collectives if its groups have parts of different sizes or are spread differently over
+  /// hosts.
   std::unordered_map<NodeId, std::vector<std::uint32_t>> collectives;
-  std::vector<ChannelSpan> spans;  ///< of each channel
-  std::vector<bool> sent_on;       ///< of each node: some transfer sends its value
-  std::vector<bool> carried;       ///< of each value: some message sends its bytes, the value itself or a view of it
+  std::vector<ChannelSpan> spans;  ///< for each channel
+  std::vector<bool> sent_on;       ///< for each node: whether some transfer sends its value
+  std::vector<bool> carried;       ///< for each value: whether some message sends it, or a view of it
   /// Transfers of a single value, by the node that makes it.
   std::unordered_map<NodeId, std::vector<NodeId>> transfers_after;
 };

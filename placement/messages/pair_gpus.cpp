@@ -7,7 +7,8 @@
 namespace ferry {
 namespace {
 
-/// The library numbers the GPUs of a group by their tasks: so both ends are to be the same GPU of their task.
+/// Whether the pass may replace the transfer. Both ends must have the same device index, because the library identifies
+/// the GPUs of a group by their tasks.
 bool may_pair(const Program& program, NodeId id) {
   const Node& node = program.nodes[id];
   if (node.kind != NodeKind::transfer || node.inputs != 1 || node.outputs.count != 1 || program.turns.contains(id))

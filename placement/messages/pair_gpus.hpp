@@ -1,5 +1,5 @@
-// pair_gpus: a value that goes from one task's GPU to another's goes by a collective of the two GPUs instead of by way
-// of their hosts, if their library lets them work together.
+// pair_gpus: replaces a transfer from one task's GPU to another task's GPU by a collective of the two GPUs, so that the
+// value does not pass the hosts. This needs a library with which the two GPUs can form a group.
 //
 // Example (abridged):
 //

@@ -7,7 +7,7 @@ namespace {
 
 using Pass = PipelineWork::Pass;
 
-/// Appends work; of each pass and stage the next microbatch that it has not had.
+/// Appends work. Each call takes the next microbatch of the given pass and stage.
 class Order {
  public:
   explicit Order(std::int64_t microbatches) : microbatches_(microbatches) {}
@@ -16,7 +16,7 @@ class Order {
     const std::int64_t microbatch = done(pass, back)++;
     if (microbatch < microbatches_) work.push_back({pass, back, microbatch});
   }
-  /// Both of its parts.
+  /// Adds both parts of a backward pass.
   void add_backward(bool back) {
     add(Pass::backward, back);
     add(Pass::weights, back);
@@ -33,8 +33,8 @@ class Order {
 }  // namespace
 
 std::vector<FoldedWork> folded_order(std::int64_t p, std::int64_t d, std::int64_t m) {
-  const std::int64_t after = p - d;  // devices from this one on
-  // The pattern has room for this many; fewer use a part of it.
+  const std::int64_t after = p - d;  // number of devices from device d on
+  // The pattern needs at least 2 p - 1 microbatches. With fewer, add() skips the missing ones.
   const std::int64_t all = std::max(m, 2 * p - 1);
   Order order(m);
   for (std::int64_t k = 0; k < 2 * after - 1; ++k) order.add(Pass::forward, false);

@@ -21,7 +21,7 @@ namespace {
 
 using Pass = PipelineWork::Pass;
 
-/// Tasks that compute values together, as one device.
+/// Teams of tasks that compute values together; a team counts as one device.
 class Teams {
  public:
   explicit Teams(std::size_t tasks) : team_(tasks) { std::iota(team_.begin(), team_.end(), 0U); }
@@ -39,7 +39,7 @@ class Teams {
   std::vector<std::uint32_t> team_;
 };
 
-/// One region and the work in it.
+/// Orders the nodes of one region.
 class RegionOrder {
  public:
   RegionOrder(Program& program, ProgramRegion& region, const LabelledOps& labelled)
@@ -71,16 +71,16 @@ class RegionOrder {
   }
 
  private:
-  /// The facts about the node at a place of the region.
+  /// The facts about the node at one position of the region.
   struct NodeFacts {
-    std::vector<std::size_t> needs, users;  // places
+    std::vector<std::size_t> needs, users;  // positions
     MicrobatchWork label;
     std::uint32_t team = 0;
     std::int64_t stage = 0;
-    bool begins = false;  ///< nothing that it needs comes to it from its pass
+    bool begins = false;  ///< it needs no value from its own pass
     std::uint32_t work = kNone;
     bool emitted = false;
-    bool follows = false;  ///< belongs to no work and needs some
+    bool follows = false;  ///< belongs to no work item and needs one
     std::size_t missing = 0;
   };
 
@@ -106,7 +106,7 @@ class RegionOrder {
   }
 
   void need(std::size_t at, std::size_t earlier) {
-    if (earlier >= at) return;  // a value without readers need not be there
+    if (earlier >= at) return;  // a value without readers may be missing
     nodes_[at].needs.push_back(earlier);
     nodes_[earlier].users.push_back(at);
   }
@@ -125,7 +125,7 @@ class RegionOrder {
       if (nodes_[at].label.is_one()) place_in_pass(at);
     for (std::size_t at = nodes_.size(); at > 0; --at)
       if (nodes_[at - 1].label.backward && nodes_[at - 1].begins) place_with_users(at - 1);
-    std::vector<bool> leads(nodes_.size());  // to another device, in the same pass
+    std::vector<bool> leads(nodes_.size());  // for each node: its value goes to another device in the same pass
     for (std::size_t at = nodes_.size(); at > 0; --at)
       for (const std::size_t user : nodes_[at - 1].users)
         if (nodes_[user].label == nodes_[at - 1].label && (leads[user] || nodes_[user].team != nodes_[at - 1].team))
@@ -140,10 +140,10 @@ class RegionOrder {
     return labelled_.work[node.op];
   }
 
-  /// True if the node has a place of its own; messages belong to the work that they continue.
+  /// True if the node computes on its own devices. A message instead belongs to the work item that it continues.
   [[nodiscard]] bool computes(std::size_t at) const { return node(at).def != nullptr && node(at).where != kNone; }
 
-  /// Finds the device and the stage of a node, those before it having theirs.
+  /// Sets the device and the stage of a node. The nodes before it already have theirs.
   void place_in_pass(std::size_t at) {
     NodeFacts& facts = nodes_[at];
     const auto same_pass = [&](std::size_t earlier) { return nodes_[earlier].label == facts.label; };
@@ -158,7 +158,7 @@ class RegionOrder {
                                 [&](std::size_t earlier) { return same_pass(earlier) && !nodes_[earlier].begins; });
   }
 
-  /// Puts what a backward pass computes of values of the forward pass alone where it is read.
+  /// Moves a backward node that needs only values of the forward pass to the stage of its users.
   void place_with_users(std::size_t at) {
     std::optional<std::int64_t> stage;
     for (const std::size_t user : nodes_[at].users)
@@ -185,9 +185,9 @@ class RegionOrder {
     if (node(at).kind == NodeKind::compute) work_[facts.work].time += times_.of(node(at));
   }
 
-  /// Finds what work needs what other, by way of what belongs to none, too.
+  /// Finds the needs between work items, also those through nodes that belong to no work item.
   void connect_work() {
-    std::vector<bool> is_way(nodes_.size());  // belongs to no work, and some needs it
+    std::vector<bool> is_way(nodes_.size());  // belongs to no work item, and some work item needs it
     for (std::size_t at = nodes_.size(); at > 0; --at)
       is_way[at - 1] = nodes_[at - 1].work == kNone && std::ranges::any_of(nodes_[at - 1].users, [&](std::size_t user) {
                          return nodes_[user].work != kNone || is_way[user];
@@ -212,12 +212,12 @@ class RegionOrder {
         if (need != w) work_[w].needs.push_back(need);
   }
 
-  /// Says in which order the devices of a pipeline do what, and when.
+  /// Records the order and the times of the work on each device of a pipeline.
   void chart(std::uint32_t pipeline, const std::vector<ScheduledWork>& sequence) {
     std::map<std::uint32_t, std::set<std::int64_t>> stages;
     for (const PipelineWork& w : work_)
       if (w.pipeline == pipeline && w.pass == Pass::forward) stages[w.device].insert(w.stage);
-    if (stages.empty()) return;  // of another entry
+    if (stages.empty()) return;  // the pipeline is in another entry
     const LabelledPipeline& of = labelled_.pipelines[pipeline];
     PipelineChart chart;
     chart.title =
@@ -260,7 +260,7 @@ class RegionOrder {
     region_.order = std::move(order_);
   }
 
-  /// Puts the node next, after its inputs that are not there yet.
+  /// Appends the node, after its inputs that are not emitted yet.
   void emit(std::size_t wanted) {
     std::vector<std::size_t> open{wanted};
     while (!open.empty()) {
@@ -293,12 +293,12 @@ class RegionOrder {
   ProgramRegion& region_;
   const LabelledOps& labelled_;
   const ComputingTimes times_;
-  std::vector<NodeFacts> nodes_;  // of each place
+  std::vector<NodeFacts> nodes_;  // for each position
   std::unordered_map<NodeId, std::size_t> place_;
   Teams teams_;
   std::map<std::tuple<std::uint32_t, std::int64_t, int, std::uint32_t, std::int64_t>, std::size_t> work_of_;
   std::vector<PipelineWork> work_;
-  std::vector<std::vector<std::size_t>> places_;  // of each work
+  std::vector<std::vector<std::size_t>> places_;  // for each work item
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> followers_;
   std::vector<NodeId> order_;
 };

@@ -1,11 +1,11 @@
-// order_microbatches: where a graph has microbatches (ops/train/pipeline.hpp), puts the nodes of each region into the
-// order that the pipeline's schedule has on the devices where they are.
+// order_microbatches: if a graph has microbatches (ops/train/pipeline.hpp), puts the nodes of each region into the
+// order that the pipeline's schedule has on their devices.
 //
-// Devices that work together on one value are one; a stage is what one of them does before a value goes to another.
-// What belongs to no microbatch comes as soon as it can where it depends on some, such as sums of gradients, or else
-// when it is needed. Nodes keep their order within a stage, and those with an effect keep it among each other. Nothing
-// else is changed: no node, value or message. Where work of a microbatch waits for itself by way of values of others
-// the region is left as it is, with a warning.
+// Devices that compute a value together count as one device. A stage is the work of one such device until a value goes
+// to another. A node that belongs to no microbatch but depends on one, such as a sum of gradients, comes as early as
+// possible; other such nodes come when they are needed. Nodes keep their order within a stage, and nodes with an effect
+// keep their order among each other. The pass changes nothing else: no node, value or message. If work of a microbatch
+// waits for itself through values of other microbatches, the region keeps its order, with a warning.
 //
 // Example (abridged), with the schedule 1f1b:
 //

@@ -1,4 +1,4 @@
-// PipelineWork: a unit of work of a pipeline's stage.
+// PipelineWork: a work item of a pipeline.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace ferry {
 
-/// What one stage does for one microbatch in one pass. The stages that a device has are done one at a time.
+/// The work of one stage for one microbatch in one pass. A device does its work items one at a time.
 struct PipelineWork {
   enum class Pass : std::uint8_t { forward, backward, weights };
   Pass pass = Pass::forward;
@@ -14,9 +14,9 @@ struct PipelineWork {
   std::uint32_t device = 0;
   std::int64_t microbatch = 0;
   std::int64_t stage =
-      0;  ///< how far from the beginning of its pass, in devices: the last stage begins the backward one
-  std::int64_t time = 0;             ///< in any unit
-  std::vector<std::uint32_t> needs;  ///< indices of the work that comes before
+      0;  ///< number of devices from the beginning of its pass; the backward pass begins with the last stage
+  std::int64_t time = 0;             ///< in any unit, the same for all work
+  std::vector<std::uint32_t> needs;  ///< indices of the work items that must come before
 };
 
 }  // namespace ferry

@@ -14,7 +14,7 @@ namespace {
 
 using Pass = PipelineWork::Pass;
 
-/// A pipeline's stages, and how many forward passes each device may have in flight.
+/// The stages of a pipeline, and the limit of forward passes in flight on each device.
 class Stages {
  public:
   Stages(std::span<const PipelineWork> work, std::uint32_t pipeline) {
@@ -51,47 +51,48 @@ class Stages {
   [[nodiscard]] std::int64_t devices() const {
     return std::max<std::int64_t>(static_cast<std::int64_t>(of_.size()), 1);
   }
-  /// Of how many forward passes the backward one may be missing on the device.
+  /// Maximum number of forward passes on the device for which the backward pass is not done.
   [[nodiscard]] std::int64_t limit(std::uint32_t device) const {
     const auto found = limit_.find(device);
     return found == limit_.end() ? 1 : found->second;
   }
-  /// The highest limit of a device.
+  /// The highest limit of all devices.
   [[nodiscard]] std::int64_t highest_limit() const { return highest_; }
-  /// Whether each of p devices has as many stages, p stages apart. Then there is a known order for each device.
+  /// Whether each of p devices has the same number of stages, p stages apart (round-robin). There is a known order for
+  /// each device then.
   [[nodiscard]] bool in_turn() const { return in_turn_; }
-  /// The last stage.
+  /// The index of the last stage.
   [[nodiscard]] std::int64_t last() const { return last_; }
-  /// Whether they go down the devices and back once; on the last device the two may be one.
+  /// Whether the stages go down the devices and back once. On the last device, the two stages may be one.
   [[nodiscard]] bool folded() const { return folded_; }
-  /// Whether the device has any.
+  /// Whether the device has stages of the pipeline.
   [[nodiscard]] bool has(std::uint32_t device) const { return of_.contains(device); }
   [[nodiscard]] const std::set<std::int64_t>& of(std::uint32_t device) const { return of_.at(device); }
 
  private:
-  std::map<std::uint32_t, std::set<std::int64_t>> of_;  // of each device
+  std::map<std::uint32_t, std::set<std::int64_t>> of_;  // for each device
   std::map<std::uint32_t, std::int64_t> limit_;
   std::int64_t last_ = 0, highest_ = 1;
   bool in_turn_ = true, folded_ = false;
 };
 
 class Scheduler {
-  /// What comes first is smaller.
+  /// Smaller ranks begin first.
   using Rank = std::tuple<std::uint32_t, int, std::int64_t, std::int64_t, std::int64_t>;
   using Ranked = std::set<std::pair<Rank, std::uint32_t>>;
 
-  /// Of a pipeline on a device.
+  /// The progress of one pipeline on one device.
   struct Progress {
     Ranked forward, backward;    ///< the work that has not begun
-    Pass next = Pass::weights;   ///< what ends a forward pass's being in flight: a backward pass if there are any
-    Pass last = Pass::backward;  ///< what ends its being kept: gradients of weights if they are apart
-    std::int64_t in_flight = 0;  ///< forward passes with a backward pass that is not done
-    std::int64_t kept = 0;       ///< forward passes with unfinished work
-    std::int64_t promised = 0;   ///< forward passes of later stages of microbatches that are in the first one
+    Pass next = Pass::weights;   ///< the pass that ends "in flight": backward if there is any
+    Pass last = Pass::backward;  ///< the pass that ends "kept": weights if there are any
+    std::int64_t in_flight = 0;  ///< forward passes whose `next` pass is not done
+    std::int64_t kept = 0;       ///< forward passes whose `last` pass is not done
+    std::int64_t promised = 0;   ///< forward passes of later stages, for microbatches that have begun the first stage
   };
 
  public:
-  /// `folded`: work that folded_order() knows the order of is done in that.
+  /// `folded`: uses folded_order() for pipelines with is_folded().
   Scheduler(std::span<const PipelineWork> work, std::span<const PipelineSchedule> schedules, bool folded)
       : work_(work), schedules_(schedules), missing_(work.size()), users_(work.size()) {
     for (std::uint32_t p = 0; p < schedules.size(); ++p) stages_.emplace_back(work, p);
@@ -110,7 +111,7 @@ class Scheduler {
     busy_.resize(devices_);
   }
 
-  /// Whether the order of the pipeline's work is one that folded_order() knows.
+  /// Whether folded_order() gives the order of the pipeline's work.
   [[nodiscard]] bool is_folded(std::uint32_t pipeline) const {
     return schedules_[pipeline] != PipelineSchedule::gpipe && stages_[pipeline].folded();
   }
@@ -133,7 +134,7 @@ class Scheduler {
 
  private:
   void find_turns(std::uint32_t pipeline) {
-    std::map<std::uint32_t, std::int64_t> microbatches;  // of each device
+    std::map<std::uint32_t, std::int64_t> microbatches;  // for each device
     for (const PipelineWork& w : work_)
       if (w.pipeline == pipeline && stages_[pipeline].has(w.device))
         microbatches[w.device] = std::max(microbatches[w.device], w.microbatch + 1);
@@ -145,7 +146,7 @@ class Scheduler {
     }
   }
 
-  /// When a device does the work, where that is known: what comes first is smaller. 0 where it is not.
+  /// The position of the work in the known order of its device, counted from 1; 0 if no order is known.
   [[nodiscard]] std::int64_t turn(const PipelineWork& w) const {
     const auto& turns = turns_[w.pipeline];
     if (turns.empty() || !stages_[w.pipeline].has(w.device)) return 0;
@@ -154,8 +155,8 @@ class Scheduler {
     return turns.at({w.device, w.pass, back, w.microbatch});
   }
 
-  /// Microbatches are taken as many at a time as there are devices, stage by stage; where stages are not in turn, the
-  /// later stage, which gives the next device its work, comes first.
+  /// Ranks in turn: microbatches in groups as large as the number of devices, and stage by stage within a group. If
+  /// stages are not in turn, the later stage comes first, because it gives the next device its work.
   [[nodiscard]] Rank rank(std::uint32_t i) const {
     const PipelineWork& w = work_[i];
     if (const std::int64_t turn = this->turn(w); turn != 0) return {w.pipeline, 0, turn, w.stage, 0};
@@ -167,8 +168,8 @@ class Scheduler {
   }
 
   Progress& progress_of(std::uint32_t i) { return progress_[{work_[i].pipeline, work_[i].device}]; }
-  /// What of its pass is not begun, or all where the order of all is known; null for gradients of weights otherwise,
-  /// which have no order.
+  /// The work of the same pass and device that has not begun, or of all passes if the order is known. Null for
+  /// gradients of weights if no order is known, because they have no order.
   Ranked* not_begun(std::uint32_t i) {
     Progress& progress = progress_of(i);
     if (!turns_[work_[i].pipeline].empty()) return &progress.forward;
@@ -214,11 +215,11 @@ class Scheduler {
     return (!below || progress.forward.empty()) && progress.backward.begin()->second == i;
   }
 
-  /// Whether it is a microbatch's first stage on its device.
+  /// Whether the work is in the device's first stage.
   [[nodiscard]] bool is_first(const PipelineWork& w) const {
     return w.stage == *stages_[w.pipeline].of(w.device).begin();
   }
-  /// How many stages the device has besides.
+  /// The number of stages of the device after its first stage.
   [[nodiscard]] std::int64_t in_later(const PipelineWork& w) const {
     return static_cast<std::int64_t>(stages_[w.pipeline].of(w.device).size()) - 1;
   }
@@ -249,16 +250,16 @@ class Scheduler {
 
   std::span<const PipelineWork> work_;
   std::span<const PipelineSchedule> schedules_;
-  std::vector<Stages> stages_;  // of each pipeline
-  /// For each pipeline with a known order: when a device has its turn at a forward or backward pass of a microbatch.
+  std::vector<Stages> stages_;  // for each pipeline
+  /// For each pipeline with a known order: the position of a pass of a microbatch in the order of a device.
   std::vector<std::map<std::tuple<std::uint32_t, Pass, bool, std::int64_t>, std::int64_t>> turns_;
   std::uint32_t devices_ = 0;
-  std::vector<std::size_t> missing_;  // for each work item: how many of its inputs are not done
+  std::vector<std::size_t> missing_;  // for each work item: the number of its needs that are not done
   std::vector<std::vector<std::uint32_t>> users_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Progress> progress_;  // of pipelines and devices
-  std::vector<Ranked> ready_;                                             // of each device
-  std::vector<bool> busy_;                                                // of each device
-  using Event = std::pair<std::int64_t, std::uint32_t>;                   // when each work item is done
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Progress> progress_;  // by pipeline and device
+  std::vector<Ranked> ready_;                                             // for each device
+  std::vector<bool> busy_;                                                // for each device
+  using Event = std::pair<std::int64_t, std::uint32_t>;  // the time when a work item is done, and the work item
   std::priority_queue<Event, std::vector<Event>, std::greater<>> running_;
   std::int64_t now_ = 0;
   std::vector<ScheduledWork> order_;

@@ -1,4 +1,5 @@
-// In which order the stages of a pipeline do their work: list scheduling over the units of work of all microbatches.
+// schedule_work: the order in which the devices of a pipeline do their work, by list scheduling over the work items of
+// all microbatches.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +13,25 @@
 namespace ferry {
 
 struct ScheduledWork {
-  std::uint32_t work = 0;  ///< its index
-  std::int64_t begin = 0;  ///< if all takes the time that it says, and messages none
+  std::uint32_t work = 0;  ///< index of the work item
+  std::int64_t begin = 0;  ///< start time, if each work item takes PipelineWork::time and messages take none
 };
 
-/// All of the work in the order in which it is begun, if each device, whenever it is free, begins what the schedule of
-/// the pipeline wants of what could be begun:
+/// Returns all work items in the order in which they begin. Whenever a device is free, it begins the ready work item
+/// that the pipeline's schedule prefers:
 ///
 /// - gpipe: forward before backward.
-/// - 1f1b: backward before forward, and no more forward passes in flight than are needed. With S stages on S devices
-///   that is S - s in stage s. With p devices and v stages each, taken in turns, it is
-///   2 (p - r - 1) + (v - 1) p + 1 on device r (Narayanan et al., 2021). If stages go down the devices and back, it is
-///   p for each device, in the order of folded_order() if that takes no longer. Otherwise it is, for each stage of a
-///   device, 1 + (S - s) / v, rounded up, with the device's first stage s and the most stages v of a device.
-/// - zero_bubble: the same, and gradients of weights when there is nothing else; a forward pass is in flight until they
-///   are computed.
+/// - 1f1b: backward before forward, with a limit of forward passes in flight. With S stages on S devices the limit is S
+///   - s in stage s. With p devices and v stages on each, assigned round-robin, the limit is 2 (p - r - 1) + (v - 1) p
+///   + 1 on device r (Narayanan et al., 2021). If stages go down the devices and back, the limit is p for each stage of
+///   a device, and the order is folded_order() if that takes no longer. Otherwise the limit is 1 + (S - s) / v, rounded
+///   up, for each stage of a device, where s is the device's first stage and v the maximum number of stages of a
+///   device.
+/// - zero_bubble: like 1f1b; gradients of weights are computed when the device has no other work. A forward pass is in
+///   flight until its gradients of weights are computed.
 ///
-/// Where no device may begin anything, one begins a forward pass more. Nothing: the work needs itself.
+/// If no device may begin anything, one device begins a forward pass above the limit. Returns nullopt if the work items
+/// need each other in a circle.
 [[nodiscard]] std::optional<std::vector<ScheduledWork>> schedule_work(std::span<const PipelineWork> work,
                                                                       std::span<const PipelineSchedule> schedules);
 
