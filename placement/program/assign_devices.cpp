@@ -40,8 +40,8 @@ class Assigner {
         tell(id, "made wherever it is used");
   }
 
-  /// Ops without an annotation can be on any task: so each task must have a device of the default kind. With soft
-  /// placement they are on the CPU of tasks that have none, which one warning says of all.
+  /// An op without an annotation can be on any task, so each task must have a device of the default kind. With soft
+  /// placement, such ops are on the CPU on tasks without this kind; one warning covers all of these tasks.
   void check_default_device() {
     if (program_.options.default_device == DeviceKind::cpu) return;
     const std::vector<TaskInfo>& tasks = program_.topology->tasks;
@@ -103,7 +103,7 @@ class Assigner {
     if (program_.auto_mesh) by_itself(id);
   }
 
-  /// An op without an annotation is on the mesh of all tasks.
+  /// Puts an op without an annotation on the mesh of all tasks.
   void by_itself(NodeId id) {
     const Node& node = program_.nodes[id];
     if (node.kind == NodeKind::loop || node.kind == NodeKind::branch || node.role() == OpRole::constant) return;
@@ -129,7 +129,7 @@ class Assigner {
     return program_.tried && program_.tried->layouts.contains({node.graph, node.op});
   }
 
-  /// A feed by parts is split over the mesh of the input, or over all tasks if that has no mesh of several tasks.
+  /// A feed by parts is split over the mesh of the input, or over all tasks if the input has no mesh of several tasks.
   void place_parts(NodeId id, std::optional<WhereId> home) {
     const Node& node = program_.nodes[id];
     const Op op = node.graph->op(node.op);
@@ -148,8 +148,8 @@ class Assigner {
         .hint("say whose it is, for example { auto there = g.device(\"/task:1\"); … }");
   }
 
-  /// resolve(), called once for each annotation; with soft placement once for each op, because it warns of every op
-  /// that it moves.
+  /// Calls resolve() once for each annotation. With soft placement it calls it for each op, because resolve() warns of
+  /// every op that it moves.
   std::optional<WhereId> resolved(const Op& op) {
     if (program_.options.soft_placement) return resolve(op);
     const auto [at, fresh] = resolved_.try_emplace(&op.annotation());
@@ -157,8 +157,8 @@ class Assigner {
     return at->second;
   }
 
-  /// The devices that the op's annotation names; none if in a job of several tasks it names neither a job, a task nor a
-  /// kind of device.
+  /// The devices that the op's annotation names. Returns nullopt if the job has several tasks and the annotation names
+  /// neither a job, a task nor a kind of device.
   std::optional<WhereId> resolve(const Op& op) {
     const Annotation& annotation = op.annotation();
     try {
@@ -196,8 +196,8 @@ class Assigner {
     return program_.intern(std::move(where));
   }
 
-  /// The kind and index of the devices that `device` names on all of these tasks. If one of them has no such GPU: cpu:0
-  /// with soft placement, else Error(plan).
+  /// The kind and index of the devices that `device` names on all of these tasks. If a task has no such GPU, returns
+  /// cpu:0 with soft placement, else throws Error(plan).
   std::pair<DeviceKind, std::int32_t> device_on(const Op& op, std::span<const std::int32_t> tasks,
                                                 const DeviceSpec& device) {
     const bool everywhere =
@@ -282,7 +282,7 @@ class Assigner {
       least = bytes;
       best = candidate;
     }
-    // Written before the node counts as placed, so that it has the bytes that the candidates had in this choice.
+    // The text is made before the node counts as placed, so that it shows the bytes that this choice compared.
     std::string why;
     if (program_.options.reasons) why = told(node, best, least, candidates);
     place(id, best, neighbour(node, best), [&] { return why; });
@@ -329,8 +329,8 @@ class Assigner {
     place(id, program_.nodes[variable].where, variable, [] { return "with its variable"; });
   }
 
-  /// Parameters are where the owner's inputs are. The owner is where its first input is; reshard extends it to all
-  /// tasks that take part in its bodies.
+  /// Places the parameters of bodies where the owner's inputs are. The owner is where its first input is; reshard
+  /// extends it to all tasks that take part in its bodies.
   void bodies(NodeId id) {
     const Node owner = program_.nodes[id];
     const auto inputs = program_.inputs(owner);
@@ -355,15 +355,15 @@ class Assigner {
 
   WhereId default_where() { return program_.auto_mesh ? auto_where() : usual_device(0); }
 
-  /// Of ops on the task that name none.
+  /// The device of ops on the task that name no device.
   WhereId usual_device(int task) { return program_.single(task, usual_kind(task)); }
   [[nodiscard]] DeviceKind usual_kind(int task) const {
     return program_.topology->tasks[static_cast<std::size_t>(task)].gpus > 0 ? *program_.options.default_device
                                                                              : DeviceKind::cpu;
   }
 
-  /// `why` returns the reason as text, if reasons are asked for; `from` is the node that determined this place: the
-  /// node itself if it is annotated, kNone if there is none.
+  /// `why` returns the reason as text; it is called only if PlanOptions::reasons. `from` is the node that determined
+  /// this place: the node itself if it is annotated, kNone if there is none.
   template <class Why>
   void place(NodeId id, WhereId where, NodeId from, const Why& why) {
     Node& node = program_.nodes[id];
@@ -381,8 +381,9 @@ class Assigner {
     program_.reasons.push_back({program_.name(node), std::move(why), program_.line(node)});
   }
 
-  /// Whether the node is computed in the setup: ops that give the same value in every step (kOnce), and pure ops of
-  /// such values on the same devices. Values that go to other devices are sent in every step, as the graph says.
+  /// Whether the node is computed in the setup. This holds for ops that give the same value in every step (kOnce), and
+  /// for pure ops on values computed once on the same devices. Values that go to other devices are sent in every step,
+  /// as the graph says.
   bool runs_once(const Node& node) const {
     if (node.kind != NodeKind::compute) return false;
     if (node.def->is(kOnce)) return true;
@@ -427,7 +428,7 @@ class Assigner {
   const Users users_;
   std::unordered_map<const Annotation*, std::optional<WhereId>> resolved_;
   std::vector<WhereId> candidates_;
-  const OpDef* checked_def_ = nullptr;  // known to have a kernel on checked_where_
+  const OpDef* checked_def_ = nullptr;  // an op that is known to have a kernel on checked_where_
   WhereId checked_where_ = kNone;
   DeviceKind checked_kind_ = DeviceKind::cpu;
 };

@@ -31,8 +31,8 @@ class Checker {
     require(!seen_[id], "stands in two places");
     seen_[id] = true;
     require(std::size_t{node.first_input} + node.inputs <= program_.operands.size(), "has operands that are not there");
-    // A value without readers need not be there: a constant that each of its users has for itself, and that is only
-    // asked for its size.
+    // A value of which only the size is read need not be made. An example is a constant that each of its users makes
+    // itself.
     for (std::uint32_t i = 0; i < node.inputs; ++i)
       require(made_[program_.inputs(node)[i]] || is_unread(program_, node, i), "is used before it is made");
     require(node.where == kNone || node.where < program_.wheres.size(), "is on devices that are not there");
@@ -51,16 +51,16 @@ class Checker {
     }
   }
 
-  /// True if the node may have no devices: a constant, which is made where it is used, or a loop or branch, because its
-  /// bodies have devices.
+  /// True if the node may have no devices. It may be a constant, which is made where it is used, or a loop or branch,
+  /// because the nodes of its bodies have devices.
   static bool may_float(const Node& node) {
     return (node.kind == NodeKind::compute && node.inputs == 0) || node.kind == NodeKind::loop ||
            node.kind == NodeKind::branch;
   }
 
   const Program& program_;
-  std::vector<bool> made_;  // of each value: an earlier node makes it
-  std::vector<bool> seen_;  // of each node
+  std::vector<bool> made_;  // for each value: an earlier node makes it
+  std::vector<bool> seen_;  // for each node: it was visited
 };
 
 }  // namespace

@@ -29,7 +29,8 @@ class Dropper {
     replacements_.take_out(id, [&] { return "left out: its value is that of " + program_.name(*equal); });
   }
 
-  /// The value that the op gives again, if their types are equal.
+  /// The value that the op returns unchanged, provided that the types of both are equal. Nothing if the op changes its
+  /// inputs.
   [[nodiscard]] std::optional<PValueId> equal_value(const Node& node) const {
     const auto inputs = program_.inputs(node);
     if (node.def->is(kView)) return inputs[0];

@@ -51,7 +51,8 @@ class Folder {
     });
   }
 
-  /// Fills inputs_; false if one that is read is no constant, or one that the user has placed elsewhere.
+  /// Fills inputs_. Returns false if an input that is read is no constant, is a constant that the user has placed on
+  /// other devices, or if the inputs exceed kMostBytes.
   bool read_inputs(const Node& node) {
     const auto inputs = program_.inputs(node);
     const ProgramFacts facts(program_, inputs, *node.attrs);
@@ -87,10 +88,10 @@ class Folder {
 
   Program& program_;
   Replacements replacements_;
-  std::vector<Tensor> inputs_;  // of the node that is looked at; not defined where only the sizes are read
-  std::vector<Type> types_;     // of these inputs
-  std::int64_t bytes_ = 0;      // of the defined ones
-  bool placed_ = false;         // the user has placed one of them
+  std::vector<Tensor> inputs_;  // inputs of the current node; not defined if only their sizes are read
+  std::vector<Type> types_;     // types of these inputs
+  std::int64_t bytes_ = 0;      // bytes of the defined inputs
+  bool placed_ = false;         // the user has placed an input
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// fold: computes ops that read only constants while planning.
+// fold: computes ops that read only constants at planning time.
 //
 // Example (abridged):
 //
@@ -16,13 +16,13 @@
 
 namespace ferry {
 
-/// Replaces ops that read only constants by constants, using PlanOptions::evaluate. It does so for ops that only move
-/// elements and for ops that all processors compute alike (kExact), so that every task and every machine makes the same
-/// plan. An input that is used only for its sizes need not be a constant. A result has at most 4 KiB or the bytes of
-/// the inputs, and the inputs have at most 1 MiB. A result is finite, so that --check-numerics still finds the op that
-/// makes the first number that is not finite. A constant that the user has placed is where the user wants it: only ops
-/// on its devices are folded with it. Where no annotation places op or inputs, the value is then made wherever it is
-/// used. It does not fold ops that merge leaves alone. Linear, without the time of the kernels.
+/// Replaces ops that read only constants by constants, using PlanOptions::evaluate. It folds only ops that move
+/// elements and ops with the same result on all processors (kExact), so that every task and every machine makes the
+/// same plan. An input that is used only for its sizes need not be a constant. A result has at most 4 KiB or the bytes
+/// of the inputs, and the inputs have at most 1 MiB. A result is finite, so that --check-numerics still finds the op
+/// that makes the first number that is not finite. A constant that the user has placed on devices is folded only into
+/// ops on the same devices. If no annotation places the op or its inputs, the result is made wherever it is used. Ops
+/// that merge never merges are not folded. The pass takes linear time, in addition to the time of the kernels.
 void fold(Program& program);
 
 }  // namespace ferry

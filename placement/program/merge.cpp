@@ -63,7 +63,7 @@ class Merger {
     });
   }
 
-  /// The first node met that is equal to this one: itself if there was none.
+  /// The first visited node that is equal to this node, or this node itself if there is none.
   NodeId equal_one(NodeId id) {
     const std::size_t mask = table_.size() - 1;
     for (std::size_t at = hash(program_.nodes[id]) & mask;; at = (at + 1) & mask) {

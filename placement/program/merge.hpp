@@ -20,10 +20,10 @@
 namespace ferry {
 
 /// Removes each op that has the definition, attributes, inputs, devices and annotation of an earlier op of its region;
-/// readers of the op read the earlier op instead. So no value is computed on other devices than before, and no further
-/// value is sent. It never merges ops with state, an effect, random numbers or bodies, ops that run after others,
-/// copies that the backward pass computes again to save memory (Graph::remade), and constants of more than 64 KiB.
-/// Linear.
+/// readers of the op read the earlier op instead. So no value is computed on other devices than before, and no
+/// additional value is sent. It never merges ops with state, an effect, random numbers or bodies, ops that run after
+/// others, copies that the backward pass computes again to save memory (Graph::remade), and constants of more than 64
+/// KiB. The pass takes linear time.
 void merge(Program& program);
 
 }  // namespace ferry

@@ -1,9 +1,9 @@
-// Program: the first form that the passes work on. It has the ops of a graph that one run needs, with concrete types,
-// each on its devices, and the transfers that placement adds. It describes whole values and all tasks at once; `lower`
-// makes each role's instructions from it.
+// Program: the form of a plan that the first passes work on. It has the ops of a graph that one run needs, with
+// concrete types and devices, and the transfers that placement adds. It describes whole values and all tasks at once;
+// `lower` makes each role's instructions from it.
 //
-// Nodes have a global order: every input is made by an earlier node of the same region. A pass that adds nodes keeps it
-// so.
+// Nodes have a global order: every input is made by an earlier node of the same region. A pass that adds nodes must
+// keep this order valid.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +31,24 @@ using PValueId = std::uint32_t;  ///< a value of the program
 using WhereId = std::uint32_t;
 using RegionId = std::uint32_t;
 
-/// A set of devices: one, or a mesh of them.
+/// A set of devices: one device, or a mesh of devices.
 struct Where {
   std::vector<std::int32_t> tasks;  ///< in mesh order (row-major)
   std::vector<std::int64_t> axes;   ///< sizes; empty for one device
   DeviceKind kind = DeviceKind::cpu;
   std::int32_t index = 0;
-  WhereId whole = kNone;  ///< the mesh that it is a part of (mesh_parts.hpp); it shares that mesh's groupings
-  std::vector<std::uint32_t> groupings;  ///< of each axis: groups of the tasks that differ only along it
-  std::vector<bool> between_hosts;       ///< of each axis: some group has tasks on different hosts
+  WhereId whole = kNone;                 ///< the mesh of which it is a part (mesh_parts.hpp); both share groupings
+  std::vector<std::uint32_t> groupings;  ///< for each axis: groups of the tasks that differ only along it
+  std::vector<bool> between_hosts;       ///< for each axis: some group has tasks on different hosts
 
   [[nodiscard]] bool single() const { return axes.empty(); }
-  /// The layout of a value that each task has whole.
+  /// The layout of a value that is whole on each task.
   [[nodiscard]] Layout all_replicated() const { return Layout(axes.size()); }
-  /// `layout` as values have it here: along an axis of one task they are always replicated.
+  /// `layout` in the form that values have on this mesh: along an axis of one task they are always replicated.
   [[nodiscard]] Layout laid_out(Layout layout) const;
   [[nodiscard]] bool has(std::int32_t task) const { return position(task) < tasks.size(); }
-  /// The task's index in `tasks`; tasks.size() if it is not there. Takes constant time if the tasks are consecutive.
+  /// The task's index in `tasks`; tasks.size() if the task is missing. Takes constant time if the tasks are
+  /// consecutive.
   [[nodiscard]] std::size_t position(std::int32_t task) const;
   /// "/task:1/cpu:0", or "mesh[2,2]/cpu:0".
   [[nodiscard]] std::string str() const;
@@ -64,15 +65,15 @@ enum class NodeKind : std::uint8_t {
   feed,       ///< a value that the caller gives
   variable,   ///< reads a variable
   assign,     ///< sets a variable: inputs variable, value
-  parameter,  ///< of a region
-  loop,       ///< inputs carried values and captures; outputs the carried values
-  branch,     ///< inputs predicate and captures; outputs the results
-  transfer,   ///< one task to another
-  /// To other devices of the same tasks, or some of them; or to a mesh from the devices of its tasks. In a server's
-  /// turn: a value of its own with the same bytes.
+  parameter,  ///< a parameter of a region
+  loop,       ///< inputs: carried values and captures; outputs: the carried values
+  branch,     ///< inputs: predicate and captures; outputs: the results
+  transfer,   ///< sends a value from one task to another
+  /// Copies a value to other devices of the same tasks, or of some of them; or to a mesh from the devices of its tasks.
+  /// In a server's turn it makes a separate value with the same bytes.
   copy,
-  collective,  ///< over the groups of a mesh axis, or between a device and a mesh; of several values at once: a bucket
-  fetch        ///< a value that the caller gets
+  collective,  ///< over the groups of a mesh axis, or between a device and a mesh; several values form a bucket
+  fetch        ///< a value that the caller receives
 };
 
 [[nodiscard]] std::string_view name_of(NodeKind kind);
@@ -82,18 +83,18 @@ struct Node {
   bool once = false;  ///< computed in the setup region
   OpId op = 0;
   const OpDef* def = nullptr;    ///< null for transfers, collectives and fetches
-  const Graph* graph = nullptr;  ///< where `op` is; for added nodes `op` made the value that they move or change
+  const Graph* graph = nullptr;  ///< the graph of `op`; for added nodes `op` made the value that they move or change
   const Attrs* attrs = nullptr;
-  std::uint32_t first_input = 0, inputs = 0;  ///< into Program::operands
-  Range outputs;                              ///< of Program::values: a PValueId for each output
+  std::uint32_t first_input = 0, inputs = 0;  ///< inputs are a range of Program::operands
+  Range outputs;                              ///< a range of Program::values: a PValueId for each output
   WhereId where = kNone;
-  std::uint32_t detail = kNone;  ///< collective, region (the first of two), feed or fetch
+  std::uint32_t detail = kNone;  ///< index of its collective, region (the first of two), feed or fetch
 
   [[nodiscard]] OpRole role() const { return def == nullptr ? OpRole::function : def->role; }
 };
 
-/// Refers to a layout in Program::layouts, which many values share; by default the layout on one device, which is
-/// empty.
+/// A reference to a layout in Program::layouts, which many values share. The default is the empty layout, which values
+/// on one device have.
 class LayoutRef {
  public:
   LayoutRef() = default;
@@ -111,21 +112,21 @@ class LayoutRef {
   const Layout* layout_ = nullptr;
 };
 
-/// The rows of a split value that tasks read and other tasks have. A task gives them to others, or gets them from
-/// others, in blocks of rows, one block for each other task in order (kCutHalo).
+/// Rows of a split value that other tasks read. A task gives its rows to other tasks, or gets rows from them, in
+/// blocks, one block for each other task in order (kCutHalo).
 struct ProgramHalo {
-  std::size_t axis = 0;  ///< of the mesh
-  std::size_t dim = 0;   ///< which that axis splits
+  std::size_t axis = 0;  ///< axis of the mesh
+  std::size_t dim = 0;   ///< the dim that the axis splits
   Halo halo;
   bool got = false;
 
   [[nodiscard]] std::int64_t rows(std::int64_t task) const { return got ? halo.rows_got(task) : halo.rows_given(task); }
 };
 
-/// Along an axis that splits a dim, a task has not its part of the dim, but the rows that it reads.
+/// Along this axis, which splits a dim, a task holds the rows that it reads instead of its own part of the dim.
 struct ProgramRows {
   std::size_t axis = 0, dim = 0;
-  Halo halo;  ///< of one Reads
+  Halo halo;  ///< has one Reads
 };
 
 /// A value of the program.
@@ -134,25 +135,27 @@ struct PValue {
   NodeId producer = 0;
   WhereId where = kNone;
   LayoutRef layout;              ///< one entry for each axis of `where`
-  const Graph* graph = nullptr;  ///< with `value`: the graph's value that it stands for, for names and lines
+  const Graph* graph = nullptr;  ///< with `value`: the value of the graph that it represents, for names and lines
   ValueId value = 0;
-  std::uint32_t halo = kNone;  ///< index into Program::halos: not a part of the value, but rows that go to others
-  std::uint32_t rows = kNone;  ///< index into Program::rows: along these axes rows that are read (Window::Has::read)
+  /// Index into Program::halos: the value is rows for other tasks instead of a part of a value.
+  std::uint32_t halo = kNone;
+  /// Index into Program::rows: along these axes a task holds the rows that it reads (Window::Has::read).
+  std::uint32_t rows = kNone;
 };
 
 /// The tasks that take part in a collective.
 struct Members {
   std::uint32_t grouping = 0;
   std::int32_t root = 0;    ///< member index
-  bool guest_root = false;  ///< the root is outside the value's mesh, the last member
+  bool guest_root = false;  ///< the root is outside the value's mesh, and is the last member
 };
 
-/// A collective that placement decided on.
+/// A collective that placement has added.
 struct ProgramCollective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduce reduce = Reduce::none;
   Members members;
-  std::int16_t dim = 0;  ///< of gathers, scatters and all-to-all: the dim that is joined or cut
+  std::int16_t dim = 0;  ///< the dim that gathers join and scatters cut; also for all-to-all
 };
 
 /// A region of the program: the step, or a body of control flow.
@@ -163,63 +166,66 @@ struct ProgramRegion {
   std::vector<PValueId> results;
 };
 
-/// A task that serves workers, which are other tasks, each in turn (serving/serve_workers.hpp).
+/// A task that serves workers, each in its turn (serving/serve_workers.hpp). Workers are other tasks.
 struct ProgramServing {
   std::int32_t task = 0;
-  std::int64_t staleness = 0;         ///< how many steps a worker may be ahead of another
+  std::int64_t staleness = 0;         ///< the number of steps that a worker may be ahead of another
   std::vector<std::int32_t> workers;  ///< ascending
 };
 
-/// A turn of a server: it gives values to a worker, or takes what that gave.
+/// A turn of a server: it gives values to a worker, or takes values from the worker.
 struct ProgramTurn {
   std::uint32_t serving = kNone;  ///< index into Program::servings
   std::uint32_t worker = 0;       ///< index into ProgramServing::workers
   bool take = false;
 };
 
-/// The nodes with the annotations that decided placement, for `ferry explain`. Kept only if PlanOptions::reasons.
+/// The nodes with the annotations that decided places and layouts, for `ferry explain`. Filled only with
+/// PlanOptions::reasons.
 struct Causes {
-  std::vector<NodeId> of_place;                       ///< of each node's devices; kNone: no annotation
-  std::map<PValueId, std::vector<NodeId>> of_layout;  ///< of each axis; kNone, or no entry: no annotation
+  std::vector<NodeId> of_place;  ///< for each node: the node that decided its devices; kNone: no annotation
+  /// For each axis of the value's mesh; kNone, or no entry: no annotation.
+  std::map<PValueId, std::vector<NodeId>> of_layout;
 };
 
-/// A layout that all users of a value want although its op's inputs do not ask for it, and the nodes with the
-/// annotations that asked, axis by axis.
+/// A layout that all users of a value want but that does not follow from the inputs of the value's op. `causes` are,
+/// for each axis, the nodes with the annotations that ask for it.
 struct LayoutHint {
   Layout layout;
   std::vector<NodeId> causes;
 };
 
-/// A mesh of all tasks, on which ops without an annotation are and have layouts that are chosen by their costs.
+/// A mesh of all tasks for ops without an annotation. The planner chooses their layouts by cost.
 struct AutoMesh {
-  std::vector<std::int64_t> axes;           ///< sizes; their product is the number of tasks
+  std::vector<std::int64_t> axes;           ///< sizes of the axes; their product is the number of tasks
   bool replicates_variables = false;        ///< variables without an annotation are whole on each task
-  std::map<OpId, Layout> variables = {};    ///< layouts that are decided already, by the variable's op
-  std::vector<std::uint32_t> choices = {};  ///< that choose_layouts takes; empty: it solves its problem
+  std::map<OpId, Layout> variables = {};    ///< layouts that are already decided, by the variable's op
+  std::vector<std::uint32_t> choices = {};  ///< choices for choose_layouts to use; empty: it solves its problem
   bool finds_frontier = false;              ///< choose_layouts fills Program::frontier
-  bool of_request = false;                  ///< the request that is planned has decided the variables
+  bool of_request = false;                  ///< the planned request itself has decided the variables
 };
 
-/// Annotations that are tried in place of AutoMesh (placement/choose/find_annotations.hpp): the layouts of the outputs
-/// of ops, on a mesh of all tasks. Graph and op name the op.
+/// Annotations that are tried instead of AutoMesh (placement/choose/find_annotations.hpp): the layouts of the outputs
+/// of ops, on a mesh of all tasks. A graph and an op's id name an op.
 struct TriedAnnotations {
-  std::vector<std::int64_t> axes;  ///< sizes
+  std::vector<std::int64_t> axes;  ///< sizes of the axes
   std::map<std::pair<const Graph*, OpId>, std::vector<Layout>> layouts;
 };
 
 /// The layouts of the inputs and outputs of one op on a mesh.
 struct Way {
   std::vector<Layout> inputs, outputs;
-  /// For each axis, which of the dims along which the op slides windows (sliding_dims()) is split; kNone: none.
+  /// For each axis, the index in sliding_dims() of the dim that is split; kNone: none. The op slides windows along
+  /// these dims.
   std::vector<std::uint32_t> slides;
 };
 
-/// Layouts that choose_layouts chose for a mesh (placement/choose/choose_layouts.hpp). reshard carries them out.
+/// Layouts that choose_layouts chose for a mesh (placement/choose/choose_layouts.hpp). reshard applies them.
 struct ChosenLayouts {
-  std::unordered_map<NodeId, Way> ways;  ///< of compute nodes
-  /// Of variables, feeds, parameters of regions and results of branches.
+  std::unordered_map<NodeId, Way> ways;  ///< for compute nodes
+  /// For variables, feeds, parameters of regions and results of branches.
   std::unordered_map<PValueId, Layout> laid;
-  /// Of values that several nodes read: the value is converted to this layout once, and then for each reader.
+  /// For values that several nodes read: the value is converted once to this layout, and from it for each reader.
   std::unordered_map<PValueId, Layout> converted;
 };
 
@@ -240,16 +246,17 @@ struct Program {
   std::vector<PValueId> operands;
   std::vector<PValue> values;
   std::deque<Where> wheres;    ///< references to them stay valid
-  std::deque<Layout> layouts;  ///< of values, each once
+  std::deque<Layout> layouts;  ///< each distinct layout of values once
   std::vector<Grouping> groupings;
   std::vector<ProgramCollective> collectives;
   std::vector<ProgramHalo> halos;
   std::vector<std::vector<ProgramRows>> rows;
   std::vector<ProgramRegion> regions;  ///< region 0 is the step
   std::vector<ProgramServing> servings;
-  std::unordered_map<NodeId, ProgramTurn> turns;  ///< nodes that are done in a server's turns
-  std::deque<Attrs> added_attrs;                  ///< of nodes that placement adds
-  std::vector<WhereId> feed_homes;  ///< of each feed: where its input is annotated to be; kNone: where it is given
+  std::unordered_map<NodeId, ProgramTurn> turns;  ///< nodes that run in a server's turns
+  std::deque<Attrs> added_attrs;                  ///< attributes of nodes that placement adds
+  /// For each feed: the devices that its annotation names; kNone: it stays where it is given.
+  std::vector<WhereId> feed_homes;
   std::unordered_map<PValueId, LayoutHint> hints;
   std::optional<AutoMesh> auto_mesh;  ///< placement by itself (placement/choose)
   WhereId auto_where = kNone;         ///< the device set of `auto_mesh`; kNone: no node is on it
@@ -257,18 +264,18 @@ struct Program {
   ChosenLayouts chosen;
   std::vector<std::uint32_t> choices;               ///< Solution::choices, for AutoMesh::choices
   std::int64_t chosen_value = 0, chosen_bound = 0;  ///< Solution::value and bound of the chosen layouts, in picoseconds
-  std::int64_t chosen_bytes = 0;                    ///< the memory of a task by the model
+  std::int64_t chosen_bytes = 0;                    ///< memory of a task by the cost model, in bytes
   std::int64_t cost_unit = 1;                       ///< the picoseconds of a cost of 1 in `frontier` and `problem`
-  LayoutFrontier frontier;                          ///< with AutoMesh::finds_frontier
-  ProblemText problem;                              ///< with PlanOptions::dumps_problem
-  std::vector<Alternative> alternatives;            ///< of the ops that PlanOptions::compared names
+  LayoutFrontier frontier;                          ///< filled if AutoMesh::finds_frontier
+  ProblemText problem;                              ///< filled if PlanOptions::dumps_problem
+  std::vector<Alternative> alternatives;            ///< for the ops that PlanOptions::compared names
   Causes causes;
   std::vector<Reason> reasons;
   std::unordered_map<NodeId, std::size_t> reason_of;  ///< index into `reasons`
-  std::vector<PipelineChart> pipelines;               ///< as in PlanResult
-  std::vector<std::string> warnings;                  ///< the same
+  std::vector<PipelineChart> pipelines;               ///< as PlanResult::pipelines
+  std::vector<std::string> warnings;                  ///< as PlanResult::warnings
   bool placed = false;                                ///< assign_devices has run: nodes have devices
-  /// Updates are asynchronous: the tasks of a mesh are to exchange as little as can be.
+  /// Updates are asynchronous: the tasks of a mesh should exchange as few messages as possible.
   bool apart = false;
 
   [[nodiscard]] std::span<const PValueId> inputs(const Node& node) const {
@@ -277,10 +284,10 @@ struct Program {
   [[nodiscard]] std::span<PValueId> inputs(const Node& node) {
     return {operands.data() + node.first_input, node.inputs};
   }
-  /// The index of the input of a loop or branch that a parameter of its body stands for.
+  /// The index of the input of a loop or branch that gives a parameter of its body its value.
   [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
   [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
-  /// The threads of the first task there.
+  /// The number of threads of the first task of `where`.
   [[nodiscard]] int threads(const Where& where) const {
     return topology->tasks[static_cast<std::size_t>(where.tasks[0])].threads;
   }
@@ -288,33 +295,33 @@ struct Program {
   [[nodiscard]] std::string name(const Node& node) const;
   [[nodiscard]] std::string name(PValueId value) const;
   [[nodiscard]] SourceLine line(const Node& node) const;
-  /// The layouts that the op is annotated with, or that are tried as its annotation; empty: none.
+  /// The layouts from the op's annotation, or the layouts that are tried as its annotation; empty: none.
   [[nodiscard]] const std::vector<Layout>& annotation_layouts(const Node& node) const;
-  /// A compute node that the host runs, wherever it is placed: it has state, an effect or a value of its task, or sizes
-  /// that the data decide, which the host must know.
+  /// True for a compute node that runs on the host wherever it is placed. Such a node has state, an effect or a value
+  /// of its task, or has sizes that depend on data, which the host must know.
   [[nodiscard]] bool runs_on_host(const Node& node) const;
-  /// A copy that is none: it gives what one task has of the value of a mesh, on the same device.
+  /// True for a copy that moves no data: it takes one task's part of a mesh value, on the same device.
   [[nodiscard]] bool is_member(const Node& node) const;
   /// The value that owns a value's bytes: itself, or the value that it is a view of.
   [[nodiscard]] PValueId stored(PValueId value) const;
   /// "mesh dp=* on /task:*", "/task:2".
   [[nodiscard]] std::string text(const Annotation& annotation) const;
 
-  /// Appends a node with fresh outputs of these types; it is not yet in any region's order.
+  /// Appends a node with new outputs of these types. The node is not yet in any region's order.
   NodeId add(Node node, std::span<const PValueId> inputs, std::span<const Type> outputs);
-  /// The number of the device set; equal sets have equal numbers.
+  /// The index of the device set; equal sets have equal indices.
   WhereId intern(Where where);
   WhereId single(std::int32_t task, DeviceKind kind = DeviceKind::cpu, std::int32_t index = 0);
   std::uint32_t intern(Grouping grouping);
   LayoutRef intern(Layout layout);
   /// Whether members of one group are on different hosts.
   [[nodiscard]] bool crosses_hosts(const Grouping& grouping) const;
-  /// The program as text, a line for each node in order. With the graph it says all that passes read, apart from
-  /// reasons and trials; tests/plans reads it.
+  /// The program as text, a line for each node in order. Together with the graph it has all facts that passes read,
+  /// except reasons and trials. tests/plans parses it.
   [[nodiscard]] std::string str() const;
 
  private:
-  /// Sets the groups of each axis: the tasks that differ only along it.
+  /// Sets the groups of each axis, which are the tasks that differ only along it.
   void group_axes(Where& where);
 
   std::unordered_multimap<std::uint64_t, WhereId> where_index_;  // by hash
@@ -340,12 +347,12 @@ class ProgramFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// For each value, the first use of it or of a view of it, as a position in the order of its region. The order's size
-/// if it is only a result of the region; kNone if it is not used.
+/// For each value, the position in its region's order of the first use of the value or of a view of it. If the value is
+/// used only as a result of the region, this is the order's size; kNone if it is not used.
 [[nodiscard]] std::vector<std::uint32_t> first_uses(const Program& program);
 
-/// Whether the node is an op that uses only the sizes of this input: then the input may lie anywhere, and nothing is
-/// moved for it.
+/// Whether the node is an op that uses only the sizes of this input. Such an input may be on any devices, and nothing
+/// is moved for it.
 [[nodiscard]] bool is_unread(const Program& program, const Node& node, std::size_t input);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// The program as text (Program::str).
+// The printer of programs (Program::str).
 #include <algorithm>
 
 #include "base/number_text.hpp"
@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-/// "0.1" for the second body of the first body of the outermost graph, which itself is "".
+/// "0.1" for the second body of the first body of the outermost graph. The path of the outermost graph is "".
 std::string path_of(const Graph& graph) {
   if (graph.parent() == nullptr) return {};
   const Graph& parent = *graph.parent();
@@ -76,7 +76,7 @@ class ProgramPrinter {
  private:
   void line(const std::string& text) { out_.append(text).append("\n"); }
 
-  /// "auto mesh [2] at mesh[2]/cpu:0{0-1}", and the layouts of variables that are decided.
+  /// Prints "auto mesh [2] at mesh[2]/cpu:0{0-1}", and the layouts of variables that are decided.
   void auto_mesh() {
     if (!program_.auto_mesh) return;
     const AutoMesh& mesh = *program_.auto_mesh;
@@ -113,7 +113,7 @@ class ProgramPrinter {
     return " axis " + std::to_string(axis) + " dim " + std::to_string(dim) + " ";
   }
 
-  /// The nodes in no region with values that others still name, for the values' sizes.
+  /// Prints the nodes in no region whose values other nodes still name, for the values' sizes.
   void unordered() {
     std::vector<bool> ordered(program_.nodes.size(), false);
     for (const ProgramRegion& region : program_.regions)
@@ -153,7 +153,8 @@ class ProgramPrinter {
     line(text + "  # " + program_.name(node) + (node.graph == program_.graph ? "" : in_body(*node.graph)));
   }
 
-  /// " by [S(0)] [R] -> [S(0)]", and for each axis the number of the dim along which windows slide, or "-".
+  /// " by [S(0)] [R] -> [S(0)]". If windows slide, adds for each axis the number of the dim along which they slide, or
+  /// "-".
   static std::string way_text(const Way& way) {
     std::string text = " by";
     for (const Layout& input : way.inputs) text += " " + ferry::str(input);
@@ -189,8 +190,8 @@ class ProgramPrinter {
     return text;
   }
 
-  /// Whether the node's op made the value that the node moves. A fetch keeps its op when another value replaces its
-  /// input.
+  /// Whether the node's op made the value that the node moves. This is false for a fetch whose input was replaced by
+  /// another value, because the fetch keeps its op.
   [[nodiscard]] bool is_of_input(const Node& node) const {
     const PValue& moved = program_.values[program_.inputs(node)[0]];
     return node.graph == moved.graph && node.op == moved.graph->producer(moved.value);
@@ -223,7 +224,7 @@ class ProgramPrinter {
     return text + stands_for(node, id);
   }
 
-  /// Says which value of the graph this one stands for, unless that is plain: an op's output, or the value moved.
+  /// Names the value of the graph that this value represents, unless it is an op's output or the moved value.
   [[nodiscard]] std::string stands_for(const Node& node, PValueId id) const {
     const PValue& value = program_.values[id];
     const std::uint32_t k = id - node.outputs.first;
@@ -239,7 +240,7 @@ class ProgramPrinter {
     return " for " + exact_name(value.graph->value_name(value.value)) + in_body(*value.graph);
   }
 
-  /// "/task:0/cpu:0"; of a mesh also its tasks, and the mesh that it is a part of: "mesh[2]/cpu:0{0-1}".
+  /// "/task:0/cpu:0". For a mesh, also its tasks, and the mesh of which it is a part: "mesh[2]/cpu:0{0-1}".
   [[nodiscard]] std::string where(WhereId id) const {
     const Where& where = program_.wheres[id];
     if (where.single() && where.whole == kNone) return where.str();
@@ -248,7 +249,7 @@ class ProgramPrinter {
   }
 
   const Program& program_;
-  bool laid_out_ = false;  // values have devices, and not only nodes
+  bool laid_out_ = false;  // values have devices, not only nodes
   std::string out_;
 };
 

@@ -28,8 +28,8 @@ class Selector {
   }
 
  private:
-  /// Reserves room for the needed ops and values, and some more for what passes add, so that the program grows without
-  /// moving.
+  /// Reserves space for the needed ops and values, and for some that passes add, so that the program grows without
+  /// reallocation.
   void reserve(const Graph& graph, const std::vector<bool>& needed) {
     std::size_t ops = 0, values = 0, operands = 0;
     for (OpId id = 0; id < graph.size(); ++id) {
@@ -46,7 +46,7 @@ class Selector {
     program_.regions[0].order.reserve(ops + more);
   }
 
-  /// Copies the needed ops; returns the program's value for each of the graph's.
+  /// Copies the needed ops of `graph`. Returns, for each value of the graph, the value of the program.
   std::vector<PValueId> copy_region(const Graph& graph, const std::vector<bool>& needed, RegionId region,
                                     std::span<const PValueId> arguments) {
     std::vector<PValueId> values(graph.values(), kNone);
@@ -150,7 +150,7 @@ class Selector {
     return {declared.dtype, given};
   }
 
-  /// The shape of a bounded feed; dim 0 is the bound.
+  /// The shape of a bounded feed: the size of dim 0 becomes its bound.
   static Shape at_bound(Shape shape) {
     shape[0] = Dim::at_most(shape[0].size());
     return shape;
@@ -169,7 +169,7 @@ class Selector {
     return text;
   }
 
-  /// The attributes of an op that gives batches, which say how many rows this step has of them.
+  /// The attributes of an op that gives batches, with the number of rows of the batch in this step.
   const Attrs& with_rows(const Op& op) {
     const Batches batches = op.def().batches(GraphFacts(op));
     if (!batches.uneven()) return op.attrs();
@@ -187,7 +187,7 @@ class Selector {
   /// The types of an op's outputs, valid until the next call.
   std::span<const Type> types_of(const Op& op, const Attrs& attrs, std::span<const PValueId> inputs) {
     const Graph& graph = op.graph();
-    // Types that were known when the op was built still hold; only those that depend on feeds are inferred again.
+    // Types that were known when the op was built are still valid; only types that depend on feeds are inferred again.
     bool known = true;
     for (ValueId input : op.inputs()) known = known && graph.type(input).shape.known();
     for (int i = 0; i < op.outputs(); ++i) known = known && graph.type(op.output(i)).shape.known();
@@ -232,7 +232,7 @@ class Selector {
           .hint("assign once, or fetch and target only one of the two");
   }
 
-  /// Copies the two bodies of a loop or branch into new regions; returns the first.
+  /// Copies the two bodies of a loop or branch into new regions, and returns the index of the first.
   RegionId copy_bodies(const Op& op, bool loop, std::span<const PValueId> inputs) {
     const auto carried = static_cast<std::size_t>(loop ? op.attrs().get<std::int64_t>("carried") : 0);
     std::size_t next_capture = loop ? carried : 1;
@@ -256,7 +256,7 @@ class Selector {
     return first;
   }
 
-  /// The carried values keep their types from iteration to iteration.
+  /// The types of the carried values. Throws Error(plan) if the body changes a type.
   std::vector<Type> carried_types(const Op& op, RegionId condition) const {
     const ProgramRegion& body = program_.regions[condition + 1];
     std::vector<Type> types;
@@ -303,11 +303,11 @@ class Selector {
   std::map<std::string, std::int64_t> symbols_;
   std::unordered_map<ValueId, OpId> writes_;
   InferCache inferred_;
-  std::vector<PValueId> inputs_;  // of the op that is being copied
+  std::vector<PValueId> inputs_;  // inputs of the op that is being copied
   std::vector<Type> known_;
 };
 
-/// The kind of devices of ops that name none.
+/// The device kind of ops that name none.
 DeviceKind usual_kind(const Topology& topology) {
   const bool gpus =
       std::all_of(topology.tasks.begin(), topology.tasks.end(), [](const TaskInfo& t) { return t.gpus > 0; });

@@ -1,4 +1,4 @@
-// select: from a graph and a signature to the program that one run needs.
+// select: makes the program that one run needs from a graph and a signature.
 //
 // Example (abridged):
 //
@@ -19,8 +19,8 @@
 
 namespace ferry {
 
-/// Copies the ops that the fetches and targets need, with the types that the feeds' sizes give. Error(usage) for a
-/// signature that does not fit the graph; Error(plan) names op and line.
+/// Copies the ops that the fetches and targets need, with the types that result from the sizes of the feeds. Throws
+/// Error(usage) for a signature that does not fit the graph; Error(plan) names op and line.
 [[nodiscard]] Program select(const Graph& graph, const Signature& signature, const Topology& topology,
                              const KernelLookup& kernels, const PlanOptions& options);
 

@@ -34,7 +34,7 @@ class PartSender {
   }
 
  private:
-  /// Finds whether the node may move, and how many bytes of its output would then come back.
+  /// Finds whether the node may move, and the bytes of its output that its old device would then receive.
   void measure(NodeId id) {
     const Node& node = program_.nodes[id];
     selects_[id] = selects(node);
@@ -42,7 +42,7 @@ class PartSender {
     for (const PValueId output : node.outputs) travels_[output] = used_on(node.where, output);
   }
 
-  /// Whether the op gives elements of its input 0, and may do so on another device.
+  /// Whether the op gives elements of its input 0, and may do this on another device.
   [[nodiscard]] bool selects(const Node& node) const {
     if (node.inputs == 0 || node.where == kNone || !program_.where(node).single() || !is_pure(node)) return false;
     if (is_target(program_, node) || !program_.annotation_layouts(node).empty()) return false;
@@ -59,7 +59,7 @@ class PartSender {
     return true;
   }
 
-  /// Whether the value is a constant that may be wherever the node is.
+  /// Whether the value is a constant that can move with the node.
   [[nodiscard]] bool goes_along(PValueId value, const Node& node) const {
     const Node& producer = program_.nodes[program_.values[value].producer];
     if (producer.role() != OpRole::constant) return false;
@@ -67,7 +67,8 @@ class PartSender {
            (producer.where == node.where && users_[value].size() == 1 && !is_target(program_, producer));
   }
 
-  /// Of a value, or of what ops on `where` select of it, the bytes that are read there.
+  /// The bytes that are read on `where`: of `value` itself, or of the results of ops on `where` that select parts of
+  /// it.
   [[nodiscard]] std::int64_t used_on(WhereId where, PValueId value) const {
     const std::int32_t task = program_.wheres[where].tasks[0];
     std::int64_t bytes = 0;
@@ -79,8 +80,8 @@ class PartSender {
     return std::min(bytes, bytes_of(value));
   }
 
-  /// Of the value, or of what ops select of it, the bytes that the user's device must get if those that may move are
-  /// on a device of that kind.
+  /// The bytes that the user's device must get if ops that select parts run on a device of kind `kind`. These are the
+  /// bytes of the value, or of the parts that the ops select.
   [[nodiscard]] std::int64_t taken(NodeId user, PValueId value, DeviceKind kind) const {
     const Node& node = program_.nodes[user];
     const bool moves = selects_[user] && program_.inputs(node)[0] == value &&
@@ -93,7 +94,7 @@ class PartSender {
 
   [[nodiscard]] std::int64_t bytes_of(PValueId value) const { return program_.values[value].type.bytes(); }
 
-  /// The devices on which the node reads the value; kNone if it reads only its sizes.
+  /// The devices on which the node reads the value; kNone if the node reads only its sizes.
   [[nodiscard]] WhereId read_on(NodeId user, PValueId value) const {
     const Node& node = program_.nodes[user];
     const NodeId producer = program_.values[value].producer;
@@ -106,7 +107,8 @@ class PartSender {
     return kNone;
   }
 
-  /// Moves what selects parts of the node's values on other devices; returns whether there was any.
+  /// Moves nodes on other devices that select parts of this node's values to this node's device. Returns whether it
+  /// moved any.
   bool move_readers(NodeId id) {
     const Node& node = program_.nodes[id];
     bool any = false;
@@ -131,7 +133,7 @@ class PartSender {
     return any;
   }
 
-  /// Moves all of the value's readers on one device to where the value is, or none.
+  /// Moves all of the value's readers on one device to the device of the value, or none of them.
   bool move_from(WhereId from, std::span<const std::pair<WhereId, NodeId>> readers, PValueId value, WhereId at) {
     if (is_brought_anyway(at, from)) return false;
     std::int64_t bytes = 0;
@@ -141,15 +143,15 @@ class PartSender {
     return true;
   }
 
-  /// Whether the value, which is read by readers_, is brought from a device to the host of its task because it is sent
-  /// to other tasks.
+  /// Whether the value is copied from a device to the host of its task in any case, because other tasks receive it.
+  /// readers_ are the readers of the value.
   [[nodiscard]] bool is_brought_anyway(WhereId at, WhereId to) const {
     const Where &device = program_.wheres[at], &host = program_.wheres[to];
     if (device.kind == DeviceKind::cpu || host.kind != DeviceKind::cpu || host.tasks != device.tasks) return false;
     return std::ranges::any_of(readers_, [&](const auto& r) { return program_.wheres[r.first].tasks != device.tasks; });
   }
 
-  /// Where reshard will have the value; kNone if that is not known yet.
+  /// The devices on which reshard will put the value; kNone if they are not known yet.
   [[nodiscard]] WhereId place_of(PValueId value) const {
     const Node& node = program_.nodes[program_.values[value].producer];
     const auto output = value - node.outputs[0];
@@ -198,7 +200,7 @@ class PartSender {
     region.order = std::move(order);
   }
 
-  /// Says that what reads the node and was moved comes next, after the constants that it reads.
+  /// Schedules the moved readers of the node as the next nodes, after the constants that they read.
   void follow(NodeId id) {
     const Node& node = program_.nodes[id];
     const auto first = next_.size();
@@ -216,14 +218,15 @@ class PartSender {
 
   Program& program_;
   const Users users_;
-  Replacements replacements_;  // tells the reasons
+  Replacements replacements_;  // only for the reasons
   std::vector<bool> is_result_;
-  std::vector<bool> selects_;          // of each node
-  std::vector<WhereId> before_;        // of each node: where it was; kNone: it was not moved
-  std::vector<std::int64_t> travels_;  // of each value that an op selects: bytes that come back if that op moves
-  std::vector<std::pair<WhereId, NodeId>> readers_;  // of a value, on other devices
-  std::vector<bool> placed_;                         // of each node: it is in the new order
-  std::vector<NodeId> next_;                         // to be placed, the last one first
+  std::vector<bool> selects_;    // for each node
+  std::vector<WhereId> before_;  // for each node: its devices before it moved; kNone: it did not move
+  // For each output of a selecting op: bytes that its old device receives if the op moves.
+  std::vector<std::int64_t> travels_;
+  std::vector<std::pair<WhereId, NodeId>> readers_;  // readers of a value on other devices
+  std::vector<bool> placed_;                         // for each node: it is in the new order
+  std::vector<NodeId> next_;                         // nodes to be placed; the last is next
 };
 
 }  // namespace

@@ -18,14 +18,15 @@
 namespace ferry {
 
 /// Moves ops that only select or rearrange elements of a value, and chains of them, from the device that reads the
-/// value to the device that has it, if fewer bytes travel then. That is so if all reads of the value on the reading
-/// device go through such ops, and their results together are smaller than the value. A result still goes to every
-/// device that reads it, so an annotation holds for the value that is used there. A moved op comes right after the
-/// value, so that it is sent as early as the value was. Constants that only the op reads go with it.
+/// value to the device that has it, if this reduces the bytes to send. This is the case if all reads of the value on
+/// the reading device go through such ops, and their results together are smaller than the value. Every device that
+/// reads a result still receives it, so an op's annotation still names the devices where its result is used. A moved op
+/// comes right after the value, so that its result is sent as early as the value was. Constants that only the op reads
+/// go with it.
 ///
-/// Stays: an op with a layout annotation, a bounded value or several devices; a target, a region's result, what merge
-/// leaves alone, and an op without a kernel on the other device. No op changes its region. Linear time, except for the
-/// sorting of each value's users.
+/// The pass does not move an op with a layout annotation, a bounded value or several devices; a target; a region's
+/// result; an op that merge never merges; or an op without a kernel on the other device. No op changes its region. The
+/// pass takes linear time, except for the sorting of each value's users.
 void send_parts(Program& program);
 
 }  // namespace ferry

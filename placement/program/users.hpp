@@ -1,4 +1,4 @@
-// Users: the nodes that read each value of a program, and what regions give.
+// Users: the nodes that read each value of a program, and the values that are results of regions.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// The readers of every value at the time when the Users are made; a node that reads a value twice is there twice.
+/// The readers of every value at the time of construction. A node that reads a value twice is listed twice.
 class Users {
  public:
   explicit Users(const Program& program) : first_(program.values.size() + 2), nodes_(program.operands.size()) {
@@ -28,7 +28,7 @@ class Users {
   std::vector<NodeId> nodes_;
 };
 
-/// Of each value, whether it is a result of a region.
+/// For each value, whether it is a result of a region.
 [[nodiscard]] inline std::vector<bool> region_results(const Program& program) {
   std::vector<bool> results(program.values.size());
   for (const ProgramRegion& region : program.regions)

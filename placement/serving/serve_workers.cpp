@@ -28,14 +28,16 @@ struct Server {
   std::int64_t staleness = 0;
   std::vector<std::int32_t> workers;  ///< ascending
   std::vector<NodeId> marks;          ///< Asynchronous nodes
-  std::vector<NodeId> nodes;    ///< its nodes, in the region's order, without variables and nodes that are there before
-  std::set<NodeId> own;         ///< the same
-  std::vector<Crossing> gives;  ///< to its workers
-  std::map<PValueId, Crossing> takes;  ///< from its workers, by the value that it gets
-  /// Of those that are used after the turns: copies of what each worker gave last. The next may arrive meanwhile.
+  /// Its nodes, in the region's order, except variables and nodes that exist before the turns.
+  std::vector<NodeId> nodes;
+  std::set<NodeId> own;                ///< the nodes of `nodes`, as a set
+  std::vector<Crossing> gives;         ///< values that the server sends to its workers
+  std::map<PValueId, Crossing> takes;  ///< values that workers send, by the value that the server gets
+  /// For values that are used after the turns: copies of each worker's latest value. The next value may arrive
+  /// meanwhile.
   std::map<PValueId, std::vector<PValueId>> parts;
-  std::set<NodeId> rest;          ///< nodes that are of no turn
-  std::set<PValueId> rest_takes;  ///< the values of `takes` that they read
+  std::set<NodeId> rest;          ///< nodes that belong to no turn
+  std::set<PValueId> rest_takes;  ///< the values of `takes` that nodes of `rest` read
 };
 
 class Serve {
@@ -110,7 +112,7 @@ class Serve {
     return std::ranges::find(servers_, task, &Server::task) != servers_.end();
   }
 
-  /// All tasks but the servers that do something are workers. False if there are none.
+  /// Makes workers of all tasks that have nodes, except servers. Returns false if there are no workers.
   bool find_workers() {
     std::set<std::int32_t> workers;
     for (const ProgramRegion& region : program_.regions)
@@ -136,7 +138,7 @@ class Serve {
     return std::all_of(tasks.begin(), tasks.end(), [&](std::int32_t task) { return is_worker(task); });
   }
 
-  /// Finds what the node is: work of a server or of workers, or a message between them.
+  /// Finds whether the node is work of a server, work of workers, or a message between them.
   void sort_in(NodeId id) {
     const Node& node = program_.nodes[id];
     if (is_message(node)) return sort_in_message(id);
@@ -204,7 +206,7 @@ class Serve {
              std::to_string(servers_[0].task) + " (--fetch-to)");
   }
 
-  /// The first node that reads the node's value.
+  /// Names the first node that reads the node's value.
   [[nodiscard]] std::string reader_of(NodeId id) const {
     for (const Node& node : program_.nodes)
       if (std::ranges::find(program_.inputs(node), program_.nodes[id].outputs[0]) != program_.inputs(node).end())
@@ -252,7 +254,7 @@ class Serve {
     return node;
   }
 
-  /// Adds a node that gives `value` elsewhere.
+  /// Adds a node that gives `value` on the devices `where`.
   PValueId moved(NodeKind kind, PValueId value, WhereId where, const ProgramTurn& turn = {}) {
     const PValue from = program_.values[value];
     const NodeId id = program_.add(moving(kind, value, where), {&value, 1}, {&from.type, 1});
@@ -269,7 +271,7 @@ class Serve {
     if (turn.serving != kNone) program_.turns[id] = turn;
   }
 
-  /// Repeats a node with what stands for its inputs.
+  /// Adds a copy of a node with clones in place of its inputs.
   void clone(NodeId id, Clones& clones, const ProgramTurn& turn) {
     const Node node = program_.nodes[id];
     std::vector<PValueId> inputs;
@@ -293,8 +295,8 @@ class Serve {
     return found == clones.end() ? value : found->second;
   }
 
-  /// Adds the server's nodes that the value is made by, from variables, values made once, and what workers give. Calls
-  /// on_taken with each of these last.
+  /// Adds to `made_by` the server's nodes that compute the value from variables, values made once, and values from
+  /// workers. Calls on_taken for each value from workers.
   template <class OnTaken>
   void collect(const Server& server, PValueId value, std::set<NodeId>& made_by, const OnTaken& on_taken) const {
     if (server.takes.contains(value)) return on_taken(value);
@@ -306,7 +308,7 @@ class Serve {
       if (!is_unread(program_, node, i)) collect(server, inputs[i], made_by, on_taken);
   }
 
-  /// For `ferry explain`: what became of the message.
+  /// Changes the reason that `ferry explain` prints for the message.
   void say(const Server& server, const Crossing& crossing, std::string_view how) {
     const auto reason = program_.reason_of.find(crossing.node);
     if (reason == program_.reason_of.end()) return;
@@ -317,7 +319,7 @@ class Serve {
 
   // ---- Turns ----
 
-  /// For each worker: makes the worker's inputs from the current values of the server's variables.
+  /// For each worker: computes the worker's inputs from the current values of the server's variables, and sends them.
   void give(Server& server) {
     std::set<NodeId> made_by;
     for (const Crossing& c : server.gives)
@@ -347,13 +349,14 @@ class Serve {
     program_.servings.push_back({server.task, server.staleness, server.workers});
   }
 
-  /// A copy of a variable, which other turns may change while it is sent.
+  /// The value, or a copy if it is a variable, because other turns may change the variable while it is sent.
   PValueId as_it_is(PValueId value, const ProgramTurn& turn) {
     const Node& maker = program_.nodes[program_.values[program_.stored(value)].producer];
     return maker.kind == NodeKind::variable ? moved(NodeKind::copy, value, program_.values[value].where, turn) : value;
   }
 
-  /// A server waits in a take, for what a worker gives.
+  /// Throws Error(plan) if the worker sends the server nothing, because a server waits in each take turn for values of
+  /// the worker.
   void require_gifts(const Server& server, std::int32_t worker, const std::set<PValueId>& taken) const {
     const auto gives = [&](PValueId value) {
       const std::vector<std::int32_t>& from = senders(program_.nodes[server.takes.at(value).node]);
@@ -366,7 +369,7 @@ class Serve {
          "let all tasks but the servers be workers, on the mesh over which the loss is laid out");
   }
 
-  /// For each worker: takes its part of the gradients, and makes the updates with it.
+  /// For each worker: receives its part of the gradients, and makes the updates with this part.
   void take(Server& server) {
     std::set<NodeId> updates;
     std::set<PValueId> taken;
@@ -389,7 +392,7 @@ class Serve {
     }
   }
 
-  /// An update needs a part of each worker.
+  /// Throws Error(plan) unless each worker has a part of the value, because an update needs a part of each worker.
   void require_of_all(const Server& server, const Crossing& taken) const {
     const Node& node = program_.nodes[taken.node];
     const bool of_all = senders(node) == server.workers;
@@ -410,7 +413,7 @@ class Serve {
     const Node node = program_.nodes[taken.node];
     if (!program_.wheres[program_.values[taken.from].where].has(worker)) return;
     const bool first = senders(node)[0] == worker;
-    if (node.kind == NodeKind::transfer && !first) return;  // of a value that all of them have
+    if (node.kind == NodeKind::transfer && !first) return;  // only the first of the tasks that have the value sends it
     const Where& from = program_.wheres[program_.values[taken.from].where];
     const PValueId given = moved(NodeKind::copy, taken.from, program_.single(worker, from.kind, from.index));
     const PValueId part = moved(NodeKind::transfer, given, node.where, turn);
@@ -420,7 +423,7 @@ class Serve {
 
   // ---- After the turns ----
 
-  /// Finds what the server does besides its updates, and what that needs.
+  /// Finds the work of the server that is not an update, and the values that this work needs.
   void find_rest(Server& server, const std::set<NodeId>& updates) const {
     for (const NodeId id : server.nodes) {
       const Node& node = program_.nodes[id];
@@ -448,7 +451,7 @@ class Serve {
       if (server.rest.contains(id)) emit(id);
   }
 
-  /// Lets the node that brought the sum of what workers give add it up.
+  /// Replaces the message that brought a sum of workers' values by an op that adds the workers' parts.
   void add_up(NodeId id, const std::vector<PValueId>& parts) {
     become(id, NodeKind::compute, parts);
     program_.added_attrs.emplace_back();
@@ -457,7 +460,7 @@ class Serve {
     emit(id);
   }
 
-  /// Lets a message become a node that gives the same from these values.
+  /// Replaces a message by a node of another kind that computes the same value from `inputs`.
   void become(NodeId id, NodeKind kind, const std::vector<PValueId>& inputs) {
     const auto first = static_cast<std::uint32_t>(program_.operands.size());
     program_.operands.insert(program_.operands.end(), inputs.begin(), inputs.end());
@@ -469,10 +472,10 @@ class Serve {
   }
 
   Program& program_;
-  std::vector<NodeId> region_;  // first as it was, then as it is made
+  std::vector<NodeId> region_;  // the region's order: first the old one, then the new one
   std::vector<Server> servers_;
-  std::vector<NodeId> first_, others_;      // leaves of servers; work of workers, and messages that they get
-  std::map<NodeId, const Attrs*> allowed_;  // of each assignment: how stale it may be
+  std::vector<NodeId> first_, others_;      // leaves of servers; work of workers, and messages to workers
+  std::map<NodeId, const Attrs*> allowed_;  // for each assignment: attributes with its staleness
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
-// serve_workers: where updates of variables are asynchronous (ops/train/asynchronous.hpp), gives the task that has the
-// variables a turn of each worker instead of one that waits for all. The server makes and sends each worker's inputs
-// for that worker alone. From a sum over the workers, the server receives each worker's part separately. It makes the
-// updates with this part alone, from the current values of the variables. Nodes of a turn are in Program::turns.
+// serve_workers: if updates of variables are asynchronous (ops/train/asynchronous.hpp), gives the task that has the
+// variables one turn for each worker, instead of one step that waits for all workers. The server makes and sends each
+// worker's inputs for that worker alone. From a sum over the workers, the server receives each worker's part
+// separately. It makes the updates with this part alone, from the current values of the variables. Nodes of a turn are
+// in Program::turns.
 //
-// Sums that are wanted for something else, such as a loss that is fetched, are added up on the server from what each
-// worker gave last. All other work of the server comes after the turns. Where all is on one task, or the server has no
-// workers, nothing is changed.
+// Other uses of such sums, for example a loss that is fetched, get the sum of the latest parts of all workers; the
+// server adds them up. All other work of the server comes after the turns. The pass changes nothing if all work is on
+// one task, or if the server has no workers.
 //
 // Example (abridged):
 //
@@ -26,8 +27,8 @@
 
 namespace ferry {
 
-/// Error(plan) with the user's line where workers would have to wait for one another, or a server for something other
-/// than its workers.
+/// Throws Error(plan) with the user's line if workers would have to wait for one another, or if a server would wait for
+/// anything except its workers.
 void serve_workers(Program& program);
 
 }  // namespace ferry

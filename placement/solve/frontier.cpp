@@ -13,14 +13,15 @@ namespace {
 
 using Point = LayoutFrontier::Point;
 
-/// Steps of less than this part of the memory, or of the cost, are not divided.
+/// Two neighbouring points are close enough if their memory, or their costs, differ by less than a kFine-th.
 constexpr std::int64_t kFine = 50;
 constexpr int kFewestSolves = 8;
-/// Calls of solve at prices, and in solve_within() for each limit; fewer where there are many choices.
+/// Maximum numbers of calls of solve(): at prices, and in solve_within() for each limit. Large problems get fewer
+/// calls.
 constexpr std::size_t kMostAtPrices = 20, kMostWithin = 40;
-constexpr int kLimits = 4;  // between two solutions
+constexpr int kLimits = 4;  // number of memory limits between two solutions
 
-/// `most`, or less for a large problem: `work` is solves × choices.
+/// The number of calls of solve(): `most`, or less for a large problem, so that calls × choices is at most `work`.
 int solves_for(const Problem& problem, std::size_t most, std::size_t work) {
   std::size_t choices = 0;
   for (const std::vector<std::int64_t>& costs : problem.costs) choices += costs.size();
@@ -54,7 +55,8 @@ class Prices {
   }
 
  private:
-  /// Solves at a price, again with one more point as long as the choices take more memory at another point.
+  /// Solves at a price. If the choices take more memory at another point than at the price's points, adds that point to
+  /// them and solves again, up to kTries times.
   void solve_at(std::int64_t of_kibibyte) {
     for (int tries = 0; tries < kTries; ++tries) {
       Solution solution = solve(of_kibibyte == 0 ? problem_ : use_.priced(problem_, {of_kibibyte, points_}));
@@ -69,7 +71,7 @@ class Prices {
     }
   }
 
-  /// Solves between two neighbouring prices. Returns false if no two neighbours take memory that differs much.
+  /// Solves at a price between two neighbouring prices. Returns false if no two neighbours differ much in memory.
   bool solve_at_widest_step() {
     std::int64_t widest = 0, price = 0;
     for (auto low = found_.begin(), high = std::next(low); high != found_.end(); low = high++) {
@@ -83,7 +85,7 @@ class Prices {
     return widest > 0;
   }
 
-  static constexpr std::int64_t kRatio = 4;  // of one price to the next
+  static constexpr std::int64_t kRatio = 4;  // factor between neighbouring prices
   static constexpr int kRungs = 6;           // the last price makes memory cost 64 times the time
   static constexpr int kTries = 3;
   static constexpr std::size_t kWork = 400'000;
@@ -97,8 +99,8 @@ class Prices {
   int solves_ = 0;
 };
 
-/// Adds solutions between two solutions if their costs differ much. Each is within the largest limit of memory that
-/// excludes the one before.
+/// Adds solutions between two solutions if their costs differ much. The limit of memory of each new solution is below
+/// the memory of the solution before.
 void add_limited(const Problem& problem, const MemoryUse& use, const Point& fast, const Point& slim,
                  LayoutFrontier& found) {
   constexpr std::size_t kWork = 100'000;

@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max() / 4;
 
-/// Subtracts the least of the costs from all, and returns it.
+/// Subtracts the minimum from all costs, and returns the minimum.
 std::int64_t take_least(std::span<std::int64_t> costs) {
   const std::int64_t least = *std::ranges::min_element(costs);
   for (std::int64_t& cost : costs) cost -= least;
   return least;
 }
 
-/// A table with its columns as rows.
+/// The transposed table.
 std::vector<std::int64_t> transposed(const std::vector<std::int64_t>& table, std::size_t rows) {
   const std::size_t columns = table.size() / rows;
   std::vector<std::int64_t> result(table.size());
@@ -114,9 +114,10 @@ void MessagePassing::forwards() {
   consider(choices);
 }
 
-/// The bound is the sum of what is taken off: each cost of a solution is at least the sum of what the nodes keep, of
-/// what each message says and of what was taken off, and the first two are 0 or more. A node passes on at most its
-/// costs, since it has at most `shares` edges to earlier nodes and each gets a share that is rounded down.
+/// Computes a bound: the sum of all amounts that were subtracted. Each cost of a solution is at least the sum of the
+/// costs left in the nodes, the costs in the messages, and the subtracted amounts; the first two are 0 or more. A node
+/// passes on at most its costs: it has at most `shares` edges to earlier nodes, and each edge gets a share that is
+/// rounded down.
 void MessagePassing::backwards() {
   std::int64_t bound = 0;
   for (std::size_t number = nodes_.size(); number > 0; --number) {

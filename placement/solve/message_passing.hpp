@@ -10,13 +10,13 @@
 
 namespace ferry {
 
-/// Improves a lower bound pass by pass, and finds good choices on the way. The bound is exact: messages are integers,
-/// and a share of a cost that is rounded is rounded down. The problem must outlive it.
+/// Improves a lower bound pass by pass, and finds good choices at the same time. The bound is exact: messages are
+/// integers, and shares of a cost are rounded down. The problem must outlive it.
 class MessagePassing {
  public:
   explicit MessagePassing(const Problem& problem);
 
-  /// One pass forwards, which also chooses, and one pass backwards, which gives a bound.
+  /// Runs one pass forwards, which also chooses, and one pass backwards, which computes a bound.
   void pass();
   /// Improves the best choices, variable by variable, until no single change helps.
   void improve();
@@ -26,7 +26,7 @@ class MessagePassing {
   /// The best choices found, and their cost.
   [[nodiscard]] const std::vector<std::uint32_t>& best() const { return best_; }
   [[nodiscard]] std::int64_t best_value() const { return best_value_; }
-  /// Estimates how much dearer the whole becomes with this choice of a variable: 0 for the best one.
+  /// Estimates the increase of the total cost if a variable has this choice; 0 for the best choice.
   [[nodiscard]] std::int64_t excess(std::size_t variable, std::size_t choice) const {
     return excess_[nodes_[variable].first + choice];
   }
@@ -35,7 +35,7 @@ class MessagePassing {
   using Costs = std::vector<std::int64_t>;
   /// The costs of an edge, row-major.
   struct Table {
-    Costs by_a, by_b;  ///< with the choices of a as rows; with the choices of b as rows
+    Costs by_a, by_b;  ///< by_a: the choices of a are the rows; by_b: the choices of b are the rows
   };
   struct Edge {
     std::size_t a = 0, b = 0;
@@ -50,13 +50,13 @@ class MessagePassing {
 
   void forwards();
   void backwards();
-  /// Puts into `gathered_` the node's costs with the messages of all its edges.
+  /// Writes to `gathered_` the node's costs plus the messages of all its edges.
   void gather(const Node& node);
   /// Sends a message over an edge: a share of the gathered costs, without the receiver's own message `answer`, plus the
-  /// edge's costs, which have the receiver's choices as rows. Subtracts the least entry from the message, and returns
-  /// that entry.
+  /// edge's costs, which have the receiver's choices as rows. Subtracts the message's minimum from the message, and
+  /// returns the minimum.
   std::int64_t send(std::size_t answer, const Costs& edge, std::size_t message, std::size_t size);
-  /// Chooses for a node, given the choices of the nodes before it.
+  /// Chooses for a node, given the choices of all earlier nodes.
   void choose(std::size_t node, std::vector<std::uint32_t>& choices);
   void consider(const std::vector<std::uint32_t>& choices);
   [[nodiscard]] std::span<const std::int64_t> costs_of(const Node& node) const {
@@ -66,9 +66,9 @@ class MessagePassing {
   const Problem& problem_;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
-  std::map<Costs, Table> tables_;  ///< by their costs with the choices of a as rows, and the number of rows
+  std::map<Costs, Table> tables_;  ///< the key is Table::by_a and the number of rows
   Costs costs_, messages_, excess_;
-  Costs gathered_, share_;  ///< of the node at which a pass is
+  Costs gathered_, share_;  ///< scratch of the current node
   std::vector<std::uint32_t> best_;
   std::int64_t best_value_ = 0, bound_ = 0;
 };

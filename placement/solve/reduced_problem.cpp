@@ -15,7 +15,7 @@ struct Factor {
   std::vector<std::int64_t> costs;
 };
 
-/// Factors of variables that are eliminated one after another.
+/// Factors over variables. The variables are eliminated one after another.
 class Factors {
  public:
   /// `sizes` are the numbers of choices of all variables.
@@ -32,10 +32,11 @@ class Factors {
   }
 
   [[nodiscard]] bool empty() const { return queue_.empty(); }
-  /// The variable with the smallest table, and the number of its entries.
+  /// The variable with the smallest table, and that table's number of entries.
   [[nodiscard]] std::pair<double, std::uint32_t> smallest() const { return *queue_.begin(); }
 
-  /// Eliminates a variable: returns its neighbours' factor, and in `best` its best choice for each entry of that.
+  /// Eliminates a variable. Returns the factor of its neighbours, and in `best` the variable's best choice for each
+  /// entry of that factor.
   Factor eliminate(std::uint32_t variable, std::vector<std::uint32_t>& best) {
     const std::set<std::uint32_t>& others = neighbours_[variable];
     Factor made{{others.begin(), others.end()}, {}};
@@ -54,11 +55,11 @@ class Factors {
   }
 
  private:
-  /// A factor that is read, and the distances of entries that differ by one in one variable.
+  /// A read position in a factor. The strides are the distances between entries that differ by one in one variable.
   struct Read {
     const std::vector<std::int64_t>* costs;
-    std::size_t own = 0;             // in the variable that is eliminated
-    std::vector<std::size_t> steps;  // in each of the others
+    std::size_t own = 0;             // stride of the variable that is eliminated
+    std::vector<std::size_t> steps;  // strides of the other variables
     std::size_t at = 0;
   };
 
@@ -81,7 +82,7 @@ class Factors {
     return reads;
   }
 
-  /// The least sum of the factors over the choices of the variable, and the choice.
+  /// The minimum over the variable's choices of the sum of the factors, and the choice that has it.
   static std::pair<std::int64_t, std::uint32_t> least(const std::vector<Read>& reads, std::size_t choices) {
     std::pair<std::int64_t, std::uint32_t> found{2 * kImpossible, 0};
     for (std::uint32_t choice = 0; choice < choices; ++choice) {
@@ -92,7 +93,7 @@ class Factors {
     return found;
   }
 
-  /// Goes to the next combination of the others' choices.
+  /// Advances to the next combination of the other variables' choices.
   void step(std::vector<Read>& reads, const std::vector<std::uint32_t>& others, std::vector<std::size_t>& choices) {
     for (std::size_t k = others.size(); k > 0; --k) {
       for (Read& read : reads) read.at += read.steps[k - 1];
@@ -113,7 +114,7 @@ class Factors {
     entries_.erase(variable);
   }
 
-  /// Sorts a variable into the queue by the number of entries of its table.
+  /// Moves a variable in the queue to the place for its table's number of entries.
   void queue_again(std::uint32_t variable) {
     double entries = static_cast<double>(sizes_[variable]);
     for (const std::uint32_t other : neighbours_[variable]) {
@@ -125,7 +126,7 @@ class Factors {
     queue_.insert({entries, variable});
   }
 
-  static constexpr double kMany = 1e12;  // such tables are never made
+  static constexpr double kMany = 1e12;  // larger tables are never made
 
   const std::vector<std::size_t> sizes_;
   std::vector<Factor> factors_;
@@ -185,7 +186,7 @@ bool ReducedProblem::remove_dominated(std::uint32_t variable) {
   return true;
 }
 
-/// Whether `better` never costs more than `worse`, whatever the neighbours choose.
+/// Whether `better` never costs more than `worse`, for all choices of the neighbours.
 bool ReducedProblem::dominates(std::uint32_t variable, std::size_t better, std::size_t worse) const {
   std::int64_t least = costs_[variable][worse] - costs_[variable][better];
   for (const auto& [other, table] : tables_[variable]) {
@@ -233,8 +234,8 @@ void ReducedProblem::note(std::uint32_t variable, const std::vector<std::uint32_
 }
 
 void ReducedProblem::eliminate(std::uint32_t variable) {
-  // A variable with one choice adds a row of each table to the costs of a neighbour; others have two neighbours or
-  // fewer.
+  // A variable with one choice adds a row of each table to a neighbour's costs. Any other variable has at most two
+  // neighbours here.
   if (size(variable) == 1) {
     for (const auto& [other, table] : tables_[variable])
       for (std::size_t j = 0; j < size(other); ++j) costs_[other][j] = add_costs(costs_[other][j], table[j]);

@@ -1,4 +1,4 @@
-// ReducedProblem: a problem that loses choices and variables while its least cost stays the same.
+// ReducedProblem: reduces a problem by removing choices and variables. The minimal cost stays the same.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@ class ReducedProblem {
  public:
   explicit ReducedProblem(const Problem& problem);
 
-  /// Removes dominated choices (Goldstein's rule), and eliminates variables with one choice or up to two neighbours,
-  /// until there is nothing more to reduce.
+  /// Removes dominated choices (Goldstein's rule), and eliminates variables with one choice or with at most two
+  /// neighbours, until nothing more can be reduced.
   void reduce();
 
-  /// Removes the choices of a variable that are not kept; at least one is. The caller knows that the least cost stays
-  /// the same.
+  /// Removes the choices of a variable that are not in `kept`, which has at least one. The minimal cost may
+  /// increase; the caller decides whether this is acceptable.
   void keep(std::uint32_t variable, const std::vector<bool>& kept);
 
-  /// Eliminates all variables that are left, the one with the smallest table first. Returns false, and may leave some,
-  /// if a table would have more than `most` entries.
+  /// Eliminates all remaining variables, in the order of the sizes of their tables. Returns false, and may leave some
+  /// variables, if a table would have more than `most` entries.
   [[nodiscard]] bool eliminate_all(double most);
 
-  /// What is left, as a problem of its own: its variables are left(), in order.
+  /// The remaining problem. Its variables are left(), in order.
   [[nodiscard]] Problem rest() const;
-  /// The variables that are left, ascending.
+  /// The remaining variables, ascending.
   [[nodiscard]] std::vector<std::uint32_t> left() const;
-  /// The cost that the eliminated variables add in any case.
+  /// The cost that the eliminated variables add to every solution.
   [[nodiscard]] std::int64_t constant() const { return constant_; }
 
-  /// The choices of the whole problem, where `of_rest` are choices of rest().
+  /// The choices of the whole problem for given choices of rest().
   [[nodiscard]] std::vector<std::uint32_t> expand(const std::vector<std::uint32_t>& of_rest) const;
 
  private:
-  /// A variable that was eliminated: its best choice for each combination of its neighbours' choices at that time.
+  /// An eliminated variable: its best choice for each combination of the remaining choices of its neighbours.
   struct Elimination {
     std::uint32_t variable = 0;
     std::vector<std::uint32_t> neighbours;
-    std::vector<std::vector<std::uint32_t>> originals;  ///< of each neighbour's choices, ascending
+    std::vector<std::vector<std::uint32_t>> originals;  ///< original index of each neighbour's choices, ascending
     std::vector<std::uint32_t> best;                    ///< row-major in the neighbours' choices
   };
 
@@ -50,13 +50,13 @@ class ReducedProblem {
   [[nodiscard]] bool dominates(std::uint32_t variable, std::size_t better, std::size_t worse) const;
   /// Eliminates a variable that has at most two neighbours.
   void eliminate(std::uint32_t variable);
-  /// Notes the elimination of a variable; `best` are numbers of its remaining choices.
+  /// Records the elimination of a variable; `best` are indices of its remaining choices.
   void note(std::uint32_t variable, const std::vector<std::uint32_t>& neighbours, std::vector<std::uint32_t> best);
   void disconnect(std::uint32_t variable);
 
   std::vector<std::vector<std::int64_t>> costs_;
   std::vector<std::map<std::uint32_t, std::vector<std::int64_t>>> tables_;  // both directions
-  std::vector<std::vector<std::uint32_t>> originals_;                       // of each remaining choice
+  std::vector<std::vector<std::uint32_t>> originals_;  // for each remaining choice, its original index
   std::vector<bool> gone_;
   std::vector<Elimination> eliminations_;
   std::int64_t constant_ = 0;

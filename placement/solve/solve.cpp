@@ -44,8 +44,8 @@ class Solver {
     return !best_.choices.empty() && best_.value - best_.bound <= best_.bound / limits_.precision;
   }
 
-  /// Finds the best among the choices that message passing finds nearly best, where these are few enough. A wider range
-  /// of choices is tried as long as the narrower one was small.
+  /// Searches exactly among the choices that are nearly best by message passing. If a range of choices was small enough
+  /// for exact elimination, tries a wider range.
   void eliminate_nearly_best(const MessagePassing& messages) {
     for (const std::int64_t share : {1'000'000'000, 1'000'000, 10'000}) {
       if (is_solved()) return;

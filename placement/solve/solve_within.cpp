@@ -26,11 +26,11 @@ class Search {
   }
 
  private:
-  /// Choices that are left: all without those that are forbidden.
+  /// A set of choices: all choices of the problem except the forbidden ones.
   struct Set {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> forbidden;  // variable, choice
-    std::int64_t bound = 0;                                          // no choices of the set that fit cost less
-    std::int64_t price = 0;                                          // with which its search begins
+    std::int64_t bound = 0;  // every solution of the set that fits costs at least this
+    std::int64_t price = 0;  // the price with which its search begins
   };
   /// A solution at a price of memory.
   struct Priced {
@@ -41,11 +41,11 @@ class Search {
 
   [[nodiscard]] bool is_enough(std::int64_t bound) const { return bound >= best_.value - best_.value / kPrecision; }
 
-  /// Raises the set's bound, and divides the set in two if the bound is not enough.
+  /// Raises the set's bound, and divides the set in two if the bound does not suffice.
   void divide(Set set) {
     Problem rest = problem_;
     for (const auto& [variable, choice] : set.forbidden) rest.costs[variable][choice] = kImpossible;
-    std::optional<Priced> over, under;  // the dearest that does not fit, and the cheapest that fits
+    std::optional<Priced> over, under;  // the latest that does not fit, and the latest that fits
     for (int step = 0; step < kPrices; ++step) {
       const std::optional<Priced> priced = solved(rest, set);
       if (!priced || is_enough(set.bound)) return close(set.bound);
@@ -70,7 +70,7 @@ class Search {
 
   void close(std::int64_t bound) { closed_ = std::min(closed_, bound); }
 
-  /// Solves the rest at the set's price. None: no choices are possible.
+  /// Solves `rest` at the set's price and raises the set's bound. Returns nullopt if no choices are possible.
   std::optional<Priced> solved(const Problem& rest, Set& set) {
     Solution solution = solve(set.price == 0 ? rest : use_.priced(rest, {set.price, points_}));
     ++solves_;
@@ -89,7 +89,8 @@ class Search {
     return priced;
   }
 
-  /// The price at which the two solutions cost the same; as long as there is only one, a multiple or a part of its.
+  /// The price at which both solutions cost the same. If there is only one solution, a multiple or a fraction of its
+  /// price.
   [[nodiscard]] std::int64_t next_price(const std::optional<Priced>& over, const std::optional<Priced>& under,
                                         std::int64_t price) const {
     if (!under) return std::min(highest_price(limit_), std::max(first_price(best_.value, limit_), 4 * price));
@@ -99,7 +100,8 @@ class Search {
     return same <= over->price || same >= under->price ? price : same;
   }
 
-  /// The choice that takes the most memory beyond the least of its variable, where the solution takes the most.
+  /// At the peak of the solution: the choice with the largest difference between its memory and the minimum for its
+  /// variable.
   [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> widest_choice(const Problem& rest,
                                                                                      const Priced& over) const {
     std::int64_t widest = 0;
@@ -116,15 +118,15 @@ class Search {
     return found;
   }
 
-  static constexpr std::int64_t kPrecision = 200;  // the search is content with a gap of this part
-  static constexpr int kPrices = 4;                // for each set
+  static constexpr std::int64_t kPrecision = 200;  // the search stops at a gap of value / kPrecision
+  static constexpr int kPrices = 4;                // maximum number of prices for each set
 
   const Problem& problem_;
   const MemoryUse& use_;
   const std::int64_t limit_;
   Solution best_;
   std::multimap<std::int64_t, Set> open_;  // by bound
-  std::int64_t closed_ = kImpossible;      // the lowest bound of sets that are not divided
+  std::int64_t closed_ = kImpossible;      // the lowest bound of sets that are not divided further
   std::vector<std::uint32_t> points_;
   int solves_ = 0;
 };
