@@ -1,4 +1,4 @@
-// What collectives bring: sums that are owed no longer, and values in other parts.
+// The effect of collectives on facts: pending sums are completed, and values get other parts.
 #include <algorithm>
 
 #include "base/format.hpp"
@@ -70,7 +70,8 @@ void PlanWalk::complete(Gathering& all, std::uint32_t number) {
   all.done = true;
 }
 
-/// The fact without what the collective adds up. Each contribution must count once.
+/// Returns the fact without the pending sums that the collective completes. Throws Stop unless each contribution counts
+/// exactly once.
 Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const Instruction& i) {
   const Schedule& schedule = plan_.schedules[collective.schedule];
   const std::int32_t guest = schedule.guest_root ? schedule.root : -1;
@@ -89,7 +90,7 @@ Fact PlanWalk::combined(const Fact& fact, const Collective& collective, const In
   const bool repeats = collective.reduce == Reduce::max || collective.reduce == Reduce::min;
   if (repeats && summed.empty() &&
       geometry_.same_as_member(collective.grouping, laid(fact), guest == 0 ? 1 : 0, laid(fact), guest))
-    return left;  // the largest of equal values
+    return left;  // the maximum of equal values
   if (!geometry_.sums_exactly(collective.grouping, guest, summed))
     throw Stop{true,
                formatted("collective '{}'{} combines by {} over tasks that do not have parts of that: of {}",
@@ -133,7 +134,7 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
   }
   if (first == nullptr) return;
   const Fact& given = *first->fact;
-  const auto in_blocks = [&](int dim) {  // as all give it
+  const auto in_blocks = [&](int dim) {  // whether all members give their blocks along this dim
     return std::ranges::all_of(all.members, [&](const auto& entry) {
       const auto& [number, member] = entry;
       if (!member.fact) return true;
@@ -152,7 +153,7 @@ void PlanWalk::complete_move(Gathering& all, const Collective& collective) {
     got.value.type = type(c, member.out);
     if (got.value.type != given.value.type) not_followed(c, i, "it makes a value of another type");
     const Laid before = laid(given), after = laid(c, member.out);
-    const auto in_order = [&](int dim) {  // the parts come one after another
+    const auto in_order = [&](int dim) {  // the parts follow one another
       got.dim = parts_follow(*c.role, member.out, dim) ? -1 : dim;
       got.blocks = got.dim < 0 ? 0 : parts;
     };

@@ -18,33 +18,34 @@ namespace ferry {
 
 class KernelLookup;
 
-/// What the proof may ask besides the graph and the plan.
+/// Inputs of the proof besides the graph and the plan.
 struct EqualityHelp {
-  const KernelLookup* kernels = nullptr;  ///< which inputs they take in packed form; not null
-  /// As PlanOptions::evaluate. Null: no constants are computed, so a plan that has some is not equal.
+  const KernelLookup* kernels = nullptr;  ///< the plan's kernels, for their packed inputs; not null
+  /// Like PlanOptions::evaluate. Null: no constants are computed, so a plan with computed constants is not equal.
   std::function<std::vector<Tensor>(const ConstantOp&)> evaluate = {};
 };
 
 struct Equality {
   enum class Verdict : std::uint8_t {
-    equal,      ///< each fetch, variable and effect of the plan is the graph's
-    differs,    ///< the plan has a value that the rules cannot make equal to the graph's
-    not_proved  ///< the plan has something that the rules do not follow
+    equal,      ///< each fetch, variable and effect of the plan is equal to the graph's
+    differs,    ///< the plan has a value that the rules cannot prove equal to the graph's
+    not_proved  ///< the plan has something that the rules do not cover
   };
   Verdict verdict = Verdict::not_proved;
-  std::vector<std::string> rests_on;  ///< what the proof takes for granted, a line each, if they are equal
-  std::string reason;                 ///< otherwise: the first instruction, with the user's line
+  std::vector<std::string> rests_on;  ///< if the verdict is `equal`: the assumptions of the proof, one in a line
+  std::string reason;                 ///< otherwise: the first instruction with a difference, and the user's line
 };
 
 /// "equal", "differs", "not proved".
 [[nodiscard]] std::string_view name_of(Equality::Verdict verdict);
 
 /// Throws unless the verdict is `equal`: Error(plan) with the first difference, or Error(conformance) if the rules do
-/// not follow the plan. Thread-safe.
+/// not cover the plan. Thread-safe.
 void require_equal(const Equality& equality);
 
-/// Compares what the plan computes with what the graph says for a request. The plan must have passed verify(): the
-/// proof takes its buffers for values. Takes time in proportion to the instructions of all classes. Thread-safe.
+/// Compares the values that the plan computes with the values of the graph for a request. The plan must have passed
+/// verify(), because the proof assumes that its buffers hold values correctly. Takes time in proportion to the
+/// instructions of all classes. Thread-safe.
 [[nodiscard]] Equality compare(const Graph& graph, const Signature& signature, const Plan& plan,
                                const EqualityHelp& help);
 

@@ -1,4 +1,4 @@
-// FactTable: what the buffers of a task hold, as far as the walk over its instructions has come.
+// FactTable: facts about the contents of a task's buffers at the current instruction of the walk.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace ferry::equal {
 
-/// What each task has must still be combined over the groups of this grouping.
+/// A pending reduction: the parts on the tasks must still be combined over the groups of this grouping.
 struct Owed {
   std::uint32_t grouping = 0;
   Reduce reduce = Reduce::none;
   auto operator<=>(const Owed&) const = default;
 };
 
-/// What a task holds of a value.
+/// The part of a value that a task holds.
 struct Fact {
   TypedTerm value;               ///< the whole value
-  std::uint32_t window = kNone;  ///< which part of it: a window of the plan; kNone: all of it
-  std::int64_t dim = -1;         ///< -1: its elements are in order; else in blocks, the parts of that dim
-  std::int64_t blocks = 0;       ///< how many
-  std::vector<Owed> owed = {};   ///< sorted
-  std::int32_t worker = -1;      ///< what this task gave its server, which takes it in a turn; -1: no such value
+  std::uint32_t window = kNone;  ///< index into Plan::windows of the part; kNone: the whole value
+  std::int64_t dim = -1;         ///< -1: elements in order; else blocks, which are parts of this dim
+  std::int64_t blocks = 0;       ///< number of blocks
+  std::vector<Owed> owed = {};   ///< pending reductions, sorted
+  std::int32_t worker = -1;      ///< the worker that sent this value to its server for a turn; -1: none
   bool operator==(const Fact&) const = default;
 };
 
 using FactId = std::uint32_t;
 
-/// Numbers for facts: equal ones have equal numbers.
+/// Stores each distinct fact once; equal facts have equal ids.
 class FactTable {
  public:
   [[nodiscard]] FactId number(const Fact& fact);
@@ -43,7 +43,8 @@ class FactTable {
   std::unordered_multimap<std::uint64_t, FactId> by_hash_;
 };
 
-/// Bytes [begin, end) of a buffer hold bytes of what has that fact, which has `size` bytes and would begin at `from`.
+/// Bytes [begin, end) of a buffer hold bytes of a value with the fact `fact`. The value has `size` bytes; its first
+/// byte would be at `from`.
 struct HeldPiece {
   std::int64_t begin = 0, end = 0;
   FactId fact = 0;
@@ -59,20 +60,20 @@ class Memory {
   explicit Memory(const PlanClass& role)
       : role_(&role), held_(role.buffers.size()), empty_(role.buffers.size(), kNone) {}
 
-  /// The pieces that are in the buffer, counted from its begin.
+  /// The pieces in the buffer, relative to its begin.
   [[nodiscard]] Pieces pieces(std::uint32_t buffer) const;
   /// Whether every byte of the buffer has a fact.
   [[nodiscard]] bool is_known(std::uint32_t buffer) const;
   void set(std::uint32_t buffer, const Pieces& pieces);
   void set(std::uint32_t buffer, FactId fact);
-  /// Whether the two are the same bytes, maybe in other shapes.
+  /// Whether both buffers are the same bytes, maybe in other shapes.
   [[nodiscard]] bool same_bytes(std::uint32_t a, std::uint32_t b) const {
     return storage_of(*role_, a) == storage_of(*role_, b) && begin_of(a) == begin_of(b) &&
            role_->buffers[a].bytes == role_->buffers[b].bytes;
   }
   void forget(std::uint32_t storage) { held_[storage].clear(); }
 
-  /// The fact of what was written into a buffer without bytes; kNone: there is none.
+  /// The fact of the value that was written into a buffer without bytes; kNone: nothing was written.
   [[nodiscard]] std::uint32_t empty(std::uint32_t buffer) const { return empty_[shown_by(buffer)]; }
   void set_empty(std::uint32_t buffer, std::uint32_t fact) { empty_[shown_by(buffer)] = fact; }
 
@@ -85,15 +86,15 @@ class Memory {
     return static_cast<std::int64_t>(role_->buffers[buffer].offset - role_->buffers[storage_of(*role_, buffer)].offset);
   }
 
-  /// The buffer without bytes that this one is a view of, or itself.
+  /// The buffer without bytes of which this buffer is a view, or the buffer itself.
   [[nodiscard]] std::uint32_t shown_by(std::uint32_t buffer) const {
     const std::uint32_t storage = storage_of(*role_, buffer);
     return role_->buffers[storage].bytes == 0 ? storage : buffer;
   }
 
   const PlanClass* role_;
-  std::vector<Pieces> held_;          // of each buffer that is no view; sorted
-  std::vector<std::uint32_t> empty_;  // of each buffer without bytes
+  std::vector<Pieces> held_;          // for each buffer that is not a view; sorted
+  std::vector<std::uint32_t> empty_;  // for each buffer without bytes
 };
 
 }  // namespace ferry::equal

@@ -9,8 +9,8 @@
 namespace ferry::equal {
 namespace {
 
-/// Elements of a flattened array: from `first` on, in nested runs of `counts` elements that are `strides` apart, the
-/// innermost first. Runs that continue each other are one.
+/// Elements of a flattened array: they start at `first` and form nested runs of `counts` elements that are `strides`
+/// apart, the innermost first. Runs that continue one another are merged.
 struct Flat {
   std::int64_t first = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> runs;
@@ -93,7 +93,7 @@ int Geometry::joined_dim(std::uint32_t grouping, const Laid& parts, const Laid& 
   add(key, whole);
   const auto [at, fresh] = known_.try_emplace(std::move(key), -1);
   if (!fresh) return static_cast<int>(at->second);
-  // What the members have together, if those that must have it all have the same.
+  // The part that the members have together; nothing if members that should have this whole part differ.
   const auto together = [&](const std::vector<std::int32_t>& group) {
     std::optional<Box> all;
     for (std::size_t m = 0; m < group.size(); ++m) {
@@ -196,7 +196,7 @@ bool Geometry::same_as_member(std::uint32_t grouping, const Laid& a, std::int32_
 bool Geometry::within(std::uint32_t inner, std::uint32_t outer, std::int32_t guest) {
   const auto [at, fresh] = known_.try_emplace({encloses, inner, outer, guest}, 1);
   if (!fresh) return at->second == 1;
-  std::set<std::int32_t> met;  // groups of `inner`; no two groups of `outer` have members in one
+  std::set<std::int32_t> met;  // groups of `inner` that were checked; groups of `outer` share none of them
   for (std::size_t g = 0; g < plan_.groupings[outer].size(); ++g) {
     const std::vector<std::int32_t>& group = plan_.groupings[outer][g];
     for (std::size_t m = 0; m < group.size(); ++m) {

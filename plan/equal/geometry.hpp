@@ -1,4 +1,4 @@
-// Where the parts of split values are: begin and size of each dim, task by task.
+// Geometry: the parts of split values on each task, as begin and size in each dim.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace ferry::equal {
 
-/// Where a task stands in a grouping; -1: in none of the groups.
+/// The position of a task in a grouping; -1: the task is in none of the groups.
 struct GroupSpot {
   std::int32_t group = -1, member = -1;
 };
 
-/// The elements of a value that a task has, of one dim.
+/// The range of one dim that a task has of a value.
 struct DimPart {
   std::int64_t begin = 0, size = 0;
   [[nodiscard]] std::int64_t end() const { return begin + size; }
@@ -25,13 +25,13 @@ struct DimPart {
 };
 using Box = std::vector<DimPart>;
 
-/// A value of these sizes. A window of the plan gives the part of each task; kNone: each task has all of it.
+/// A value with these sizes. The window of the plan gives the part of each task; kNone: each task has the whole value.
 struct Laid {
   std::span<const std::int64_t> sizes;
   std::uint32_t window = kNone;
 };
 
-/// Answers questions about a plan's windows and groups. Keeps the answers. Not thread-safe.
+/// Answers questions about a plan's windows and groups, and caches the answers. Not thread-safe.
 class Geometry {
  public:
   explicit Geometry(const Plan& plan);
@@ -40,38 +40,39 @@ class Geometry {
     return spots_[grouping][static_cast<std::size_t>(task)];
   }
   [[nodiscard]] const std::vector<std::int32_t>& tasks_of(std::uint32_t plan_class) const { return tasks_[plan_class]; }
-  /// Whether the window says which part each task has, and not which rows it reads, gives or gets.
+  /// Whether the window is the part that each task has, and not rows that it reads, gives or gets.
   [[nodiscard]] bool is_part(std::uint32_t window) const {
     return window == kNone || plan_.windows[window].has == Window::Has::part;
   }
-  /// The part of a task; nothing if the task is in no group of some split.
+  /// The part on a task; nullopt if the task is in no group of some split.
   [[nodiscard]] std::optional<Box> box(const Laid& value, std::int32_t task) const;
-  /// Whether all tasks of the class have, under both, the same elements of the flattened value in the same order.
+  /// Whether each task of the class has the same elements of the flattened value under `a` and `b`, in the same order.
   [[nodiscard]] bool same_elements(std::uint32_t plan_class, const Laid& a, const Laid& b);
 
-  /// The dim along which the members of each group have, in their order, parts that follow each other. Together these
-  /// are the part under `whole` of the member `of`, or if that is -1 of each member but the guest. -1: there is no such
-  /// dim. `guest` is a member without a part; -1: all have one.
+  /// The dim along which the members of each group have consecutive parts, in their order; -1 if there is no such dim.
+  /// Together these parts must be the part under `whole` of the member `of`, or, if `of` is -1, of each member except
+  /// the guest. `guest` is a member without a part; -1: all members have one.
   [[nodiscard]] int joined_dim(std::uint32_t grouping, const Laid& parts, const Laid& whole, std::int32_t of,
                                std::int32_t guest);
-  /// Whether the members of each group can exchange blocks: before, they split `from`, and afterwards `to`.
+  /// The dims (from, to) if the members of each group can exchange blocks: under `before` they split `from`, and under
+  /// `after` they split `to`.
   [[nodiscard]] std::optional<std::pair<int, int>> exchanged_dims(std::uint32_t grouping, const Laid& before,
                                                                   const Laid& after);
-  /// Whether each member but the guest has, under `b`, what the member `of` has under `a`.
+  /// Whether each member except the guest has under `b` the part that the member `of` has under `a`.
   [[nodiscard]] bool same_as_member(std::uint32_t grouping, const Laid& a, std::int32_t of, const Laid& b,
                                     std::int32_t guest);
-  /// Whether the parts of dim 0 follow each other in the order of the tasks.
+  /// Whether the parts of dim 0 are in the order of the tasks.
   [[nodiscard]] bool in_task_order(const Laid& value) const;
-  /// Whether the members of each group of `grouping` without a guest are the members of groups of `owed`, each once:
-  /// then what each group sums up over all groupings of `owed` is the sum over its members.
+  /// Whether each group of `grouping`, without its guest, consists of the members of groups of `owed`, each once. Then
+  /// the sum over all groupings of `owed` is the sum over the group's members.
   [[nodiscard]] bool sums_exactly(std::uint32_t grouping, std::int32_t guest, const std::vector<std::uint32_t>& owed);
-  /// Whether each group of `inner` that shares a member with a group of `outer` is within it.
+  /// Whether each group of `inner` that shares a member with a group of `outer` is a subset of that group.
   [[nodiscard]] bool within(std::uint32_t inner, std::uint32_t outer, std::int32_t guest);
 
  private:
   const Plan& plan_;
-  std::vector<std::vector<GroupSpot>> spots_;     // of each grouping: of each task
-  std::vector<std::vector<std::int32_t>> tasks_;  // of each class
+  std::vector<std::vector<GroupSpot>> spots_;     // for each grouping, for each task
+  std::vector<std::vector<std::int32_t>> tasks_;  // for each class
   std::map<std::vector<std::int64_t>, std::int64_t> known_;
 };
 

@@ -1,5 +1,5 @@
-// What kernels make: the term of their op on the terms of their inputs, in the part that the plan says, with what is
-// still owed.
+// The effect of kernels on facts: the term of their op on the terms of their inputs, the part from the plan, and the
+// pending reductions.
 #include <algorithm>
 #include <set>
 
@@ -18,14 +18,14 @@ void add(std::vector<Owed>& all, const Owed& one) {
   if (at == all.end() || *at != one) all.insert(at, one);
 }
 
-/// How many inputs the op takes; -1: any number.
+/// The number of the op's inputs; -1: any number.
 int inputs_taken(const OpDef& def) {
   const std::string_view inputs = def.types.substr(0, def.types.find("->"));
   if (inputs.ends_with("...")) return -1;
   return inputs.empty() ? 0 : static_cast<int>(std::ranges::count(inputs, ',')) + 1;
 }
 
-/// An op of more than 32 inputs is linear in all or none.
+/// Whether the op is linear in input k. An op with more than 32 inputs is linear in all of them or in none.
 bool is_linear_in(const OpDef& def, DType dtype, std::size_t k) {
   return (def.linear_in(dtype) >> std::min<std::size_t>(k, 31) & 1U) != 0;
 }
@@ -55,7 +55,7 @@ void PlanWalk::run(Class& c, const Instruction& i) {
   run_unknown(c, i);
 }
 
-/// Notes an instruction that makes a value which the graph does not have.
+/// Records an instruction that makes a value which is not in the graph.
 void PlanWalk::note(Class& c, const Instruction& i, TermId term) {
   if (term < graph_terms_ || term == kNoTerm) return;
   const Terms::Kind kind = terms_[term].kind;
@@ -115,7 +115,7 @@ void PlanWalk::run_op(Class& c, const Instruction& i, const OpDef& def) {
   effects_[place].insert(effect);
 }
 
-/// The last input is the packed form of another one.
+/// Requires that the last input is the packed form of another input.
 void PlanWalk::check_packed(Class& c, const Instruction& i, const Fact& source, const Kernel& kernel) {
   const Fact fact = read(c, c.role->inputs(i).back(), i);
   const Terms::Term& term = terms_[fact.value.term];
@@ -125,7 +125,7 @@ void PlanWalk::check_packed(Class& c, const Instruction& i, const Fact& source, 
     differs(c, i, "its last input is not the packed form of its input " + std::to_string(kernel.packing.input));
 }
 
-/// An op that is not in the graph may pack an input of one that is. Else it is an op of nobody.
+/// Handles an op that is not in the graph. It may pack an input of an op of the graph; otherwise the plan differs.
 void PlanWalk::run_unknown(Class& c, const Instruction& i) {
   const auto inputs = c.role->inputs(i), outputs = c.role->outputs(i);
   if (inputs.size() != 1 || outputs.size() != 1) differs(c, i, "the request needs no such op of the graph");
@@ -136,7 +136,8 @@ void PlanWalk::run_unknown(Class& c, const Instruction& i) {
   write(c, outputs[0], {{term, type(c, outputs[0])}, c.role->buffers[outputs[0]].window});
 }
 
-/// What the inputs owe, the outputs owe, too, if the op is linear in just those inputs together.
+/// The pending reductions of the outputs, which are those of the inputs. This requires that the op is linear in these
+/// inputs together.
 std::vector<Owed> PlanWalk::passed(Class& c, const Instruction& i, const OpDef& def,
                                    const std::vector<std::optional<Fact>>& inputs) const {
   std::vector<Owed> owed;
@@ -158,7 +159,7 @@ std::vector<Owed> PlanWalk::passed(Class& c, const Instruction& i, const OpDef& 
   return owed;
 }
 
-/// Adds what an output owes because the op reduces dims that are split.
+/// Adds the pending reductions of an output that arise because the op reduces split dims.
 void PlanWalk::add_reduced(std::vector<Owed>& owed, const OpDef& def, const Attrs& own,
                            const std::vector<TypedTerm>& values, const std::vector<std::optional<Fact>>& inputs,
                            int output) const {
@@ -235,7 +236,7 @@ Fact PlanWalk::added_up(Class& c, const Instruction& i, const std::vector<Fact>&
   return sum;
 }
 
-/// CutParts puts the parts of a dim one after another, JoinParts puts them back.
+/// Applies CutParts, which puts the parts of a dim one after another, or JoinParts, which reverses this.
 void PlanWalk::run_parts(Class& c, const Instruction& i, const OpDef& def) {
   const std::uint32_t from = c.role->inputs(i)[0], to = c.role->outputs(i)[0];
   Fact fact = read(c, from, i);
@@ -258,7 +259,7 @@ void PlanWalk::run_parts(Class& c, const Instruction& i, const OpDef& def) {
   write(c, to, fact);
 }
 
-/// A window of a value that is split reads rows of the task's own part and rows that others gave it.
+/// A window of a split value reads rows of the task's own part, and rows that other tasks sent.
 void PlanWalk::run_window(Class& c, const Instruction& i, const OpDef& def) {
   const auto inputs = c.role->inputs(i);
   const std::uint32_t to = c.role->outputs(i)[0];
@@ -276,7 +277,7 @@ void PlanWalk::run_window(Class& c, const Instruction& i, const OpDef& def) {
   write(c, to, {made[0], c.role->buffers[to].window, -1, 0, fact.owed});
 }
 
-/// A bounded value as one of fixed size with an extent, and back.
+/// Converts a bounded value to a value of fixed size with an extent, or back.
 void PlanWalk::run_bound(Class& c, const Instruction& i, const OpDef& def) {
   const auto inputs = c.role->inputs(i);
   const std::uint32_t to = c.role->outputs(i)[0];
@@ -290,7 +291,7 @@ void PlanWalk::run_bound(Class& c, const Instruction& i, const OpDef& def) {
   const TypeId types[] = {type(c, to)};
   Fact made{{kNoTerm, types[0]}, c.role->buffers[to].window, -1, 0, facts[0].owed};
   if (def.role == OpRole::extent_of) {
-    made.owed.clear();  // parts of a sum have the extent of the sum
+    made.owed.clear();  // the parts of a sum have the same extent as the sum
     if (facts[0].window != kNone)
       for (const SplitDim& split : plan_.windows[facts[0].window].splits)
         if (split.dim == 0) add(made.owed, {split.grouping, Reduce::sum});

@@ -9,13 +9,14 @@
 namespace ferry::equal {
 namespace {
 
-/// Counts below this number are stored as they are. The others are kLarge plus an index into the table of large counts.
+/// Counts below this number are stored directly. Other counts are stored as kLarge plus an index into the table of
+/// large counts.
 constexpr std::uint32_t kLarge = std::uint32_t{1} << 31U;
 
-/// A place in the hash table that no node has.
+/// A free entry of the hash table.
 constexpr Multisets::Id kFree = 0xffffffffU;
 
-/// The bits above `bit`, which is one bit.
+/// The mask of all bits above `bit`, which has exactly one bit.
 constexpr std::uint32_t bits_above(std::uint32_t bit) {
   return ~(bit | (bit - 1));
 }

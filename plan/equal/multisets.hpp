@@ -1,4 +1,4 @@
-// Multisets: the terms of a sum, and how often the sum has each of them.
+// Multisets: the terms of a sum, with the number of times that each term occurs in the sum.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,25 @@
 
 namespace ferry::equal {
 
-/// Makes multisets of numbers. Each multiset is stored once, so equal multisets have equal ids, in whatever order they
-/// were put together. A multiset is a Patricia tree over the bits of its elements. Its shape depends on the elements
-/// alone, and multisets share equal parts. So a chain of n additions of one element makes about n log n nodes, and an
-/// addition to itself makes as many nodes as there are different elements. A count has as many bits as it needs.
-/// Example: single(7) added to itself 3,000 times makes 3,001 nodes, and the count is 2^3000. Not thread-safe.
+/// Makes multisets of numbers. Each multiset is stored once, so equal multisets have equal ids, independent of the
+/// order in which they were built. A multiset is a Patricia tree over the bits of its elements. Its shape depends only
+/// on the elements, and multisets share equal subtrees. So a chain of n additions of one element makes about n log n
+/// nodes, and the addition of a multiset to itself makes one node for each distinct element and branch. A count has any
+/// number of bits. Example: single(7) added to itself 3,000 times makes 3,001 nodes, and the count is 2^3000. Not
+/// thread-safe.
 class Multisets {
  public:
   using Id = std::uint32_t;
 
   /// The multiset that has the element once.
   [[nodiscard]] Id single(std::uint32_t element);
-  /// The multiset that has each element as often as `a` and `b` together.
+  /// The sum of `a` and `b`: the counts of each element are added.
   [[nodiscard]] Id add(Id a, Id b);
-  /// The element of a multiset that has one element, once. Otherwise nothing.
+  /// The element, if the multiset has exactly one element, once. Otherwise nullopt.
   [[nodiscard]] std::optional<std::uint32_t> only_element(Id id) const;
 
-  /// Calls visit(element, count) for the elements in increasing order, until it returns false. The count is in words:
-  /// "3", or "2^64" for a count of 65 bits or more, rounded down to a power of two.
+  /// Calls visit(element, count) for the elements in increasing order, until it returns false. The count is text: "3",
+  /// or "2^64" for a count of 65 bits or more, rounded down to a power of two.
   bool visit(Id id, const std::function<bool(std::uint32_t, const std::string&)>& visit) const;
 
   /// The memory of all multisets: the number of nodes, plus the number of 64-bit words of counts above 2^31.
@@ -41,10 +42,10 @@ class Multisets {
     Id left = 0, right = 0;
     bool operator==(const Node&) const = default;
   };
-  using Words = std::vector<std::uint64_t>;  // of a number, the lowest first
+  using Words = std::vector<std::uint64_t>;  // the 64-bit words of a number, the lowest first
 
   [[nodiscard]] Id intern(const Node& node);
-  /// The place of the node in the hash table, or the free place for it.
+  /// The index of the node in the hash table, or the free entry for it.
   [[nodiscard]] std::size_t place_of(const Node& node) const;
   [[nodiscard]] Id merge(Id a, Id b);
   [[nodiscard]] std::uint32_t add_counts(std::uint32_t a, std::uint32_t b);
@@ -52,8 +53,8 @@ class Multisets {
 
   std::vector<Node> nodes_;
   std::vector<Id> places_;                       // a hash table of the nodes; its size is a power of two
-  std::unordered_map<std::uint64_t, Id> added_;  // by both ids
-  std::vector<Words> large_;                     // counts from kLarge on are in here
+  std::unordered_map<std::uint64_t, Id> added_;  // by the ids of both summands
+  std::vector<Words> large_;                     // counts of kLarge or more
   std::unordered_multimap<std::uint64_t, std::uint32_t> large_by_hash_;
   std::uint64_t words_ = 0;
 };

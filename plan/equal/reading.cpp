@@ -1,4 +1,4 @@
-// What a buffer holds, from the pieces that were written into its bytes.
+// Reads buffers: finds the value in a buffer from the pieces that were written into its bytes.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -28,7 +28,7 @@ Fact PlanWalk::read(Class& c, std::uint32_t buffer, const Instruction& i) {
     return shown_as(c, facts_[pieces[0].fact], buffer, i);
   if (!c.memory.is_known(buffer)) differs(c, i, "it reads " + named(c, buffer) + ", which nothing has made before");
   if (const auto all = joined(c, pieces, buffer)) return *all;
-  // A view of a concatenation: the parts may only fit the shape of another view.
+  // The buffer may be a view of a concatenation, and the parts may fit only the shape of another view.
   for (std::uint32_t other = 0; other < c.role->buffers.size(); ++other)
     if (c.memory.same_bytes(other, buffer))
       if (const auto all = joined(c, pieces, other)) return shown_as(c, *all, buffer, i);
@@ -44,7 +44,7 @@ Fact PlanWalk::read_summed(Class& c, std::uint32_t buffer, const Instruction& i)
   return fact;
 }
 
-/// A part without elements is as good as the part of any value: the name says which one is meant.
+/// Reads a part without elements, which equals the part of any value. The buffer's name identifies the value.
 Fact PlanWalk::read_empty(Class& c, std::uint32_t buffer, const Instruction& i) {
   const Buffer& b = c.role->buffers[buffer];
   const TypeId id = type(c, buffer);
@@ -71,7 +71,7 @@ Fact PlanWalk::shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const 
   shown.window = b.window;
   bool same =
       size_of(from.dtype) == size_of(to.dtype) && fact.dim < 0 && terms_.count(fact.value.type) == terms_.count(id);
-  if (same && (from.shape.bounded() || to.shape.bounded()))  // some of the rows are there: they must stay the same
+  if (same && (from.shape.bounded() || to.shape.bounded()))  // only some rows exist, so they must stay the same
     same = from.shape.rank() > 0 && to.shape.rank() > 0 && from.shape[0] == to.shape[0];
   same = same && geometry_.same_elements(c.number, laid(fact), laid(c, buffer));
   if (!same)

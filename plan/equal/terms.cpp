@@ -14,8 +14,8 @@
 namespace ferry::equal {
 namespace {
 
-/// The most bytes of the inputs, and of the outputs, of an op on constants that is evaluated. Planning computes no
-/// larger ones.
+/// Maximum bytes of all inputs, and of the output, of an op on constants that is evaluated. Planning computes no larger
+/// constants.
 constexpr std::int64_t kMostConstantBytes = 1 << 20;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
@@ -39,7 +39,7 @@ bool is_inside(const Reads& reads, std::int64_t size) {
   return reads.size == 0 || (reads.begin >= 0 && reads.begin + (reads.size - 1) * reads.step < size);
 }
 
-/// Whether all elements that the window reads are there.
+/// Whether all elements that the window reads exist.
 bool is_inside(const WindowOf& window, const Shape& from) {
   for (std::size_t d = 0; d < window.dims.size(); ++d)
     if (!is_inside(window.dims[d], from[static_cast<int>(d)].size())) return false;
@@ -50,8 +50,9 @@ bool fills(const WindowOf& window, const Shape& from) {
   return !is_inside(window, from);
 }
 
-/// Whether dim d of a window of the window `inner`, of a value of the shape `from`, may be read by `inner` at once. It
-/// may not if it reads outside where `inner` may have read something, or fills with something else.
+/// For a window `outer` of a window `inner` of a value of shape `from`: whether `inner` can read dim d of `outer`
+/// directly. It cannot if `outer` reads outside of `inner` where `inner` may have elements, or if the two fill with
+/// different values.
 bool moves_in(const WindowOf& outer, const WindowOf& inner, const Shape& from, std::size_t d) {
   if (is_inside(outer.dims[d], inner.dims[d].size)) return true;
   return !inner.cuts(d, from[static_cast<int>(d)].size()) &&
@@ -68,7 +69,7 @@ bool uses_sizes_only(const OpDef& def, std::size_t input, const Type& type) {
   return input < 32 && (def.unread >> input & 1U) != 0 && !type.shape.bounded();
 }
 
-/// The facts of an op with these terms as inputs.
+/// The facts of an op with terms as inputs.
 class TermFacts final : public OpFacts {
  public:
   TermFacts(const Terms& terms, std::span<const TypedTerm> inputs, const Attrs& attrs)
@@ -237,7 +238,7 @@ TermId Terms::joined(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeI
   return id;
 }
 
-/// The constants one after another along a dim.
+/// Concatenates constants along a dim.
 Tensor Terms::concatenated(std::uint32_t dim, std::span<const TypedTerm> inputs, TypeId output) const {
   Tensor all(type(output).dtype, {count(output)});
   std::int64_t rows = 1;
@@ -304,7 +305,7 @@ TermId Terms::windowed(const TypedTerm& input, WindowOf window, TypeId output) {
   return intern({.kind = Kind::window, .detail = this->window(window), .type = output, .in = {input}});
 }
 
-/// A window of a constant.
+/// Applies a window to a constant.
 Tensor Terms::cut(const TypedTerm& from, const WindowOf& window, TypeId output) const {
   const Tensor& source = constants_[terms_[from.term].detail];
   const std::size_t width = size_of(source.dtype());
@@ -407,7 +408,7 @@ std::vector<TypedTerm> Terms::apply(const OpDef& def, const Attrs& own, std::spa
   return made;
 }
 
-/// The type without leading dims of size 1, which make no difference to an op that broadcasts its inputs.
+/// The type without leading dims of size 1, which do not matter to an op that broadcasts its inputs.
 TypeId Terms::without_leading_ones(TypeId id) {
   const Type whole = type(id);
   const auto dims = whole.shape.dims();
@@ -477,7 +478,7 @@ std::string Terms::str(const TypedTerm& value, int depth) const {
   return value.term == kNoTerm ? "sizes of " + type(value.type).str() : str(value.term, depth);
 }
 
-/// The first terms of a sum in words, "3 × x" for a term that is in the sum three times.
+/// The first terms of a sum as text; "3 × x" for a term that occurs three times.
 std::vector<std::string> Terms::texts_of_sum(Multisets::Id terms, int depth) const {
   std::vector<std::string> texts;
   multisets_.visit(terms, [&](TermId term, const std::string& count) {

@@ -38,7 +38,7 @@ void PlanWalk::run() {
   check_effects();
 }
 
-/// The caller gives and gets values where the request says.
+/// Checks that the caller gives feeds and gets fetches on the tasks of the request.
 void PlanWalk::check_ports() {
   const Signature& signature = graph_.signature();
   std::vector<std::string> feeds, fetches;
@@ -70,7 +70,7 @@ void PlanWalk::check_ports() {
 
 // ---- Order ----
 
-/// Walks a region of all classes. Whoever waits for a message lets the others come first.
+/// Walks a region in all classes. A class that must wait for a message is continued after the other classes.
 void PlanWalk::walk_all(std::uint32_t region) {
   for (Class& c : classes_) c.frames.push_back({.region = region, .place = "step"});
   bool moved = true, left = true;
@@ -89,7 +89,7 @@ void PlanWalk::walk_all(std::uint32_t region) {
     }
 }
 
-/// Executes the next instruction of the class; false if that must wait.
+/// Executes the next instruction of the class. Returns false if the instruction must wait.
 bool PlanWalk::advance(Class& c) {
   if (c.frames.size() == 1 && c.frames[0].region == 1) meet_turns(c, c.frames[0].next);
   Frame& frame = c.frames.back();
@@ -193,8 +193,8 @@ std::set<std::uint32_t> PlanWalk::written_by(const Class& c, const Instruction& 
   return all;
 }
 
-/// A proof for one turn is a proof for all turns: before a turn the carried values are symbols, and all else that the
-/// loop writes is unknown.
+/// A proof for one iteration holds for all: before an iteration the carried values are symbols, and all other buffers
+/// that the loop writes are unknown.
 void PlanWalk::enter_loop(Class& c, std::uint32_t index) {
   const Instruction& i = c.role->instructions[index];
   const std::string place = inside(c.frames.back().place, plan_.string(i.name));
@@ -300,7 +300,8 @@ void PlanWalk::fetch(Class& c, const Instruction& i) {
     differs(c, i, "it gives " + terms_.type(fact.value.type).str() + " in other parts than the caller gets");
 }
 
-/// A variable that a server gives has the updates of the step.
+/// Whether the term is the updated value of a variable that a server fetches: the server's variables already have the
+/// updates of the step.
 bool PlanWalk::is_updated(const Class& c, TermId has, TermId wanted) const {
   return !c.role->serving.turns.empty() && std::ranges::any_of(graph_.variables, [&](const auto& entry) {
     return entry.second.before.term == wanted && entry.second.after.term == has;
@@ -314,7 +315,7 @@ void PlanWalk::send(Class& c, const Instruction& i) {
   ++trusted_.messages;
 }
 
-/// What is received is what was sent; of a part, only if the receiver has the same part of the value.
+/// Sets the received value to the sent value. If the value is a part, the receiver must have the same part.
 bool PlanWalk::receive(Class& c, const Instruction& i) {
   Sent& sent = sent_[i.channel()];
   if (!sent.there) return false;
@@ -345,7 +346,7 @@ bool PlanWalk::receive(Class& c, const Instruction& i) {
 
 // ---- Turns ----
 
-/// Whether it is a worker's part of a sum over just the workers of this server.
+/// Whether the fact is one worker's part of a sum over exactly the workers of this server.
 bool PlanWalk::is_of_workers(const Class& c, const Fact& fact) const {
   const std::vector<Serving::Turns>& turns = c.role->serving.turns;
   if (turns.empty() || fact.worker >= 0 || fact.owed.size() != 1 || fact.owed[0].reduce != Reduce::sum) return false;
@@ -356,9 +357,9 @@ bool PlanWalk::is_of_workers(const Class& c, const Fact& fact) const {
              turns, [&](const Serving::Turns& one) { return geometry_.spot(grouping, one.worker).group == group; });
 }
 
-/// Makes symbols of the variables: before a turn of a server, they have the values that an unknown earlier step has
-/// left. Afterwards those that it sets are what the graph sets them to, with what one worker gave in place of the sum
-/// over all.
+/// Handles the begin and the end of a server's take turns. Before a turn, the variables become symbols, because an
+/// unknown earlier step has set them. After it, each variable that the turn sets must have the graph's new value, with
+/// one worker's part in place of the sum over all.
 void PlanWalk::meet_turns(Class& c, std::uint32_t next) {
   for (const Serving::Turns& turns : c.role->serving.turns) {
     if (next == turns.take.first + turns.take.count && c.worker == turns.worker) {
@@ -435,7 +436,7 @@ void PlanWalk::check_variables(Class& c) {
   }
 }
 
-/// What the setup made is the same in every step, so no step may change it.
+/// Checks that the step does not change values that the setup made, because they must be the same in every step.
 void PlanWalk::check_kept(Class& c) {
   for (const auto& [storage, pieces] : c.kept)
     if (c.memory.held(storage) != pieces)
@@ -480,7 +481,8 @@ void PlanWalk::not_followed(const Class& c, const Instruction& i, const std::str
   throw Stop{false, described(c, i) + ": " + why};
 }
 
-/// Names the first instruction that the wrong value comes from and that makes a value which the graph does not have.
+/// Throws Stop with the first instruction that contributes to the wrong value and makes a value which is not in the
+/// graph.
 void PlanWalk::wrong_value(const std::string& what, TermId has, TermId wanted) const {
   std::set<TermId> seen{has};
   std::vector<TermId> next{has};

@@ -1,4 +1,5 @@
-// The walk over a plan: instruction by instruction, class by class, it finds out what buffers hold, as terms.
+// PlanWalk: walks over a plan, instruction by instruction and class by class, and finds the contents of buffers as
+// terms.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +19,31 @@
 
 namespace ferry::equal {
 
-/// Counts of what a proof took for granted.
+/// Counts of the assumptions of a proof.
 struct Trusted {
   std::set<std::string, std::less<>> kernels;
   std::uint64_t collectives = 0, messages = 0;
-  bool turns = false;  ///< servers make updates with what one worker gives
+  bool turns = false;  ///< servers make updates with the values of one worker
 };
 
 class PlanWalk {
  public:
   PlanWalk(const Plan& plan, const GraphTerms& graph, Terms& terms, const KernelLookup& kernels);
 
-  /// Throws Stop unless each fetch, variable and effect is the graph's.
+  /// Throws Stop unless each fetch, variable and effect equals the graph's.
   void run();
   [[nodiscard]] const Trusted& trusted() const { return trusted_; }
 
  private:
-  /// A region of a class that is being walked.
+  /// A region of a class on the stack of the walk.
   struct Frame {
     std::uint32_t region = 0, next = 0;
-    std::string place;            ///< of the region in the graph: "step/while_1/0"
+    std::string place;            ///< place of the region in the graph: "step/while_1/0"
     std::uint32_t owner = kNone;  ///< the loop or branch, as an instruction of the class
-    TermId predicate = kNoTerm;   ///< of a branch
+    TermId predicate = kNoTerm;   ///< for a branch
     std::map<std::uint32_t, Pieces> before =
-        {};                       ///< of a branch: the contents before it of all buffers that it may change
-    std::vector<Fact> made = {};  ///< by the first side of a branch
+        {};                       ///< for a branch: the earlier contents of all buffers that it may change
+    std::vector<Fact> made = {};  ///< outputs of the first side of a branch
   };
 
   struct Class {
@@ -50,9 +51,9 @@ class PlanWalk {
     const PlanClass* role = nullptr;
     Memory memory;
     std::vector<Frame> frames;
-    std::vector<TypeId> types;             ///< of each buffer, the whole value's; kNone: not asked for yet
-    std::map<std::uint32_t, Pieces> kept;  ///< of buffers that the setup has made, but variables
-    std::int32_t worker = -1;              ///< of a server: the worker of the current turn
+    std::vector<TypeId> types;             ///< for each buffer, the type of its whole value; kNone: not computed yet
+    std::map<std::uint32_t, Pieces> kept;  ///< buffers from the setup, except variables
+    std::int32_t worker = -1;              ///< for a server: the worker of the current turn
     std::uint32_t turns_met = 0;
     std::set<std::uint32_t> set_in_turns = {};  ///< names of variables
   };
@@ -68,14 +69,14 @@ class PlanWalk {
   struct Gathering {
     struct Member {
       std::uint32_t in = kNone, out = kNone;  ///< buffers
-      Pieces pieces = {};                     ///< of sums
-      std::optional<Fact> fact = {};          ///< of other kinds
+      Pieces pieces = {};                     ///< for sums
+      std::optional<Fact> fact = {};          ///< for other kinds
       const Instruction* instruction = nullptr;
     };
     std::map<std::uint32_t, Member> members;  ///< by class
     bool done = false;
-    Pieces sum;                         ///< of sums: what all get
-    std::map<std::uint32_t, Fact> got;  ///< of others: by class
+    Pieces sum;                         ///< for sums: the result of all members
+    std::map<std::uint32_t, Fact> got;  ///< for other kinds: results by class
   };
 
   // ---- walk.cpp: order, control flow, messages, ends ----
@@ -101,7 +102,7 @@ class PlanWalk {
   void check_kept(Class& c);
   void check_effects() const;
   [[nodiscard]] std::set<std::uint32_t> written(const Class& c, std::uint32_t region) const;
-  /// The same for both regions of a loop or branch.
+  /// Like written(), for both regions of a loop or branch.
   [[nodiscard]] std::set<std::uint32_t> written_by(const Class& c, const Instruction& i) const;
   [[nodiscard]] std::uint32_t carried_number(const Class& c, const LoopTerms& loop, std::uint32_t buffer,
                                              const Instruction& i) const;
@@ -111,9 +112,9 @@ class PlanWalk {
   [[nodiscard]] Fact read_empty(Class& c, std::uint32_t buffer, const Instruction& i);
   [[nodiscard]] Fact shown_as(Class& c, const Fact& fact, std::uint32_t buffer, const Instruction& i);
   [[nodiscard]] std::optional<Fact> joined(Class& c, const Pieces& pieces, std::uint32_t buffer);
-  /// The value that the buffer must have whole, or its part of it, with nothing owed.
+  /// Like read(), and throws Stop if the value has pending reductions or is in blocks.
   [[nodiscard]] Fact read_summed(Class& c, std::uint32_t buffer, const Instruction& i);
-  /// Whether a task's part has no elements, so that it is right whatever it is meant to be a part of.
+  /// Whether a task's part has no elements. Such a part equals the part of any value.
   [[nodiscard]] static bool has_nothing(const Class& c, std::uint32_t buffer) {
     return c.role->buffers[buffer].bytes == 0;
   }
@@ -123,14 +124,14 @@ class PlanWalk {
   [[nodiscard]] Laid laid(Class& c, std::uint32_t buffer) {
     return {terms_.sizes(type(c, buffer)), c.role->buffers[buffer].window};
   }
-  /// Whether the parts of that dim follow each other in the buffer, in order.
+  /// Whether the parts of this dim follow one another in the buffer, in order.
   [[nodiscard]] static bool parts_follow(const PlanClass& role, std::uint32_t buffer, std::int64_t dim);
 
   // ---- kernels.cpp ----
   void run(Class& c, const Instruction& i);
   void run_op(Class& c, const Instruction& i, const OpDef& def);
   void run_placed(Class& c, const Instruction& i, const OpDef& def);
-  /// The sum of what all workers gave their server.
+  /// The sum of the values that all workers sent to their server.
   [[nodiscard]] Fact added_up(Class& c, const Instruction& i, const std::vector<Fact>& given) const;
   void run_parts(Class& c, const Instruction& i, const OpDef& def);
   void run_window(Class& c, const Instruction& i, const OpDef& def);
@@ -165,18 +166,18 @@ class PlanWalk {
   const GraphTerms& graph_;
   Terms& terms_;
   const KernelLookup& kernels_;
-  const std::uint32_t graph_terms_;  // terms below this number are the graph's
+  const std::uint32_t graph_terms_;  // terms below this id are the graph's
   FactTable facts_;
   Geometry geometry_;
   std::vector<Class> classes_;
-  std::vector<Sent> sent_;                                       // of each channel
-  std::vector<Gathering> gatherings_;                            // of each collective
-  std::map<std::uint32_t, std::set<std::uint32_t>> classes_in_;  // of a grouping
+  std::vector<Sent> sent_;                                       // for each channel
+  std::vector<Gathering> gatherings_;                            // for each collective
+  std::map<std::uint32_t, std::set<std::uint32_t>> classes_in_;  // for each grouping
   std::map<std::string, Effects> effects_;
   std::set<std::pair<std::uint32_t, TermId>> effects_of_class_;
   std::set<std::string, std::less<>> variables_;
   std::map<TermId, FactId> packed_from_;
-  /// The instructions that make values which the graph does not have.
+  /// An instruction that makes a value which is not in the graph.
   struct Suspect {
     std::string what;
     TermId term = kNoTerm;

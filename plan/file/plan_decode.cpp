@@ -13,8 +13,8 @@ namespace {
   throw Error(Code::file, "not a well-formed plan: " + why);
 }
 
-/// Turns flatbuffers tables that their verifier has passed into a Plan. Numbers are taken as they are;
-/// check_structure() judges them later.
+/// Turns flatbuffers tables that have passed their verifier into a Plan. Numbers are copied unchecked;
+/// check_structure() checks them later.
 class Decoder {
   template <class V, class F>
   static auto list(const V& items, F one) {
@@ -59,7 +59,7 @@ class Decoder {
       if (static_cast<std::uint32_t>(known) == value) return known;
     malformed("dtype number " + std::to_string(value) + " is unknown");
   }
-  /// The enum's value with that number, which must not be above `last`.
+  /// The enum's value with this number. Throws Error(file) if the number is above `last`.
   template <class Enum>
   static Enum one_of(std::uint32_t value, Enum last) {
     if (value > static_cast<std::uint32_t>(last)) malformed("the number " + std::to_string(value) + " names no kind");
@@ -306,7 +306,7 @@ class Decoder {
 }  // namespace
 
 Plan decode_unchecked(std::span<const std::byte> body) {
-  // A copy, for the alignment that flatbuffers needs.
+  // A copy with the alignment that flatbuffers needs.
   const std::vector<std::uint64_t> aligned = [&] {
     std::vector<std::uint64_t> words((body.size() + 7) / 8);
     std::copy(body.begin(), body.end(), reinterpret_cast<std::byte*>(words.data()));

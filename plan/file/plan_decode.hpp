@@ -1,4 +1,4 @@
-// decode_unchecked: a plan from the flatbuffer in its file.
+// decode_unchecked: reads a plan from the flatbuffer in its file.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace ferry {
 
-/// The plan in the bytes that follow a file's head. Numbers and indices are as in the file and may be wrong:
-/// require_well_formed() checks them. Error(file) when the bytes are not a flatbuffer of a plan. Thread-safe.
+/// The plan in the bytes after a file's head. Numbers and indices are copied from the file and may be wrong;
+/// require_well_formed() checks them. Throws Error(file) if the bytes are not a flatbuffer of a plan. Thread-safe.
 [[nodiscard]] Plan decode_unchecked(std::span<const std::byte> body);
 
 }  // namespace ferry

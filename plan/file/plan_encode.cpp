@@ -18,8 +18,8 @@ using Vector = Offset<flatbuffers::Vector<T>>;
 
 enum class Tensors { whole, hashed };
 
-/// Builds the flatbuffer. Every part is made in a statement of its own, because the bytes are in the order in which
-/// parts are made, and compilers differ in the order in which they evaluate arguments.
+/// Builds the flatbuffer. Every part is made in a separate statement: the order of the bytes is the order in which
+/// parts are made, and compilers evaluate arguments in different orders.
 class Encoder {
   template <class Enum>
   static std::uint8_t number(Enum value) {
@@ -48,7 +48,8 @@ class Encoder {
   template <class T, class F>
   auto structs(const std::vector<T>& items, F one) {
     using S = decltype(one(items.front()));
-    // Not CreateUninitializedVectorOfStructs, which aligns to the size of S even where that is no power of two.
+    // CreateUninitializedVectorOfStructs is not used because it aligns to the size of S even if this is no power of
+    // two.
     return out_.CreateVectorOfStructs<S>(items.size(), [&](std::size_t i, S* place) { *place = one(items[i]); });
   }
 
@@ -250,7 +251,7 @@ std::uint64_t tensor_bytes(const Plan& plan) {
   return total;
 }
 
-/// An upper bound of the file's bytes without its tensors.
+/// An upper bound of the file's bytes, without its tensors.
 std::uint64_t table_bytes(const Plan& plan) {
   constexpr std::uint64_t kEach = 256;  // more than the fields of any entry take
   std::uint64_t total = kEach * (16 + plan.topology.tasks.size() + plan.attrs.size() + plan.channels.size() +

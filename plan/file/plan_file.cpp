@@ -20,7 +20,7 @@ T number_at(std::span<const std::byte> bytes, std::size_t at) {
   return value;
 }
 
-/// `head`: the first bytes of a file of `size` bytes, which may be too few for a head.
+/// Checks a file's head. `head` has the first bytes of a file of `size` bytes, which may be too few for a head.
 void check_head(std::span<const std::byte> head, std::uint64_t size) {
   if (size == 0) throw Error(Code::file, "the file is empty");
   const std::size_t magic = std::min(head.size(), kPlanMagic.size());
@@ -38,7 +38,7 @@ void check_head(std::span<const std::byte> head, std::uint64_t size) {
   if (there > length) throw Error(Code::file, "{} bytes follow the end of the plan", there - length);
 }
 
-/// The bytes after the head. Throws unless length and hash fit.
+/// The bytes after the head. Throws Error(file) unless length and hash match.
 std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
   check_head(bytes.first(std::min(bytes.size(), kPlanHeadBytes)), bytes.size());
   const std::span<const std::byte> body = bytes.subspan(kPlanHeadBytes);
@@ -47,13 +47,13 @@ std::span<const std::byte> body_of(std::span<const std::byte> bytes) {
   return body;
 }
 
-/// Every plan that is read goes through here.
+/// Checks every plan that is read.
 Plan checked(Plan plan) {
   require_well_formed(plan);
   return plan;
 }
 
-/// Returns what read() returns; its errors name the file.
+/// Returns the result of read(). Its errors get the file's name.
 template <class F>
 auto named(std::string_view source, const F& read) {
   try {
