@@ -1,4 +1,5 @@
-// What an op's definition may ask about a kernel of a plan: its inputs as types of whole values.
+// PlanKernelFacts: the facts about a kernel of a plan that its op's definition can query. The inputs are types of whole
+// values.
 #pragma once
 
 #include <span>
@@ -14,7 +15,7 @@ namespace ferry {
 
 class PlanKernelFacts final : public OpFacts {
  public:
-  /// `attrs` must outlive it.
+  /// `attrs` must outlive this object.
   PlanKernelFacts(std::vector<Type> inputs, const Attrs& attrs) : inputs_(std::move(inputs)), attrs_(attrs) {}
   [[nodiscard]] int inputs() const override { return static_cast<int>(inputs_.size()); }
   [[nodiscard]] const Type& input(int i) const override { return inputs_[static_cast<std::size_t>(i)]; }
@@ -27,14 +28,14 @@ class PlanKernelFacts final : public OpFacts {
   const Attrs& attrs_;
 };
 
-/// The type of values of these sizes; a bounded value has its bound in dim 0.
+/// The type of values with these sizes. A bounded value has its bound in dim 0.
 [[nodiscard]] inline Type type_of(DType dtype, std::span<const std::int64_t> sizes, bool bounded) {
   Shape shape{sizes};
   if (bounded) shape[0] = Dim::at_most(sizes[0]);
   return {dtype, std::move(shape)};
 }
 
-/// The type of the whole value; the buffer has all of it or a part.
+/// The type of the whole value, of which the buffer has all or a part.
 [[nodiscard]] inline Type whole_type(const Plan& plan, const Buffer& b) {
   return type_of(b.dtype, b.window == kNone ? b.sizes.vector() : plan.windows[b.window].sizes, b.bounded);
 }

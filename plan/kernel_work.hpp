@@ -7,9 +7,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The work of a kernel of the class, which computes `def`, on the parts that a task has. A packed form of an input,
-/// which the kernel takes besides the op's inputs, does not count. Where the operands are not the op's own, such as
-/// rows that go to others, each element of the outputs counts as OpDef::flops. `plan` has the class's tables.
+/// The work of a kernel of the class that computes `def`, on the parts that a task has. An input's packed form, which
+/// the kernel takes in addition to the op's inputs, does not count. If the operands are not the op's own, such as rows
+/// for other tasks, each output element counts as OpDef::flops. `plan` has the class's tables.
 [[nodiscard]] OpWork kernel_work(const OpDef& def, const Plan& plan, const PlanClass& role, const Instruction& kernel);
 
 }  // namespace ferry

@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-/// The position of `entry` in a short table, added at its end if it is new.
+/// The index of `entry` in a short table. Appends the entry if it is new.
 template <class T>
 std::uint32_t number_of(std::vector<T>& table, T entry) {
   const auto found = std::find(table.begin(), table.end(), entry);

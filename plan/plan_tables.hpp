@@ -1,4 +1,4 @@
-// PlanTables: adds to the tables of a plan. Instructions refer to their entries by number.
+// PlanTables: adds entries to the tables of a plan. Instructions refer to the entries by index.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace ferry {
 
-/// Each call returns the number of an equal entry if there is one, else appends a new one. So numbers follow the order
-/// of first use. Not thread-safe; the plan must outlive it.
+/// Each call returns the index of an equal entry, or appends a new entry. So indices follow the order of first use. Not
+/// thread-safe; the plan must outlive it.
 class PlanTables {
  public:
   explicit PlanTables(Plan& plan) : plan_(plan) {}
@@ -27,13 +27,14 @@ class PlanTables {
 
   std::uint32_t string(std::string_view text);
   [[nodiscard]] std::string_view text(std::uint32_t string) const { return plan_.strings[string]; }
-  /// The string with the op's name, or with the value's, which for an op's first output is the op's. Equal names of ops
-  /// of different graphs have different numbers.
+  /// The string with the name of the op, or of the value. The name of an op's first output is the op's name. Equal
+  /// names of ops in different graphs have different indices.
   std::uint32_t op_name(const Graph& graph, OpId op);
   std::uint32_t value_name(const Graph& graph, ValueId value);
-  /// kNone if the line is not known.
+  /// Returns kNone if the line is unknown.
   std::uint32_t line(const SourceLine& line);
-  /// Compared by address: one entry for each set of attributes in the graph. kNone when there are none.
+  /// Attributes are compared by address: each Attrs object of the graph gets one entry. Returns kNone if there are
+  /// none.
   std::uint32_t attrs(const Attrs* attrs);
   std::uint32_t window(Window window);
   std::uint32_t schedule(const Schedule& schedule);
@@ -41,7 +42,7 @@ class PlanTables {
 
  private:
   Plan& plan_;
-  std::unordered_map<std::string, std::uint32_t> strings_;  // except names of ops
+  std::unordered_map<std::string, std::uint32_t> strings_;  // by text, without names of ops
   std::unordered_map<const Graph*, std::vector<std::uint32_t>> names_;
   std::vector<std::uint32_t>* last_names_ = nullptr;
   const Graph* last_graph_ = nullptr;

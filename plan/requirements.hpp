@@ -1,4 +1,4 @@
-// The requirements of a plan on the job that is to run it.
+// The requirements of a plan on the job that runs it.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,18 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The variables of a plan by name, with the types of their whole values: what Session::restore takes. Thread-safe.
+/// The variables of a plan by name, with the types of their whole values. Session::restore takes these variables.
+/// Thread-safe.
 [[nodiscard]] std::map<std::string, Type, std::less<>> variables_of(const Plan& plan);
 
-/// Each throws Error(plan) with a hint if `topology`, the job's topology, lacks something that the well-formed plan
-/// requires. Thread-safe.
+/// Each function throws Error(plan) with a hint if `topology`, the job's topology, lacks something that the well-formed
+/// plan requires. Thread-safe.
 
-/// As many tasks as the plan has, and on each task the plan's threads, GPUs and tile regions on GPUs.
+/// Requires as many tasks as the plan has, and on each task the plan's threads, GPUs and tile regions on GPUs.
 void require_tasks(const Plan& plan, const Topology& topology);
-/// Shared memory between tasks that put into or get from each other's memory.
+/// Requires shared memory between tasks that write or read each other's memory (put and get).
 void require_memory(const Plan& plan, const Topology& topology);
-/// A library that connects the GPUs of each group that has collectives of GPUs.
+/// Requires a library that connects the GPUs of each group with collectives of GPUs.
 void require_gpu_groups(const Plan& plan, const Topology& topology);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// StepEstimate: the planned time of a step, and the work from which it is computed.
+// StepEstimate: the planned time of a step, and the work from which this time is computed.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A kernel, a message, or an op without a kernel that other work waits for.
+/// A kernel, a message, or an op without a kernel for which other work waits.
 struct StepWork {
-  /// A kernel of one task, which has the largest part of the op.
+  /// A kernel of the task with the largest part of the op.
   struct Kernel {
-    OpWork work;  ///< values that fusing keeps in the cache are no memory traffic
+    OpWork work;  ///< without the memory traffic of values that fusing keeps in the cache
     DeviceKind device = DeviceKind::cpu;
     int threads = 1;
   };
   struct Message {
     bool is_collective = false;  ///< else a transfer from one task to another
     CollectiveKind kind = CollectiveKind::all_reduce;
-    std::int64_t members = 2;  ///< of one group
-    /// More than 1: an all-reduce over this many hosts with equally many members, first within the hosts.
+    std::int64_t members = 2;  ///< members of one group
+    /// More than 1: an all-reduce over this many hosts with the same number of members each, first within the hosts.
     std::int64_t hosts = 1;
     std::int64_t given = 0, got = 0;  ///< the bytes of one member's values before and after the message
     bool between_hosts = false;
@@ -36,23 +36,24 @@ struct StepWork {
   };
   using Part = std::variant<std::monostate, Kernel, Message>;
 
-  std::string name;  ///< of the op, or of the value that is moved
+  std::string name;  ///< name of the op, or of the value that is moved
   std::string what;  ///< "MatMul", "all_reduce", "transfer"
   SourceLine line;
-  std::vector<std::uint32_t> groups;  ///< of tasks that take part: indices into StepEstimate::groups
+  std::vector<std::uint32_t> groups;  ///< groups of tasks that take part: indices into StepEstimate::groups
   std::vector<std::uint32_t> after;   ///< earlier work with results that it needs: indices into StepEstimate::work
-  std::int64_t runs = 1;              ///< in a step: more than one in the body of a loop
+  std::int64_t runs = 1;              ///< number of runs in a step: more than one in the body of a loop
   Part part;
-  double seconds = 0;  ///< of all runs
+  double seconds = 0;  ///< seconds of all runs together
 };
 
 /// The planned time of a step (placement/choose/judge.hpp).
 struct StepEstimate {
-  double step_seconds = 0;       ///< until the last task has done its work
-  double computing_seconds = 0;  ///< of the task that computes the longest
-  double message_seconds = 0;    ///< of the task with the longest messages; tasks may compute while others send
-  std::vector<std::vector<std::int32_t>> groups;  ///< tasks that take part in the same work
-  std::vector<StepWork> work;                     ///< in the order in which tasks do it
+  double step_seconds = 0;       ///< time until the last task has done its work
+  double computing_seconds = 0;  ///< computing time of the task that computes the longest
+  /// Message time of the task with the longest messages; tasks may compute while others send.
+  double message_seconds = 0;
+  std::vector<std::vector<std::int32_t>> groups;  ///< sets of tasks that take part in the same work
+  std::vector<StepWork> work;                     ///< in the order in which tasks run it
 };
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// Traffic: what a task moves in a step.
+// Traffic: the messages, bytes and copies of a task in a step.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 namespace ferry {
 
 /// Messages, bytes and copies of one task in one step, predicted from the plan. Messages are the plan's point-to-point
-/// transfers, including the transfers of collectives, but without collectives of GPUs' library. Copies are its copy
-/// instructions; the copies of feeds and fetches are not counted.
+/// transfers and the messages of collectives, without collectives of the GPUs' library. Copies are copy instructions;
+/// the copies of feeds and fetches do not count.
 struct Traffic {
   std::int64_t sent_messages = 0, sent_bytes = 0;
   std::int64_t received_messages = 0, received_bytes = 0;
   std::int64_t copies = 0;
-  std::int64_t collective_bytes = 0;  ///< that it gives to collectives of its GPUs' library
+  std::int64_t collective_bytes = 0;  ///< bytes that it gives to collectives of its GPUs' library
   bool operator==(const Traffic&) const = default;
   Traffic& operator+=(const Traffic& other);
 };

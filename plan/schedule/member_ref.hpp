@@ -1,4 +1,4 @@
-// MemberRef: how a step of a schedule names a member or a part.
+// MemberRef: a reference from a step of a schedule to a member or a part.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Names a member or a part.
+/// Names a member or a part, absolutely or relative to the member that executes the step.
 struct MemberRef {
   enum class By : std::uint8_t {
-    number,  ///< `value`
-    shift,   ///< (own index + value) mod members
-    flip     ///< own index xor value; only if the number of members is a power of two
+    number,  ///< index is `value`
+    shift,   ///< index is (own index + value) mod members
+    flip     ///< index is own index xor value; only if the number of members is a power of two
   };
   By by = By::number;
   std::int32_t value = 0;

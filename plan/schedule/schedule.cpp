@@ -15,7 +15,7 @@ using steps::fixed;
 using steps::next;
 using steps::own;
 
-/// What a member holds of the vector.
+/// The part of the vector that a member holds.
 enum class Holding : std::uint8_t { nothing, own_part, all_parts };
 
 Holding input_of(const Schedule& s, int member) {
@@ -50,7 +50,8 @@ Holding output_of(const Schedule& s, int member) {
   }
 }
 
-/// Elements of part `part` of the member's input or output: in an all-to-all its block with another member.
+/// Elements of part `part` of the member's input or output. In an all-to-all this is the member's block for member
+/// `part`.
 std::int64_t input_size(const Schedule& s, std::span<const std::int64_t> parts, int member, int part) {
   return parts[s.kind == CollectiveKind::all_to_all ? member * s.members + part : part];
 }
@@ -98,7 +99,7 @@ bool is_receive(const ScheduleStep& step) {
   return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
-/// Whether contributions are sent, so that their receiver has slots for them.
+/// Whether contributions arrive by messages, for which the receiver has slots.
 bool comes_by_message(Via via) {
   return via == Via::messages || via == Via::library;
 }
@@ -108,7 +109,7 @@ bool uses_slots(const ScheduleStep& step) {
          step.kind == StepKind::receive_slot;
 }
 
-/// Writes the step lists of the direct algorithms.
+/// Appends the steps of the direct algorithms.
 class Direct {
  public:
   explicit Direct(Schedule& schedule) : s_(schedule) {}
@@ -172,7 +173,8 @@ class Direct {
 
  private:
   void add(const ScheduleStep& step) { s_.steps.push_back(step); }
-  /// Adds the step for those members that do it: once for all or all but one, else for each of them.
+  /// Adds the step for the members with does(member): once if at most one member is left out, else once for each
+  /// member.
   template <class Does>
   void for_some(ScheduleStep step, const Does& does) {
     std::vector<std::int32_t> doing, other;

@@ -1,6 +1,6 @@
-// The ring, doubling, tree and hierarchical algorithms of collectives (direct and one-shot ones are in
-// plan/schedule/schedule.cpp). Where peers can be named relative to the member, the steps are written once for all
-// members, else for one member after another.
+// The ring, doubling, tree and hierarchical algorithms of collectives; plan/schedule/schedule.cpp has the direct and
+// one-shot ones. If peers can be named relative to the member, one step serves all members; otherwise each member has
+// its own steps.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -17,7 +17,7 @@ using steps::fixed;
 using steps::flipped;
 using steps::own;
 
-/// Builds a schedule. Steps are for all members until as() is called, then for the member that it names.
+/// Builds a schedule. Steps are for all members until as() is called, and then for the member that as() names.
 class Script {
  public:
   Script(CollectiveKind kind, std::string algorithm, int members, int root, bool guest_root) {
@@ -40,7 +40,7 @@ class Script {
   }
   void wait() { add(StepKind::wait, {}, {}); }
   void wait_sends() { add(StepKind::wait_sends, {}, {}); }
-  /// Copies or folds the own input, or slot `source`, into slot `slot`; without `slot`, into the output part.
+  /// Copies or folds the own input, or slot `source`, into slot `slot`, or, without `slot`, into the output part.
   void copy_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(StepKind::copy, own, fixed(part), slot); }
   void fold_own(int part, std::int32_t slot = ScheduleStep::kOfPeer) { add(StepKind::fold, own, fixed(part), slot); }
   void copy_slot(int part, std::int32_t source) {
@@ -55,7 +55,7 @@ class Script {
   std::int32_t self_ = ScheduleStep::kAll;
 };
 
-/// Who receives from whom in a broadcast; children are in the order in which their parent sends to them.
+/// The sender of each receiver in a broadcast. Children are in the order in which their parent sends to them.
 struct Tree {
   std::vector<std::vector<int>> children;
   std::vector<int> parent;
@@ -63,8 +63,9 @@ struct Tree {
   explicit Tree(int members)
       : children(static_cast<std::size_t>(members)), parent(static_cast<std::size_t>(members), -1) {}
 
-  /// Makes a binomial tree of these members: the i-th receives from the one at i without its lowest set bit. Of
-  /// the children the farthest comes first; its subtree is the largest if the number of members is a power of two.
+  /// Makes a binomial tree of these members. The i-th member receives from the member at index i without its lowest set
+  /// bit. Of the children the farthest comes first; its subtree is the largest if the number of members is a power of
+  /// two.
   void join(const std::vector<int>& members) {
     const std::size_t n = members.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -93,9 +94,9 @@ void broadcast_along(Script& script, const Tree& tree) {
   }
 }
 
-/// A member folds in this order: what its last child sent (slot 0), its own input, then what its other children sent,
-/// the last in `children` first. The root folds into its output, others into slot 0, which they send to their parent. A
-/// member without children sends its input.
+/// A member folds in this order: the contribution of its last child (slot 0), its own input, then those of its other
+/// children, the last in `children` first. The root folds into its output. Other members fold into slot 0 and send it
+/// to their parent. A member without children sends its input.
 void reduce_along(Script& script, const Tree& tree) {
   Schedule& s = script.schedule();
   for (int m = 0; m < s.members; ++m) {
@@ -136,7 +137,7 @@ std::vector<int> from_root(int members, int root) {
   return all;
 }
 
-/// Members by host, in the order of their first members.
+/// Groups the members by host, in the order of the hosts' first members.
 std::vector<std::vector<int>> by_host(std::span<const std::int32_t> hosts) {
   std::vector<std::vector<int>> groups;
   std::map<std::int32_t, std::size_t> numbers;
@@ -148,8 +149,8 @@ std::vector<std::vector<int>> by_host(std::span<const std::int32_t> hosts) {
   return groups;
 }
 
-/// An all-reduce over hosts with the same number of members each. Member j of a host is responsible for the parts of
-/// the members j of all hosts.
+/// An all-reduce over hosts that have the same number of members each. Member j of a host is responsible for the parts
+/// of members j of all hosts.
 class HostsAllReduce {
  public:
   HostsAllReduce(Script& script, std::span<const std::int32_t> hosts) : script_(script), groups_(by_host(hosts)) {
@@ -177,11 +178,11 @@ class HostsAllReduce {
  private:
   [[nodiscard]] const std::vector<int>& mates() const { return groups_[place_[static_cast<std::size_t>(self_)].first]; }
   [[nodiscard]] std::size_t host() const { return place_[static_cast<std::size_t>(self_)].first; }
-  /// Member j of host h: also the number of its part.
+  /// Member j of host h; this is also the index of its part.
   [[nodiscard]] int member(std::size_t h, std::size_t j) const { return groups_[h][j]; }
   [[nodiscard]] std::size_t index() const { return place_[static_cast<std::size_t>(self_)].second; }
 
-  /// The slot for what mate `j` contributes to the part of member(h, index()).
+  /// The slot for the contribution of mate `j` to the part of member(h, index()).
   [[nodiscard]] std::int32_t slot(std::size_t j, std::size_t h) const {
     const std::size_t before = j - (j > index() ? 1 : 0);
     return static_cast<std::int32_t>(before * groups_.size() + h);
@@ -230,7 +231,7 @@ class HostsAllReduce {
     script_.wait();
   }
 
-  /// The other hosts, from the next one on.
+  /// Calls f for the other hosts in cyclic order, beginning with the next host.
   template <class F>
   void each_other_host(F f) {
     for (std::size_t d = 1; d < groups_.size(); ++d) f((host() + d) % groups_.size(), static_cast<std::int32_t>(d - 1));
@@ -238,14 +239,14 @@ class HostsAllReduce {
 
   Script& script_;
   std::vector<std::vector<int>> groups_;
-  std::vector<std::pair<std::size_t, std::size_t>> place_;  // of each member: host and index there
+  std::vector<std::pair<std::size_t, std::size_t>> place_;  // for each member: its host, and its index there
   int self_ = 0;
 };
 
-/// An all-reduce of a whole vector by recursive doubling. If there are `extra` members more than a power of two,
-/// members 1, 3, … 2 extra - 1 first send their input to the member before them, and get the result from it at the end.
-/// Slot 0 holds the sum so far, slot 1 the received contribution. If the number of members is a power of two, all do
-/// the same, and the steps are written once.
+/// An all-reduce of a whole vector by recursive doubling. If `extra` members are left over after a power of two,
+/// members 1, 3, … 2 extra - 1 first send their input to the member before them, and get the result from that member at
+/// the end. Slot 0 holds the sum so far, slot 1 the received contribution. If the number of members is a power of two,
+/// one list of steps serves all members.
 class Doubling {
  public:
   explicit Doubling(Script& script) : script_(script), members_(script.schedule().members) {
@@ -272,7 +273,7 @@ class Doubling {
 
  private:
   [[nodiscard]] int extra() const { return members_ - power_; }
-  /// The member with that rank among those that take part in the doubling.
+  /// The member with this rank among the members that take part in the doubling.
   [[nodiscard]] int member(int rank) const { return rank < extra() ? 2 * rank : rank + extra(); }
   [[nodiscard]] int rank(int member) const { return member < 2 * extra() ? member / 2 : member - extra(); }
 
@@ -295,7 +296,7 @@ class Doubling {
     join(peer);
   }
 
-  /// Receives the peer's sum and adds it to this member's, the lower member's on the left.
+  /// Receives the peer's sum and adds it to this member's sum; the sum of the lower member is on the left.
   void join(MemberRef peer) {
     script_.add(StepKind::receive_slot, peer, fixed(0), 1);
     script_.wait();
@@ -305,7 +306,7 @@ class Doubling {
 
   Script& script_;
   int members_;
-  int power_ = 1;  ///< the largest power of two that is not more than the members
+  int power_ = 1;  ///< the largest power of two that is at most the number of members
 };
 
 }  // namespace
@@ -368,7 +369,7 @@ Schedule hierarchical_schedule(CollectiveKind kind, std::span<const std::int32_t
   }
   Tree between(members);
   between.join(leaders);
-  for (std::size_t m = 0; m < hosts.size(); ++m) {  // children on other hosts first
+  for (std::size_t m = 0; m < hosts.size(); ++m) {  // children on other hosts come first
     tree.children[m].insert(tree.children[m].begin(), between.children[m].begin(), between.children[m].end());
     if (between.parent[m] >= 0) tree.parent[m] = between.parent[m];
   }

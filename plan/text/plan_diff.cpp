@@ -36,7 +36,7 @@ struct PlacedOp {
   }
 };
 
-/// The ops of a plan, by name, and their names in order.
+/// The ops of a plan by name, and the names in plan order.
 struct PlacedOps {
   std::vector<std::string> order;
   std::map<std::string, PlacedOp> of;

@@ -1,4 +1,4 @@
-// PlanDiff: what changed from one plan to another, by value and user's line.
+// PlanDiff: the differences between two plans, by value and user's line.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A number in the old plan and in the new one.
+/// A number in the old plan and in the new plan.
 struct Change {
   std::int64_t before = 0, after = 0;
   [[nodiscard]] bool differs() const { return before != after; }
 };
 
-/// What changed. Numbers belong to one step, counted like message_costs(). Lists have only differences: first in the
-/// new plan's order, then the entries that only the old plan has.
+/// The differences between two plans. Numbers are per step, counted like message_costs(). Lists have only differences:
+/// first in the new plan's order, then the entries that only the old plan has.
 struct PlanDiff {
   struct Message {
-    std::string name;  ///< of the value, or of the first of several with this line
+    std::string name;  ///< name of the value, or of the first value with this line
     SourceLine line;
     Change messages, bytes;
   };
   struct Op {
     std::string name;
     SourceLine line;
-    std::optional<std::string> before, after;  ///< devices and layout; none: not in that plan
+    std::optional<std::string> before, after;  ///< devices and layout; none: the op is not in that plan
   };
   struct Memory {
     std::int32_t task = 0;
-    Change bytes;  ///< of the task's arenas, on all of its devices; 0: the plan has no such task
+    Change bytes;  ///< bytes of the task's arenas on all of its devices; 0: the plan has no such task
   };
 
   Change tasks, messages, bytes, copies;
@@ -43,11 +43,11 @@ struct PlanDiff {
   std::size_t ops_in_both = 0;
 
   [[nodiscard]] bool empty() const;
-  /// In lines; "no difference" if there is none.
+  /// The differences as lines of text; "no difference" if there are none.
   [[nodiscard]] std::string text() const;
 };
 
-/// Both plans have passed the verifier. Ops are the same if they have the same name. Thread-safe.
+/// Compares two plans that have passed the verifier. Ops with the same name are the same op. Thread-safe.
 ///
 ///     diff(read_plan(local_files(), "old.plan"), plan).text();
 [[nodiscard]] PlanDiff diff(const Plan& before, const Plan& after);

@@ -33,7 +33,7 @@ std::string name(const Plan& plan, std::uint32_t id) {
   return escaped(plan.string(id));
 }
 
-/// The names of a text: escaped for people, or exact.
+/// A name as text: escaped for people, or exact.
 std::string name(const Plan& plan, std::uint32_t id, bool exact) {
   return exact ? exact_name(plan.string(id)) : name(plan, id);
 }
@@ -49,7 +49,7 @@ std::string device(const PlanDevice& device) {
          plural(device.step_bytes, "byte") + " a step and " + std::to_string(device.state_bytes) + " kept";
 }
 
-/// "t1" of a thread, "gpu:0.in" of a queue.
+/// The text of a strand: "t1" for a thread, "gpu:0.in" for a queue.
 std::string strand_text(const PlanClass& role, std::uint32_t strand) {
   if (strand < role.threads) return "t" + std::to_string(strand);
   const PlanQueue& queue = role.queues[strand - role.threads];
@@ -58,10 +58,10 @@ std::string strand_text(const PlanClass& role, std::uint32_t strand) {
          std::string(name_of(queue.role));
 }
 
-/// Of more, only the first ones and the last one are named.
+/// A group of more than kMostNamed tasks shows only the first kNamedOfMore tasks and the last task.
 constexpr std::size_t kMostNamed = 16, kNamedOfMore = 4;
 
-/// "0-3", "0,2,4,6"; "0,2,4,6,..,4094" for many that are not consecutive, as in the columns of a large mesh.
+/// "0-3", "0,2,4,6"; "0,2,4,6,..,4094" for a long group that is not consecutive, such as a column of a large mesh.
 std::string group_text(const std::vector<std::int32_t>& group) {
   std::vector<std::int32_t> first(group.begin(), group.begin() + std::min(group.size(), kMostNamed + 1));
   const std::string text = ranges(first);
@@ -79,13 +79,13 @@ std::string groups(const Grouping& grouping, bool exact) {
   return text + " .. {" + group_text(grouping.back()) + "}, " + plural(grouping.size(), "group");
 }
 
-/// What later passes may do with an instruction (Freedom).
+/// The permissions of later passes for an instruction (Freedom).
 std::string freedom(std::uint8_t may) {
   return std::string((may & kMovable) != 0 ? "movable" : "") + (may == (kMovable | kFusable) ? ", " : "") +
          ((may & kFusable) != 0 ? "fusable" : "");
 }
 
-/// What an instruction does, without its number and the user's line.
+/// The action of an instruction, without its number and the user's line.
 std::string action(const Plan& plan, const PlanClass& role, const Instruction& instruction, bool exact) {
   const auto name = [&](std::uint32_t id) { return ferry::name(plan, id, exact); };
   std::string text;
@@ -124,7 +124,7 @@ std::string action(const Plan& plan, const PlanClass& role, const Instruction& i
   return text;
 }
 
-/// The facts of an instruction that the text for people leaves out.
+/// The facts about an instruction that the text for people leaves out.
 std::string other_facts(const Plan& plan, const Instruction& i) {
   const auto number = [](const char* what, std::uint32_t value) {
     return value == kNone ? std::string() : " " + std::string(what) + " " + std::to_string(value);
@@ -141,7 +141,7 @@ std::string other_facts(const Plan& plan, const Instruction& i) {
   return text;
 }
 
-/// Prints for people, or every fact that passes read.
+/// Prints a plan for people, or with every fact that passes read.
 class Printer {
  public:
   explicit Printer(const Plan& plan, bool exact = false) : plan_(plan), exact_(exact) {}
@@ -221,8 +221,8 @@ class Printer {
     return order;
   }
 
-  /// Counts what the tasks of a class move in the region. Each turn of a loop and each side of a branch in it is
-  /// counted under a title of its own, if it moves anything, because the plan does not say how often it runs.
+  /// Counts the traffic of the tasks of a class in the region. Each iteration of a loop and each side of a branch in it
+  /// counts under a separate title, if it has traffic, because the plan does not say how often it runs.
   void count_class(std::uint32_t plan_class, std::uint32_t region, const std::string& what) {
     const PlanClass& role = plan_.classes[plan_class];
     const Traffic here = of_classes_->of(plan_class, region);
@@ -387,7 +387,7 @@ class Printer {
     }
   }
 
-  /// A line where a turn begins at this place of the step, or the last one has ended.
+  /// Prints a line if a turn begins at this position of the step, or if the last turn has ended.
   void turn(const Serving& serving, std::uint32_t at) {
     for (const Serving::Turns& turns : serving.turns) {
       const std::string worker = std::to_string(turns.worker);
@@ -397,7 +397,7 @@ class Printer {
     }
   }
 
-  /// A line where a stretch begins.
+  /// Prints a line if a stretch begins at this position.
   void stretch(const PlanClass& role, std::uint32_t at) {
     const auto begins = [at](const Range& one) { return one.first == at; };
     if (const auto found = std::ranges::find_if(role.stretches, begins); found != role.stretches.end())
@@ -409,7 +409,7 @@ class Printer {
   const bool exact_;
   std::optional<ClassTraffic> of_classes_;  // set by totals(), which needs a finished plan
   std::string out_;
-  std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each turn of a loop, ...
+  std::vector<std::pair<std::string, Traffic>> traffic_;  // of all tasks: in a step, in each iteration of a loop, …
 };
 
 }  // namespace

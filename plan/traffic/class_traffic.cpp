@@ -33,7 +33,7 @@ namespace {
 
 using StepKind = ScheduleStep::Kind;
 
-/// Counts the messages in one direction, and their elements, of each member.
+/// Counts, for each member, the messages in one direction and their elements.
 class MemberCount {
  public:
   MemberCount(std::size_t members, std::span<const std::int64_t> parts)
@@ -52,8 +52,8 @@ class MemberCount {
       for (int m = 0; m < members(); ++m) elements_[static_cast<std::size_t>(m)] += size(step, m);
   }
 
-  /// Adds the parts that steps name by a shift. Most shifts occur equally often: so it adds all parts that often, and
-  /// then corrects the few shifts that occur more or less often.
+  /// Adds the parts that steps name by a shift. Most shifts occur equally often. So it adds all parts that many times,
+  /// and then corrects the few shifts that occur more or less often.
   void finish() {
     const std::int64_t usual = most_frequent(shifts_);
     const std::int64_t all = std::accumulate(parts_.begin(), parts_.end(), std::int64_t{0});
@@ -82,7 +82,7 @@ class MemberCount {
     elements_[static_cast<std::size_t>(member)] += times * size(step, member);
   }
 
-  /// The number that more than half of the entries have, if there is one (Boyer, Moore 1981).
+  /// The value of more than half of the entries, if there is one (Boyer, Moore 1981).
   static std::int64_t most_frequent(const std::vector<std::int64_t>& numbers) {
     std::int64_t found = 0, lead = 0;
     for (const std::int64_t number : numbers) {
@@ -94,7 +94,7 @@ class MemberCount {
 
   std::span<const std::int64_t> parts_;
   std::vector<std::int64_t> messages_, elements_;
-  std::vector<std::int64_t> shifts_;  // by shift: how often all members move the part that is this far from them
+  std::vector<std::int64_t> shifts_;  // by shift: number of steps with it
   std::int64_t of_all_ = 0;           // messages that every member has
 };
 
@@ -105,8 +105,8 @@ bool receives(const ScheduleStep& step) {
   return step.kind == StepKind::receive_slot || step.kind == StepKind::receive_output;
 }
 
-/// The elements that a member gives to its GPUs' library: its input, or the elements it sends if the library only moves
-/// data.
+/// The elements that a member gives to its GPUs' library: its input, or the elements that it sends if the library only
+/// moves data.
 std::int64_t given_to_library(const Schedule& schedule, std::span<const std::int64_t> parts, int member) {
   return schedule.library_does_all() ? schedule.input_elements(parts, member) : schedule.sent_elements(parts, member);
 }
@@ -140,7 +140,7 @@ class SendsByLink {
   std::map<std::int32_t, LinkTraffic> links_;
 };
 
-/// What one task moves in a region without its collectives; of_collective(number) is called for each of these.
+/// The traffic of one task in a region, without its collectives; calls of_collective(number) for each collective.
 template <class F>
 Traffic traffic_of_region(const Plan& plan, const PlanClass& role, std::uint32_t region, F of_collective) {
   const Range range = role.regions[region].instructions;
@@ -240,7 +240,7 @@ std::vector<Traffic> traffic_of_members(const Schedule& schedule, std::span<cons
       all[static_cast<std::size_t>(m)].collective_bytes = given_to_library(schedule, parts, m);
     return all;
   }
-  if (schedule.kind == CollectiveKind::all_to_all) {  // MemberCount cannot do it: there is a part for each pair
+  if (schedule.kind == CollectiveKind::all_to_all) {  // MemberCount does not handle a part for each pair
     for (int m = 0; m < schedule.members; ++m)
       all[static_cast<std::size_t>(m)] = {.sent_messages = schedule.sends_of(m),
                                           .sent_bytes = schedule.sent_elements(parts, m),

@@ -1,6 +1,6 @@
-// Buckets: buffers that are made up of parts, and the sums and transfers of several values at once that work on them. A
-// sum adds the elements at the same place on all members. So the same values must be there, and their sums must be read
-// there. Elements sent from a place are received at the same place.
+// Checks buckets: buffers that are made up of parts, and the sums and transfers of several values that use them. A sum
+// adds the elements at the same position on all members. So all members must have the same values at these positions,
+// and read the sums there. Elements that are sent from a position must be received at the same position.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,11 +11,11 @@
 namespace ferry::verifier {
 namespace {
 
-/// Bytes [begin, end) of a buffer, which are another buffer's.
+/// Bytes [begin, end) of a buffer, which another buffer has as a part.
 struct Part {
   std::uint64_t begin = 0, end = 0;
   std::uint32_t buffer = 0;
-  std::vector<std::uint32_t> views;  ///< other buffers of the same bytes
+  std::vector<std::uint32_t> views;  ///< other buffers with the same bytes
   [[nodiscard]] auto bytes() const { return std::tuple(begin, end); }
 };
 using Parts = std::vector<Part>;
@@ -51,8 +51,8 @@ class Buckets {
   }
 
  private:
-  /// The parts that a class gives to a collective and gets from it; null: nothing, or a single value. The chunks of a
-  /// value are no values.
+  /// The parts of the buffers that a class gives to a collective and gets from it; null: no buffer, or a single value.
+  /// Chunks of one value do not count as parts.
   struct Sum {
     const Instruction* instruction = nullptr;
     const Parts *given = nullptr, *got = nullptr;
@@ -82,8 +82,8 @@ class Buckets {
     }
   }
 
-  /// The parts lie side by side and fill the buffer, so that a write to one touches no other. Buffers with the same
-  /// bytes become one part, with the others as its views.
+  /// Requires that the parts are consecutive and fill the buffer, so that a write to one part touches no other part.
+  /// Merges buffers with the same bytes into one part, with the others as its views.
   void check_parts(std::uint32_t c, std::uint32_t whole, Parts& parts) const {
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.bytes() < b.bytes(); });
     Parts apart;
@@ -129,7 +129,7 @@ class Buckets {
     sums_[i.collective()].emplace(c, sum);
   }
 
-  /// All members give the same values in the same places, and get the sums there.
+  /// Requires that all members give the same values at the same positions, and get the sums there.
   void check_members(std::uint32_t number) {
     for (const auto& [a, b] : neighbours(plan_.collectives[number].grouping)) {
       const Sum one = of(number, a), other = of(number, b);
@@ -144,7 +144,8 @@ class Buckets {
     }
   }
 
-  /// Each place of the receiver's buffer has the value that is there in the sender's, maybe under another shape.
+  /// Requires that each position of the receiver's buffer has the value that the sender's buffer has there, maybe under
+  /// another shape.
   void check_ends(std::uint32_t number) const {
     const Ends& ends = ends_[number];
     const Channel& channel = plan_.channels[number];
@@ -184,7 +185,7 @@ class Buckets {
     });
   }
 
-  /// Pairs of classes with tasks next to each other in some group.
+  /// Pairs of classes that have tasks next to each other in some group.
   const std::set<std::pair<std::uint32_t, std::uint32_t>>& neighbours(std::uint32_t grouping) {
     const auto [at, fresh] = neighbours_.try_emplace(grouping);
     if (!fresh) return at->second;
@@ -197,11 +198,11 @@ class Buckets {
 
   const Plan& plan_;
   const Tables& tables_;
-  std::vector<std::map<std::uint32_t, Parts>> parts_;  // of each class: of each of its buffers that has parts
-  std::vector<NamesOfWhole> names_;                    // of each class
-  std::vector<std::map<std::uint32_t, Sum>> sums_;     // of each collective: by class
-  std::vector<Ends> ends_;                             // of each channel
-  std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> neighbours_;  // of each grouping
+  std::vector<std::map<std::uint32_t, Parts>> parts_;  // for each class: by buffer with parts
+  std::vector<NamesOfWhole> names_;                    // for each class
+  std::vector<std::map<std::uint32_t, Sum>> sums_;     // for each collective: by class
+  std::vector<Ends> ends_;                             // for each channel
+  std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> neighbours_;  // for each grouping
 };
 
 }  // namespace

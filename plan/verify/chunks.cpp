@@ -1,5 +1,5 @@
-// Chunks: parts of one value that go by messages of their own, between hosts and GPUs through copies. Elements received
-// at a place of the value were sent from that place.
+// Checks chunks: parts of one value that are sent in separate messages, and copied between hosts and GPUs. Elements
+// that are received at a position of the value must have been sent from this position.
 #include <map>
 #include <optional>
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 struct Chunk {
   std::uint64_t begin = 0, end = 0, whole = 0;
   std::string_view name;
-  std::set<std::string_view> names;  ///< of the value, under all shapes
+  std::set<std::string_view> names;  ///< names of the value under all shapes
 
   [[nodiscard]] bool brings(const Chunk& received) const {
     return begin == received.begin && end == received.end && whole == received.whole && names.contains(received.name);
@@ -38,7 +38,8 @@ class Chunks {
  private:
   using ByBuffer = std::map<std::uint32_t, Chunk>;
 
-  /// A part of a buffer that is named as the whole; none for other parts, which are values of their own.
+  /// The chunk that a buffer is, if it is a part of another buffer with the same name. nullopt for other parts, which
+  /// are separate values.
   [[nodiscard]] std::optional<Chunk> chunk(const PlanClass& role, const NamesOfWhole& names, std::uint32_t b) const {
     const Buffer& part = role.buffers[b];
     if (part.view_of == kNone || !names.contains({part.view_of, part.name})) return std::nullopt;
@@ -71,7 +72,7 @@ class Chunks {
   }
 
   const Plan& plan_;
-  std::vector<std::optional<Chunk>> sent_, received_;  // of each channel
+  std::vector<std::optional<Chunk>> sent_, received_;  // for each channel
 };
 
 }  // namespace

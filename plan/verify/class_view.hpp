@@ -1,4 +1,4 @@
-// ClassView: what checks of kernels that run together look up in a class of a plan.
+// ClassView: helpers to look up facts about a plan class, for the checks of kernels that run together.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Extents: a bounded value has its number of elements in front of them. Kernels and feeds write it; copies and messages
-// on channels move it together with the elements. An instruction that moves only elements would leave an old extent in
-// place. For kernels, check_types checks this.
+// Checks extents. A bounded value has its number of elements, the extent, stored before its elements. Kernels and feeds
+// write the extent; copies and messages on channels move it together with the elements. An instruction that moves only
+// elements would leave an old extent in place. For kernels, check_types checks this.
 #include <algorithm>
 #include <string>
 
@@ -27,7 +27,7 @@ class Extents {
     return std::any_of(first, first + range.count, [&](std::uint32_t b) { return class_.buffers[b].bounded; });
   }
 
-  /// A bounded view has the extent of its base buffer, so both must have the same bound.
+  /// Requires the same bound of a bounded view and its base buffer, because they share the extent.
   void check_view(std::uint32_t id) const {
     const Buffer& b = class_.buffers[id];
     if (!b.bounded || b.view_of == kNone || class_.buffers[b.view_of].sizes[0] == b.sizes[0]) return;
@@ -46,7 +46,7 @@ class Extents {
     }
   }
 
-  /// A broadcast sends the root's bytes with the extent in front of them.
+  /// Only a broadcast moves the extent: it sends the root's bytes with the extent before them.
   [[nodiscard]] bool takes_extent(const Collective& collective) const {
     return plan_.schedules[collective.schedule].kind == CollectiveKind::broadcast;
   }

@@ -16,7 +16,7 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/// Bytes of the host's memory; the memory of GPUs is not counted.
+/// Bytes of the host's memory that the class needs; the memory of GPUs does not count.
 std::uint64_t needed_by(const PlanClass& c) {
   std::uint64_t bytes = 0;
   for (const PlanDevice& device : c.devices)
@@ -28,7 +28,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return human_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
 }
 
-/// A line for each of the largest values of a device: name, type, bytes, and the user's line that makes it. None: of
+/// A line for each of the largest values on a device: name, type, bytes, and the user's line that makes it. nullopt: on
 /// the host.
 std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<std::uint32_t> device) {
   std::string text;
@@ -48,7 +48,8 @@ std::string largest_buffers(const Plan& plan, const PlanClass& c, std::optional<
                  (device ? "--gpu-memory" : "--memory") + ")"};
 }
 
-/// Each GPU has the memory that the task's plan takes there. Returns the most that one of them needs.
+/// Throws Rejected if the plan of the task needs more memory on a GPU than the task may use. Returns the maximum over
+/// its GPUs of the memory that is needed.
 std::uint64_t check_gpus(const Plan& plan, std::size_t task) {
   const std::uint64_t there = plan.topology.tasks[task].gpu_memory_bytes;
   const PlanClass& c = plan.classes[plan.class_of[task]];
@@ -72,10 +73,10 @@ std::uint64_t check_gpus(const Plan& plan, std::size_t task) {
 Footprint check_fit(const Plan& plan) {
   struct Host {
     std::uint64_t needed = 0, there = 0, most = 0;
-    std::size_t task = 0;  ///< the one that needs the most
+    std::size_t task = 0;  ///< the task that needs the most
   };
   std::unordered_map<std::int32_t, std::size_t> numbers;
-  std::vector<Host> hosts;  // in the order of their first task
+  std::vector<Host> hosts;  // in the order of their first tasks
   std::vector<std::uint64_t> needed_of;
   for (const PlanClass& c : plan.classes) needed_of.push_back(needed_by(c));
   Footprint most;

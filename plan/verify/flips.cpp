@@ -1,11 +1,12 @@
-// Schedules in which all members find their peers by flipping the same bits of their own number (recursive doubling).
-// All members do the same, so one player represents all. Its message from a member equals its message to that member,
-// with the same bits flipped. A wait succeeds if the message was started in an earlier step, since all others are at
-// the same step.
+// Checks schedules in which all members find their peers by flipping the same bits of their own number (recursive
+// doubling). All members execute the same steps, so one simulated member, the player, represents all of them. A message
+// to the player from a peer equals the player's message to that peer, with the same bits flipped. A wait succeeds if
+// the message was started in an earlier step, because all members are at the same step.
 //
-// A place holds the sum of a block of 2^k members aligned to 2^k: the sum of the lower half plus the sum of the upper
-// half, and so on down. It is the player's own block, or the block that a flip of some bits leads to. Two blocks that
-// differ in bit k alone are added by all of their members, the lower block on the left; so all get the same bits.
+// A place (slot or output) holds the sum of a block of 2^k members aligned to 2^k. This is the sum of the lower half
+// plus the sum of the upper half, recursively. The block contains the player, or a member with a number that differs
+// from the player's in some bits. Two blocks that differ only in bit k are added by all of their members, the lower
+// block on the left; so all members get the same bits.
 #include <algorithm>
 #include <map>
 
@@ -17,12 +18,13 @@ namespace {
 using Kind = ScheduleStep::Kind;
 using By = MemberRef::By;
 
-/// The sum of 2^level members. One of them has the player's number with the bits `flip` flipped. Level -1: nothing.
+/// The sum of 2^level members. One of these members has the player's number with the bits `flip` flipped. Level -1: no
+/// sum.
 struct Block {
   int level = -1;
   int flip = 0;
 
-  /// The same block as seen from the member with a number that differs in `bits`.
+  /// The same block from the view of a member with a number that differs in `bits`.
   [[nodiscard]] Block seen_from(int bits) const { return {level, (flip ^ bits) >> level << level}; }
   bool operator==(const Block&) const = default;
 };
@@ -35,14 +37,14 @@ struct BlockPlace {
   bool arriving = false;
 };
 
-/// The messages to the member with a number that differs in some bits. They also represent the messages from that
+/// The messages to a member with a number that differs in certain bits. They also represent the messages from that
 /// member.
 struct Wire {
   std::vector<Block> sent;
   std::uint32_t received = 0;
 };
 
-/// A message under way: `spot` is the place of arrival, or the place it is sent from (null: the input).
+/// A message under way. `spot` is the place where it arrives, or from which it is sent (null: the input).
 struct Message {
   int bits = 0;
   std::uint32_t number = 0;
@@ -113,7 +115,7 @@ class Player {
         to.block = from;
         return;
       }
-      case Kind::fold:  // is_flipped() refuses it
+      case Kind::fold:  // is_flipped() rejects such schedules
         return;
     }
   }
@@ -188,7 +190,7 @@ class Player {
   std::size_t at_ = 0;
   std::vector<BlockPlace> slots_;
   BlockPlace output_;
-  std::map<int, Wire> wires_;  // by the bits in which the peer differs
+  std::map<int, Wire> wires_;  // by the bits in which the peer's number differs
   std::vector<Message> coming_, leaving_;
 };
 

@@ -1,6 +1,7 @@
-// Collectives that the library of GPUs carries out, or that use its messages. The library's internals are not checked.
-// Its three requirements are proved here and by check_progress(). GPUs of one group can work together. Each GPU gets
-// its collectives one after another, on one queue. All GPUs get them in the same order.
+// Checks collectives that the library of GPUs carries out completely, and collectives in which it only carries the
+// messages. The library's internals are not checked. The library has three requirements, which are proved here and by
+// check_progress(). The GPUs of one group must be able to work together. Each GPU must get its collectives one after
+// another, on one queue. All GPUs must get them in the same order.
 #include <algorithm>
 #include <string>
 
@@ -14,8 +15,8 @@ bool is_of_library(const Plan& plan, const Instruction& i) {
   return plan.schedules[plan.collectives[i.collective()].schedule].via == Via::library;
 }
 
-/// What the library does, and whether its sums are what ferry's kinds promise; or that it is a sum which GPUs can fold:
-/// by what steps, check_schedules() looks at.
+/// Checks that the library can carry out the collective with the result that its kind defines, or that it is a sum that
+/// GPUs can fold. check_schedules() checks the steps of a folded sum.
 void check_call(const Plan& plan, const Collective& collective, const std::string& what) {
   const Schedule& s = plan.schedules[collective.schedule];
   if (s.in_place && s.kind != CollectiveKind::all_reduce)
@@ -53,8 +54,8 @@ void check_groups(const Plan& plan, const Collective& collective, const std::str
                " do not work together");
 }
 
-/// The collectives of one class: each starts on the device's one queue for them, where nothing else is, and ends there
-/// at once.
+/// Checks the collectives of one class. Each collective must start on the device's queue for collectives, which has no
+/// other work, and its wait must follow immediately.
 class Chain {
  public:
   Chain(const Plan& plan, const PlanClass& plan_class) : plan_(plan), class_(plan_class) {}
@@ -78,7 +79,7 @@ class Chain {
     }
   }
 
-  /// Returns the collective that has started; its wait must come next on its queue.
+  /// Returns the collective that has started and not ended; its wait must come next on its queue.
   const Instruction* next(const Instruction& i, const Instruction* open) const {
     const bool here =
         class_.on_queue(i) && class_.queues[i.strand - class_.threads].role == PlanQueue::Role::collective;

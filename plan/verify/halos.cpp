@@ -40,9 +40,9 @@ class Halos {
       reject(formatted("'{}' on {} is a view, and its rows go to others", plan_.string(buffer.name), as_is(task())));
   }
 
-  /// A kernel cuts the rows that go to others, a collective exchanges them, and a window, maybe of a stencil, reads
-  /// them. Rows that are read go to kernels, also in tiles (types.cpp checks how kernels may use them). They may be
-  /// copied as they are.
+  /// Checks the use of rows for other tasks. A kernel cuts these rows, a collective exchanges them, and a window, maybe
+  /// in a stencil, reads them. Kernels, also in tiles, use rows that are read (types.cpp checks how). Rows may also be
+  /// copied unchanged.
   void check(const Instruction& i) {
     if (i.what == Opcode::collective) return exchange(i);
     if (i.what == Opcode::collective_wait || i.what == Opcode::kernel || i.what == Opcode::stencil) return;
@@ -70,8 +70,8 @@ class Halos {
     for (const std::int32_t t : tables_.tasks_of[class_]) check_blocks(i, *in, operand(i.inputs, 0), t);
   }
 
-  /// What a member gives to each other one, and gets from it, is the rows that the other reads, and that it reads
-  /// itself.
+  /// Requires that the rows that a member gives to each other member are the rows that the other member reads, and that
+  /// the rows that it gets are the rows that it reads.
   void check_blocks(const Instruction& i, const Window& halo, const Buffer& buffer, std::int32_t task) {
     const Collective& collective = plan_.collectives[i.collective()];
     const Place place = tables_.places[collective.grouping][static_cast<std::size_t>(task)];
