@@ -206,7 +206,7 @@ MeshChoice decided_mesh(const Request& request, const std::function<MeshPlanning
       if (*deciding == request.signature)
         choice.mesh->variables.clear();  // the choices decide their layouts
       else
-        choice.mesh->choices.clear();  // they are for another problem
+        choice.mesh->choices.clear();  // the choices are for another problem
       return choice;
     } catch (const Error& error) {
       if (error.code() != Code::plan) throw;

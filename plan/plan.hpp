@@ -342,7 +342,7 @@ struct Channel {
   DType dtype = DType::float32;
   std::uint64_t bytes = 0;     ///< bytes of a message at the bound, with the 8-byte extent of a bounded value
   std::uint32_t slots = 1;     ///< number of steps that the sender may be ahead
-  std::uint32_t name = kNone;  ///< string: the value
+  std::uint32_t name = kNone;  ///< string: the name of the value
   std::uint32_t line = kNone;
   /// The tasks share memory, a kernel makes the value, and only the send reads the value. If the receive has started,
   /// the kernel may write the value directly into the receiver's buffer instead of the sender's.

@@ -23,7 +23,7 @@ struct Reason {
   /// necessary. Without that annotation there would be no such transfer, or it would have another reason.
   std::string constraint = {};
   bool of_layout = false;  ///< the constraint is the op's layouts, else its device or mesh
-  /// For a transfer or sum that shares its message with others: a number that all of them have. 0: it has a separate
+  /// For a transfer or sum that shares its message with others: the same number for all of them. 0: it has a separate
   /// message.
   std::uint32_t message = 0;
 };

@@ -22,7 +22,7 @@ namespace ferry {
 void require_tasks(const Plan& plan, const Topology& topology);
 /// Requires shared memory between tasks that write or read each other's memory (put and get).
 void require_memory(const Plan& plan, const Topology& topology);
-/// Requires a library that connects the GPUs of each group with collectives of GPUs.
+/// Requires a library that connects the GPUs of each group that has collectives of GPUs.
 void require_gpu_groups(const Plan& plan, const Topology& topology);
 
 }  // namespace ferry

@@ -130,7 +130,7 @@ bool ClassKernels::is_fusable(const Node& node) {
   return kernel.elementwise || kernel.row != nullptr || shifts || kernel.finishes;
 }
 
-/// Whether passes may move the node: it has no effect or state, and the user did not order it among others.
+/// Whether passes may move the node: it has no effect or state, and the user has not ordered it relative to other ops.
 bool ClassKernels::is_free(const Node& node) const {
   const Op op = node.graph->op(node.op);
   const bool ordered = &op.graph() == program_.graph && shared_.ordered[op.id()];

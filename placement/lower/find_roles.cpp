@@ -166,7 +166,7 @@ class Roles {
   std::vector<NodeId> nodes_;     ///< the nodes in the orders of all regions; excludes nodes that passes have removed
   std::vector<PValueId> values_;  ///< outputs of nodes_
   std::vector<std::uint32_t> class_of_;
-  std::uint32_t next_ = 1;  ///< the next fresh number
+  std::uint32_t next_ = 1;  ///< the next free number
 };
 
 }  // namespace

@@ -435,7 +435,7 @@ class ClassBuilder {
   PlanTables& tables_;
   std::int32_t task_;
   ClassPlan plan_;
-  PlanClass& role_;  // plan_'s
+  PlanClass& role_;  // plan_.role
   ClassBuffers buffers_;
   ClassKernels kernels_;
   UnderWay under_way_;

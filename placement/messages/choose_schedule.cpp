@@ -8,13 +8,13 @@
 namespace ferry {
 namespace {
 
-/// With up to this many members on one host, the direct schedule is used: members may read each other's inputs in
+/// Schedules for up to this many members on one host are direct or one-shot: members may read each other's inputs in
 /// place, which takes fewer messages than the formulas count. With more members, the formulas decide on one host, too.
 constexpr std::size_t kDirectMembers = 64;
 
-/// Maximum number of steps of a hierarchical all-reduce. Each member has its own steps for each other member of its
-/// host and for each host, so their number grows with the square of the members. A longer schedule would take gigabytes
-/// to plan and to verify.
+/// Maximum number of steps of a hierarchical all-reduce. A longer schedule would take gigabytes to plan and to verify.
+/// Each member has separate steps for each pair of a host and a member of its own host, so the number of steps grows
+/// with the square of the number of members.
 constexpr double kMostSteps = 5e6;
 
 /// An algorithm and its cost.

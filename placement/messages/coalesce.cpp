@@ -40,7 +40,7 @@ class Coalescer {
   };
   /// A joined message that is being filled; it will be sent to each receiver.
   struct Batch {
-    std::vector<std::vector<NodeId>> transfers;  ///< of each value
+    std::vector<std::vector<NodeId>> transfers;  ///< for each value
     std::int64_t bytes = 0;
     std::size_t made = 0, used = Regroup::kNowhere;  ///< position of the last value's maker, and of the first use
     Clock begun;                                     ///< clock of the source when the first value was made
@@ -227,7 +227,7 @@ class Coalescer {
   Regroup regroup_;
   const std::int64_t latency_;           // latency of a link between hosts, in picoseconds
   const std::int64_t full_;              // bytes
-  std::optional<ComputingTimes> times_;  // of the program before the current region changes
+  std::optional<ComputingTimes> times_;  // of the program, before the current region changes
   std::vector<Clock> clocks_;            // for each device set
   std::vector<bool> watched_;
   std::unordered_map<std::int32_t, std::vector<WhereId>> wheres_of_;  // for each task, filled at first use

@@ -184,7 +184,7 @@ struct ProgramTurn {
 /// PlanOptions::reasons.
 struct Causes {
   std::vector<NodeId> of_place;  ///< for each node: the node that decided its devices; kNone: no annotation
-  /// For each axis of the value's mesh; kNone, or no entry: no annotation.
+  /// For each value, and each axis of its mesh: the node that decided its layout; kNone, or no entry: no annotation.
   std::map<PValueId, std::vector<NodeId>> of_layout;
 };
 
@@ -284,7 +284,7 @@ struct Program {
   [[nodiscard]] std::span<PValueId> inputs(const Node& node) {
     return {operands.data() + node.first_input, node.inputs};
   }
-  /// The index of the input of a loop or branch that gives a parameter of its body its value.
+  /// The index of the input of a loop or branch from which a parameter of its body gets its value.
   [[nodiscard]] std::uint32_t argument(const Node& owner, RegionId body, std::size_t parameter) const;
   [[nodiscard]] const Where& where(const Node& node) const { return wheres[node.where]; }
   /// The number of threads of the first task of `where`.

@@ -113,7 +113,7 @@ class ProgramPrinter {
     return " axis " + std::to_string(axis) + " dim " + std::to_string(dim) + " ";
   }
 
-  /// Prints the nodes in no region whose values other nodes still name, for the values' sizes.
+  /// Prints nodes that are in no region although other nodes still name their values, to use the sizes of the values.
   void unordered() {
     std::vector<bool> ordered(program_.nodes.size(), false);
     for (const ProgramRegion& region : program_.regions)
@@ -190,8 +190,8 @@ class ProgramPrinter {
     return text;
   }
 
-  /// Whether the node's op made the value that the node moves. This is false for a fetch whose input was replaced by
-  /// another value, because the fetch keeps its op.
+  /// Whether the node's op made the value that the node moves. This is false for a fetch after another value has
+  /// replaced its input, because the fetch keeps its op.
   [[nodiscard]] bool is_of_input(const Node& node) const {
     const PValue& moved = program_.values[program_.inputs(node)[0]];
     return node.graph == moved.graph && node.op == moved.graph->producer(moved.value);

@@ -47,7 +47,7 @@ class Replacements {
   }
   /// " at model.cpp:3", or an empty text if the line is unknown.
   [[nodiscard]] std::string at_line(const Node& node) const;
-  /// Removes from their regions the nodes that were taken out, and pure nodes whose values are no longer read.
+  /// Removes from their regions the nodes that were taken out, and pure nodes without readers.
   void finish();
 
  private:

@@ -114,7 +114,7 @@ void MessagePassing::forwards() {
   consider(choices);
 }
 
-/// Computes a bound: the sum of all amounts that were subtracted. Each cost of a solution is at least the sum of the
+/// Computes a bound: the sum of all amounts that were subtracted. The cost of every solution is at least the sum of the
 /// costs left in the nodes, the costs in the messages, and the subtracted amounts; the first two are 0 or more. A node
 /// passes on at most its costs: it has at most `shares` edges to earlier nodes, and each edge gets a share that is
 /// rounded down.

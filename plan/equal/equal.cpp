@@ -62,7 +62,7 @@ Equality compare(const Graph& graph, const Signature& signature, const Plan& pla
   } catch (const equal::Stop& stop) {
     result.verdict = stop.differs ? Equality::Verdict::differs : Equality::Verdict::not_proved;
     result.reason = stop.what;
-  } catch (const Error& error) {  // an op's definition refuses its inputs: the plan is another one's
+  } catch (const Error& error) {  // an op's definition rejects its inputs: the plan belongs to another graph
     result.verdict = Equality::Verdict::differs;
     result.reason = error.text();
   }

@@ -60,7 +60,7 @@ class Memory {
   explicit Memory(const PlanClass& role)
       : role_(&role), held_(role.buffers.size()), empty_(role.buffers.size(), kNone) {}
 
-  /// The pieces in the buffer, relative to its begin.
+  /// The pieces in the buffer, relative to its start.
   [[nodiscard]] Pieces pieces(std::uint32_t buffer) const;
   /// Whether every byte of the buffer has a fact.
   [[nodiscard]] bool is_known(std::uint32_t buffer) const;

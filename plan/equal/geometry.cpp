@@ -9,8 +9,8 @@
 namespace ferry::equal {
 namespace {
 
-/// Elements of a flattened array: they start at `first` and form nested runs of `counts` elements that are `strides`
-/// apart, the innermost first. Runs that continue one another are merged.
+/// Elements of a flattened array: they start at `first` and form nested runs, the innermost first. A run (count,
+/// stride) has `count` elements that are `stride` apart. Runs that continue one another are merged.
 struct Flat {
   std::int64_t first = 0;
   std::vector<std::pair<std::int64_t, std::int64_t>> runs;

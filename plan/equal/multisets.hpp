@@ -13,7 +13,7 @@ namespace ferry::equal {
 /// Makes multisets of numbers. Each multiset is stored once, so equal multisets have equal ids, independent of the
 /// order in which they were built. A multiset is a Patricia tree over the bits of its elements. Its shape depends only
 /// on the elements, and multisets share equal subtrees. So a chain of n additions of one element makes about n log n
-/// nodes, and the addition of a multiset to itself makes one node for each distinct element and branch. A count has any
+/// nodes, and the addition of a multiset to itself makes one node for each leaf and branch of its tree. A count has any
 /// number of bits. Example: single(7) added to itself 3,000 times makes 3,001 nodes, and the count is 2^3000. Not
 /// thread-safe.
 class Multisets {

@@ -357,7 +357,7 @@ bool PlanWalk::is_of_workers(const Class& c, const Fact& fact) const {
              turns, [&](const Serving::Turns& one) { return geometry_.spot(grouping, one.worker).group == group; });
 }
 
-/// Handles the begin and the end of a server's take turns. Before a turn, the variables become symbols, because an
+/// Handles the start and the end of a server's take turns. Before a turn, the variables become symbols, because an
 /// unknown earlier step has set them. After it, each variable that the turn sets must have the graph's new value, with
 /// one worker's part in place of the sum over all.
 void PlanWalk::meet_turns(Class& c, std::uint32_t next) {
