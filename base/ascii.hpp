@@ -1,4 +1,4 @@
-// Letters and digits of ASCII. The functions of <cctype> go by the program's locale.
+// Functions for ASCII letters and digits. Unlike <cctype>, they do not depend on the program's locale.
 #pragma once
 
 #include <string>

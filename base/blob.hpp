@@ -39,8 +39,8 @@ class BlobWriter {
   std::string bytes_;
 };
 
-/// Reads the fields in the same order. Error(peer_lost) when the bytes end too early, since then the other task runs
-/// another build of ferry.
+/// Reads the fields in the same order. Throws Error(peer_lost) if the bytes end too early, because then the other task
+/// runs another build of ferry.
 class BlobReader {
  public:
   explicit BlobReader(std::string_view bytes) : bytes_(bytes) {}

@@ -1,4 +1,4 @@
-// Arithmetic on numbers that a file gives.
+// Overflow-checked arithmetic, for numbers that are read from files.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,14 @@
 
 namespace ferry {
 
-/// a · b, or nothing when it does not fit.
+/// a · b, or nothing if the product overflows.
 [[nodiscard]] constexpr std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) {
   return b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b ? std::nullopt : std::optional(a * b);
 }
 
-/// The bytes of a dense tensor. Nothing if a size is negative, or if the product of the sizes other than 0 and
-/// `item_bytes` exceeds 2⁶³-1. So strides computed from the shape cannot overflow, even for an empty tensor.
+/// The number of bytes of a dense tensor; nothing if a size is negative, or if the product of the non-zero sizes and
+/// `item_bytes` exceeds 2⁶³-1. The limit holds for empty tensors too, so that strides computed from the shape cannot
+/// overflow.
 [[nodiscard]] constexpr std::optional<std::uint64_t> tensor_bytes(std::span<const std::int64_t> shape,
                                                                   std::uint64_t item_bytes) {
   bool empty = false;

@@ -14,7 +14,7 @@ namespace ferry {
 namespace {
 
 constexpr std::align_val_t kAlignment{kCacheLine};
-constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47;  // of a process on x86-64; arm64 has 2⁴⁸
+constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47;  // bytes, of a process on x86-64; arm64 has 2⁴⁸
 
 std::byte* allocate(std::uint64_t size) {
   void* data = nullptr;

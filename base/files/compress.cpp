@@ -17,7 +17,7 @@
 namespace ferry {
 namespace {
 
-/// What is used of libzstd.
+/// The functions of libzstd that ferry uses.
 struct Zstd {
   void* library = load_library("libzstd.so.1", "install zstd (libzstd1), or unpack the file");
   decltype(&ZSTD_createDCtx) create = function_of(library, "ZSTD_createDCtx");
@@ -40,13 +40,13 @@ Error damaged(std::string_view name, std::string_view kind, const std::string& w
   return Error(Code::file, "{:?}: {}: {}", name, as_is(kind), as_is(why));
 }
 
-// Output that doubles its size as needed, up to a limit.
+// An output buffer that doubles its size as needed, up to a limit.
 class Output {
  public:
   Output(std::uint64_t limit, std::string_view name, std::string_view kind)
       : limit_(limit), name_(name), kind_(kind), bytes_(std::min(limit, kFirstOutput)) {}
 
-  /// Room to write to; at the limit there is none.
+  /// The free bytes at the end of the buffer; empty at the limit.
   [[nodiscard]] std::span<std::byte> room() {
     if (used_ == bytes_.size() && used_ < limit_) bytes_.resize(used_ > limit_ / 2 ? limit_ : used_ * 2);
     return bytes_.span().subspan(used_);
@@ -86,8 +86,8 @@ uInt part(std::size_t size) {
   return static_cast<uInt>(std::min<std::size_t>(size, 1u << 30));
 }
 
-// Calls inflate once, and moves `in` and `out` on. When the output is full, one byte of extra room shows whether the
-// content is too large or just ends.
+// Calls inflate once, and advances `in` and `out`. If the output is full, inflate writes to one extra byte, which shows
+// whether the content is too large or just ends.
 int inflate_some(Inflater& inflater, std::span<const std::byte>& in, Output& out) {
   std::byte beyond{};
   const std::span<std::byte> room = out.room();
@@ -120,7 +120,7 @@ FileBytes gunzip(std::span<const std::byte> packed, std::uint64_t limit, std::st
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
     if (result != Z_OK && result != Z_STREAM_END) throw damaged(name, "gzip", zlib_reason(inflater, result));
     if (result == Z_OK) continue;
-    while (!packed.empty() && packed.front() == std::byte{0}) packed = packed.subspan(1);  // of a tape, or of blocks
+    while (!packed.empty() && packed.front() == std::byte{0}) packed = packed.subspan(1);  // padding of tape blocks
     if (packed.empty()) return out.take();
     inflateReset(inflater.get());  // another member
   }

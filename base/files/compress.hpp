@@ -1,4 +1,4 @@
-// gzip (RFC 1952) and zstd (RFC 8878) of whole buffers. All functions are pure and thread-safe.
+// gzip (RFC 1952) and zstd (RFC 8878) for whole buffers in memory. All functions are pure and thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The content of a gzip file, which may have several members. `name` is the file's name for messages. Throws
-/// Code::file when it is damaged, cut short, followed by anything else, or unpacks to more than `limit` bytes; never
-/// holds more than `limit` unpacked bytes.
+/// Decompresses a gzip file, which may have several members. `name` is the file's name for messages. Throws Code::file
+/// if the file is damaged, cut short, followed by bytes other than 0, or unpacks to more than `limit` bytes. The
+/// function never holds more than `limit` unpacked bytes.
 [[nodiscard]] FileBytes gunzip(std::span<const std::byte> packed, std::uint64_t limit, std::string_view name);
 
-/// The same for zstd.
+/// Decompresses a zstd file. Parameters and errors as for gunzip(), but no bytes may follow.
 [[nodiscard]] FileBytes unzstd(std::span<const std::byte> packed, std::uint64_t limit, std::string_view name);
 
-/// The unpacked content of `file` if it begins as gzip or zstd does, else `file` itself; `limit` holds in both cases.
+/// The unpacked content of `file` if it begins like a gzip or zstd file, else `file` itself. In both cases, throws
+/// Code::file if the result has more than `limit` bytes.
 [[nodiscard]] FileBytes maybe_decompress(FileBytes file, std::uint64_t limit, std::string_view name);
 
 /// `bytes` as a gzip file; the same input gives the same output (no name, no time).

@@ -56,7 +56,8 @@ class Parser {
     begin_ = 0;
   }
 
-  // The next field of the line, without blanks and quotes around it; false after the last.
+  // Sets `field` to the next field of the line, without blanks and quotes around it. Returns false after the last
+  // field.
   bool next_field(std::string_view& field) {
     if (begin_ > line_.size()) return false;
     const std::size_t end = field_end();
@@ -69,7 +70,7 @@ class Parser {
     return true;
   }
 
-  // A separator between quotes does not count.
+  // The end of the next field. A comma between quotes is no separator.
   [[nodiscard]] std::size_t field_end() const {
     bool quoted = false;
     for (std::size_t i = begin_; i < line_.size(); ++i) {
@@ -116,7 +117,7 @@ class Parser {
   std::string_view line_;
   bool header_;             // whether the next line may be a header
   std::int64_t number_;     // the line's number
-  std::size_t begin_ = 0;   // where the next field begins
+  std::size_t begin_ = 0;   // the begin of the next field in the line
   std::size_t column_ = 0;  // the column of the field read last
   CsvTable table_;
 };

@@ -18,24 +18,25 @@ struct CsvTable {
   std::size_t columns = 0;
 };
 
-/// Takes the text of a field, row after row; returns what is wrong with it, "is not a number", or an empty text.
+/// Receives the text of each field, row by row. Returns an error text such as "is not a number", or "" if the field is
+/// valid.
 using CsvTake = std::function<std::string(std::string_view field)>;
 
 /// The position of a piece of text in its file.
 struct CsvPart {
-  bool begins_file = true;      ///< its first line may be a header
-  std::int64_t first_line = 1;  ///< for messages
+  bool begins_file = true;      ///< the piece is the begin of the file: its first line may be a header
+  std::int64_t first_line = 1;  ///< line number of the first line, for messages
 };
 
-/// Gives the fields to `take`, without blanks and quotes around them. The first line is a header when none of its
-/// fields is a number (quotes inside a name stay as they are). LF or CRLF ends a line, the last may lack it; empty
-/// lines may stand at the end only; a UTF-8 byte order mark is skipped. Throws Code::file with `name`:line:column (both
-/// from 1, the column in bytes) for a field that is empty, that has a line break in its quotes or that `take` finds
-/// wrong, and for a row of another length.
+/// Parses a table and calls `take` for each field, without blanks and quotes around the field. The first line is a
+/// header if none of its fields is a number (quotes inside a name stay as they are). LF or CRLF ends a line; the last
+/// line may lack it. Empty lines are allowed only at the end. A UTF-8 byte order mark is skipped. Throws Code::file
+/// with `name`:line:column (both from 1, the column in bytes) for an empty field, a line break in quotes, an error text
+/// from `take`, and a row of another length.
 [[nodiscard]] CsvTable parse_csv(std::string_view text, std::string_view name, const CsvPart& part,
                                  const CsvTake& take);
 
-/// `text` without its first lines; nothing if it has fewer.
+/// `text` without its first `lines` lines; empty if `text` has fewer lines.
 [[nodiscard]] std::string_view without_lines(std::string_view text, std::int64_t lines);
 
 }  // namespace ferry

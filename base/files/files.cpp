@@ -35,7 +35,7 @@ std::uint64_t total_size(Pieces pieces) {
 }
 
 // Whether the errno means a full disk or quota, a file size limit, a broken disk, or a lack of memory or descriptors.
-// Any other is taken for a fault of the path that the user chose.
+// ferry treats any other errno as a fault of the path that the user chose.
 bool is_scarcity(int error) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO || error == EMFILE || error == ENFILE ||
          error == ENOMEM;
@@ -70,14 +70,15 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// A name that no other thread uses, in the folder of the target, so that renaming stays within one file system. Another
-// host or container, whose process has the same number, may use it.
+// A file name in the folder of the target, so that renaming stays within one file system. No other thread of this host
+// uses the name, but a process with the same number on another host or in another container may.
 std::string temporary_beside(const std::string& path) {
   static std::atomic<std::uint64_t> count{0};
   return folder_of(path) + "/.ferry-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".tmp";
 }
 
-// The file behind a chain of links, so that replacing it keeps the links. A link to nothing is itself replaced.
+// Resolves a chain of symbolic links, so that replacing the file keeps the links. Returns a dangling link itself, which
+// is then replaced.
 std::string behind_links(const std::string& path) {
   std::error_code none;
   if (!std::filesystem::is_symlink(path, none)) return path;
@@ -93,7 +94,7 @@ Descriptor open_folder(const std::string& folder) {
   return open_path(folder, O_RDONLY | O_DIRECTORY);
 }
 
-// Returns 0 or the errno. A file system that cannot sync folders counts as done: the kernel has no more to offer there.
+// Returns 0 or the errno. Also returns 0 if the file system cannot sync folders, because the kernel has no other way.
 int sync_folder(const Descriptor& folder) {
   if (!folder.open()) return errno;
   if (call_again([&] { return ::fsync(folder.get()); }) == 0) return 0;
@@ -105,7 +106,8 @@ Error cannot_change(const std::string& path, std::string_view what, int error) {
           formatted("{:?}: cannot be {}: {}", path, as_is(what), std::generic_category().message(error))};
 }
 
-// A temporary file beside its target: gone at the end, unless it took the target's place.
+// A temporary file in the folder of its target. The destructor removes the file unless take_place() has renamed it to
+// the target.
 class Temporary {
  public:
   Temporary(const std::string& path, std::uint64_t bytes)
@@ -147,14 +149,14 @@ class Temporary {
   Descriptor descriptor_;
 };
 
-// Whether the path names something that this process has open already: such a file belongs to whoever redirected it,
-// and is appended to.
+// Whether the path names a file that this process has open already, such as its stdout. ferry appends to such a file,
+// because it belongs to the user who redirected the output to it.
 bool names_a_descriptor(std::string_view path) {
   return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
-// Opens a FIFO for writing once another process reads it. Returns a closed descriptor, with the errno ENXIO, if none
-// comes in time. Error(interrupted) if a signal asks the run to end.
+// Waits until another process reads the FIFO, then opens it for writing. If no reader comes in time, returns a closed
+// descriptor and sets errno to ENXIO. Error(interrupted) if a signal asks the run to end.
 Descriptor open_fifo(const std::string& path, int flags) {
   constexpr std::chrono::seconds kReaderComes{5};
   constexpr std::chrono::milliseconds kLook{20};
@@ -171,8 +173,7 @@ Descriptor open_fifo(const std::string& path, int flags) {
   }
 }
 
-// Writes to a FIFO with a slow reader too, but stops waiting for it once the run is asked to end. Returns 0 or the
-// errno.
+// Writes to a FIFO, and waits for a slow reader until a signal asks the run to end. Returns 0 or the errno.
 int write_fifo(int descriptor, Pieces pieces) {
   for (const std::span<const std::byte> piece : pieces)
     if (const int error = write_all(descriptor, {reinterpret_cast<const char*>(piece.data()), piece.size()});
@@ -319,7 +320,7 @@ FileSystem& local_files() {
 }
 
 std::string file_identity(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as Linux follows
+  constexpr int kMostLinks = 40;  // the limit of Linux
   const auto number = [](const struct stat& of) { return std::to_string(of.st_dev) + ":" + std::to_string(of.st_ino); };
   if (path.empty()) return {};
   std::string at = path;
@@ -328,12 +329,12 @@ std::string file_identity(const std::string& path) {
     if (::stat(at.c_str(), &found) == 0) return S_ISREG(found.st_mode) ? number(found) : std::string();
     std::array<char, PATH_MAX> target{};
     const ssize_t size = ::readlink(at.c_str(), target.data(), target.size());
-    if (size <= 0) break;  // a link to a file that is still to be made is followed
+    if (size <= 0) break;  // not a link; links to files that do not exist yet are followed
     const std::string next(target.data(), static_cast<std::size_t>(size));
     at = next.front() == '/' ? next : folder_of(at) + "/" + next;
   }
   if (::stat(folder_of(at).c_str(), &found) != 0) return {};
-  return number(found) + "/" + at.substr(at.rfind('/') + 1);  // without a slash, all of it
+  return number(found) + "/" + at.substr(at.rfind('/') + 1);  // without a slash: all of `at`
 }
 
 }  // namespace ferry

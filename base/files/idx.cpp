@@ -42,8 +42,8 @@ std::int64_t big_endian_32(std::span<const std::byte> at) {
 
 constexpr std::uint64_t kMostHeaderBytes = 4 + 4 * 255;
 
-// Reads the header and checks it against the size of the file. `head` is the file, or as much of it as a header can
-// have.
+// Reads the header and checks it against the size of the file. `head` is the whole file, or its first kMostHeaderBytes
+// bytes.
 ArrayPlace describe(std::span<const std::byte> head, std::uint64_t file_size, std::string_view name) {
   if (head.size() < 4 || head[0] != std::byte{0} || head[1] != std::byte{0}) {
     throw bad(name, "not such a file: it does not begin with 0 0");

@@ -6,8 +6,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Returns `text`; if it contains a NUL, which the parser would take for the end of the text, "", which the parser
-/// refuses.
+/// Returns `text`, or "" if `text` contains a NUL: the parser would take a NUL for the end of the text, but it rejects
+/// "".
 [[nodiscard]] constexpr std::string_view json_text(std::string_view text) {
   return text.find('\0') == std::string_view::npos ? text : std::string_view();
 }

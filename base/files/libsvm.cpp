@@ -15,7 +15,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::string_view kQuery = "qid:";
 
-/// Walks over the lines of a text that hold a row, without their comments.
+/// Iterates over the lines of a text that have a row. Removes comments from the lines.
 class Lines {
  public:
   explicit Lines(std::string_view text, std::int64_t first_line = 1) : rest_(text), number_(first_line - 1) {
@@ -33,7 +33,7 @@ class Lines {
     }
     return false;
   }
-  /// The number in the file of the line returned last.
+  /// The line number, in the file, of the line that next() returned last.
   [[nodiscard]] std::int64_t number() const { return number_; }
 
  private:
@@ -61,7 +61,7 @@ class Parser {
     throw Error(Code::file, "{}:{}:{}: {}", name_, lines_.number(), at + 1, as_is(why));
   }
 
-  /// The next word of the line; false after the last.
+  /// Sets `word` to the next word of the line. Returns false after the last word.
   bool next_word(std::string_view& word) {
     begin_ = std::min(line_.find_first_not_of(kBlanks, at_), line_.size());
     at_ = std::min(line_.find_first_of(kBlanks, begin_), line_.size());
@@ -132,8 +132,8 @@ class Parser {
   std::string_view name_;
   const LibsvmBounds& bounds_;
   std::string_view line_;
-  std::size_t at_ = 0;     // where the word read last ends
-  std::size_t begin_ = 0;  // where the word or number read last begins
+  std::size_t at_ = 0;     // the end of the word read last
+  std::size_t begin_ = 0;  // the begin of the word or number read last
   LibsvmRows rows_;
 };
 

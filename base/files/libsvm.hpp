@@ -1,7 +1,7 @@
 // Sparse rows of numbers as LibSVM's tools write them (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets): a line
 // is a label, then index:value pairs in ascending order of the index; an index alone has the value 1. A label may have
-// a weight, as in "1:0.5". After it there may be "qid:" and an integer, which is left out. All functions are
-// thread-safe.
+// a weight, as in "1:0.5". After the label, a line may have "qid:" and an integer, which ferry ignores. All functions
+// are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The most that a caller has room for; a file with more is refused, with the line that has too much.
+/// Limits of the rows that a caller accepts. A file above a limit is an error, which names the line.
 struct LibsvmBounds {
   std::int64_t rows = std::numeric_limits<std::int64_t>::max();
   std::int64_t entries = std::numeric_limits<std::int64_t>::max();   ///< per row
@@ -34,22 +34,23 @@ struct LibsvmRows {
   std::vector<float> weights;  ///< of the labels; 1 where the file has none
   std::vector<float> values;
   std::vector<std::int32_t> indices;  ///< as in the file, ascending within a row
-  std::vector<std::int64_t> offsets;  ///< one more than there are rows
+  std::vector<std::int64_t> offsets;  ///< rows() + 1 offsets
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-/// The number of rows, which are the lines that hold more than blanks and a comment.
+/// The number of rows: lines that have more than blanks and a comment.
 [[nodiscard]] std::int64_t libsvm_rows(std::string_view text);
 
-/// Reads the rows of `range`; others are skipped unchecked. `first_line` is the number in the file of the text's first
-/// line. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8 byte order mark is
-/// skipped. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a label, index or
-/// value that is not a number, an index that does not ascend, a negative weight, and what is beyond `bounds`.
+/// Reads the rows of `range`, and skips other rows without checking them. `first_line` is the line number, in the file,
+/// of the text's first line. Numbers are decimal or scientific; `#` begins a comment, LF or CRLF ends a line, a UTF-8
+/// byte order mark is skipped. Throws Code::file with `name`:line:column (both from 1, the column in bytes) for a
+/// label, index or value that is not a number, an index that does not ascend, a negative weight, and rows beyond
+/// `bounds`.
 [[nodiscard]] LibsvmRows parse_libsvm(std::string_view text, std::string_view name, const LibsvmBounds& bounds = {},
                                       const LibsvmRange& range = {}, std::int64_t first_line = 1);
 
-/// Reads a file, plain or packed by gzip or zstd; neither the file nor its text may have more than `limit` bytes.
+/// Reads a file, plain or compressed by gzip or zstd. Neither the file nor its text may have more than `limit` bytes.
 [[nodiscard]] LibsvmRows read_libsvm(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                      const LibsvmBounds& bounds = {}, const LibsvmRange& range = {});
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kMostDims = 64;
-constexpr std::uint64_t kMostHeaderBytes = 1 << 20;  // how much is read first, to find the header
+constexpr std::uint64_t kMostHeaderBytes = 1 << 20;  // bytes that are read first, to find the header
 constexpr std::size_t kAlignment = 64;
 
 Error bad(std::string_view name, const std::string& why) {
@@ -136,7 +136,7 @@ struct Parts {
   std::size_t data = 0;  // where the bytes begin
 };
 
-// `file` is the whole file, or as much of it as a header can have.
+// `file` is the whole file, or its first kMostHeaderBytes bytes.
 Parts take_apart(std::string_view file, std::string_view name) {
   if (!file.starts_with(kMagic)) throw bad(name, "not such a file: it does not begin with \\x93NUMPY");
   if (file.size() < 8) throw bad(name, "cut short in the header");
@@ -200,11 +200,11 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return "(" + join(sizes, ", ") + (sizes.size() == 1 ? ",)" : ")");
 }
 
-// What a header says, after it was checked against the size of the file.
+// The content of a header that was checked against the size of the file.
 struct Described {
   std::string descr;
   std::vector<std::int64_t> shape;
-  bool fortran;      // Fortran order, where that differs from C order
+  bool fortran;      // true if the order is Fortran's and differs from C order
   std::size_t data;  // where the bytes begin
 };
 

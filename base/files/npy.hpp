@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// An element type as NumPy says it: `kind` 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'c' complex; `size` in
+/// An element type in NumPy's terms: `kind` 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 'c' complex; `size` in
 /// bytes.
 struct NpyDtype {
   char kind = 0;
@@ -37,25 +37,26 @@ struct NpyArray {
   FileBytes storage;
 };
 
-/// Parses a file's content. `name` is for messages. Fortran order is converted to C order. Throws Code::file for
-/// anything but exactly one whole file that ferry can read: bad magic, newer version, damaged header, sizes that
-/// overflow, missing or trailing bytes, a dtype for which npy_dtype() returns size 0.
+/// Parses a file's content. `name` is for messages. Fortran order is converted to C order. Throws Code::file unless the
+/// content is exactly one whole file that ferry can read. Errors are: bad magic, newer version, damaged header, sizes
+/// that overflow, missing or trailing bytes, a dtype for which npy_dtype() returns size 0.
 [[nodiscard]] NpyArray parse_npy(FileBytes file, std::string_view name);
 
-/// Called with what a file's header says, after that was checked against the file's size; throws to refuse the file.
+/// ferry calls it with the content of a file's header, which it has checked against the file's size. It throws to
+/// reject the file.
 using AcceptNpy = std::function<void(std::string_view descr, std::span<const std::int64_t> shape)>;
 
 /// Reads a file of at most `limit` bytes: first its header alone, and the rest after `accept` has returned.
 [[nodiscard]] NpyArray read_npy(FileSystem& files, const std::string& path, std::uint64_t limit = kNoLimit,
                                 const AcceptNpy& accept = {});
 
-/// The place of the array in a file; only the header is read. Errors as parse_npy(), and Code::file for Fortran order.
+/// The place of the array in a file. Reads only the header. Errors as parse_npy(), and Code::file for Fortran order.
 [[nodiscard]] ArrayPlace npy_place(const FileReader& file);
 
 /// The header of a file, padded to a multiple of 64 bytes as NumPy writes it. At most 64 dims (asserted).
 [[nodiscard]] std::string npy_header(std::string_view descr, std::span<const std::int64_t> shape);
 
-/// Writes a file, whole or not at all; `bytes` are in C order, of the size that shape and descr say (asserted).
+/// Writes a file, whole or not at all. `bytes` are in C order; their number fits shape and descr (asserted).
 void write_npy(FileSystem& files, const std::string& path, std::string_view descr, std::span<const std::int64_t> shape,
                std::span<const std::byte> bytes);
 

@@ -14,18 +14,18 @@
 
 namespace ferry {
 
-/// Makes the block of each step on its own threads, up to `ahead` steps before it is taken. Memory: `ahead` + 1 blocks.
-/// Only one thread at a time may call take().
+/// Makes the block of each step on its own threads, up to `ahead` steps before the caller takes it. It has memory for
+/// `ahead` + 1 blocks. Only one thread at a time may call take().
 ///
 ///     Prefetcher blocks(1 << 20, 4, [&](std::int64_t step, std::span<std::byte> block) { … });
 ///     const std::span<const std::byte> first = blocks.take(0);
 class Prefetcher {
  public:
-  /// Fills the block of a step. Called from several threads at once, each for another step. If it throws, take()
+  /// Fills the block of a step. Several threads call it at the same time, each for another step. If it throws, take()
   /// rethrows the exception for that step.
   using Make = std::function<void(std::int64_t step, std::span<std::byte> block)>;
 
-  /// `ahead` and `threads` are at least 1. Error(resource) when memory or a thread cannot be had.
+  /// `ahead` and `threads` are at least 1. Error(resource) if the system has no memory or no thread.
   Prefetcher(std::size_t block_bytes, int ahead, int threads, Make make);
   /// Waits for the blocks that are being made.
   ~Prefetcher();

@@ -44,7 +44,7 @@ struct Entry {
   std::optional<std::vector<std::int64_t>> offsets;
 };
 
-// Reads the header while it is parsed, so that duplicate names are seen and no deeply nested structure is built.
+// Receives the events of the header's parser. This way it sees duplicate names, and builds no deeply nested structure.
 //   {"__metadata__": {name: text…}, name: {"dtype": text, "shape": [n…], "data_offsets": [begin, end]}…}
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -118,7 +118,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     place_ = place;
     return true;
   }
-  /// Whether what comes is within a field of a tensor that the format does not have: such fields are left out.
+  /// Whether the next token is in a field of a tensor that the format does not have. Such fields are ignored.
   [[nodiscard]] bool is_extra() const {
     return skipped_ > 0 || (place_ == Place::entry && key_ != "dtype" && key_ != "shape" && key_ != "data_offsets");
   }
@@ -143,7 +143,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   std::string_view file_;
   Place place_ = Place::outside;
-  std::int64_t skipped_ = 0;  ///< how deep in a field that is left out
+  std::int64_t skipped_ = 0;  ///< the depth of nesting within an ignored field
   std::string key_;
   std::set<std::string> names_;
   std::vector<std::int64_t>* numbers_ = nullptr;
@@ -172,15 +172,15 @@ void check_bools(const SafeTensor& tensor, std::string_view file) {
                             at - tensor.bytes.begin(), static_cast<int>(*at)));
 }
 
-// A tensor of the header; `begin` is where its bytes lie behind the header.
+// A tensor of the header. `begin` is the offset of its bytes from the end of the header.
 struct Extent {
   std::string name, dtype;
   std::vector<std::int64_t> shape;
   std::uint64_t begin, size;
 };
 
-// The extent of one entry. Its bytes must begin at `begin`, the end of the previous entry's bytes; sets `begin` to
-// their end.
+// Returns the extent of one entry, and sets `begin` to the end of its bytes. The bytes must begin at the old `begin`,
+// the end of the previous entry's bytes.
 Extent extent_of(Entry& entry, std::uint64_t data_size, std::uint64_t& begin, std::string_view file) {
   const std::string tensor = formatted("tensor {:?}: ", entry.name);
   const auto from = static_cast<std::uint64_t>((*entry.offsets)[0]),
@@ -234,7 +234,7 @@ std::vector<SafeTensor> tensors_of(std::vector<Entry> entries, std::span<const s
   return tensors;
 }
 
-/// Copies the tensors' bytes into a new storage where some are misaligned for their dtype.
+/// If the bytes of any tensor are misaligned for its dtype, copies all tensors into a new, aligned storage.
 void align(SafeTensors& file) {
   const auto is_aligned = [](const SafeTensor& tensor) {
     const auto item = static_cast<std::uintptr_t>(std::max(safetensors_item_size(tensor.dtype), 1));

@@ -21,7 +21,7 @@ Error unusable(const std::string& path, const std::string& what, int error) {
 }  // namespace
 
 std::optional<std::string> shared_text(const std::string& folder, const std::string& name, std::size_t limit) {
-  // Over NFS, opening the folder makes the system ask again for a file that was not there before.
+  // Over NFS, opening the folder makes the system ask the server again for a file that did not exist before.
   const Descriptor place(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!place.open()) throw unusable(folder, "the folder cannot be opened", errno);
   const Descriptor file(::openat(place.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

@@ -1,4 +1,4 @@
-// Reads small files that other hosts make and replace.
+// Reads small files that other hosts write and replace.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace ferry {
 
-/// The first `limit` bytes, or all, of the regular file `name` in a folder; nothing when there is none, or an empty
-/// one. Over NFS, sees a file that another host has just put there by renaming. Code::file, which names the file, when
-/// it or its folder cannot be opened or read, or is of another kind. Thread-safe.
+/// The content of the regular file `name` in a folder, at most its first `limit` bytes; nothing if the file does not
+/// exist or is empty. Over NFS, it finds a file that another host has just renamed to `name`. Throws Code::file, with
+/// the file's name, if the file or its folder cannot be opened or read, or the file is not regular. Thread-safe.
 [[nodiscard]] std::optional<std::string> shared_text(const std::string& folder, const std::string& name,
                                                      std::size_t limit);
 
