@@ -9,7 +9,8 @@ namespace {
 
 #if defined(__x86_64__)
 
-// Of the register MXCSR: to nearest, with subnormal numbers and without traps; and the bits that are flags.
+// Values of the register MXCSR. kDefaultControl: round to nearest, keep subnormal numbers, no traps. kFlags: the bits
+// of raised exceptions.
 constexpr std::uint32_t kDefaultControl = 0x1F80, kFlags = 0x3F;
 
 std::uint32_t control() {
@@ -23,7 +24,7 @@ void set_control(std::uint32_t control) {
 }
 void set_default() {
   std::fesetenv(FE_DFL_ENV);
-  _mm_setcsr(kDefaultControl);  // fesetenv leaves it to the C library what becomes of subnormal numbers
+  _mm_setcsr(kDefaultControl);  // the C library decides whether fesetenv changes how subnormal numbers are treated
 }
 
 #else
@@ -41,7 +42,7 @@ void set_default() {
 
 #endif
 
-/// The innermost of this thread for which something had to be changed.
+/// The innermost DefaultFloats of this thread that had to change the settings.
 thread_local const DefaultFloats* innermost = nullptr;
 
 }  // namespace

@@ -1,10 +1,10 @@
 // The settings of floating-point arithmetic on the calling thread: rounding, signals (traps), subnormal numbers, and
-// the flags of the exceptions that were raised. A program may change them; ferry computes with those that C++ programs
-// begin with, so that results have the same bits on all threads and tasks.
+// the flags of the exceptions that were raised. A program may change the settings. ferry computes with the settings
+// that every C++ program starts with, so that results have the same bits on all threads and tasks.
 //
-//     const DefaultFloats floats;   // until the end of the block ferry computes
+//     const DefaultFloats floats;   // from here to the end of the block, ferry computes
 //     …
-//     const ProgramFloats theirs;   // until the end of this block a function of the program does
+//     const ProgramFloats theirs;   // from here to the end of this block, a function of the program computes
 #pragma once
 
 #include <cfenv>
@@ -13,9 +13,9 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// While one lives, this thread rounds to nearest, keeps subnormal numbers, and raises no SIGFPE. Afterwards the
-/// settings and flags are as they were before. Threads that are made meanwhile begin with the default. They may be
-/// nested. If the program has changed nothing, one costs some 5 ns.
+/// While a DefaultFloats exists, its thread rounds to nearest, keeps subnormal numbers, and raises no SIGFPE. The
+/// destructor restores the earlier settings and flags. Threads that are made meanwhile start with the default settings.
+/// Objects may be nested. If the program has not changed the settings, an object costs some 5 ns.
 class DefaultFloats {
  public:
   DefaultFloats() noexcept;
@@ -25,9 +25,9 @@ class DefaultFloats {
 
  private:
   friend class ProgramFloats;
-  std::uint32_t control_;                 ///< of the processor's vector unit
-  std::fenv_t before_;                    ///< only where the program has changed something
-  const DefaultFloats* outer_ = nullptr;  ///< of those only
+  std::uint32_t control_;                 ///< settings of the processor's vector unit
+  std::fenv_t before_;                    ///< set only if the program has changed the settings
+  const DefaultFloats* outer_ = nullptr;  ///< the next outer object that had to change the settings
 };
 
 /// During its lifetime, this thread has the settings from before its innermost DefaultFloats.

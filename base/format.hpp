@@ -1,4 +1,5 @@
-// formatted(): text for messages, in which no name can break a line, hide its end, or look like another name.
+// formatted(): builds the texts of messages. It escapes names, so that no name can break a line, hide the end of a
+// line, or look like another name.
 //
 //     formatted("the feed '{}' has {} rows", name, rows)
 //     formatted("{:?}: the folder cannot be made: {:.400}", path, reason)
@@ -17,7 +18,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Text that a message shows as it is: it is complete, and its names are escaped.
+/// Text that a message shows without escaping it, because its names are escaped already.
 struct AsIs {
   std::string_view text;
 };
@@ -25,7 +26,7 @@ struct AsIs {
   return {text};
 }
 
-/// A whole number, or text that outlives the call.
+/// An argument of formatted(): a whole number, or text that outlives the call.
 class FormatArgument {
  public:
   // NOLINTBEGIN(google-explicit-constructor): arguments of messages are written without a type.
@@ -37,11 +38,11 @@ class FormatArgument {
   FormatArgument(Number number)
       : kind_(std::is_signed_v<Number> ? Kind::with_sign : Kind::without_sign),
         number_(static_cast<std::uint64_t>(number)) {}
-  FormatArgument(char) = delete;  // a number or text?
+  FormatArgument(char) = delete;  // ambiguous: a number or text
   FormatArgument(bool) = delete;
   // NOLINTEND(google-explicit-constructor)
 
-  /// Appends the argument. `spec` stands between the braces of the format.
+  /// Appends the argument to `to`. `spec` is the text between the braces of the format.
   void append(std::string_view spec, std::string& to) const;
 
  private:
@@ -52,7 +53,7 @@ class FormatArgument {
   std::uint64_t number_ = 0;
 };
 
-/// A string literal with `{}` or another place for each argument. Other literals do not compile.
+/// A string literal with one placeholder, such as `{}`, for each argument. Other literals do not compile.
 template <class... Arguments>
 class FormatString {
  public:
@@ -86,14 +87,14 @@ class FormatString {
   std::string_view text_;
 };
 
-/// The parameter of a function that deduces the types of the arguments from the arguments alone.
+/// The type of a format parameter: a call deduces `Arguments` from its other parameters alone.
 template <class... Arguments>
 using Format = FormatString<std::type_identity_t<Arguments>...>;
 
 [[nodiscard]] std::string formatted_text(std::string_view format, std::span<const FormatArgument> arguments);
 
-/// The format with the arguments in its places: `{}` is a number, or text by escaped() (base/text.hpp); `{:?}` is text
-/// by escaped() in double quotes; `{:.N}` is text of at most N bytes. `{{` and `}}` are braces.
+/// The format with arguments in place of its placeholders: `{}` shows a number, or text by escaped() (base/text.hpp);
+/// `{:?}` shows text by escaped() in double quotes; `{:.N}` shows text of at most N bytes. `{{` and `}}` are braces.
 template <class... Arguments>
 [[nodiscard]] std::string formatted(Format<Arguments...> format, const Arguments&... arguments) {
   const FormatArgument all[] = {arguments...};

@@ -1,6 +1,6 @@
 #include "base/hash.hpp"
 
-#define XXH_INLINE_ALL  // in this file alone, so that no other version of a program takes its place
+#define XXH_INLINE_ALL  // local to this file, so that a program's own xxHash cannot replace it
 #include <xxhash.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// Hashes: XXH3 (https://xxhash.com), the same on every machine and from every compiler. Not cryptographic: they detect
-// damage and compare plans, but not forgery.
+// Hashes: XXH3 (https://xxhash.com), the same on every machine and from every compiler. They are not cryptographic: use
+// them to detect damage and to compare plans, but not against forgery.
 #pragma once
 
 #include <concepts>
@@ -17,12 +17,12 @@ namespace ferry {
 [[nodiscard]] std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 [[nodiscard]] std::uint64_t hash64(std::string_view text, std::uint64_t seed = 0);
 
-/// 128-bit XXH3 of the bytes as 32 lower-case hex digits, most significant first (as `xxh128sum` prints): how
-/// manifests identify a file's content. Thread-safe.
+/// 128-bit XXH3 of the bytes as 32 lower-case hex digits, most significant first (as `xxh128sum` prints). Manifests
+/// identify a file's content by it. Thread-safe.
 [[nodiscard]] std::string hex_digest(std::span<const std::byte> bytes);
 
-/// A hash built piece by piece. Lengths count: add("ab"), add("c") differs from add("a"), add("bc").
-/// Not thread-safe.
+/// A hash built piece by piece. It includes the length of each text: add("ab"), add("c") differs from add("a"),
+/// add("bc"). Not thread-safe.
 ///
 ///     Hasher h;
 ///     h.add("MatMul").add(3).add(0.5);

@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-/// The largest double has 309 digits before the point.
+/// Characters of the longest text. The largest double has 309 digits before the point.
 constexpr std::size_t kMostText = 400;
 
 std::string number_text(double value, std::chars_format format, int precision) {

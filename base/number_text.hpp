@@ -1,5 +1,5 @@
-// Numbers with a fraction as text. printf, to_string and streams write the decimal point of the program's locale, and a
-// program may call setlocale; these functions always write ".". All are pure and thread-safe.
+// Converts floating-point numbers to text. printf, to_string and streams write the decimal point of the program's
+// locale, and a program may call setlocale; these functions always write ".". All are pure and thread-safe.
 #pragma once
 
 #include <cstddef>

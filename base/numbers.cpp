@@ -11,7 +11,7 @@
 namespace ferry {
 namespace {
 
-/// The power of 1024 that a unit stands for; -1: it is no unit.
+/// The power of 1024 of a unit, such as 1 for "KB"; -1 for an unknown unit.
 int power_of(std::string_view unit) {
   if (unit.empty()) return 0;
   const std::string lower = lower_case(unit);
@@ -29,7 +29,8 @@ struct Decimal {
   std::int64_t exponent = 0;
 };
 
-/// The exponent that `text` ("+12") is, within a range that no number of digits in a text can leave; absent: none.
+/// Parses an exponent such as "+12"; nothing for any other text. Clamps the exponent to ±2⁶⁰, so that adding the number
+/// of digits of a text cannot overflow.
 std::optional<std::int64_t> exponent_of(std::string_view text) {
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);

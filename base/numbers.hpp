@@ -1,5 +1,5 @@
-// Parses numbers in texts: in data files, and on a command line, with all checks of them. All functions are pure and
-// thread-safe, and do not depend on the locale.
+// Parses and checks numbers of data files and command lines. All functions are pure and thread-safe, and do not depend
+// on the locale.
 #pragma once
 
 #include <charconv>
@@ -18,16 +18,16 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// What is wrong with a text that should be a number of some type.
+/// The fault of a text that should be a number of some type.
 enum class NumberFault { none, no_number, not_whole, out_of_range };
 
 /// Parses the whole text, such as "-2", "+1.5e-3", "inf" or "nan", as the nearest number of its type. A number too
-/// small for the type is a subnormal one or 0, as of strtod. One that is too large is out of range. `number` is only
-/// set when there is no fault.
+/// small for the type becomes a subnormal number or 0, as with strtod. A number too large for the type is out of range.
+/// `number` is set only if there is no fault.
 [[nodiscard]] NumberFault parse_real(std::string_view text, float& number);
 [[nodiscard]] NumberFault parse_real(std::string_view text, double& number);
 
-/// Parses a whole number, such as "-2", "1e3" or "4.0": no digit is rounded away. `size` is its absolute value.
+/// Parses a whole number, such as "-2", "1e3" or "4.0", without rounding. `size` is its absolute value.
 [[nodiscard]] NumberFault parse_whole(std::string_view text, std::uint64_t& size, bool& negative);
 
 /// Parses an integer of type T as parse_whole(); bool: 0 or 1.
@@ -46,8 +46,8 @@ template <std::integral T>
 [[nodiscard]] Error not_a_number(std::string_view option, std::string_view text, std::string_view kind,
                                  const std::string& least, const std::string& most);
 
-/// The whole number, from `least` to `most`, that `text` is in decimal digits; Error(usage), which names `option`, for
-/// any other text. T: an integer type.
+/// Parses a whole number in decimal digits, from `least` to `most`. Error(usage), which names `option`, for any other
+/// text. T: an integer type.
 template <class T>
 [[nodiscard]] T whole_number(std::string_view option, std::string_view text, T least, T most) {
   T number{};
@@ -60,7 +60,7 @@ template <class T>
 [[nodiscard]] Error out_of_range(std::string_view name, const std::string& value, const std::string& least,
                                  const std::string& most);
 
-/// Throws out_of_range() unless the value of the field `name` is from `least` to `most`. A NaN is not.
+/// Throws out_of_range() unless the value of the field `name` is from `least` to `most`. A NaN is out of range.
 template <class T>
 void require_range(std::string_view name, T value, T least, T most) {
   if (value >= least && value <= most) return;
@@ -73,17 +73,17 @@ void require_range(std::string_view name, T value, T least, T most) {
   throw out_of_range(name, text(value), text(least), text(most));
 }
 
-/// The range of times and the most bytes, in options.
+/// The limits for times and numbers of bytes in options.
 inline constexpr std::chrono::milliseconds kShortestTime{1}, kLongestTime{std::chrono::seconds(1'000'000'000)};
 inline constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
-/// require_range() of a time in seconds, within that range.
+/// Calls require_range() for a time in seconds, with the limits kShortestTime and kLongestTime.
 void require_time(std::string_view name, std::chrono::milliseconds time);
 
-/// The time that `text` gives in seconds, such as "60", "0.5" or "1e3"; from 0.001 to 10⁹. Errors as whole_number().
+/// Parses a time in seconds, such as "60", "0.5" or "1e3", from 0.001 to 10⁹. Errors as whole_number().
 [[nodiscard]] std::chrono::milliseconds time_span(std::string_view option, std::string_view text);
 
-/// The number of bytes that `text` gives, such as "4096", "2GB", "1 GiB" or "512k"; units are powers of 1024, in
-/// letters of either case; from 1 to 2⁶³ − 1. Errors as whole_number().
+/// Parses a number of bytes from 1 to 2⁶³ − 1, such as "4096", "2GB", "1 GiB" or "512k". Units are powers of 1024, in
+/// letters of either case. Errors as whole_number().
 [[nodiscard]] std::uint64_t byte_count(std::string_view option, std::string_view text);
 
 }  // namespace ferry

@@ -7,8 +7,8 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Fills `bytes` with random ones of the system, or of the processor where the system's are forbidden, which nobody can
-/// guess. Error(resource) where there are none. Thread-safe.
+/// Fills `bytes` with random bytes that nobody can guess. They come from the system, or from the processor if a sandbox
+/// forbids the system's. Error(resource) if there is no source. Thread-safe.
 void fill_at_random(std::span<std::byte> bytes);
 
 }  // namespace ferry

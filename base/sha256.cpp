@@ -45,7 +45,8 @@ void add_block(Words& hash, const char* block) {
   for (std::size_t i = 0; i < hash.size(); ++i) hash[i] += added[i];
 }
 
-/// What follows the bytes: a one, zeros up to a whole block, and the number of bits.
+/// Pads `end`, the last bytes of the text, to whole blocks: appends a one bit, zeros, and the number of bits of the
+/// text. `bytes`: the size of the text.
 std::string padded_end(std::string_view end, std::uint64_t bytes) {
   std::string block(end);
   block += '\x80';

@@ -42,8 +42,9 @@ Character first_character(std::string_view text) {
   return c;
 }
 
-// Characters that would move the cursor or reorder what is printed after them, or that nobody sees or can tell from a
-// blank, so that a wrong name would look right: a byte order mark, a space that does not break, a zero-width one.
+// Whether a character moves the cursor, reorders the text after it, is invisible, or looks like a blank. With an
+// invisible character, such as a byte order mark, a no-break space or a zero-width space, a wrong name would look
+// right.
 bool must_be_escaped(std::uint32_t code) {
   struct Range {
     std::uint32_t first, last;

@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-constexpr int kBuffer = 1 << 20;  // of a socket, for what comes while its thread gets no core
+constexpr int kBuffer = 1 << 20;  // bytes of a receive buffer, for datagrams that arrive while the thread gets no core
 
 Error no_socket(const std::string& what) {
   return {Code::resource, what + ": " + std::strerror(errno)};
@@ -69,7 +69,7 @@ DatagramSocket::DatagramSocket(Descriptor descriptor, const void* address, std::
 }
 
 DatagramSocket DatagramSocket::local() {
-  const sa_family_t family = AF_UNIX;  // bound with no more than this, the system chooses a name
+  const sa_family_t family = AF_UNIX;  // if bind() gets only the family, the system chooses a name
   return {make_socket(AF_UNIX), &family, sizeof family};
 }
 

@@ -20,7 +20,7 @@
 namespace ferry::net {
 namespace {
 
-constexpr std::chrono::milliseconds kLongestPoll{100};  // between looks for an interrupt
+constexpr std::chrono::milliseconds kLongestPoll{100};  // between checks for an interrupt
 
 bool is_ip(const sockaddr& address) {
   return address.sa_family == AF_INET || address.sa_family == AF_INET6;
@@ -33,10 +33,11 @@ Address address_of(const sockaddr* from) {
 }
 
 void set(const Socket& socket, int level, int option, int value) {
-  setsockopt(socket.get(), level, option, &value, sizeof value);  // what a system lacks is not needed
+  // May fail: an option that a system lacks is not needed.
+  setsockopt(socket.get(), level, option, &value, sizeof value);
 }
 
-/// Closed where the system lacks this kind of addresses.
+/// Returns a closed socket if the system does not support this address family.
 Socket new_socket(const Address& address) {
   const int descriptor = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (descriptor < 0 && errno == EAFNOSUPPORT) return {};
@@ -46,7 +47,8 @@ Socket new_socket(const Address& address) {
   return socket;
 }
 
-/// The addresses of all interfaces, in the system's order, loopback included. Empty where the system does not tell.
+/// The addresses of all interfaces that have all `needed_flags` and none of `other_flags`, in the system's order,
+/// loopback included. Empty if the system does not list interfaces.
 std::vector<HostAddress> all_addresses(unsigned needed_flags = 0, unsigned other_flags = 0) {
   std::vector<HostAddress> found;
   ifaddrs* list = nullptr;
@@ -82,7 +84,7 @@ socklen_t Address::size() const {
   return six() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
-// The port is at the same place in both kinds of addresses.
+// The port has the same offset in sockaddr_in and sockaddr_in6.
 int Address::port() const {
   return ntohs(bytes.sin6_port);
 }
@@ -253,7 +255,8 @@ int connected(const Address& to, const Deadline& deadline, Socket& socket) {
 }
 
 void watch_link(const Socket& socket, std::chrono::milliseconds deadline) {
-  // Where half is lost both ways, 1 in 30 million ends a link that still works.
+  // If a link loses half of the packets in each direction, a probe fails with probability 3/4. Then 60 probes in a row
+  // fail, and end the connection, once in 30 million times.
   constexpr int kProbes = 60, kIdle = 5;
   const auto seconds = static_cast<int>(std::clamp<std::int64_t>(deadline.count() / 1000 / kProbes, 2, 3600));
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);

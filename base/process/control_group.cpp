@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::uint64_t kThousand = 1000;
 
-/// A hierarchy of control groups, at the place where it is mounted.
+/// A mounted hierarchy of control groups.
 struct GroupMount {
-  std::string_view root;         ///< the group that is seen at `point`
-  std::string point;             ///< a folder
-  std::string_view controllers;  ///< of version 1: "rw,cpu,cpuacct"
-  bool unified = false;          ///< of version 2
+  std::string_view root;         ///< the group that is mounted at `point`
+  std::string point;             ///< the folder of the mount
+  std::string_view controllers;  ///< for version 1: mount options with the controllers, "rw,cpu,cpuacct"
+  bool unified = false;          ///< whether the hierarchy has version 2
 };
 
 constexpr std::string_view kUsualGroups = "4:memory:/\n3:pids:/\n2:cpu:/\n0::/";
@@ -39,7 +39,7 @@ bool has_item(std::string_view list, char separator, std::string_view item) {
   return std::ranges::find(items, item) != items.end();
 }
 
-/// A path as mountinfo writes it: a space is \040.
+/// Unescapes a path of mountinfo, in which a space is \040.
 std::string unescaped_path(std::string_view text) {
   std::string path;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -52,7 +52,7 @@ std::string unescaped_path(std::string_view text) {
   return path;
 }
 
-/// The hierarchies that are mounted. Of two mounts at one place the later one hides the other.
+/// The mounted hierarchies. Of two mounts at one point, the later mount hides the earlier one.
 std::vector<GroupMount> group_mounts(std::string_view mounts) {
   constexpr std::string_view kBetween = " - ";  // after any number of optional fields
   std::map<std::string, GroupMount> by_point;
@@ -71,14 +71,15 @@ std::vector<GroupMount> group_mounts(std::string_view mounts) {
   return found;
 }
 
-/// Takes "/.." from the front of a path, if it is there.
+/// Removes "/.." from the front of a path. Returns whether the path began with it.
 bool take_up(std::string_view& path) {
   const bool up = path == "/.." || path.starts_with("/../");
   if (up) path.remove_prefix(3);
   return up;
 }
 
-/// The folder, `levels` below `top` and then at `rest`, of the group that this process is in; empty: there is none.
+/// Finds the folder of this process's group: a folder `levels` levels below `top`, followed by the path `rest`. Empty
+/// if there is none.
 std::string own_folder(const std::string& top, int levels, std::string_view rest) {
   std::vector<std::string> folders{top};
   for (; levels > 0; --levels) {
@@ -97,20 +98,21 @@ std::string own_folder(const std::string& top, int levels, std::string_view rest
   return {};
 }
 
-/// The folder of the group `path` in this mount; empty: it shows other groups.
+/// The folder of the group `path` in this mount; empty if the mount does not contain that group.
 std::string folder_in(const GroupMount& mount, const std::string& top, std::string_view path) {
   std::string_view root = mount.root == "/" ? std::string_view() : mount.root;
   if (path == "/") path = {};
   if (path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/'))
     return top + std::string(path.substr(root.size()));
-  // In a namespace of control groups that is younger than the mount, the root is "/../..", two unknown names up.
+  // If the namespace of control groups is younger than the mount, the mount's root is relative to it: "/../.." means
+  // two levels up, with unknown names.
   while (root.starts_with("/..") && path.starts_with("/..") && take_up(path)) take_up(root);
   int levels = 0;
   while (take_up(root)) ++levels;
   return levels > 0 && root.empty() ? own_folder(top, levels, path) : std::string();
 }
 
-/// The number at the beginning of the text; nothing: it has none, such as "max", or one that is too large.
+/// The number at the beginning of the text; nothing if there is none, as in "max", or if it is too large.
 std::optional<std::uint64_t> leading_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -118,7 +120,7 @@ std::optional<std::uint64_t> leading_number(std::string_view text) {
 }
 
 void lower(GroupLimit& limit, std::optional<std::uint64_t> most, const std::string& file) {
-  // Of two equal limits the outer group's counts, which more processes share.
+  // Of two equal limits, the outer group's limit counts, because more processes share it.
   if (most && *most > 0 && *most <= limit.most) limit = {*most, file};
 }
 
@@ -127,7 +129,8 @@ std::optional<std::uint64_t> thousandths(std::optional<std::uint64_t> quota, std
   return std::max<std::uint64_t>(1, *quota * kThousand / *period);
 }
 
-/// The files of the two versions have different names, so the other version's files are not there.
+/// Reads the limits of a group. The two versions have different names of files; a file that does not exist sets no
+/// limit.
 void read_group(const std::string& folder, GroupLimits& limits) {
   const auto text_of = [&](const char* name) { return system_text((folder + name).c_str()); };
   for (const char* name : {"/memory.max", "/memory.limit_in_bytes"})
@@ -143,7 +146,8 @@ void read_group(const std::string& folder, GroupLimits& limits) {
         folder + "/cpu.cfs_quota_us");
 }
 
-/// Version 1 also says what the groups above the top of the mount allow, as they do in a container.
+/// Reads the memory limit of groups above the top of the mount, which exist if this process is in a container. Only
+/// version 1 reports it.
 void read_outer_groups(const std::string& folder, GroupLimits& limits) {
   constexpr std::string_view kKey = "hierarchical_memory_limit ";
   const std::string file = folder + "/memory.stat", text = system_text(file.c_str());
@@ -153,7 +157,7 @@ void read_outer_groups(const std::string& folder, GroupLimits& limits) {
         lower(limits.memory, most, file);
 }
 
-/// From the group up to the top of the mount.
+/// Reads the limits of a group and of all groups above it, up to the top of the mount.
 void read_groups(std::string folder, const std::string& top, GroupLimits& limits) {
   read_outer_groups(folder, limits);
   for (;;) {
@@ -202,7 +206,8 @@ GroupLimits group_limits(const std::string& root, std::string_view groups, std::
       read_groups(folder, top, limits);
       found = true;
     }
-    // The groups' names belong to another namespace: the mounted hierarchy is this container's.
+    // If no mount contains the group, its name belongs to another namespace. Then the mounted hierarchy is this
+    // container's.
     for (const GroupMount& mount : all)
       if (!found && holds(mount)) read_groups(root + mount.point, root + mount.point, limits);
   }

@@ -18,7 +18,7 @@ bool Descriptor::close() noexcept {
 
 void open_standard() noexcept {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    // The lowest free number is the one that is given.
+    // open() returns the lowest free number.
     if (fcntl(number, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return;
 }
 

@@ -21,15 +21,16 @@ class Descriptor {
 
   [[nodiscard]] int get() const noexcept { return number_; }
   [[nodiscard]] bool open() const noexcept { return number_ >= 0; }
-  /// False, with errno set, when the system could not close it cleanly: what was written may be lost.
+  /// Returns false, and sets errno, if the system could not close the descriptor cleanly. Written data may be lost
+  /// then.
   bool close() noexcept;
 
  private:
   int number_ = -1;
 };
 
-/// Calls a system call again when a signal interrupts it, and returns its result. It gives up after many times, so that
-/// a system that always reports an interruption causes an error and no endless loop.
+/// Calls a system call again when a signal interrupts it, and returns its result. It gives up after 10,000 calls, so
+/// that a system that always reports an interruption causes an error rather than an endless loop.
 template <class F>
 auto call_again(F call) {
   constexpr int kMostCalls = 10'000;
@@ -38,12 +39,12 @@ auto call_again(F call) {
   return result;
 }
 
-/// Opens /dev/null in place of stdin, stdout and stderr where they are closed, so that no pipe gets their numbers. Best
-/// at the start of a program.
+/// Opens /dev/null in place of stdin, stdout and stderr if they are closed, so that no later file or pipe gets their
+/// numbers. Call it at the start of a program.
 void open_standard() noexcept;
 
-/// Moves stdin, stdout or stderr (0, 1, 2) to another number, which programs that are started do not inherit, and
-/// leaves /dev/null in its place. Error(resource) when the system has no more descriptors.
+/// Moves stdin, stdout or stderr (`number` 0, 1 or 2) to a new descriptor, which started programs do not inherit, and
+/// opens /dev/null in its place. Error(resource) if the system has no more descriptors.
 [[nodiscard]] Descriptor take_standard(int number);
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// The variables of the process's environment.
+// Reads and sets variables of the process's environment.
 #pragma once
 
 #include <cstdlib>
@@ -13,8 +13,8 @@ namespace ferry {
   return value == nullptr ? std::string() : value;
 }
 
-/// Sets a variable of the environment for as long as this lives, for a library that reads it meanwhile. Afterwards the
-/// variable is as it was before. Not thread-safe, as setenv is not.
+/// Sets a variable of the environment while the object exists, for a library that reads the variable. The destructor
+/// restores the earlier value. Not thread-safe, as setenv is not.
 class EnvironmentSetting {
  public:
   EnvironmentSetting(const char* name, const char* value) : name_(name) {

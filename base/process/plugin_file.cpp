@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// The folder of the file that has this code, a library or the program, with a slash; "" if it is not known.
+/// The folder, with a slash, of the file that contains this code: a library or the program. "" if it is not known.
 std::string own_folder() {
   Dl_info here{};
   std::string file;

@@ -1,4 +1,4 @@
-// Finds and opens the plug-ins of ferry: shared libraries for a kind of device or of MPI.
+// Finds and opens ferry's plug-ins: shared libraries that support a kind of device or an MPI library.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@ namespace ferry {
 
 struct PluginFile {
   void* handle = nullptr;  ///< null: no such plug-in could be opened
-  std::string path = {};   ///< of the file that was opened
-  std::string why = {};    ///< why none was opened: the linker's error for the first file that is there
+  std::string path = {};   ///< the path of the opened file
+  std::string why = {};    ///< if none was opened: the dynamic linker's error for the first file that exists
 };
 
-/// Opens the plug-in `file`, such as "libferry_cuda.so". It lies beside this code, or in the library folder if this
-/// code is in a program, or where the linker looks for libraries. It is never closed.
+/// Opens the plug-in `file`, such as "libferry_cuda.so", and never closes it. ferry searches the folder of the file
+/// that contains this code, then the library folder of an installed program, then the folders of the dynamic linker.
 [[nodiscard]] PluginFile open_plugin(const std::string& file);
 
 }  // namespace ferry

@@ -46,7 +46,7 @@ SignalQueue::SignalQueue(std::initializer_list<int> signals) {
   sigemptyset(&queued);
   for (const int signal : signals) {
     sigaddset(&queued, signal);
-    // A parent may have left it ignored, and then no child's end is ever told.
+    // The parent process may have set SIGCHLD to be ignored. Then the system would never report the end of a child.
     if (signal == SIGCHLD) ::signal(SIGCHLD, SIG_DFL);
   }
   pthread_sigmask(SIG_BLOCK, &queued, &before_);

@@ -54,20 +54,21 @@ std::vector<char*> ending_with_null(std::vector<std::string>& texts) {
   return found;
 }
 
-/// The program's side of a fork. Uses only async-signal-safe functions; `said` is told the errno of what failed.
+/// Runs in the child after a fork, and executes the program. Uses only async-signal-safe functions. If a call fails,
+/// writes its errno to the pipe `said`.
 [[noreturn]] void become(const ProgramStart& program, char* const* words, char* const* environment, pid_t parent,
                          int said) {
   const auto replace = [](int from, int to) { return from < 0 || dup2(from, to) >= 0; };
   setpgid(0, 0);
   const bool dies = !program.dies_with_parent || prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
-  if (program.dies_with_parent && getppid() != parent) _exit(1);  // it died before prctl
+  if (program.dies_with_parent && getppid() != parent) _exit(1);  // the parent ended before prctl
   for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (dies && replace(program.in, STDIN_FILENO) && replace(program.out, STDOUT_FILENO) &&
       replace(program.error, STDERR_FILENO)) {
-    environ = const_cast<char**>(environment);  // its PATH is where the program is looked for
+    environ = const_cast<char**>(environment);  // execvp searches the PATH of this environment
     execvp(words[0], words);
   }
   const int error = errno;
@@ -91,7 +92,7 @@ int start_program(const ProgramStart& program) {
   const pid_t process = fork();
   if (process < 0) throw no_process(formatted("cannot start {:?}", arguments[0]));
   if (process == 0) become(program, words.data(), environment.data(), parent, said.writer.get());
-  setpgid(process, process);  // here too, as whichever comes first must do it
+  setpgid(process, process);  // also here, because either process may run first
   said.writer.close();
   int error = 0;
   if (read(said.reader.get(), &error, sizeof error) != sizeof error) return process;
@@ -108,7 +109,8 @@ std::string ProcessEnd::text() const {
 std::optional<ProcessEnd> next_ended_child() noexcept {
   siginfo_t ended{};
   if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return {};
-  ProcessEnd end{.process = ended.si_pid, .group = getpgid(ended.si_pid)};  // known until it has been waited for
+  // getpgid works only until waitpid.
+  ProcessEnd end{.process = ended.si_pid, .group = getpgid(ended.si_pid)};
   waitpid(ended.si_pid, nullptr, WNOHANG);
   (ended.si_code == CLD_EXITED ? end.exit_code : end.signal) = ended.si_status;
   return end;
@@ -144,7 +146,8 @@ std::string this_program_path() {
   std::array<char, PATH_MAX> path{};
   const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
   if (size > 0) return {path.data(), static_cast<std::size_t>(size)};
-  // Without /proc: as it was started, from a folder that ferry does not leave.
+  // Without /proc, use the path by which the program was started. It may be relative, but ferry never changes its
+  // folder.
   const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   std::error_code none;
   if (started != nullptr)

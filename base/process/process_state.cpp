@@ -20,7 +20,7 @@
 namespace ferry {
 namespace {
 
-/// Of /proc/PID/stat: the fields after the program's name, which may have any characters.
+/// Fields of /proc/PID/stat behind the program's name. The name may have any characters.
 struct Stat {
   char state = 'R';
   std::int64_t parent = 0;
@@ -61,7 +61,7 @@ struct SystemCall {
   bool has_file = false;  ///< its first argument is a descriptor
 };
 
-/// Those in which a thread may sleep for long.
+/// The system calls in which a thread may sleep for long.
 constexpr SystemCall kSystemCalls[] = {
     {SYS_read, "read", true},
     {SYS_readv, "readv", true},
@@ -90,7 +90,7 @@ constexpr SystemCall kSystemCalls[] = {
     {SYS_ppoll, "poll"},
     {SYS_pselect6, "select"},
     {SYS_epoll_pwait, "epoll_wait"},
-#ifdef SYS_poll  // machines that came later lack these
+#ifdef SYS_poll  // newer architectures lack these
     {SYS_poll, "poll"},
     {SYS_select, "select"},
     {SYS_epoll_wait, "epoll_wait"},
@@ -98,7 +98,7 @@ constexpr SystemCall kSystemCalls[] = {
 #endif
 };
 
-/// What a descriptor of this process is open to: a path, "pipe:[4711]"; empty when it is not open.
+/// The file of an open descriptor of this process: a path, or "pipe:[4711]". Empty if the descriptor is not open.
 std::string file_of(std::uint64_t descriptor) {
   std::array<char, 256> room{};
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
@@ -106,7 +106,7 @@ std::string file_of(std::uint64_t descriptor) {
   return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
-/// The words of a text in which a zero ends each.
+/// Splits a text into its words. Each word ends with a NUL.
 std::vector<std::string> words_of_zeros(const std::string& text) {
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin < text.size(); begin += words.back().size() + 1)
@@ -114,7 +114,7 @@ std::vector<std::string> words_of_zeros(const std::string& text) {
   return words;
 }
 
-/// All processes that the system shows, by the number of their parent.
+/// All processes that the system lists, by the process id of their parent.
 std::multimap<std::int64_t, ProcessId> all_processes() {
   std::multimap<std::int64_t, ProcessId> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc"), &closedir);
@@ -135,7 +135,7 @@ std::int64_t this_thread_number() {
 }
 
 std::string sleeps_in(std::int64_t thread) {
-  // "NUMBER 0xARGUMENT …"; "running"; "-1 …" outside of a system call
+  // The text is "NUMBER 0xARGUMENT …", "running", or "-1 …" outside of a system call.
   const std::string text = system_text(("/proc/self/task/" + std::to_string(thread) + "/syscall").c_str());
   char* end = nullptr;
   const long number = std::strtol(text.c_str(), &end, 10);

@@ -1,4 +1,4 @@
-// What the system says of a process of this machine: whether it runs, was stopped, or is gone.
+// The state of processes and threads of this machine, as the system reports it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// A process of this machine. Its start time tells it from a later process that got the same number.
+/// A process of this machine. Its start time distinguishes it from a later process with the same process id.
 struct ProcessId {
   std::int64_t pid = 0;
   std::uint64_t start = 0;  ///< clock ticks since the machine's boot; 0: not known
@@ -24,25 +24,26 @@ enum class ProcessState : std::uint8_t {
 };
 
 [[nodiscard]] ProcessId this_process();
-/// The command that started this process, for a shell; empty where the system tells nothing.
+/// The command that started this process, quoted for a shell; empty if the system does not report it.
 [[nodiscard]] std::string started_as();
-/// `running`, too, where the system tells nothing. Thread-safe.
+/// The state of a process. It is `running` also if the system does not report the state. Thread-safe.
 [[nodiscard]] ProcessState state_of(const ProcessId& process);
-/// The children of this process, zombies too; none where the system tells nothing. Thread-safe.
+/// The children of this process, zombies too; empty if the system does not list processes. Thread-safe.
 [[nodiscard]] std::vector<ProcessId> child_processes();
-/// The same with the children of children, and so on.
+/// All descendants of this process: its children, their children, and so on. As child_processes() otherwise.
 [[nodiscard]] std::vector<ProcessId> descendant_processes();
-/// Whether the process has a handler for the signal. False where the system tells nothing. Thread-safe.
+/// Whether the process has a handler for the signal. False if the system does not report it. Thread-safe.
 [[nodiscard]] bool handles_signal(const ProcessId& process, int signal);
-/// The environment with which the process began its program: "NAME=VALUE" each. Empty where the system tells nothing,
-/// as of a process of another user. Thread-safe.
+/// The environment with which the process began its program, as texts "NAME=VALUE". Empty if the system does not report
+/// it, for example for a process of another user. Thread-safe.
 [[nodiscard]] std::vector<std::string> first_environment(const ProcessId& process);
-/// Equal in two processes of one machine if each sees the other under its process number. Thread-safe.
+/// A text that is equal in two processes of one machine if they use the same process ids for the same processes.
+/// Thread-safe.
 [[nodiscard]] std::string process_namespace();
-/// The calling thread, as the system numbers it.
+/// The system's number of the calling thread.
 [[nodiscard]] std::int64_t this_thread_number();
 /// The system call in which a thread of this process sleeps, and the file it concerns if there is one: "read of
-/// /data/a.csv", "futex". Empty when the thread runs or has ended, or where the system tells nothing. Thread-safe.
+/// /data/a.csv", "futex". Empty if the thread runs or has ended, or if the system does not report it. Thread-safe.
 [[nodiscard]] std::string sleeps_in(std::int64_t thread);
 /// CPU time that all threads of this process have used, in seconds. Thread-safe.
 [[nodiscard]] double process_cpu_seconds();

@@ -13,7 +13,8 @@ namespace ferry {
 
 namespace {
 
-constexpr std::size_t kShort = 2048;  // below, the incomplete lines at both ends cost more than streaming saves
+// In bytes. For shorter copies, the incomplete lines at both ends cost more than streaming saves.
+constexpr std::size_t kShort = 2048;
 
 }  // namespace
 

@@ -20,8 +20,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual TimePoint now() = 0;
-  /// Returns when `time` has passed; at once when it is not positive. The calling thread sleeps; a clock that moves by
-  /// other means overrides this.
+  /// Returns when `time` has passed; at once if `time` is not positive. The calling thread sleeps. A simulated clock
+  /// overrides this function.
   virtual void sleep(Duration time);
 };
 

@@ -16,14 +16,14 @@ namespace ferry {
 ///       events.wait(seen, at_most);
 ///     }
 ///
-/// Thread-safe. notify() costs one atomic addition and one load while nobody sleeps. What was written before it is
+/// Thread-safe. notify() costs one atomic addition and one load while nobody sleeps. Data written before notify() is
 /// visible to a thread that sees the new count.
 class EventCount {
  public:
   [[nodiscard]] std::uint32_t now() const noexcept { return count_.load(std::memory_order_acquire); }
   void notify() noexcept;
-  /// Spins for a few µs, then sleeps. Returns when the count is no longer `seen`, when `at_most` has passed, or now and
-  /// then for no reason.
+  /// Spins for a few µs, then sleeps. Returns when the count is no longer `seen`, when `at_most` has passed, or
+  /// spuriously.
   void wait(std::uint32_t seen, std::chrono::microseconds at_most) noexcept;
 
  private:
@@ -60,8 +60,8 @@ class AsymmetricFence {
 /// that share its memory.
 enum class Sleepers { of_this_process, of_all_processes };
 
-/// If `word` is `value`, sleeps until woken, at most for `at_most` (and an hour); may return early for no reason.
-/// Thread-safe.
+/// If `word` is `value`, sleeps until another thread wakes it, at most for `at_most` and at most one hour. May return
+/// spuriously. Thread-safe.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::microseconds at_most,
                 Sleepers sleepers) noexcept;
 

@@ -21,13 +21,13 @@ void request_preemption() noexcept;
 /// Asks every run of this process that saves checkpoints to save one and continue; other runs do nothing.
 /// Async-signal-safe.
 void request_save() noexcept;
-/// How often that was asked for since the process began.
+/// The number of calls of request_save() since the process began.
 [[nodiscard]] std::int64_t saves_requested() noexcept;
 /// Forgets the requests to stop, so that a program can start another run.
 void clear_interrupt() noexcept;
-/// Throws Error(interrupted), naming the signal, once an interrupt was requested.
+/// Throws Error(interrupted), which names the signal, if an interrupt was requested.
 void check_interrupt();
-/// The error that it throws because of `signal`.
+/// The error that check_interrupt() throws because of `signal`.
 [[nodiscard]] Error interrupt_error(int signal);
 
 }  // namespace ferry

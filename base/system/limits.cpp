@@ -16,12 +16,12 @@
 namespace ferry {
 namespace {
 
-/// A cpu_set_t has room for 1,024 hardware threads, and a machine may have more; Linux can be built for 8,192.
+/// A set of hardware threads. A cpu_set_t has room for 1,024, but Linux can be built for 8,192.
 struct Mask {
   cpu_set_t sets[16] = {};
 };
 
-/// The mask of a thread, 0 for the calling one; empty when the system does not say.
+/// The affinity mask of a thread (0: the calling thread); empty if the system does not report it.
 Mask mask_of(pid_t thread) {
   Mask mask;
   return sched_getaffinity(thread, sizeof mask, mask.sets) == 0 ? mask : Mask();
@@ -32,7 +32,7 @@ std::uint64_t number_in(const char* path) {
   return std::strtoull(system_text(path).c_str(), nullptr, 10);
 }
 
-/// A limit of this process; 0: there is none, or it is not known.
+/// A limit of this process; 0 if it is unlimited or not known.
 std::uint64_t process_limit(decltype(RLIMIT_AS) what) {
   rlimit limit{};
   return ::getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? std::uint64_t{limit.rlim_cur} : 0;
@@ -61,7 +61,7 @@ bool is_crowded(int mine, int all) {
 
 void unpin_thread() {
   const Mask mask = mask_of(getpid());
-  static_cast<void>(sched_setaffinity(0, sizeof mask, mask.sets));  // which refuses an empty mask
+  static_cast<void>(sched_setaffinity(0, sizeof mask, mask.sets));  // the system rejects an empty mask
 }
 
 std::string memory_limit_text() {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kPatienceMs = 1000;
 
-/// By itself, so that a signal's handler can read it.
+/// An atomic outside of Log, so that a signal handler can read it.
 std::atomic<int> task_number{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -35,7 +35,7 @@ std::string with_task(int task, LogLevel level, std::string_view message) {
   return lines;
 }
 
-// The sink that lines go to, the lock under which they do, and the count of those that are lost.
+// The sink of the log, the lock that guards it, and the counts of lost messages.
 class Log {
  public:
   void write(LogLevel level, std::string_view message) {
@@ -67,7 +67,7 @@ class Log {
   std::mutex mutex_;
   LogSink sink_;
   LogSink stderr_ = descriptor_sink(STDERR_FILENO);
-  std::uint64_t owed_ = 0;  // lost and not yet reported
+  std::uint64_t owed_ = 0;  // messages that are lost and not yet reported
 };
 
 // Never destroyed: threads and static objects may log while the process ends.

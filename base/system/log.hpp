@@ -14,8 +14,8 @@ namespace ferry {
 
 enum class LogLevel : int { error, warn, info, debug };
 
-/// Takes the whole lines of one message, each ending in '\n'; returns false when they were lost. Called by one thread
-/// at a time. It must not log.
+/// Writes the lines of one message, each ending in '\n'. Returns false if they were lost. Only one thread at a time
+/// calls it. It must not log.
 using LogSink = std::function<bool(LogLevel level, std::string_view lines)>;
 
 /// Writes one message; each of its lines gets the task's number. Thread-safe; messages of several threads do not mix.
@@ -33,7 +33,7 @@ inline void log_debug(std::string_view message) noexcept {
   log(LogLevel::debug, message);
 }
 
-/// Writes a line of up to 200 bytes on stderr, if that needs no waiting; in a terminal below what stands there.
+/// Writes a line of up to 200 bytes on stderr, if that needs no waiting. On a terminal, begins a new line before it.
 /// Async-signal-safe.
 void log_at_once(std::string_view message) noexcept;
 
@@ -44,14 +44,14 @@ void log_level(LogLevel lowest);
 [[nodiscard]] bool logs(LogLevel level);
 /// Sets the number of the task that is printed before each line; negative (the default): none. Thread-safe.
 void log_task(int task);
-/// Sets where the lines go from now on; an empty function: to stderr. Returns the previous sink. Thread-safe.
+/// Sets the sink of later messages; an empty function means stderr. Returns the previous sink. Thread-safe.
 LogSink log_sink(LogSink sink);
-/// The number of messages lost since the program began. The next message that can be written is preceded by a warning
-/// with the number of those lost just before it.
+/// The number of messages lost since the program began. Before the next message that can be written, ferry writes a
+/// warning with the number of messages lost just before.
 [[nodiscard]] std::uint64_t log_messages_lost();
 
-/// A sink that writes to a file descriptor, which it does not own, and gives up on a reader that takes nothing for a
-/// second. Colours only for a terminal, and never when the variable NO_COLOR is set and not empty
+/// A sink that writes to a file descriptor, which it does not own. It drops a message if the reader reads nothing for a
+/// second. It writes colours only on a terminal, and never if the variable NO_COLOR is set and not empty
 /// (https://no-color.org).
 [[nodiscard]] LogSink descriptor_sink(int descriptor);
 

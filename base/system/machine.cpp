@@ -19,7 +19,7 @@ namespace ferry {
 std::string system_text(const char* path) try {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-} catch (const std::exception&) {  // a file that opens may still refuse to be read
+} catch (const std::exception&) {  // reading may fail even if opening succeeds
   return {};
 }
 
@@ -46,13 +46,13 @@ bool is_this_host(const std::string& name) {
   const std::string own = this_host_name();
   const auto short_form = [](const std::string& full) { return full.substr(0, full.find('.')); };
   if (name.empty()) return false;
-  // Of two names with domains, both must be equal.
+  // If both names have domains, they must be equal.
   const bool one_is_short = name.find('.') == std::string::npos || own.find('.') == std::string::npos;
   if (name == "localhost" || name == own || (one_is_short && short_form(name) == short_form(own))) return true;
   try {
     const auto addresses = net::resolved(name, 0, "host");
     return !addresses.empty() && std::ranges::all_of(addresses, net::is_own);
-  } catch (const Error&) {  // nobody knows the name, but ssh may
+  } catch (const Error&) {  // the resolver does not know the name, but ssh may
     return false;
   }
 }

@@ -8,7 +8,7 @@
 
 namespace ferry {
 
-/// A mutex with a condition variable. Where threads need no lock to sleep and wake, EventCount is faster.
+/// A mutex with a condition variable. If threads need no lock to sleep and wake, EventCount is faster.
 ///
 ///     monitor.change([&] { ready_ = true; });
 ///
@@ -37,7 +37,7 @@ class Monitor {
   void wait(Lock& lock, const Ready& ready) {
     changed_.wait(lock, ready);
   }
-  /// The same, for at most `at_most`; returns whether ready() is true.
+  /// Like wait(), for at most `at_most`; returns whether ready() is true.
   template <class Ready>
   [[nodiscard]] bool wait_for(Lock& lock, Duration at_most, const Ready& ready) {
     return changed_.wait_for(lock, at_most, ready);

@@ -26,7 +26,7 @@ int wait_for(int descriptor, int milliseconds) {
   return ::poll(&waiting, 1, milliseconds);
 }
 
-/// Writes `text` piece by piece, each after `wait()` has returned 0. Returns 0, or the errno that ended it.
+/// Writes `text` piece by piece, each after `wait()` has returned 0. Returns 0, or the errno that stopped it.
 template <class Wait>
 int write_pieces(int descriptor, std::string_view text, Wait wait) {
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// Writing to descriptors that a person or another program reads: stdout, stderr.
+// Functions that write to descriptors that a person or another program reads: stdout, stderr.
 #pragma once
 
 #include <csignal>
@@ -14,8 +14,8 @@ namespace ferry {
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// Writes all of `text`, and waits for a slow reader. After the process has been asked to stop
-/// (base/system/interrupt.hpp), text that would have to wait is dropped. A launcher that ends its job may read no more,
-/// and this must not keep a run from saving. Returns 0 or the errno; EAGAIN: the rest was dropped. Thread-safe; texts
+/// (base/system/interrupt.hpp), it drops text that would have to wait: a launcher that ends its job may read no more,
+/// and the run must still save its checkpoint. Returns 0 or the errno; EAGAIN: the rest was dropped. Thread-safe; texts
 /// of up to PIPE_BUF bytes do not mix.
 int write_all(int descriptor, std::string_view text) noexcept;
 
@@ -26,9 +26,9 @@ int write_all(int descriptor, std::string_view text) noexcept;
 /// Writes `text`, of at most PIPE_BUF bytes, if that needs no waiting, else nothing. Async-signal-safe.
 void write_at_once(int descriptor, std::string_view text) noexcept;
 
-/// While one lives, writing to a closed pipe, or beyond the limit of a file's size (ulimit -f), is an error (EPIPE,
-/// EFBIG) instead of a signal that ends the process. It holds for the whole process and for those that it starts, so
-/// only what has the process to itself makes one, at its start.
+/// While an object exists, writing to a closed pipe, or beyond the limit of a file's size (ulimit -f), is an error
+/// (EPIPE, EFBIG) instead of a signal that ends the process. It affects the whole process and the processes that it
+/// starts. So only a program, not a library, makes an object, at its start.
 class WithoutWriteSignals {
  public:
   WithoutWriteSignals();
@@ -37,7 +37,7 @@ class WithoutWriteSignals {
   WithoutWriteSignals& operator=(const WithoutWriteSignals&) = delete;
 
  private:
-  struct sigaction pipe_;  ///< of before
+  struct sigaction pipe_;  ///< the earlier actions of SIGPIPE and SIGXFSZ
   struct sigaction size_;
 };
 

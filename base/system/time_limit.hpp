@@ -1,4 +1,4 @@
-// TimeLimit: how long waits may take, before a deadline is made of it.
+// TimeLimit: the time that a wait may take. Each wait makes its own deadline from it.
 #pragma once
 
 #include "base/system/clock.hpp"
