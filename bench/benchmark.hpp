@@ -1,4 +1,5 @@
-// Benchmarks: what `ferry bench` runs. A family of them is one file with a function below that lists them.
+// Benchmarks: what `ferry bench` runs. Each family of benchmarks is one file, with a function, declared below, that
+// lists them.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,8 @@ struct Figure {
   std::optional<double> peer_value = {};  ///< in `unit`
   std::optional<double> ratio = {};       ///< the median of ferry ÷ peer over the pairs
   std::string unit = {};                  ///< "" means the unit of the benchmark
-  std::string peer = {};                  ///< set where the best of several peers counts; "" means the benchmark's
+  /// The best of several peers, if there are several; "" means the benchmark's peer.
+  std::string peer = {};
 };
 
 /// Thrown by a benchmark that this machine cannot run.
@@ -29,9 +31,9 @@ struct Benchmark {
   std::string name;  ///< as listed in docs/performance.md, such as "hop.4KB"
   std::string unit;  ///< "us", "s", "steps/s"
   Better better = Better::lower;
-  std::string peer;  ///< what ferry is measured against; "" for nothing
-  /// Measures. Throws Skipped where this machine cannot, Error(resource) when a program cannot be started or fails, and
-  /// whatever the measured code throws.
+  std::string peer;  ///< the program that ferry is compared with; "" for none
+  /// Measures. Throws Skipped if this machine cannot run the benchmark, Error(resource) if a program cannot be started
+  /// or fails, and all exceptions of the measured code.
   std::function<std::vector<Figure>()> run;
 };
 
@@ -41,22 +43,22 @@ struct Pair {
   double peer = 0;
 };
 
-/// How many pairs are measured for a figure, where a benchmark has no number of its own.
+/// The number of pairs that are measured for a figure, unless the benchmark has its own number.
 inline constexpr int kPairs = 7;
 
-/// The median of `values`, at least one; of an even number of values the upper of the two in the middle.
+/// The median of `values` (at least one). If their number is even, it is the upper of the two in the middle.
 [[nodiscard]] double median(std::vector<double> values);
 
-/// The medians of both sides and of the ratios of the pairs. Takes at least one pair.
+/// The medians of both sides and of the ratios of the pairs. `pairs` has at least one.
 [[nodiscard]] Figure figure_of(const std::vector<Pair>& pairs);
 
 /// Runs both sides once to warm up, then `pairs` times in turn. Each call returns its measurement.
 [[nodiscard]] Figure compare(int pairs, const std::function<double()>& ferry, const std::function<double()>& peer);
 
-/// Runs `ferry` once to warm up, then `times` times, and gives the median.
+/// Runs `ferry` once to warm up, then `times` times, and returns the median.
 [[nodiscard]] Figure alone(int times, const std::function<double()>& ferry);
 
-// The families: a function for each, in a file of its own.
+// One function for each family, each in its own file.
 [[nodiscard]] std::vector<Benchmark> boost_benchmarks();
 [[nodiscard]] std::vector<Benchmark> checkpoint_benchmarks();
 [[nodiscard]] std::vector<Benchmark> data_benchmarks();
@@ -72,7 +74,7 @@ inline constexpr int kPairs = 7;
 [[nodiscard]] std::vector<Benchmark> start_benchmarks();
 [[nodiscard]] std::vector<Benchmark> train_benchmarks();
 
-/// All of them, in the order of the families.
+/// All benchmarks, in the order of the families.
 [[nodiscard]] std::vector<Benchmark> benchmarks();
 
 }  // namespace ferry::bench

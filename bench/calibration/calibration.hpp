@@ -19,7 +19,7 @@ struct SumTimes {
 
 struct Calibration {
   PlanningCosts costs;
-  std::vector<SumTimes> sums;  ///< of each kind of link that the job has and that sums can use
+  std::vector<SumTimes> sums;  ///< one for each kind of link that the job has and that all-reduces can use
 };
 
 /// Measures for about `seconds` seconds. All processes of the job call it together, and no session runs. The costs of
@@ -27,7 +27,8 @@ struct Calibration {
 /// defaults. The result is valid in the process of task 0. Errors as Session::run.
 [[nodiscard]] Calibration calibrate(const Cluster& cluster, double seconds);
 
-/// The part of calibrate() on one task. `threads`: the threads with which large kernels are measured again.
+/// Measures the costs of computing on one task, as a part of calibrate(). `threads`: the number of threads for a second
+/// measurement of large kernels.
 [[nodiscard]] ComputeCosts measure_computing(int threads, double seconds);
 
 }  // namespace ferry::bench

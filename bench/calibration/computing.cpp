@@ -1,4 +1,5 @@
-// The costs of computing: each is fitted to the times of kernels and to their work as planning counts it.
+// Measures the costs of computing. Each cost is fitted to the times of kernels and to their work, as planning counts
+// it.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -18,8 +19,8 @@ namespace {
 
 using Make = std::function<Value(const Values&)>;
 
-constexpr double kPicoseconds = 1e12;  // of a second
-constexpr int kMeasurements = 30;      // about as many as measure_computing() makes
+constexpr double kPicoseconds = 1e12;  // in a second
+constexpr int kMeasurements = 30;      // the approximate number of measurements in measure_computing()
 
 double geometric_mean(const std::vector<double>& values) {
   double sum = 0;
@@ -47,7 +48,7 @@ class Computing {
   }
 
  private:
-  /// One op, or a few, on variables of these sizes.
+  /// The sizes of some variables, and a function that makes one op, or a few, from them.
   struct Ops {
     std::vector<Ints> sizes;
     Make make;
@@ -60,7 +61,8 @@ class Computing {
     return OneOp(ops.sizes, ops.make, threads, 1).least(seconds_) * kPicoseconds;
   }
 
-  /// Picoseconds of a flop: the geometric mean over ops that arithmetic alone slows down, at least as planning sees it.
+  /// Picoseconds for each flop: the geometric mean over ops. By the planner's cost model, only arithmetic limits their
+  /// speed.
   [[nodiscard]] double per_flop(const std::vector<Ops>& all) const {
     std::vector<double> each;
     for (const Ops& ops : all) {
@@ -73,7 +75,7 @@ class Computing {
 
   // ---- Kernels of a few elements ----
 
-  /// Picoseconds of a kernel's call.
+  /// The overhead of calling a kernel, in picoseconds.
   [[nodiscard]] double calls() const {
     const auto chain = [this](int length) {
       return picoseconds({{{16}, {16}}, [length](const Values& x) {
@@ -88,7 +90,7 @@ class Computing {
 
   // ---- Memory traffic ----
 
-  /// Sums of two arrays; each sum touches `bytes` bytes.
+  /// Adds pairs of arrays, `count` times; each addition reads and writes `bytes` bytes in total.
   static Ops adds(int count, double bytes) {
     const auto elements = static_cast<std::int64_t>(bytes) / static_cast<std::int64_t>(3 * sizeof(float));
     return {std::vector<Ints>(static_cast<std::size_t>(2 * count), Ints{elements}), [count](const Values& x) {
@@ -101,7 +103,8 @@ class Computing {
     return std::max((picoseconds(adds(count, bytes)) / count - costs_.call) / bytes, kLeastFigure);
   }
 
-  /// Several kernels take turns, so that each finds its arrays where the others have left them.
+  /// Measures the costs of memory traffic. Several kernels run in turn, so that each finds its arrays in the cache, or
+  /// in memory if the other kernels have evicted them.
   void traffic() {
     constexpr int kCached = 16, kTurns = 4;
     costs_.memory_byte = per_byte(1, kLargeBytes);
@@ -134,7 +137,7 @@ class Computing {
     return product(kSize, kSize, kSize);
   }
 
-  /// Convolutions as in networks for small images, with both gradients.
+  /// Measures convolutions as in networks for small images, with both gradients.
   void convolutions() {
     struct Shapes {
       Ints x, w;
@@ -159,7 +162,7 @@ class Computing {
 
   // ---- Threads ----
 
-  /// The share of a kernel's time that the threads divide among them.
+  /// The parallel share of a kernel's time (in Amdahl's law), from 0 to 1.
   [[nodiscard]] double parallel(const Ops& ops) const {
     const double faster = picoseconds(ops) / picoseconds(ops, threads_);
     return std::clamp((1 - 1 / faster) / (1 - 1.0 / threads_), 0.0, 1.0);

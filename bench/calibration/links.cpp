@@ -1,4 +1,4 @@
-// The costs of messages and sums between the tasks of a job.
+// Measures the costs of messages and all-reduces between the tasks of a job.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -19,12 +19,12 @@ namespace ferry::bench {
 namespace {
 
 constexpr std::int64_t kSizes[] = {4, 4 << 10, 64 << 10, 1 << 20, 4 << 20};
-constexpr std::size_t kLargeSizes = 2;  // the last ones give the bandwidth
+constexpr std::size_t kLargeSizes = 2;  // the number of sizes, at the end, that determine the bandwidth
 constexpr std::int64_t kMostRounds = 100;
 constexpr double kMostSteps = 1e4;
 constexpr double kLeastLatency = 1e-9, kMostBytesPerSecond = 1e14;
 
-/// The tasks of a job as an even number on each of some hosts, host by host.
+/// A part of the job's tasks: the same number of tasks on each of some hosts, ordered by host.
 struct EvenHosts {
   std::int64_t hosts = 1, tasks = 1;
 };
@@ -33,7 +33,7 @@ class Links {
  public:
   Links(const Cluster& cluster, double seconds, Calibration& result)
       : cluster_(cluster), tasks_(cluster.topology().tasks), result_(result) {
-    constexpr int kKinds = 4;  // messages and sums, on a host and between hosts
+    constexpr int kKinds = 4;  // messages and all-reduces, within a host and between hosts
     seconds_ = seconds / (kKinds * static_cast<double>(std::size(kSizes)));
   }
 
@@ -51,7 +51,8 @@ class Links {
  private:
   // ---- The tasks ----
 
-  /// A task on the host of another one, which becomes first_; or a task that is not on the host of task 0.
+  /// With `on_host`, returns a task that shares its host with another task, and sets first_ to that other task. Else
+  /// returns a task that is not on the host of task 0.
   std::optional<int> other_task(bool on_host) {
     for (int other = 1; other < cluster_.size(); ++other)
       for (int task = 0; task < (on_host ? other : 1); ++task)
@@ -75,7 +76,8 @@ class Links {
 
   // ---- Times ----
 
-  /// The seconds that one process has measured, while the other processes have 0. All processes call it.
+  /// Sends the seconds that one process has measured to all processes. The other processes pass 0. All processes call
+  /// it.
   [[nodiscard]] double agree(double mine) const {
     double most = 0;
     constexpr int kExact = 17;
@@ -91,7 +93,7 @@ class Links {
     return {graph, cluster_, SessionOptions{.plan = {.default_device = DeviceKind::cpu}}};
   }
 
-  /// The shortest time of a step of `target` that task `measures` sees.
+  /// The shortest time of a step of `target`, in seconds, measured by the task `measures`.
   [[nodiscard]] double least(const Graph& graph, const Value& target, int measures) const {
     Session session = session_of(graph);
     RunRequest request;
@@ -110,10 +112,10 @@ class Links {
     return static_cast<double>(kernel_picoseconds(DeviceKind::cpu, result_.costs.compute, work, threads)) * 1e-12;
   }
 
-  /// The link on which messages take `seconds` seconds by size, each with a kernel that makes as many bytes. A task
-  /// sends `share` bytes for each byte of a message.
+  /// Fits latency and bandwidth of a link to pairs of a message's bytes and seconds. Each time includes a kernel that
+  /// makes these bytes. A task sends `share` bytes for each byte of a message.
   [[nodiscard]] LinkCost fit(const std::vector<std::pair<std::int64_t, double>>& seconds, double share) const {
-    constexpr double kLeastShare = 0.1;  // of the time: the rest is computing at most
+    constexpr double kLeastShare = 0.1;  // the share of the time that moves bytes is at least this
     const double latency = std::max(seconds[0].second - computing(seconds[0].first), kLeastLatency);
     double logarithms = 0;
     for (std::size_t i = seconds.size() - kLargeSizes; i < seconds.size(); ++i) {
@@ -137,7 +139,7 @@ class Links {
     return fit(seconds, 1);
   }
 
-  /// How much longer a message takes if its receiver has waited for a millisecond.
+  /// The additional seconds of a message if its receiver has waited for a millisecond.
   [[nodiscard]] double waiting(int first, int second) const {
     constexpr std::chrono::milliseconds kPause{1};
     constexpr std::int64_t kSteps = 60;
@@ -183,14 +185,14 @@ class Links {
   const Cluster& cluster_;
   const std::vector<TaskInfo>& tasks_;
   Calibration& result_;
-  double seconds_ = 0;  // of a measurement
-  int first_ = 0;       // of the two tasks that share a host
+  double seconds_ = 0;  // the length of a measurement
+  int first_ = 0;       // the first of two tasks that share a host
 };
 
 }  // namespace
 
 Calibration calibrate(const Cluster& cluster, double seconds) {
-  constexpr double kOfComputing = 0.6;  // the share of the time
+  constexpr double kOfComputing = 0.6;  // the share of the time for measure_computing()
   Calibration result;
   const bool alone = cluster.size() == 1;
   cluster.barrier();

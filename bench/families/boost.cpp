@@ -1,4 +1,4 @@
-// Training boosted trees: the sample `boost` beside XGBoost, each in a process of its own.
+// Training of boosted trees: the sample `boost` compared with XGBoost, each in its own process.
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -15,7 +15,7 @@ std::string data() {
   return std::filesystem::path(beside_this_program("agaricus.train.gz")).parent_path().string();
 }
 
-/// Milliseconds to train a model from rows in memory, on this many tasks of one thread each.
+/// Milliseconds to train a model from rows in memory, on `tasks` tasks with one thread each.
 double by_ferry(int tasks) {
   std::vector<std::string> command;
   if (tasks > 1) command = {"mpirun", "--oversubscribe", "--bind-to", "none", "-np", std::to_string(tasks)};
@@ -23,7 +23,7 @@ double by_ferry(int tasks) {
   return std::stod(run_program(command, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}).output);
 }
 
-/// The same by XGBoost with as many threads; nullopt where XGBoost is not installed.
+/// The time of XGBoost in milliseconds, with `threads` threads; nullopt if XGBoost is not installed.
 std::optional<double> by_xgboost(int threads) {
   const std::string ms = run_program({"python3", "-W", "ignore", beside_this_program("boost.py"), data(),
                                       std::to_string(threads), std::to_string(kTimes)})

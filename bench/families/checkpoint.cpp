@@ -1,5 +1,5 @@
-// The cost of checkpoints: steps per second of a training run that saves one every second, beside the same run without
-// checkpoints.
+// The cost of checkpoints: steps per second of a training run that saves a checkpoint every second, compared with the
+// same run without checkpoints.
 #include <algorithm>
 #include <cmath>
 
@@ -59,7 +59,7 @@ std::vector<Figure> checkpoint() {
   const auto rate = [&](Checkpoints* with) {
     request.checkpoints = with;
     const double seconds = run_seconds(session, request);
-    checkpoints.save();  // so that nothing is written while the other side runs
+    checkpoints.save();  // so that no checkpoint is written while the other side runs
     return static_cast<double>(request.steps) / seconds;
   };
   return {compare(

@@ -1,5 +1,5 @@
-// Training images from a folder of JPEG files: decoded, cropped at random, scaled and mirrored, by ferry and by
-// PyTorch's DataLoader with as many worker processes.
+// Training images from a folder of JPEG files. Both sides decode, randomly crop, scale and mirror them: ferry with some
+// threads, PyTorch's DataLoader with the same number of worker processes.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -22,10 +22,10 @@ namespace {
 
 constexpr int kPictures = 320, kPictureClasses = 4, kPictureWidth = 500, kPictureHeight = 375;
 constexpr std::int64_t kPicturesTaken = 64, kPictureSide = 224;
-constexpr std::int64_t kStepsTimed = 60;  // of a measurement, after kStepsBefore others
+constexpr std::int64_t kStepsTimed = 60;  // timed steps of a measurement, after kStepsBefore untimed steps
 constexpr std::int64_t kStepsBefore = 10;
 
-/// Numbers of the generator of Park and Miller (1988), in [-1, 1).
+/// Random numbers in [-1, 1), by the generator of Park and Miller (1988).
 class Noise {
  public:
   explicit Noise(std::uint64_t seed) : state_(seed) {}
@@ -56,7 +56,7 @@ void add_noise(std::vector<float>& pixels, std::size_t cell, float height, Noise
     }
 }
 
-/// An image like a photograph: coarse shapes, less of finer ones, and a little noise.
+/// An image similar to a photograph: strong coarse shapes, weaker fine shapes, and a little noise.
 std::vector<JSAMPLE> picture(std::uint64_t seed) {
   Noise noise(seed);
   std::vector<float> pixels(std::size_t{kPictureWidth} * kPictureHeight * 3, 128);
@@ -102,8 +102,8 @@ void write_images(const std::string& folder) {
   }
 }
 
-/// Images per second by the DataLoader; nullopt where PyTorch or torchvision is not installed. `decoder` is "pillow",
-/// the usual one, or "tensors", torchvision's own.
+/// Images per second of the DataLoader; nullopt if PyTorch or torchvision is not installed. `decoder` is "pillow" (the
+/// usual decoder) or "tensors" (torchvision's own decoder).
 std::optional<double> by_loader(const std::string& folder, const char* decoder, int cores) {
   const std::string rate =
       run_program({"python3", "-W", "ignore", beside_this_program("data.py"), folder, decoder, std::to_string(cores),

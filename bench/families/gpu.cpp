@@ -1,5 +1,5 @@
-// One task on gpu:0, beside PyTorch on the same GPU: products, a chain of elementwise ops, kernels that memory
-// bandwidth limits, convolutions, tiny ops, copies, and training steps.
+// One task on gpu:0, compared with PyTorch on the same GPU: matrix products, a chain of elementwise ops, kernels that
+// are limited by memory bandwidth, convolutions, tiny ops, copies, and training steps.
 #include <fstream>
 #include <map>
 #include <memory>
@@ -42,7 +42,7 @@ Cluster one_task() {
   return Cluster::connect(options);
 }
 
-/// A session with a step that computes `make` of variables on a GPU, into a variable.
+/// A session with a step that applies `make` to variables on a GPU, and stores the result in a variable.
 class OnGpu {
  public:
   OnGpu(DType dtype, const std::vector<Ints>& sizes, const std::function<Value(const Values&)>& make, int steps)
@@ -74,7 +74,8 @@ class OnGpu {
   std::unique_ptr<Session> session_;
 };
 
-/// What PyTorch gives for all of these, measured once, in one process; empty where it is not installed or finds no GPU.
+/// PyTorch's figures for all benchmarks of this file, by name, measured once, in one process; empty if PyTorch is not
+/// installed or finds no GPU.
 const std::map<std::string, double>& by_pytorch() {
   static const std::map<std::string, double> all = [] {
     std::map<std::string, double> read;
@@ -102,7 +103,7 @@ std::vector<Figure> products(const std::string& name, std::int64_t n, DType dtyp
   return beside_pytorch(name, [&] { return teraflops / product.run(); });
 }
 
-/// A step of `ops` ops on one element, in microseconds for each op.
+/// A step of kOps ops on one element, in microseconds for each op.
 std::vector<Figure> tiny_ops(const std::string& name) {
   constexpr int kOps = 1000;
   const auto chain = [](const Values& x) {
@@ -114,7 +115,7 @@ std::vector<Figure> tiny_ops(const std::string& name) {
   return beside_pytorch(name, [&] { return ops.run() * 1e6 / kOps; });
 }
 
-/// A value that is fed, and one that is fetched: GB/s of both together.
+/// The copies of one feed and one fetch: GB/s of both together.
 std::vector<Figure> copies(const std::string& name) {
   constexpr std::int64_t kElements = 16 << 20;
   const Cluster cluster = one_task();
@@ -162,7 +163,7 @@ struct Network {
   std::string data = {};
 };
 
-/// Steps a second of `ferry run --device gpu`.
+/// Steps per second of `ferry run --device gpu`.
 std::vector<Figure> train(const std::string& name, const Network& network) {
   require_gpu(one_task());
   const ScratchFolder folder;

@@ -1,5 +1,5 @@
-// Two tasks on one host beside hand-written MPI: the cost of waiting, of a message and of an all-reduce (also over
-// eight tasks). METG is the smallest size of a graph's tasks at which overhead takes half the time.
+// Two tasks on one host, compared with hand-written MPI: the cost of waiting, of a message and of an all-reduce (also
+// with eight tasks). METG is the smallest size of a graph's tasks at which overhead takes half the time.
 #include <algorithm>
 
 #include "bench/benchmark.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kWaits = 5, kSweeps = 5, kGloos = 3;
 
-/// Tunings of Open MPI for one host. All are measured, and the fastest counts.
+/// Options of Open MPI for one host. All tunings are measured, and the fastest counts.
 const std::vector<Tuning>& tunings() {
   static const std::vector<std::string> eager = {"--mca", "btl_vader_eager_limit", "32768"};
   static const std::vector<std::string> small = {"--mca", "btl_vader_eager_limit", "4096"};
@@ -46,7 +46,7 @@ Figure against_mpi(const std::string& what, std::int64_t bytes) {
   return against_best({.what = what, .number = bytes}, ranks(2), tunings());
 }
 
-/// Microseconds of one all-reduce by gloo; nullopt where PyTorch, which includes gloo, is not installed.
+/// Microseconds of one all-reduce by gloo; nullopt if PyTorch, which includes gloo, is not installed.
 std::optional<double> round_by_gloo(std::int64_t bytes) {
   const std::int64_t rounds = std::clamp<std::int64_t>((std::int64_t{1} << 28) / bytes, 8, 500);
   const std::string micros = run_program({"python3", "-W", "ignore", beside_this_program("allreduce.py"),
@@ -56,7 +56,7 @@ std::optional<double> round_by_gloo(std::int64_t bytes) {
   return std::stod(micros);
 }
 
-/// Measures against MPI, or against gloo where that is faster.
+/// Compares ferry with MPI, or with gloo if gloo is faster.
 Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
   Figure by_mpi = against_mpi(what, bytes);
   const std::optional<double> gloo = round_by_gloo(bytes);
@@ -67,7 +67,7 @@ Figure against_mpi_and_gloo(const std::string& what, std::int64_t bytes) {
   return figure;
 }
 
-/// Sums over eight tasks, which share the cores of this machine.
+/// All-reduces over eight tasks, which share the cores of this machine.
 Figure eight_tasks(const std::string&, std::int64_t bytes) {
   return against_best({.what = "allreduce", .number = bytes, .pairs = kPairs}, ranks(8), tunings());
 }
@@ -77,7 +77,8 @@ struct Size {
   std::int64_t bytes;
 };
 
-/// METG of Task Bench's patterns on one thread, two threads and two tasks, beside MPI on as many cores.
+/// METG of Task Bench's patterns on one thread, two threads and two tasks, compared with MPI on the same number of
+/// cores.
 std::vector<Benchmark> metg_benchmarks() {
   std::vector<Benchmark> all;
   for (const std::string_view pattern : patterns()) {

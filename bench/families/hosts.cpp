@@ -1,5 +1,5 @@
-// Two tasks on two hosts, by ferry's own TCP, against hand-written MPI over TCP. The hosts are network namespaces of
-// this machine.
+// Two tasks on two hosts, with ferry's own TCP, compared with hand-written MPI over TCP. The hosts are network
+// namespaces of this machine.
 #include "bench/benchmark.hpp"
 #include "bench/processes/process.hpp"
 #include "bench/processes/rank_pair.hpp"
@@ -13,7 +13,7 @@ std::vector<std::string> tcp(const char* eager, const char* fragment, const char
           "--mca", "btl_tcp_flags",       flags};
 }
 
-/// Tunings of Open MPI for TCP. All are measured, and the fastest counts.
+/// Options of Open MPI for TCP. All tunings are measured, and the fastest counts.
 const std::vector<Tuning>& tcp_tunings() {
   static const std::vector<Tuning> all = {
       {"default", tcp("65536", "131072", "send,put,inplace")},

@@ -25,7 +25,7 @@
 namespace ferry::bench {
 namespace {
 
-// ---- Matrix products, beside OpenBLAS with as many threads of its own ----
+// ---- Matrix products, compared with OpenBLAS with the same number of threads ----
 
 std::vector<Figure> matmuls(std::int64_t n, int threads) {
   const auto steps = static_cast<int>(std::max<std::int64_t>(3, (std::int64_t{1} << 31) / (n * n * n)));
@@ -33,14 +33,14 @@ std::vector<Figure> matmuls(std::int64_t n, int threads) {
       {{n, n}, {n, n}}, [](const Values& x) { return matmul(x[0], x[1]); }, threads, steps);
   const double gigaflops = 2e-9 * static_cast<double>(n * n * n);
   const auto ferry = [&] {
-    static_cast<void>(product.run());  // wakes the threads before the timing, as is done for OpenBLAS
+    static_cast<void>(product.run());  // wakes the threads before the timing, as for OpenBLAS
     return gigaflops / product.run();
   };
   const auto openblas = product_by_openblas(static_cast<int>(n), threads, steps);
   return {openblas ? compare(kPairs, ferry, [&] { return gigaflops / openblas(); }) : alone(kPairs, ferry)};
 }
 
-// ---- Convolutions, beside PyTorch ----
+// ---- Convolutions, compared with PyTorch ----
 
 struct ConvShape {
   std::string name;
@@ -87,7 +87,7 @@ std::vector<Figure> convolutions(const ConvShape& shape) {
   return figures;
 }
 
-// ---- Elementwise ops, beside memcpy ----
+// ---- Elementwise ops, compared with memcpy ----
 
 /// Ten cheap elementwise ops.
 Value ten_ops(const Value& x) {
@@ -96,7 +96,7 @@ Value ten_ops(const Value& x) {
   return minimum(b, 2.0);
 }
 
-/// memcpy of this many floats, on one thread.
+/// memcpy of `elements` floats, on one thread.
 class Copying {
  public:
   explicit Copying(std::int64_t elements) : from_(static_cast<std::size_t>(elements), 1), to_(from_.size(), 2) {}
@@ -112,7 +112,7 @@ class Copying {
   std::vector<float> from_, to_;
 };
 
-/// Two figures: on one thread and on two.
+/// Two figures: with one thread and with two threads.
 std::vector<Figure> chains() {
   constexpr std::int64_t kElements = 64 << 18;  // 64 MiB of float32
   Copying copy(kElements);
@@ -128,15 +128,16 @@ std::vector<Figure> chains() {
   return figures;
 }
 
-// ---- Products of one row and matrices that no cache holds, beside reading as many bytes ----
+// ---- Products of one row and matrices too large for caches, compared with reading the same bytes ----
 
-constexpr std::int64_t kMatrixBytes = 128 << 20;  // of all matrices of a figure together
+constexpr std::int64_t kMatrixBytes = 128 << 20;  // total of all matrices of a figure
 
-/// Reads floats on one thread, as some streams at once: the processor fetches several streams faster than one.
+/// Reads floats on one thread, in several streams at once, because the processor fetches several streams faster than
+/// one.
 class Reading {
  public:
   Reading() : from_(kMatrixBytes / sizeof(float), 1) {}
-  /// GB/s of the best number of streams.
+  /// GB/s with the best number of streams.
   double operator()() {
     double best = 0;
     for (const std::size_t streams : {1, 2, 4, 8, 16}) {
@@ -158,7 +159,7 @@ class Reading {
   std::vector<float> from_;
 };
 
-/// A figure for each shape of a small language model's layers.
+/// One figure for each shape of weights in a small language model.
 std::vector<Figure> row_products() {
   Reading read;
   std::vector<Figure> figures;
@@ -183,7 +184,7 @@ std::vector<Figure> row_products() {
   return figures;
 }
 
-// ---- Kernels that memory bandwidth limits, beside memcpy of the input ----
+// ---- Kernels limited by memory bandwidth, compared with memcpy of the input ----
 
 struct OfMatrix {
   std::string name;

@@ -1,5 +1,5 @@
-// ONNX models, unchanged, run by `ferry run` and by onnxruntime, each in a process of its own. Most are found in
-// packages of PyPI that are installed where python3 looks.
+// Unchanged ONNX models, run by `ferry run` and by onnxruntime, each in its own process. Most models come from PyPI
+// packages that python3 finds.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -97,7 +97,7 @@ const std::vector<Model>& models() {
   return all;
 }
 
-/// The path of the model. Throws Skipped where its package is not installed.
+/// The path of the model. Throws Skipped if its package is not installed.
 std::string path_of(const Model& model) {
   const Package& package = model.package;
   if (package.version.empty()) return beside_this_program(model.file);
@@ -133,7 +133,7 @@ std::vector<std::string> feeds_in(const ScratchFolder& folder, const Model& mode
   return words;
 }
 
-/// A model as both sides get it.
+/// The arguments with which both sides run a model.
 struct ModelRun {
   std::string path;
   std::vector<std::string> feeds;  ///< "INPUT=FILE"
@@ -158,7 +158,7 @@ double by_ferry(const ModelRun& run, const std::string& stats) {
   return nlohmann::json::parse(file)["step_seconds"]["median"].get<double>() * 1e3;
 }
 
-/// Milliseconds of a step by onnxruntime; nullopt where it is not installed.
+/// Milliseconds of a step by onnxruntime; nullopt if onnxruntime is not installed.
 std::optional<double> by_onnxruntime(const ModelRun& run) {
   std::vector<std::string> words = {"python3",
                                     "-W",

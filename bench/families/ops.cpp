@@ -1,4 +1,4 @@
-// The cost of an op that does nothing, in graphs of 100,000 ops that are run again and again.
+// The cost of an op that does nothing, in graphs of 100,000 ops that run repeatedly.
 #include "bench/benchmark.hpp"
 #include "bench/graphs/null_graphs.hpp"
 

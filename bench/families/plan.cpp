@@ -18,10 +18,10 @@ namespace {
 constexpr int kChainOps = 1'000'000;
 constexpr int kRandomOps = 100'000;
 constexpr int kTasks = 4;
-/// The ops are cut into this many blocks of equal size; the blocks are placed on the tasks in turn.
+/// The number of blocks of equal size into which the ops are divided. The blocks are placed on the tasks in turn.
 constexpr int kBlocks = 100;
 
-/// Calls `next`, which builds one op, `ops` times, and places each block of ops on the next task.
+/// Calls `next` `ops` times, and places each block of ops on the next task. `next` builds one op.
 template <class Next>
 void in_blocks(Graph& g, int ops, const Next& next) {
   for (int block = 0; block < kBlocks; ++block) {
@@ -36,8 +36,8 @@ Value chain(Graph& g, const Value& x) {
   return sum;
 }
 
-/// Each op is the maximum of the last value and an earlier one, drawn by the linear congruential generator of Knuth's
-/// MMIX. So the last op needs all others.
+/// A chain of ops. Each op is the maximum of the previous value and a random earlier value (by the linear congruential
+/// generator of Knuth's MMIX). So the last op depends on all others.
 Value random_maxima(Graph& g, const Value& x) {
   Values made{x};
   std::uint64_t state = 1;
@@ -81,7 +81,7 @@ std::vector<Figure> plan_case(int ops, Value (*build)(Graph&, const Value&)) {
   const double before = begin_peak();
   begin = system_clock().now();
   {
-    // The main figure is the time of all planning passes and of the proof by the verifier.
+    // The main figure is the time of all planning passes and of the verifier.
     const PlanResult planned = make_plan(*graph, signature, Topology::local(kTasks), AllKernels());
     require_verified(planned.plan);
     Figure all = figure("", std::chrono::duration<double>(system_clock().now() - begin).count());

@@ -1,5 +1,5 @@
-// The cost of planning for many tasks. A training step on a mesh with a data-parallel and a tensor-parallel axis has
-// many tasks with the same role. A chain with an op on each task has none.
+// The cost of planning for many tasks. In a training step on a mesh with a data-parallel and a tensor-parallel axis,
+// many tasks have the same role. In a chain with an op on each task, no two tasks have the same role.
 #include "base/system/clock.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/graphs/all_kernels.hpp"
@@ -21,7 +21,8 @@ namespace {
 
 constexpr int kLayers = 8;
 constexpr int kMany = 4096, kFew = 8;
-/// The size of the tensor axis, which is within a host; the size of the data axis is the number of hosts.
+/// The size of the tensor-parallel axis, which is within a host. The size of the data-parallel axis is the number of
+/// hosts.
 constexpr int kTensor = 4;
 constexpr std::int64_t kBatch = 16'384, kWidth = 256, kHidden = 1024;
 
@@ -40,7 +41,7 @@ struct Planned {
   Signature signature;
 };
 
-/// A training step: fetches the loss, runs the updates of the weights.
+/// Builds a training step, which fetches the loss and runs the updates of the weights.
 void training(Planned& planned, int) {
   Graph& graph = planned.graph;
   auto everywhere = graph.on(graph.mesh({{"dp", Mesh::kOpen}, {"tp", kTensor}}));
@@ -59,7 +60,7 @@ void training(Planned& planned, int) {
   for (const Value& update : sgd(loss, weights, 0.1)) planned.run(update);
 }
 
-/// An op on each task, one after another: nothing to compute, so that a run shows what starting takes.
+/// Builds a chain with one op on each task. It computes almost nothing, so that a run shows the cost of starting.
 void chain(Planned& planned, int tasks) {
   Value value = planned.graph.constant(1.0);
   for (int t = 0; t < tasks; ++t) {
@@ -87,12 +88,12 @@ Figure named(const char* part, const char* unit, Figure figure) {
 struct ManyTasks {
   const char* name;
   void (*build)(Planned& planned, int tasks);
-  int most_run;  ///< how many tasks are run in one process
+  int most_run;  ///< the number of tasks up to which they also run, in one process
 };
 constexpr ManyTasks kManyTasks[] = {{"training", training, 0}, {"chain", chain, 1024}};
 
-/// The time and the memory of planning, in this process, and the time of programs: `check` does what a process does
-/// before it meets the others, `run` runs all tasks in one process for a step.
+/// Measures the time and memory of planning in this process, and the times of two programs. `ferry check` does the work
+/// of a process before it meets the others. `ferry run` runs one step of all tasks in one process.
 std::vector<Figure> planning(const ManyTasks& many, int tasks) {
   const int times = tasks <= 4096 ? 5 : 1;
   Planned planned;

@@ -22,12 +22,12 @@ namespace ferry::bench {
 namespace {
 
 constexpr int kBlocksOfProof = 100, kTasksOfProof = 1024;
-/// The size of the tensor axis, which is within a host.
+/// The size of the tensor-parallel axis, which is within a host.
 constexpr int kTensorOfProof = 8;
 constexpr std::int64_t kWidthOfProof = 1024, kHeadsOfProof = 16, kTokensOfProof = 64;
 
-/// A transformer's block: attention, then a layer for each token by itself, both with a residual connection. The heads
-/// and the hidden units are split along the tensor axis.
+/// A transformer block: attention, then a feed-forward layer, both with a residual connection. The heads and the hidden
+/// units are split along the tensor-parallel axis.
 Value transformer_block(nn::Parameters& parameters, const std::string& name, const Value& x) {
   const nn::LayerNorm first_norm(parameters, name + "/first_norm", kWidthOfProof);
   const nn::Attention attention(parameters, name + "/attention", kWidthOfProof, kHeadsOfProof);
@@ -41,7 +41,8 @@ Value transformer_block(nn::Parameters& parameters, const std::string& name, con
   return attended + down(gelu(up(second_norm(attended))));
 }
 
-/// A training step, with the batch split along the data axis: fetches the loss, runs the updates of the weights.
+/// Builds a training step, with the batch split along the data-parallel axis. It fetches the loss and runs the updates
+/// of the weights.
 Signature transformer_step(Graph& graph) {
   const auto everywhere = graph.on(graph.mesh({{"dp", Mesh::kOpen}, {"tp", kTensorOfProof}}));
   nn::Parameters parameters(graph);

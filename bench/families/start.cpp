@@ -1,4 +1,4 @@
-// How long a user waits for the first result, and what memory it takes.
+// The time that a user waits for the first result, and the memory that it takes.
 #include "bench/benchmark.hpp"
 #include "bench/processes/process.hpp"
 #include "bench/processes/scratch_folder.hpp"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kRuns = 11;
 
-/// `ferry run` of c = a + b on one task: time from the start of the process to its end, and its peak resident memory.
+/// `ferry run` of c = a + b on one task: the time from the start of the process to its end, and its peak resident
+/// memory.
 std::vector<Figure> first_result() {
   const ScratchFolder folder;
   const std::string file = folder.file("add.pb");

@@ -1,4 +1,4 @@
-// Training steps of a network by `ferry run` and by PyTorch, each in processes of its own.
+// Training steps of a network by `ferry run` and by PyTorch, each in its own processes.
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 namespace ferry::bench {
 namespace {
 
-/// Processes, and threads of each.
+/// The number of processes, and the number of threads of each process.
 struct Setting {
   int processes = 1, threads = 1;
   [[nodiscard]] std::string str() const { return std::to_string(processes) + "x" + std::to_string(threads); }
@@ -22,7 +22,7 @@ struct Training {
   int steps = 1;
   void (*save)(const std::string& file, int processes) = nullptr;
   int pairs = kPairs;
-  std::string data = {};  ///< the folder of --data, where the graph reads files
+  std::string data = {};  ///< the folder of files that the graph reads (--data)
 };
 
 double by_ferry(const Training& training, const std::string& graph, const std::string& stats, Setting setting) {
@@ -37,7 +37,7 @@ double by_ferry(const Training& training, const std::string& graph, const std::s
   return 1 / nlohmann::json::parse(file)["step_seconds"]["median"].get<double>();
 }
 
-/// Steps per second by PyTorch, `how` eager or compiled; nullopt where it is not installed, or has no compiler.
+/// Steps per second by PyTorch; nullopt if PyTorch is not installed, or has no compiler. `how`: eager or compiled.
 std::optional<double> by_pytorch(const Training& training, Setting setting, const std::string& how) {
   const std::string steps = run_program({"python3", "-W", "ignore", beside_this_program("train.py"), training.name,
                                          std::to_string(setting.processes), std::to_string(setting.threads),
@@ -47,7 +47,7 @@ std::optional<double> by_pytorch(const Training& training, Setting setting, cons
   return std::stod(steps);
 }
 
-/// Measures beside the faster of eager and compiled.
+/// Compares ferry with the faster of PyTorch's eager and compiled modes.
 std::vector<Figure> train(const Training& training, Setting setting) {
   if (!training.data.empty() && !std::filesystem::is_directory(training.data))
     throw Skipped{"it reads a text in " + training.data + ", which is not there"};

@@ -1,11 +1,12 @@
-// AllKernels: stands for a device's kernels where a graph is planned and never run.
+// AllKernels: replaces a device's kernels for a graph that is planned but never run.
 #pragma once
 
 #include "kernels/traits.hpp"
 
 namespace ferry::bench {
 
-/// Says that the CPU has a kernel for every op, without workspace, which may work in place on its first two inputs.
+/// Reports that the CPU has a kernel for every op. The kernel needs no workspace and may work in place on its first two
+/// inputs.
 class AllKernels final : public KernelLookup {
  public:
   [[nodiscard]] const Kernel* find(std::string_view, DeviceKind kind) const override {

@@ -31,7 +31,7 @@ constexpr OpDef kNothing{.name = "Nothing",
                          .types = "T...->T",
                          .infer = [](const OpFacts& facts) { return std::vector<Shape>{facts.shape(0)}; },
                          .flops = 0,
-                         .flags = kRandom,  // so that equal ones are not merged
+                         .flags = kRandom,  // so that equal ops are not merged
                          .no_grad = "it does nothing"};
 
 constexpr OpDef kSink{.name = "Sink",

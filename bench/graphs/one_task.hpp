@@ -1,4 +1,4 @@
-// Common to benchmarks of ops on one task: ops that do nothing, and a session for them.
+// Helpers for benchmarks of ops on one task: ops that do nothing, and sessions.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,22 @@ extern const OpDef kNothing;
 /// Sink(x): a scalar. It makes a step compute x without fetching it, and its kernel does nothing.
 extern const OpDef kSink;
 
-/// A session of one in-process task with this many threads. Its kernels are the CPU's kernels and the kernels of the
-/// ops above. The graph must outlive it.
+/// A session of one in-process task with `threads` threads. Its kernels are the CPU's kernels and the kernels of
+/// kNothing and kSink. The graph must outlive the session.
 [[nodiscard]] std::unique_ptr<Session> one_task_session(const Graph& graph, int threads);
 
 /// A session with a step that computes one op, or a few, from variables.
 class OneOp {
  public:
-  /// `make` gives the op's output from variables of these sizes, which have random contents.
+  /// `make` returns the op's output for variables of these sizes. The variables have random contents.
   OneOp(const std::vector<Ints>& sizes, const std::function<Value(const Values&)>& make, int threads, int steps);
 
   /// Seconds of a step: the mean of `steps` steps.
   double run();
-  /// Seconds of the shortest of as many steps as take about `seconds`, at least three.
+  /// Runs steps for about `seconds` seconds, and at least three steps. Returns the seconds of the shortest step.
   double least(double seconds);
-  /// The work of a step's kernels, as planning counts it, without kNothing and kSink. `kind` is the kind of the last.
+  /// The work of a step's kernels, as planning counts it, without kNothing and kSink. OpWork::kind is the kind of the
+  /// last kernel.
   [[nodiscard]] OpWork work();
 
  private:
@@ -41,8 +42,8 @@ class OneOp {
   std::unique_ptr<Session> session_;
 };
 
-/// Runs steps of the request, which all tasks call alike. Returns the seconds of the shortest step on the process of
-/// `fetch_to`, the first one excluded, and 0 on other processes.
+/// Runs steps of the request; all tasks make the same call. In the process of RunRequest::fetch_to, returns the seconds
+/// of the shortest step except the first; in other processes, returns 0.
 [[nodiscard]] double least_step(Session& session, RunRequest request, std::int64_t steps);
 
 }  // namespace ferry::bench

@@ -12,14 +12,14 @@ namespace ferry::bench {
 namespace {
 
 constexpr std::array<std::string_view, 5> kPatterns = {"stencil_1d", "nearest", "all_to_all", "fft", "no_comm"};
-/// How far "nearest" looks to each side: Task Bench's radix of 5.
+/// The number of neighbours on each side in "nearest": Task Bench's radix of 5.
 constexpr std::int64_t kNear = 2;
 
 std::int64_t iterations_of_a_task = 0;
 
 constexpr AttrDef kPointAttrs[] = {{"timestep", "int"}, {"timesteps", "int"}, {"point", "int"}, {"before", "ints"}};
 
-/// A task of Task Bench. Its work is known only when it runs; to the planner it is half a microsecond of flops.
+/// A task of Task Bench. Its work is known only when it runs; the planner assumes flops of half a microsecond.
 constexpr OpDef kPoint{.name = "Point",
                        .types = "T...->T",
                        .attrs = kPointAttrs,
@@ -92,7 +92,7 @@ void compute(std::int64_t iterations) {
   for (std::size_t block = 0; block < 64; block += 2 * kInRegisters) {
     std::array<Two, kInRegisters> values;
     values.fill(Two{1.2345, 1.2345});
-    for (Two& value : values) asm volatile("" : "+x"(value));  // so that the compiler does not know the values
+    for (Two& value : values) asm volatile("" : "+x"(value));  // hides the values from the compiler
     for (std::int64_t k = 0; k < iterations; ++k)
       for (Two& value : values) value = value * value + value;
     for (Two& value : values) asm volatile("" : : "x"(value));

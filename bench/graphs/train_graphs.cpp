@@ -65,7 +65,7 @@ void save_step(Graph& g, const Value& loss, const Values& variables, const std::
   save_graph(g, file);
 }
 
-/// Of images of 784 numbers in ten classes.
+/// Saves a training step of a classifier of images: 784 numbers each, ten classes.
 void save_classifier(const std::string& file, int processes, void (*build)(Network& network)) {
   constexpr std::int64_t kBatch = 64;
   Graph g;

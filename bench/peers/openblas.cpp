@@ -21,8 +21,8 @@ struct Library {
       reinterpret_cast<decltype(&openblas_set_num_threads)>(dlsym(handle, "openblas_set_num_threads"));
 };
 
-/// Time to wait until OpenBLAS's threads sleep: they spin for some 2^28 cycles first, on cores that the next
-/// measurement needs.
+/// The time until OpenBLAS's threads sleep. They spin for some 2^28 cycles first, on cores that the next measurement
+/// needs.
 constexpr std::chrono::milliseconds kTillAsleep{400};
 
 struct Product {

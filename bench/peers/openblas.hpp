@@ -1,4 +1,4 @@
-// OpenBLAS with threads of its own, as a peer. (ferry's kernels call it with one thread.)
+// OpenBLAS with its own threads, as a peer. (ferry's kernels call OpenBLAS with one thread.)
 #pragma once
 
 #include <functional>

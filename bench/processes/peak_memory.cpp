@@ -8,7 +8,7 @@
 namespace ferry::bench {
 namespace {
 
-/// The field `wanted` of /proc/self/status, in bytes; 0 where it is missing.
+/// The field `wanted` of /proc/self/status, in bytes; 0 if it is missing.
 double status_bytes(const std::string& wanted) {
   std::ifstream status("/proc/self/status");
   std::string word;

@@ -1,12 +1,12 @@
-// How much memory this process takes at its peak.
+// The peak of this process's memory.
 #pragma once
 
 namespace ferry::bench {
 
-/// Resets the peak of resident memory, and returns the bytes that are resident now.
+/// Resets the peak of resident memory, and returns the current resident bytes.
 [[nodiscard]] double begin_peak();
 
-/// The most bytes that were resident at a time since begin_peak(); 0 where the kernel does not say.
+/// The peak of resident bytes since begin_peak(); 0 if the kernel does not report it.
 [[nodiscard]] double peak_bytes();
 
 }  // namespace ferry::bench

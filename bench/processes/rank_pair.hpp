@@ -9,7 +9,7 @@
 
 namespace ferry::bench {
 
-/// Which benchmark of ferry-bench-tasks to run, and how many pairs to measure.
+/// The benchmark of ferry-bench-tasks to run, and the number of pairs to measure.
 struct RankPair {
   std::string what;
   std::int64_t number = 4;  ///< bytes of a message, or threads of a task
@@ -19,13 +19,13 @@ struct RankPair {
 /// One way to tune Open MPI.
 struct Tuning {
   std::string name;
-  std::vector<std::string> options;  ///< of mpirun
+  std::vector<std::string> options;  ///< options of mpirun
 };
 
-/// Measures both sides. `mpirun` is the beginning of the command: mpirun, or a program that starts it, and its options.
+/// Measures both sides. `mpirun` is the begin of the command: mpirun, or a program that starts mpirun, with options.
 [[nodiscard]] std::vector<Pair> measured(const RankPair& wanted, std::vector<std::string> mpirun);
 
-/// Measures in one job for each tuning, and returns the figure of the job in which the peer was fastest.
+/// Runs one job for each tuning, and returns the figure of the job in which the peer was fastest.
 [[nodiscard]] Figure against_best(const RankPair& wanted, const std::vector<std::string>& mpirun,
                                   const std::vector<Tuning>& tunings);
 

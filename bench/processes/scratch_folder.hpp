@@ -5,7 +5,7 @@
 
 namespace ferry::bench {
 
-/// A new folder, which the destructor removes with all that is in it. Error(resource) when it cannot be created.
+/// A new folder, which the destructor removes with its content. Error(resource) if the folder cannot be created.
 class ScratchFolder {
  public:
   ScratchFolder();

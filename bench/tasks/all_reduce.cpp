@@ -28,7 +28,7 @@ struct Sums {
 
 }  // namespace
 
-/// The faster of MPI's two ways counts.
+/// Compares with the faster of two calls of MPI: in place, or from one buffer to another.
 Sides all_reduce(const Cluster& cluster, std::int64_t bytes) {
   const Work work = work_for(bytes);
   const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMessages = 100;
 
-/// The hand-written side: every message has buffers of its own and is sent and received on its own.
+/// The hand-written side: every message has its own buffers, and is sent and received separately.
 struct OneByOne {
   explicit OneByOne(std::int64_t floats)
       : count(floats), in(kMessages * static_cast<std::size_t>(floats)), out(in.size()), requests(kMessages) {}

@@ -10,8 +10,8 @@
 namespace ferry::bench {
 namespace {
 
-/// Microseconds of a sum. Both sides sum the same floats again and again, and halve a few of them after each sum, so
-/// that they stay finite.
+/// Microseconds of an all-reduce. Both sides sum the same floats repeatedly, and halve a few of them after each sum, so
+/// that these stay finite.
 template <class Sum>
 double micros_of_sum(std::span<float> values, const Work& work, const Sum& sum) {
   constexpr std::size_t kHalved = 16;
@@ -26,7 +26,7 @@ double micros_of_sum(std::span<float> values, const Work& work, const Sum& sum) 
   return micros(all) / static_cast<double>(times);
 }
 
-/// Each side has memory of its own; ferry uses `lent` if it is given.
+/// The all-reduces of both sides. Each side has its own memory; ferry uses `lent` if it is given.
 Sides sums(const Cluster& cluster, std::int64_t bytes, const std::shared_ptr<LentBuffer<float>>& lent) {
   const auto count = static_cast<std::size_t>(bytes) / sizeof(float);
   auto theirs = std::make_shared<std::vector<float>>(count), plain = std::make_shared<std::vector<float>>(count);

@@ -5,7 +5,7 @@
 namespace ferry::bench {
 namespace {
 
-/// The hand-written side: the data goes back and forth; each rank has a buffer to receive into and one to send from.
+/// The hand-written side: two ranks send data back and forth. Each rank has one receive buffer and one send buffer.
 struct Hops {
   explicit Hops(std::int64_t count) : in(static_cast<std::size_t>(count)), out(static_cast<std::size_t>(count)) {}
 

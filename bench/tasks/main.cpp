@@ -1,4 +1,5 @@
-// One benchmark between two ranks (metg also on one, allreduce also on more), started by `ferry bench` under mpirun:
+// Runs one benchmark on two ranks (metg also on one rank, allreduce also on more). `ferry bench` starts it under
+// mpirun:
 //
 //     mpirun -np 2 ferry-bench-tasks hop 4096 15
 //     mpirun -np 2 --bind-to none ferry-bench-tasks metg.fft 2 5
@@ -49,7 +50,7 @@ std::map<std::string, Make, std::less<>> all_by_name() {
   return all;
 }
 
-/// For ferry to meet over TCP what mpirun started.
+/// Sets RANK and WORLD_SIZE, with which ferry connects the processes of mpirun over TCP.
 void rename_launch() {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

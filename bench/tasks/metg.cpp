@@ -14,9 +14,10 @@
 namespace ferry::bench {
 namespace {
 
-/// How many timesteps one step of ferry's graph has; and how many steps are timed, after one that is not.
+/// The number of timesteps in one step of ferry's graph; and the number of timed steps, after one untimed step.
 constexpr std::int64_t kUnrolled = 102, kSteps = 5;
-/// How often a grain is measured; the fastest counts, as one time slice lost to another process would spoil the METG.
+/// The number of measurements of a grain. The fastest counts, because a time slice lost to another process would
+/// falsify the METG.
 constexpr int kTimes = 3;
 constexpr std::array<std::int64_t, 20> kIterations = {1,  2,  3,  4,   6,   8,   12,  16,  24,   32,
                                                       48, 64, 96, 128, 192, 256, 384, 512, 1024, 4096};
@@ -31,16 +32,16 @@ void quiet_barrier() {
   }
 }
 
-/// The peak rate of a core, the higher of what the two sides have reached.
+/// The peak rate of a core: the higher rate of the two sides.
 struct Peak {
   double cores = 1;
-  double micros = 1e9;  ///< of one iteration of a task, at the peak
+  double micros = 1e9;  ///< time of one iteration of a task at the peak rate
 };
 
 /// Measures one side with tasks of all sizes.
 class Sweep {
  public:
-  /// `timestep` gives the microseconds of a timestep with `iterations` iterations in each task.
+  /// `timestep` returns the microseconds of a timestep with `iterations` iterations in each task.
   Sweep(std::shared_ptr<Peak> peak, std::function<double(std::int64_t iterations)> timestep)
       : peak_(std::move(peak)), timestep_(std::move(timestep)) {}
 
@@ -75,7 +76,7 @@ std::shared_ptr<Job> job_of(const std::string& pattern, const Cluster& cluster) 
   return job;
 }
 
-/// The job on one task with this many threads, in this process; the other ranks have nothing to do.
+/// A job with one task of `threads` threads, in this process; the other ranks have nothing to do.
 std::shared_ptr<Job> job_of_threads(const std::string& pattern, std::int64_t threads) {
   ClusterOptions options;
   options.tasks = 1;

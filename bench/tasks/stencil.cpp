@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kColumns = 1024, kPitch = kColumns + 2;
 constexpr float kQuarter = 0.25F;
 
-/// One row of the next array. Compiled for the processor it runs on, as users compile their loops.
+/// Computes one row of the next array. It is compiled for the processor on which it runs, as users compile their loops.
 [[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] void row_by_hand(float* __restrict next,
                                                                                        const float* here,
                                                                                        const float* source) {
@@ -24,7 +24,8 @@ constexpr float kQuarter = 0.25F;
     next[c] = (here[c - kPitch] + here[c + kPitch] + here[c - 1] + here[c + 1]) * kQuarter + source[c];
 }
 
-/// The hand-written side: rows around each part for its neighbour's, which travel while the inside is computed.
+/// The hand-written side. Each rank has a row above and a row below its part for rows of its neighbours, which it
+/// receives while it computes the inner rows.
 class ByHand {
  public:
   explicit ByHand(std::int64_t rows)

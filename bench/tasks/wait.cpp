@@ -45,14 +45,14 @@ double seconds_since(TimePoint begin) {
   return std::chrono::duration<double>(system_clock().now() - begin).count();
 }
 
-/// The figures of one side, taken while both ranks computed.
+/// The figures of one side, measured while both ranks compute.
 struct Waited {
-  double micros = 0;   ///< the median time of a message that the other rank waited for
-  double percent = 0;  ///< the speed of computing, of that without messages
+  double micros = 0;   ///< the median time of a message for which the other rank waits
+  double percent = 0;  ///< the speed of computing, in percent of the speed without messages
 };
 
-/// `messages` sends kMessages messages there and back with a pause before each, and gives half the microseconds that
-/// each took; on rank 1 nothing.
+/// `messages` sends kMessages messages back and forth, with a pause before each. On rank 0 it returns half of the
+/// microseconds of each round trip; on rank 1 it returns nothing.
 Waited measured(const std::function<std::vector<double>()>& messages) {
   const Computing computing;
   MPI_Barrier(MPI_COMM_WORLD);
