@@ -9,8 +9,8 @@
 namespace ferry {
 namespace {
 
-constexpr std::chrono::seconds kFirstSays{1};  // for task 0 to say which task did not come to an exchange
-/// Between the first rounds of two jobs of the same tasks: more than a job has exchanges.
+constexpr std::chrono::seconds kFirstSays{1};  // time for task 0 to report which task missed an exchange
+/// The distance between the first rounds of successive jobs of the same tasks. No job has as many exchanges.
 constexpr std::uint64_t kJobRounds = std::uint64_t{1} << 32;
 
 }  // namespace
@@ -31,7 +31,7 @@ ControlPlane::TextExchange ControlPlane::start_exchange(int task, std::string_vi
   return {round, deadline};
 }
 
-/// A text that comes after this process has left its round is dropped.
+/// Adds the next text of a task. Drops a text that arrives after this process has left its round.
 void ControlPlane::add(int task, std::string text) {
   const auto at = static_cast<std::size_t>(task);
   const std::uint64_t number = next_round_[at]++;
@@ -42,7 +42,7 @@ void ControlPlane::add(int task, std::string text) {
   (*texts)[at] = std::move(text);
 }
 
-/// Tasks with a missing text.
+/// The tasks for whose texts this process still waits in a round.
 std::vector<int> ControlPlane::missing(std::uint64_t round) const {
   std::vector<int> absent;
   for (int task = 0; task < (follows() ? 1 : tasks_); ++task)
@@ -79,7 +79,7 @@ std::shared_ptr<std::vector<std::string>> ControlPlane::finish_exchange(TextExch
   throw;
 }
 
-/// Throws when the texts of `absent` cannot come any more, or not in time.
+/// Throws if the texts of `absent` can no longer arrive, or have not arrived in time.
 void ControlPlane::check_absent(TextExchange& exchange, std::vector<int> absent) {
   if (failure_) throw error_of(*failure_);
   const TextRound& round = rounds_.at(exchange.round);
@@ -191,8 +191,8 @@ std::vector<int> ControlPlane::not_renewed() const {
   return tasks;
 }
 
-/// Continues without a spared task, and tells the others. A spared task leaves that to them, which may go on without
-/// it.
+/// Continues without a spared task, and informs the others. If this task is spared itself, it does nothing: the other
+/// tasks decide, and they may continue without this task.
 void ControlPlane::lose(const Losses::Loss& loss) {
   if (is_lost(loss.task) || is_spared(here_.first)) return;
   const Failure failure{
@@ -222,7 +222,7 @@ bool ControlPlane::begin_sparing(std::span<const int> tasks, Losses& losses) {
   if (std::ranges::equal(tasks, to_spare_)) return false;
   to_spare_.assign(tasks.begin(), tasks.end());
   spared_.insert(tasks.begin(), tasks.end());
-  all_spare_ = all_spare_ || here_.first != 0;  // if some do not come, task 0 fails and says so
+  all_spare_ = all_spare_ || here_.first != 0;  // if a task does not come, task 0 fails and names it
   return by_first_ = true;
 }
 

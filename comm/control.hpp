@@ -1,4 +1,5 @@
-// ControlPlane: what the tasks of a job tell one another beside their messages: texts, failures, goodbyes, losses.
+// ControlPlane: the control messages ("words") between the tasks of a job: texts of exchanges, failures, goodbyes,
+// losses.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +16,35 @@
 
 namespace ferry {
 
-/// A word from one task to others. The numbers are on the wire of comm/mpi and, with an offset, of comm/tcp.
+/// The kind of a word from one task to others. Its number is part of the wire formats of comm/mpi and, with an offset,
+/// of comm/tcp.
 enum class Word : std::uint32_t {
-  text = 1,  ///< the text of an exchange; from task 0, while it forwards texts: the texts of all tasks
+  text = 1,  ///< the sender's text of an exchange; if task 0 forwards texts: the texts of all tasks
   failure,   ///< pack_failure()
   goodbye,   ///< the sender is done with the job
   renewed,   ///< the sender has begun a new job after a failure
-  lost,      ///< the job continues without a task: its number, and why
+  lost,      ///< the job continues without a task; the word has its number and the reason
 };
 
-/// The most bytes of a word.
+/// The maximum number of bytes of a word.
 inline constexpr std::uint64_t kLongestWord = std::uint64_t{1} << 30;
 
-/// What a ControlPlane asks of a transport. The transport calls ControlPlane::heard() for each word that arrives.
+/// The functions of a transport that a ControlPlane calls. The transport calls ControlPlane::heard() for each word that
+/// arrives.
 class Mailbox {
  public:
   virtual ~Mailbox() = default;
   /// Starts to send a word to `tasks`. Words from one task to another arrive in order.
   virtual void post(std::span<const int> tasks, Word word, std::string_view body) = 0;
-  /// The job has failed, and the others are told next: gives up all messages.
+  /// Gives up all data messages. The ControlPlane calls it after the job has failed, before it informs the others.
   virtual void drop_messages() {}
   /// The job continues without `task`: completes all transfers with it.
   virtual void drop_task(int task) { static_cast<void>(task); }
-  /// Whether a task that hears of a failure tells all others. They must know of it before they see this task end, if
-  /// they can see that.
+  /// Whether a task forwards a failure that it receives to all others. A transport that detects the end of a task needs
+  /// this: the others must know the failure before they detect that this task has ended.
   [[nodiscard]] virtual bool passes_failures_on() const { return false; }
-  /// Whether this process finds out that `task` did not come to an exchange. Else ControlPlane::set_absent() says so.
+  /// Whether this process itself finds out that `task` did not come to an exchange in time. If not, the relay calls
+  /// ControlPlane::set_absent().
   [[nodiscard]] virtual bool awaits(int task) const {
     static_cast<void>(task);
     return true;
@@ -54,12 +58,13 @@ struct TaskRange {
 };
 
 /// The protocol of a job as seen by one process: exchanges of texts, the first failure, goodbyes, and tasks that the
-/// job can lose. It never waits. The transport passes on what arrives and asks again whether an exchange is complete:
+/// job can lose. It never waits. The transport passes arriving words to heard(), and calls finish_exchange() until the
+/// exchange is complete:
 ///
 ///     auto exchange = control.start_exchange(task, mine, deadline);
 ///     for (;;) {
 ///       if (auto texts = control.finish_exchange(exchange)) return *texts;
-///       wait_for_words();  // and calls control.heard() for each
+///       wait_for_words();  // calls control.heard() for each word
 ///     }
 ///
 /// Invariant: the k-th text of a task since it began the job belongs to the k-th exchange. Not thread-safe.
@@ -69,70 +74,73 @@ class ControlPlane {
   struct TextExchange {
     std::uint64_t round = 0;
     Deadline deadline;
-    std::optional<Deadline> late = {};  ///< set at the deadline: until then another task may say who is missing
+    /// Set when `deadline` has passed: until `late`, task 0 may report who is missing.
+    std::optional<Deadline> late = {};
   };
 
-  /// `here`: the tasks of this process; all others are reached by `mailbox`. Only a process of one task can spare tasks
-  /// and restart.
+  /// `here`: the tasks of this process. `mailbox` sends words to all other tasks. Only a process of one task can spare
+  /// tasks and restart.
   ControlPlane(Mailbox& mailbox, Clock& clock, int tasks, TaskRange here);
 
   [[nodiscard]] int tasks() const { return tasks_; }
   [[nodiscard]] TaskRange here() const { return here_; }
 
-  /// A task of this process comes to its next exchange.
+  /// Starts the next exchange of a task of this process, with its text `mine`.
   [[nodiscard]] TextExchange start_exchange(int task, std::string_view mine, const Deadline& deadline);
-  /// The texts of all tasks, in task order; null while some are missing. They do not change any more. Errors as
-  /// Transport::exchange. Not to be called again after texts or an error.
+  /// Returns the texts of all tasks, in task order; null while some are missing. Returned texts do not change any more.
+  /// Errors as Transport::exchange. Do not call it again after it has returned texts or thrown.
   [[nodiscard]] std::shared_ptr<std::vector<std::string>> finish_exchange(TextExchange& exchange);
-  /// For a relay to other processes: the texts of the tasks of this process in the `round`-th exchange, empty until all
-  /// have come; and the deadline of the task that came last.
+  /// For a relay to other processes. texts_here(): the texts of the tasks of this process in exchange `round`; empty
+  /// until all have come. deadline_here(): the deadline of the task that came last.
   [[nodiscard]] std::span<const std::string> texts_here(std::uint64_t round) const;
   [[nodiscard]] Deadline deadline_here(std::uint64_t round) const { return *rounds_.at(round).deadline; }
-  /// Whether others have come to an exchange that `task` has not come to.
+  /// Whether another task has come to an exchange to which `task` has not come.
   [[nodiscard]] bool is_awaited(int task) const {
     return rounds_.contains(next_round_[static_cast<std::size_t>(task)]);
   }
-  /// The tasks did not come in time to the exchange that the first of them is missing in.
+  /// Records that `tasks` did not come in time to an exchange: the next exchange of the first of them.
   void set_absent(std::span<const int> tasks);
 
-  /// A word from a task of another process. Error(peer_lost) when it cannot be read.
+  /// Handles a word from a task of another process. Error(peer_lost) if the word cannot be parsed.
   void heard(int from, Word word, std::string body);
-  /// The connection to a task has ended. That is `failure`, unless the task is done with the job or can be spared.
+  /// Handles the end of the connection to a task: the job fails with `failure`, unless the task has left the job or can
+  /// be spared.
   void disconnected(int task, const Failure& failure);
 
-  /// Records a failure and tells the others, unless a failure is known already.
+  /// Records a failure and informs the others, unless a failure is known already.
   void fail(const Failure& failure) { fail(failure, true); }
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
-  /// A task of this process says goodbye. Once all have, a failure is only recorded.
+  /// A task of this process says goodbye. After all of them have, a failure is recorded but not sent.
   void close(int task);
   [[nodiscard]] bool closed() const;
   /// Whether a task has said goodbye, is lost, or has no connection any more.
   [[nodiscard]] bool has_left(int task) const { return left_.contains(task); }
-  /// Whether the job can go on without the task.
+  /// Whether the job can continue without the task.
   [[nodiscard]] bool is_spared(int task) const { return spared_.contains(task); }
   /// The tasks of other processes that are not lost.
   [[nodiscard]] std::vector<int> others() const;
   /// The tasks among `tasks` that have left.
   [[nodiscard]] std::vector<int> left_among(std::vector<int> tasks) const;
 
-  /// After a failure: this task begins a new job of the same tasks, and tells the others.
+  /// After a failure: begins a new job of the same tasks, and informs the others.
   void restart();
-  /// Tasks that have not begun the job that this task has begun.
+  /// The tasks that have not yet begun the new job that this task has begun.
   [[nodiscard]] std::vector<int> not_renewed() const;
 
-  /// JobMembership::spare, before the tasks meet; false: nothing changes, and they need not. From the first call on
-  /// texts go by way of task 0, so that all tasks get the same of a task that is lost meanwhile.
+  /// The part of JobMembership::spare before the tasks meet. Returns false if nothing changes; then the tasks need not
+  /// meet. From the first call on, task 0 forwards all texts, so that all tasks get the same text of a task that is
+  /// lost meanwhile.
   [[nodiscard]] bool begin_sparing(std::span<const int> tasks, Losses& losses);
-  /// The same, once they have met.
+  /// The part of JobMembership::spare after the tasks have met.
   void end_sparing();
   [[nodiscard]] bool is_lost(int task) const { return lost_.contains(task); }
-  /// Asks for the tasks that are lost although their connections stand.
+  /// Asks `Losses` for spared tasks that are lost although their connections still exist, and continues without them.
   void look_for_losses();
 
  private:
   struct TextRound {
     std::shared_ptr<std::vector<std::string>> texts;
-    std::optional<Deadline> deadline;  // of the task of this process that came last
+    std::optional<Deadline> deadline;  // the deadline of the task of this process that came last
     int finished = 0;                  // tasks of this process that have texts or an error
     std::vector<int> absent;           // set_absent()
   };
@@ -145,7 +153,7 @@ class ControlPlane {
   /// Whether this task gets all texts from task 0.
   [[nodiscard]] bool follows() const { return by_first_ && here_.first != 0; }
   void post(Word word, std::string_view body) { mailbox_.post(others(), word, body); }
-  /// Whether the task's text of a round has come.
+  /// Whether the task's text of a round has arrived.
   [[nodiscard]] bool has_come(int task, std::uint64_t round) const {
     return next_round_[static_cast<std::size_t>(task)] > round;
   }
@@ -160,14 +168,15 @@ class ControlPlane {
   Clock& clock_;
   const int tasks_;
   const TaskRange here_;
-  std::vector<std::uint64_t> next_round_;  // by task: of its next text; kJobRounds more for each job that it began
+  // By task: the round of its next text; each new job begins at a multiple of kJobRounds.
+  std::vector<std::uint64_t> next_round_;
   std::map<std::uint64_t, TextRound> rounds_;
   std::optional<Failure> failure_;
   std::vector<int> to_spare_;           // JobMembership::spare
   std::set<int> left_, spared_, lost_;  // tasks
-  Losses* losses_ = nullptr;            // null once the job has failed, or this task is done with it
-  bool by_first_ = false;               // texts go by way of task 0
-  bool all_spare_ = false;              // all tasks have come to spare some, or will
+  Losses* losses_ = nullptr;            // null after the job has failed, or after this task has said goodbye
+  bool by_first_ = false;               // task 0 forwards all texts
+  bool all_spare_ = false;              // all tasks have called begin_sparing(), or will
 };
 
 }  // namespace ferry

@@ -6,9 +6,9 @@
 
 namespace ferry {
 
-/// Whether another task's core is far, measured by the time to read a cache line that it has written. The time,
-/// including the clock, is 30 to 60 ns if both share a third-level cache, and about 200 ns if they do not (Zen 4 and
-/// Zen 5). Measured rather than asked of the system, since a virtual machine's cores may move while it runs.
+/// Whether another task's core is far, measured by the time to read a cache line that the other core has written. The
+/// time, including the clock, is 30 to 60 ns if both share a third-level cache, and about 200 ns if they do not (Zen 4
+/// and Zen 5). ferry measures instead of asking the system, because a virtual machine's cores may move while it runs.
 class Distance {
  public:
   /// Counts one measured line. Single outliers, such as a line held up by an interrupt, are outvoted.

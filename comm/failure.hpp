@@ -12,18 +12,18 @@
 
 namespace ferry {
 
-/// What the functions of a Transport throw once the job has failed: Error(peer_lost) with who failed first, and why.
-/// Its job_code() is the failure's code.
+/// The error that the functions of a Transport throw after the job has failed: an Error(peer_lost) that names the task
+/// that failed first, and the reason. Its job_code() is the failure's code.
 [[nodiscard]] Error error_of(const Failure& failure);
 
-/// A failure with `unreached_by`, which is called `from`, and a task that is called `to`: "the connection from task 0
-/// to task 4 is lost: …".
+/// The text of a failure with `unreached_by`: "the connection from task 0 to task 4 is lost: …". `from` is the name of
+/// the task `unreached_by`, `to` the name of the failure's task.
 [[nodiscard]] std::string lost_connection_text(const std::string& from, const std::string& to, const Failure& failure);
 
 /// "task 3", "tasks 1, 3 and 4".
 [[nodiscard]] std::string tasks_text(std::span<const int> tasks);
 
-/// An exchange could not complete because of these tasks: they did not come in time, or have left.
+/// The error of an exchange that could not complete because some tasks did not come in time, or have left.
 class AbsentError : public Error {
  public:
   AbsentError(Error error, std::span<const int> tasks) : Error(std::move(error)), tasks_(tasks.begin(), tasks.end()) {}
@@ -39,7 +39,8 @@ class AbsentError : public Error {
 /// Error(peer_lost): `gone` have closed their ends, so that `what` can never complete.
 [[nodiscard]] AbsentError closed_error(std::span<const int> gone, std::string_view what = "exchange");
 
-/// A failure as bytes, for transports that send it. unpack_failure() returns nothing when there are too few bytes.
+/// Converts a failure to bytes and back, for transports that send it. unpack_failure() returns nothing if there are too
+/// few bytes.
 [[nodiscard]] std::string pack_failure(const Failure& failure);
 [[nodiscard]] std::optional<Failure> unpack_failure(std::string_view bytes);
 

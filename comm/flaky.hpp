@@ -8,21 +8,22 @@
 
 namespace ferry {
 
-/// What goes wrong, and how often. Equal options and equal calls give equal faults.
+/// The kinds of faults, and their frequencies. Equal options and equal calls give equal faults.
 struct FlakyOptions {
   std::uint64_t seed = 0;
-  double delay = 0;        ///< share of the sends that are held back; later ones on the same channel wait behind them
+  double delay = 0;        ///< share of the sends that are held back; later sends on the same channel wait behind them
   int longest_delay = 20;  ///< a send is held back for at most this many calls of done() and idle()
-  /// Share of the sends that cut their channel, as a broken link would: they and all later ones on it never arrive,
-  /// though their tickets complete.
+  /// Share of the sends that cut their channel, like a broken link. Such a send and all later sends on the channel
+  /// never arrive, although their tickets complete.
   double drop = 0;
-  /// After this many sends and receives the task is dead: its calls throw, and the others hear nothing. -1: never.
+  /// After this number of sends and receives the task is dead: its calls throw, and the other tasks receive nothing.
+  /// -1: never.
   std::int64_t kill_after = -1;
-  /// After this many sends and receives the task aborts the job with Code::numeric. -1: never.
+  /// After this number of sends and receives the task aborts the job with Code::numeric. -1: never.
   std::int64_t abort_after = -1;
 };
 
-/// What went wrong so far, so that a test can require that it did.
+/// The faults so far, so that a test can check that they happened.
 struct FlakyCount {
   std::int64_t delayed = 0;
   std::int64_t dropped = 0;

@@ -7,7 +7,7 @@
 namespace ferry {
 namespace {
 
-/// Schedules that put or get are for tasks that share memory.
+/// Error(plan) unless the tasks share memory, as schedules with Via::put and Via::get require.
 void require_lending(const Transport& transport, const GroupSpec& spec) {
   for (const std::int32_t task : spec.tasks)
     if (task != transport.task() && !transport.lends(task))
@@ -27,7 +27,7 @@ std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& s
   FERRY_ASSERT(has_own_staging || static_cast<std::int64_t>(spec.staging.size()) >=
                                       staging_bytes(schedule, spec.parts, spec.dtype, spec.member),
                "staging is too small");
-  // What has no bytes may lie anywhere.
+  // An input or output without bytes may have any address.
   FERRY_ASSERT(spec.input == nullptr || spec.input != spec.output || schedule.in_place ||
                    schedule.input_elements(spec.parts, spec.member) == 0 ||
                    schedule.output_elements(spec.parts, spec.member) == 0,

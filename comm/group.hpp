@@ -23,7 +23,7 @@ class Tickets {
     if (ticket != kComplete) tickets_.push_back(ticket);
   }
   [[nodiscard]] bool empty() const { return tickets_.empty(); }
-  /// Drops those that are done; true when none is left.
+  /// Removes the tickets of complete transfers. Returns true if no ticket is left.
   [[nodiscard]] bool done(Transport& transport);
 
  private:
@@ -39,49 +39,51 @@ using Fold = std::function<void(std::byte* output, const std::byte* left, const 
 using SplitWork = std::function<void(std::int64_t n, std::int64_t grain,
                                      const std::function<void(std::int64_t begin, std::int64_t end)>& body)>;
 
-/// One member's part in a collective: what a GroupCall is prepared from.
+/// One member's part in a collective, from which prepare_call() makes a GroupCall.
 struct GroupSpec {
   const Schedule& schedule;             ///< must outlive the call
   std::span<const std::int64_t> parts;  ///< sizes of the parts in elements, as Schedule defines them for its kind
   std::span<const std::int32_t> tasks;  ///< the task of each member
-  int member = 0;                       ///< which member this task is
-  std::uint32_t channel = 0;            ///< no other call of these tasks uses it at the same time
+  int member = 0;                       ///< the member that is this task
+  std::uint32_t channel = 0;            ///< no other call of these tasks may use it at the same time
   DType dtype = DType::float32;
   const std::byte* input = nullptr;  ///< schedule.input_elements(parts, member) elements
-  /// schedule.output_elements(parts, member) elements; they do not overlap the input, or are it where
-  /// schedule.in_place.
+  /// schedule.output_elements(parts, member) elements. They must not overlap the input; if schedule.in_place, they may
+  /// also be the same memory as the input.
   std::byte* output = nullptr;
-  /// At least staging_bytes(schedule, parts, dtype, member), except for a one-shot all-reduce that is stamped. With
-  /// Via::get, what others read of an input that does not lie in SharedMemory::memory() is copied here first, and what
-  /// they write of such an output comes here first; then staging lies there, and has room for the input.
+  /// At least staging_bytes(schedule, parts, dtype, member) bytes, except for a stamped one-shot all-reduce. With
+  /// Via::get, input and output may be outside of SharedMemory::memory(). Then the parts that other members read or
+  /// write are first copied to or received in `staging`, which must be in SharedMemory::memory() and have room for the
+  /// input.
   std::span<std::byte> staging;
-  Fold fold;             ///< unused by kinds that fold nothing; called by several threads where `split` is set
+  Fold fold;             ///< not used by kinds that fold nothing; several threads call it if `split` is set
   SplitWork split = {};  ///< spreads large folds over threads; if empty, the calling thread folds alone
-  /// Each run has a stamp, which members send along with their first message to each other. A run in which two members
-  /// that exchange messages have different stamps never completes.
+  /// If true, each run has a stamp, which members send along with their first message to each other. A run in which two
+  /// members that exchange messages have different stamps never completes.
   bool stamped = false;
 };
 
-/// What a run may change of the spec.
+/// The memory and the stamp of a run. They may differ from the spec.
 struct GroupRun {
   const std::byte* input = nullptr;
-  std::byte* output = nullptr;  ///< the input's memory exactly if it was so in the spec
+  std::byte* output = nullptr;  ///< the same memory as the input if and only if it was so in the spec
   std::uint64_t stamp = 0;
 };
 
 using GroupCount [[deprecated("Traffic has the same fields")]] = Traffic;
 
-/// One member's part in a collective, prepared once with all its addresses and run again and again without allocating.
-/// It never blocks, so several calls (on different channels) may be under way, and the caller checks its own deadlines:
+/// One member's part in a collective. It is prepared once with all its addresses, and then run repeatedly without
+/// allocating. It never blocks, so several calls (on different channels) may run at the same time, and the caller
+/// checks its own deadlines:
 ///
 ///     call->start();
 ///     while (!call->progress()) { check_deadline(); transport.idle(1ms); }
 ///
 /// The input must not change and the output must not be read between start() and the progress() that returns true. If
-/// schedule.in_place, input and output may be the same memory: each part is overwritten once nobody reads it any more.
-/// The bits of the output depend on the inputs and the schedule alone.
+/// schedule.in_place, input and output may be the same memory: each part is overwritten after all members have read it.
+/// The bits of the output depend only on the inputs and the schedule.
 ///
-/// Used by one thread at a time, as its transport allows. Errors: the transport's errors.
+/// One thread at a time may use it, and only a thread that may use its transport. Errors: the transport's errors.
 class GroupCall {
  public:
   GroupCall(const GroupCall&) = delete;
@@ -92,10 +94,10 @@ class GroupCall {
   virtual void start() = 0;
   /// Starts a run on other memory.
   virtual void start(const GroupRun& run) = 0;
-  /// Goes as far as it can; true when this member's part is done.
+  /// Makes all progress that is possible now. Returns true when this member's part is done.
   [[nodiscard]] virtual bool progress() = 0;
-  /// The messages and bytes that the call has moved since it was made, as the schedule names them, also where members
-  /// read or write each other's memory instead.
+  /// The messages and bytes of all runs, counted as in the schedule, even if members read or write each other's memory
+  /// instead of sending.
   [[nodiscard]] const Traffic& moved() const { return moved_; }
 
  protected:
@@ -104,11 +106,11 @@ class GroupCall {
   Traffic moved_;
 };
 
-/// Prepares a call that carries out the schedule as it stands. With Via::messages it sends exactly the schedule's
-/// messages. With Via::put and Via::get the messages of the input report only that it has been written, or its address
-/// (with Via::put the first run may also exchange addresses). What a member folds for others is written straight into
-/// their memory where the transport has a window to it. Error(plan) when the schedule is for members that share memory,
-/// and these do not lend to each other.
+/// Prepares a call that executes the schedule. With Via::messages it sends exactly the schedule's messages. With
+/// Via::put and Via::get, the messages of an input contain no data: they report that the input has been written, or its
+/// address. With Via::put, the first run may also exchange addresses. If the transport has a window to another member's
+/// memory, results that this member folds for it are written directly there. Error(plan) if the schedule is for members
+/// that share memory, but they do not lend to each other.
 [[nodiscard]] std::unique_ptr<GroupCall> prepare_call(Transport& transport, const GroupSpec& spec);
 
 }  // namespace ferry

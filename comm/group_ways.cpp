@@ -20,7 +20,7 @@ bool Tickets::done(Transport& transport) {
 }
 
 void TiledFold::run(std::size_t first, std::size_t last) const {
-  constexpr std::size_t kTile = 4096;  // bytes; stays in the first cache
+  constexpr std::size_t kTile = 4096;  // bytes; fits the first-level cache
   alignas(kCacheLine) std::array<std::byte, kTile> tile;
   const Target own = targets[0];
   const std::size_t end = contributions.size();
@@ -28,7 +28,7 @@ void TiledFold::run(std::size_t first, std::size_t last) const {
     const std::size_t bytes = std::min(kTile, last - at);
     std::byte* const sum = own.around ? tile.data() : own.at + at;
     const std::byte* left = contributions[0] + at;
-    for (std::size_t i = 1; i < end; ++i) {  // only the last fold writes the output, as it may be a contribution
+    for (std::size_t i = 1; i < end; ++i) {  // only the last fold writes the output, which may be a contribution
       std::byte* const so_far = i + 1 < end ? tile.data() : sum;
       fold(so_far, left, contributions[i] + at, static_cast<std::int64_t>(bytes / element));
       left = so_far;

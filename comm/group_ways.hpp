@@ -1,4 +1,4 @@
-// The ways to carry out a collective, and their common code. prepare_call() (comm/group.hpp) picks one.
+// The implementations of GroupCall, and their common code. prepare_call() (comm/group.hpp) chooses one.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace ferry {
 /// Executes the schedule's steps one by one.
 [[nodiscard]] std::unique_ptr<GroupCall> stepwise_call(Transport& transport, const GroupSpec& spec);
 
-/// A one-shot all-reduce: each member gives its whole input to every other.
+/// A one-shot all-reduce: each member sends its whole input to every other member.
 [[nodiscard]] std::unique_ptr<GroupCall> one_shot_call(Transport& transport, const GroupSpec& spec);
 
 /// Folds the contributions of all members, one tile after another, and writes the result to all targets.
 struct TiledFold {
-  /// Where the result is written.
+  /// Memory to which the result is written.
   struct Target {
     std::byte* at = nullptr;
     bool around = false;  ///< written around the caches
@@ -25,8 +25,9 @@ struct TiledFold {
 
   Fold fold;
   std::size_t element = 1;                      ///< bytes
-  std::vector<const std::byte*> contributions;  ///< in the order of the members, this one's own included
-  std::vector<Target> targets;                  ///< first the own output, which may also be one of the contributions
+  std::vector<const std::byte*> contributions;  ///< in the order of the members, with this member's own
+  /// First this member's output, which may also be one of the contributions.
+  std::vector<Target> targets;
 
   /// Computes bytes [first, last) of the result.
   void run(std::size_t first, std::size_t last) const;

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-/// Differs between machines, and after each boot of one.
+/// A text that differs between machines, and changes at each boot.
 std::string boot_id() {
   const std::string id = system_text("/proc/sys/kernel/random/boot_id");
   return id.empty() ? "process " + std::to_string(getpid()) : std::string(trimmed(id));
@@ -26,7 +26,7 @@ HostId host_id() {
   hash.add(boot_id()).add(id.name);
   struct stat shm {};
   if (stat("/dev/shm", &shm) == 0) {
-    hash.add(shm.st_dev).add(shm.st_ino);  // containers of one machine may each have their own
+    hash.add(shm.st_dev).add(shm.st_ino);  // each container of a machine may have its own
   } else {
     hash.add(getpid());
   }

@@ -1,4 +1,4 @@
-// Which machine this is, so that tasks of one host find each other.
+// Identifies the machine of a task, so that tasks of one host find each other.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ struct HostId {
   std::string proof;  ///< equal on two tasks only if they can share memory: hash of boot id, host name and /dev/shm
 };
 
-/// Asks the system on each call. Thread-safe. A host name that cannot be read is empty. If the boot id or /dev/shm
-/// cannot be read, the process id takes its place; then no other task of the machine has the same proof.
+/// Reads the HostId from the system on each call. Thread-safe. A host name that cannot be read is empty. If the boot id
+/// or /dev/shm cannot be read, the process id takes its place; then no other task of the machine has the same proof.
 [[nodiscard]] HostId host_id();
 
 }  // namespace ferry

@@ -1,4 +1,4 @@
-// The environment variables by which launchers tell a process its job and task.
+// The environment variables with which launchers describe a process's job and task.
 #pragma once
 
 #include <string_view>
@@ -6,20 +6,20 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Who sets a variable: Open MPI's mpirun, srun, the mpiexec of MPICH and Intel MPI; or what starts the tasks of a job
-/// over TCP, such as `ferry launch`, torchrun and Kubeflow's trainer.
+/// The program that sets a variable: Open MPI's mpirun, srun, the mpiexec of MPICH and Intel MPI; or, for `tcp`, a
+/// program that starts the tasks of a job over TCP, such as `ferry launch`, torchrun and Kubeflow's trainer.
 enum class Launcher { mpirun, srun, mpich, tcp };
 
 struct LaunchVariable {
-  /// rank and size: as ferry reads them, one of each for a launcher of an MPI. number: another one that differs between
-  /// tasks.
+  /// The meaning of a variable. rank and size: the variables that ferry reads; each launcher of an MPI has one of each.
+  /// number: another variable that differs between tasks.
   enum class Says { rank, size, number, other };
 
   std::string_view name;
   Launcher by;
   Says says;
-  bool own = false;     ///< `ferry launch` gives it to each task, and takes it from no user
-  bool secret = false;  ///< to be shown to nobody
+  bool own = false;     ///< `ferry launch` sets it for each task; users cannot set it
+  bool secret = false;  ///< must not be shown
 };
 
 inline constexpr LaunchVariable kLaunchVariables[] = {
@@ -39,7 +39,7 @@ inline constexpr LaunchVariable kLaunchVariables[] = {
     {"LOCAL_WORLD_SIZE", Launcher::tcp, LaunchVariable::Says::other, true},
     {"MASTER_ADDR", Launcher::tcp, LaunchVariable::Says::other, true},
     {"MASTER_PORT", Launcher::tcp, LaunchVariable::Says::other, true},
-    // As Kubeflow's trainer gives them to programs of PyTorch, and to XGBoost.
+    // Kubeflow's trainer sets these for programs of PyTorch and XGBoost.
     {"PET_NODE_RANK", Launcher::tcp, LaunchVariable::Says::rank},
     {"PET_NNODES", Launcher::tcp, LaunchVariable::Says::size},
     {"PET_NPROC_PER_NODE", Launcher::tcp, LaunchVariable::Says::other},

@@ -39,7 +39,7 @@ std::string told(const Library& library) {
   return library.file.empty() ? "the program itself" : library.file;
 }
 
-/// The ABI in FERRY_MPI.
+/// The ABI that FERRY_MPI selects.
 MpiAbi wanted_abi(const Surroundings& surroundings) {
   if (surroundings.wanted_abi) return *surroundings.wanted_abi;
   const auto* const named =

@@ -1,4 +1,4 @@
-// Which MPI a process uses: a pure function of what the process can see.
+// Chooses the MPI of a process, by a pure function of the process's surroundings.
 #pragma once
 
 #include <optional>
@@ -14,28 +14,28 @@ namespace ferry::mpi {
 /// A library of MPI, and the ABI that it has.
 struct Library {
   MpiAbi abi = MpiAbi::openmpi;
-  std::string file = {};  ///< for dlopen: a path, or a name that the linker looks for; empty: the program has it itself
+  std::string file = {};  ///< for dlopen: a path, or a name that the linker searches; empty: linked into the program
   bool operator==(const Library&) const = default;
 };
 
-/// What the choice depends on.
+/// The facts on which the choice depends.
 struct Surroundings {
-  std::vector<Library> loaded = {};       ///< the process has them already, for example linked to the program
+  std::vector<Library> loaded = {};       ///< already in the process, for example linked to the program
   std::string wanted = {};                ///< FERRY_MPI
-  std::optional<Launcher> launcher = {};  ///< of an MPI that started this process
-  std::optional<MpiAbi> wanted_abi = {};  ///< of the library at a path in FERRY_MPI
+  std::optional<Launcher> launcher = {};  ///< the launcher of an MPI that started this process
+  std::optional<MpiAbi> wanted_abi = {};  ///< the ABI of the library at the path in FERRY_MPI
   std::string intel_folder = {};          ///< I_MPI_ROOT
 };
 
-/// The libraries to try, in this order, and why.
+/// The libraries to try, in this order, and the reason.
 struct Choice {
   std::vector<Library> libraries;
   std::string reason;
 };
 
-/// A library that the process has loaded comes before FERRY_MPI, which comes before the launcher. Without any of the
-/// three: Open MPI, MPICH, the standard ABI. Error(usage) when two libraries are loaded, when FERRY_MPI names another
-/// ABI than that of the loaded library, and when it names none.
+/// A library that the process has loaded takes precedence over FERRY_MPI, which takes precedence over the launcher.
+/// Without any of the three, the order is: Open MPI, MPICH, the standard ABI. Error(usage) if two libraries are loaded,
+/// if FERRY_MPI names another ABI than the loaded library has, and if it names no ABI.
 [[nodiscard]] Choice choose(const Surroundings& surroundings);
 
 /// "openmpi", "mpich" or "standard", as FERRY_MPI and the plug-ins spell it.

@@ -23,12 +23,14 @@ class OneShot : public GroupCall {
   /// Another member.
   struct Other {
     std::int32_t task = 0;
-    std::size_t contribution = 0;   ///< index of its contribution in fold_
-    std::byte* received = nullptr;  ///< where its contribution arrives; its stamp, if it comes along, lies before that
-    // With writes_: lend() numbers of the two slots here that it writes, and of its two slots that this member writes.
+    std::size_t contribution = 0;  ///< index of its contribution in fold_
+    /// Memory for its contribution; its stamp, if both are in one message, is before it.
+    std::byte* received = nullptr;
+    // If writes_: the lend() number of this member's two slots that the other member writes, and of the other member's
+    // two slots that this member writes.
     std::uint64_t here = 0, there = 0;
     std::byte* window = nullptr;  ///< address of the slots `there`
-    std::uint64_t stamp = 0;      ///< its message when stamped
+    std::uint64_t stamp = 0;      ///< the last stamp that arrived from it
   };
 
   [[nodiscard]] static bool takes(const Transport& transport, const GroupSpec& spec);
@@ -45,17 +47,17 @@ class OneShot : public GroupCall {
   TiledFold fold_;
   std::span<const std::byte> mine_;
   bool in_place_;    ///< the output is the input's memory
-  std::size_t own_;  ///< index of the own contribution in fold_
-  bool writes_;  ///< members write into each other's slots (two for each peer), and their messages are empty or stamps
-  std::size_t stamp_bytes_;  ///< of a message: 0 without stamps
+  std::size_t own_;  ///< index of this member's contribution in fold_
+  bool writes_;  ///< members write into each other's slots (two for each peer); messages are empty or have only a stamp
+  std::size_t stamp_bytes_;  ///< bytes of the stamp in a message: 0 without stamps
   std::size_t slot_;         ///< bytes for one contribution
   std::uint64_t stamp_ = 0;
   std::vector<std::byte> message_;  ///< stamp and contribution
   std::vector<Other> others_;
-  std::shared_ptr<std::byte> shared_;  ///< slots in the transport's memory
-  std::vector<std::byte> plain_;       ///< slots where the transport has no memory of its own
+  std::shared_ptr<std::byte> shared_;  ///< slots in the transport's shared memory
+  std::vector<std::byte> plain_;       ///< slots if the transport has no shared memory
   Phase phase_ = Phase::done;
-  bool asked_ = false, met_ = false;  ///< the exchange of slot numbers has been started, is complete
+  bool asked_ = false, met_ = false;  ///< whether the exchange of slot numbers has started, and is complete
   bool odd_ = false;                  ///< which of the two slots is next
   Tickets sends_, receives_;
   Traffic each_;  ///< what the schedule moves in one run
@@ -98,15 +100,16 @@ OneShot::OneShot(Transport& transport, const GroupSpec& spec)
   receives_.reserve(others_.size());
 }
 
-/// Whether inputs are so small that a message which announces one carries it at no extra cost: then nobody writes
-/// slots.
+/// Whether inputs are so small that the message which announces an input can contain it at no extra cost. Then members
+/// do not write slots.
 bool OneShot::takes(const Transport& transport, const GroupSpec& spec) {
   const auto size = static_cast<std::uint64_t>(spec.schedule.input_elements(spec.parts, spec.member));
   return transport.shared_memory()->takes(spec.tasks[spec.member == 0 ? 1 : 0],
                                           size * size_of(spec.dtype) + (spec.stamped ? sizeof stamp_ : 0));
 }
 
-/// Slots that belong to this call alone, because a member that is ahead writes into them before this one has started.
+/// Allocates slots. No other call may use them, because a member that is ahead writes into them before this member has
+/// started.
 std::byte* OneShot::slots(std::size_t bytes) {
   if (bytes > 0) shared_ = transport_.memory(bytes, "the contributions to an all-reduce");
   if (!shared_) plain_.resize(bytes);
@@ -144,7 +147,7 @@ bool OneShot::progress() {
   return true;
 }
 
-/// In the first run, members tell each other where to write. True when all have.
+/// In the first run, members exchange the numbers of their slots. Returns true when the exchange is complete.
 bool OneShot::meet() {
   if (met_) return true;
   if (!std::exchange(asked_, true))
@@ -177,7 +180,8 @@ void OneShot::send() {
   for (const Other& other : others_) sends_.add(transport_.send(other.task, channel_, bytes));
 }
 
-/// What the others are sent: what there is of the stamp and of the contribution.
+/// The message to each other member: the stamp, if runs are stamped, and the contribution, unless it is written to
+/// slots.
 std::span<const std::byte> OneShot::message() {
   if (writes_) return std::as_bytes(std::span(&stamp_, 1)).first(stamp_bytes_);
   if (stamp_bytes_ == 0) return mine_;
@@ -186,8 +190,9 @@ std::span<const std::byte> OneShot::message() {
   return message_;
 }
 
-/// Uses two slots in turn. No acknowledgement is needed: a peer sent in the last run only after it had folded what was
-/// written in the run before, so that slot is free again.
+/// Writes the contribution into the others' slots, and alternates between two slots. No acknowledgement is needed: a
+/// peer sent its last run's message only after it had folded the contribution of the run before. So that slot is free
+/// again.
 void OneShot::write_to_others() {
   const std::size_t slot = std::exchange(odd_, !odd_) ? slot_ : 0;
   for (const Other& other : others_) {

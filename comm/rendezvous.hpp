@@ -1,5 +1,5 @@
-// Rendezvous: where the tasks of a job over TCP find one another. Each says its number and where it listens; once all
-// have come, each learns where all the others are.
+// Rendezvous: the server at which the tasks of a job over TCP find each other. Each task sends its number and its
+// address. When all tasks have come, the server sends all addresses to each task.
 #pragma once
 
 #include <memory>
@@ -12,23 +12,24 @@ namespace ferry {
 struct RendezvousOptions {
   std::string address =
       {};                   ///< what to listen on: an address, a host's name, or an interface ("eth0"); empty: loopback
-  int port = 0;             ///< 0: any that is free
-  int tasks = 1;            ///< of the job, at least 1
-  std::string secret = {};  ///< what the tasks have as FERRY_SECRET; may be empty on loopback only
-  std::string job = {};     ///< its name in the notice by which tasks find the server; empty: they know where
-  std::string name = {};    ///< the host's name that tasks look up, MASTER_ADDR; empty: they are given address()
+  int port = 0;             ///< 0: any free port
+  int tasks = 1;            ///< number of the job's tasks, at least 1
+  std::string secret = {};  ///< the FERRY_SECRET of the tasks; may be empty on loopback only
+  std::string job = {};     ///< the job's name in the notice by which tasks find the server; empty: there is no notice
+  std::string name = {};    ///< the host name that tasks resolve (MASTER_ADDR); empty: tasks get address()
 };
 
-/// Serves the start of one job, in a thread of its own, until it is destroyed: a job that starts again needs a new one.
-/// Whoever does not prove that it knows the secret is dropped. When a task ends before all have come, two claim the
-/// same number, or not all come before the deadline of one that waits, all tasks get an error that says so.
+/// Serves the start of one job, in its own thread, until it is destroyed. A job that is started again needs a new
+/// server. The server drops connections that do not prove that they know the secret. All tasks get an error, with the
+/// reason, if a task ends before all have come, or two tasks have the same number. The same happens if not all tasks
+/// come before the deadline of a waiting task.
 ///
 ///     RendezvousServer server({.tasks = 2, .secret = secret});
 ///     // … start each task with RANK, WORLD_SIZE=2, MASTER_ADDR=server.address(), MASTER_PORT=server.port(),
 ///     //   FERRY_SECRET=secret, FERRY_RENDEZVOUS_SERVED=1
 ///
-/// Errors: Error(usage) when the address is not one of this host, the port is in use, or a secret is missing;
-/// Error(resource) when there are no more threads or descriptors. Thread safety: all functions may be called from any
+/// Errors: Error(usage) if the address is not an address of this host, the port is in use, or the secret is missing;
+/// Error(resource) if there are no more threads or descriptors. Thread safety: all functions may be called from any
 /// thread.
 class RendezvousServer {
  public:
@@ -37,7 +38,7 @@ class RendezvousServer {
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
 
-  /// Where it listens, as numbers: "192.168.0.5" and 29500.
+  /// The address and port at which the server listens: "192.168.0.5" and 29500.
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] int port() const;
   /// The tasks that have not come yet, ascending.

@@ -25,16 +25,16 @@ struct Step {
   int peer = 0;
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
-  /// The memory that `source` and `target` lie in, and how far from its beginning.
+  /// The memory that contains `source` and `target`, and their offsets from its beginning.
   In source_in = In::elsewhere, target_in = In::elsewhere;
   std::int64_t source_at = 0, target_at = 0;
   std::int64_t count = 0;
   std::size_t bytes = 0;
   bool started = false;  ///< a receive that receive_ahead() has started, as `ticket`
   Ticket ticket = 0;
-  std::byte* window = nullptr;  ///< of a send: the receiver's memory, where its bytes have been written already
-  // Where members lend: what is sent or received in place of the input, its lend() number and the run's stamp; and of
-  // a copy or fold, the step that receives the number of its source.
+  std::byte* window = nullptr;  ///< for a send: the receiver's memory, if the bytes have been written there already
+  // If members lend, `lent` is sent or received instead of the input: the input's lend() number and the run's stamp.
+  // `lender`: for a copy or fold, the step that receives the number of its source.
   struct Lent {
     std::uint64_t number = 0, stamp = 0;
   } lent = {};
@@ -50,7 +50,7 @@ class Slots {
         places_(static_cast<std::size_t>(spec.schedule.slots)) {
     std::iota(places_.begin(), places_.end(), 0);
   }
-  /// Slot `number`, or the slot of `peer` if that is kOfPeer; null where contributions do not come by message.
+  /// Slot `number`, or the slot of `peer` if that is kOfPeer; null if contributions are not sent as messages.
   [[nodiscard]] std::byte* of(int peer, std::int32_t number) const {
     if (spec_.schedule.via != Via::messages) return nullptr;
     const int of_peer = peer > spec_.member ? peer - 1 : peer;
@@ -141,7 +141,7 @@ class Stepwise : public GroupCall {
   bool progress() override;
 
  private:
-  /// Another member that this one exchanges messages with, where stamps are messages of their own.
+  /// Another member with which this member exchanges messages. Used if stamps are separate messages.
   struct Stamp {
     int task = 0;
     std::uint64_t theirs = 0;
@@ -174,16 +174,16 @@ class Stepwise : public GroupCall {
   TiledFold fold_;
   std::span<const std::byte> mine_;  ///< the input
   bool folds_for_others_ = false;    ///< a direct all-reduce: each member folds one part and sends it to the others
-  bool lends_ = false;               ///< members read each other's inputs where they lie
+  bool lends_ = false;               ///< members read each other's inputs in place
   bool in_place_ = false;            ///< the output is the input's memory
   std::byte* output_ = nullptr;
   std::int64_t output_bytes_ = 0;
 
-  /// Memory that others can read and write in place of the input and of the output; null where there is none, and its
-  /// lend() number.
+  /// Memory that others can read and write instead of the input and the output, and its lend() number. Null if there is
+  /// none.
   std::byte* stand_in_ = nullptr;
   std::uint64_t stand_in_number_ = 0;
-  bool copies_in_ = false, copies_out_ = false;  ///< whether it stands for the input, and for the output
+  bool copies_in_ = false, copies_out_ = false;  ///< whether stand_in_ replaces the input, and the output
 
   bool stamped_ = false;
   std::uint64_t stamp_ = 0;
@@ -233,7 +233,8 @@ void Stepwise::prepare_lending(const GroupSpec& spec) {
   lend();
 }
 
-/// Both ends of a message know of it, so each member names the others that name it.
+/// Finds the members with which this member exchanges messages. Both ends of a message have a step for it, so each
+/// member finds exactly the members that find it.
 void Stepwise::prepare_stamps(const GroupSpec& spec) {
   for (const Step& step : steps_) {
     const bool moves =
@@ -258,7 +259,7 @@ void Stepwise::move_to(const std::byte* input, std::byte* output) {
   if (lends_) lend();
 }
 
-/// Lends the input and the output where they lie, or else what stands for them.
+/// Lends the input and the output in place if others can access them, else lends stand_in_.
 void Stepwise::lend() {
   const auto input = mine_.empty() ? std::optional<std::uint64_t>(0) : shared_memory_->lend(mine_);
   copies_in_ = !input;
@@ -272,7 +273,7 @@ void Stepwise::lend() {
   }
 }
 
-/// Stamps are the first messages of a run.
+/// Exchanges stamps. They are the first messages of a run.
 void Stepwise::exchange_stamps() {
   for (Stamp& other : stamps_)
     receives_.add(transport_.receive(other.task, channel_, std::as_writable_bytes(std::span(&other.theirs, 1))));
@@ -280,7 +281,7 @@ void Stepwise::exchange_stamps() {
     sends_.add(transport_.send(other.task, channel_, std::as_bytes(std::span(&stamp_, 1))));
 }
 
-/// Whether all members have sent this run's stamp; asked once their first messages have arrived.
+/// Whether all members have sent this run's stamp. Call it after their first messages have arrived.
 bool Stepwise::alike() const {
   if (!stamped_) return true;
   return std::ranges::all_of(stamps_, [&](const Stamp& other) { return other.theirs == stamp_; }) &&
@@ -289,7 +290,7 @@ bool Stepwise::alike() const {
          });
 }
 
-/// What others read of the input.
+/// Copies the parts of the input that others read to stand_in_.
 void Stepwise::copy_in() {
   for (const Step& step : steps_)
     if (step.kind == Kind::send_input && step.bytes > 0)
@@ -298,14 +299,14 @@ void Stepwise::copy_in() {
   stream_fence();
 }
 
-/// What others have written of the output.
+/// Copies the parts of the output that others have written from stand_in_ to the output.
 void Stepwise::copy_out() {
   for (const Step& step : steps_)
     if (step.kind == Kind::receive_output && step.bytes > 0)
       std::memcpy(output_ + step.target_at, step.target, step.bytes);
 }
 
-/// Sets the sources of folds, now that the others have said where their inputs lie.
+/// Sets the sources of copies and folds, after the others have sent the numbers of their inputs.
 void Stepwise::find_lent() {
   for (Step& step : steps_)
     if (step.lender != nullptr)
@@ -349,7 +350,7 @@ bool Stepwise::progress() {
   return true;
 }
 
-/// Starts the receives of what others fold before its turn: the sooner they know where to write, the better.
+/// Starts the receives of results of other members before their turn, so that these members know early where to write.
 void Stepwise::receive_ahead() {
   for (std::size_t i = next_; i < steps_.size(); ++i) {
     Step& step = steps_[i];
@@ -359,8 +360,8 @@ void Stepwise::receive_ahead() {
   }
 }
 
-/// Does the next copy and the folds after it in one pass over memory, which writes the own output and those outputs of
-/// others to which there is a window.
+/// Executes the next copy and the folds after it in one pass over memory. The pass writes this member's output, and the
+/// outputs of other members to which there is a window.
 void Stepwise::fold_for_others() {
   const Step& copy = steps_[next_];
   fold_.contributions = {copy.source};

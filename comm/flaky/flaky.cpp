@@ -107,7 +107,7 @@ Ticket FlakyTransport::receive(int peer, std::uint32_t channel, std::span<std::b
   return last_;
 }
 
-/// Sends what was held back long enough, or `all` of it; sends of one channel stay in order.
+/// Sends the messages that were held back long enough, or all messages if `all`. Sends of one channel stay in order.
 void FlakyTransport::release_held(bool all) {
   std::set<Route> waiting;
   for (auto at = held_.begin(); at != held_.end();) {

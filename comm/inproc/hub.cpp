@@ -45,11 +45,11 @@ void Hub::fail(const Failure& failure) {
     control.fail(failure);
     return !failed_.exchange(true);
   });
-  if (first) wake_all();  // a process with many tasks fails once for each
+  if (first) wake_all();  // in a process with many tasks, each task calls fail()
 }
 
 void Hub::settle(int task) {
-  // One by one rather than from a copy of the list: this must work even after memory has run out.
+  // Finds the lanes one by one instead of copying the list, because this must work even after memory has run out.
   const auto lane_of = [&](std::size_t i) -> Lane* {
     const std::lock_guard lock(making_);  // a lane that is made later sees that the job has failed
     const auto found = lanes_of_.find(task);

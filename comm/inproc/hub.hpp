@@ -1,4 +1,4 @@
-// Hub: what the tasks of a job that run in one process share.
+// Hub: the shared state of the tasks of a job that run in one process.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@
 namespace ferry::inproc {
 
 /// Has the lanes between all tasks, and the control plane that the tasks of this process share. If some tasks are in
-/// other processes, a relay talks to these: it takes transfers from the outbox, and texts. Thread-safe.
+/// other processes, a relay communicates with these processes: it takes transfers from the outbox, and texts from the
+/// control plane. Thread-safe.
 class Hub final : public Mailbox {
  public:
   /// For a job of `tasks` tasks; `here` of them are in this process.
@@ -27,26 +28,26 @@ class Hub final : public Mailbox {
   [[nodiscard]] int tasks() const { return static_cast<int>(tasks_.size()); }
   [[nodiscard]] TaskRange here() const { return here_; }
   [[nodiscard]] bool is_here(int task) const { return here_.contains(task); }
-  /// For the relay.
+  /// The transfers for the relay.
   [[nodiscard]] Outbox& outbox() { return outbox_; }
-  /// Made when it is first asked for: in large jobs few pairs of tasks exchange messages.
+  /// The lane between two tasks. It is made on first use, because in large jobs few pairs of tasks exchange messages.
   [[nodiscard]] Lane& lane(int from, int to) {
     Lane* const made = find_lane(from, to);
     return made != nullptr ? *made : make_lane(from, to);
   }
   /// Notified when something changes for `task`.
   [[nodiscard]] EventCount& events(int task) { return tasks_[static_cast<std::size_t>(task)].events; }
-  /// How many buffers of `task` others are reading or writing right now.
+  /// The number of buffers of `task` that other threads are reading or writing.
   [[nodiscard]] std::atomic<int>& copies(int task) { return tasks_[static_cast<std::size_t>(task)].copies; }
 
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] std::optional<Failure> failure();
-  /// Keeps only the first failure; wakes everybody.
+  /// Records the first failure, and wakes all tasks.
   void fail(const Failure& failure);
-  /// Once the job has failed: returns when nobody touches the buffers of `task` any more.
+  /// After the job has failed: waits until no other thread touches the buffers of `task` any more.
   void settle(int task);
 
-  /// ControlPlane::start_exchange; wakes everybody when all tasks of this process have come.
+  /// Calls ControlPlane::start_exchange; wakes all tasks when all tasks of this process have come.
   [[nodiscard]] ControlPlane::TextExchange start_exchange(int task, std::string_view mine, const Deadline& deadline);
   void close(int task);
   /// Calls f(control plane) under its lock.
@@ -57,7 +58,7 @@ class Hub final : public Mailbox {
   }
   void wake_all();
 
-  // Nothing is sent within a process: its tasks share the control plane.
+  // Does nothing: the tasks of a process share the control plane.
   void post(std::span<const int>, Word, std::string_view) override {}
   [[nodiscard]] bool awaits(int task) const override { return is_here(task); }
 
@@ -74,7 +75,7 @@ class Hub final : public Mailbox {
     std::atomic<int> copies{0};
     std::atomic<LaneBlocks*> lanes{nullptr};  ///< to all tasks; a null pointer, here or to a block: no lane is made yet
   };
-  /// Null when it is not made yet.
+  /// The lane, or null if it is not made yet.
   [[nodiscard]] Lane* find_lane(int from, int to) {
     const LaneBlocks* const lanes = tasks_[static_cast<std::size_t>(from)].lanes.load(std::memory_order_acquire);
     if (lanes == nullptr) return nullptr;
@@ -89,11 +90,11 @@ class Hub final : public Mailbox {
   std::deque<Task> tasks_;
   std::mutex making_;  // guards the next four
   std::deque<Lane> lanes_;
-  std::deque<LaneBlocks> rows_;                           // what Task::lanes point to
-  std::deque<LaneBlock> blocks_;                          // what rows_ point to
+  std::deque<LaneBlocks> rows_;                           // Task::lanes point to these
+  std::deque<LaneBlock> blocks_;                          // rows_ point to these
   std::unordered_map<int, std::vector<Lane*>> lanes_of_;  // by task, lanes to and from it
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards the next
+  std::mutex mutex_;  // guards control_
   ControlPlane control_;
 };
 

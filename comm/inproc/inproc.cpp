@@ -1,5 +1,5 @@
-// Transport between tasks of one process: a send meets its receive, and whoever comes second copies once from the
-// sender's buffer to the receiver's. What goes to other processes is left to the relay.
+// Transport between tasks of one process. Of a send and its receive, the side that comes second copies the bytes once,
+// from the sender's buffer to the receiver's. The relay carries messages to other processes.
 #include <algorithm>
 #include <cstring>
 
@@ -64,7 +64,7 @@ InprocTransport::~InprocTransport() {
   if (hub_->failed()) hub_->settle(task());
 }
 
-/// Throws once the job has failed. When it throws, nobody touches this task's buffers any more.
+/// Throws if the job has failed. When it throws, no other thread touches this task's buffers any more.
 void InprocTransport::check() {
   if (!hub_->failed()) return;
   hub_->settle(task());

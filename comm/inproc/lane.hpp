@@ -1,4 +1,4 @@
-// Lane: where the sends of one task meet the receives of another, within a process.
+// Lane: matches the sends of one task with the receives of another task, within a process.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct Transfer {
   std::atomic<bool> complete{false};
 };
 
-/// A send (with a source) or a receive (with a target), as it comes to a lane.
+/// A send (with a source) or a receive (with a target) that a task passes to a lane.
 struct Offer {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
@@ -35,11 +35,11 @@ struct Offer {
   bool is_send = false;
 };
 
-/// Transfers with the other side in another process; the relay takes them from here. Thread-safe.
+/// Transfers between a task of this process and a task of another process. The relay takes them. Thread-safe.
 class Outbox {
  public:
   void put(Transfer* transfer);
-  /// All that were put since the last call, in order.
+  /// Removes and returns all transfers, in the order in which they were put.
   [[nodiscard]] std::vector<Transfer*> take();
   /// Notified when there is something for the relay to do.
   [[nodiscard]] EventCount& events() { return events_; }
@@ -54,18 +54,18 @@ class Outbox {
 /// copies the bytes. Thread-safe; the lock is held for a look-up, never while bytes are copied.
 class Lane {
  public:
-  /// What became of an offer.
+  /// The result of an offer.
   struct Meeting {
     bool refused = false;        ///< the job has failed: nothing was done
     Transfer* other = nullptr;   ///< the waiting other side, taken out of the queue and counted in its task's copies
     Transfer* posted = nullptr;  ///< no other side yet: the offer was queued
   };
 
-  /// What a lane knows of its job.
+  /// The tasks of a lane, and the state of their job that the lane uses.
   struct Ends {
     int from = 0, to = 0;
-    const std::atomic<bool>& failed;  ///< of the job
-    std::atomic<int>& sender_copies;  ///< how many buffers of the sender others are reading right now
+    const std::atomic<bool>& failed;  ///< whether the job has failed
+    std::atomic<int>& sender_copies;  ///< number of the sender's buffers that other threads are reading
     std::atomic<int>& receiver_copies;
     Outbox* outbox = nullptr;  ///< set if one end is in another process: offers of the other end go there
   };
@@ -77,11 +77,11 @@ class Lane {
   [[nodiscard]] Meeting offer(std::uint32_t channel, const Offer& mine);
   /// Makes a complete transfer free for reuse.
   void release(Transfer* transfer);
-  /// After the job has failed: returns when no offer is being made; all later ones are refused.
+  /// After the job has failed: waits until no thread is in offer(). All later offers are refused.
   void settle() { const std::lock_guard lock(mutex_); }
 
  private:
-  /// Sends or receives, never both.
+  /// Waiting sends or waiting receives, never both.
   struct Queue {
     Transfer* first = nullptr;
     Transfer* last = nullptr;

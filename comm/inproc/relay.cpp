@@ -16,8 +16,10 @@ using inproc::Hub;
 using inproc::Transfer;
 using std::chrono::microseconds;
 
-constexpr microseconds kWhileActive{50};    // longest sleep while transfers are under way: new ones must wait for it
-constexpr microseconds kLookBetween{2000};  // longest sleep otherwise: then it looks for failures of other processes
+// Longest sleep while transfers are under way, which may delay new transfers.
+constexpr microseconds kWhileActive{50};
+// Longest sleep otherwise, between two checks for failures of other processes.
+constexpr microseconds kLookBetween{2000};
 
 class Relay final : public HostRelay {
  public:
@@ -58,9 +60,11 @@ class Relay final : public HostRelay {
   const std::thread::id owner_ = std::this_thread::get_id();
   std::deque<Transfer*> waiting_;
   std::vector<Active> active_;
-  std::uint64_t exchanges_ = 0;        // of the tasks here, that went to the other processes
-  const Transfer* current_ = nullptr;  ///< the one being started or tested; an error thrown meanwhile is about it
-  bool told_ = false;                  ///< the other processes have been told of the failure
+  // Number of exchanges of this process's tasks that were sent to the other processes.
+  std::uint64_t exchanges_ = 0;
+  /// The transfer that is being started or tested; an error concerns this transfer.
+  const Transfer* current_ = nullptr;
+  bool told_ = false;  ///< the other processes have been informed of the failure
 };
 
 Relay::~Relay() {
@@ -73,7 +77,7 @@ Relay::~Relay() {
   }
   try {
     between_->close();
-  } catch (const std::exception&) {  // the other processes hear of it when the transport is destroyed
+  } catch (const std::exception&) {  // the destruction of the transport informs the other processes
   }
 }
 
@@ -97,7 +101,7 @@ void Relay::serve(const std::function<bool()>& until) {
   }
 }
 
-/// Does once whatever can be done; true when there was something.
+/// Makes all progress that is possible now. Returns whether there was any.
 bool Relay::pump() {
   if (hub_->failed()) {
     withdraw();
@@ -142,7 +146,8 @@ Ticket Relay::started(const Transfer& transfer) {
              : between_->receive(process_of(lane.from()), channel, {transfer.target, transfer.bytes});
 }
 
-/// The channel between the processes: each pair of a task there and a task here has channels of its own.
+/// The channel between the processes. Each pair of a task of another process and a task of this process has its own
+/// channels.
 std::uint32_t Relay::channel_of(const Transfer& transfer) const {
   const int from = transfer.lane->from(), to = transfer.lane->to();
   const auto most = static_cast<std::uint64_t>((tasks() + processes() - 1) / processes());
@@ -173,8 +178,8 @@ bool Relay::finish() {
   return any;
 }
 
-/// Says that nobody touches the transfer's buffer any more. If `complete`, its task may use the transfer again at once;
-/// so its lane is read first.
+/// Reports that no other thread touches the transfer's buffer any more. If `complete`, the task may reuse the transfer
+/// at once, so the function reads its lane first.
 void Relay::let_go(Transfer& transfer, bool complete) {
   const int task = hub_->is_here(transfer.lane->from()) ? transfer.lane->from() : transfer.lane->to();
   if (complete) transfer.complete.store(true, std::memory_order_release);
@@ -182,7 +187,8 @@ void Relay::let_go(Transfer& transfer, bool complete) {
   hub_->events(task).notify();
 }
 
-/// Exchanges the texts of all tasks here, once all have come, for the texts of the other processes.
+/// When all tasks of this process have come to an exchange, exchanges their texts with the other processes. Returns
+/// whether it did.
 bool Relay::exchange_texts() {
   BlobWriter mine;
   const auto deadline = hub_->with_control([&](ControlPlane& control) -> std::optional<Deadline> {
@@ -210,7 +216,7 @@ bool Relay::exchange_texts() {
   return true;
 }
 
-/// The transport's exchange; its errors then name tasks instead of processes.
+/// Calls the exchange of the transport between the processes. Its errors name tasks instead of processes.
 std::vector<std::string> Relay::exchange(std::string_view mine, const Deadline& deadline) {
   try {
     return between_->exchange(mine, deadline);
@@ -248,7 +254,7 @@ void Relay::fail(const Error& error) {
   hub_->fail({task, error.code(), text});
 }
 
-/// Tells the other processes of the failure, and gives up all transfers.
+/// Informs the other processes of the failure, and gives up all transfers.
 void Relay::withdraw() {
   if (!std::exchange(told_, true)) {
     Failure failure = *hub_->failure();

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kHowToLaunch = "start with mpirun or srun, or unset both, which another launch may have left";
 constexpr Launcher kOfMpi[] = {Launcher::mpirun, Launcher::srun, Launcher::mpich};
 
-/// The variable in which the launcher says that.
+/// The variable in which the launcher sets `what`.
 const char* variable_of(Launcher launcher, LaunchVariable::Says what) {
   const auto* const found = std::ranges::find_if(kLaunchVariables, [&](const LaunchVariable& variable) {
     return variable.by == launcher && variable.says == what;
@@ -51,7 +51,8 @@ std::optional<MpiLaunch> launch_now() {
   for (const Launcher launcher : kOfMpi) {
     const char* const rank = variable_of(launcher, LaunchVariable::Says::rank);
     const char* const size = variable_of(launcher, LaunchVariable::Says::size);
-    // Shells in an allocation of SLURM's have a size, too. Elsewhere a size proves a launch with a missing rank.
+    // Shells in an allocation of SLURM also have a size. With other launchers, a size without a rank proves that the
+    // rank is missing.
     const bool size_tells = launcher != Launcher::srun && std::getenv(size) != nullptr;
     if (std::getenv(rank) == nullptr && !size_tells) continue;
     // Open MPI sets PMIX_RANK in a program that calls MPI_Init and that no launcher has started.
@@ -67,7 +68,7 @@ std::optional<MpiLaunch> launch_now() {
   return std::nullopt;
 }
 
-/// What keep_mpi_launch() has kept; the outer optional is empty before it was called.
+/// The result that keep_mpi_launch() keeps. The outer optional is empty before its first call.
 std::optional<std::optional<MpiLaunch>>& kept() {
   static std::optional<std::optional<MpiLaunch>> kept;
   return kept;
@@ -82,7 +83,7 @@ std::optional<MpiLaunch> mpi_launch() {
 std::optional<MpiLaunch> numbered_launch() {
   if (std::getenv("SLURM_PTY_PORT") != nullptr) return std::nullopt;
   if (auto launch = mpi_launch()) return launch;
-  // srun by itself, without --mpi=pmix or pmi2
+  // srun without --mpi=pmix or pmi2
   const char* const rank = variable_of(Launcher::srun, LaunchVariable::Says::number);
   const char* const size = variable_of(Launcher::srun, LaunchVariable::Says::size);
   if (std::getenv(rank) == nullptr || std::getenv(size) == nullptr) return std::nullopt;

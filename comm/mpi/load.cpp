@@ -23,15 +23,15 @@ using mpi::Choice;
 using mpi::Library;
 using mpi::Surroundings;
 
-/// The file that `handle`, or one of its dependencies, has MPI's functions from; "" if there are none. Tools that wrap
-/// MPI define MPI_Init_thread, but not PMPI_Init_thread.
+/// The file that defines MPI's functions for `handle` or one of its dependencies; "" if none does. Tools that wrap MPI
+/// define MPI_Init_thread, but not PMPI_Init_thread.
 std::string file_of_mpi(void* handle) {
   Dl_info where{};
   const void* const function = dlsym(handle, "PMPI_Init_thread");
   return function != nullptr && dladdr(function, &where) != 0 && where.dli_fname != nullptr ? where.dli_fname : "";
 }
 
-/// What the library says of its name and version.
+/// The name and version that the library reports.
 std::string version_of(void* handle) {
   auto* const function = reinterpret_cast<int (*)(char*, int*)>(dlsym(handle, "MPI_Get_library_version"));
   constexpr std::size_t kLongest = 8192;  // the largest MPI_MAX_LIBRARY_VERSION_STRING
@@ -40,7 +40,7 @@ std::string version_of(void* handle) {
   return function != nullptr && function(text.data(), &length) == 0 ? std::string(text.c_str()) : std::string();
 }
 
-/// The ABI of the library `file`, whose symbols `handle` finds. Error(usage) when ferry does not know it.
+/// The ABI of the library `file`; `handle` finds its symbols. Error(usage) if ferry does not know the ABI.
 MpiAbi abi_of(void* handle, std::string_view file) {
   if (dlsym(handle, "ompi_mpi_comm_world") != nullptr) return MpiAbi::openmpi;
   if (file.find("libmpi_abi.so") != std::string_view::npos) return MpiAbi::standard;
@@ -51,7 +51,7 @@ MpiAbi abi_of(void* handle, std::string_view file) {
       .hint("use Open MPI, an MPI with the ABI of MPICH or of MPI 5.0, or --transport tcp");
 }
 
-/// The paths of the shared libraries of this process that are called libmpi….
+/// The paths of this process's shared libraries with names that begin with "libmpi".
 std::vector<std::string> mpi_like_libraries() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
@@ -79,11 +79,12 @@ std::vector<Library> loaded_libraries() {
     add(handle);
     dlclose(handle);
   }
-  add(RTLD_DEFAULT);  // a program with a static MPI whose symbols it exports
+  add(RTLD_DEFAULT);  // a program that is linked statically to MPI and exports its symbols
   return loaded;
 }
 
-/// The ABI of the library whose path is in FERRY_MPI. Error(usage) when it is no MPI that can be loaded.
+/// The ABI of the library `path`, from FERRY_MPI; nothing if it is not a path. Error(usage) if it is not an MPI library
+/// that can be loaded.
 std::optional<MpiAbi> abi_at(const std::string& path) {
   if (path.find('/') == std::string::npos) return std::nullopt;
   void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -100,7 +101,7 @@ std::optional<MpiAbi> abi_at(const std::string& path) {
   return abi;
 }
 
-/// Who started this process, if it was the launcher of an MPI.
+/// The launcher of an MPI that started this process, if there is one.
 std::optional<Launcher> launcher() {
   const auto launch = mpi_launch();
   if (!launch) return std::nullopt;
@@ -115,7 +116,7 @@ Surroundings surroundings() {
   return all;
 }
 
-/// A plug-in, with the library whose functions it calls.
+/// A plug-in, with the MPI library that it calls.
 struct OpenedMpi {
   const MpiPlugin* plugin = nullptr;
   Library library;
@@ -128,11 +129,12 @@ bool can_be_loaded(const std::string& file) {
   return handle != nullptr;
 }
 
-/// The plug-in for `library`; null, with `why`, when the library, or the plug-in of this version, cannot be opened.
+/// Opens `library` and its plug-in. Returns null and sets `why` if the library, or a plug-in of this version, cannot be
+/// opened.
 const MpiPlugin* opened(const Library& library, std::string& why) {
   void* handle = nullptr;
   if (!library.file.empty()) {
-    // Open MPI 4 opens its components as libraries that find MPI's symbols in the global scope.
+    // Open MPI 4 loads its components as libraries, which look for MPI's symbols in the global scope.
     handle = dlopen(library.file.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle == nullptr) {
       const char* const said = dlerror();
@@ -144,7 +146,7 @@ const MpiPlugin* opened(const Library& library, std::string& why) {
   if (file.handle != nullptr) {
     auto* const function = reinterpret_cast<MpiPluginFunction*>(dlsym(file.handle, kMpiPluginFunction));
     const MpiPlugin* const plugin = function != nullptr ? function() : nullptr;
-    // The version is the first member in every version, and tells how the others are to be read.
+    // The version is the first member of MpiPlugin in every version, and determines the meaning of the other members.
     if (plugin != nullptr && plugin->version == kMpiPluginVersion && plugin->size == sizeof(MpiPlugin) &&
         plugin->ferry == std::string_view(FERRY_VERSION))
       return plugin;
@@ -156,10 +158,10 @@ const MpiPlugin* opened(const Library& library, std::string& why) {
   return nullptr;
 }
 
-/// The MPI of this process, which keeps it: null until one is found.
+/// The MPI of this process; null until one is found. After that it does not change.
 std::atomic<const OpenedMpi*> mpi_here = nullptr;
 
-/// Null, with a line in `tried` for each library, when there is no MPI.
+/// Opens an MPI. If no MPI can be used, returns null and adds a line to `tried` for each library.
 const OpenedMpi* open_mpi(std::vector<std::string>& tried) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

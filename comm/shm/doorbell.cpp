@@ -12,8 +12,8 @@ bool Doorbell::register_process() {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-/// The barriers on both sides make sure that either the ringer sees `down_`, or the sleeper sees what the ringer wrote
-/// before it rang.
+/// The barriers on both sides make sure that either the ringer sees `down_`, or the sleeper sees the data that the
+/// ringer wrote before it rang.
 void Doorbell::lie_down(bool fenced) noexcept {
   down_.store(1, std::memory_order_seq_cst);
   if (!fenced) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);

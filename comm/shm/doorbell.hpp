@@ -1,4 +1,4 @@
-// Doorbell: how a task sleeps until another process has written something for it.
+// Doorbell: lets a task sleep until another process has written something for it.
 #pragma once
 
 #include <atomic>
@@ -7,21 +7,22 @@
 
 namespace ferry::shm {
 
-/// It is in the sleeper's segment. To wait for something that others write:
+/// A doorbell is in the segment of the task that sleeps. To wait for data that others write:
 ///
 ///     bell.lie_down(fenced);
 ///     if (!something_came()) bell.sleep(at_most);
 ///     bell.get_up();
 ///
-/// A task that writes it calls ring() afterwards. One sleeper; any number of ringers. Zeroed memory is a valid new one.
+/// A task that writes such data calls ring() afterwards. There is one sleeper and any number of ringers. Zeroed memory
+/// is a valid new doorbell.
 class alignas(64) Doorbell {
  public:
-  /// Registers this process for membarrier(): a sleeper in another process then issues the fence for ring(), which
-  /// needs none of its own. False where the system has no membarrier().
+  /// Registers this process for membarrier(): a sleeper in another process then issues the fence for ring(), so that
+  /// ring() needs no fence. Returns false if the system has no membarrier().
   [[nodiscard]] static bool register_process();
 
-  /// Call it after writing. `fenced`, the same for all who use the bell: some process could not register, so that
-  /// ring() must fence.
+  /// Call it after writing. `fenced`: ring() must use a fence, because some process could not register. All users of
+  /// the doorbell pass the same value.
   void ring(bool fenced) noexcept {
     if (fenced)
       std::atomic_thread_fence(std::memory_order_seq_cst);

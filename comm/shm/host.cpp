@@ -13,7 +13,7 @@
 namespace ferry::shm {
 namespace {
 
-// Bytes of address space for the segments of all tasks: half of what a process has.
+// Bytes of address space for the segments of all tasks: half of a process's address space.
 constexpr std::uint64_t kAddresses = std::uint64_t{1} << 46;
 constexpr std::uint64_t kLaneBytes = (sizeof(ShmLane) + kPage - 1) / kPage * kPage;
 
@@ -25,15 +25,16 @@ ShmLane* lane_in(const Segment& segment, int task) {
   return reinterpret_cast<ShmLane*>(segment.data() + lane_at(task));
 }
 
-/// Address space for as many bytes as the machine has memory; pages are allocated when they are needed.
+/// Bytes of address space of a segment: at most the machine's memory plus the lanes. Pages are allocated when they are
+/// needed.
 std::uint64_t segment_bytes(int tasks) {
   struct sysinfo info {};
   const std::uint64_t memory = sysinfo(&info) == 0 ? std::uint64_t{info.totalram} * info.mem_unit : kAddresses;
   return std::min(lane_at(tasks) + memory, kAddresses / static_cast<std::uint64_t>(tasks));
 }
 
-/// What a task tells the others: its number of threads, whether ringing it needs a fence (Doorbell), and its segment's
-/// ticket ("" if it has none).
+/// The facts that a task sends to the others: its number of threads, whether ringing its doorbell needs a fence, and
+/// its segment's ticket ("" if it has no segment).
 struct Card {
   int threads = 1;
   bool fenced = false;

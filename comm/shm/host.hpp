@@ -1,4 +1,4 @@
-// Host: the tasks of a job that can open each other's memory, and how they wake each other.
+// Host: the tasks of a job that can open each other's memory, and their doorbells.
 #pragma once
 
 #include <memory>
@@ -15,22 +15,22 @@ namespace ferry::shm {
 struct Neighbour {
   int task = 0;
   std::unique_ptr<Segment> segment;
-  ShmLane* from = nullptr;  ///< in the own segment
-  ShmLane* to = nullptr;    ///< in its segment
+  ShmLane* from = nullptr;  ///< messages from this neighbour, in this task's segment
+  ShmLane* to = nullptr;    ///< messages to this neighbour, in its segment
   Doorbell* doorbell = nullptr;
 };
 
-/// What meet() gives a task.
+/// The result of meet() for a task.
 struct Host {
-  std::shared_ptr<Segment> own;  ///< null when there are no neighbours
-  std::shared_ptr<Store> store;  ///< hands out what `own` has beside doorbell and lanes
+  std::shared_ptr<Segment> own;  ///< null if there are no neighbours
+  std::shared_ptr<Store> store;  ///< allocates the memory of `own` behind doorbell and lanes
   Doorbell* doorbell = nullptr;
   std::vector<Neighbour> neighbours;
-  bool crowded = false;  ///< more threads than cores: sleep soon
-  bool fenced = false;   ///< some neighbour, or this task, needs the ringer's fence (Doorbell::ring)
+  bool crowded = false;  ///< the host has more threads than cores: sleep soon
+  bool fenced = false;   ///< some neighbour, or this task, needs a fence in Doorbell::ring
 };
 
-/// Finds the neighbours; all tasks of the job call it together. `threads`: of this task. Errors as
+/// Finds the neighbours; all tasks of the job call it together. `threads`: the number of this task's threads. Errors as
 /// shared_memory_transport().
 [[nodiscard]] Host meet(Transport& inner, int threads, const Deadline& deadline);
 

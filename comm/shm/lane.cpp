@@ -11,11 +11,11 @@
 namespace ferry::shm {
 namespace {
 
-/// The receiver gives cells back in groups of this many, because each store to cells_taken moves a cache line between
-/// cores.
+/// The number of cells that the receiver gives back at a time, because each store to cells_taken moves a cache line
+/// between cores.
 constexpr std::uint32_t kGiveBack = 32;
-/// One read of a post in this many is timed, for Distance. These posts fill two cache lines, which the processor may
-/// fetch together, so only the read of the first post shows the time. All reads of cells_taken are timed, too.
+/// Of this number of posts, the read of the first is timed, for Distance. The posts fill two cache lines, which the
+/// processor may fetch together, so only the first read shows the time. All reads of cells_taken are timed, too.
 constexpr std::uint32_t kTimedPosts = 4;
 
 /// memcpy for a cell's payload, without a function call for 4 and 8 bytes (scalars).
@@ -72,7 +72,7 @@ ShmOutbox::Sent ShmOutbox::send(std::uint32_t channel, std::span<const std::byte
   return Sent::complete;
 }
 
-/// The channel, after reading new posts if it has none yet.
+/// Returns the channel. If the channel has no posted receive, reads new posts first.
 ShmOutbox::Channel& ShmOutbox::with_posts(std::uint32_t channel) {
   if (channels_[channel].next() == nullptr) read_posts();
   return channels_[channel];
@@ -143,7 +143,7 @@ void Inbox::receive(std::uint32_t channel, Receiving& receiving) {
     post(channel, static_cast<std::uint64_t>(receiving.target - own_.data()), receiving.bytes);
 }
 
-/// Takes the oldest message of the channel that came before its receive; false if there is none.
+/// Takes the channel's oldest message that arrived before its receive. Returns false if there is none.
 bool Inbox::take_early(Channel& channel, std::uint32_t number, std::byte* target, std::uint64_t bytes) {
   if (channel.early.empty()) return false;
   const Early early = channel.early.front();
@@ -241,7 +241,7 @@ void Inbox::open(const Cell& cell) {
   }
 }
 
-/// Completes the channel's first receive.
+/// Completes the channel's first receive. `payload`: the message, or null if it is in the receive's buffer already.
 void Inbox::complete(Channel& channel, const std::byte* payload) {
   Receiving& receiving = *channel.first;
   channel.first = receiving.next;

@@ -1,9 +1,9 @@
-// ShmLane: the messages from one task to another of its host. Its memory is in the receiver's segment.
+// ShmLane: the messages from one task to another task of the same host. Its memory is in the receiver's segment.
 //
-// A message of at most Cell::kInline bytes is written into the next cell of a ring, the cell's number last: one cache
-// line goes from core to core. For a longer one the sender needs the address of the receive's buffer: the receiver
-// writes it into a ring of posts when the receive is made. The sender then copies straight into that buffer, and writes
-// a cell which says so.
+// The sender writes a message of at most Cell::kInline bytes into the next cell of a ring, and the cell's number last.
+// So one cache line moves from core to core. For a longer message, the sender needs the address of the receive's
+// buffer: when the receive is made, the receiver writes the address into a ring of posts. The sender then copies
+// directly into that buffer, and reports this in a cell.
 #pragma once
 
 #include <array>
@@ -27,27 +27,27 @@ struct alignas(64) Cell {
   enum class Kind : std::uint32_t {
     value,     ///< the message itself
     landed,    ///< the message is in the buffer of its receive
-    announced  ///< a message of that size waits, because it has no receive yet or one of another size
+    announced  ///< a message of that size waits: its receive is missing, or has another size
   };
-  std::atomic<std::uint32_t> number;  ///< of the cell in its lane, from 1; written last
+  std::atomic<std::uint32_t> number;  ///< number of the cell in its lane, from 1; written last
   std::uint32_t channel;
   std::uint64_t bytes : 62;
   std::uint64_t kind : 2;
-  std::array<std::byte, kInline> payload;  ///< of `announced`: the message's number in its channel (8 bytes), from 0
+  std::array<std::byte, kInline> payload;  ///< for `announced`: the message's number in its channel (8 bytes), from 0
 };
 static_assert(sizeof(Cell) == 64);
 
 /// An entry that the receiver writes: a receive that waits for a longer message.
 struct alignas(32) Post {
   static constexpr std::uint64_t kElsewhere = UINT64_MAX;  ///< `at`: the buffer is not in the segment
-  std::atomic<std::uint32_t> number;                       ///< as of a cell
+  std::atomic<std::uint32_t> number;                       ///< number of the post in its lane, as for a cell
   std::uint32_t channel;
   std::uint64_t at;  ///< offset of the buffer in the receiver's segment
   std::uint64_t bytes;
 };
 static_assert(sizeof(Post) == 32);
 
-/// Zeroed memory is a valid new one.
+/// The shared memory of a lane. Zeroed memory is a valid empty lane.
 struct ShmLane {
   static constexpr std::uint32_t kCells = 128, kPosts = 128;
   std::array<Cell, kCells> cells;
@@ -78,12 +78,12 @@ class PerChannel {
   std::unordered_map<std::uint32_t, T> sparse_;
 };
 
-/// The sender's end. Used by one thread.
+/// The sender's end. Only one thread may use it.
 class ShmOutbox {
  public:
   enum class Sent {
-    full,      ///< not sent, as no cell is free
-    waits,     ///< not sent, as there is no receive yet or one of another size
+    full,      ///< not sent, because no cell is free
+    waits,     ///< not sent, because the receive is missing or has another size
     complete,  ///< sent; the bytes may be overwritten
     elsewhere  ///< the receive's buffer is not in the segment: the caller sends it over another transport
   };
@@ -94,10 +94,11 @@ class ShmOutbox {
   [[nodiscard]] Sent send(std::uint32_t channel, std::span<const std::byte> bytes, bool announce);
   /// Whether there is a free cell, which every message needs.
   [[nodiscard]] bool has_cell() { return next_cell() != nullptr; }
-  /// Where the next message of the channel goes; null when that is not known, or not in the segment, or when it has
-  /// another size.
+  /// The receive's buffer for the next message of the channel, of more than Cell::kInline bytes. Null if the receive is
+  /// missing, has another size, or has a buffer outside of the segment.
   [[nodiscard]] std::byte* window(std::uint32_t channel, std::uint64_t bytes);
-  /// The size in bytes from which on a message is best written around the caches; depends on how near the receiver is.
+  /// The size in bytes from which a message is best written around the caches. It depends on the distance to the
+  /// receiver.
   [[nodiscard]] std::size_t stream_from() const { return ferry::stream_from(distance_.far()); }
 
  private:
@@ -124,44 +125,44 @@ class ShmOutbox {
   Segment& receiver_;
   Distance distance_;
   PerChannel<Channel> channels_;
-  std::uint32_t cells_ = 0, cells_taken_ = 0;  // cells written, and how many of them were taken at the last look
+  std::uint32_t cells_ = 0, cells_taken_ = 0;  // cells written, and cells taken as last read
   std::uint32_t posts_ = 0;                    // posts read
 };
 
-/// A receive under way.
+/// A pending receive.
 struct Receiving {
   std::byte* target = nullptr;
   std::uint64_t bytes = 0;
-  std::uint64_t number = 0;  ///< among the messages of its channel
+  std::uint64_t number = 0;  ///< number of its message in the channel
   bool complete = false;
   Receiving* next = nullptr;
 };
 
-/// The receiver's end. Used by one thread. Error(bug) when a message meets a receive of another size.
+/// The receiver's end. Only one thread may use it. Error(bug) if a message and its receive have different sizes.
 class Inbox {
  public:
   Inbox(ShmLane& lane, Segment& own, int from, int to) : lane_(lane), own_(own), from_(from), to_(to) {}
 
-  /// Whether a receive of this size into that address can come through this lane. Else call skip(), and receive it over
-  /// the other transport, where ShmOutbox::Sent::elsewhere makes the sender send it.
+  /// Whether this lane can deliver a message of this size to this address. If not, call skip(), and receive the message
+  /// over the other transport: the sender gets ShmOutbox::Sent::elsewhere and sends it there.
   [[nodiscard]] bool takes(const std::byte* target, std::uint64_t bytes) const {
     return bytes <= Cell::kInline || own_.holds(target, bytes);
   }
-  /// Makes the next receive of its channel; complete at once when the message is there already. `receiving` must stay
-  /// where it is until it is complete.
+  /// Makes the next receive of the channel. It is complete at once if the message has arrived already. `receiving` must
+  /// not move until it is complete.
   void receive(std::uint32_t channel, Receiving& receiving);
-  /// Takes the next message of the channel, which has at most Cell::kInline bytes and for which no receive was made;
-  /// false when it has not come. Not while a receive of that channel is under way.
+  /// Takes the next message of the channel without a receive. Returns false if it has not arrived. The message has at
+  /// most Cell::kInline bytes. Do not call it while a receive of the channel is pending.
   [[nodiscard]] bool take(std::uint32_t channel, std::byte* target, std::uint64_t bytes);
-  /// Says that the next receive of the channel comes over the other transport, so that the order is kept.
+  /// Reports that the next message of the channel comes over the other transport, so that the order is kept.
   void skip(std::uint32_t channel, std::uint64_t bytes);
-  /// Takes what has come; true when there was something.
+  /// Handles all cells that have arrived. Returns whether there were any.
   [[nodiscard]] bool drain();
-  /// Whether something has come.
+  /// Whether a cell has arrived that is not handled yet.
   [[nodiscard]] bool has_mail() const {
     return lane_.cells[cells_ % ShmLane::kCells].number.load(std::memory_order_acquire) == cells_ + 1;
   }
-  /// Writes posts for which there was no room before; true when at least one was written.
+  /// Writes posts for which there was no room before. Returns whether it has written any.
   [[nodiscard]] bool post_more();
   [[nodiscard]] bool has_unposted() const { return !unposted_.empty(); }
   [[nodiscard]] int waiting() const { return waiting_; }
@@ -176,8 +177,9 @@ class Inbox {
   struct Channel {
     Receiving* first = nullptr;
     Receiving* last = nullptr;
-    std::vector<Early> early;                                   ///< messages that came before their receives
-    std::uint64_t made = 0;                                     ///< receives made, and messages taken without one
+    std::vector<Early> early;  ///< messages that came before their receives
+    /// Number of receives made, and of messages taken without a receive.
+    std::uint64_t made = 0;
     std::uint64_t announced = UINT64_MAX, announced_bytes = 0;  ///< number and size of the last announced message
   };
   struct Unposted {
@@ -199,8 +201,8 @@ class Inbox {
   std::vector<Unposted> unposted_;
   std::uint32_t cells_ = 0;                    // cells read
   std::uint32_t early_ = 0;                    // early messages of all channels
-  std::uint32_t posts_ = 0, posts_taken_ = 0;  // posts written, and how many of them were taken at the last look
-  int waiting_ = 0;                            // receives under way
+  std::uint32_t posts_ = 0, posts_taken_ = 0;  // posts written, and posts taken as last read
+  int waiting_ = 0;                            // pending receives
 };
 
 }  // namespace ferry::shm

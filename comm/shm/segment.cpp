@@ -39,7 +39,7 @@ std::byte* map(int file, std::uint64_t bytes) {
   return static_cast<std::byte*>(at);
 }
 
-/// The fields of a ticket; `process` is 0 when it is not a valid one.
+/// The fields of a ticket; `process` is 0 if the ticket is not valid.
 struct Address {
   int process = 0, file = -1;
   std::string name;
@@ -77,8 +77,8 @@ std::unique_ptr<Segment> Segment::open(std::string_view ticket) {
   const Address address = parsed(ticket);
   if (address.process <= 0) return nullptr;
   const std::string path = "/proc/" + std::to_string(address.process) + "/fd/" + std::to_string(address.file);
-  // A ticket from another host or container names some unrelated process here. Its file may be anything, so its name is
-  // checked before it is opened.
+  // On this host, a ticket from another host or container may name an unrelated process. Its file may be anything, so
+  // the file's name is checked before the file is opened.
   std::array<char, 128> target{};
   const ssize_t length = readlink(path.c_str(), target.data(), target.size() - 1);
   if (length <= 0 || std::string(target.data()) != "/memfd:" + address.name + " (deleted)") return nullptr;
@@ -100,7 +100,7 @@ Segment::~Segment() {
 
 namespace {
 
-/// Reserves pages where a sandbox forbids fallocate: writes a byte into each of them. Returns 0 or an errno.
+/// Reserves pages if a sandbox forbids fallocate, by writing a byte into each page. Returns 0 or an errno.
 int reserve_by_writing(int file, std::uint64_t begin, std::uint64_t bytes) {
   for (std::uint64_t at = begin; at < begin + bytes; at += kPage) {
     ssize_t written = 0;
@@ -114,7 +114,7 @@ int reserve_by_writing(int file, std::uint64_t begin, std::uint64_t bytes) {
 }  // namespace
 
 void Segment::reserve(std::uint64_t begin, std::uint64_t bytes, std::string_view what) {
-  constexpr int kMostTries = 10'000;  // in case that the system always reports a signal
+  constexpr int kMostTries = 10'000;  // a limit in case the system always reports EINTR
   int failed = bytes > memory_and_swap_bytes() ? ENOMEM : EINTR;
   for (int i = 0; failed == EINTR && i < kMostTries; ++i)
     failed = posix_fallocate(file_, static_cast<off_t>(begin), static_cast<off_t>(whole_pages(bytes)));

@@ -15,21 +15,21 @@ namespace ferry::shm {
 
 inline constexpr std::uint64_t kPage = 4096;  // bytes
 
-/// Memory that several processes map, backed by an anonymous file (memfd): it is freed with the last of them, however
-/// they end. The range of addresses is far larger than the used part. reserve() allocates the pages, so that a lack of
-/// memory is an error and never a SIGBUS.
+/// Memory that several processes map, backed by an anonymous file (memfd): the system frees it when the last of these
+/// processes has ended, in any way. The range of addresses is far larger than the used part. reserve() allocates the
+/// pages, so that a lack of memory is an error and never a SIGBUS.
 class Segment {
  public:
-  /// A new one of up to `bytes`. Null when the system gives none (no memfd, or not enough address space).
+  /// Makes a new segment of up to `bytes` bytes. Null if the system has no memfd or not enough address space.
   [[nodiscard]] static std::unique_ptr<Segment> make(std::uint64_t bytes);
-  /// Maps the segment of another task, given its ticket(). Null when it cannot be opened: it is on another host, in
-  /// another container, or of another user.
+  /// Maps the segment of another task, given its ticket(). Null if the segment cannot be opened, because the task is on
+  /// another host, in another container, or of another user.
   [[nodiscard]] static std::unique_ptr<Segment> open(std::string_view ticket);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
-  /// What another process of this host needs to open it: process, file descriptor, a random name.
+  /// The text with which another process of this host can open the segment: process, file descriptor, a random name.
   [[nodiscard]] const std::string& ticket() const { return ticket_; }
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -37,8 +37,8 @@ class Segment {
     return at >= data_ && bytes <= bytes_ && at <= data_ + (bytes_ - bytes);
   }
 
-  /// Allocates the pages of [begin, begin + bytes), zeroed. Error(resource) naming `what` and the size when there is
-  /// not enough memory. Only for a segment from make().
+  /// Allocates the pages of [begin, begin + bytes), zeroed. Error(resource), with `what` and the size, if there is not
+  /// enough memory. Only for a segment from make().
   void reserve(std::uint64_t begin, std::uint64_t bytes, std::string_view what);
   /// Gives the pages back to the system.
   void release(std::uint64_t begin, std::uint64_t bytes) noexcept;
@@ -57,8 +57,8 @@ class Segment {
 class Store : public std::enable_shared_from_this<Store> {
  public:
   Store(std::shared_ptr<Segment> segment, std::uint64_t begin);
-  /// Zeroed memory, aligned to a page; it returns to the store when its last owner is gone. Errors as
-  /// Segment::reserve, also when the segment's addresses are used up.
+  /// Returns zeroed memory, aligned to a page. The memory returns to the store when its last owner is destroyed. Errors
+  /// as Segment::reserve, also when the segment's addresses are used up.
   [[nodiscard]] std::shared_ptr<std::byte> take(std::uint64_t bytes, std::string_view what);
 
  private:

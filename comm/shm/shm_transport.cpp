@@ -16,13 +16,13 @@ using shm::Inbox;
 using shm::ShmOutbox;
 using std::chrono::microseconds;
 
-constexpr Ticket kInner = Ticket{1} << 63;             // a ticket of the transport below
-constexpr std::uint32_t kControlEvery = 256;           // unsuccessful tests between looks at the transport below
-constexpr microseconds kLookBelow{2000};               // longest sleep: the transport below tells of failures
-constexpr microseconds kLookBelowOften{50};            // the same while messages are under way there
+constexpr Ticket kInner = Ticket{1} << 63;             // the mark of a ticket of the transport below
+constexpr std::uint32_t kControlEvery = 256;           // unsuccessful tests between checks of the transport below
+constexpr microseconds kLookBelow{2000};               // longest sleep, because the transport below reports failures
+constexpr microseconds kLookBelowOften{50};            // the same while messages are in flight there
 constexpr microseconds kShortSpin{2}, kLongSpin{100};  // of idle(), before it sleeps
 
-/// An address that no other living thread has.
+/// An address that identifies the calling thread: no other running thread has it.
 const void* this_thread() {
   thread_local const char here = 0;
   return &here;
@@ -34,7 +34,7 @@ struct Transfer {
   std::uint32_t channel = 0;
   bool sends = false, announced = false;
   bool complete = false;  // of a send
-  bool below = false;     // of a send that is under way in the transport below, as `inner`
+  bool below = false;     // for a send: the transport below sends it, with the ticket `inner`
   Ticket inner = 0;
   int peer = 0;
 };
@@ -99,16 +99,16 @@ class ShmTransport final : public Transport, public SharedMemory {
   shm::Host host_;
   const int threads_;  ///< of this task
   const void* const owner_ = this_thread();
-  std::vector<std::unique_ptr<Peer>> peers_;  // by task; null: not of this host
+  std::vector<std::unique_ptr<Peer>> peers_;  // by task; null: the task is not on this host
   std::vector<Peer*> near_;
   std::deque<Transfer> store_;
   std::vector<Transfer*> free_;
-  std::vector<std::uint32_t> blocked_;  // of send_more(): channels; their next send must wait
+  std::vector<std::uint32_t> blocked_;  // for send_more(): the channels with a send that must wait
   std::uint32_t tests_ = 0;
   int below_ = 0;       // transfers under way in the transport below
-  bool moved_ = false;  // something has been completed since idle() returned
+  bool moved_ = false;  // a transfer has been completed since idle() returned
   bool failed_ = false;
-  WireCount sent_;  // what went through memory, not what was sent below
+  WireCount sent_;  // messages through shared memory, without messages of the transport below
 };
 
 ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int threads)
@@ -128,7 +128,8 @@ ShmTransport::ShmTransport(std::unique_ptr<Transport> inner, shm::Host host, int
   }
 }
 
-/// Destroying the transport below tells the others that this task is gone; then those that sleep are woken to hear it.
+/// Destroying the transport below informs the other tasks that this task is gone. Then the destructor wakes sleeping
+/// tasks, so that they notice it.
 ShmTransport::~ShmTransport() {
   inner_.reset();
   for (Peer* peer : near_) peer->doorbell->ring(host_.fenced);
@@ -152,7 +153,7 @@ void ShmTransport::check() {
   if (failed_) look_below();
 }
 
-/// Throws once the job has failed.
+/// Checks the transport below for failures and lost tasks. Throws if the job has failed.
 void ShmTransport::look_below() {
   const auto failure = inner_->failure();
   failed_ = failure.has_value();
@@ -221,7 +222,7 @@ void ShmTransport::count(std::span<const std::byte> bytes) {
   sent_.bytes += static_cast<std::int64_t>(bytes.size());
 }
 
-/// Tries to send, through the transport below where the receive's buffer is not in the segment.
+/// Tries to send. If the receive's buffer is not in the segment, sends through the transport below.
 ShmOutbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
   const ShmOutbox::Sent sent = peer.out.send(transfer.channel, transfer.bytes, !transfer.announced);
   transfer.announced = transfer.announced || sent == ShmOutbox::Sent::waits;
@@ -237,9 +238,9 @@ ShmOutbox::Sent ShmTransport::start(Peer& peer, Transfer& transfer) {
   return sent;
 }
 
-/// Starts all waiting sends that can be started, in order within each channel; true when there was one.
+/// Starts all waiting sends that can be started, in order within each channel. Returns whether there was one.
 bool ShmTransport::send_more(Peer& peer) {
-  if (!peer.out.has_cell()) return false;  // the sends that wait may be many
+  if (!peer.out.has_cell()) return false;  // saves a loop over many waiting sends
   blocked_.clear();
   bool any = false;
   std::erase_if(peer.pending, [&](Transfer* transfer) {
@@ -319,7 +320,7 @@ bool ShmTransport::done(Ticket ticket) {
   return (transfer->sends ? transfer->complete : transfer->receiving.complete) && release(transfer);
 }
 
-/// Ends a transfer with a lost task. It is not used again, as the peer's lists may still have it.
+/// Ends a transfer with a lost task. The transfer is not reused, because the peer's lists may still contain it.
 bool ShmTransport::give_up(Transfer& transfer) {
   if (std::exchange(transfer.below, false)) {
     static_cast<void>(inner_->done(transfer.inner));
@@ -328,7 +329,7 @@ bool ShmTransport::give_up(Transfer& transfer) {
   return true;
 }
 
-/// Makes progress with all neighbours; true when there was any.
+/// Makes progress with all neighbours. Returns whether there was any.
 bool ShmTransport::progress() {
   bool any = false;
   for (Peer* peer : near_) {
@@ -339,8 +340,8 @@ bool ShmTransport::progress() {
   return any;
 }
 
-/// Spins for as long as it costs to sleep and wake, if there is a core to spin on; then sleeps until another task
-/// rings.
+/// Spins for about the time that sleeping and waking would cost, or only briefly if threads share cores. Then sleeps
+/// until another task rings.
 void ShmTransport::idle(microseconds at_most) {
   check();
   look_below();
@@ -362,7 +363,7 @@ std::shared_ptr<std::byte> ShmTransport::memory(std::uint64_t bytes, std::string
   return host_.store->take(bytes, what);
 }
 
-/// Messages that neighbours send meanwhile are taken by the next done(), take() or idle().
+/// The next done(), take() or idle() handles messages that neighbours send meanwhile.
 std::vector<std::string> ShmTransport::exchange(std::string_view mine, const Deadline& deadline) {
   return inner_->exchange(mine, deadline);
 }

@@ -11,9 +11,10 @@
 namespace ferry::tcp {
 namespace {
 
-constexpr std::size_t kStaging = 32 << 10;  // per read, besides what goes to its place at once
-constexpr int kMostReads = 16;              // before other connections have their turn
-constexpr std::size_t kTurn = 256 << 10;    // bytes to send before what has arrived is read, while the caches have it
+// Bytes per read, besides the bytes that are read directly into their target.
+constexpr std::size_t kStaging = 32 << 10;
+constexpr int kMostReads = 16;            // reads before other connections have their turn
+constexpr std::size_t kTurn = 256 << 10;  // bytes to send before reading arrived data, which is still in the caches
 
 std::array<std::byte, std::max(kPiece, kEager)> zeros;  // never written
 
@@ -46,7 +47,7 @@ void Connection::send_pieces(const FrameHead& head, std::span<const std::byte> b
   flush();
 }
 
-/// Makes the next frame the current one.
+/// Makes the next frame the current one. Returns false if there is none.
 bool Connection::next() {
   if (current_) return true;
   if (!frames_.empty()) {
@@ -79,7 +80,7 @@ void Connection::flush() {
   }
 }
 
-/// Writes more of the current frame; true when it is complete.
+/// Writes more of the current frame. Returns true when it is complete.
 bool Connection::write_some() {
   Outgoing& out = *current_;
   for (;;) {
@@ -97,7 +98,7 @@ bool Connection::write_some() {
       moved_ += static_cast<std::uint64_t>(count);
       if (out.complete()) return true;
     } else if (errno != EINTR) {
-      // What the other end has sent before it went can still be read, and says why.
+      // Data that the other end sent before it ended can still be read, and gives the reason.
       if (!try_again()) broken_ = errno;
       return false;
     }
@@ -127,7 +128,7 @@ std::optional<int> Connection::read() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && try_again()) return std::nullopt;
     if (count <= 0) {
-      const int why = count == 0 ? broken_ : errno;  // the system tells an error once
+      const int why = count == 0 ? broken_ : errno;  // the system reports an error only once
       socket_.close();
       return why;
     }
@@ -141,7 +142,7 @@ std::optional<int> Connection::read() {
   return std::nullopt;
 }
 
-/// Takes apart what has been read into the staging memory.
+/// Parses the bytes that were read into the staging memory.
 void Connection::take(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     if (head_got_ < sizeof head_) {

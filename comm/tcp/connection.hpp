@@ -1,4 +1,4 @@
-// Connection: frames in both directions over one connection. It never blocks.
+// Connection: sends and receives frames over one TCP connection. It never blocks.
 #pragma once
 
 #include <array>
@@ -15,48 +15,50 @@
 
 namespace ferry::tcp {
 
-/// What a Connection tells of what arrives and of what has been sent.
+/// The callbacks of a Connection, for frames that arrive and frames that have been sent.
 class ConnectionUser {
  public:
   virtual ~ConnectionUser() = default;
-  /// A frame begins. Where its body goes: memory for all of it, or null, to have it dropped or, of a word, given to
-  /// ended(). Throws Error(peer_lost) when the frame cannot be.
+  /// A frame begins. Returns memory for its whole body, or null: then the body of a word is passed to ended(), and any
+  /// other body is dropped. Throws Error(peer_lost) if the frame is not valid.
   [[nodiscard]] virtual std::byte* begins(const FrameHead& frame) = 0;
   virtual void ended(const FrameHead& frame, std::string word) = 0;
-  /// A frame or message that was given to the connection with this number has been sent.
+  /// The frame or message with this number has been sent.
   virtual void sent(std::uint32_t transfer) = 0;
 };
 
 /// Not thread-safe.
 class Connection {
  public:
-  static constexpr std::uint32_t kNobody = UINT32_MAX;  ///< of `transfer`: nobody waits for it
+  static constexpr std::uint32_t kNobody = UINT32_MAX;  ///< value of `transfer` if nobody waits for the send
 
   Connection(net::Socket socket, ConnectionUser& user) : socket_(std::move(socket)), user_(&user) {}
 
   [[nodiscard]] const net::Socket& socket() const { return socket_; }
-  /// Sends a frame: at once if there is room, and before the rest of messages in pieces. The body must not change until
-  /// sent(transfer), which may be called before this returns.
+  /// Sends a frame: at once if there is room, and before the remaining pieces of long messages. The body must not
+  /// change until sent(transfer), which may be called before this returns.
   void send(const FrameHead& head, std::span<const std::byte> body, std::uint32_t transfer);
   void send_word(const FrameHead& head, std::string body);
-  /// Sends a message in frames of kPiece, after those before it; sent(transfer) when all of it is out.
+  /// Sends a long message in frames of at most kPiece bytes, after earlier long messages. Calls sent(transfer) when the
+  /// whole message has been sent.
   void send_pieces(const FrameHead& head, std::span<const std::byte> bytes, std::uint32_t transfer);
 
-  /// Sends what can be sent now.
+  /// Sends as much as possible now.
   void flush();
-  /// Whether something waits to be sent, and the connection stands.
+  /// Whether data waits to be sent, and the connection can still send.
   [[nodiscard]] bool pending() const {
     return socket_.open() && broken_ == 0 && (current_ || !frames_.empty() || !long_.empty());
   }
-  /// Handles all that has arrived. When there will be no more it closes the connection and returns why: an errno, or 0
-  /// at its regular end.
+  /// Handles all data that has arrived. At the end of the connection, closes it and returns the reason: an errno, or 0
+  /// for a regular end.
   [[nodiscard]] std::optional<int> read();
   void close() { socket_.close(); }
-  /// Drops all unsent data except words, and all references to others' memory. A message on its way is completed with
-  /// zeros and dropped at the other end.
+  /// Drops all unsent data except words, and all references to the memory of messages. A message that is partly sent is
+  /// completed with zeros, and the other end drops it.
   void forget_messages();
 
-  /// Messages and words that were sent, by pieces, without heads and what only steers them.
+  /// The sent frames of messages and words, and the bytes of their bodies. Heads, and frames without a body, do not
+  /// count.
   [[nodiscard]] WireCount count() const { return count_; }
   /// All bytes that were written and read.
   [[nodiscard]] std::uint64_t moved() const { return moved_; }
@@ -67,7 +69,7 @@ class Connection {
     std::span<const std::byte> body;
     std::string word;
     std::uint32_t transfer = kNobody;
-    std::size_t sent = 0;  ///< of head and body
+    std::size_t sent = 0;  ///< bytes of head and body
 
     [[nodiscard]] std::span<const std::byte> bytes() const {
       return word.empty() ? body : std::as_bytes(std::span(word));

@@ -1,4 +1,4 @@
-// How a job is formed: each task connects to all that have a lower number, and is connected to by the others.
+// Forms a job: each task connects to all tasks with a lower number, and accepts connections from the others.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace ferry::tcp {
 namespace {
 
 constexpr std::chrono::milliseconds kOnceMore{20};    // between attempts to connect
-constexpr std::chrono::milliseconds kSignalled{100};  // within this time all tasks get a signal for all
-constexpr rlim_t kOtherDescriptors = 64;              // of this process, besides its connections
+constexpr std::chrono::milliseconds kSignalled{100};  // a signal to a job reaches all tasks within this time
+constexpr rlim_t kOtherDescriptors = 64;              // descriptors of this process besides its connections
 
-/// Raises the limit of descriptors where a connection to each task needs it.
+/// Raises the limit of descriptors if connections to all tasks need it.
 void make_room_for(int tasks) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -33,7 +33,8 @@ void make_room_for(int tasks) {
       .hint("ulimit -n {}", needed);
 }
 
-/// The key of this job's connections. No other job has it, so whatever was recorded in another one is of no use.
+/// The key of this job's connections. No other job has this key, so nobody can replay messages that were recorded in
+/// another job.
 std::string job_key(const std::string& secret, const Nonce& job) {
   const Sha256 key =
       hmac_sha256(secret, "ferry job " + std::string(reinterpret_cast<const char*>(job.data()), job.size()));
@@ -64,11 +65,11 @@ Socket connection_to(int peer, const Address& address, const std::string& key, c
     if (greeting == Greeting::well) return socket;
     if (greeting == Greeting::other_key || greeting == Greeting::other_program)
       throw lost_while_forming(peer, "another program answers at " + address.str());
-    system_clock().sleep(kOnceMore);  // a crowd of strangers can take all places
+    system_clock().sleep(kOnceMore);  // many unknown connections can take all places
   }
 }
 
-/// Whether any of the connections has ended. What the peers send already is left to be read later.
+/// Throws Error(peer_lost) if a connection has ended. Does not read data that peers send already.
 void check_connections(const std::vector<Socket>& connections, std::vector<pollfd>& waiting, std::size_t first) {
   std::size_t at = first;
   for (std::size_t task = 0; task < connections.size(); ++task) {
@@ -109,8 +110,8 @@ void accept_others(const Socket& listener, const std::string& key, std::vector<S
   }
 }
 
-/// Where task 0 listens: at MASTER_ADDR. Where that is a name that is loopback on its own host, at --interface, which
-/// other hosts can reach.
+/// The address at which task 0 listens: MASTER_ADDR. If MASTER_ADDR is a host name that is loopback on its own host,
+/// and --interface is given: the address of that interface, which other hosts can reach.
 Address meeting_address(const TcpOptions& options, const Deadline& deadline) {
   const std::vector<Address> all = known_addresses(options, deadline);
   const auto own = std::ranges::find_if(all, net::is_own);
@@ -119,13 +120,14 @@ Address meeting_address(const TcpOptions& options, const Deadline& deadline) {
   return net::interface_address(options.interface);
 }
 
-/// Whoever asks a job to stop signals one task after another. The end of a task that was signalled first is no news.
+/// Waits a moment for a signal to stop. A job's tasks get such a signal one after another, so a task that has ended may
+/// only have got it first. Then this task should report the interrupt, not the lost task.
 void await_interrupt() {
   for (const Deadline soon(system_clock(), kSignalled); interrupt_requested() == 0 && !soon.expired();)
     system_clock().sleep(kOnceMore);
 }
 
-/// Task 0 serves the rendezvous, at an address that all tasks know.
+/// Joins a job with a rendezvous at an address that all tasks know. Task 0 runs its server.
 Joined join_by_address(const TcpOptions& options, const Deadline& deadline) {
   if (options.task != 0 || options.served) return join(options, "", deadline);
   const RendezvousServer server({.address = meeting_address(options, deadline).host(),
@@ -138,8 +140,8 @@ Joined join_by_address(const TcpOptions& options, const Deadline& deadline) {
   return join(here, "", deadline);
 }
 
-/// `options`, with the secret that task 0 makes for a job that meets by PMI: the launcher passes it on to this job
-/// only.
+/// Returns `options`. For a job that meets by PMI, adds a secret that task 0 makes. The launcher passes it only to this
+/// job.
 TcpOptions with_secret(TcpOptions options, const Deadline& deadline) {
   if (options.rendezvous != kPmiPlace) return options;
   const std::string made = told_by_task_0(options.task, hex_digest(new_nonce()), deadline);
@@ -147,7 +149,7 @@ TcpOptions with_secret(TcpOptions options, const Deadline& deadline) {
   return options;
 }
 
-/// All tasks have come when this returns, so that nobody needs the notice any more.
+/// Joins a job by the notice of task 0. When it returns, all tasks have come, so that nobody needs the notice any more.
 Joined joined_by_notice(const TcpOptions& options, const Deadline& deadline) {
   const auto notice = notice_at(options.rendezvous, options.task);
   if (options.task != 0 || options.served) return join_by_notice(options, *notice, deadline);

@@ -79,7 +79,8 @@ std::vector<Guest> Guests::advance() {
   return complete;
 }
 
-/// Reads no more than the handshake, since what follows it belongs to the guest's host.
+/// Continues a handshake. Reads no more than the handshake, because the bytes after it belong to the later user of the
+/// connection.
 Guests::Step Guests::advance(Half& half) const {
   for (;;) {
     const std::size_t wanted = half.nonce ? half.bytes.size() : sizeof(Hello);
@@ -102,7 +103,7 @@ Guests::Step Guests::advance(Half& half) const {
     Challenge challenge;
     challenge.nonce = *half.nonce;
     challenge.proof = acceptor_proof(key_, hello, *half.nonce);
-    const auto bytes = wire(bytes_of(challenge));  // an empty connection has room for it; it tells the version, too
+    const auto bytes = wire(bytes_of(challenge));  // a new connection has room for it; it also has the version
     const ssize_t sent = send(half.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(bytes.size()) || hello.version != right.version) return Step::drop;
   }

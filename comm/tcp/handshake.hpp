@@ -1,4 +1,4 @@
-// Handshake: how both ends of a new connection prove to each other that they know a key, which they do not send.
+// Handshake: both ends of a new connection prove to each other that they know a key, without sending it.
 //
 //     connector                 acceptor
 //       Hello, with a nonce  ->
@@ -6,7 +6,7 @@
 //       Answer, with a proof ->
 //
 // A proof is HMAC-SHA256 under the key, over the prover's identity and all bytes that both sides have sent before. So
-// nothing that was recorded can be used again, and neither end can be led to answer for the other.
+// recorded messages cannot be replayed, and a proof of one end is not valid as a proof of the other end.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct Hello {
   Purpose purpose{};
   std::int32_t from = 0;   ///< the connector's task
   std::int32_t to = -1;    ///< the acceptor's task; -1: the rendezvous
-  std::int32_t tasks = 0;  ///< of the job
+  std::int32_t tasks = 0;  ///< number of the job's tasks
   std::uint32_t reserved = 0;
   Nonce nonce{};
 };
@@ -45,48 +45,48 @@ struct Challenge {
   Nonce nonce{};
   Sha256 proof{};
 };
-/// What a task says of itself at the rendezvous. Its peers do not look at it.
+/// Facts about a task, for the rendezvous server. Its peers ignore them.
 struct Particulars {
-  Address listens;             ///< where other tasks reach it
-  std::uint32_t deadline = 0;  ///< how many milliseconds it waits for the others
-  std::array<char, 64> who{};  ///< "host, process 17"; ends with a zero
+  Address listens;             ///< address at which other tasks reach the task
+  std::uint32_t deadline = 0;  ///< milliseconds that the task waits for the others
+  std::array<char, 64> who{};  ///< "host, process 17"; ends with a NUL
 };
 struct Answer {
   Particulars particulars;
   Sha256 proof{};
 };
 
-/// What came of greeting an acceptor. `ended`: it closed the connection; `silent`: the deadline came first.
+/// The result of greeting an acceptor. `ended`: the acceptor closed the connection; `silent`: the deadline came first.
 enum class Greeting { well, ended, silent, other_key, other_program };
-/// The connector's part.
+/// Does the connector's part of the handshake.
 [[nodiscard]] Greeting greet(const Socket& socket, std::string_view key, const Hello& hello,
                              const Particulars& particulars, const Deadline& deadline);
 
-/// One that has proved that it knows the key.
+/// A connector that has proved that it knows the key.
 struct Guest {
   Socket socket;
   Hello hello;
   Particulars particulars;
 };
 
-/// The acceptor's part for all that connect to one listener. Those that send anything but a right handshake are
-/// dropped, as are those that take too long for it; there is room for all tasks and some strangers, and the oldest
-/// makes way.
+/// Does the acceptor's part for all connections to one listener. It drops connections that send a wrong handshake or
+/// take too long. It has room for all tasks and some unknown connections; if there is no room, it drops the oldest
+/// connection.
 class Guests {
  public:
-  /// `tasks` are expected; `to` is the acceptor's own task.
+  /// `tasks` is the number of tasks in the job; `to` is the acceptor's own task.
   Guests(const Socket& listener, std::string key, Purpose purpose, int to, int tasks)
       : listener_(listener), key_(std::move(key)), purpose_(purpose), to_(to), most_(room_for(tasks)) {}
 
-  /// How many can be in the middle of their handshake.
+  /// The number of connections that can be within their handshakes at a time.
   [[nodiscard]] static std::size_t room_for(int tasks) { return static_cast<std::size_t>(tasks) + kStrangers; }
   static constexpr std::chrono::seconds kTime{10};
 
-  /// Adds what to wait for; call advance() when something of it is ready, and after kTime.
+  /// Adds the sockets to wait for. Call advance() when one of them is ready, and after kTime.
   void add_to(std::vector<pollfd>& waiting) const;
-  /// Accepts connections and continues all handshakes; returns the complete ones.
+  /// Accepts connections and continues all handshakes. Returns the connectors with a complete handshake.
   [[nodiscard]] std::vector<Guest> advance();
-  /// Whether one has begun a handshake and has not proved that it knows the key.
+  /// Whether a connection was dropped that had begun a handshake, but did not prove that it knows the key.
   [[nodiscard]] bool met_strangers() const { return met_strangers_; }
 
  private:
@@ -95,7 +95,7 @@ class Guests {
     Deadline deadline;
     std::array<std::byte, sizeof(Hello) + sizeof(Answer)> bytes;
     std::size_t got = 0;
-    std::optional<Nonce> nonce;  ///< of the challenge that was sent
+    std::optional<Nonce> nonce;  ///< the nonce of the challenge that was sent
   };
   enum class Step { more, complete, drop };
   [[nodiscard]] Step advance(Half& half) const;

@@ -17,8 +17,8 @@
 namespace ferry::tcp {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{1};  // between looks at what the others' systems have
-/// After a failure, a lost task never receives its messages.
+constexpr std::chrono::milliseconds kLook{1};  // between checks whether the other hosts have received all data
+/// The time to deliver data after a failure. It is limited because a lost task never receives its messages.
 constexpr std::chrono::milliseconds kTellTime{200};
 
 bool system_has_all(const Connection& connection) {
@@ -67,7 +67,7 @@ void Job::check_thread() const {
 }
 
 void Job::poll(std::chrono::microseconds at_most) {
-  if (at_most > std::chrono::microseconds(0)) {  // epoll_wait alone counts in milliseconds
+  if (at_most > std::chrono::microseconds(0)) {  // epoll_wait has a resolution of milliseconds
     const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
     const timespec time{static_cast<time_t>(seconds.count()),
                         static_cast<long>(std::chrono::nanoseconds(at_most - seconds).count())};
@@ -94,11 +94,12 @@ void Job::read(int task) {
     const Failure damaged{task, error.code(), error.text()};
     fail(damaged);
     control_.disconnected(task, damaged);
-    peer(task).connection()->close();  // nobody knows where the next frame begins
+    peer(task).connection()->close();  // the begin of the next frame is not known
   }
 }
 
-/// `why`: an errno that says nothing of the process at the other end.
+/// The failure of a connection that has ended with `why`, an errno that tells nothing about the process at the other
+/// end.
 Failure Job::lost_connection(int task, int why) const {
   const Ends& ends = ends_[static_cast<std::size_t>(task)];
   Error error = net::system_error(Code::peer_lost, ends.there.str() + " does not answer " + ends.here.str(), why);

@@ -19,15 +19,16 @@ namespace ferry::tcp {
 /// The ends of a connection.
 struct Ends {
   net::Address here, there;
-  bool leave_host = false;  ///< they are of two hosts, or of two networks of one
+  bool leave_host = false;  ///< they have different addresses: two hosts, or two networks of one host
 };
 
-/// Used from the thread that made it.
+/// Only the thread that made it may use it.
 class Job final : public PeerUser, public Mailbox {
  public:
-  /// Over a connection to each task, in task order; none to this one. `tasks_here`: of the job, on this host.
+  /// `connections`: one to each task, in task order; the entry of this task is closed. `tasks_here`: the number of the
+  /// job's tasks on this host.
   Job(int task, std::vector<net::Socket> connections, int tasks_here, std::chrono::milliseconds deadline);
-  /// deliver(), and leaves.
+  /// Calls deliver(), and closes the connections.
   ~Job() override;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -41,15 +42,15 @@ class Job final : public PeerUser, public Mailbox {
   void check_thread() const;
   [[nodiscard]] bool on_its_thread() const;
 
-  /// Handles what has arrived and sends what can be sent; waits for that for `at_most`.
+  /// Handles arrived data and sends waiting data. Waits for at most `at_most` until one of the two is possible.
   void poll(std::chrono::microseconds at_most = {});
-  /// The same for the connection to one task.
+  /// The same for the connection to one task, without waiting.
   void poll_peer(int task);
-  /// After something was given to a peer to send: waits for room for the rest when it next polls.
+  /// Call it after giving data to a peer to send: the next poll() also waits for room for the rest.
   void watch_room(int task);
 
   [[nodiscard]] ControlPlane& control() { return control_; }
-  /// ControlPlane::fail(), unless this task is done with the job.
+  /// Calls ControlPlane::fail(), unless this task is done with the job.
   void fail(const Failure& failure);
   void heard(int from, Word word, std::string body) override;
   void post(std::span<const int> tasks, Word word, std::string_view body) override;
@@ -58,21 +59,21 @@ class Job final : public PeerUser, public Mailbox {
   [[nodiscard]] bool passes_failures_on() const override { return true; }
 
   /// Whether the task has left in order and its connection has ended, so that no message to or from it can complete.
-  /// Of a spared task the others decide whether it is lost, and complete its messages.
+  /// Returns false for a spared task: the other tasks decide whether it is lost, and then its messages are completed.
   [[nodiscard]] bool has_gone(int task) const {
     const Connection* const connection = peers_[static_cast<std::size_t>(task)]->connection();
     return connection != nullptr && !connection->socket().open() && control_.has_left(task) &&
            !control_.is_spared(task);
   }
-  /// Sends what waits to be sent, until the others' systems have it or the deadline; after a failure, for a moment.
+  /// Sends all waiting data. Returns when the other hosts have received it or at the deadline; after a failure, soon.
   void deliver();
-  /// Starts again after a failure, and tells the others.
+  /// Restarts the job after a failure, and informs the others.
   void restart();
 
   [[nodiscard]] WireCount sent();
-  /// Transport::moved().
+  /// Implements Transport::moved().
   [[nodiscard]] std::uint64_t moved() const;
-  /// Counts of the connections to other hosts that stand.
+  /// Counts of the open connections to other hosts.
   [[nodiscard]] std::vector<LinkCount> links() const;
 
  private:
@@ -90,7 +91,7 @@ class Job final : public PeerUser, public Mailbox {
   std::vector<bool> watches_room_;  // by task
   std::vector<Ends> ends_;          // by task
   ControlPlane control_;
-  Deadline tell_until_ = Deadline::never(system_clock());  // once there is a failure
+  Deadline tell_until_ = Deadline::never(system_clock());  // after a failure: the end of deliver()
   std::uint32_t generation_ = 0;
 };
 

@@ -16,11 +16,11 @@ namespace ferry::tcp {
 namespace {
 
 constexpr std::chrono::milliseconds kAgain{20};  // between attempts to connect
-constexpr std::chrono::seconds kGrace{5};        // for the server to say who is missing
+constexpr std::chrono::seconds kGrace{5};        // additional time for the server to report who is missing
 constexpr std::uint64_t kLongestRefusal = 1 << 16;
-constexpr std::chrono::milliseconds kLookAgain{100};    // between two looks at a notice
-constexpr std::chrono::milliseconds kLookUpAgain{500};  // between two questions for the address of a host
-constexpr std::chrono::seconds kOneTry{2};              // for an address that may be an old one
+constexpr std::chrono::milliseconds kLookAgain{100};    // between two reads of a notice
+constexpr std::chrono::milliseconds kLookUpAgain{500};  // between two attempts to resolve a host's name
+constexpr std::chrono::seconds kOneTry{2};              // time for an address that may be outdated
 constexpr const char* kNewSecret =
     "export FERRY_SECRET=$(od -An -tx8 -N16 /dev/urandom | tr -d ' '), once, and give it to all tasks";
 
@@ -32,8 +32,8 @@ bool lacks_secret(const Address& address, std::string_view secret) {
   return secret.empty() && !address.loopback();
 }
 
-/// Where task 0 may listen. A name of this host that is loopback here may be an address of its network for task 0,
-/// which other hosts can reach (meeting_address).
+/// The addresses at which task 0 may listen. If MASTER_ADDR is a name that is loopback on this host, task 0 may also
+/// listen at an address that other hosts can reach (meeting_address).
 std::vector<Address> meeting_addresses(const TcpOptions& options, const Deadline& deadline) {
   std::vector<Address> all = known_addresses(options, deadline);
   for (const Address& address : all) require_secret(address, options.secret);
@@ -45,7 +45,7 @@ std::vector<Address> meeting_addresses(const TcpOptions& options, const Deadline
   return all;
 }
 
-/// For the user: what the name in MASTER_ADDR means on this host, and so what may be wrong.
+/// Adds to the error, for the user, the address of MASTER_ADDR on this host, and a probable cause.
 Error explain_unreached(Error error, const TcpOptions& options, const Address& address, int why) {
   const std::string host = address.host();
   if (options.served) return error.hint("see whether ferry launch still runs");
@@ -63,14 +63,14 @@ Error explain_unreached(Error error, const TcpOptions& options, const Address& a
   return error.hint(hint);
 }
 
-/// Tries again until somebody listens, as task 0 may start later than others.
+/// Connects to the rendezvous. Tries again until somebody listens, because task 0 may start later than others.
 Socket reached(const TcpOptions& options, const Deadline& deadline) {
   for (;;) {
     const std::vector<Address> addresses = meeting_addresses(options, deadline);
     int first_error = 0;
     for (const Address& address : addresses) {
       Socket socket;
-      // The name may have moved to another host, and nobody answers at the old address.
+      // The name may have moved to another host; then nobody answers at the old address.
       const Deadline soon(system_clock(), std::min<Duration>(deadline.remaining(), kOneTry));
       const int error = net::connected(address, soon, socket);
       if (error == 0) return socket;
@@ -84,7 +84,8 @@ Socket reached(const TcpOptions& options, const Deadline& deadline) {
   }
 }
 
-/// For the other tasks, on the interface over which the rendezvous is reached unless another one is chosen.
+/// Makes the socket to which other tasks connect. It listens on the interface that reaches the rendezvous, unless
+/// `options` has another interface.
 Socket listening_like(const Socket& server, const TcpOptions& options) {
   Address here = options.interface.empty() ? net::local_address(server) : net::interface_address(options.interface);
   here.set_port(0);
@@ -102,7 +103,7 @@ Particulars particulars_of(const Socket& listener, const Deadline& deadline) {
   return mine;
 }
 
-/// A hint about MASTER_PORT, where the user has set it.
+/// Returns `hint`, which is about MASTER_PORT, if the user has set MASTER_PORT; else "".
 std::string by_port(const TcpOptions& options, const char* hint) {
   return options.served || !options.rendezvous.empty() ? "" : hint;
 }
@@ -156,13 +157,15 @@ void require_long_secret(std::string_view secret) {
         .hint(kNewSecret);
 }
 
-/// The fault of the meeting point of a notice; nothing once the server there has greeted this task.
+/// Connects to the server at the meeting point of a notice, and does the handshake. Returns the fault, or nothing if it
+/// succeeds.
 std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
                               Socket& server, Socket& listener) {
   const auto wrong = [&](const std::string& why) { return Error(Code::stalled, point.address.str() + why); };
   if (lacks_secret(point.address, options.secret))
     return wrong(" can be reached from other machines, and this task has no secret").hint(kNewSecret);
-  const Deadline soon(system_clock(), kOneTry);  // so that the last try is as good as the others
+  // Independent of `deadline`, so that the last try has the full time too.
+  const Deadline soon(system_clock(), kOneTry);
   if (const int error = net::connected(point.address, soon, server); error != 0)
     return net::system_error(Code::stalled, wrong(", where nobody listens").text(), error)
         .hint("see whether task 0 runs; its --interface says by which network it is reached");
@@ -176,7 +179,7 @@ std::optional<Error> greet_at(const MeetingPoint& point, const TcpOptions& optio
   return wrong(", where no ferry answers, or another version").hint("see whether task 0 runs, by the same build");
 }
 
-/// Joins the job of a notice. Nothing, with the fault in `wrong`, if no server of that job answers there.
+/// Joins the job of a notice. Returns nothing, and sets `wrong` to the fault, if no server of that job answers there.
 std::optional<Joined> join_at(const MeetingPoint& point, const TcpOptions& options, const Deadline& deadline,
                               std::optional<Error>& wrong) {
   Socket server, listener;
@@ -244,7 +247,7 @@ Joined join(const TcpOptions& options, const std::string& job, const Deadline& d
 Joined join_by_notice(const TcpOptions& options, Notice& notice, const Deadline& deadline) {
   require_long_secret(options.secret);
   const Deadline answers(system_clock(), options.deadline + kGrace);
-  std::optional<Error> wrong;  // with the last notice, which may have gone since
+  std::optional<Error> wrong;  // the fault of the last notice, which may have been removed since
   for (;;) {
     if (const auto text = notice.get(answers))
       if (auto joined = join_at(meeting_point(notice, *text), options, deadline, wrong)) return std::move(*joined);

@@ -86,7 +86,7 @@ void MpiJob::take_frame(int at, std::size_t bytes) {
   control_.heard(at, word, std::exchange(peer.body, {}));
 }
 
-/// Each frame has one copy for all tasks.
+/// All tasks share one copy of each frame.
 void MpiJob::post(std::span<const int> tasks, Word word, std::string_view body) {
   const WordHead head{word, 0, body.size()};
   std::string frame(reinterpret_cast<const char*>(&head), sizeof head);

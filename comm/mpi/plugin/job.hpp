@@ -22,9 +22,9 @@ struct WordHead {
   std::uint64_t bytes = 0;
 };
 
-/// A stream of frames to and from each peer, on a communicator of its own. A word (text, failure or goodbye) is cut
-/// into frames of at most kFrame bytes, which arrive in order. A receive for the next frame of each peer is always
-/// posted, so no wildcard receive is needed and poll() finds a failure. Owns both communicators of the job. Not
+/// Exchanges words with each peer as a stream of frames, on a separate communicator. A word (text, failure or goodbye)
+/// is cut into frames of at most kFrame bytes, which arrive in order. A receive for the next frame of each peer is
+/// always posted, so no wildcard receive is needed and poll() finds a failure. Owns both communicators of the job. Not
 /// thread-safe.
 class MpiJob final : public Mailbox {
  public:
@@ -51,10 +51,10 @@ class MpiJob final : public Mailbox {
   [[nodiscard]] WireCount sent() const { return sent_; }
 
  private:
-  static constexpr std::size_t kFrame = 4000;  // with MPI's header below Open MPI's smallest eager limit
+  static constexpr std::size_t kFrame = 4000;  // bytes; with MPI's header, less than Open MPI's smallest eager limit
   struct Peer {
     std::array<std::byte, kFrame> frame;
-    std::optional<WordHead> head;  ///< of the word that is arriving in frames
+    std::optional<WordHead> head;  ///< the head of the word that is arriving in frames
     std::string body;
   };
   struct Outgoing {
@@ -70,7 +70,8 @@ class MpiJob final : public Mailbox {
   MPI_Comm words_;
   ControlPlane control_;
   std::vector<Peer> peers_;
-  std::vector<MPI_Request> incoming_;  // receive from each task; MPI_REQUEST_NULL for this one and those that are gone
+  // By task: the receive of its next frame; MPI_REQUEST_NULL for this task and tasks that have left.
+  std::vector<MPI_Request> incoming_;
   std::vector<int> ready_;
   std::vector<MPI_Status> statuses_;
   std::deque<Outgoing> outgoing_;

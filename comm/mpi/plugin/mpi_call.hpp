@@ -1,4 +1,4 @@
-// Turns errors of MPI calls into ferry's.
+// Turns errors of MPI calls into ferry's errors.
 #pragma once
 
 #include <mpi.h>

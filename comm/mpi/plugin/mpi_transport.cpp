@@ -1,5 +1,5 @@
-// Transport over MPI. Every message is a nonblocking send or receive with its channel as tag, cut into chunks where it
-// is too long for MPI's int counts. Messages make progress when they are tested; see idle() for how it waits.
+// Transport over MPI. Every message is a nonblocking send or receive with its channel as tag. It is cut into chunks if
+// it is too long for MPI's int counts. Messages make progress when they are tested; see idle() for how it waits.
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -19,16 +19,16 @@ namespace {
 using mpi::check;
 using std::chrono::microseconds;
 
-constexpr int kControlEvery = 32;      // tests of data between looks at the words of others
-constexpr microseconds kShortSpin{5};  // of idle(), on a host with more threads than cores
+constexpr int kControlEvery = 32;      // number of tests of data messages between checks for words
+constexpr microseconds kShortSpin{5};  // spin time of idle() on a host with more threads than cores
 constexpr microseconds kLongSpin{200};
-constexpr std::int64_t kBytesPerMicrosecond = 1000;  // assumed for messages under way, which move only while tested
+constexpr std::int64_t kBytesPerMicrosecond = 1000;  // assumed speed of messages, which progress only during tests
 constexpr microseconds kLongestSpin{50000};
 constexpr microseconds kShortestSleep{20};
 constexpr microseconds kLongestSleep{1000};
 constexpr std::chrono::milliseconds kCancelTime{200};
 
-/// One message; `chunks` are those that are not complete.
+/// One message. `chunks` has the chunks that are not complete.
 struct Transfer {
   struct Chunk {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -102,7 +102,7 @@ MpiTransport::~MpiTransport() {
   if (!control().closed()) abort({task(), Code::peer_lost, "the task ended before the job was done (without close)"});
 }
 
-/// Throws once the job has failed, or on a thread that may not call MPI.
+/// Throws if the job has failed, or on a thread that may not call MPI.
 void MpiTransport::check_job() {
   if (std::this_thread::get_id() != owner_) {
     throw Error(Code::usage, "transport mpi: used from another thread than the one that made it")
@@ -113,9 +113,9 @@ void MpiTransport::check_job() {
   throw error_of(*control().failure());
 }
 
-/// Once the job has failed: cancels the receives, so that no message that comes later is written into their buffers.
-/// MPI cannot cancel a receive while its message is arriving; such a receive gets kCancelTime to complete. Sends are
-/// only forgotten.
+/// After the job has failed: cancels the receives, so that MPI writes no later message into their buffers. MPI cannot
+/// cancel a receive while its message is arriving; such a receive gets kCancelTime to complete. Sends are only
+/// forgotten.
 void MpiTransport::withdraw() {
   if (std::exchange(withdrawn_, true)) return;
   for (Transfer& transfer : transfers_) {
@@ -195,7 +195,7 @@ Ticket MpiTransport::receive(int peer, std::uint32_t channel, std::span<std::byt
   return ticket;
 }
 
-/// Drops the chunks that are complete.
+/// Removes the complete chunks.
 void MpiTransport::test(Transfer& transfer) {
   while (!transfer.chunks.empty()) {
     auto& [request, expected] = transfer.chunks.back();
@@ -231,15 +231,15 @@ bool MpiTransport::done(Ticket ticket) {
   return true;
 }
 
-/// How long to test without sleeping. Where cores are free, this includes the time that messages under way may take.
+/// The time to test without sleeping. If cores are free, it includes the estimated time of the messages in flight.
 microseconds MpiTransport::spin() const {
   if (spin_ < kLongSpin) return spin_;
   return std::min(kLongestSpin, spin_ + microseconds(under_way_ / kBytesPerMicrosecond));
 }
 
-/// Returns at once for a while, so that the caller tests again; then sleeps, for an eighth of the time that it has been
-/// idle. Sleeping helps where cores are shared: the scheduler runs a thread that wakes at once, but one that spins has
-/// to wait until another thread's time slice ends.
+/// At the begin of an idle period, returns at once, so that the caller tests again. After spin(), sleeps for an eighth
+/// of the idle time so far. Sleeping helps if threads share cores: the scheduler runs a waking thread at once, but a
+/// spinning thread has to wait for the end of another thread's time slice.
 void MpiTransport::idle(microseconds at_most) {
   job_->poll();
   check_job();
@@ -283,8 +283,8 @@ WireCount MpiTransport::sent() const {
   return {data_sent_.messages + words.messages, data_sent_.bytes + words.bytes};
 }
 
-/// Returns once `ready()` is true. Error(stalled) at the deadline. `before`, or null, is the failed job that these
-/// tasks start again: Error(peer_lost) when one of them has left it.
+/// Waits until `ready()` is true. Error(stalled) at the deadline. `before` is the failed job that these tasks restart,
+/// or null: Error(peer_lost) if a task has left that job.
 template <class Ready>
 void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::MpiJob* before) {
   while (!ready()) {
@@ -304,8 +304,8 @@ void wait_for_tasks(const Ready& ready, const Deadline& deadline, mpi::MpiJob* b
 
 void ignore_error(MPI_Comm* /*comm*/, int* /*code*/, ...) {}  // NOLINT(cert-dcl50-cpp): its type is fixed by MPI
 
-/// Makes the functions of MPI return their errors. The standard ABI does not serve for MPI_ERRORS_RETURN: MPICH 5.0.2
-/// and Intel MPI 2021.19 give it different numbers.
+/// Makes the functions of MPI return their errors. MPI_ERRORS_RETURN cannot be used with the standard ABI: it has
+/// different numbers in MPICH 5.0.2 and Intel MPI 2021.19.
 void return_errors(MPI_Comm comm) {
   MPI_Errhandler handler{};
   check(MPI_Comm_create_errhandler(&ignore_error, &handler), "MPI_Comm_create_errhandler");
@@ -329,8 +329,8 @@ MPI_Comm duplicate(MPI_Comm comm, const char* name, const Deadline& deadline, mp
   return copy;
 }
 
-/// How long to spin before sleeping: briefly if this task has more threads than cores that it may use, or all tasks of
-/// the host, with as many threads each, more than the host has.
+/// The time to spin before sleeping. It is short if this task has more threads than cores that it may use, or if all
+/// tasks of the host, with `threads` threads each, have more threads than the host has cores.
 microseconds spin_for(MPI_Comm comm, int threads) {
   MPI_Comm host = MPI_COMM_NULL;
   check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
@@ -369,8 +369,8 @@ void require_one_group(MPI_Comm comm) {
 }
 
 /// The new job runs on duplicates of the communicator, so that messages of the failed job which still come cannot match
-/// its receives. Each task has withdrawn its receives before it duplicates, and what was arriving has arrived; so MPI
-/// writes into no buffer of the failed job any more.
+/// its receives. Before a task duplicates the communicator, it has withdrawn its receives, and messages that were
+/// arriving have arrived. So MPI no longer writes into buffers of the failed job.
 std::unique_ptr<Transport> MpiTransport::renewed(std::chrono::milliseconds deadline) {
   FERRY_ASSERT(control().failure().has_value(), "a job that has not failed does not restart");
   const Deadline all_come(system_clock(), deadline);

@@ -1,4 +1,4 @@
-// The table of this plug-in: see comm/mpi/plugin.hpp.
+// The functions of this plug-in: see MpiPlugin in comm/mpi/plugin.hpp.
 #include "comm/mpi/plugin.hpp"
 
 #include "comm/mpi/plugin/process.hpp"

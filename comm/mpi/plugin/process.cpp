@@ -40,8 +40,8 @@ void part(MpiJob& job, Code code, std::string_view why, bool said) {
   job.control().close(job.task());
 }
 
-/// Waits until all peers have said goodbye. False if that takes too long after a failure: first for the failed task,
-/// because mpirun may crash if several tasks call MPI_Abort.
+/// Waits until all peers have said goodbye. Returns false if this takes too long after a failure. The failed task waits
+/// only half as long as the others, so that it calls MPI_Abort first: mpirun may crash if several tasks call it.
 bool await_peers(MpiJob& job, TimePoint begin) {
   while (!job.all_gone() || !job.drained()) {
     if (const auto& failure = job.control().failure()) {
@@ -54,7 +54,7 @@ bool await_peers(MpiJob& job, TimePoint begin) {
   return true;
 }
 
-/// Leaves all jobs. False when a peer of a failed job did not answer, or MPI failed.
+/// Leaves all jobs. Returns false if a peer of a failed job did not answer, or MPI failed.
 bool part_from_all(Code code, std::string_view why, bool said) {
   bool parted = true;
   try {
@@ -67,15 +67,15 @@ bool part_from_all(Code code, std::string_view why, bool said) {
   return parted;
 }
 
-/// All tasks of a job end with the code of the one that failed first.
+/// The exit code of all tasks of a failed job: the code of the first failure.
 int exit_code() {
   for (const auto& job : process().jobs)
     if (job->control().failure()) return static_cast<int>(job->control().failure()->code);
   return static_cast<int>(Code::peer_lost);
 }
 
-/// Whether this thread may call MPI: not in a child of fork(), nor on another thread than the one that called start()
-/// while a transport is alive, which may be calling MPI there.
+/// Whether this thread may call MPI. A child of fork() may not. While a transport exists, only the thread that called
+/// start() may, because the transport may be calling MPI on it.
 bool may_call() {
   const Process& self = process();
   const auto unused = [](const auto& job) { return job.use_count() == 1; };
@@ -105,11 +105,11 @@ int at_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Parameters of Open MPI, which its MPI_Init reads from the environment. MPICH and Intel MPI are fast as they are.
+/// Parameters of Open MPI, which its MPI_Init reads from the environment. MPICH and Intel MPI need no tuning.
 constexpr std::array<std::pair<const char*, const char*>, 4> kTuning = {{
-    {"OMPI_MCA_btl_vader_eager_limit", "32768"},  // 4 KB messages in a quarter of the time on one host
-    // Over TCP: messages up to 128 KiB go without a handshake. Longer ones go as a pipeline of fragments, rather than
-    // by a put to an address that the receiver must send first.
+    {"OMPI_MCA_btl_vader_eager_limit", "32768"},  // on one host, 4 KB messages take a quarter of the time
+    // Over TCP: send messages up to 128 KiB without a handshake. Send longer messages as a pipeline of fragments,
+    // because for a put the receiver must send an address first.
     {"OMPI_MCA_btl_tcp_eager_limit", "131072"},
     {"OMPI_MCA_btl_tcp_max_send_size", "524288"},
     {"OMPI_MCA_btl_tcp_flags", "send,inplace"},
@@ -118,7 +118,7 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kTuning = {{
 void start_mpi() {
   std::vector<std::unique_ptr<EnvironmentSetting>> settings;
   if (library_version().starts_with("Open MPI"))
-    for (const auto& [name, value] : kTuning)  // the user's own settings stay
+    for (const auto& [name, value] : kTuning)  // the user's own settings take precedence
       if (std::getenv(name) == nullptr) settings.push_back(std::make_unique<EnvironmentSetting>(name, value));
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {

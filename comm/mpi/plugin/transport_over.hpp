@@ -1,4 +1,4 @@
-// The transport over a communicator of MPI.
+// Makes a transport over a communicator of MPI.
 #pragma once
 
 #include <mpi.h>
@@ -9,8 +9,8 @@
 
 namespace ferry::mpi {
 
-/// This rank's end of a job over the ranks of `comm`, which runs on duplicates of `comm`. All ranks call it together.
-/// Error(usage) unless `comm` is a communicator of one group; Error(stalled) when not all ranks come.
+/// Makes this rank's end of a job over the ranks of `comm`. The job runs on duplicates of `comm`. All ranks call it
+/// together. Error(usage) unless `comm` is a communicator of one group; Error(stalled) if not all ranks come.
 [[nodiscard]] std::unique_ptr<Transport> transport_over(MPI_Comm comm, const MpiOptions& options);
 
 }  // namespace ferry::mpi
