@@ -46,9 +46,9 @@ class Hasher {
   /// Adds the bits of the number: 0.0 and -0.0 differ.
   Hasher& add(double number);
 
-  /// The 64-bit hash of what was added so far; more may be added.
+  /// The 64-bit hash of everything added so far; more may be added.
   [[nodiscard]] std::uint64_t digest() const;
-  /// The 128-bit hash of what was added so far, as 32 hex digits.
+  /// The 128-bit hash of everything added so far, as 32 hex digits.
   [[nodiscard]] std::string hex() const;
 
  private:

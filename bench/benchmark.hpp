@@ -1,5 +1,5 @@
-// Benchmarks: what `ferry bench` runs. Each family of benchmarks is one file, with a function, declared below, that
-// lists them.
+// Benchmarks: the measurements that `ferry bench` runs. Each family of benchmarks is one file, with a function,
+// declared below, that lists them.
 #pragma once
 
 #include <functional>

@@ -107,9 +107,9 @@ struct TcpOptions {
 [[nodiscard]] std::optional<TcpOptions> tcp_launch(const std::optional<MpiLaunch>& numbers = std::nullopt);
 
 /// Makes this task's end of a job over TCP. All tasks call it. The task listens on one address until all tasks are
-/// connected. Each two tasks prove to each other that they know the secret. Messages are not encrypted. Only the
-/// calling thread may use the transport. Error(usage) if the job is impossible: no secret, different secrets, two tasks
-/// with one number, an address that does not exist, a port in use, a place for the notice that cannot be used.
+/// connected. Any two tasks prove to each other that they know the secret. Messages are not encrypted. Only the calling
+/// thread may use the transport. Error(usage) if the job is impossible: no secret, different secrets, two tasks with
+/// one number, an address that does not exist, a port in use, a place for the notice that cannot be used.
 /// Error(stalled), which names the tasks that do not come; Error(peer_lost) if a task ends; Error(resource) for too few
 /// descriptors.
 [[nodiscard]] std::unique_ptr<Transport> tcp_transport(const TcpOptions& options);
@@ -131,7 +131,7 @@ void leave_tcp(Code code, std::string_view why) noexcept;
 /// them have been closed.
 ///
 ///     auto [ends, relay] = host_tasks(mpi_transport(), 8);
-///     // … a thread for each end, then on this one:
+///     // … start a thread for each end, then call on this thread:
 ///     relay->serve([&] { return all_threads_are_done(); });
 ///
 /// Call all functions except wake() on the thread that made the transport between the processes.

@@ -60,7 +60,7 @@ class OneShot : public GroupCall {
   bool asked_ = false, met_ = false;  ///< whether the exchange of slot numbers has started, and is complete
   bool odd_ = false;                  ///< which of the two slots is next
   Tickets sends_, receives_;
-  Traffic each_;  ///< what the schedule moves in one run
+  Traffic each_;  ///< messages and bytes of the schedule in one run
 };
 
 OneShot::OneShot(Transport& transport, const GroupSpec& spec)

@@ -164,7 +164,7 @@ class Stepwise : public GroupCall {
   void count(const Step& step);
 
   Transport& transport_;
-  SharedMemory* const shared_memory_;  ///< null where the transport has none
+  SharedMemory* const shared_memory_;  ///< null if the transport has none
   std::uint32_t channel_;
   SplitWork split_;
   std::vector<Step> steps_;

@@ -117,7 +117,7 @@ class Parser {
   std::string_view line_;
   bool header_;             // whether the next line may be a header
   std::int64_t number_;     // the line's number
-  std::size_t begin_ = 0;   // the begin of the next field in the line
+  std::size_t begin_ = 0;   // the start of the next field in the line
   std::size_t column_ = 0;  // the column of the field read last
   CsvTable table_;
 };

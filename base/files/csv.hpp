@@ -13,7 +13,7 @@ namespace ferry {
 
 /// The rows of a text, which all have the same length.
 struct CsvTable {
-  std::vector<std::string> names;  ///< of the columns, from the header line; empty without one
+  std::vector<std::string> names;  ///< names of the columns, from the header line; empty without a header line
   std::size_t rows = 0;
   std::size_t columns = 0;
 };
@@ -24,7 +24,7 @@ using CsvTake = std::function<std::string(std::string_view field)>;
 
 /// The position of a piece of text in its file.
 struct CsvPart {
-  bool begins_file = true;      ///< the piece is the begin of the file: its first line may be a header
+  bool begins_file = true;      ///< the piece is the start of the file, so its first line may be a header
   std::int64_t first_line = 1;  ///< line number of the first line, for messages
 };
 

@@ -133,7 +133,7 @@ class Parser {
   const LibsvmBounds& bounds_;
   std::string_view line_;
   std::size_t at_ = 0;     // the end of the word read last
-  std::size_t begin_ = 0;  // the begin of the word or number read last
+  std::size_t begin_ = 0;  // the start of the word or number read last
   LibsvmRows rows_;
 };
 

@@ -31,7 +31,7 @@ struct LibsvmRange {
 /// Compressed rows: the entries of row i are [offsets[i], offsets[i + 1]) of `values` and `indices`.
 struct LibsvmRows {
   std::vector<float> labels;
-  std::vector<float> weights;  ///< of the labels; 1 where the file has none
+  std::vector<float> weights;  ///< one for each label; 1 if the file has none
   std::vector<float> values;
   std::vector<std::int32_t> indices;  ///< as in the file, ascending within a row
   std::vector<std::int64_t> offsets;  ///< rows() + 1 offsets

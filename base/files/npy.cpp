@@ -133,7 +133,7 @@ class HeaderParser {
 
 struct Parts {
   std::string_view header;
-  std::size_t data = 0;  // where the bytes begin
+  std::size_t data = 0;  // offset of the data bytes
 };
 
 // `file` is the whole file, or its first kMostHeaderBytes bytes.
@@ -205,7 +205,7 @@ struct Described {
   std::string descr;
   std::vector<std::int64_t> shape;
   bool fortran;      // true if the order is Fortran's and differs from C order
-  std::size_t data;  // where the bytes begin
+  std::size_t data;  // offset of the data bytes
 };
 
 Described describe(std::string_view head, std::uint64_t file_size, std::string_view name) {

@@ -16,8 +16,8 @@ class OpenFile {
  public:
   /// Opens the file at a trusted path: links are followed. Throws Code::file if it is not a regular file.
   static OpenFile at(const std::string& path);
-  /// Opens `relative` below the folder `root`, as FileSystem::read_beneath says: with openat2 (RESOLVE_BENEATH), or,
-  /// on kernels before 5.6 and in containers that hide the call, folder by folder.
+  /// Opens `relative` below the folder `root`, by the rules of FileSystem::read_beneath. It uses openat2
+  /// (RESOLVE_BENEATH), or, on kernels before 5.6 and in containers that hide the call, folder by folder.
   static OpenFile beneath(const std::string& root, std::string_view relative);
   /// Like beneath(), without openat2. It is public for tests.
   static OpenFile beneath_by_folders(const std::string& root, std::string_view relative);

@@ -14,8 +14,8 @@ namespace ferry {
 void request_interrupt(int signal) noexcept;
 /// The first signal for which a stop was requested; 0: none. Thread-safe; costs one relaxed load.
 [[nodiscard]] int interrupt_requested() noexcept;
-/// Asks every run of this process that saves checkpoints to save one and stop (Error(preempted)); other runs go on. The
-/// request stays until clear_interrupt(). Async-signal-safe.
+/// Asks every run of this process that saves checkpoints to save one and stop (Error(preempted)); other runs continue.
+/// The request stays until clear_interrupt(). Async-signal-safe.
 void request_preemption() noexcept;
 [[nodiscard]] bool preemption_requested() noexcept;
 /// Asks every run of this process that saves checkpoints to save one and continue; other runs do nothing.

@@ -22,7 +22,7 @@ struct Tuning {
   std::vector<std::string> options;  ///< options of mpirun
 };
 
-/// Measures both sides. `mpirun` is the begin of the command: mpirun, or a program that starts mpirun, with options.
+/// Measures both sides. `mpirun` is the start of the command: mpirun, or a program that starts mpirun, with options.
 [[nodiscard]] std::vector<Pair> measured(const RankPair& wanted, std::vector<std::string> mpirun);
 
 /// Runs one job for each tuning, and returns the figure of the job in which the peer was fastest.

@@ -16,7 +16,7 @@ constexpr int kMessages = 60;
 constexpr std::chrono::milliseconds kPause{1};  // between messages, while the other task waits
 constexpr std::chrono::milliseconds kAlone{40};
 
-/// Computes on a thread of its own until it is destroyed.
+/// Computes on its own thread until it is destroyed.
 class Computing {
  public:
   Computing() : thread_([this] { work(); }) {}

@@ -22,7 +22,7 @@ namespace ferry::inproc {
 /// control plane. Thread-safe.
 class Hub final : public Mailbox {
  public:
-  /// For a job of `tasks` tasks; `here` of them are in this process.
+  /// For a job of `tasks` tasks. `here` are the tasks of this process.
   Hub(int tasks, TaskRange here);
 
   [[nodiscard]] int tasks() const { return static_cast<int>(tasks_.size()); }

@@ -67,7 +67,8 @@ class Lane {
     const std::atomic<bool>& failed;  ///< whether the job has failed
     std::atomic<int>& sender_copies;  ///< number of the sender's buffers that other threads are reading
     std::atomic<int>& receiver_copies;
-    Outbox* outbox = nullptr;  ///< set if one end is in another process: offers of the other end go there
+    /// Set if one of the two tasks is in another process: then offers of this process's task go to it.
+    Outbox* outbox = nullptr;
   };
   explicit Lane(const Ends& ends) : ends_(ends) {}
 

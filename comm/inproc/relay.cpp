@@ -228,8 +228,8 @@ std::vector<std::string> Relay::exchange(std::string_view mine, const Deadline& 
   }
 }
 
-/// Looks for failures of other processes. A failure of task t is sent as one of `processes() + t`, so that it differs
-/// from a failure of a whole process, which the transport itself reports.
+/// Looks for failures of other processes. A failure of task t is sent with the number `processes() + t`, so that it
+/// differs from a failure of a whole process, which the transport itself reports.
 void Relay::hear() {
   const auto failure = between_->failure();
   if (!failure) return;

@@ -94,7 +94,7 @@ void Job::read(int task) {
     const Failure damaged{task, error.code(), error.text()};
     fail(damaged);
     control_.disconnected(task, damaged);
-    peer(task).connection()->close();  // the begin of the next frame is not known
+    peer(task).connection()->close();  // the start of the next frame is not known
   }
 }
 

@@ -38,7 +38,7 @@ class Job final : public PeerUser, public Mailbox {
   [[nodiscard]] int tasks_here() const { return tasks_here_; }
   [[nodiscard]] Peer& peer(int task) { return *peers_[static_cast<std::size_t>(task)]; }
   [[nodiscard]] Transfers& transfers() { return transfers_; }
-  /// Error(usage) on another thread than the one that made it.
+  /// Error(usage) on another thread than the thread that made the job.
   void check_thread() const;
   [[nodiscard]] bool on_its_thread() const;
 

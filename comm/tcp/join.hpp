@@ -45,8 +45,7 @@ void require_no_other_task_0(const MeetingPoint& point, const TcpOptions& option
 /// numbers and localhost, which are loopback on all hosts.
 [[nodiscard]] bool is_loopback_name(const std::string& name, const Address& address);
 
-/// Error(usage) unless there is a secret of kShortestSecret characters or more, or `address` is on loopback and there
-/// is none.
+/// Error(usage) unless the secret has at least kShortestSecret characters, or is empty and `address` is on loopback.
 void require_secret(const Address& address, std::string_view secret);
 inline constexpr std::size_t kShortestSecret = 16;
 /// The key with which tasks and server identify each other at the rendezvous.

@@ -237,7 +237,7 @@ microseconds MpiTransport::spin() const {
   return std::min(kLongestSpin, spin_ + microseconds(under_way_ / kBytesPerMicrosecond));
 }
 
-/// At the begin of an idle period, returns at once, so that the caller tests again. After spin(), sleeps for an eighth
+/// At the start of an idle period, returns at once, so that the caller tests again. After spin(), sleeps for an eighth
 /// of the idle time so far. Sleeping helps if threads share cores: the scheduler runs a waking thread at once, but a
 /// spinning thread has to wait for the end of another thread's time slice.
 void MpiTransport::idle(microseconds at_most) {
