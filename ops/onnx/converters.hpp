@@ -32,8 +32,8 @@ namespace ferry::onnx {
 [[nodiscard]] std::span<const ConvertOp> training_converters();   ///< Adam …
 [[nodiscard]] std::span<const ConvertOp> tree_converters();       ///< TreeEnsemble …
 
-/// The converter for an op at that version of its operator set: the newest of that name that is not newer than the
-/// version. Null when there is none.
+/// The converter for `op` at this version of its operator set: the newest converter for the op that is not newer than
+/// the version. Null if there is none.
 [[nodiscard]] const ConvertOp* find_converter(std::string_view op, std::int64_t version);
 
 /// All converters, sorted by name and version.

@@ -1,8 +1,8 @@
 // Import of ONNX models: docs/guide/import.md.
 //
-// A model is imported for the shapes of its inputs: dims that are given are numbers, others stay symbolic. Values that
-// depend on sizes and constants alone are computed while importing, so that shapes, axes and bounds become attributes
-// of ferry's ops.
+// A model is imported for specific shapes of its inputs: dims for which the user gives a size become numbers, other
+// dims stay symbolic. Values that depend only on sizes and constants are computed while importing, so that shapes, axes
+// and bounds become attributes of ferry's ops.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,11 @@ namespace ferry::onnx {
 using Evaluate = std::function<std::vector<Tensor>(const Graph& graph, const Values& fetches)>;
 
 struct ImportOptions {
-  /// Sizes of inputs, by name; other inputs have those in the model. Without sizes here, an optional input is absent,
-  /// and an input that is also an initializer has its value.
+  /// Shapes of inputs, by name. Other inputs have the shapes that the model declares. Without an entry here, an
+  /// optional input is absent, and an input that is also an initializer has the initializer's value.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> sizes;
-  /// Values of inputs, which may be used where a shape depends on one; the graph then holds for these values alone.
+  /// Values of inputs, by name. If a shape depends on the values of an input, the input becomes a constant with the
+  /// value given here, and the graph is valid only for this value.
   std::map<std::string, Tensor, std::less<>> values;
   /// Numbers for symbolic dims, by name.
   std::map<std::string, std::int64_t, std::less<>> dims;
@@ -35,12 +36,12 @@ struct ImportOptions {
 struct Imported {
   std::unique_ptr<Graph> graph;       ///< with the entry "predict": the model's inputs and outputs, by their names
   std::vector<std::string> by_value;  ///< inputs that were used by value: they are constants of the graph
-  std::vector<std::string> warnings;  ///< what in the model is contradictory, but does not change the results
+  std::vector<std::string> warnings;  ///< contradictions in the model that do not change the results
 };
 
-/// Makes a graph of a model. Ops have the names of the values that they give, and the model's file and the number of
-/// the node as their line. Error(file) lists at once all ops and dtypes that ferry does not have, or names the node
-/// that is wrong; Error(usage) names a dim or an input that must be known, and says what to do.
+/// Makes a graph from a model. An op has the name of its output in the model; its source line is the model's file with
+/// the number of the node. Throws Error(file), which lists all unsupported ops and dtypes at once or names the invalid
+/// node. Throws Error(usage), which names a dim or an input that must be known, with a hint.
 ///
 ///     const onnx::Model model = onnx::read_model("model.onnx");
 ///     std::unique_ptr<Graph> graph = onnx::import_model(model, {.evaluate = …}).graph;

@@ -28,7 +28,7 @@ constexpr std::int64_t kFirstIrWithDefaults = 4;
   throw Error(Code::file, why);
 }
 
-/// Returns read(). Puts the name of the file's part in front of errors, and makes Code::plan Code::file.
+/// Returns read(). Prefixes errors with `part`, the name of the file's part, and changes Code::plan to Code::file.
 template <class F>
 auto in_part(const std::string& part, F read) {
   try {
@@ -62,7 +62,7 @@ void check_names(const Strings& names, std::string_view what) {
     if (!name.empty()) check_name(name, what);
 }
 
-/// Takes a model apart. Its errors say where in the file, but not which file.
+/// Converts the protobuf message of a model to a Model. Its errors have the place in the file, but not the file's name.
 class Reader {
  public:
   explicit Reader(ExternalData external) : external_(std::move(external)) {}
@@ -130,7 +130,7 @@ class Reader {
     return result;
   }
 
-  /// Puts those that the graph uses into Model::refused.
+  /// Adds the refused initializers that the graph uses to Model::refused.
   void refuse_used(const GraphDef& graph, const std::map<std::string_view, Refused>& refused) {
     std::set<std::string_view> used;
     for (const ModelNode& node : graph.nodes) add_used(node, used);
@@ -242,7 +242,7 @@ class Reader {
     return "an attribute of kind " + std::to_string(from.type());
   }
 
-  /// Files older than ONNX 1.2 do not say the kind.
+  /// The kind of an attribute. Files older than ONNX 1.2 do not store it, so it follows from the field that is set.
   static AttributeProto::AttributeType kind(const AttributeProto& from) {
     if (from.type() != AttributeProto::UNDEFINED) return from.type();
     if (from.has_f()) return AttributeProto::FLOAT;
@@ -287,7 +287,7 @@ class Reader {
     return Attribute{from.name(), std::move(*tensor)};
   }
 
-  /// Refuses a graph in which a value is given more than once.
+  /// Throws if the graph defines a value more than once.
   static void check_unique(const GraphDef& graph) {
     std::set<std::string_view> given;
     const auto once = [&](std::string_view name, const std::string& by) {
@@ -304,8 +304,8 @@ class Reader {
         fail(formatted("initializer {:?}: the value is there already", name));
   }
 
-  /// Names of the values of the graph around a node that it uses, in its bodies too. A body's own values may have names
-  /// of values around it; merged decoders of Hugging Face have.
+  /// Adds the names of the outer graph's values that a node uses, also in its bodies. A body's own value may have the
+  /// name of an outer value, as in merged decoders of Hugging Face.
   static void add_used(const ModelNode& node, std::set<std::string_view>& used) {
     used.insert(node.inputs.begin(), node.inputs.end());
     for (const GraphDef* body : node.bodies()) {
@@ -377,7 +377,7 @@ std::string ModelNode::str() const {
 
 namespace {
 
-/// The inputs that are also initializers, or those that are not.
+/// The inputs that are also initializers if `initialized` is true; else the inputs that are not.
 std::vector<const ValueDef*> inputs_of(const GraphDef& graph, bool initialized) {
   std::set<std::string_view> constants;
   for (const auto& [name, tensor] : graph.initializers) constants.insert(name);
@@ -409,13 +409,13 @@ Model decoded(std::span<const std::byte> content, std::string_view source, Exter
   });
 }
 
-/// The external data of the file of that path.
+/// The ExternalData for a model in the file `path`.
 ExternalData external_of(const std::string& path, FileSystem& files) {
   return {folder_of(path), folder_of(real_path(path)), files};
 }
 
-/// The content of a file that is one message. A file that cannot be one is refused by the heads of its fields, without
-/// reading all of it.
+/// The content of a file that must be one protobuf message. Most other files throw Error(file) before the whole file is
+/// read, because the headers of their fields are invalid.
 FileBytes content_of(const std::string& path, FileSystem& files, std::uint32_t inner = 0) {
   if (!may_be_message(*files.open(path), inner))
     throw Error(Code::file, "{:.300}: it is no ONNX file: damaged or cut short", path);

@@ -1,4 +1,4 @@
-// What the names in a model stand for while it is imported, and the results of converters. For ops/onnx alone.
+// Out: a value of a model while it is imported. Outs: the results of a converter. Only ops/onnx uses them.
 #pragma once
 
 #include <initializer_list>
@@ -19,25 +19,25 @@ struct Out {
   Out(Tensor tensor) : known(std::move(tensor)) {}  // NOLINT
   explicit Out(std::vector<Out> elements);
   Value value;
-  /// If not empty, dim d of the model's value is dim perm[d] of `value`. This is used where the data decide the size of
-  /// a dim that is not the first in the model: a bounded dim must be the first of `value`. Most converters cannot take
-  /// such a value: in() refuses it.
+  /// If not empty, dim d of the model's value is dim perm[d] of `value`. This is used for a data-dependent dim that is
+  /// not the first dim in the model, because a bounded dim must be the first dim of `value`. Most converters do not
+  /// support such a value: Context::in() throws for it.
   Ints perm;
   Tensor known;
   std::shared_ptr<const std::vector<Out>> list;
 
   [[nodiscard]] bool absent() const { return !value.defined() && !known.defined() && list == nullptr; }
-  /// Error(file) names the value when it is a sequence, or an optional one without an element.
+  /// Throws Error(file), which names the value, if it is a sequence or an optional value without an element.
   void check_tensor(const std::string& name) const;
-  /// The type of the model's value, which is a tensor, known or not.
+  /// The type of the model's value, which must be a tensor. It need not be known.
   [[nodiscard]] Type type() const;
 };
 
-/// `value` with its dims in this order: transposed where that is possible, else with the order in Out::perm.
+/// `value` with its dims in the order `perm`: transposed if possible, else with the order in Out::perm.
 [[nodiscard]] Out arranged(const Value& value, const Ints& perm);
 
-/// The results of a converter: the outputs of its node, in order; later ones that the node does not name may be
-/// missing.
+/// The results of a converter: the outputs of its node, in order. Outputs at the end may be missing if the node does
+/// not name them.
 class Outs : public std::vector<Out> {
  public:
   Outs(const Value& value) { emplace_back(value); }                     // NOLINT

@@ -1,4 +1,4 @@
-// Reports everything in a model that ferry cannot import, in one error. For ops/onnx alone.
+// Reports everything in a model that ferry cannot import, in one error. Only ops/onnx uses it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@ namespace ferry::onnx {
 /// The function of the model that a node calls, or null.
 [[nodiscard]] const Function* function_of(const Model& model, const ModelNode& node);
 
-/// Error(file) lists each op and dtype that ferry does not have, how often it occurs, and where it occurs first.
+/// Throws Error(file) if the model has unsupported ops or dtypes. The error lists each of them, its number of
+/// occurrences, and its first place.
 void check_supported(const Model& model);
 
 }  // namespace ferry::onnx

@@ -17,7 +17,7 @@ namespace {
 
 using onnx_file::TensorProto;
 
-/// ONNX's numbers of dtypes, by numpy's names.
+/// The numbers of ONNX's dtypes, with numpy's names.
 struct NumberedDType {
   std::int64_t number;
   std::string_view name;
@@ -51,7 +51,7 @@ constexpr std::array<NumberedDType, 28> kNumbered{{{TensorProto::FLOAT, "float32
                                                    {TensorProto::FLOAT6E2M3, "float6e2m3"},
                                                    {TensorProto::FLOAT6E3M2, "float6e3m2"}}};
 
-constexpr int kMaxRank = 32;  // as of graph files
+constexpr int kMaxRank = 32;  // the limit of graph files
 
 [[noreturn]] void fail(const std::string& why) {
   throw Error(Code::file, why);
@@ -72,7 +72,7 @@ std::uint64_t bytes_of(DType dtype, const std::vector<std::int64_t>& sizes) {
   return *bytes;
 }
 
-/// The number of that key in the tensor's list external_data, or `otherwise` where the key is absent.
+/// The number with this key in the tensor's list external_data, or `otherwise` if the key is absent.
 std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_t otherwise) {
   for (const auto& entry : from.external_data()) {
     if (entry.key() != key) continue;
@@ -85,8 +85,8 @@ std::uint64_t number(const TensorProto& from, std::string_view key, std::uint64_
   return otherwise;
 }
 
-/// A tensor from the numbers of a field. Where these are wider than the dtype, an element consists of the low bits of
-/// its number; so does a float16, which is stored as int32.
+/// Makes a tensor from the numbers of a field. If the numbers are wider than the dtype, an element is the low bits of
+/// its number. This includes float16, which is stored as int32.
 template <class Numbers>
 Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers& numbers) {
   const std::size_t width = size_of(dtype);
@@ -103,7 +103,7 @@ Tensor from_numbers(DType dtype, std::vector<std::int64_t> sizes, const Numbers&
   return tensor;
 }
 
-/// Takes the elements from raw_data, or from the field that ONNX has for the dtype.
+/// Makes a tensor from raw_data, or from the field that ONNX has for the dtype.
 Tensor with_bytes(const TensorProto& from, DType dtype, std::vector<std::int64_t> sizes) {
   if (from.has_raw_data())
     return Tensor::copy_of(dtype, std::move(sizes),

@@ -1,4 +1,4 @@
-// TensorProto: reading ONNX's tensors. For ops/onnx alone.
+// Reads ONNX's tensors (TensorProto). Only ops/onnx uses it.
 #pragma once
 
 #include <map>
@@ -13,15 +13,16 @@
 
 namespace ferry::onnx {
 
-/// The files with external data of one model, each read once.
+/// Reads the files with external data of one model, each of them once.
 class ExternalData {
  public:
-  /// `real_folder`: the folder of the model's real file, where `folder` has a link to it; links to files beneath it are
-  /// followed. So the cache of huggingface_hub works, in which each file is a link to one in "blobs".
+  /// `real_folder`: the folder of the model's real file if `folder` has a link to that file. Links to files below
+  /// `real_folder` are followed. This supports the cache of huggingface_hub, in which each file is a link to a file in
+  /// "blobs".
   ExternalData(std::string folder, std::string real_folder, FileSystem& files)
       : folder_(std::move(folder)), real_folder_(std::move(real_folder)), files_(files) {}
-  /// The tensor's bytes, which the result keeps alive. Error(file) for a path that leads out of the folder, and for
-  /// offsets and lengths outside the file.
+  /// The tensor, with its bytes from the external file; it keeps the file's content alive. Throws Error(file) for a
+  /// path outside the folder, and for offsets and lengths outside the file.
   [[nodiscard]] Tensor tensor(const onnx_file::TensorProto& from, DType dtype, std::vector<std::int64_t> sizes);
 
  private:
@@ -33,12 +34,13 @@ class ExternalData {
   std::map<std::string, std::shared_ptr<const FileBytes>> read_;
 };
 
-/// The name of ONNX's dtype of that number: "float16", "string"; "number 99" if there is none.
+/// The name of ONNX's dtype with that number: "float16", "string"; "number 99" if there is none.
 [[nodiscard]] std::string dtype_name(std::int64_t number);
 
-/// Reads a tensor; absent when ferry does not have its dtype. Error(file) when its bytes do not fit its dims.
+/// Reads a tensor. Returns nothing if ferry does not support its dtype. Throws Error(file) if its bytes do not fit its
+/// dims.
 [[nodiscard]] std::optional<Tensor> tensor_of(const onnx_file::TensorProto& from, ExternalData& external);
-/// The same for a sparse tensor; the result is dense, with the zeros.
+/// The same for a sparse tensor. The result is dense: it includes the zeros.
 [[nodiscard]] std::optional<Tensor> tensor_of(const onnx_file::SparseTensorProto& from, ExternalData& external);
 
 }  // namespace ferry::onnx

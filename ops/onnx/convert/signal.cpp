@@ -15,14 +15,14 @@
 namespace ferry::onnx {
 namespace {
 
-/// Refuses a matrix that is too large to be made while importing.
+/// Throws if a matrix is too large to be made while importing.
 void check_count(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kMost = 1 << 28;
   if (rows < 0 || columns < 0 || checked_count(Ints{rows, columns}) > kMost)
     Context::fail(std::to_string(rows) + " times " + std::to_string(columns) + " elements");
 }
 
-/// A tensor of a floating-point dtype, each element by its row and column.
+/// Makes a matrix of a floating-point dtype; element(row, column) gives its elements.
 template <class F>
 Tensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const F& element) {
   if (!is_float(dtype)) Context::fail("of " + std::string(name_of(dtype)) + "; it takes floating-point dtypes");
@@ -40,7 +40,8 @@ Tensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const F& ele
 
 // ---- Windows ----
 
-/// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n).
+/// Makes a window. Its element i is a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), where n is its size if it is
+/// periodic, else its size - 1.
 Outs window(Context& c, double a0, double a1, double a2) {
   const auto size = c.whole_number(0);
   check_count(size, 1);
@@ -67,16 +68,17 @@ Outs to_hann(Context& c) {
 // ---- Fourier's transform ----
 
 struct Transform {
-  std::int64_t taken;    ///< elements of the signal that are read
-  std::int64_t length;   ///< of the transform: elements beyond `taken` are zeros
-  std::int64_t results;  ///< frequencies, or elements of the signal when inverse
+  std::int64_t taken;    ///< number of input elements that are read
+  std::int64_t length;   ///< length of the transform; input elements beyond `taken` are zeros
+  std::int64_t results;  ///< number of results: frequencies, or elements of the signal if inverse
   bool inverse = false;
-  /// Inverse: only the first half of the frequencies is given; the others mirror them, so that the signal is real.
+  /// True for an inverse transform of only the first half of the frequencies. The other half mirrors it, so the signal
+  /// is real.
   bool halved = false;
 };
 
-/// [taken, results]: f(2 pi row column / length), divided by the length when inverse. Of halved frequencies each also
-/// counts for its mirror image; the first one and the one in the middle have none.
+/// The matrix [taken, results] of f(2 pi row column / length), divided by the length if inverse. If the frequencies are
+/// halved, each row also counts for its mirror image, except the first row and the middle row, which have none.
 Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) {
   return graph.constant(matrix(dtype, t.taken, t.results, [&](std::int64_t row, std::int64_t column) {
     const double turn = static_cast<double>(row * column % t.length) / static_cast<double>(t.length);
@@ -85,20 +87,20 @@ Value waves(Graph& graph, DType dtype, const Transform& t, double (*f)(double)) 
   }));
 }
 
-/// x in float64, in which the transform is computed, since sums of many terms of either sign cancel.
+/// Casts x to float64. The transform is computed in float64 because sums of many terms of both signs cancel.
 Value as_wide(const Value& x) {
   if (x.defined() && !is_float(x.dtype()))
     Context::fail("a signal of " + std::string(name_of(x.dtype())) + "; it takes floating-point dtypes");
   return x.defined() ? cast(x, DType::float64) : x;
 }
 
-/// The transform of real and imaginary parts [..., taken] (undefined: no imaginary ones), as [..., results, 2]; of
-/// halved frequencies the real signal, [..., results, 1].
+/// Transforms real and imaginary parts [..., taken]; `imaginary` is undefined for a real signal. Returns [..., results,
+/// 2], or the real signal [..., results, 1] if the frequencies are halved.
 Value transformed(const Value& real, const Value& imaginary, const Transform& t) {
   Graph& graph = real.graph().current();
   const Value cosines = waves(graph, real.dtype(), t, std::cos);
   const Value sines = waves(graph, real.dtype(), t, std::sin);
-  const double sign = t.inverse ? 1 : -1;  // of exp(sign i angle)
+  const double sign = t.inverse ? 1 : -1;  // the sign in exp(sign i angle)
   Value re = matmul(real, cosines);
   if (imaginary.defined()) {
     const Value of_sines = matmul(imaginary, sines) * sign;
@@ -111,7 +113,7 @@ Value transformed(const Value& real, const Value& imaginary, const Transform& t)
   return concat({columns, expand_dims(im, {-1})}, -1);
 }
 
-/// The real or imaginary part of [..., 1 or 2]; undefined when there is no imaginary one.
+/// The real part (which = 0) or imaginary part (which = 1) of x [..., 1 or 2]; undefined if x has no imaginary part.
 Value part(Context& c, const Value& x, std::int64_t which) {
   const std::int64_t parts = c.size(0, -1);
   if (parts != 1 && parts != 2) Context::fail("its last dim should be 1 or 2, and is " + std::to_string(parts));
@@ -144,8 +146,8 @@ Outs to_dft(Context& c) {
   return cast(exchanged(y, axis, last), x.dtype());
 }
 
-/// STFT of [batch, length, 1 or 2], or of real numbers [batch, length], in frames of the window's length that begin a
-/// step apart: [batch, frames, frequencies, 2].
+/// STFT of a signal [batch, length, 1 or 2], or of a real signal [batch, length]. The frames have the window's length
+/// and begin `step` elements apart. The result is [batch, frames, frequencies, 2].
 Outs to_stft(Context& c) {
   const auto step = c.whole_number(1);
   const std::int64_t size = c.size(0, 1);
@@ -177,7 +179,7 @@ Outs to_mel_weights(Context& c) {
   if (bins < 0 || length < 0 || rate <= 0) Context::fail("its sizes are negative");
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double mel_step = (mel(high) - mel(low)) / static_cast<double>(bins + 2);
-  const auto edge = [&](std::int64_t i) {  // as the index of a frequency
+  const auto edge = [&](std::int64_t i) {  // returns the index of a frequency
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * mel_step + mel(low)) / 2595) - 1);
     return std::floor(static_cast<double>(length + 1) * hertz / rate);
   };

@@ -1,4 +1,4 @@
-// Steps of optimizers, of ONNX's preview domain. The formulas come from its specification.
+// Optimizer steps of the domain ai.onnx.preview.training. The formulas are from ONNX's specification.
 #include "ops/math/logic.hpp"
 #include "ops/math/math.hpp"
 #include "ops/onnx/converters.hpp"
@@ -6,8 +6,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// The inputs: the rate R, the step T, and then lists of tensors of equal length, namely those to be trained, their
-/// gradients, and the optimizer's state.
+/// The inputs of a training op: the learning rate R, the step number T, and then lists with the same number of tensors.
+/// The lists are the trained tensors, their gradients, and the optimizer's state.
 class Lists {
  public:
   Lists(Context& c, int lists) : c_(c), count_((c.inputs() - 2) / lists) {
@@ -51,7 +51,7 @@ Outs to_adagrad(Context& c) {
   return joined(outs);
 }
 
-/// 1 - factor^T.
+/// Returns 1 - factor^T, where T is the step number.
 Value unbias(Context& c, double factor, DType dtype) {
   const Value power = pow(c.scalar(factor, dtype), cast(c.in(1), dtype));
   return 1 - power;

@@ -1,5 +1,5 @@
-// Ensembles of decision trees. All trees are walked at once: a value [rows,trees] has the node at which each row is in
-// each tree, and goes down one level at a time.
+// Ensembles of decision trees. All trees are walked at once: a value [rows,trees] has the current node of each row in
+// each tree. Each level of the trees is a few ops that replace the current nodes by their successors.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -22,12 +22,13 @@ namespace {
 /// How a node compares a feature with its threshold, as numbered by TreeEnsemble.
 enum class Branch : std::int64_t { leq, lt, gte, gt, eq, neq, member };
 
-/// The nodes of all trees. A leaf is its own successor, so that walks of unlike lengths can go on together.
+/// The nodes of all trees. A leaf is its own successor, so shorter paths wait at their leaf until the longest path
+/// ends.
 struct Forest {
   Ints roots, feature, yes, no, branch, nan_is_yes;
   Floats threshold;
-  Ints leaf;       ///< of each node: its row of `weights`; 0 for a node that is no leaf
-  Floats weights;  ///< [leaves,targets]; row 0 is of no leaf
+  Ints leaf;       ///< for each node, its row of `weights`; 0 if the node is not a leaf
+  Floats weights;  ///< [1 + leaves,targets]; row 0 belongs to no leaf
   std::int64_t targets = 1;
 
   std::int64_t add(std::int64_t of_feature, double value, Branch how, bool nan) {
@@ -48,9 +49,9 @@ struct Forest {
   Context::fail("node " + std::to_string(node) + " is on a path of nodes that leads to itself, or is none");
 }
 
-/// The most nodes from a root to a leaf. Error(file) when a path leads to itself.
+/// The largest number of steps from a root to a leaf. Throws Error(file) if a path is a cycle.
 std::int64_t depth_of(const Forest& forest) {
-  constexpr std::int64_t kDeepest = 1000;  // each level is some ops
+  constexpr std::int64_t kDeepest = 1000;  // each level becomes several ops
   const auto nodes = std::ssize(forest.feature);
   std::vector<bool> at(static_cast<std::size_t>(nodes));
   Ints now = forest.roots;
@@ -106,7 +107,8 @@ Value compared(Branch how, const Value& x, const Value& threshold) {
   Context::fail("a mode of nodes that is not known");
 }
 
-/// Whether each row goes to the first successor of the node at which it is, where x is the feature.
+/// Whether each row goes to the first successor (`yes`) of its current node in each tree. x has the features that these
+/// nodes compare.
 Value goes_first(Context& c, const Forest& forest, const Value& node, const Value& x) {
   const Value threshold = gather(list(c, forest.threshold, x.dtype(), {std::ssize(forest.threshold)}), node);
   Ints used;
@@ -129,7 +131,7 @@ Value goes_first(Context& c, const Forest& forest, const Value& node, const Valu
   return logical_or(first, logical_and(tracks, not_equal(x, x)));
 }
 
-/// The weights [rows,trees,targets] of the leaves to which rows of x [rows,features] come.
+/// The weights [rows,trees,targets] of the leaves that the rows of x [rows,features] reach.
 Value leaves_of(Context& c, const Forest& forest, const Value& x, DType dtype) {
   const Value none = cast(zeros_like(slice(x, 1, 0, 1)), DType::int64);
   Value node = none + list(c, forest.roots);
@@ -153,7 +155,7 @@ double nothing(Aggregate aggregate) {
   return aggregate == Aggregate::least ? kInf : aggregate == Aggregate::most ? -kInf : 0;
 }
 
-/// Scores [rows,targets].
+/// The scores [rows,targets]: the weights [rows,trees,targets] aggregated over the trees.
 Value aggregated(const Value& weights, Aggregate aggregate, std::int64_t trees) {
   if (aggregate == Aggregate::sum) return sum(weights, {1});
   if (aggregate == Aggregate::average) return sum(weights, {1}) / trees;
@@ -161,7 +163,7 @@ Value aggregated(const Value& weights, Aggregate aggregate, std::int64_t trees) 
   return select(equal(abs(best), nothing(Aggregate::least)), 0, best);  // no leaf has the target
 }
 
-/// What is made of scores at the end. SOFTMAX_ZERO leaves scores of 0 as they are.
+/// Applies the post_transform `how` to the scores. SOFTMAX_ZERO leaves scores of 0 unchanged.
 Value transformed(const Value& scores, const std::string& how) {
   if (how == "NONE") return scores;
   if (is_one(scores.shape()[1]))
@@ -178,7 +180,8 @@ Value transformed(const Value& scores, const std::string& how) {
 
 // ---- TreeEnsemble ----
 
-/// Makes a node that asks whether a feature is one of several values a chain of nodes that ask for one each.
+/// Replaces a node that tests whether a feature is one of several values by a chain of nodes, each of which tests for
+/// one value.
 void ask_one_by_one(Forest& forest, std::int64_t node, const Floats& members) {
   const auto i = static_cast<std::size_t>(node);
   const std::int64_t yes = forest.yes[i], otherwise = forest.no[i];
@@ -204,7 +207,7 @@ Floats floats_of(const Tensor& tensor) {
   return numbers;
 }
 
-/// Error(file) for weights that no file needs: a hostile one can claim any number of targets.
+/// Throws Error(file) if the weights are unreasonably large: a malicious file can claim any number of targets.
 void check_targets(std::int64_t targets, std::int64_t leaves) {
   constexpr std::int64_t kMost = 1 << 16, kMostWeights = 1 << 26;
   if (targets < 1 || targets > kMost || (leaves + 1) * targets > kMostWeights)
@@ -254,7 +257,7 @@ Forest forest_of(Context& c) {
       (side == 0 ? forest.yes : forest.no)[i] = to;
     }
   for (const std::int64_t root : c.integers("tree_roots")) {
-    // A tree of one leaf is a node whose two successors are that leaf.
+    // A tree of one leaf is a node with this leaf as both successors.
     if (root < 0 || root >= nodes) fail_walk(root);
     forest.roots.push_back(root);
   }
@@ -299,7 +302,7 @@ Floats numbers_of(Context& c, const std::string& name) {
   return c.opset() >= 3 && c.has_attr(exact) ? floats_of(c.tensor(exact)) : c.reals(name);
 }
 
-using NodeId = std::pair<std::int64_t, std::int64_t>;  // of the tree, in the tree
+using NodeId = std::pair<std::int64_t, std::int64_t>;  // (id of the tree, id of the node in the tree)
 
 std::int64_t found(const std::map<NodeId, std::int64_t>& numbers, std::int64_t tree, std::int64_t node) {
   const auto at = numbers.find({tree, node});

@@ -12,12 +12,12 @@
 namespace ferry::onnx {
 namespace {
 
-/// Walks from a value to the ops that it is computed from, also from bodies to the graphs around them.
+/// Walks from a value to all ops that it is computed from. From a body, the walk continues in the graph around it.
 class OpsBehind {
  public:
   OpsBehind(const Graph& graph, ValueId id) : stack_{{&graph, id}} {}
 
-  /// Calls visit(op, output) for each op, once; the output is the one by which the op was reached.
+  /// Calls visit(op, output) once for each op; `output` is the output through which the walk reached the op.
   template <class Visit>
   void run(const Visit& visit) {
     while (!stack_.empty()) {
@@ -37,7 +37,7 @@ class OpsBehind {
   std::set<std::pair<const Graph*, OpId>> seen_;
 };
 
-/// "--shape x=4,3,4": the shape, with numbers for dims that are open.
+/// "--shape x=4,3,4": the option for the shape of an input, with 4 for dims that are not known.
 std::string shape_option(const Op& input, const Shape& shape) {
   std::vector<std::string> sizes;
   for (const Dim& dim : shape.dims()) sizes.push_back(dim.known() ? std::to_string(dim.size()) : "4");
@@ -45,7 +45,7 @@ std::string shape_option(const Op& input, const Shape& shape) {
 }
 
 std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& dim) {
-  std::set<std::string> symbols, unnamed;  // of open dims of inputs; inputs with open dims that have no symbol
+  std::set<std::string> symbols, unnamed;  // symbols of inputs' open dims; options for open dims without a symbol
   OpsBehind(graph, id).run([&](const Op& op, ValueId output) {
     if (op.def().role != OpRole::input) return;
     const Shape& shape = op.graph().type(output).shape;
@@ -57,7 +57,7 @@ std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& di
   if (symbols.contains(dim.symbol())) {
     symbols = {dim.symbol()};
     unnamed.clear();
-  } else {  // a dim that is computed from others: not from those that are still there by themselves
+  } else {  // the dim is computed: ask for symbols that are not in the value's own shape, if there are any
     const std::set<std::string> all = symbols;
     for (const Dim& other : graph.type(id).shape.dims()) symbols.erase(other.symbol());
     if (symbols.empty() && unnamed.empty()) symbols = all;
@@ -67,7 +67,8 @@ std::set<std::string> size_options(const Graph& graph, ValueId id, const Dim& di
   return unnamed;
 }
 
-/// Throws Error(usage) where a number must be known but is computed from sizes of a value, not all of which are known.
+/// Throws Error(usage) for a number that must be known: it is computed from the sizes of the value `id`, and some of
+/// these sizes are not known.
 [[noreturn]] void fail_open(const Graph& graph, ValueId id) {
   const Shape& shape = graph.type(id).shape;
   const auto& dims = shape.dims();

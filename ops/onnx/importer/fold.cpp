@@ -8,7 +8,7 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMaxFolded = 16 << 20;  // bytes of a node's outputs that are computed while importing
+constexpr std::int64_t kMaxFolded = 16 << 20;  // most bytes of a node's outputs that are computed while importing
 
 /// Whether the op gives the same result whenever and wherever it is computed.
 bool is_pure(const OpDef& def) {
@@ -22,26 +22,27 @@ bool is_small(const Values& values) {
   });
 }
 
-/// The values of `fetches`; empty where they cannot be computed.
+/// The values of `fetches`; empty if they cannot be computed.
 std::vector<Tensor> evaluated(const Graph& scratch, const Values& fetches, const Evaluate& evaluate) {
   if (!is_small(fetches)) return {};
   for (OpId id = 0; id < scratch.size(); ++id)
     if (!is_pure(scratch.op(id).def())) return {};
   try {
     return evaluate(scratch, fetches);
-  } catch (const Error&) {  // if the op is ever run, it fails in the same way then
+  } catch (const Error&) {  // if the op is run later, it fails in the same way
     return {};
   }
 }
 
-/// The tensor with its dims in the order of the model's value.
+/// The tensor with its dims in the order of the model's value; `perm` is Out::perm.
 Tensor in_order(const Tensor& tensor, const Ints& perm, const Evaluate& evaluate) {
   if (perm.empty()) return tensor;
   Graph order;
   return evaluate(order, {transpose(order.constant(tensor), perm)})[0];
 }
 
-/// Whether both have the same elements. Of large tensors only those that share bytes are compared.
+/// Whether a and b are known to have the same elements. Large tensors must share their bytes: their elements are not
+/// compared.
 bool are_same(const Tensor& a, const Tensor& b) {
   constexpr std::size_t kSmall = 256;  // bytes
   return a.type() == b.type() &&

@@ -13,16 +13,17 @@
 
 namespace ferry::onnx {
 
-/// `outs`, which a converter made in `scratch` from constants alone, as known tensors. Nothing if one is a sequence,
-/// takes much memory, is random, or cannot be computed.
+/// Computes `outs`, which a converter made in `scratch` from constants only, and returns them as known tensors. Returns
+/// nothing if an output is a sequence, is large, is random, or cannot be computed.
 [[nodiscard]] std::optional<std::vector<Out>> computed(const Graph& scratch, const Outs& outs,
                                                        const Evaluate& evaluate);
 
-/// `out`, the output of an op in the import's graph, as a known tensor if all of its elements are known.
+/// Returns `out`, an output of an op in the import's graph, as a known tensor if all of its elements are known; else
+/// unchanged.
 [[nodiscard]] Out as_known(const Out& out, IntegerRanges& ranges);
 
-/// The results of nodes with known inputs. The nodes of a body that is written out are converted in each iteration;
-/// where their inputs are the same, the iterations share the results, which may be large weights.
+/// The results of nodes with known inputs. The nodes of an unrolled loop's body are converted once for each iteration.
+/// Iterations with the same inputs share the results, which may be large weights.
 class FoldedNodes {
  public:
   /// The results that were kept for the node, if its inputs were the same; else null.

@@ -8,9 +8,9 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::size_t kMaxCalls = 32;  // of functions, nested
+constexpr std::size_t kMaxCalls = 32;  // deepest nesting of function calls
 
-/// Refuses attributes of a call that its function does not have.
+/// Throws if a call has an attribute that its function does not have.
 void check_call_attributes(const Function& function, const ModelNode& node) {
   Strings known = function.attributes;
   for (const Attribute& one : function.defaults) known.push_back(one.name);

@@ -1,5 +1,5 @@
-// The context of the nodes of one graph, body or function call: values by their names, versions of operator sets, and
-// the call that attributes may refer to.
+// Frame: the context of the nodes of one graph, body or function call. It has the values by their names, the versions
+// of operator sets, and the call to which attributes may refer.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +19,26 @@ class Frame {
   /// The frame of the model's own graph.
   Frame(const GraphDef& graph, const Opsets& opsets) : graph_(&graph), opsets_(&opsets) {}
   [[nodiscard]] static Frame of_body(const GraphDef& body, const Frame& around) { return {&body, around}; }
-  /// A frame that sees the same names as `around`, some of which can be given other values.
+  /// A frame that sees the names of `around`; set() can give these names other values.
   [[nodiscard]] static Frame over(const Frame& around) { return {around.graph_, around}; }
-  /// The frame of a function that `node` calls. Error(file) when calls are nested too deep, the function calls itself,
-  /// or the node gives what the function does not take.
+  /// The frame of the function that `node` calls. Throws Error(file) if calls are nested too deep, the function calls
+  /// itself, or the node has inputs or attributes that the function does not have.
   [[nodiscard]] static Frame of_call(const Function& function, const ModelNode& node, const Frame& caller);
 
   void set(const std::string& name, Out item) { items_.insert_or_assign(name, std::move(item)); }
-  /// The value of that name. Error(file) when nothing gives it.
+  /// The value with that name. Throws Error(file) if there is none.
   [[nodiscard]] const Out& get(const std::string& name) const;
 
-  /// What the file says of the value of that name, which a node of this graph gives; null where it says nothing.
+  /// The file's declaration of the value `name`, an output of a node of this graph; null if the file does not declare
+  /// it.
   [[nodiscard]] const ValueDef* declared(const std::string& name) const;
   /// Whether this is the frame of the model's own graph.
   [[nodiscard]] bool is_outermost() const { return around_ == nullptr && caller_ == nullptr; }
 
   /// The version of a node's operator set.
   [[nodiscard]] std::int64_t opset_of(const ModelNode& node) const { return opsets_->find(node.domain)->second; }
-  /// The attribute of a node. If it refers to an attribute of the function, the call's attribute or the function's
-  /// default. Null when there is none.
+  /// The attribute `name` of a node. If it refers to an attribute of the function, this is the attribute of the call,
+  /// or else the function's default. Null if there is none.
   [[nodiscard]] const Attribute* attribute(const ModelNode& node, std::string_view name) const;
 
  private:
@@ -48,7 +49,7 @@ class Frame {
   const GraphDef* graph_ = nullptr;  ///< null for a function
   const Frame* around_ = nullptr;
   const Opsets* opsets_;
-  // In a function's nodes, including the nodes of bodies:
+  // Set only in functions, including the bodies in them:
   const Function* function_ = nullptr;
   const ModelNode* call_ = nullptr;
   const Frame* caller_ = nullptr;

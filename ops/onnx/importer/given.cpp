@@ -12,7 +12,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// Adds the names of the outputs of loops in `nodes`: a number that is given for one bounds its rows.
+/// Adds the names of the outputs of all loops in `nodes`. A number that the user gives for such a name bounds the rows
+/// of the output.
 void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::string>& names) {
   for (const ModelNode& node : nodes) {
     if (node.full_op() == "Loop") names.insert(node.outputs.begin(), node.outputs.end());
@@ -20,8 +21,8 @@ void add_outputs_of_loops(const std::vector<ModelNode>& nodes, std::set<std::str
   }
 }
 
-/// The names that may be given a bound for the rows of a loop's output: the names of the outputs and, for outputs of
-/// the model, the symbols of their first dims.
+/// The names for which the user may give a bound of the rows of a loop's output: the output's name and, for outputs of
+/// the model, the symbol of the first dim.
 std::set<std::string> loop_dims(const Model& model) {
   std::set<std::string> names;
   add_outputs_of_loops(model.graph.nodes, names);
@@ -32,8 +33,8 @@ std::set<std::string> loop_dims(const Model& model) {
   return names;
 }
 
-/// Checks that each number is for a dim of some input, and equals the size that is given for it; or that it bounds the
-/// rows of a loop's output.
+/// Checks each number in options.dims. It must be for a dim of an input and equal the size given for that dim, if any,
+/// or it must bound the rows of a loop's output.
 void check_dims(const Model& model, const ImportOptions& options) {
   std::set<std::string> symbols;
   for (const ValueDef* input : fed_inputs(model, options)) {
@@ -58,7 +59,7 @@ void check_dims(const Model& model, const ImportOptions& options) {
                   as_is(known.empty() ? "none has a symbolic dim" : "there are " + join(known, ", ")));
 }
 
-/// Checks that sizes fit what the model says of its inputs.
+/// Checks that options.sizes fit the shapes that the model declares for its inputs.
 void check_sizes(const Model& model, const ImportOptions& options) {
   for (const ValueDef* input : fed_inputs(model, options)) {
     const auto given = options.sizes.find(input->name);
@@ -73,7 +74,7 @@ void check_sizes(const Model& model, const ImportOptions& options) {
   }
 }
 
-/// Checks that dims with one symbol are given one size.
+/// Checks that the user gives the same size for all dims with the same symbol.
 void check_symbols(const Model& model, const ImportOptions& options) {
   struct Given {
     std::int64_t size;

@@ -16,7 +16,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// The node's outputs, of the dtypes that ONNX's definition of the op says.
+/// Converts the node. Its outputs have the dtypes that ONNX's definition of the op requires.
 Outs converted(const ConvertOp& converter, Context& context, const Frame& frame) {
   const std::string_view signature = signature_of(context.node(), context.opset());
   check_inputs(signature, context.node(), frame);
@@ -26,7 +26,7 @@ Outs converted(const ConvertOp& converter, Context& context, const Frame& frame)
   return outs;
 }
 
-/// Whether everything that the converter reads of the inputs is known.
+/// Whether all inputs are known, except inputs of which the converter reads only the type.
 bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame& frame) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool typed = i < 32 && (converter.typed >> i & 1U) != 0;
@@ -35,8 +35,8 @@ bool inputs_known(const ConvertOp& converter, const ModelNode& node, const Frame
   return true;
 }
 
-/// The node's inputs where it gives the same results each time that it is converted with them in this frame; nothing
-/// where it is converted once, takes attributes of a function's call, or has an input that is not known.
+/// The node's inputs, if the node is converted several times and gives the same results each time that it has these
+/// inputs. Nothing if it is converted once, uses attributes of a function's call, or has an input that is not known.
 std::optional<std::vector<Tensor>> repeated_inputs(const ModelNode& node, const Frame& frame) {
   const auto refers = [](const Attribute& one) { return std::holds_alternative<AttributeRef>(one.value); };
   if (frame.is_outermost() || std::any_of(node.attributes.begin(), node.attributes.end(), refers)) return std::nullopt;
@@ -58,7 +58,7 @@ bool contradict(const Shape& a, const Shape& b) {
   return false;
 }
 
-/// The dims of a node's inputs that are open, each symbol once.
+/// The open (not known) dims of a node's inputs, each symbol once.
 std::vector<std::pair<Value, Dim>> open_dims(const ModelNode& node, const Frame& frame) {
   std::vector<std::pair<Value, Dim>> open;
   std::set<std::string> symbols;
@@ -71,13 +71,13 @@ std::vector<std::pair<Value, Dim>> open_dims(const ModelNode& node, const Frame&
   return open;
 }
 
-/// The dim with the number that `sizes` has for it.
+/// The number that `sizes` has for the dim, or the dim itself if it is known or remains open.
 Dim tried_dim(const Dim& dim, const TriedSizes& sizes) {
   if (dim.known() || std::find(sizes.kept.begin(), sizes.kept.end(), dim) != sizes.kept.end()) return dim;
   return sizes.other != nullptr && dim == *sizes.other ? sizes.others : sizes.size;
 }
 
-/// The integers of `value` where all of them are known, or products of sizes that have a number in `sizes`.
+/// The integers in `value`, if each is known or is a product of sizes that have a number in `sizes`; else nothing.
 std::optional<Tensor> tried_integers(const Value& value, const RangeList& ranges, const TriedSizes& sizes) {
   if (value.dtype() != DType::int64 || !value.shape().fixed()) return std::nullopt;
   Tensor tensor(DType::int64, value.shape().sizes());
@@ -94,8 +94,8 @@ std::optional<Tensor> tried_integers(const Value& value, const RangeList& ranges
   return tensor;
 }
 
-/// A frame in which the inputs of the node are inputs of `scratch`, with `sizes` for the sizes that are open. Integers
-/// that are computed from these are known.
+/// A frame in which the inputs of the node are inputs of `scratch`, with numbers from `sizes` for open dims. Integer
+/// inputs that are computed from open dims are known tensors.
 Frame with_sizes(const ModelNode& node, const Frame& frame, const TriedSizes& sizes, IntegerRanges& ranges,
                  Graph& scratch) {
   Frame sized = Frame::over(frame);
@@ -113,7 +113,7 @@ Frame with_sizes(const ModelNode& node, const Frame& frame, const TriedSizes& si
   return sized;
 }
 
-/// The text with which the names of the ops of a node begin.
+/// The prefix of the names of a node's ops.
 std::string stem_of(const ModelNode& node, std::int64_t number) {
   const auto first =
       std::find_if(node.outputs.begin(), node.outputs.end(), [](const std::string& name) { return !name.empty(); });
@@ -128,7 +128,7 @@ void name_op(const Value& value, const std::string& name) {
   }
 }
 
-/// An input's shape, with the numbers that are given for its dims.
+/// An input's shape, with the numbers that the user gives for its dims.
 Shape shape_of(const ValueDef& input, const ImportOptions& options) {
   if (const auto given = options.sizes.find(input.name); given != options.sizes.end())
     return Shape(std::span<const std::int64_t>(given->second));
@@ -243,7 +243,7 @@ void Importer::ask_for_sizes(const ConvertOp& converter, const ModelNode& node, 
 std::optional<TriedSizes> Importer::sizes_that_convert(const ConvertOp& converter, const ModelNode& node,
                                                        const Frame& frame,
                                                        const std::vector<std::pair<Value, Dim>>& open) {
-  for (const std::int64_t size : {4, 8, 16, 64, 1, 24, 60})  // of 24 and 60 many numbers are divisors
+  for (const std::int64_t size : {4, 8, 16, 64, 1, 24, 60})  // 24 and 60 have many divisors
     if (const TriedSizes sizes{.size = size}; converts_with(sizes, converter, node, frame)) return sizes;
   for (const auto& [value, dim] : open)  // the last dim of a grid is 2 or 3, the number of coordinates
     for (const std::int64_t others : {1, 2, 3})
@@ -329,7 +329,7 @@ void Importer::convert_again(const std::vector<ModelNode>& nodes, Frame& frame) 
   convert(nodes, frame);
 }
 
-// ---- The whole ----
+// ---- The model ----
 
 void Importer::add_input(const ValueDef& input, Frame& frame) {
   if (by_value_.contains(input.name)) return frame.set(input.name, Out(options_.values.find(input.name)->second));

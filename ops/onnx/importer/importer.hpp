@@ -1,4 +1,4 @@
-// One import of a model. For ops/onnx alone: import_model() (ops/onnx/import.hpp) is what others call.
+// Importer: one import of a model. Only ops/onnx uses it; other code calls import_model() (ops/onnx/import.hpp).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@
 
 namespace ferry::onnx {
 
-/// Numbers for the open sizes of a node's inputs, to try a conversion with.
+/// Numbers for the open (not known) dims of a node's inputs, with which the importer tries to convert the node.
 struct TriedSizes {
   std::int64_t size = 1;
-  const Dim* other = nullptr;  ///< has the size `others`; null: all have `size`
+  const Dim* other = nullptr;  ///< the dim with size `others`; null: all open dims have `size`
   std::int64_t others = 1;
-  std::vector<Dim> kept = {};  ///< remain open
+  std::vector<Dim> kept = {};  ///< dims that remain open
 };
 
 /// Converts the nodes of a model in order. A node with known inputs is computed at once, in a graph of its own
@@ -31,25 +31,26 @@ struct TriedSizes {
 /// nodes of functions are converted at each call; converters convert the nodes of bodies (Context::build).
 class Importer {
  public:
-  /// `by_value`: inputs that become constants, with the values in `options`. All three must outlive the importer.
+  /// `by_value`: inputs that become constants, with the values in `options`. All arguments must outlive the importer.
   Importer(const Model& model, const ImportOptions& options, const std::set<std::string>& by_value)
       : model_(model), options_(options), by_value_(by_value), graph_(std::make_unique<Graph>()) {}
 
-  /// Makes the graph; to be called once. Errors as import_model(), but without the model's name; throws NeedsValues
-  /// (by_value.hpp) where more inputs must be taken by value.
+  /// Makes the graph. Call it once. Throws the errors of import_model() without the model's name, or NeedsValues
+  /// (by_value.hpp) if more inputs must be taken by value.
   [[nodiscard]] std::unique_ptr<Graph> import();
-  /// As in Imported, after import().
+  /// Imported::warnings, after import().
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
   // ---- For NodeContext ----
 
-  /// Converts nodes of a body or function; their values are in `frame`. Error(file) when these are too many in all.
+  /// Converts the nodes of a body or function; their values are in `frame`. Throws Error(file) if all calls together
+  /// convert more than kMostAgain nodes.
   void convert_again(const std::vector<ModelNode>& nodes, Frame& frame);
-  /// The item as a value of `graph`, where ops are made now; `name` is its name in the model.
+  /// The item as a value of `graph`, in which ops are being made; `name` is its name in the model.
   [[nodiscard]] Value value_in(Graph& graph, const std::string& name, const Out& item);
-  /// Forgets the facts about a body that is dropped, and about bodies in it.
+  /// Forgets the constants and ranges of a dropped body, and of the bodies in it.
   void forget(const Graph& body);
-  /// The number that the user gave for the first dim of a value of that name.
+  /// The number that the user gives for the first dim of the value with that name.
   [[nodiscard]] std::optional<std::int64_t> given_size(const std::string& name) const;
   [[nodiscard]] IntegerRanges& ranges() { return ranges_; }
   [[nodiscard]] const ImportOptions& options() const { return options_; }
@@ -61,29 +62,30 @@ class Importer {
   void convert(const std::vector<ModelNode>& nodes, Frame& frame);
   void convert(const ModelNode& node, Frame& frame);
   void call(const Function& function, const ModelNode& node, Frame& frame);
-  /// Gives the outputs of a node their names. Error(file) where the model declares another dtype for one.
+  /// Sets the outputs of a node in the frame, by their names. Throws Error(file) if the model declares another dtype
+  /// for an output.
   void name_outputs(const ModelNode& node, const std::vector<Out>& outs, Frame& frame);
-  /// Error(file) where the dtypes differ. Shapes that contradict each other are a warning, since editors of models
-  /// often leave the old ones behind.
+  /// Throws Error(file) if the declared dtype differs. A contradicting shape is only a warning, because editors of
+  /// models often leave old shapes behind.
   void check_declared(const ModelNode& node, const ValueDef& declared, const Out& out, const Frame& frame);
   /// Computes the node's outputs if its inputs are known. Returns whether it did.
   bool fold(const ConvertOp& converter, const ModelNode& node, Frame& frame);
-  /// Makes the ops of a node that is not computed, and returns their results.
+  /// Makes the ops of a node that fold() did not compute, and returns the node's outputs.
   [[nodiscard]] std::vector<Out> made(const ConvertOp& converter, const ModelNode& node, const Frame& frame);
-  /// For a node that cannot be converted because the data decide sizes: throws NeedsValues if inputs taken by value
-  /// would help.
+  /// Called after the conversion of a node failed. Throws NeedsValues if an input of the node has a data-dependent
+  /// size, and taking inputs of the model by value makes it known; else returns.
   void take_by_value(const ModelNode& node, const Frame& frame) const;
-  /// For a node that cannot be converted: throws Error(usage) with what to type, and `why`, if it could be with numbers
-  /// for open sizes of its inputs; else returns.
+  /// Called after the conversion of a node failed with the error `why`. If the node can be converted with numbers for
+  /// open dims of its inputs, throws Error(usage) with the text of `why` and a hint of options to add; else returns.
   void ask_for_sizes(const ConvertOp& converter, const ModelNode& node, const Frame& frame, const Error& why);
-  /// Numbers for the open sizes of the node's inputs with which the node can be converted, if any are found.
+  /// Numbers for the open dims of the node's inputs with which the node can be converted, if any are found.
   [[nodiscard]] std::optional<TriedSizes> sizes_that_convert(const ConvertOp& converter, const ModelNode& node,
                                                              const Frame& frame,
                                                              const std::vector<std::pair<Value, Dim>>& open);
   /// Whether the node can be converted with these sizes.
   [[nodiscard]] bool converts_with(const TriedSizes& sizes, const ConvertOp& converter, const ModelNode& node,
                                    const Frame& frame);
-  /// The line of the ops that are made for the current node.
+  /// The source line of the current node's ops.
   [[nodiscard]] SourceLine line_of_node() const;
 
   const Model& model_;
@@ -94,8 +96,8 @@ class Importer {
   IntegerRanges ranges_;
   FoldedNodes folded_;
   std::vector<std::string> warnings_;
-  std::int64_t nodes_ = 0;        ///< converted by now
-  std::int64_t nodes_again_ = 0;  ///< converted by convert_again(), plus 1 for each call of it
+  std::int64_t nodes_ = 0;        ///< number of nodes converted so far
+  std::int64_t nodes_again_ = 0;  ///< number of nodes converted by convert_again(), plus 1 for each call of it
 };
 
 }  // namespace ferry::onnx

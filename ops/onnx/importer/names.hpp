@@ -1,4 +1,4 @@
-// Names of values of the model as names of ops.
+// can_name_op(): whether the name of a model's value can be the name of an op.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace ferry::onnx {
 
-/// Whether an op can have the name of a value: a file may have absurdly long ones.
+/// Whether an op can have the name of a value. Files may have absurdly long names.
 [[nodiscard]] inline bool can_name_op(const std::string& name) {
   constexpr std::size_t kLongest = 1000;
   return !name.empty() && name.size() <= kLongest;

@@ -1,4 +1,5 @@
-// The Context of a node of a model. It looks up the node's inputs in a frame, and everything else in the importer.
+// NodeContext: the Context for the conversion of one node of a model. It looks up the node's inputs in a frame, and
+// everything else in the importer.
 #pragma once
 
 #include <optional>
@@ -15,8 +16,8 @@ namespace ferry::onnx {
 
 class NodeContext final : public Context {
  public:
-  /// Ops are made in `graph`: the import's, or one in which the node is computed while importing. All arguments must
-  /// outlive the context.
+  /// The converter makes ops in `graph`: the import's graph, or a scratch graph in which the node is computed while
+  /// importing. All arguments must outlive the context.
   NodeContext(Importer& importer, Graph& graph, const ModelNode& node, const Frame& frame)
       : Context(graph, node, frame.opset_of(node)), importer_(importer), frame_(frame) {}
 

@@ -18,7 +18,7 @@ class Scaler {
   }
 
   void run() {
-    std::unordered_map<std::string, std::size_t> makers;  // of what convolutions give
+    std::unordered_map<std::string, std::size_t> makers;  // by the name of a value: the index of the Conv that makes it
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       ModelNode& node = graph_.nodes[i];
       if (node.full_op() == "Conv" && node.outputs.size() == 1) makers.emplace(node.outputs[0], i);
@@ -30,7 +30,8 @@ class Scaler {
   }
 
  private:
-  /// What a Constant gives is known, and so is an Identity of it: exporters write equal weights once.
+  /// Adds the output of a Constant to the known tensors, and the output of an Identity of a known tensor: exporters
+  /// store equal weights once and refer to them by Identity nodes.
   void learn(const ModelNode& node) {
     if (node.full_op() == "Constant") {
       const Attribute* const value = node.find("value");
@@ -50,7 +51,7 @@ class Scaler {
     for (const ValueDef& output : graph.outputs) ++reads_[output.name];
   }
 
-  /// The vector of that name, one number for each channel; null if it is not known.
+  /// The float32 vector `name` with one number for each channel; null if it is not known or does not fit.
   [[nodiscard]] const Tensor* known(const std::string& name, std::int64_t channels) const {
     const auto found = known_.find(name);
     const bool fits = found != known_.end() && found->second.dtype() == DType::float32 && found->second.rank() == 1 &&
@@ -66,8 +67,8 @@ class Scaler {
     return is_zero(norm.find("training_mode")) && norm.find("spatial") == nullptr && norm.outputs.size() == 1;
   }
 
-  /// Gives `conv` a filter and a bias with which it does what `norm` does, too. False, and nothing is changed, if they
-  /// are not known.
+  /// Changes the filter and the bias of `conv` so that it also does the work of `norm`. Returns false and changes
+  /// nothing if the filter, the bias or the inputs of `norm` are not known.
   bool take_in(const ModelNode& norm, ModelNode& conv) {
     const auto filter = conv.inputs.size() < 2 ? known_.end() : known_.find(conv.inputs[1]);
     if (filter == known_.end() || filter->second.dtype() != DType::float32 || filter->second.rank() < 3 ||
@@ -119,7 +120,7 @@ class Scaler {
 }  // namespace
 
 GraphDef scale_filters(GraphDef graph, std::int64_t opset) {
-  constexpr std::int64_t kForInference = 7;  // from here on the number of outputs tells that it is
+  constexpr std::int64_t kForInference = 7;  // from this version on, a single output means inference
   if (opset >= kForInference) Scaler(graph).run();
   return graph;
 }

@@ -15,7 +15,8 @@
 namespace ferry::onnx {
 namespace {
 
-/// Ops with one signature, and the version from which it holds. Ops of ONNX's own that are not here have "T>T".
+/// Ops with the same signature, and the version of the operator set from which it holds. ONNX's own ops that are not in
+/// this table have "T>T".
 struct Signature {
   std::string_view text;
   std::string_view ops;
@@ -68,7 +69,7 @@ constexpr Signature kSignatures[] = {
     {"T>T", "ai.onnx.ml.Binarizer"},
 };
 
-/// By op and version.
+/// Signatures by op and version.
 using Table = std::map<std::pair<std::string_view, std::int64_t>, std::string_view>;
 
 const Table& table() {
@@ -94,14 +95,14 @@ bool is_variable(char letter) {
   return letter >= 'A' && letter <= 'Z';
 }
 
-/// The dtype of input i; absent for one that is not given or no tensor.
+/// The dtype of input i; nothing if the input is absent or is not a tensor.
 std::optional<DType> dtype_of_input(const ModelNode& node, std::size_t i, const Frame& frame) {
   if (node.inputs[i].empty()) return std::nullopt;
   const Out& item = frame.get(node.inputs[i]);
   return item.absent() || item.list != nullptr ? std::nullopt : std::optional(item.type().dtype);
 }
 
-/// The first input of that letter whose dtype there is.
+/// The index of the first input that has the letter `wanted` and a dtype.
 std::optional<std::size_t> input_of(char wanted, std::string_view signature, const ModelNode& node,
                                     const Frame& frame) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i)

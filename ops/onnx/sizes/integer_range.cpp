@@ -10,13 +10,13 @@ bool is_end(std::int64_t number) {
   return number == IntegerRange::kLowest || number == IntegerRange::kHighest;
 }
 
-/// a + b; `none` if one of them is no bound, or the sum overflows.
+/// Returns a + b, or `none` if a or b means that there is no bound, or if the sum overflows.
 std::int64_t sum_of_ends(std::int64_t a, std::int64_t b, std::int64_t none) {
   std::int64_t sum = 0;
   return is_end(a) || is_end(b) || __builtin_add_overflow(a, b, &sum) ? none : sum;
 }
 
-/// The product of two factors; one or both are products of symbolic sizes.
+/// The range of a * b, where a, b or both are products of symbolic sizes.
 IntegerRange product_of_sizes(const IntegerRange& a, const IntegerRange& b) {
   const auto factor_of = [](const IntegerRange& range) { return range.symbols.empty() ? range.least : range.factor; };
   IntegerRange product{0, IntegerRange::kHighest};

@@ -15,8 +15,8 @@ struct IntegerRange {
   static constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
   std::int64_t least = kLowest, most = kHighest;
-  /// Set if the number is a product of the sizes of symbolic dims, which a plan knows: their names, sorted, and a
-  /// factor.
+  /// Set if the number is `factor` times a product of the sizes of symbolic dims, which are known when a plan is made:
+  /// the names of these dims, sorted.
   std::vector<std::string> symbols = {};
   std::int64_t factor = 1;
 
@@ -29,16 +29,17 @@ struct IntegerRange {
 /// The range of a dim's size.
 [[nodiscard]] IntegerRange of_dim(const Dim& dim);
 
-// The range of an op's result for all numbers in the ranges a and b. Where 64 bits overflow nothing is known.
+// These functions return the range of an operation's result for all numbers in the ranges a and b. It has no bounds if
+// 64 bits could overflow.
 
 [[nodiscard]] IntegerRange operator+(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange operator-(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange operator*(const IntegerRange& a, const IntegerRange& b);
 [[nodiscard]] IntegerRange negated(const IntegerRange& a);
-/// a / b, where a is not negative and b is positive; else nothing is known.
+/// The range of a / b if a is not negative and b is positive; else a range without bounds.
 [[nodiscard]] IntegerRange operator/(const IntegerRange& a, const IntegerRange& b);
-[[nodiscard]] IntegerRange smaller(const IntegerRange& a, const IntegerRange& b);  ///< of minimum(a, b)
-[[nodiscard]] IntegerRange larger(const IntegerRange& a, const IntegerRange& b);   ///< of maximum(a, b)
-[[nodiscard]] IntegerRange either(const IntegerRange& a, const IntegerRange& b);   ///< a or b
+[[nodiscard]] IntegerRange smaller(const IntegerRange& a, const IntegerRange& b);  ///< range of minimum(a, b)
+[[nodiscard]] IntegerRange larger(const IntegerRange& a, const IntegerRange& b);   ///< range of maximum(a, b)
+[[nodiscard]] IntegerRange either(const IntegerRange& a, const IntegerRange& b);   ///< contains both ranges
 
 }  // namespace ferry::onnx

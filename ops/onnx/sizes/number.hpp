@@ -1,5 +1,5 @@
-// An integer that decides a size: known while a model is imported, or when a plan is made (the size of a symbolic dim),
-// or only when a step runs.
+// Number: an integer that determines a size. It is known while a model is imported, when a plan is made (the size of a
+// symbolic dim), or only when a step runs.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct Number {
   [[nodiscard]] std::string symbol() const {
     return range.symbols.size() == 1 && range.factor == 1 ? range.symbols[0] : std::string();
   }
-  /// Whether it is a product of the sizes of symbolic dims, which is known when a plan is made.
+  /// Whether the number is a product of the sizes of symbolic dims, which is known when a plan is made.
   [[nodiscard]] bool of_plan() const { return !range.symbols.empty(); }
-  /// Whether it is known only when a step runs.
+  /// Whether the number is known only when a step runs.
   [[nodiscard]] bool of_step() const { return !known() && !of_plan(); }
   /// The number itself, if it is known.
   [[nodiscard]] std::int64_t number() const { return range.least; }
@@ -43,8 +43,8 @@ struct Number {
 /// a / step, rounded up; a >= 0, step >= 1.
 [[nodiscard]] Number steps_of(Graph& graph, const Number& a, std::int64_t step);
 
-/// The elements of x, integers within `ranges`, in row-major order; those that are not known become ops on x. Nothing
-/// if x has more than one dim or no fixed size, or if an element is not bounded.
+/// The elements of x in row-major order. x has integers, and `ranges` are their ranges. Elements that are not known are
+/// computed by ops on x. Nothing if x has more than one dim or no fixed size, or if an element has no bounds.
 [[nodiscard]] std::optional<std::vector<Number>> numbers_of(const Value& x, const RangeList& ranges);
 
 /// The size of x along `dim`.

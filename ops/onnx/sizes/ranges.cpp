@@ -10,7 +10,7 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr std::int64_t kMostApart = 64;  // a value with more elements has one range for all: it is no list of sizes
+constexpr std::int64_t kMostApart = 64;  // a value with more elements is no list of sizes: one range is for all
 constexpr int kMostDeep = 500;           // limit of the recursion from ops to the ops of their inputs
 constexpr IntegerRange kTruth{0, 1};
 
@@ -27,8 +27,8 @@ std::size_t apart(const Shape& shape) {
   return count <= kMostApart ? static_cast<std::size_t>(count) : 0;
 }
 
-/// The range of element i of `n`. A list of another length belongs to a value that is broadcast; then any element of
-/// the list applies.
+/// The range of element i of n elements. If the list has another length, its value is broadcast; the result then covers
+/// all ranges in the list.
 IntegerRange element(const RangeList& list, std::size_t i, std::size_t n) {
   return list.size() == n ? list[i] : all_of(list);
 }
@@ -187,7 +187,7 @@ RangeList of_select(const Facts& facts) {
   return result;
 }
 
-/// f folded over the ranges of all elements if each has its own; else nothing is known.
+/// Folds f over the ranges of all elements if each element has its own range; else returns a range without bounds.
 template <IntegerRange (*f)(const IntegerRange&, const IntegerRange&)>
 RangeList folded(const Facts& facts) {
   const RangeList& x = facts.in(0);
@@ -198,7 +198,7 @@ RangeList folded(const Facts& facts) {
   return {result};
 }
 
-/// The range of sums. If the number of terms is not fixed, it may be 0, so that 0 is in the range.
+/// The range of sums. If the number of terms is not fixed, it may be 0, so the range includes 0.
 RangeList of_sum(const Facts& facts) {
   const Shape& from = facts.type(0).shape;
   if (apart(from) > 0 && facts.shape.rank() == 0) return folded<plus>(facts);
@@ -222,7 +222,7 @@ RangeList of_arange(const Facts& facts) {
   return {IntegerRange{0, std::max<std::int64_t>(facts.op.attrs().get<std::int64_t>("most") - 1, 0)}};
 }
 
-/// The range of the value that the parameter captures; of a value that a loop carries nothing is known.
+/// The range of the value that the parameter captures; a range without bounds if the parameter is carried by a loop.
 RangeList of_parameter(const Facts& facts) {
   const Graph& graph = facts.op.graph();
   const auto captured = graph.captured_by(facts.op.output(0));
@@ -292,7 +292,7 @@ IntegerRange of_dtype(DType dtype) {
   }
 }
 
-/// The range of the numbers when they are stored in the dtype: if one may overflow, all numbers of the dtype.
+/// The range of the numbers after they are stored in the dtype: the whole range of the dtype if a number may overflow.
 IntegerRange held(const IntegerRange& range, DType dtype) {
   const IntegerRange all = of_dtype(dtype);
   const IntegerRange in_32 = {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};

@@ -1,5 +1,5 @@
-// The ranges of integers in the graph, as far as they can be found while a model is imported: they bound sizes that the
-// data decide.
+// IntegerRanges: the ranges of integers in the graph, if they can be found while a model is imported. They bound
+// data-dependent sizes.
 #pragma once
 
 #include <map>
@@ -14,12 +14,12 @@ namespace ferry::onnx {
 /// The ranges of the elements of a value, in row-major order, or one range for all of them.
 using RangeList = std::vector<IntegerRange>;
 
-/// Ranges of values, found from the ops that compute them, back to constants, sizes and dtypes.
+/// Finds the ranges of values from the ops that compute them, back to constants, sizes and dtypes.
 class IntegerRanges {
  public:
-  /// The ranges of integers and bools; nothing is known of other values.
+  /// The ranges of the elements of `value`. Values that are neither integers nor bools have no bounds.
   [[nodiscard]] const RangeList& of(const Value& value);
-  /// Forgets the values of graphs that are dropped.
+  /// Forgets the values of the graphs for which `which` is true.
   template <class Which>
   void forget(const Which& which) {
     std::erase_if(known_, [&](const auto& one) { return which(one.first.first); });

@@ -16,7 +16,7 @@
 namespace ferry::onnx {
 namespace {
 
-/// The place `at` in a dim of that size, counted from its end when negative, clamped to [low, high].
+/// The position `at` in a dim with that size, clamped to [low, high]. A negative position counts from the end.
 Number place_in(Graph& graph, const Number& at, const Number& size, const Number& low, const Number& high) {
   Number place = at;
   if (at.range.most < 0) {
@@ -30,7 +30,7 @@ Number place_in(Graph& graph, const Number& at, const Number& size, const Number
   return larger_of(graph, smaller_of(graph, place, high), low);
 }
 
-/// The vector as a value of that rank, in which it is dim `dim` and all other dims have size 1.
+/// The vector as a value of rank `rank`: it becomes dim `dim`, and all other dims have size 1.
 Value as_dim(const Value& vector, int dim, int rank) {
   Ints axes;
   for (int d = 0; d < rank; ++d)
@@ -43,7 +43,7 @@ Value with_rows(Context& c, const Value& x, const Number& count) {
   return broadcast_as(x, as_dim(numbers_below(c, count), 0, x.rank()));
 }
 
-/// A vector of that size, which is a product of symbolic sizes.
+/// A vector with `size` elements, where `size` is a product of symbolic sizes. Only its size is used.
 Value of_size(Context& c, const Number& size) {
   Value vector;
   const auto take = [&](const Value& next) {
@@ -57,7 +57,7 @@ Value of_size(Context& c, const Number& size) {
   return vector;
 }
 
-/// x broadcast along the dims with `sizes` that are known before a step runs.
+/// x broadcast to the `sizes` that are known before a step runs; dims with other sizes remain unchanged.
 Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
   Value y = x;
   const int rank = x.rank();
@@ -71,15 +71,15 @@ Value with_sizes(Context& c, const Value& x, const std::vector<Number>& sizes) {
       y = broadcast_as(y, as_dim(of_size(c, size), d, rank));
   }
   if (same) return y;
-  const Value one = y.graph().constant(Tensor(y.dtype(), Ints{}));  // of the other value the sizes alone are used
+  const Value one = y.graph().constant(Tensor(y.dtype(), Ints{}));  // broadcast_as() uses only the sizes of `one`
   return broadcast_as(y, broadcast_to(one, like));
 }
 
-/// The product of known dims, and the symbols of others, sorted.
+/// The number of elements of a value: the product of the known sizes, and the sorted symbols of symbolic sizes.
 struct Elements {
   std::int64_t known = 1;
   std::vector<std::string> symbols;
-  bool told = true;  ///< false: there are also sizes that are known only in the step
+  bool told = true;  ///< false: some sizes are known only when a step runs
   void add(const Number& size) {
     known = checked_count(Ints{known, size.known() ? size.number() : size.range.factor});
     symbols.insert(symbols.end(), size.range.symbols.begin(), size.range.symbols.end());
@@ -88,7 +88,8 @@ struct Elements {
   }
 };
 
-/// A slice with a negative step: a slice with a positive one of the flipped dim, in which place p is size - 1 - p.
+/// A slice with a negative step: flips the dim, so that position p becomes size - 1 - p, and slices with a positive
+/// step.
 Value backwards(Context& c, const Value& x, int model_dim, std::int64_t dim, std::int64_t begin, std::int64_t end,
                 std::int64_t step) {
   const std::int64_t size = c.size(0, model_dim);
