@@ -1,4 +1,4 @@
-// All ops that ferry comes with.
+// default_ops(): all ops of ferry.
 #pragma once
 
 #include "graph/op/op_def.hpp"
@@ -6,7 +6,7 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The ops of all families and of the graph itself: what a graph file may hold. Copy it to add your own:
+/// The ops of all families and of the graph itself, which graph files may use. To add your own ops, copy the set:
 ///
 ///     OpSet ops = default_ops();
 ///     ops.add(kMyOp);

@@ -20,23 +20,23 @@
 namespace ferry {
 
 struct AsynchronousOptions {
-  /// How many steps a worker may be ahead of another one. 0: none, which is synchronous training, bit for bit.
+  /// The most steps that a worker may be ahead of another worker. 0: synchronous training, bit for bit.
   std::int64_t staleness = 1;
 };
 
-/// The same updates, which a server makes with each worker's part of the gradients by itself, as soon as that has come:
-/// with n workers n times in a step. In step k a worker has weights with at least all updates of steps before
-/// k - staleness. Run the result instead of `updates`.
+/// Returns updates that servers apply asynchronously: a server applies an update with the gradients of one worker as
+/// soon as they arrive. With n workers, it applies each update n times in a step. In step k, the weights that a worker
+/// reads have at least all updates of the steps before k - staleness. Run the result instead of `updates`.
 ///
-/// Each variable is whole on one CPU, and the task of that CPU does nothing else. The gradients are sums over a mesh of
-/// the tasks of all workers. Planning reports graphs that do not fit.
+/// Each variable must be whole on one CPU, and the task of that CPU must do nothing else. The gradients must be sums
+/// over a mesh of the tasks of all workers. Planning reports graphs that break these rules.
 ///
-/// Error(plan) with the caller's line when there are no updates, when one is not the result of assign(), or when the
-/// staleness is negative or above 1,000,000.
+/// Throws Error(plan) with the caller's line if there are no updates, if an update is not the result of assign(), or if
+/// the staleness is negative or above 1,000,000.
 [[nodiscard]] Values asynchronous(const Values& updates, const AsynchronousOptions& options = {},
                                   source_location at = source_location::current());
 
-/// Asynchronous {staleness}: its input, an assignment.
+/// The op Asynchronous {staleness}. It returns its input, an assignment.
 [[nodiscard]] std::span<const OpDef* const> asynchronous_ops();
 
 }  // namespace ferry

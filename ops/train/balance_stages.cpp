@@ -1,4 +1,4 @@
-// Pipelines of a finished graph, cut into other stages.
+// Cuts the pipelines of a finished graph into new stages.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -49,12 +49,12 @@ class Balancer {
   }
 
  private:
-  /// Whether the op's place is another than one device.
+  /// Whether the op is on a mesh or on all tasks, rather than on one device.
   static bool is_spread(const Op& op) { return op.annotation().mesh != kNoMesh || op.annotation().device.all_tasks(); }
   [[nodiscard]] bool is_forward(OpId id) const { return labelled_.work[id].is_one() && !labelled_.work[id].backward; }
   [[nodiscard]] bool is_backward(OpId id) const { return labelled_.work[id].is_one() && labelled_.work[id].backward; }
 
-  /// Finds the stages of a pipeline's forward passes.
+  /// Chooses the stages of a pipeline's forward passes.
   void cut(std::uint32_t pipeline) {
     const SourceLine& line = labelled_.pipelines[pipeline].line;
     std::vector<std::vector<OpId>> of(static_cast<std::size_t>(labelled_.pipelines[pipeline].microbatches));
@@ -87,7 +87,7 @@ class Balancer {
         stage_of_.try_emplace(device.str(), stage_[id]);
   }
 
-  /// Puts parts of batches where they are read first.
+  /// Puts each microbatch's part of a batch into the first stage that reads it.
   void move_entrances(std::span<const OpId> ops) {
     const auto enters = [&](OpId id) { return graph_.op(id).def().is(kEntersMicrobatch); };
     for (const OpId id : ops)
@@ -98,7 +98,7 @@ class Balancer {
           stage_[maker] = std::min(stage_[maker], stage_[id]);
   }
 
-  /// Gives what belongs to no microbatch, such as variables and batches, to the first of the stages that read it.
+  /// Puts each value that belongs to no microbatch, such as a variable or a batch, into the first stage that reads it.
   void spread_to_inputs() {
     const std::vector<int> before = stage_;
     for (OpId id = graph_.size(); id > 0; --id) {
@@ -127,15 +127,15 @@ class Balancer {
     }
   }
 
-  /// Finds the ops of backward passes that others of the same pass read.
+  /// Finds the ops of backward passes that other ops of backward passes read.
   void find_leading() {
     for (OpId id = 0; id < graph_.size(); ++id)
       for (const ValueId input : graph_.op(id).inputs())
         if (const OpId maker = graph_.producer(input); is_backward(id) && is_backward(maker)) leads_[maker] = true;
   }
 
-  /// Puts what a variable is set to, as far as it has the variable's shape, with the variable: its gradient in each
-  /// microbatch, their sum, and an optimizer's variables beside it.
+  /// Puts the ops that compute a variable's new value into the variable's stage, if their results have the variable's
+  /// shape. They are its gradient in each microbatch, the sum of these gradients, and the optimizer's variables.
   void place_update(OpId assign) {
     const ValueId set = graph_.op(assign).inputs()[0];
     const int stage = stage_[graph_.producer(set)];
@@ -155,12 +155,12 @@ class Balancer {
     }
   }
 
-  /// The stages of what an op reads.
+  /// The stages of the values that an op reads.
   struct Read {
-    int variable = kNoStage;                ///< of the first variable
-    int made = kNoStage;                    ///< the last one in which a forward pass made something
-    int first = kNoStage, last = kNoStage;  ///< in which a backward pass made something; of all
-    int largest = kNoStage;                 ///< of what has the most bytes, the last one of several
+    int variable = kNoStage;                ///< of the first variable that it reads
+    int made = kNoStage;                    ///< the last stage of inputs from forward passes
+    int first = kNoStage, last = kNoStage;  ///< the first stage of inputs from backward passes; the last of all
+    int largest = kNoStage;                 ///< of the input with the most bytes; of several, the last one
   };
   [[nodiscard]] Read read_by(OpId id) const {
     Read read;
@@ -181,11 +181,11 @@ class Balancer {
     return read;
   }
 
-  /// Puts ops of backward passes that compute only gradients of a stage's variables into that stage, if their inputs
-  /// are there.
+  /// Puts a backward op into the stage of all ops that read it, if this is a single stage: it computes only gradients
+  /// of the stage's variables. The op must not read variables, or forward values of later stages.
   void place_gradients() {
     constexpr int kUnread = -2;
-    std::vector<int> read_in(graph_.size(), kUnread);  // the stage of all that read it; none: several, or not placed
+    std::vector<int> read_in(graph_.size(), kUnread);  // the stage of all readers; kNoStage: several, or not placed
     for (OpId id = graph_.size(); id > 0; --id) {
       const int stage = read_in[id - 1];
       if (is_backward(id - 1) && stage_[id - 1] == kNoStage && stage >= 0)
@@ -197,9 +197,10 @@ class Balancer {
     }
   }
 
-  /// Places an op that reads placed values. An op that reads variables is placed with them. In a backward pass, an op
-  /// is placed where the forward pass made its inputs, else where its gradient comes from. Any other op is placed with
-  /// its largest input, so that a sum over all variables follows the stages.
+  /// Places an op by the stages of its inputs. An op that reads variables is placed with them. A backward op that no
+  /// other backward op reads is placed in the last stage of its inputs. Any other backward op is placed in the stage in
+  /// which the forward pass made its inputs, else in the first stage of its backward inputs. An op outside backward
+  /// passes is placed with its largest input, so that a sum over all variables follows the stages.
   void place_by_inputs(OpId id) {
     const Read read = read_by(id);
     stage_[id] = read.variable != kNoStage ? read.variable
@@ -210,7 +211,8 @@ class Balancer {
                                            : read.last;
   }
 
-  /// Places values computed only from constants where they are used, if that is in a stage.
+  /// Removes the annotation of values that are computed only from constants and are used in a stage, so that they are
+  /// computed where they are used.
   void free_constants() {
     std::vector<bool> constant(graph_.size()), used(graph_.size());
     for (OpId id = 0; id < graph_.size(); ++id) {
@@ -230,7 +232,7 @@ class Balancer {
     }
   }
 
-  /// Whether the op has a place, and another than one device, or a value of its own on each task.
+  /// Whether the op must keep its place: it is not on one device, or each task has its own value of it.
   static bool is_fixed(const Op& op) { return is_spread(op) || op.def().is(kLocal); }
 
   void annotate(OpId id) {
@@ -258,7 +260,7 @@ class Balancer {
   const LabelledOps labelled_;
   std::vector<int> stage_;  // of each op
   std::vector<bool> of_variables_, leads_;
-  std::map<std::string, int> stage_of_;  // where what was on a device goes that belongs to no stage
+  std::map<std::string, int> stage_of_;  // by device: the new stage of ops on it that belong to no stage
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Helpers of builder functions for training: values that are placed with a variable. Not for users.
+// Internal helpers of training functions: values that are placed with a variable.
 #pragma once
 
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace ferry {
 
-/// The device or mesh of a variable, without its layout: for values that are computed where it is.
+/// The device or mesh of a variable, without its layout, for values that are computed there.
 [[nodiscard]] Annotation place_of(const Value& variable);
 
-/// A variable "VARIABLE/NAME", zero at first, with the type, device or mesh, and layout of `variable`.
+/// A variable "VARIABLE/NAME", initially zero, with the type, device or mesh, and layout of `variable`.
 [[nodiscard]] Value zeros_beside(const Value& variable, std::string_view name);
 
-/// The gradient with the device or mesh and the layout of its variable. If it is partial, the tasks' parts are added up
-/// here, once, however often the result is used.
+/// The gradient with the device or mesh and the layout of its variable. If the gradient is a partial sum, the tasks'
+/// parts are added up only once, regardless of how often the result is used.
 [[nodiscard]] Value gathered(const Gradient& gradient);
 
 }  // namespace ferry

@@ -51,7 +51,7 @@ Value written(const Values& updates, const Value& variable, const SourceLine& li
   return variable.graph().value(found->op().inputs()[1]);
 }
 
-/// What a copy counts in the mean: float32 scalars, or none if all count alike.
+/// The weight of each copy in the mean: float32 scalars, or empty if all copies have the same weight.
 Values weights_of(const std::vector<Values>& copies, const std::vector<Values>& made, const Value& full,
                   Values& updates, const SourceLine& line) {
   std::vector<StepWeight> weights;

@@ -25,15 +25,16 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// The same updates, except that in every `every`-th step the variables copies[0][i], copies[1][i], … become the mean
-/// of their updated values. In other steps no messages are sent for them. If the copies may have different numbers of
-/// rows, each copy is weighted by the rows (or, if its loss is a weighted mean, by the weights) that it has had since
-/// the last mean. Variables that are not copies, such as an optimizer's state, change as `updates` says. Run the result
-/// instead of `updates`. State: a count of steps, named after the first variable, and the weights of the copies.
+/// Returns the same updates, except that in every `every`-th step the variables copies[0][i], copies[1][i], … become
+/// the mean of their updated values. In other steps no messages are sent for them. If the copies may have different
+/// numbers of rows, each copy is weighted by the number of rows that it has processed since the last mean (or, if its
+/// loss is a weighted mean, by the sum of their weights). Variables that are not copies, such as an optimizer's state,
+/// change as `updates` says. Run the result instead of `updates`. State: a count of steps, named after the first
+/// variable, and the weights of the copies.
 ///
-/// Error(plan) with the caller's line if there are no copies, if the copies do not have equally many floating-point
-/// variables of equal types, or if `updates` lacks the update of one of them. Also if a copy's loss is a sum of means
-/// that are divided by different numbers.
+/// Throws Error(plan) with the caller's line if there are no copies, if the copies do not have equally many
+/// floating-point variables of equal types, or if `updates` lacks the update of one of them. It also throws if a copy's
+/// loss is a sum of means with different divisors.
 [[nodiscard]] Values averaged_every(std::int64_t every, const std::vector<Values>& copies, const Values& updates,
                                     source_location at = source_location::current());
 

@@ -14,7 +14,7 @@
 namespace ferry {
 namespace {
 
-/// The numbers 0, 1, … of the classes in that dtype, of shape [classes,1,…], so that they can be broadcast to scores.
+/// The class numbers 0, 1, … in that dtype, as a tensor [classes,1,…] that can be broadcast to scores.
 Tensor classes(std::int64_t count, int image_dims, DType dtype) {
   Ints sizes(static_cast<std::size_t>(image_dims) + 1, 1);
   sizes[0] = count;
@@ -32,8 +32,8 @@ Value at_label(const Value& is_label, const Value& values) {
   return sum(select(is_label, values, 0), {1});
 }
 
-/// Ones of the shape of the labels. They depend on nothing but the labels, so that pipeline() takes their sum of the
-/// whole batch.
+/// Ones with the shape of the labels. They depend only on the labels, so pipeline() computes their sum over the whole
+/// batch.
 Value one_for_each(const Value& labels, DType dtype) {
   return broadcast_as(number_constant(labels.graph(), 1, dtype, labels.op().line()), labels);
 }

@@ -1,6 +1,6 @@
-// Classification losses: of two classes, and of several with class weights and ignored labels.
+// Classification losses: for two classes, and for several classes with class weights and ignored labels.
 //
-// Errors: all functions throw Error(plan), with the caller's line, when shapes or dtypes do not fit.
+// Errors: all functions throw Error(plan), with the caller's line, if shapes or dtypes do not fit.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,22 @@ enum class Reduction {
   sum
 };
 
-/// How the labels of a batch count.
+/// How much each label of a batch counts.
 struct Counted {
   Reduction reduction = Reduction::mean;
-  Value weights = {};                        ///< of classes, [classes]; undefined: 1 each
+  Value weights = {};                        ///< weights of the classes, [classes]; undefined: all are 1
   std::optional<std::int64_t> ignored = {};  ///< labels of this value have loss and weight 0; it need not be a class
 };
 
 /// Negative log-likelihood: -scores[n,label,…] times the weight of the label's class. scores [n,classes,d1,…] are
-/// log-probabilities, labels [n,d1,…] int32 or int64. The number of classes must be known. A label that is no class has
-/// a loss of 0.
+/// log-probabilities, labels [n,d1,…] int32 or int64. The number of classes must be known. A label that is not a class
+/// has a loss of 0.
 Value nll_loss(const Value& scores, const Value& labels, const Counted& counted = {},
                source_location at = source_location::current());
 
-/// -labels log(p) - (1 - labels) log(1 - p) of each element, with p = sigmoid(logits), exact also where p is near 0
-/// or 1. Labels are probabilities, or 0 and 1 of any dtype; both have one shape, which is the result's.
+/// Returns -labels log(p) - (1 - labels) log(1 - p) for each element, with p = sigmoid(logits). It is accurate also
+/// where p is near 0 or 1. Labels are probabilities, or 0 and 1 of any dtype. Logits, labels and the result have the
+/// same shape.
 Value binary_cross_entropy_with_logits(const Value& logits, const Value& labels,
                                        source_location at = source_location::current());
 

@@ -42,7 +42,7 @@ void require_some(std::string_view what, const Gradients& gradients, const Sourc
         .hint("give one for each variable, as gradients() does");
 }
 
-/// make(); its ops are placed with the variable.
+/// Returns make(). Its ops are placed on the variable's device or mesh.
 template <class Make>
 auto beside(const Value& variable, const SourceLine& line, Make&& make) {
   const Scope here = derived(variable.graph(), line);
@@ -50,7 +50,7 @@ auto beside(const Value& variable, const SourceLine& line, Make&& make) {
   return make();
 }
 
-/// The mean with a further value, which has that share in it. Without a share the value need not be a number.
+/// The new mean after `value` is added to `mean` with the weight `share`. If the share is 0, the value may be NaN.
 Value moved_towards(const Value& mean, const Value& value, const Value& share) {
   const Value counts = greater(share, 0);
   const Value apart = value - mean;
@@ -137,7 +137,7 @@ Values accumulated(const Gradients& gradients, std::int64_t count, const Optimiz
     updates.push_back(assign(steps, select(full, 0, next)));
     return full;
   });
-  Value share;  // of this step in the mean of the steps so far, where steps weigh differently
+  Value share;  // weight of this step in the mean of the steps so far, if steps have different weights
   if (weight.value.defined())
     share = beside(first, at, [&] {
       Graph& graph = first.graph();

@@ -1,7 +1,7 @@
-// Training in 16 bits, and in batches larger than the memory.
+// Training with 16-bit floats, and with batches larger than memory.
 //
-// Weights stay float32 (master weights); the forward pass works on casts of them, and their gradients come back as
-// float32:
+// Weights stay float32 (master weights). The forward pass uses 16-bit casts of them, and their gradients are cast back
+// to float32:
 //
 //     const Value h = relu(matmul(cast(x, DType::float16), cast(w, DType::float16)));
 //     const Value loss = mean(softmax_cross_entropy(cast(h, DType::float32), labels));
@@ -9,7 +9,7 @@
 //     Values updates = unscaled(gradients_of(loss * scale.value, {w}), scale,
 //                               [](const Gradients& gradients) { return adam(gradients, 0.001); });
 //
-// Errors: Error(plan), with the caller's line, when there are no gradients, or when shapes or dtypes do not fit.
+// Errors: Error(plan), with the caller's line, if there are no gradients, or if shapes or dtypes do not fit.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// Makes the updates from gradients: calls a function of ops/train/optim.hpp, perhaps after clipping or the like.
+/// A function that makes the updates from gradients. It calls an optimizer of ops/train/optim.hpp, and may change the
+/// gradients first, for example clip them.
 using Optimizer = std::function<Values(const Gradients&)>;
 
-/// cast(x, dtype), both floating-point. But where x is still a partial sum over tasks (layout partial), each task
+/// Returns cast(x, dtype); both dtypes are floating-point. If x is a partial sum over tasks (layout partial), each task
 /// rounds its own part, and the parts are added up in `dtype`.
 Value narrow(const Value& x, DType dtype, source_location at = source_location::current());
 
@@ -43,8 +44,8 @@ struct LossScaling {
   std::int64_t every = 2000;  ///< successive good steps after which the scale is doubled; 0: it never changes
 };
 
-/// A number that the loss is multiplied by, so that gradients in float16 do not vanish below its smallest number
-/// (Micikevicius et al., "Mixed precision training", 2018). It is kept in the variables "NAME" and "NAME/good_steps".
+/// A number that the loss is multiplied by, so that small gradients do not become 0 in float16 (Micikevicius et al.,
+/// "Mixed precision training", 2018). It is kept in the variables "NAME" and "NAME/good_steps".
 struct LossScale {
   Value value;       ///< float32 scalar: the scale of this step
   Value good_steps;  ///< int64 scalar: steps without infinity or NaN since the scale was last changed
@@ -53,28 +54,28 @@ struct LossScale {
 [[nodiscard]] LossScale loss_scale(Graph& graph, const LossScaling& options = {}, std::string_view name = "loss_scale",
                                    source_location at = source_location::current());
 
-/// The updates of an optimizer that gets `gradients` divided by the scale; `gradients` are the gradients of loss *
-/// scale. A step in which one of them is infinite or NaN leaves every variable unchanged, and the scale is halved, but
-/// not below 1 (unless LossScaling::every is 0).
+/// Returns the updates of `optimizer` for `gradients`, the gradients of loss * scale, divided by the scale. If one of
+/// them is infinite or NaN in a step, no variable changes except the scale, which is halved, but not below 1 (unless
+/// LossScaling::every is 0).
 Values unscaled(const Gradients& gradients, const LossScale& scale, const Optimizer& optimizer,
                 source_location at = source_location::current());
 
-/// The updates of an optimizer in every `count`-th step, by the mean of the gradients of `count` steps; in the others
-/// the variables stay as they are. If the loss is a mean and the steps may have different numbers of rows, a step is
-/// weighted by its rows. If the loss is a weighted mean, such as nll_loss() with ignored labels, a step is weighted by
-/// its weights. So the mean is the gradient of all rows. State: the sums ("w/accumulated"), and a count of steps and
-/// the sum of their weights, named after the first variable. A batch can then be larger than memory. It saves no
-/// messages: the sums are variables with the same value on all tasks, so gradients are summed over the tasks in every
-/// step (docs/internals/decisions/accumulated.md).
+/// Returns updates that apply `optimizer` in every `count`-th step, to the mean of the gradients of `count` steps.
+/// Other steps do not change the variables. If the loss is a mean and the steps may have different numbers of rows, a
+/// step is weighted by its rows. If the loss is a weighted mean, such as nll_loss() with ignored labels, a step is
+/// weighted by its weights. So the mean is the gradient of the loss over all rows. State: the sums ("w/accumulated"),
+/// and a count of steps and the sum of their weights, named after the first variable. With accumulation, a batch can be
+/// larger than memory. Accumulation does not save messages: the sums are variables with the same value on all tasks, so
+/// gradients are summed over the tasks in every step (docs/internals/decisions/accumulated.md).
 ///
-/// Error(plan) also if the loss is a sum of means that are divided by different numbers.
+/// Throws Error(plan) also if the loss is a sum of means with different divisors.
 ///
 ///     Values updates = accumulated(gradients_of(loss, weights), 4,
 ///                                  [](const Gradients& gradients) { return momentum(gradients, 0.1); });
 Values accumulated(const Gradients& gradients, std::int64_t count, const Optimizer& optimizer,
                    source_location at = source_location::current());
 
-/// Narrow {dtype}.
+/// The op Narrow {dtype}.
 [[nodiscard]] std::span<const OpDef* const> mixed_ops();
 
 }  // namespace ferry

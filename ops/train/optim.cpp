@@ -17,7 +17,8 @@
 namespace ferry {
 namespace {
 
-/// Calls update(variable, gradient, updates) for each, with ops placed with the variable; gives all updates.
+/// Calls update(variable, gradient, updates) for each gradient. The ops are placed on the variable's device or mesh.
+/// Returns all updates.
 template <class Update>
 Values update_each(const Gradients& gradients, const SourceLine& line, Update&& update) {
   if (gradients.empty())
@@ -40,7 +41,7 @@ Value rate_for(const Operand& rate, const Value& variable) {
                           : cast(rate.value(), variable.dtype());
 }
 
-/// The number of this step, from 1, which is counted in a variable; the variable's update is added to `updates`.
+/// The number of this step, counted from 1 in a variable. Adds the update of that variable to `updates`.
 Value count_steps(const Value& beside, std::string_view name, const SourceLine& line, Values& updates) {
   Graph& graph = beside.graph();
   const Scope here = derived(graph, line);
@@ -52,13 +53,13 @@ Value count_steps(const Value& beside, std::string_view name, const SourceLine& 
   return next;
 }
 
-/// 1 / (1 - beta^t), computed in float64: at the first steps the difference is small.
+/// Returns 1 / (1 - beta^t), computed in float64 because the difference is small in the first steps.
 Value bias_correction(double beta, const Value& step, DType dtype) {
   const Value power = pow(beta, cast(step, DType::float64));
   return cast(1 / (1 - power), dtype);
 }
 
-/// decay * mean + (1 - decay) * x.
+/// Returns decay * mean + (1 - decay) * x.
 Value moved(const Value& mean, double decay, const Value& x) {
   const Value old = mean * decay;
   return old + x * (1 - decay);
@@ -83,14 +84,14 @@ Value norm_of(const Value& x) {
   return sqrt(sum(square(x)));
 }
 
-/// The quotient where both norms are above 0, else 1.
+/// Returns `quotient` if both norms, a and b, are above 0, else 1.
 Value trusted(const Value& quotient, const Value& a, const Value& b) {
   const Value some = greater(a, 0);
   const Value both = logical_and(some, greater(b, 0));
   return select(both, quotient, 1);
 }
 
-/// g + factor * w.
+/// Returns g + factor * w.
 Value decayed(const Value& g, const Value& w, double factor) {
   return factor == 0 ? g : g + w * factor;
 }

@@ -3,18 +3,18 @@
 //     Values updates = adam(loss, {w, b}, 0.001);
 //     for (const Value& update : updates) g.target("train", update);
 //
-// Each function gives the values to run (targets): the assignments of the variables and of the optimizer's own state.
-// State is kept in variables named after the one that they belong to ("w/momentum"), on its device and with its layout,
-// zero at first. The learning rate is a number or a floating-point scalar (ops/train/schedule.hpp).
+// Each function returns the values to run (targets): the assignments of the variables and of the optimizer's own state.
+// The state is in variables named after the variable that they belong to ("w/momentum"), on its device, with its
+// layout, and initially zero. The learning rate is a number or a floating-point scalar (ops/train/schedule.hpp).
 //
-// Gradients may be changed before they are applied: limited, decayed (ops/train/regularize.hpp), scaled, sent in 16
-// bits, added up over batches (ops/train/mixed.hpp). An optimizer takes them in either form:
+// You can change gradients before they are applied: clip or decay them (ops/train/regularize.hpp), scale them, send
+// them in 16 bits, or accumulate them over batches (ops/train/mixed.hpp). Give the changed gradients to an optimizer:
 //
 //     Values updates = momentum(clip_by_norm(gradients_of(loss, {w, b}), 1), 0.1);
 //
-// Variables that are to be treated differently are given to separate calls, and the updates of all calls are run.
+// To treat variables differently, give them to separate calls, and run the updates of all calls.
 //
-// Errors: Error(plan), with the caller's line, as gradients() and assign() have.
+// Errors: Error(plan), with the caller's line, like gradients() and assign().
 #pragma once
 
 #include <span>
@@ -77,9 +77,9 @@ inline Values adagrad(const Value& loss, const Values& variables, const Operand&
 }
 
 struct RmsPropOptions {
-  double decay = 0.99;    ///< of the mean of squares
-  double epsilon = 1e-8;  ///< added to the root
-  double momentum = 0;    ///< 0: none, and no variable for it
+  double decay = 0.99;    ///< decay of the mean of squares
+  double epsilon = 1e-8;  ///< added to the square root
+  double momentum = 0;    ///< 0: no momentum, and no variable for it
   bool centered = false;  ///< divides by the variance: the square of the gradients' mean is subtracted (Graves, 2013)
 };
 
@@ -110,8 +110,8 @@ inline Values adam(const Value& loss, const Values& variables, const Operand& ra
   return adam(gradients_of(loss, variables, at), rate, options, at);
 }
 
-/// Adam, where in addition each weight is reduced by rate * decay times itself, which does not enter the moments:
-/// Loshchilov and Hutter, "Decoupled weight decay regularization" (2019). Its state is adam's.
+/// Adam that also reduces each weight by rate * decay times the weight, without changing the moments: Loshchilov and
+/// Hutter, "Decoupled weight decay regularization" (2019). It has the same state variables as adam().
 Values adamw(const Gradients& gradients, const Operand& rate, double decay = 0.01, const AdamOptions& options = {},
              source_location at = source_location::current());
 inline Values adamw(const Value& loss, const Values& variables, const Operand& rate, double decay = 0.01,
@@ -122,7 +122,7 @@ inline Values adamw(const Value& loss, const Values& variables, const Operand& r
 /// An optimizer for large batches: adam's direction r, with its own m and v ("w/lamb_m"), scaled to the norm of the
 /// weights:
 ///     u := r + decay w;  w := w - rate * |w| / |u| * u
-/// |.| is the Euclidean norm of a whole variable; where one is 0 the quotient is 1. You et al., "Large batch
+/// |.| is the Euclidean norm of a whole variable; if a norm is 0, the quotient is 1. You et al., "Large batch
 /// optimization for deep learning" (2020), algorithm 2 with phi(z) = z. Biases and scales usually go to adam().
 Values lamb(const Gradients& gradients, const Operand& rate, double decay = 0.01,
             const AdamOptions& options = {.epsilon = 1e-6}, source_location at = source_location::current());
@@ -137,7 +137,7 @@ struct LarsOptions {
   double decay = 0;  ///< beta of the paper
 };
 
-/// An optimizer for large batches, with a rate of its own for each variable.
+/// An optimizer for large batches, which has its own rate for each variable.
 ///     q := trust |w| / (|g| + decay |w|), 1 where a norm is 0
 ///     m := momentum m + rate q (g + decay w);  w := w - m
 /// You et al., "Large batch training of convolutional networks" (2017), algorithm 1. Biases and scales usually go to
@@ -149,8 +149,9 @@ inline Values lars(const Value& loss, const Values& variables, const Operand& ra
   return lars(gradients_of(loss, variables, at), rate, options, at);
 }
 
-/// The same updates, except that every variable, the optimizer's state and count of steps included, keeps its value in
-/// a step in which `condition` (a bool scalar) is false. Run the result instead of `updates`.
+/// Returns updates that change variables only in steps in which `condition` (a bool scalar) is true. In other steps,
+/// every variable keeps its value, including the optimizer's state and its count of steps. Run the result instead of
+/// `updates`.
 Values only_when(const Value& condition, const Values& updates, source_location at = source_location::current());
 
 }  // namespace ferry

@@ -22,19 +22,19 @@
 namespace ferry {
 namespace {
 
-constexpr std::int64_t kMost = 1 << 16;  // each makes a copy of the network's ops
+constexpr std::int64_t kMost = 1 << 16;  // most microbatches: each has a copy of the network's ops
 
 [[noreturn]] void fail(const std::string& what, const SourceLine& line) {
   throw Error(Code::plan, "pipeline: " + what).at(line);
 }
 
-/// Whether the op uses no more than the sizes of its inputs.
+/// Whether the op uses only the sizes of its inputs.
 bool reads_nothing(const Op& op) {
   const std::size_t inputs = op.inputs().size();
   return inputs < 32 && op.def().unread == (1U << inputs) - 1;
 }
 
-/// Repeats what depends on the batch for each microbatch.
+/// Repeats the ops that depend on the batch for each microbatch.
 class Repeater {
  public:
   Repeater(Graph& graph, const Values& values, const PipelineOptions& options, const SourceLine& line)
@@ -45,13 +45,13 @@ class Repeater {
     if (options.stages != 0) choose_stages();
   }
 
-  /// Where the op's copies are, without the layouts of their results.
+  /// The device or mesh of the op's copies, without layouts.
   [[nodiscard]] Annotation place_of(const Op& op) const {
     const auto chosen = chosen_.find(op.id());
     return chosen != chosen_.end() ? chosen->second : Annotation{op.annotation().device, op.annotation().mesh, {}};
   }
 
-  /// The copies that microbatch k has of the values.
+  /// Makes the ops of microbatch k. Returns its results, one for each of sums_.ends.
   Values microbatch(std::int64_t k) {
     const Microbatch which{k, options_.microbatches, options_.schedule, false, number_, uneven_};
     const std::string name = "microbatch" + std::to_string(k);
@@ -73,7 +73,7 @@ class Repeater {
     return results;
   }
 
-  /// The values, made of what microbatch() has given for all microbatches, in their order.
+  /// Makes the values of the whole batch from the results of microbatch() for all microbatches, in order.
   Values of_batch(const std::vector<Values>& results) {
     copies_.clear();
     for (std::size_t i = 0; i < sums_.ends.size(); ++i) {
@@ -138,7 +138,7 @@ class Repeater {
     return std::any_of(values.begin(), values.end(), [&](const Value& other) { return other.is(value); });
   }
 
-  /// The results, other than scalars, of needed ops for which that is true.
+  /// The outputs, except scalars, of the needed ops for which is_wanted(op) is true.
   template <class IsWanted>
   Values needed_values(const IsWanted& is_wanted) {
     Values found;
@@ -167,7 +167,7 @@ class Repeater {
       if (!depends[value.id()]) fail(value.op().str() + " does not depend on the batch", line_);
   }
 
-  /// Cuts the repeated ops into stages. Annotates their inputs, too: the batch, and variables that have no device yet.
+  /// Cuts the repeated ops into stages. Also annotates their inputs: the batch, and variables that have no device yet.
   void choose_stages() {
     const auto stages = static_cast<std::size_t>(options_.stages);
     if (options_.stages < 0 || stages > repeated_.size())
@@ -189,7 +189,7 @@ class Repeater {
     }
   }
 
-  /// Puts variables and batches that the op depends on there, unless they are somewhere already.
+  /// Places the op, and the ops that it depends on, at `place` if they are variables or batches without an annotation.
   void settle(OpId id, const Annotation& place) {
     if (chosen_.contains(id) || !settled_.insert(id).second) return;
     const Op op = graph_.op(id);
@@ -228,7 +228,7 @@ class Repeater {
     for (int i = 0; i < op.outputs(); ++i) copies_[op.output(i)] = outputs[static_cast<std::size_t>(i)];
   }
 
-  /// Finds the sums and means at which microbatches end, from the copies of one of them.
+  /// Finds the sums and means that end a microbatch, from the copies of one microbatch.
   void find_ends() {
     if (options_.microbatches > 1) {
       sums_ = find_row_sums(
@@ -249,13 +249,14 @@ class Repeater {
       graph_.add_after(outputs[0].op().id(), after);
       return outputs;
     } catch (const Error& error) {
-      if (op.def().is(kEntersMicrobatch)) throw;  // of a pipeline in this one
+      if (op.def().is(kEntersMicrobatch)) throw;  // from a pipeline inside this one
       throw Error(error).hint("in a pipeline layers take batches of any size: write -1 for the size of the batch");
     }
   }
 
-  /// What the copy of `user` reads in place of the value. A weight or the like is read once on each device for all
-  /// microbatches, so that its gradients are added up there, and one sum leaves the device instead of all of them.
+  /// The value that the copy of `user` reads in place of value `id`. A value that does not depend on the batch, such as
+  /// a weight, is read once on each device for all microbatches. So its gradients are added up on the device, which
+  /// sends one sum.
   Value input_of(const Op& user, ValueId id) {
     if (const auto copy = copies_.find(id); copy != copies_.end()) return copy->second;
     const Value value = graph_.value(id);
@@ -274,13 +275,14 @@ class Repeater {
     return leave_microbatch(copies_.at(value.id()), which, line_);
   }
 
-  /// A microbatch's result, times the rows of its part of the batch, by those that it would have if all had as many.
+  /// The result of a microbatch, times its number of rows, divided by the number of rows that it would have if all
+  /// microbatches had equally many.
   Value weighed(const Value& result, const Value& value, const Value& part) {
     if (!uneven_) return result;
     const Scope place = graph_.annotated(place_of(value.op()));
     const auto rows_of = [](const Value& x) { return size_of(x, {0}, DType::float64); };
     const Value share = cast(rows_of(part) * options_.microbatches / rows_of(batch_[0]), result.dtype());
-    // A mean of no rows is no number.
+    // The mean of no rows is NaN.
     return batch_[0].shape()[0].known() ? result * share : select(greater(share, 0), result * share, 0);
   }
 
@@ -288,15 +290,15 @@ class Repeater {
   const PipelineOptions& options_;
   const SourceLine& line_;
   const Values& values_;
-  const std::int64_t number_;  // of the pipeline
-  std::vector<bool> needed_;   // of each op: the values depend on it
+  const std::int64_t number_;  // number of the pipeline
+  std::vector<bool> needed_;   // for each op: whether the values depend on it
   Values batch_;
   bool uneven_ = false;  ///< whether microbatches may have different numbers of rows
   std::vector<OpId> repeated_;
-  RowSums sums_;                                 ///< at whose ends microbatches end
-  std::unordered_map<OpId, Annotation> chosen_;  // where stages that were chosen put repeated ops
+  RowSums sums_;                                 ///< the sums and means that end a microbatch
+  std::unordered_map<OpId, Annotation> chosen_;  // places of repeated ops, if options.stages is set
   std::unordered_set<OpId> settled_;
-  std::unordered_map<ValueId, Value> copies_;  // those that the present microbatch has
+  std::unordered_map<ValueId, Value> copies_;  // copies of values in the present microbatch
   std::unordered_map<ValueId, std::vector<std::pair<Annotation, Value>>> shared_;
 };
 
@@ -316,7 +318,8 @@ Values pipeline(const Values& values, const PipelineOptions& options, source_loc
   const Scope names = graph.name("pipeline");
   const SourceLine here = graph.line_for(at);
   Repeater repeater(graph, values, options, here);
-  // The last one first: gradients() goes backwards, so that the gradients of the first are the first to be added.
+  // The last microbatch is made first: gradients() goes backwards, so the gradients of the first microbatch are added
+  // first.
   std::vector<Values> results(static_cast<std::size_t>(options.microbatches));
   for (std::int64_t k = options.microbatches; k > 0; --k)
     results[static_cast<std::size_t>(k - 1)] = repeater.microbatch(k - 1);

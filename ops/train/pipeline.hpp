@@ -9,9 +9,9 @@
 //     Value loss = pipeline(mean(softmax_cross_entropy(x, labels)), {.microbatches = 8});
 //     for (const Value& update : adam(gradients_of(loss, weights), 0.001)) g.target("train", update);
 //
-// A stage is what devices or meshes say: nothing else need be annotated. A device that the layers come back to has
-// several stages (Megatron's interleaved schedule). Or nothing is annotated, and {.stages = 4} cuts the network into
-// stages of about the same time. See docs/guide/pipelines.md.
+// The devices or meshes of the layers define the stages; no other annotation is needed. A device to which later layers
+// return has several stages (Megatron's interleaved schedule). Instead of annotations, {.stages = 4} cuts the network
+// into stages of about the same time. See docs/guide/pipelines.md.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ namespace ferry {
 struct PipelineOptions {
   std::int64_t microbatches = 4;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  /// The values that are cut into microbatches, along dim 0. Empty: the results of batch() that the values depend on;
-  /// if there are none, the inputs that they depend on and that are no scalars.
+  /// The values that are cut into microbatches, along dim 0. Empty: the results of batch() that the pipeline's values
+  /// depend on or, if there are none, the inputs that they depend on, except scalars.
   Values batch = {};
   /// If not 0, the number of stages; planning then chooses the stages. It cuts the ops between batch and values into
   /// `stages` parts of about the same time and places the parts, with the variables that they read, on tasks 0, 1, ….
@@ -36,35 +36,37 @@ struct PipelineOptions {
   std::int64_t stages = 0;
 };
 
-/// The same values, computed from microbatches. Ops that depend on the batch run for each microbatch by itself, up to
-/// sums and means over the rows. These are added up, and the ops after them run once. Microbatch k of m has the rows k,
-/// k + m, k + 2 m, … of the batch. The results and their gradients equal those for the whole batch, with another order
-/// of additions. The original ops stay, and are not computed if only the results are used. Random numbers for each row
-/// of the batch (dropout) are drawn as without microbatches and cut like the batch; random ops that depend on it draw
-/// other numbers in each microbatch. Ops with an effect (print) are not repeated.
+/// Returns the same values, computed from microbatches. Ops that depend on the batch run once for each microbatch, up
+/// to sums and means over the rows. These are added up over the microbatches, and the ops after them run once.
+/// Microbatch k of m has the rows k, k + m, k + 2 m, … of the batch. The results and their gradients are the same as
+/// for the whole batch, except for the order of additions. The original ops remain in the graph, but are not computed
+/// if only the results are used. Random numbers for each row of the batch (dropout) are drawn as without microbatches
+/// and cut like the batch. Random ops that depend on the batch draw different numbers in each microbatch. Ops with an
+/// effect (print) are not repeated.
 ///
 /// The result is a graph like any other. Planning puts its ops into the order of the schedule. Sums over microbatches
-/// are added in the order of their numbers, so all schedules give the same bits. All placements give the same bits,
-/// too, except for weights that are read on several devices: their gradients are added up on each device first.
+/// are added in the order of the microbatches' numbers, so all schedules give the same bits. All placements give the
+/// same bits, too, except for weights that are read on several devices: their gradients are added up on each device
+/// first.
 ///
-/// Error(plan) with the caller's line if there are no values or no microbatches, if nothing of the batch is used, or if
-/// there are fewer rows than microbatches. Also if `stages` is negative, above the number of ops, or given although ops
-/// are annotated. Also if a value's shape depends on the number of rows, if its dtype is not floating-point, or if an
-/// op on the way has state or requires another batch size. If a value is made of the rows other than by sums and means,
-/// the error has the line of that op.
+/// Throws Error(plan) with the caller's line if there are no values or no microbatches, if no value depends on the
+/// batch, or if there are fewer rows than microbatches. It also throws if `stages` is negative, above the number of
+/// ops, or set although ops are annotated. It also throws if a value's shape depends on the number of rows, if its
+/// dtype is not floating-point, or if an op between batch and values has state or requires another batch size. If a
+/// value depends on the rows other than by sums and means, the error has the line of that op.
 [[nodiscard]] Values pipeline(const Values& values, const PipelineOptions& options,
                               source_location at = source_location::current());
 [[nodiscard]] Value pipeline(const Value& loss, const PipelineOptions& options,
                              source_location at = source_location::current());
 
-/// Cuts the pipelines of a finished graph into other stages: annotates the ops of each microbatch as `tasks` stages of
-/// about the same time, stage s on task s. Their old annotations do not matter. With a stage go the variables and
-/// batches that it reads, its backward pass, and what its variables are updated with; ops outside of the pipelines that
-/// read such variables are put beside them. `costs` are the costs of the tasks' hosts, Topology::compute. Every process
-/// of a job calls it alike, before its Session is made.
+/// Cuts the pipelines of a finished graph into new stages: annotates the ops of each microbatch as `tasks` stages of
+/// about the same time, stage s on task s. It ignores their old annotations. The variables and batches that a stage
+/// reads, its backward pass, and the updates of its variables are placed with the stage. Ops outside of the pipelines
+/// that read such variables are placed with the variables. `costs` are the costs of the tasks' hosts
+/// (Topology::compute). Every process of a job must call it with the same arguments, before it makes its Session.
 ///
-/// Error(usage) when there is no pipeline or `tasks` is below 1; Error(plan) when a layer is on a mesh, or when there
-/// are fewer ops in a microbatch than tasks.
+/// Throws Error(usage) if there is no pipeline or `tasks` is below 1. Throws Error(plan) if a layer is on a mesh, or if
+/// a microbatch has fewer ops than there are tasks.
 void balance_stages(Graph& graph, int tasks, const ComputeCosts& costs = {});
 
 }  // namespace ferry

@@ -20,7 +20,7 @@ void require_some(std::string_view what, const Gradients& gradients, const Sourc
         .hint("give one for each variable, as gradients() does");
 }
 
-/// Gives change(variable, gradient) as the gradient of each variable, with ops placed with the variable.
+/// Replaces each gradient by change(variable, gradient). The ops are placed on the variable's device or mesh.
 template <class Change>
 Gradients each(const Gradients& gradients, const SourceLine& line, Change&& change) {
   Gradients result;

@@ -2,8 +2,8 @@
 //
 //     Values updates = sgd(clip_by_norm(weight_decay(gradients_of(loss, {w, b}), 5e-4), 1), 0.1);
 //
-// Gradients that are partial sums over tasks are added up first. Errors: Error(plan), with the caller's line, when
-// there are no gradients, or when shapes or dtypes do not fit.
+// Gradients that are partial sums over tasks are added up first. Errors: Error(plan), with the caller's line, if there
+// are no gradients, or if shapes or dtypes do not fit.
 #pragma once
 
 #include "base/source_location.hpp"
@@ -12,17 +12,17 @@
 #pragma GCC visibility push(default)
 namespace ferry {
 
-/// g + factor * w for each variable w: the gradient of factor / 2 * |w|² is added (L2 regularization). adamw(), lamb()
-/// and lars() have a decay of their own.
+/// Returns the gradient g + factor * w for each variable w: adds the gradient of factor / 2 * |w|² (L2 regularization).
+/// adamw(), lamb() and lars() have their own decay.
 [[nodiscard]] Gradients weight_decay(const Gradients& gradients, double factor,
                                      source_location at = source_location::current());
 
-/// The Euclidean norm of all gradients together, a scalar of the first's dtype.
+/// The Euclidean norm of all gradients together, a scalar with the dtype of the first gradient.
 [[nodiscard]] Value global_norm(const Gradients& gradients, source_location at = source_location::current());
 
-/// The gradients times most / max(most, their global_norm()): none is changed if that norm is at most `most`
+/// Returns the gradients times most / max(most, their global_norm()). They do not change if that norm is at most `most`
 /// (Pascanu et al., "On the difficulty of training recurrent neural networks", 2013). If the norm is not finite, all
-/// become NaN or 0. `most` is above 0.
+/// gradients become NaN or 0. `most` must be above 0.
 [[nodiscard]] Gradients clip_by_norm(const Gradients& gradients, double most,
                                      source_location at = source_location::current());
 

@@ -10,10 +10,10 @@
 namespace ferry {
 namespace {
 
-/// How a value comes from the rows of a batch.
+/// How a value depends on the rows of a batch.
 enum class FromRows : std::uint8_t {
-  nothing,  ///< it does not
-  same,     ///< it is the same for any rows: a size of a value that they make
+  nothing,  ///< it does not depend on them
+  same,     ///< it is the same for any rows: the size of another dim of a value that has rows
   rows,     ///< it has elements for each row
   count,    ///< the number of rows, times a constant
   sum,      ///< a sum over the rows
@@ -45,7 +45,7 @@ class Finder {
  private:
   // ---- Kinds ----
 
-  /// Whether the op reads a variable, or what is made of one.
+  /// Whether the op is a variable or depends on one.
   bool is_trained(const Op& op) const {
     return op.def().role == OpRole::variable ||
            std::ranges::any_of(op.inputs(), [&](ValueId input) { return trained_[graph_.producer(input)]; });
@@ -57,7 +57,7 @@ class Finder {
   }
 
   void classify(const Op& op) {
-    if (kind(op.output(0)) == FromRows::rows) return;  // of the batch
+    if (kind(op.output(0)) == FromRows::rows) return;  // a value of the batch
     const FromRows made = kind_of(op);
     for (int o = 0; o < op.outputs(); ++o) kinds_[op.output(o)] = has_rows(op.output(o)) ? FromRows::rows : made;
   }
@@ -70,7 +70,7 @@ class Finder {
 
   static bool reads(const Op& op, std::size_t i) { return i >= 32 || (op.def().unread >> i & 1U) == 0; }
 
-  /// How a result of the op that has no elements for each row comes from the rows.
+  /// How a result of the op depends on the rows, if the result does not have elements for each row.
   FromRows kind_of(const Op& op) const {
     const auto inputs = op.inputs();
     std::set<FromRows> read, linear, others;  // kinds of the inputs
@@ -93,7 +93,7 @@ class Finder {
   }
   static bool is_fixed(FromRows kind) { return kind == FromRows::nothing || kind == FromRows::same; }
 
-  /// Whether the op, which uses nothing but sizes, multiplies some that are numbers of rows.
+  /// Whether one of the sizes that the op multiplies is a number of rows. The op uses only the sizes of its inputs.
   bool counts_rows(const Op& op) const {
     const auto* const axes = std::get_if<std::vector<std::int64_t>>(op.attrs().find("axes"));
     for (const ValueId input : op.inputs()) {
@@ -112,7 +112,7 @@ class Finder {
 
   // ---- Cutting ----
 
-  /// Ends at the value if it is a sum or mean, or continues with its inputs.
+  /// Adds the value to the ends if it is a sum or mean; else continues with the inputs of its op.
   void cut(ValueId id) {
     const FromRows made = kind(id);
     const Op op = graph_.op(graph_.producer(id));
@@ -131,8 +131,8 @@ class Finder {
     const bool any_trained = std::ranges::any_of(
         inputs, [&](ValueId input) { return kind(input) != FromRows::nothing && trained_[graph_.producer(input)]; });
     for (const ValueId input : inputs) {
-      // What depends on no variable, such as the sum of a mask, is taken of the whole batch: so gradients need not wait
-      // for all of its parts.
+      // A value that depends on no variable, such as the sum of a mask, is computed from the whole batch. So gradients
+      // need not wait until all microbatches have computed their parts of it.
       const bool of_whole = kind(input) == FromRows::nothing || (any_trained && !trained_[graph_.producer(input)]);
       if (!of_whole) pending_.push_back(input);
     }
@@ -149,7 +149,7 @@ class Finder {
   Graph& graph_;
   const std::function<Value(ValueId)>& part_of_;
   const std::string& what_;
-  std::vector<bool> trained_;  // of each op: it depends on a variable
+  std::vector<bool> trained_;  // for each op: whether it depends on a variable
   std::map<ValueId, FromRows> kinds_;
   std::vector<ValueId> pending_;
   std::set<ValueId> seen_;

@@ -21,7 +21,7 @@ void require_positive(std::string_view what, std::int64_t steps, const SourceLin
         .hint("give the number of steps over which the rate changes");
 }
 
-/// The count of steps as float64, which is exact up to 2^53. Refuses a value that is not an integer scalar.
+/// The count of steps as float64, which is exact up to 2^53. Throws if `steps` is not an integer scalar.
 Value as_number(std::string_view what, const Value& steps, const SourceLine& line) {
   static_cast<void>(graph_of({{steps}}, line));
   if (!is_integer(steps.dtype()) || steps.rank() != 0)
@@ -31,7 +31,7 @@ Value as_number(std::string_view what, const Value& steps, const SourceLine& lin
   return cast(steps, DType::float64);
 }
 
-/// rate * factor, factor being float64.
+/// Returns rate * factor, where factor is float64.
 Value scaled(std::string_view what, const Operand& rate, const Value& factor) {
   if (!rate.is_number() && (!is_float(rate.value().dtype()) || rate.value().rank() != 0))
     throw Error(Code::plan,

@@ -6,8 +6,8 @@
 //     updates.push_back(count.update);
 //
 // `rate` may be a number (the result is float64) or the scalar of another schedule (the result has its dtype). `steps`
-// is an integer scalar, 0 in the first step. Errors: Error(plan), with the caller's line, when shapes or dtypes do not
-// fit, or when a number of steps is not positive.
+// is an integer scalar, 0 in the first step. Errors: Error(plan), with the caller's line, if shapes or dtypes do not
+// fit, or if a number of steps is not positive.
 #pragma once
 
 #include <cstdint>
@@ -23,31 +23,33 @@ namespace ferry {
 
 /// A variable that counts the steps in which `update` runs.
 struct StepCount {
-  Value steps;   ///< int64 scalar: before this step
-  Value update;  ///< to be run with the updates that are counted
+  Value steps;   ///< int64 scalar: the number of steps before this step
+  Value update;  ///< run it with the updates that are counted
 };
-/// The variable is saved as any other, so that a run that continues from a saved model continues its schedule.
+/// Makes the variable, which is saved like any other variable. So a run that continues from a saved model continues its
+/// schedule.
 [[nodiscard]] StepCount count_steps(Graph& graph, std::string_view name = "steps",
                                     source_location at = source_location::current());
 
-/// rate * (steps + 1) / count in the first `count` steps, then rate.
+/// Returns rate * (steps + 1) / count in the first `count` steps, then rate.
 Value warm_up(const Operand& rate, const Value& steps, std::int64_t count,
               source_location at = source_location::current());
 
 /// The rate for a batch that is `tasks` times as large. It grows in equal steps from `rate` in the first step to rate *
-/// tasks in step `count`, and stays there (Goyal et al., "Accurate, large minibatch SGD", 2017). At least one task.
+/// tasks in step `count`, and stays there (Goyal et al., "Accurate, large minibatch SGD", 2017). `tasks` must be at
+/// least 1.
 Value scaled_by_tasks(const Operand& rate, int tasks, const Value& steps, std::int64_t count,
                       source_location at = source_location::current());
 
-/// rate * factor^n, where n is steps / every, rounded down.
+/// Returns rate * factor^n, where n is steps / every, rounded down.
 Value step_decay(const Operand& rate, const Value& steps, std::int64_t every, double factor = 0.1,
                  source_location at = source_location::current());
-/// rate * factor^(the number of `milestones` that are at most steps).
+/// Returns rate * factor^n, where n is the number of `milestones` that are at most `steps`.
 Value milestone_decay(const Operand& rate, const Value& steps, const Ints& milestones, double factor = 0.1,
                       source_location at = source_location::current());
 
-/// lowest + (rate - lowest) * (1 + cos(pi * steps / count)) / 2, and `lowest` from step `count` on (Loshchilov and
-/// Hutter, "SGDR", 2017, without restarts).
+/// Returns lowest + (rate - lowest) * (1 + cos(pi * steps / count)) / 2, and `lowest` from step `count` on (Loshchilov
+/// and Hutter, "SGDR", 2017, without restarts).
 Value cosine_decay(const Operand& rate, const Value& steps, std::int64_t count, double lowest = 0,
                    source_location at = source_location::current());
 

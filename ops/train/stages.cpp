@@ -12,10 +12,10 @@
 namespace ferry {
 namespace {
 
-constexpr std::int64_t kSlack = 20;  // a part may take 1/kSlack more than it need
+constexpr std::int64_t kSlack = 20;  // the slowest part may take 1/kSlack more than the optimum
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-/// True if `parts` parts suffice when no part takes longer than the limit.
+/// Whether `stages` parts suffice if no part may take longer than `longest`.
 bool fits(std::span<const std::int64_t> times, std::size_t stages, std::int64_t longest) {
   std::size_t parts = 1;
   std::int64_t now = 0;
@@ -42,7 +42,7 @@ std::int64_t shortest(std::span<const std::int64_t> times, std::size_t stages) {
   return low;
 }
 
-/// For each of the ops: the bytes that it and earlier ones have made for later ones.
+/// For each op: the bytes of the values that this op and earlier ops make for later ops.
 std::vector<std::int64_t> bytes_kept(const Graph& graph, std::span<const OpId> ops) {
   std::unordered_map<OpId, std::size_t> at;
   for (std::size_t i = 0; i < ops.size(); ++i) at[ops[i]] = i;
@@ -56,12 +56,13 @@ std::vector<std::int64_t> bytes_kept(const Graph& graph, std::span<const OpId> o
   return kept;
 }
 
-/// The first op of each part, where parts take from `shortest` to `longest` and the fewest bytes go from one to the
-/// next; empty if there are none.
+/// The first op of each part if each part takes from `shortest` to `longest`, and the fewest bytes go from part to
+/// part. Empty if there are no such parts.
 std::vector<std::size_t> cut_between(std::span<const std::int64_t> times, std::span<const std::int64_t> bytes,
                                      std::size_t stages, std::int64_t shortest, std::int64_t longest) {
   const std::size_t ops = times.size();
-  // fewest[s][n]: the bytes between s + 1 parts of the first n ops; from[s][n]: where the last of these begins.
+  // fewest[s][n]: the fewest bytes between s + 1 parts of the first n ops; from[s][n]: the first op of the last such
+  // part.
   std::vector<std::vector<std::int64_t>> fewest(stages, std::vector<std::int64_t>(ops + 1, kNever));
   std::vector<std::vector<std::size_t>> from(stages, std::vector<std::size_t>(ops + 1));
   std::int64_t time = 0;
@@ -122,7 +123,7 @@ class PlannedTimes {
 
   [[nodiscard]] double bytes_of(ValueId value) const { return static_cast<double>(known_bytes(graph_.type(value))); }
 
-  /// The ops of all bodies: one iteration of a loop, both sides of a branch.
+  /// The time of the ops of all bodies: one iteration of a loop, both sides of a branch.
   [[nodiscard]] std::int64_t of_bodies(const Op& op) const {
     std::int64_t time = 0;
     for (const auto& [name, value] : op.attrs())
@@ -139,7 +140,7 @@ class PlannedTimes {
   std::vector<Readers> readers_;
 };
 
-/// Of each op, whether training sends gradients through it: it depends on a variable and is differentiable.
+/// For each op, whether training sends gradients through it: it depends on a variable and is differentiable.
 std::vector<bool> find_trained(const Graph& graph) {
   std::vector<bool> trained(graph.size());
   for (OpId id = 0; id < graph.size(); ++id) {

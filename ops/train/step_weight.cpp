@@ -38,11 +38,11 @@ class Divisors {
   }
 
  private:
-  /// Of an op, as of its results.
+  /// Facts about the results of an op.
   struct Facts {
-    bool trained = false;   ///< they depend on a variable, also if only by their sizes
+    bool trained = false;   ///< they depend on a variable, even if only by their sizes
     bool of_batch = false;  ///< the elements depend on the batch
-    bool sizes = false;     ///< the sizes do
+    bool sizes = false;     ///< the sizes depend on the batch
   };
 
   void look_at(const Op& op) {
@@ -63,7 +63,7 @@ class Divisors {
     if (op.def().name == "Div" && is_scalar(inputs[0]) && is_scalar(inputs[1])) divides(inputs[1]);
   }
 
-  /// Whether the op gives rows of the batch: as in pipeline(), inputs that are no scalars do, too.
+  /// Whether the op returns rows of the batch. It is batch() or, as in pipeline(), an input that is not a scalar.
   bool gives_rows(const Op& op) const {
     return op.def().batches != nullptr || (op.def().role == OpRole::input && !is_scalar(op.output(0)));
   }
@@ -76,8 +76,8 @@ class Divisors {
     if (!facts.of_batch && facts.sizes && counts_rows(made)) counts_ = true;
   }
 
-  /// Whether the op, which multiplies sizes, takes one that is open or that of dim 0; true of an op that makes more of
-  /// such a product.
+  /// Whether the op multiplies sizes that may be the number of rows: the size of dim 0, or a size that is not known.
+  /// Always true for an op without the attribute "axes", which only computes with such products.
   bool counts_rows(const Op& op) const {
     const auto* const axes = std::get_if<std::vector<std::int64_t>>(op.attrs().find("axes"));
     if (axes == nullptr) return true;
@@ -87,10 +87,10 @@ class Divisors {
 
   Graph& graph_;
   std::vector<bool> needed_;
-  std::vector<Facts> facts_;   // of each op
-  Value batch_;                // of batch() rather than fed
-  std::set<ValueId> weights_;  // what scalars are divided by
-  bool counts_ = false;        // scalars are divided by numbers of rows
+  std::vector<Facts> facts_;   // by op
+  Value batch_;                // a result of batch() if there is one, else an input
+  std::set<ValueId> weights_;  // divisors of scalars that depend on the batch
+  bool counts_ = false;        // whether scalars are divided by numbers of rows
 };
 
 }  // namespace
