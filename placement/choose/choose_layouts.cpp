@@ -14,7 +14,7 @@ void choose_layouts(Program& program) {
   const Problem& problem = model.problem();
   const Solution solution =
       mesh.choices.empty() ? solve(problem) : Solution{mesh.choices, problem.value(mesh.choices), 0};
-  if (solution.value >= kImpossible) return;  // annotations admit no choice by the model; reshard chooses op by op
+  if (solution.value >= kImpossible) return;  // the annotations leave the model no choice; reshard chooses op by op
   program.chosen = model.layouts(solution.choices);
   program.choices = solution.choices;
   program.cost_unit = model.unit();

@@ -1,4 +1,4 @@
-// choose_layouts: the layouts of all ops on the mesh of placement by itself, together.
+// choose_layouts: chooses the layouts of all ops on the mesh of placement by itself, all at once.
 #pragma once
 
 #include "placement/program/program.hpp"

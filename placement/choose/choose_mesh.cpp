@@ -19,7 +19,7 @@
 namespace ferry {
 namespace {
 
-/// Meshes of two axes other than hosts × tasks of a host are tried for jobs of at most this size.
+/// The largest job, in tasks, for which meshes with two axes other than hosts × tasks of a host are tried.
 constexpr std::int64_t kMostTasksForFactors = 16;
 
 std::string name_of(const std::optional<AutoMesh>& mesh) {
@@ -29,7 +29,7 @@ std::string name_of(const std::optional<AutoMesh>& mesh) {
   return "mesh " + join(sizes, "x") + (mesh->replicates_variables ? " with whole variables" : "");
 }
 
-/// The number of hosts if each has as many tasks as the others, one after another; else 1.
+/// The number of hosts if all have the same number of tasks, with consecutive numbers; else 1.
 std::int64_t even_hosts(const Topology& topology) {
   std::set<std::int32_t> hosts;
   for (const TaskInfo& task : topology.tasks) hosts.insert(task.host);
@@ -73,9 +73,9 @@ struct Trial {
   std::optional<AutoMesh> mesh;
   Program program;
   StepTime time;
-  std::int64_t bound = 0;        // in picoseconds: no layouts take less by the model
-  std::int64_t needed = 0;       // bytes of the task with the least memory left, where there are limits
-  std::int64_t model_limit = 0;  // the memory, by the model, of layouts that would leave nothing
+  std::int64_t bound = 0;        // lower bound in picoseconds: by the model, no layouts take less
+  std::int64_t needed = 0;       // bytes that the task with the least memory left needs, if there are limits
+  std::int64_t model_limit = 0;  // bytes, by the model, of layouts with which that task would have 0 bytes left
 };
 
 class MeshChooser {
@@ -92,7 +92,7 @@ class MeshChooser {
     if (trials_.empty()) throw *refusal_;
   }
 
-  /// The first of the fastest.
+  /// The fastest trial; of several, the first.
   [[nodiscard]] std::deque<Trial>::iterator fastest() {
     return std::ranges::min_element(trials_, {}, [](const Trial& trial) { return trial.time.step; });
   }
@@ -139,7 +139,7 @@ class MeshChooser {
     }
   }
 
-  /// The fastest plan on the mesh that fits, of the plans with all layouts of the frontier.
+  /// Plans the mesh with each of the layouts of the frontier, and returns the fastest plan that fits the memory limits.
   std::optional<Trial> planned_to_fit(std::optional<AutoMesh> mesh) {
     std::optional<Trial> best;
     LayoutFrontier frontier{{{}}, {}, {}};
@@ -156,7 +156,7 @@ class MeshChooser {
     return best;
   }
 
-  /// Finishes the plan and looks at its memory. Remembers the refusal of the plan that needs the least.
+  /// Finishes the plan and checks its memory. Keeps the error of the plan that exceeds the limits by the fewest bytes.
   bool fits(Trial& trial) {
     const Plan plan = planning_.finished(trial.program);
     const std::optional<MemoryLimits::Need> need = planning_.limits.tightest(plan);
@@ -170,7 +170,7 @@ class MeshChooser {
     return false;
   }
 
-  /// The problem with its solution, for PlanOptions::dumps_problem.
+  /// The layout problem of the fastest mesh with its solution, for PlanOptions::dumps_problem.
   std::string problem_of_fastest_mesh() {
     const Trial* fastest = nullptr;
     for (const Trial& trial : trials_)

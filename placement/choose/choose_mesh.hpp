@@ -1,4 +1,4 @@
-// choose_mesh: tries placements of a program and takes the one with the shortest planned step.
+// choose_mesh: tries placements of a program and chooses the placement with the shortest planned step.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-/// The fastest placement: a mesh with the layouts of the variables and all choices of its problem, or none for the
-/// graph as it is annotated.
+/// The fastest placement: a mesh with the layouts of the variables and all choices of its problem, or no mesh if the
+/// graph as it is annotated is the fastest.
 struct MeshChoice {
   std::optional<AutoMesh> mesh;
   AutoPlacement report;
@@ -21,26 +21,28 @@ struct MeshChoice {
 
 /// The plans that choose_mesh compares.
 struct MeshPlanning {
-  std::function<Program(const std::optional<AutoMesh>&)> placed;  ///< has passed all passes, for a mesh or for none
-  std::function<Plan(const Program&)> finished;                   ///< with its memory; called where there are limits
+  std::function<Program(const std::optional<AutoMesh>&)> placed;  ///< runs all passes, with a mesh or without
+  std::function<Plan(const Program&)> finished;                   ///< plans the memory; called if there are limits
   MemoryLimits limits;
 };
 
-/// Compares, by judge(), the program as it is annotated, on all tasks along one axis with whole variables, along one
-/// axis with chosen layouts, and along two axes with chosen layouts; of two axes the first is over hosts if there are
-/// several. A candidate that cannot be planned is left out; if none can, the error of the first is thrown. The first of
-/// the fastest wins.
+/// Compares placements by judge(): the program as it is annotated; all tasks along one axis, with whole variables; all
+/// tasks along one axis, with chosen layouts; and all tasks along two axes, with chosen layouts. The two axes are hosts
+/// × tasks of a host, and for small jobs all other factorizations of the number of tasks. A placement that cannot be
+/// planned is left out; if none can be planned, the error of the first is thrown. The fastest placement wins; of
+/// several, the first.
 ///
-/// If it needs more memory than the limits allow, each mesh is tried with layouts that take less memory (frontier.hpp).
-/// The fastest program with a finished plan that fits wins. Error(plan) if none fits.
+/// If the fastest placement needs more memory than the limits allow, each mesh is tried with layouts that take less
+/// memory (frontier.hpp). The fastest program with a finished plan that fits wins. Throws Error(plan) if none fits.
 [[nodiscard]] MeshChoice choose_mesh(const Topology& topology, const MeshPlanning& planning);
 
-/// AutoMesh::choices of the fastest plan on this mesh, which has none yet, that fits. Error(plan) if none fits.
+/// AutoMesh::choices of the fastest plan on this mesh that fits the memory limits. `mesh` must not have choices yet.
+/// Throws Error(plan) if no plan fits.
 [[nodiscard]] std::vector<std::uint32_t> fitting_choices(const AutoMesh& mesh, const MeshPlanning& planning);
 
-/// The request by which the mesh and the layouts of variables are chosen for all requests of a graph, so that variables
-/// stay where they are between them: the entry "train". Sizes that inputs leave open count as kOpenSize. None if the
-/// graph has no such entry.
+/// The request for which the mesh and the layouts of variables are chosen: the entry "train". All other requests of the
+/// graph use the same, so variables do not move between requests. Sizes that inputs leave open count as kOpenSize.
+/// Nothing if the graph has no such entry.
 [[nodiscard]] std::optional<Signature> deciding_request(const Graph& graph);
 constexpr std::int64_t kOpenSize = 64;
 

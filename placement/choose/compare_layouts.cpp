@@ -63,7 +63,7 @@ class Comparison {
     return sum;
   }
 
-  /// Small differences count here: the search ends only at a difference of a millionth, or at its limit of passes.
+  /// Small differences matter here: the search ends only at a difference of a millionth, or at its limit of passes.
   static constexpr std::int64_t kPrecision = 1'000'000;
 
   const Program& program_;

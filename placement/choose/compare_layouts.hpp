@@ -11,8 +11,9 @@ namespace ferry {
 
 /// Compares the chosen layouts of each node with the next best ones, if its op matches the pattern (op_pattern.hpp):
 /// solves the problem of choose_layouts again, without the layouts that were chosen for the node. The lower bound of
-/// that problem shows how much longer a step takes at least. Layouts of variables are free if the planned request
-/// decides them (AutoMesh::of_request). The pattern may also be the name of a value of the op, such as "split:1".
+/// that problem shows the least extra time of a step with other layouts. Layouts of variables are free if the planned
+/// request decides them (AutoMesh::of_request). The pattern may also be the name of a value of the op, such as
+/// "split:1".
 [[nodiscard]] std::vector<Alternative> compare_layouts(const Program& program, const std::string& pattern);
 
 }  // namespace ferry

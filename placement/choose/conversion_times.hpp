@@ -13,7 +13,7 @@
 
 namespace ferry {
 
-/// Numbers types and layouts, and computes each time once. Not thread-safe.
+/// Assigns numbers to types and layouts, and computes each time once. Not thread-safe.
 class ConversionTimes {
  public:
   using Number = std::uint32_t;
@@ -24,8 +24,8 @@ class ConversionTimes {
   [[nodiscard]] const Layout& layout(Number number) const { return layouts_[number]; }
 
   /// The time in picoseconds of the messages and copies that convert a value; kImpossible if none can, because a whole
-  /// value is no partial sum. `shares`: sums over tasks share their message with others (fuse_messages), so that each
-  /// bears only its part of the latency.
+  /// value cannot become a partial sum. `shares`: a sum over tasks shares its message with other sums (fuse_messages),
+  /// so it has only a part of the latency.
   [[nodiscard]] std::int64_t of(PValueId value, bool shares, Number from, Number to);
 
  private:
@@ -34,11 +34,11 @@ class ConversionTimes {
   /// The time of the step's messages, where `now` is the layout before the step.
   [[nodiscard]] std::int64_t messages_of(const Type& type, bool shares, const Layout& now,
                                          const ConversionStep& step) const;
-  /// The time in which a task cuts its part out of a value, or puts parts together or apart that do not lie one after
-  /// another, where `after` is the layout after the step.
+  /// The time in which a task copies its part out of a value, or joins or separates parts that are not consecutive in
+  /// memory. `after` is the layout after the step.
   [[nodiscard]] std::int64_t copying(const Type& type, const ConversionStep& step, const Layout& now,
                                      const Layout& after) const;
-  /// The time of a sum in a full bucket: its bytes, and its share of the bucket's waiting.
+  /// The time of a sum in a full bucket: its bytes, and its share of the bucket's latency.
   [[nodiscard]] std::int64_t shared(const Type& type, bool one_host, const SumTime& time) const;
   [[nodiscard]] Number number_of_type(PValueId value);
 

@@ -11,7 +11,8 @@
 namespace ferry {
 namespace {
 
-/// Each round plans the graph once. Where layouts depart one after another, more rounds would find more annotations.
+/// The most rounds. Each round plans the graph once. If layouts depart from the chosen ones one after another, more
+/// rounds would find more annotations.
 constexpr int kMostRounds = 20;
 
 using OpKey = std::pair<const Graph*, OpId>;
@@ -61,8 +62,8 @@ class AnnotationFinder {
     });
   }
 
-  /// The layouts with which the node's op is annotated, alike for all outputs, because a rules file has one layout for
-  /// an op; none if the chosen ones do not allow it.
+  /// The layouts with which to annotate the node's op. They are the same for all outputs, because a rules file has one
+  /// layout for an op. Empty if the chosen layouts do not allow this.
   [[nodiscard]] std::vector<Layout> layouts_of(NodeId id) const {
     const Node& node = program_.nodes[id];
     if (node.kind != NodeKind::compute) return {program_.chosen.laid.at(node.outputs[0])};
@@ -80,8 +81,8 @@ class AnnotationFinder {
     return {};
   }
 
-  /// Annotates the ops that have other layouts than the chosen ones although their inputs come from ops that have
-  /// theirs. Returns false if there are none.
+  /// Annotates the ops with other layouts than the chosen ones, if the ops that make their inputs have the chosen
+  /// layouts. Returns false if there are no such ops.
   bool annotate_departures(const Program& annotated) {
     std::set<OpKey> departed;
     changed_ = false;
@@ -104,8 +105,8 @@ class AnnotationFinder {
     return changed_;
   }
 
-  /// The parameters of a body have the layouts of the values that the owner reads. Annotates the ops that make these
-  /// values, where a parameter has another layout than the chosen one.
+  /// The parameters of a body have the layouts of the values that the owner reads. If a parameter has another layout
+  /// than the chosen one, annotates the op that makes the owner's input.
   void annotate_arguments(const Program& annotated) {
     for (const Node& node : program_.nodes)
       if (node.kind == NodeKind::loop || node.kind == NodeKind::branch)
@@ -123,7 +124,7 @@ class AnnotationFinder {
     }
   }
 
-  /// Annotates the op that makes a value, if it is free and makes nothing else.
+  /// Annotates the op that makes a value, if the op has no annotation and no other output.
   void annotate_maker(const Graph& graph, ValueId value, const Layout& layout) {
     const Op maker = graph.op(graph.producer(value));
     const OpKey key{&graph, maker.id()};
@@ -138,13 +139,13 @@ class AnnotationFinder {
     tried = std::move(layouts);
   }
 
-  /// The same with annotations of partial sums, which not all ops can make.
+  /// Does the same with annotations of partial sums also, which not all ops can have.
   bool annotate_partial_departures(const Program& annotated) {
     return !std::exchange(with_partial_sums_, true) && annotate_departures(annotated);
   }
 
-  /// The annotation of the op did not suffice: annotates the ops that make its inputs with the layouts in which it
-  /// reads them.
+  /// Called if the annotation of an op did not suffice. Annotates the ops that make its inputs with the layouts in
+  /// which it reads them.
   void annotate_inputs(NodeId id) {
     const Node& node = program_.nodes[id];
     const std::span<const ValueId> inputs = node.graph->op(node.op).inputs();
@@ -186,7 +187,7 @@ class AnnotationFinder {
   TriedAnnotations tried_, found_;
   std::int64_t best_ = -1;
   bool with_partial_sums_ = false;
-  bool changed_ = false;  // annotations in tried_
+  bool changed_ = false;  // whether annotations in tried_ changed
 };
 
 }  // namespace

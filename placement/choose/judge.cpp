@@ -17,7 +17,7 @@ namespace {
 
 class Judge {
  public:
-  /// `work`, if given, gets the work of the step.
+  /// `work`, if given, receives the work of the step.
   explicit Judge(const Program& program, std::vector<StepWork>* work = nullptr)
       : program_(program),
         times_(program),
@@ -48,7 +48,7 @@ class Judge {
   }
 
  private:
-  /// The clock of tasks that take part in the same nodes.
+  /// The clock, in picoseconds, of tasks that take part in the same nodes.
   struct Clock {
     std::int64_t now = 0, computing = 0, messages = 0;
   };
@@ -93,7 +93,7 @@ class Judge {
     }
   }
 
-  /// The parameters of a node's bodies are there with its inputs.
+  /// Makes the parameters of a node's bodies ready when its inputs are ready.
   void enter(const Node& node) {
     for (const RegionId body : {node.detail, node.detail + 1}) {
       const std::vector<PValueId>& parameters = program_.regions[body].parameters;
@@ -116,7 +116,8 @@ class Judge {
     return groups;
   }
 
-  /// Adds the time to the clocks of all tasks of the node, from the time on when they are free and its inputs there.
+  /// Adds the time of the node to the clocks of all its tasks. The node begins when all of them are free and its inputs
+  /// are ready.
   void spend(const Node& node, std::int64_t often, const StepWork::Part& part) {
     const std::int64_t time = often * picoseconds_of(part);
     std::int64_t begin = 0;
@@ -158,7 +159,7 @@ class Judge {
     return std::string(node.def != nullptr ? node.def->name : name_of(node.kind));
   }
 
-  /// The time of one run.
+  /// The time of one run of the node.
   [[nodiscard]] std::int64_t picoseconds_of(const StepWork::Part& part) const {
     if (const auto* kernel = std::get_if<StepWork::Kernel>(&part)) return times_.of(*kernel);
     const auto* message = std::get_if<StepWork::Message>(&part);
@@ -196,7 +197,7 @@ class Judge {
     return message;
   }
 
-  /// The hosts of each group, if there are several and each has as many members as the others; else 1.
+  /// The number of hosts of each group if all hosts have the same number of its members; else 1.
   [[nodiscard]] std::int64_t even_hosts(const Grouping& groups) const {
     std::map<std::int32_t, std::int64_t> on_host;
     for (const std::int32_t task : groups[0]) ++on_host[program_.topology->tasks[static_cast<std::size_t>(task)].host];
@@ -240,11 +241,11 @@ class Judge {
 
   const Program& program_;
   const ComputingTimes times_;
-  std::vector<std::int64_t> ready_;                  // by value: when it is there
+  std::vector<std::int64_t> ready_;                  // by value: the time when it is ready
   std::vector<std::vector<std::size_t>> groups_of_;  // by device set: the groups of tasks in it, ascending
   std::vector<std::size_t> group_of_;                // by task
   std::vector<Clock> clocks_;                        // of each group
-  std::vector<StepWork>* const work_;                // null: it is not recorded
+  std::vector<StepWork>* const work_;                // null: the work is not recorded
   std::vector<std::uint32_t> makers_;                // by value: the recorded work that makes it; kNone: none does
 };
 

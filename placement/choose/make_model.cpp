@@ -17,13 +17,14 @@
 namespace ferry {
 namespace {
 
-/// A variable of the problem with the layout of one value for each of its choices; without a variable, one layout.
+/// The possible layouts of a value: one for each choice of a variable of the problem; without a variable, a single
+/// layout.
 struct Layouts {
   std::uint32_t variable = kNone;
   std::vector<ConversionTimes::Number> by_choice;
 };
 
-/// Someone who reads a value in a layout.
+/// A reader of a value, and the layout in which it reads.
 struct Demand {
   Layouts wanted;
   std::int64_t weight = 1;
@@ -60,7 +61,7 @@ class ModelMaker {
  private:
   // ---- Weights ----
 
-  /// Bodies of loops run several times.
+  /// Sets weights_: bodies of loops run several times.
   void weigh(RegionId id) {
     for (const NodeId node_id : program_.regions[id].order) {
       const Node& node = program_.nodes[node_id];
@@ -73,7 +74,7 @@ class ModelMaker {
     }
   }
 
-  /// Makes the unit of costs so large that no sum of them comes near kImpossible.
+  /// Makes the unit of costs so large that no sum of costs comes near kImpossible.
   void choose_unit() {
     const LinkCost& slowest =
         link(program_.topology->between_hosts.bytes_per_second < program_.topology->on_host.bytes_per_second);
@@ -99,8 +100,8 @@ class ModelMaker {
             std::vector<std::uint32_t>(whole.size(), kNone)};
   }
 
-  /// The cost, in units, of messages that take `picoseconds` and happen `weight` times; kImpossible if there are none
-  /// that bring the value.
+  /// The cost, in units, of messages that take `picoseconds` and happen `weight` times; kImpossible if no messages can
+  /// convert the value.
   [[nodiscard]] std::int64_t times(std::int64_t picoseconds, std::int64_t weight) const {
     return picoseconds >= kImpossible ? kImpossible : in_units(picoseconds, weight);
   }
@@ -175,7 +176,7 @@ class ModelMaker {
     return layouts;
   }
 
-  /// The time in which the inputs that are elsewhere come to the mesh.
+  /// The time to send inputs to the mesh that are on other devices.
   std::int64_t cost_of_arrivals(const Node& node, const Way& way) const {
     std::int64_t cost = 0;
     for (std::uint32_t i = 0; i < node.inputs; ++i)
@@ -183,7 +184,7 @@ class ModelMaker {
     return cost;
   }
 
-  /// The time in which a value that is elsewhere comes to the mesh; 0 for one that is there or made there.
+  /// The time to send a value from other devices to the mesh; 0 if it is on the mesh or each task makes it.
   std::int64_t arrival(PValueId value, const Layout& layout) const {
     const WhereId at = place_of(value);
     if (at == mesh_) return 0;
@@ -199,7 +200,7 @@ class ModelMaker {
     return between_hosts ? program_.topology->between_hosts : program_.topology->on_host;
   }
 
-  /// Where a value will be; kNone for a constant that each user makes.
+  /// The devices that a value will be on; kNone for a constant that each user makes.
   [[nodiscard]] WhereId place_of(PValueId value) const {
     const Node& maker = program_.nodes[program_.values[value].producer];
     if (maker.kind == NodeKind::branch) return model_.laid_.contains(value) ? mesh_ : maker.where;
@@ -270,8 +271,9 @@ class ModelMaker {
     read_everywhere(program_.inputs(node)[0], weight_);
   }
 
-  /// The parameters of a region are laid out by themselves; the owner's inputs are converted to their layouts. An input
-  /// has one layout for all bodies: `bound` has the parameters of the bodies before, by input.
+  /// Adds the parameters of a region, each with its own choice of layout. The owner's inputs are converted to the
+  /// chosen layouts. An input has the same layout in all bodies: `bound` has the parameters of earlier bodies, by
+  /// input.
   void bind(const Node& owner, RegionId id, std::map<std::uint32_t, PValueId>& bound) {
     const std::vector<PValueId>& parameters = program_.regions[id].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -298,7 +300,7 @@ class ModelMaker {
 
   // ---- Values ----
 
-  /// Adds a variable for a value that is laid out by itself.
+  /// Adds a variable of the problem for a value that has its own choice of layout.
   const Layouts& lay_out(PValueId value, const Node& node) {
     std::vector<Layout> layouts = free_layouts(value);
     if (node.kind == NodeKind::variable) decide(node, layouts);
@@ -311,7 +313,7 @@ class ModelMaker {
     return sources_[value];
   }
 
-  /// Leaves the layout of a variable that is decided already.
+  /// Removes all other layouts if the layout of a variable is already decided.
   void decide(const Node& variable, std::vector<Layout>& layouts) const {
     if (auto_mesh_.replicates_variables) layouts.resize(1);
     if (const auto decided = auto_mesh_.variables.find(variable.op); decided != auto_mesh_.variables.end())
@@ -340,7 +342,7 @@ class ModelMaker {
 
   void read(PValueId value, Layouts wanted) { demands_[value].push_back({std::move(wanted), weight_, point_}); }
 
-  /// Another device reads the node's inputs from `first` on.
+  /// Adds the node, which is on another device, as a reader of its inputs from number `first` on.
   void read_whole(const Node& node, std::uint32_t first) {
     for (std::uint32_t i = first; i < node.inputs; ++i) read_everywhere(program_.inputs(node)[i], weight_);
   }
@@ -349,8 +351,9 @@ class ModelMaker {
     demands_[value].push_back({layouts_of(kNone, std::vector<Layout>{where_.all_replicated()}), weight, point_});
   }
 
-  /// Adds the costs between what makes a value and its readers. With several readers, a variable of its own says to
-  /// which layout the value is converted once; an annotated layout is its only choice.
+  /// Adds the conversion costs between the producer of a value and its readers. If there are several readers, an extra
+  /// variable of the problem chooses a layout to which the value is converted once. An annotated layout is the only
+  /// choice of that variable.
   void connect(PValueId value) {
     const Node& node = program_.nodes[program_.values[value].producer];
     Layouts source = sources_[value];
@@ -387,10 +390,10 @@ class ModelMaker {
 
   // ---- Memory ----
 
-  /// Whether a value is there during the whole step.
+  /// Whether the node's outputs need memory during the whole step.
   [[nodiscard]] bool is_kept(const Node& node) const { return node.kind == NodeKind::variable || node.once; }
 
-  /// Adds the memory of a value that is read as it is laid out.
+  /// Adds the memory of a value in the layout in which it is made.
   void keep(PValueId value, const Layouts& source) {
     const Node& node = program_.nodes[program_.values[value].producer];
     if (node.kind != NodeKind::variable && lives_.is_free(value)) return;
@@ -406,7 +409,8 @@ class ModelMaker {
     model_.memory_.add({life.begin, life.end, source.variable, source.variable, std::move(bytes)});
   }
 
-  /// Adds the memory of a value that is converted once. What is kept, and a feed, is there in its own layout, too.
+  /// Adds the memory of a value that is converted once. A value that is kept, and a feed, also needs memory in its own
+  /// layout.
   void keep_converted(PValueId value, const Layouts& source, const Layouts& converted) {
     const Node& node = program_.nodes[program_.values[value].producer];
     if (!is_kept(node) && node.kind != NodeKind::feed) return keep(value, converted);
@@ -414,7 +418,7 @@ class ModelMaker {
     keep_both(lives_.reading(value), value, source, converted);
   }
 
-  /// Adds the memory of a value in another layout, beside its own, where they differ.
+  /// Adds the memory of a value in another layout, in addition to its own layout, if the two differ.
   void keep_both(const ValueLives::Life& life, PValueId value, const Layouts& own, const Layouts& other) {
     if (own.variable == kNone || other.variable == kNone) return;
     const bool forwards = own.variable < other.variable;
@@ -444,7 +448,7 @@ class ModelMaker {
     return region_of_[value];
   }
 
-  /// Adds the times of the conversions between any choices of both.
+  /// Adds the times of the conversions between each choice of `from` and each choice of `to`.
   void convert(PValueId value, const Layouts& from, const Layouts& to, std::int64_t weight) {
     const auto cost = [&](std::size_t i, std::size_t j) {
       return times(conversions_.of(value, shares_[value], from.by_choice[i], to.by_choice[j]), weight);
@@ -481,7 +485,7 @@ class ModelMaker {
   const std::vector<bool> shares_;     // by value: sums_that_share()
   const ValueLives lives_;
   std::vector<std::vector<Demand>> demands_;  // by value
-  std::vector<Layouts> sources_;              // by value; no layouts: it is not on the mesh
+  std::vector<Layouts> sources_;              // by value; no layouts: the value is not on the mesh
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> edges_;
   std::vector<RegionId> region_of_;
   std::int64_t weight_ = 1;

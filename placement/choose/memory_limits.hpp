@@ -1,4 +1,4 @@
-// MemoryLimits: whether the tasks of a finished plan have enough memory.
+// MemoryLimits: checks whether the tasks of a finished plan have enough memory.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace ferry {
 
-/// The memory that each task may use: TaskInfo::memory_bytes for its host's, gpu_memory_bytes for each of its GPUs, and
-/// Budget::memory for all of its devices together.
+/// The memory that each task may use: TaskInfo::memory_bytes limits its host memory, gpu_memory_bytes each of its GPUs,
+/// and Budget::memory all of its devices together.
 class MemoryLimits {
  public:
   /// The bytes that a task needs, and the bytes that it may use.
@@ -21,7 +21,7 @@ class MemoryLimits {
     std::size_t task = 0;
     std::int64_t needed = 0, allowed = 0;
     std::optional<std::uint32_t> device = {};  ///< a GPU, as index into PlanClass::devices
-    const char* option = "";                   ///< which sets the limit: "--memory "
+    const char* option = "";                   ///< the option that sets the limit: "--memory "
 
     /// Negative: the plan does not fit.
     [[nodiscard]] std::int64_t left() const { return allowed - needed; }
@@ -31,11 +31,11 @@ class MemoryLimits {
 
   /// Whether any task has a limit.
   [[nodiscard]] bool any() const;
-  /// The need for which the least is left, or the most is missing; of equal needs the first task's. None if no device
-  /// that the plan uses has a limit.
+  /// The need with the fewest bytes left(); of equal ones, the first task's. Nothing if no device that the plan uses
+  /// has a limit.
   [[nodiscard]] std::optional<Need> tightest(const Plan& plan) const;
-  /// The error for a graph where all placements need too much. `plan` needs the least: `need` is its tightest(), `name`
-  /// its placement. The error names the largest values of the task with the user's lines.
+  /// The error for a graph if all placements need too much memory. `plan` needs the least, `need` is its tightest(),
+  /// and `name` is its placement. The error has the largest values of the task with the user's lines.
   [[nodiscard]] static Error refusal(const Plan& plan, const Need& need, const std::string& name);
 
  private:

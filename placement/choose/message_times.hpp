@@ -9,9 +9,9 @@
 
 namespace ferry {
 
-/// The time, in picoseconds, of a task that waits for another task's message beyond the link's latency, where no
-/// calibration has it (ComputeCosts::wait): both tasks are rarely there at the same time. On two tasks of one host, the
-/// samples' steps fit 4 to 5 µs (bench/NOTEBOOK.md).
+/// The time in picoseconds that a task waits for another task's message, in addition to the link's latency, because the
+/// two tasks are rarely ready at the same time. It is used if there is no calibrated ComputeCosts::wait. On two tasks
+/// of one host, the samples' steps fit 4 to 5 µs (bench/NOTEBOOK.md).
 constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 
 /// The number of messages that follow one another in a collective: its depth as a tree.
@@ -20,14 +20,14 @@ constexpr std::int64_t kWaitPicoseconds = 4'000'000;
 /// The time in picoseconds in which a link moves `bytes` bytes, without its latency.
 [[nodiscard]] std::int64_t moving_picoseconds(const LinkCost& link, std::int64_t bytes);
 
-/// The time in picoseconds of messages of `bytes` bytes of one task, in `rounds` rounds, with one wait.
+/// The time in picoseconds in which a task sends or receives `bytes` bytes in `rounds` rounds, with one wait.
 [[nodiscard]] std::int64_t message_picoseconds(const Topology& topology, const LinkCost& link, std::int64_t bytes,
                                                std::int64_t rounds);
 
 /// The time of an all-reduce in picoseconds.
 struct SumTime {
-  std::int64_t waiting = 0;  ///< one wait, and the latencies of its rounds
-  std::int64_t moving = 0;   ///< the bytes that a task sends
+  std::int64_t waiting = 0;  ///< one wait, and the latencies of the rounds
+  std::int64_t moving = 0;   ///< moving the bytes that a task sends
   [[nodiscard]] std::int64_t all() const { return waiting + moving; }
 };
 

@@ -9,7 +9,7 @@
 namespace ferry {
 namespace {
 
-/// The problem and memory in the form of the format: one interval and one list of usages for each node.
+/// The problem and its memory as in the JSON format: one interval and one list of usages for each node.
 struct Nodes {
   Problem problem;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> intervals;
@@ -29,7 +29,8 @@ std::string lists_text(const auto& lists) {
   return "[" + join(texts, ",\n") + "]";
 }
 
-/// The edge between a variable and a node. Choices of the node agree with `of_variable`; others are impossible.
+/// An edge that keeps a node equal to a variable: choice i of the node needs choice of_variable[i] of the variable; any
+/// other choice of the variable is impossible.
 Problem::Edge agreement(const Problem& problem, std::uint32_t variable, std::uint32_t node,
                         const std::vector<std::uint32_t>& of_variable) {
   Problem::Edge edge{variable, node, {}};

@@ -8,7 +8,7 @@
 namespace ferry {
 namespace {
 
-/// The values that only elementwise ops read on the way to assignments.
+/// The values that reach only assignments, and only through elementwise ops.
 std::vector<bool> assigned_values(const Program& program, const Users& users) {
   const std::vector<NodeId>& order = program.regions[0].order;
   const std::vector<bool> is_result = region_results(program);

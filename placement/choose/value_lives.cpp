@@ -32,7 +32,8 @@ void ValueLives::number(RegionId region) {
   ++next_;
 }
 
-/// Visits nodes backwards, so that a value that is kept in another one's memory already has its end.
+/// Visits nodes backwards: if a node's output uses the memory of an input, the input lives until the output's end,
+/// which is then known.
 void ValueLives::find_lives(RegionId region) {
   const Users users(program_);
   const std::vector<bool> is_result = region_results(program_);

@@ -1,4 +1,4 @@
-// ValueLives: from when to when the values of a program are needed, before messages and fusing are planned.
+// ValueLives: the lifetimes of the values of a program, before messages and fusing are planned.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// Points count the nodes in the order of the step. A loop or branch comes after its bodies; their ends are points,
-/// too. Immutable once made.
+/// A lifetime is a range of points. Points number the nodes in the order of the step. The point of a loop or branch is
+/// after its bodies; the end of each body is also a point. Immutable once made.
 class ValueLives {
  public:
   struct Life {
@@ -20,10 +20,10 @@ class ValueLives {
   explicit ValueLives(const Program& program);
 
   [[nodiscard]] const Life& operator[](PValueId value) const { return lives_[value]; }
-  /// The first and the last point at which nodes read the value.
+  /// The range from the first point at which a node reads the value to the end of its life.
   [[nodiscard]] Life reading(PValueId value) const { return {first_reader_[value], lives_[value].end}; }
   /// Whether the value needs no memory of its own: it is a view, fusing may keep it in the cache until its readers read
-  /// it, or it is written over a variable.
+  /// it, or it is written into a variable's memory.
   [[nodiscard]] bool is_free(PValueId value) const { return free_[value]; }
   /// The point of a node.
   [[nodiscard]] std::uint32_t point(NodeId node) const { return position_[node]; }
